@@ -7,7 +7,7 @@ use weir_openflow::model::meter::{self, Band, BandKind, MeterMod};
 use weir_openflow::model::{
     Action, FlowCommand, FlowFlags, FlowMod, GroupId, Instruction, Match, MeterId, PortNo, TableId,
 };
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::{Field, MacAddr};
 
@@ -27,7 +27,7 @@ const MOST: usize = 4;
 pub struct Style {
     /// Determines which of two matches has the higher priority.
     order: u16,
-    /// True to draw only what [`weir_reference::Reference`] implements.
+    /// True to draw only what [`weir_reference::ReferencePipeline`] implements.
     pub plain: bool,
 }
 
@@ -170,7 +170,7 @@ impl Packet {
     /// Returns the frame.
     pub fn frame(self) -> Vec<u8> {
         let mut bits = self.0;
-        let frame = Craft::ethernet(mac(take(&mut bits, 2)), mac(1 + take(&mut bits, 2)));
+        let frame = FrameBuilder::ethernet(mac(take(&mut bits, 2)), mac(1 + take(&mut bits, 2)));
         let frame = match take(&mut bits, 2) {
             0..=1 => frame,
             2 => frame.vlan(0x8100, 5, 2),
@@ -249,7 +249,7 @@ impl Act {
     fn action(&self, groups: u32, style: Style) -> Option<Action> {
         let Act(which, value) = *self;
         let number = u16::from(value);
-        // The first eight are those that [`weir_reference::Reference`] implements.
+        // The first eight are those that [`weir_reference::ReferencePipeline`] implements.
         Some(match which % if style.plain { 8 } else { 20 } {
             0..=3 => Action::output(PortNo(1 + u32::from(value) % (PORTS + 1))),
             4 => Action::set_mac(Field::EthDst, mac(number % 4)),

@@ -2,7 +2,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_testing::{Namespace, Running, run, wait_until};
+use weir_testing::{Namespace, TestProcess, run, wait_until};
 
 /// Time for a switch or controller to become ready.
 const READY: Duration = Duration::from_secs(10);
@@ -42,14 +42,14 @@ impl Bed {
     }
 
     /// Starts `weir switch ARGUMENTS` in the switches' namespace and waits for its ready line.
-    pub(crate) fn switch(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn switch(&self, arguments: &[&str]) -> TestProcess {
         let mut command = self.switches.command(weir());
         command.arg("switch").args(arguments);
         ready(command)
     }
 
     /// Starts `weir controller ARGUMENTS` in the switches' namespace and waits until it is ready.
-    pub(crate) fn controller(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn controller(&self, arguments: &[&str]) -> TestProcess {
         let mut command = self.switches.command(weir());
         command.arg("controller").args(arguments);
         ready(command)
@@ -89,8 +89,8 @@ fn echoes(from: &Namespace, address: &str, options: &[&str]) -> u32 {
 }
 
 /// Starts a command and waits for its first line of output.
-pub(crate) fn ready(mut command: Command) -> Running {
-    let mut process = Running::start(command.stdout(Stdio::piped()));
+pub(crate) fn ready(mut command: Command) -> TestProcess {
+    let mut process = TestProcess::start(command.stdout(Stdio::piped()));
     let stdout = process.stdout().expect("piped");
     let (line_out, line_in) = std::sync::mpsc::channel();
     // Reads on until the process ends, so that the process never blocks on a full pipe.
@@ -107,7 +107,7 @@ pub(crate) fn ready(mut command: Command) -> Running {
 /// Runs iperf3 from A to B. Returns the summary that `-J` prints, as JSON.
 pub(crate) fn iperf(bed: &Bed, arguments: &[&str]) -> serde_json::Value {
     let mut server = bed.b.command("iperf3");
-    let server = Running::start(server.args(["-s", "-1", "-p", "5201"]).stdout(Stdio::null()));
+    let server = TestProcess::start(server.args(["-s", "-1", "-p", "5201"]).stdout(Stdio::null()));
     let listening = || run(bed.b.command("ss").args(["-ltn"])).contains(":5201");
     assert!(wait_until(READY, listening), "iperf3 does not listen");
     let output = run(bed.a.command("iperf3").args(["-J", "-p", "5201", "-c", B4]).args(arguments));

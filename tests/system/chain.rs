@@ -2,12 +2,12 @@
 use crate::bed::{B4, B6, Bed, iperf, ping};
 use std::process::Stdio;
 use std::time::Duration;
-use weir_testing::Running;
+use weir_testing::TestProcess;
 
 /// Switches 1, 2, 3 with port 1 towards host A and port 2 towards host B; `weir ctl` adds their flow entries.
 struct Chain {
     bed: Bed,
-    switches: Vec<Running>,
+    switches: Vec<TestProcess>,
 }
 
 impl Chain {
@@ -148,7 +148,7 @@ fn mac_of(bed: &Bed) -> String {
 
 /// Opens a TCP connection and sends UDP datagrams to the rewritten address.
 fn send_tcp_and_udp(bed: &Bed) {
-    let server = Running::start(bed.b.command("iperf3").args(["-s", "-1"]).stdout(Stdio::null()));
+    let server = TestProcess::start(bed.b.command("iperf3").args(["-s", "-1"]).stdout(Stdio::null()));
     let listening = || weir_testing::run(bed.b.command("ss").args(["-ltn"])).contains(":5201");
     assert!(weir_testing::wait_until(Duration::from_secs(5), listening), "iperf3 does not listen");
     weir_testing::run(bed.a.command("iperf3").args(["-c", "10.9.0.77", "-u", "-b", "1M", "-l", "500", "-n", "20K"]));
@@ -157,7 +157,7 @@ fn send_tcp_and_udp(bed: &Bed) {
 
 /// A running tcpdump, whose output is kept.
 struct Capture {
-    process: Running,
+    process: TestProcess,
     /// The file is removed with the capture, even if the test fails.
     file: tempfile::NamedTempFile,
 }
@@ -169,7 +169,7 @@ impl Capture {
         let errors = output.try_clone().expect("a second handle");
         let mut command = namespace.command("tcpdump");
         command.args(["-n", "-l", "-c", "400", "-i", interface]).args(filter).stdout(output).stderr(errors);
-        let capture = Capture { process: Running::start(&mut command), file };
+        let capture = Capture { process: TestProcess::start(&mut command), file };
         let listening = || capture.text().contains("listening on");
         assert!(weir_testing::wait_until(Duration::from_secs(5), listening), "tcpdump: {}", capture.text());
         capture

@@ -5,7 +5,7 @@ use crate::failover::osken;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use weir_testing::{Running, wait_until};
+use weir_testing::{TestProcess, wait_until};
 
 /// Returns a free TCP port of this machine.
 fn free_port() -> u16 {
@@ -49,7 +49,7 @@ fn os_ken_controls_emulated_switches() {
     let log = folder.path().join("log");
     let mut command = Command::new(python);
     command.arg(app).env("OSKEN_L2_PORT", port.to_string());
-    let _controller = Running::start(to_log(&mut command, &log));
+    let _controller = TestProcess::start(to_log(&mut command, &log));
     controls(port, &log);
 }
 
@@ -73,7 +73,7 @@ fn faucet_controls_emulated_switches() {
     // Faucet starts a program of its virtual environment.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", program.parent().expect("in a folder").display()));
-    let _controller = Running::start(to_log(&mut command, &log));
+    let _controller = TestProcess::start(to_log(&mut command, &log));
     controls(port, &log);
 }
 

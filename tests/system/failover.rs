@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use weir_testing::{Running, Signal, wait_until};
+use weir_testing::{Signal, TestProcess, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const CONTROLLERS: [&str; 4] = ["--controller", "tcp:127.0.0.1:6653,aux=2", "--controller", "tcp:127.0.0.1:6654"];
@@ -14,7 +14,7 @@ fn ready() -> bool {
 }
 
 /// Starts a switch on two hosts' ports with two controllers. Returns it and a function that runs `weir ctl`.
-fn switch<'a>(bed: &'a Bed, socket: &'a str) -> (Running, impl Fn(&[&str]) -> String + use<'a>) {
+fn switch<'a>(bed: &'a Bed, socket: &'a str) -> (TestProcess, impl Fn(&[&str]) -> String + use<'a>) {
     let ports = ["--port", "1=af_packet:pa", "--port", "2=af_packet:pb", "--control-socket", socket];
     let switch = bed.switch(&[&ports[..], &CONTROLLERS].concat());
     let ctl = move |asked: &[&str]| bed.run(weir(), &[&["ctl", "--socket", socket], asked].concat());
@@ -173,12 +173,12 @@ pub(crate) fn osken() -> Option<PathBuf> {
 }
 
 /// Starts an os-ken controller in a role; it writes the messages it receives to the file `said`.
-fn osken_controller(bed: &Bed, app: &Path, port: u16, role: &str, generation: u64, said: &Path) -> Option<Running> {
+fn osken_controller(bed: &Bed, app: &Path, port: u16, role: &str, generation: u64, said: &Path) -> Option<TestProcess> {
     let python = osken()?;
     let mut command: Command = bed.switches.command(python.to_str()?);
     command.arg(app).args(["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", &port.to_string()]);
     command.env("ROLE", role).env("GENERATION", generation.to_string()).env("SAID", said);
-    Some(Running::start(command.stdout(Stdio::null()).stderr(Stdio::null())))
+    Some(TestProcess::start(command.stdout(Stdio::null()).stderr(Stdio::null())))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use weir_testing::{Running, root, wait_until};
+use weir_testing::{TestProcess, root, wait_until};
 
 fn example(file: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
@@ -74,7 +74,7 @@ fn a_daemon_that_cannot_say_that_it_is_ready_goes_on() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
     let mut command = Command::new(weir());
     command.args(["switch", "--name", "mute", "--port", "1=null:", "--control-socket"]).arg(&socket);
-    let mut switch = Running::start(command.stdout(full).stderr(Stdio::piped()));
+    let mut switch = TestProcess::start(command.stdout(full).stderr(Stdio::piped()));
     let ctl = |command: &str| Command::new(weir()).args(["ctl", "--socket"]).arg(&socket).arg(command).output();
     let answers = || ctl("show").is_ok_and(|output| output.status.success());
     assert!(wait_until(Duration::from_secs(60), || answers() || switch.exited().is_some()), "it does not start");

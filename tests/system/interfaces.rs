@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::tempdir;
-use weir_testing::{Namespace, Running, Signal, run, wait_until};
+use weir_testing::{Namespace, Signal, TestProcess, run, wait_until};
 
 /// Time for a switch to end by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ fn is_possible() -> bool {
 fn refused(bed: &Bed, folder: &Path, port: &str) -> String {
     let mut command = bed.switches.command(weir());
     command.args(["switch", "--name", "second", "--port", port, "--control-socket"]).arg(folder.join("second.sock"));
-    let mut second = Running::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    let mut second = TestProcess::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
     assert!(wait_until(PATIENCE, || second.exited().is_some()), "{port} was taken twice");
     let mut said = String::new();
     second.stderr().expect("piped").read_to_string(&mut said).expect("text");
@@ -26,13 +26,13 @@ fn refused(bed: &Bed, folder: &Path, port: &str) -> String {
 }
 
 /// Starts `weir switch`; a killed one leaves its socket in the folder.
-fn switch(bed: &Bed, folder: &Path, port: &str) -> Running {
+fn switch(bed: &Bed, folder: &Path, port: &str) -> TestProcess {
     let mut command = bed.switches.command(weir());
     command.args(["switch", "--port", port, "--control-socket"]).arg(folder.join("switch.sock"));
     ready(command)
 }
 
-fn kill(switch: Running) {
+fn kill(switch: TestProcess) {
     switch.signal(Signal::KILL);
     drop(switch);
 }

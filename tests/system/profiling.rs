@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_profile::Profile;
-use weir_testing::{Namespace, Running, programs, root, run, wait_until};
+use weir_testing::{Namespace, TestProcess, programs, root, run, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -56,7 +56,7 @@ fn runs_are_kept(out: &Path) -> bool {
     out.join("control.csv").exists() && out.join("delays.csv").exists()
 }
 
-fn switch(rig: &Namespace, arguments: &[&str]) -> Running {
+fn switch(rig: &Namespace, arguments: &[&str]) -> TestProcess {
     let mut command = rig.command(weir());
     command.args(["switch", "--listen", "ptcp:6653"]).args(arguments);
     for at in 0..3 {
@@ -220,15 +220,15 @@ fn what_a_live_switch_hides_is_found() {
 
 /// Open vSwitch in user space in a rig, with its files in a separate folder.
 struct OpenVswitch {
-    _database: Running,
-    _switch: Running,
+    _database: TestProcess,
+    _switch: TestProcess,
 }
 
 fn open_vswitch(rig: &Namespace, folder: &Path, versions: &str) -> OpenVswitch {
     let path = |name: &str| folder.join(name).display().to_string();
     let (file, socket) = (path("conf.db"), path("db.sock"));
     run(Command::new("ovsdb-tool").args(["create", &file, "/usr/share/openvswitch/vswitch.ovsschema"]));
-    let quiet = |mut command: Command| Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    let quiet = |mut command: Command| TestProcess::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
     let mut database = rig.command("ovsdb-server");
     database.args([&file, &format!("--remote=punix:{socket}"), &format!("--unixctl={}", path("db.ctl"))]);
     let database = quiet(database);

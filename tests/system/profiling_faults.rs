@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_client::{Client, Target};
+use weir_client::{OpenFlowClient, SwitchAddress};
 use weir_openflow::Version;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_profile::Profile;
-use weir_testing::{Namespace, Running, Signal, root, wait_until};
+use weir_testing::{Namespace, Signal, TestProcess, root, wait_until};
 use weir_units::SystemClock;
 
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -137,7 +137,7 @@ fn join(near: TcpStream, far: UnixStream, fault: &Arc<AtomicU8>) {
 struct Lab {
     rig: Namespace,
     folder: tempfile::TempDir,
-    _switch: Running,
+    _switch: TestProcess,
     channel: Channel,
 }
 
@@ -171,7 +171,7 @@ impl Lab {
         let mut command = self.rig.command(weir());
         command.args(["profile", "tcp:127.0.0.1:6653", "--data", "d0,d1", "--grid"]).arg(self.file("grid.toml"));
         command.arg("--out").arg(self.file("out")).args(arguments);
-        Measuring(Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped())))
+        Measuring(TestProcess::start(command.stdout(Stdio::piped()).stderr(Stdio::piped())))
     }
 
     /// Starts a measurement of commands, and returns when there are some runs.
@@ -189,9 +189,9 @@ impl Lab {
 
     /// Returns the number of entries in the switch.
     fn entries(&self) -> u64 {
-        let target = Target::Unix(self.file("of.sock").display().to_string());
+        let target = SwitchAddress::Unix(self.file("of.sock").display().to_string());
         let clock = SystemClock::start();
-        let mut client = Client::open(&target, &[Version::V13], PATIENCE, clock).expect("it listens");
+        let mut client = OpenFlowClient::open(&target, &[Version::V13], PATIENCE, clock).expect("it listens");
         let body = RequestBody::Flow(FlowRequest::all());
         client.ask_flows(MultipartRequest { more: false, body }).expect("it answers")
     }
@@ -204,7 +204,7 @@ fn rows(out: &Path) -> Vec<String> {
 }
 
 /// A measurement in progress.
-struct Measuring(Running);
+struct Measuring(TestProcess);
 
 impl Measuring {
     /// Waits for the end. Returns exit status and output.

@@ -1,10 +1,10 @@
 //! Tests queues of ports on real interfaces, shown by `ovs-ofctl` and changed by `weir ctl`.
 use crate::bed::{B4, Bed, iperf, ping, weir};
-use weir_testing::{Running, wait_until};
+use weir_testing::{TestProcess, wait_until};
 
 /// Starts a switch, named like its namespace, whose port 2 is a link of 50 Mbit/s with two queues besides the default
 /// one.
-fn start(bed: &Bed) -> Running {
+fn start(bed: &Bed) -> TestProcess {
     let port = "2=af_packet:pb,rate=50Mbit/s,queue=1:min=10Mbit/s:max=25Mbit/s,queue=2:priority=1";
     bed.switch(&["--name", bed.switches.name(), "--port", "1=af_packet:pa", "--port", port, "--listen", "ptcp:6654"])
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use weir_testing::{Running, wait_until};
+use weir_testing::{TestProcess, wait_until};
 
 /// Lock for tests with labs: the lab of one test would look like a leftover to another.
 pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -65,7 +65,7 @@ fn struck(signal: weir_testing::Signal) -> (Option<i32>, Vec<String>) {
     let mark = format!("{}-signal-{signal:?}", std::process::id());
     let mut command = Command::new(weir());
     command.args(["quickstart", "--netns"]).env(MARK, &mark).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut lab = Running::start(&mut command);
+    let mut lab = TestProcess::start(&mut command);
     let mut said = BufReader::new(lab.stderr().expect("piped")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains("items are through")), "traffic begins");
     assert_ne!(leftovers(&mark), Vec::<String>::new(), "there is something to clean up");

@@ -1,7 +1,7 @@
 //! Tests virtual switches on real interfaces, with `ovs-ofctl` and `weir ctl`.
 use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::io::Write as _;
-use weir_testing::Running;
+use weir_testing::TestProcess;
 
 /// Two tenants on both ports, selected by addresses.
 const TENANTS: &str = r#"
@@ -25,7 +25,7 @@ fn ready() -> bool {
     weir_testing::root() && weir_testing::programs(&["ovs-ofctl", "ping", "ip", "ss"])
 }
 
-fn start(bed: &Bed) -> (Running, tempfile::NamedTempFile) {
+fn start(bed: &Bed) -> (TestProcess, tempfile::NamedTempFile) {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(TENANTS.as_bytes()).expect("it is written");
     for (number, host) in [(1, &bed.a), (2, &bed.b)] {

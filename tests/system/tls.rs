@@ -2,14 +2,14 @@
 use crate::bed::{Bed, weir};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_testing::{Authority, Party, Running, wait_until};
+use weir_testing::{CertificateAuthority, KeyAndCertificate, TestProcess, wait_until};
 
 fn ready() -> bool {
     weir_testing::root() && weir_testing::programs(&["ip", "ovs-ofctl"])
 }
 
 /// Returns the TLS options, which weir and Open vSwitch have in common.
-fn options(party: &Party, ca: &Authority) -> Vec<String> {
+fn options(party: &KeyAndCertificate, ca: &CertificateAuthority) -> Vec<String> {
     let shown = |path: &std::path::Path| path.display().to_string();
     let flags =
         [("--private-key", &party.private_key), ("--certificate", &party.certificate), ("--ca-cert", &ca.ca_cert())];
@@ -35,7 +35,8 @@ fn ovs_ofctl_talks_to_the_switch_over_tls_if_it_may() {
         return;
     }
     // Authorities as ovs-pki creates them: a CA for switches, one for controllers.
-    let (switches, controllers, others) = (Authority::new(), Authority::new(), Authority::new());
+    let (switches, controllers, others) =
+        (CertificateAuthority::new(), CertificateAuthority::new(), CertificateAuthority::new());
     let bed = Bed::new();
     let ours = options(&switches.sign("s1.test"), &controllers);
     let listen = ["--port", "1=null:a", "--listen", "pssl:6654:127.0.0.1", "--listen", "ptcp:6655"];
@@ -66,7 +67,7 @@ fn ovs_testcontroller_and_our_controller_are_reached_over_tls() {
     if !ready() || !weir_testing::programs(&["ovs-testcontroller", "ping"]) {
         return;
     }
-    let (switches, controllers) = (Authority::new(), Authority::new());
+    let (switches, controllers) = (CertificateAuthority::new(), CertificateAuthority::new());
     let tls = options(&controllers.sign("c1.test"), &switches);
     for ours in [true, false] {
         let bed = Bed::new();
@@ -76,7 +77,7 @@ fn ovs_testcontroller_and_our_controller_are_reached_over_tls() {
             let mut command: Command = bed.switches.command("ovs-testcontroller");
             let unixctl = format!("--unixctl={}/testcontroller.ctl", controllers.folder().display());
             command.args(&tls).args(["pssl:6653:127.0.0.1", &unixctl]);
-            Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+            TestProcess::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
         };
         let socket = format!("--control-socket=/tmp/weir-tls-controller-{}.sock", std::process::id());
         let ports = ["--port", "1=af_packet:pa", "--port", "2=af_packet:pb", "--controller", "ssl:127.0.0.1:6653"];

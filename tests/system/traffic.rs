@@ -2,7 +2,7 @@
 use crate::bed::{Bed, ready, weir};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use weir_testing::{Namespace, Running, Signal, programs, root, run, wait_until};
+use weir_testing::{Namespace, Signal, TestProcess, programs, root, run, wait_until};
 
 /// Longest time to wait for anything on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -151,7 +151,7 @@ fn ctrl_c_gives_what_was_measured() {
     command
         .args(["traffic", "memory:stop", "--to", "memory:stop", "--duration", "1h", "--json"])
         .stdout(Stdio::piped());
-    let mut process = Running::start(&mut command);
+    let mut process = TestProcess::start(&mut command);
     let mut stdout = process.stdout().expect("piped");
     // The second thread waits for signals. Sending the signal repeatedly does no harm.
     let threads = |id: u32| std::fs::read_dir(format!("/proc/{id}/task")).map_or(0, Iterator::count);

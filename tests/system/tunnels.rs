@@ -2,7 +2,7 @@
 use crate::bed::{ping, ping_train, ready, weir};
 use std::process::Stdio;
 use std::time::Duration;
-use weir_testing::{Namespace, Running, run, wait_until};
+use weir_testing::{Namespace, TestProcess, run, wait_until};
 
 const LEFT: &str = "192.0.2.1";
 const RIGHT: &str = "192.0.2.2";
@@ -40,7 +40,7 @@ impl Sites {
 }
 
 /// Starts a switch with a host on port 1 and `trunk` on port 2, and adds flow entries.
-fn switch(machine: &Namespace, host: &str, trunk: &str, flows: &[&str]) -> Running {
+fn switch(machine: &Namespace, host: &str, trunk: &str, flows: &[&str]) -> TestProcess {
     let ports = [format!("1=af_packet:{host}"), format!("2={trunk}")];
     let mut command = machine.command(weir());
     command.args(["switch", "--name", &format!("{}-{host}", machine.name()), "--listen", "ptcp:6654"]);
@@ -63,7 +63,7 @@ fn seen(machine: &Namespace, interface: &str, filter: &str, fields: &[&str], dur
     let file = folder.path().join("seen.pcap");
     let file = file.to_str().expect("a name");
     let mut capture = machine.command("tcpdump");
-    let capture = Running::start(
+    let capture = TestProcess::start(
         capture.args(["-U", "--immediate-mode", "-Z", "root", "-i", interface, "-w", file]).stderr(Stdio::null()),
     );
     let size = || std::fs::metadata(file).map_or(0, |metadata| metadata.len());
@@ -87,7 +87,7 @@ fn is_possible() -> bool {
 /// Sends TCP from A to B. iperf3 stops counting at 20 MB sent, when some bytes in transit are not yet received.
 fn tcp_passes(sites: &Sites) {
     let mut server = sites.b.command("iperf3");
-    let server = Running::start(server.args(["-s", "-1"]).stdout(Stdio::null()));
+    let server = TestProcess::start(server.args(["-s", "-1"]).stdout(Stdio::null()));
     assert!(wait_until(LIMIT, || run(sites.b.command("ss").args(["-ltn"])).contains(":5201")));
     let output = run(sites.a.command("iperf3").args(["-J", "-n", "20M", "-c", B]));
     server.stop();

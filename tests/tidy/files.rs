@@ -18,6 +18,17 @@ impl Text {
         (1..).zip(self.content.lines())
     }
 
+    /// Returns the lines in front of a module of tests at the end of a file, with their numbers.
+    pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_test_module = |line: &str| line.starts_with("mod ") && line.ends_with('{');
+        let mut lines = self.lines().peekable();
+        std::iter::from_fn(move || {
+            let (number, line) = lines.next()?;
+            let is_end = line == "#[cfg(test)]" && lines.peek().is_some_and(|(_, next)| is_test_module(next));
+            (!is_end).then_some((number, line))
+        })
+    }
+
     /// Returns true if the file has tests only.
     pub(crate) fn is_test(&self) -> bool {
         self.path.split('/').any(|part| part == "tests" || part == "tests.rs")

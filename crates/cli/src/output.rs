@@ -26,7 +26,7 @@ pub(crate) fn announce(line: &str) {
 /// # Errors
 /// The folder is missing, is not writable, or has no space left; the older file is unchanged.
 pub(crate) fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    let Some(mut beside) = Beside::create(path)? else {
+    let Some(mut beside) = ReplacementFile::create(path)? else {
         return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
     };
     beside.file.write_all(text.as_bytes())?;
@@ -39,19 +39,19 @@ pub(crate) fn write_file(path: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// The errors of [`write_file`], except for missing space.
 pub(crate) fn check_file(path: &Path) -> io::Result<()> {
-    Beside::create(path).map(drop)
+    ReplacementFile::create(path).map(drop)
 }
 
 /// Temporary file in the folder of the file that it will replace. Dropping it removes it, unless it was renamed.
-struct Beside {
+struct ReplacementFile {
     file: File,
     name: PathBuf,
     target: PathBuf,
 }
 
-impl Beside {
+impl ReplacementFile {
     /// Creates the temporary file. Returns `None` if `path` exists and is not a regular file.
-    fn create(path: &Path) -> io::Result<Option<Beside>> {
+    fn create(path: &Path) -> io::Result<Option<ReplacementFile>> {
         // A symbolic link stays: the file that it points to is replaced.
         let target = if path.is_symlink() { path.canonicalize()? } else { path.to_owned() };
         let old = target.metadata().ok();
@@ -64,7 +64,7 @@ impl Beside {
         let file_name = target.file_name().ok_or(ErrorKind::InvalidFilename)?.to_string_lossy();
         let name = target.with_file_name(format!(".{file_name}.{}", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&name)?;
-        let beside = Beside { file, name, target };
+        let beside = ReplacementFile { file, name, target };
         if let Some(old) = old {
             beside.file.set_permissions(old.permissions())?;
         }
@@ -76,7 +76,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for ReplacementFile {
     /// After a rename, no file has this name and the removal fails silently.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.name);
@@ -114,7 +114,7 @@ mod tests {
         std::fs::write(&file, "old").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
         check_file(&file).unwrap();
-        drop(Beside::create(&file).unwrap()); // as if writing had failed
+        drop(ReplacementFile::create(&file).unwrap()); // as if writing had failed
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
         write_file(&link, "new").unwrap();
         assert!(link.is_symlink());

@@ -1,7 +1,9 @@
 //! Options for the threads of a switch; docs/guide/threads.md explains the settings.
 use serde::Deserialize;
-use weir_switch::threads::{Bursts, Class, Cpus, Deal, HandOver, Mode, Policy, ThreadsConfig};
-use weir_units::Span;
+use weir_switch::threads::{
+    BurstSizes, CpuList, HandOver, PortAssignment, ReceivePolicy, ThreadingMode, ThreadsConfig, TrafficClass,
+};
+use weir_units::TimeSpan;
 
 /// Thread settings from the command line or a file. Unset values default to [`ThreadsConfig::default`].
 #[derive(clap::Args, Deserialize, Default, Clone, Debug)]
@@ -11,7 +13,7 @@ pub(crate) struct ThreadsArgs {
     /// rtc: each thread does all the work for its ports (run to completion); pipeline: one thread receives and
     /// transmits, workers process packets [default: rtc]
     #[arg(long, value_name = "MODE")]
-    mode: Option<Mode>,
+    mode: Option<ThreadingMode>,
     /// Pass frames to a pipeline's workers: auto (only while this gives more throughput than one thread) or always
     /// [default: auto]
     #[arg(long, value_name = "WHEN")]
@@ -23,11 +25,11 @@ pub(crate) struct ThreadsArgs {
     /// In mode rtc: the thread of each port, counted from 0 (the engine's), as in 1=0,2=1; a port that is not named
     /// gets the thread with the fewest ports
     #[arg(long, value_name = "PORT=THREAD,...")]
-    deal: Option<Deal>,
+    deal: Option<PortAssignment>,
     /// Frames per burst at each stage: read from ports, written to workers, read by workers, written by workers, read
     /// for transmission, written to ports; or one number for all [default: 32]
     #[arg(long, value_name = "A,B,C,D,E,F")]
-    bursts: Option<Bursts>,
+    bursts: Option<BurstSizes>,
     /// Loop iterations of the receiving and transmitting thread after which an incomplete burst is passed on
     /// [default: 100]
     #[arg(long, value_name = "N")]
@@ -37,18 +39,18 @@ pub(crate) struct ThreadsArgs {
     worker_loop_count: Option<u32>,
     /// Longest time that an incomplete burst waits to fill, in each of the three stages [default: 10us]
     #[arg(long, value_name = "TIME")]
-    flush_time: Option<Span>,
+    flush_time: Option<TimeSpan>,
     /// Capacity in frames of a ring between two threads, a power of two [default: 4096]
     #[arg(long, value_name = "N")]
     ring_size: Option<usize>,
     /// Fields that identify a flow, all frames of which go to one worker: port, mac (both addresses and the VLAN tag)
     /// or 5-tuple [default: 5-tuple]
     #[arg(long, value_name = "POLICY")]
-    policy: Option<Policy>,
+    policy: Option<ReceivePolicy>,
     /// Worker (counted from 0) for a class of traffic, as in udp,tp_dst=5060=>1; the first class that matches a frame
     /// applies, before the policy. Repeatable
     #[arg(long, value_name = "MATCH=>WORKER")]
-    class: Vec<Class>,
+    class: Vec<TrafficClass>,
     /// Frame buffers allocated at the start, on huge pages where Linux has them; further frames use the heap
     /// [default: 4096]
     #[arg(long, value_name = "N")]
@@ -56,7 +58,7 @@ pub(crate) struct ThreadsArgs {
     /// CPUs that the threads are bound to: first the engine's, then the workers', as in 2,4-6 [default: the system
     /// decides]
     #[arg(long, value_name = "LIST")]
-    cpus: Option<Cpus>,
+    cpus: Option<CpuList>,
 }
 
 impl ThreadsArgs {

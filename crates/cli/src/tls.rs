@@ -1,7 +1,7 @@
 //! TLS options shared by `weir switch` and `weir controller`.
 use anyhow::bail;
 use std::path::PathBuf;
-use weir_tls::Files;
+use weir_tls::TlsFiles;
 
 /// TLS options, named as in Open vSwitch.
 #[derive(clap::Args, Default, Clone)]
@@ -24,9 +24,9 @@ impl TlsArgs {
     ///
     /// # Errors
     /// Only some of the three files are given.
-    pub(crate) fn files(&self) -> anyhow::Result<Option<Files>> {
+    pub(crate) fn files(&self) -> anyhow::Result<Option<TlsFiles>> {
         match (&self.private_key, &self.certificate, &self.ca_cert) {
-            (Some(private_key), Some(certificate), Some(ca_cert)) => Ok(Some(Files {
+            (Some(private_key), Some(certificate), Some(ca_cert)) => Ok(Some(TlsFiles {
                 private_key: private_key.clone(),
                 certificate: certificate.clone(),
                 ca_cert: ca_cert.clone(),

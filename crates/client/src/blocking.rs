@@ -1,5 +1,5 @@
 //! Sends requests and waits for the replies.
-use crate::{Client, ClientError};
+use crate::{ClientError, OpenFlowClient};
 use rustix::event::PollFlags;
 use std::io::ErrorKind;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody};
@@ -7,7 +7,7 @@ use weir_openflow::session::SendError;
 use weir_openflow::{Body, Message};
 use weir_units::{Clock as _, Instant};
 
-impl Client {
+impl OpenFlowClient {
     /// Sends a message and returns the body of its reply. Asynchronous messages of the switch are skipped.
     ///
     /// # Errors
@@ -22,7 +22,7 @@ impl Client {
     /// are read meanwhile.
     ///
     /// # Errors
-    /// Fails for the reasons of [`Client::ask`].
+    /// Fails for the reasons of [`OpenFlowClient::ask`].
     pub fn stream_and_ask(&mut self, bytes: &[u8], body: Body) -> Result<Body, ClientError> {
         self.write_and_read(bytes, true)?;
         self.ask(body)
@@ -31,7 +31,7 @@ impl Client {
     /// Requests flow entries. Returns the number of entries in all parts of the reply.
     ///
     /// # Errors
-    /// Fails for the reasons of [`Client::ask`].
+    /// Fails for the reasons of [`OpenFlowClient::ask`].
     pub fn ask_flows(&mut self, request: MultipartRequest) -> Result<u64, ClientError> {
         let xid = self.tell(Body::MultipartRequest(request))?;
         let mut found = 0;
@@ -55,7 +55,8 @@ impl Client {
     /// Sends a message that has no reply on success. Returns its transaction id.
     ///
     /// # Errors
-    /// Fails for the reasons of [`Client::send`]. Also fails if the switch does not read for the time of patience.
+    /// Fails for the reasons of [`OpenFlowClient::send`]. Also fails if the switch does not read for the time of
+    /// patience.
     pub fn tell(&mut self, body: Body) -> Result<u32, ClientError> {
         let xid = self.session.next_xid();
         match self.session.send(&Message { xid, body }) {

@@ -1,5 +1,5 @@
 //! The channel itself: reads and writes bytes as far as possible without waiting.
-use crate::{ClientError, Target};
+use crate::{ClientError, SwitchAddress};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
-use weir_openflow::session::{Event, SendError, Session, SessionConfig};
+use weir_openflow::session::{SendError, Session, SessionConfig, SessionEvent};
 use weir_openflow::{Message, Version};
 use weir_units::{Clock as _, Instant, SystemClock};
 
@@ -16,13 +16,13 @@ const READ_BYTES: usize = 64 * 1024;
 /// Longest single wait for the peer.
 const NAP: Duration = Duration::from_millis(20);
 
-pub(crate) trait Stream: Read + Write + AsFd + Send {}
-impl Stream for TcpStream {}
-impl Stream for UnixStream {}
+pub(crate) trait PollableStream: Read + Write + AsFd + Send {}
+impl PollableStream for TcpStream {}
+impl PollableStream for UnixStream {}
 
 /// A control channel to a switch, without threads or a runtime.
-pub struct Client {
-    pub(crate) stream: Box<dyn Stream>,
+pub struct OpenFlowClient {
+    pub(crate) stream: Box<dyn PollableStream>,
     pub(crate) session: Session,
     version: Version,
     pub(crate) clock: SystemClock,
@@ -33,18 +33,18 @@ pub struct Client {
     ended: Option<String>,
 }
 
-impl Client {
+impl OpenFlowClient {
     /// Connects, or waits for the switch to connect, and performs the handshake. `patience` limits each wait for the
     /// switch; after a silence of that length the switch receives an echo request.
     ///
     /// # Errors
     /// Fails if no switch is reached in time, or if it speaks none of the versions.
     pub fn open(
-        target: &Target,
+        target: &SwitchAddress,
         versions: &[Version],
         patience: Duration,
         clock: SystemClock,
-    ) -> Result<Client, ClientError> {
+    ) -> Result<OpenFlowClient, ClientError> {
         let deadline = clock.now() + patience;
         let failed = |problem: String| ClientError::Unreachable { target: target.to_string(), problem };
         let stream = connect(target, patience, deadline, clock).map_err(&failed)?;
@@ -54,7 +54,7 @@ impl Client {
             handshake_timeout: patience,
             ..SessionConfig::default()
         };
-        let mut made = Client {
+        let mut made = OpenFlowClient {
             stream,
             session: Session::controller(config, clock.now()),
             version: Version::V13,
@@ -168,9 +168,9 @@ impl Client {
     fn take_events(&mut self, now: Instant) {
         while let Some(event) = self.session.next_event() {
             match event {
-                Event::Message(message) => self.came.push_back((now, message)),
-                Event::Closed { reason } => self.ended = Some(reason),
-                Event::Up { .. } => {}
+                SessionEvent::Message(message) => self.came.push_back((now, message)),
+                SessionEvent::Closed { reason } => self.ended = Some(reason),
+                SessionEvent::Up { .. } => {}
             }
         }
     }
@@ -205,13 +205,13 @@ impl Client {
 }
 
 fn connect(
-    target: &Target,
+    target: &SwitchAddress,
     patience: Duration,
     deadline: Instant,
     clock: SystemClock,
-) -> Result<Box<dyn Stream>, String> {
+) -> Result<Box<dyn PollableStream>, String> {
     match target {
-        Target::Tcp(address) => {
+        SwitchAddress::Tcp(address) => {
             let found: Vec<_> = address.to_socket_addrs().map_err(|error| format!("looking it up: {error}"))?.collect();
             let mut problem = "no address".to_owned();
             for address in found {
@@ -222,12 +222,12 @@ fn connect(
             }
             Err(problem)
         }
-        Target::Unix(path) => {
+        SwitchAddress::Unix(path) => {
             let stream = UnixStream::connect(path).map_err(|error| format!("connecting: {error}"))?;
             stream.set_nonblocking(true).map_err(|error| error.to_string())?;
             Ok(Box::new(stream))
         }
-        Target::Listen(address) => {
+        SwitchAddress::Listen(address) => {
             let listener = TcpListener::bind(address).map_err(|error| format!("listening: {error}"))?;
             listener.set_nonblocking(true).map_err(|error| error.to_string())?;
             accept(&listener, patience, deadline, clock)
@@ -240,7 +240,7 @@ fn accept(
     patience: Duration,
     deadline: Instant,
     clock: SystemClock,
-) -> Result<Box<dyn Stream>, String> {
+) -> Result<Box<dyn PollableStream>, String> {
     loop {
         match listener.accept() {
             Ok((stream, _)) => return ready(stream),
@@ -256,7 +256,7 @@ fn accept(
     }
 }
 
-fn ready(stream: TcpStream) -> Result<Box<dyn Stream>, String> {
+fn ready(stream: TcpStream) -> Result<Box<dyn PollableStream>, String> {
     let set = stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true));
     set.map_err(|error| error.to_string())?;
     Ok(Box::new(stream))

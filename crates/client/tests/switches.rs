@@ -3,10 +3,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_client::{Client, ClientError, Target};
+use weir_client::{ClientError, OpenFlowClient, SwitchAddress};
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::{Body, ErrorMessage, FeaturesReply};
-use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_openflow::{Message, Version};
 use weir_units::{Clock as _, SystemClock};
 
@@ -14,18 +14,18 @@ const SOON: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_millis(200);
 
 /// Starts a switch behind a socket for one connection, on which it runs `act`.
-fn switch(act: impl FnOnce(TcpStream) + Send + 'static) -> (Target, JoinHandle<()>) {
+fn switch(act: impl FnOnce(TcpStream) + Send + 'static) -> (SwitchAddress, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = Target::Tcp(listener.local_addr().unwrap().to_string());
+    let target = SwitchAddress::Tcp(listener.local_addr().unwrap().to_string());
     let thread = std::thread::spawn(move || act(listener.accept().unwrap().0));
     (target, thread)
 }
 
-fn open(target: &Target, patience: Duration) -> Result<Client, ClientError> {
-    Client::open(target, &[Version::V13, Version::V10], patience, SystemClock::start())
+fn open(target: &SwitchAddress, patience: Duration) -> Result<OpenFlowClient, ClientError> {
+    OpenFlowClient::open(target, &[Version::V13, Version::V10], patience, SystemClock::start())
 }
 
-fn refusal(target: &Target, patience: Duration) -> String {
+fn refusal(target: &SwitchAddress, patience: Duration) -> String {
     open(target, patience).err().map(|error| error.to_string()).unwrap_or_default()
 }
 
@@ -47,7 +47,7 @@ fn answering(
         }
         session.receive(clock.now(), &piece[..bytes]);
         while let Some(event) = session.next_event() {
-            if let Event::Message(message) = event
+            if let SessionEvent::Message(message) = event
                 && let Some(body) = answer(&message)
             {
                 session.send(&Message { xid: message.xid, body }).expect("it is up");
@@ -194,7 +194,7 @@ fn nobody_is_told_in_time() {
     assert_eq!(refusal(&nowhere, Duration::from_millis(50)), "ptcp:127.0.0.1:0: no switch connected within 50ms");
     // A listener that sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = Target::Tcp(silent.local_addr().unwrap().to_string());
+    let target = SwitchAddress::Tcp(silent.local_addr().unwrap().to_string());
     let error = refusal(&target, Duration::from_millis(50));
     assert!(error.contains("no hello within") || error.contains("no OpenFlow handshake within"), "{error}");
     drop(silent);

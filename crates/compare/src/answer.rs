@@ -7,7 +7,7 @@ use weir_sim::stats::Estimate;
 /// Verb: a way of answering a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verb {
+pub enum EvaluationMethod {
     /// Answers by formulas.
     Predict,
     /// Answers by simulation in virtual time.
@@ -19,59 +19,60 @@ pub enum Verb {
     Run,
 }
 
-impl Verb {
+impl EvaluationMethod {
     /// All verbs, the cheapest first.
-    pub const ALL: [Verb; 4] = [Verb::Predict, Verb::Simulate, Verb::Emulate, Verb::Run];
+    pub const ALL: [EvaluationMethod; 4] =
+        [EvaluationMethod::Predict, EvaluationMethod::Simulate, EvaluationMethod::Emulate, EvaluationMethod::Run];
 
     /// Returns the verb's name, which is the name of the command.
     pub fn name(self) -> &'static str {
         match self {
-            Verb::Predict => "predict",
-            Verb::Simulate => "simulate",
-            Verb::Emulate => "emulate",
-            Verb::Run => "run",
+            EvaluationMethod::Predict => "predict",
+            EvaluationMethod::Simulate => "simulate",
+            EvaluationMethod::Emulate => "emulate",
+            EvaluationMethod::Run => "run",
         }
     }
 }
 
-impl std::str::FromStr for Verb {
+impl std::str::FromStr for EvaluationMethod {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Verb, String> {
-        let known = Verb::ALL.into_iter().find(|verb| verb.name() == text.trim());
+    fn from_str(text: &str) -> Result<EvaluationMethod, String> {
+        let known = EvaluationMethod::ALL.into_iter().find(|verb| verb.name() == text.trim());
         known.ok_or_else(|| format!("found `{text}`, expected one of predict, simulate, emulate, run"))
     }
 }
 
 /// Source of an answer: a verb, and for formulas the model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Answerer {
+pub struct AnswerSource {
     /// Verb that answers.
-    pub verb: Verb,
+    pub verb: EvaluationMethod,
     /// Model that answers; `None` for the scenario's own formulas and for other verbs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-impl Answerer {
+impl AnswerSource {
     /// Returns an answerer without a model.
-    pub fn new(verb: Verb) -> Answerer {
-        Answerer { verb, model: None }
+    pub fn new(verb: EvaluationMethod) -> AnswerSource {
+        AnswerSource { verb, model: None }
     }
 
     /// Returns the label for charts.
     pub fn label(&self) -> &str {
         match (self.verb, &self.model) {
-            (Verb::Emulate, _) => "emulated",
-            (Verb::Run, _) => "live",
-            (Verb::Simulate, _) => "simulated",
-            (Verb::Predict, Some(model)) => model,
-            (Verb::Predict, None) => "predicted",
+            (EvaluationMethod::Emulate, _) => "emulated",
+            (EvaluationMethod::Run, _) => "live",
+            (EvaluationMethod::Simulate, _) => "simulated",
+            (EvaluationMethod::Predict, Some(model)) => model,
+            (EvaluationMethod::Predict, None) => "predicted",
         }
     }
 }
 
-impl fmt::Display for Answerer {
+impl fmt::Display for AnswerSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb.name())?;
         self.model.as_ref().map_or(Ok(()), |model| write!(f, " {model}"))
@@ -80,12 +81,12 @@ impl fmt::Display for Answerer {
 
 /// Answer of one answerer to a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Answer {
+pub struct ScenarioAnswer {
     /// Source of the answer.
-    pub by: Answerer,
+    pub by: AnswerSource,
     /// State of the answer.
     #[serde(flatten)]
-    pub state: State,
+    pub state: AnswerState,
     /// Number of rounds or replications; 0 for formulas.
     pub runs: usize,
     /// True if traffic did what the scenario expects, as far as the answerer can tell.
@@ -93,13 +94,13 @@ pub struct Answer {
     /// Conditions of the measurement, as text.
     pub conditions: String,
     /// Rows of flows and devices.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AnswerRow>,
 }
 
 /// State of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "problem", rename_all = "snake_case")]
-pub enum State {
+pub enum AnswerState {
     /// The answer is complete.
     Answered,
     /// The answer is partial because it was stopped.
@@ -110,20 +111,20 @@ pub enum State {
 
 /// Figures of a flow or a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct AnswerRow {
     /// Flow or device of the row.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: AnswerSubject,
     /// Status of the figures.
     #[serde(flatten)]
-    pub status: Status,
+    pub status: AnswerRowStatus,
     /// Kind of delay: `round trip`, `one way` or the like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_of: Option<&'static str>,
     /// Number of delays measured; 0 for formulas.
     pub samples: u64,
     /// Figures by metric.
-    pub figures: BTreeMap<Metric, Figure>,
+    pub figures: BTreeMap<PerformanceMetric, MetricValue>,
     /// Distribution of delays: shares, and the delay in seconds that each share does not exceed. All answers have
     /// equal shares.
     #[serde(skip)]
@@ -136,7 +137,7 @@ pub struct Row {
 /// Status of a row's figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", content = "why", rename_all = "snake_case")]
-pub enum Status {
+pub enum AnswerRowStatus {
     /// Figures are available.
     Ok,
     /// No figures because the system has no steady state: where, and what to change.
@@ -147,9 +148,9 @@ pub enum Status {
 
 /// Flow or device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Subject {
+pub struct AnswerSubject {
     /// Kind of subject.
-    pub part: Part,
+    pub part: SubjectKind,
     /// Name, equal in every answer.
     pub name: String,
 }
@@ -157,7 +158,7 @@ pub struct Subject {
 /// Kind of subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum SubjectKind {
     /// Flow: an item of traffic, or a group of streams.
     Flow,
     /// Device: a switch, a part of one, a link or the controller.
@@ -167,7 +168,7 @@ pub enum Part {
 /// Metric of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
+pub enum PerformanceMetric {
     /// Mean delay in seconds.
     #[serde(rename = "delay_mean_s")]
     DelayMean,
@@ -192,43 +193,43 @@ pub enum Metric {
     Packets,
 }
 
-impl Metric {
+impl PerformanceMetric {
     /// All metrics, in the order of tables.
-    pub const ALL: [Metric; 8] = [
-        Metric::DelayMean,
-        Metric::DelayP50,
-        Metric::DelayP95,
-        Metric::DelayP99,
-        Metric::Loss,
-        Metric::Rate,
-        Metric::Utilisation,
-        Metric::Packets,
+    pub const ALL: [PerformanceMetric; 8] = [
+        PerformanceMetric::DelayMean,
+        PerformanceMetric::DelayP50,
+        PerformanceMetric::DelayP95,
+        PerformanceMetric::DelayP99,
+        PerformanceMetric::Loss,
+        PerformanceMetric::Rate,
+        PerformanceMetric::Utilisation,
+        PerformanceMetric::Packets,
     ];
 
     /// Returns the metric's name for display.
     pub fn name(self) -> &'static str {
         match self {
-            Metric::DelayMean => "mean delay",
-            Metric::DelayP50 => "p50",
-            Metric::DelayP95 => "p95",
-            Metric::DelayP99 => "p99",
-            Metric::Loss => "loss",
-            Metric::Rate => "rate",
-            Metric::Utilisation => "utilisation",
-            Metric::Packets => "packets/s",
+            PerformanceMetric::DelayMean => "mean delay",
+            PerformanceMetric::DelayP50 => "p50",
+            PerformanceMetric::DelayP95 => "p95",
+            PerformanceMetric::DelayP99 => "p99",
+            PerformanceMetric::Loss => "loss",
+            PerformanceMetric::Rate => "rate",
+            PerformanceMetric::Utilisation => "utilisation",
+            PerformanceMetric::Packets => "packets/s",
         }
     }
 
     /// Returns true if the metric is a share. Differences of shares are given in points, because relative differences
     /// mean little near zero.
     pub fn is_share(self) -> bool {
-        matches!(self, Metric::Loss | Metric::Utilisation)
+        matches!(self, PerformanceMetric::Loss | PerformanceMetric::Utilisation)
     }
 }
 
 /// Value, with half the width of its 95 % interval if it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Figure {
+pub struct MetricValue {
     /// Value in the metric's unit.
     pub value: f64,
     /// Half the width of the interval.
@@ -236,48 +237,48 @@ pub struct Figure {
     pub half_width: Option<f64>,
 }
 
-impl Figure {
+impl MetricValue {
     /// Returns a value without an interval.
-    pub fn exact(value: f64) -> Figure {
-        Figure { value, half_width: None }
+    pub fn exact(value: f64) -> MetricValue {
+        MetricValue { value, half_width: None }
     }
 }
 
-impl From<Estimate> for Figure {
-    fn from(estimate: Estimate) -> Figure {
-        Figure { value: estimate.mean, half_width: estimate.half_width }
+impl From<Estimate> for MetricValue {
+    fn from(estimate: Estimate) -> MetricValue {
+        MetricValue { value: estimate.mean, half_width: estimate.half_width }
     }
 }
 
-impl Answer {
+impl ScenarioAnswer {
     /// Returns a missing answer with the reason.
-    pub fn left_out(by: Answerer, why: impl Into<String>) -> Answer {
-        let state = State::LeftOut(why.into());
-        Answer { by, state, runs: 0, passed: true, conditions: String::new(), rows: Vec::new() }
+    pub fn left_out(by: AnswerSource, why: impl Into<String>) -> ScenarioAnswer {
+        let state = AnswerState::LeftOut(why.into());
+        ScenarioAnswer { by, state, runs: 0, passed: true, conditions: String::new(), rows: Vec::new() }
     }
 
     /// Returns true if the answer has anything to compare.
     pub fn is_there(&self) -> bool {
-        !matches!(self.state, State::LeftOut(_))
+        !matches!(self.state, AnswerState::LeftOut(_))
     }
 
     /// Returns true if the answer is expected to have the subject: models of one switch are not asked about flows.
-    pub fn is_asked(&self, subject: &Subject) -> bool {
+    pub fn is_asked(&self, subject: &AnswerSubject) -> bool {
         self.by.model.is_none() || self.row(subject).is_some()
     }
 
     /// Returns the row of a subject.
-    pub fn row(&self, subject: &Subject) -> Option<&Row> {
+    pub fn row(&self, subject: &AnswerSubject) -> Option<&AnswerRow> {
         self.rows.iter().find(|row| row.subject == *subject)
     }
 }
 
-impl Row {
+impl AnswerRow {
     /// Returns a row without figures.
-    pub fn new(part: Part, name: impl Into<String>) -> Row {
-        Row {
-            subject: Subject { part, name: name.into() },
-            status: Status::Ok,
+    pub fn new(part: SubjectKind, name: impl Into<String>) -> AnswerRow {
+        AnswerRow {
+            subject: AnswerSubject { part, name: name.into() },
+            status: AnswerRowStatus::Ok,
             delay_of: None,
             samples: 0,
             figures: BTreeMap::new(),
@@ -287,14 +288,14 @@ impl Row {
     }
 
     /// Inserts a figure, unless its value is not a finite number or below zero.
-    pub fn put(&mut self, metric: Metric, figure: Option<Figure>) {
+    pub fn put(&mut self, metric: PerformanceMetric, figure: Option<MetricValue>) {
         if let Some(figure) = figure.filter(|figure| figure.value.is_finite() && figure.value >= 0.0) {
             self.figures.insert(metric, figure);
         }
     }
 
     /// Returns the value of a metric.
-    pub fn value(&self, metric: Metric) -> Option<f64> {
+    pub fn value(&self, metric: PerformanceMetric) -> Option<f64> {
         self.figures.get(&metric).map(|figure| figure.value)
     }
 }

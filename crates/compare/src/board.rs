@@ -1,38 +1,44 @@
 //! Computes leader boards: errors of all answerers against the reference over many scenarios.
-use crate::answer::{Answer, Answerer, Metric, Part, Status};
+use crate::answer::{AnswerRowStatus, AnswerSource, PerformanceMetric, ScenarioAnswer, SubjectKind};
 use crate::comparison::Comparison;
-use crate::score::Errors;
+use crate::score::ErrorStatistics;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Metrics of a board.
-const METRICS: [Metric; 5] = [Metric::DelayMean, Metric::DelayP95, Metric::DelayP99, Metric::Loss, Metric::Rate];
+const METRICS: [PerformanceMetric; 5] = [
+    PerformanceMetric::DelayMean,
+    PerformanceMetric::DelayP95,
+    PerformanceMetric::DelayP99,
+    PerformanceMetric::Loss,
+    PerformanceMetric::Rate,
+];
 
 /// Leader board over several scenarios.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Board {
+pub struct Leaderboard {
     /// True if an answer is partial.
     pub partial: bool,
     /// Places by metric, then from the smallest mean error to the largest.
-    pub places: Vec<Place>,
+    pub places: Vec<LeaderboardRow>,
     /// Scenarios, in the order in which they were asked.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LeaderboardScenario>,
 }
 
 /// Scenario of a board.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
+pub struct LeaderboardScenario {
     /// File of the scenario.
     pub file: String,
     /// Comparison, or the reason why there is none.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: ScenarioOutcome,
 }
 
 /// Outcome for a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "state", content = "result", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ScenarioOutcome {
     /// The answers were compared.
     Compared(Box<Comparison>),
     /// The scenario could not be read, or there was no answer, for this reason.
@@ -41,11 +47,11 @@ pub enum Outcome {
 
 /// Place of an answerer for a metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Place {
+pub struct LeaderboardRow {
     /// Answerer of the place.
-    pub by: Answerer,
+    pub by: AnswerSource,
     /// Metric of the place.
-    pub metric: Metric,
+    pub metric: PerformanceMetric,
     /// Number of flows that could be compared.
     pub valid: usize,
     /// Number of flows for which it has no steady state.
@@ -54,94 +60,101 @@ pub struct Place {
     pub not_answered: usize,
     /// Errors over its own valid flows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub own: Option<Errors>,
+    pub own: Option<ErrorStatistics>,
     /// Errors over the flows that all answerers with a place answer. Only these compare answerers with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub common: Option<Errors>,
+    pub common: Option<ErrorStatistics>,
 }
 
 /// Result of an answerer for a flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Cell {
+enum FlowAccuracy {
     Error(f64),
     Unstable,
     NotAnswered,
 }
 
 /// Flow of a scenario: index of the entry, and index of the row in the reference.
-type Key = (usize, usize);
+type ScenarioFlow = (usize, usize);
 
-impl Board {
+impl Leaderboard {
     /// Makes the board of these scenarios.
-    pub fn new(entries: Vec<Entry>) -> Board {
+    pub fn new(entries: Vec<LeaderboardScenario>) -> Leaderboard {
         let comparisons: Vec<(usize, &Comparison)> = entries.iter().enumerate().filter_map(compared).collect();
         let places = METRICS.into_iter().flat_map(|metric| places(metric, &comparisons)).collect();
         let partial = comparisons.iter().any(|(_, comparison)| comparison.partial);
-        Board { partial, places, entries }
+        Leaderboard { partial, places, entries }
     }
 }
 
-fn compared((number, entry): (usize, &Entry)) -> Option<(usize, &Comparison)> {
+fn compared((number, entry): (usize, &LeaderboardScenario)) -> Option<(usize, &Comparison)> {
     match &entry.outcome {
-        Outcome::Compared(comparison) => Some((number, comparison)),
-        Outcome::Failed(_) => None,
+        ScenarioOutcome::Compared(comparison) => Some((number, comparison)),
+        ScenarioOutcome::Failed(_) => None,
     }
 }
 
-fn places(metric: Metric, comparisons: &[(usize, &Comparison)]) -> Vec<Place> {
-    let mut cells: BTreeMap<Answerer, BTreeMap<Key, Cell>> = BTreeMap::new();
+fn places(metric: PerformanceMetric, comparisons: &[(usize, &Comparison)]) -> Vec<LeaderboardRow> {
+    let mut cells: BTreeMap<AnswerSource, BTreeMap<ScenarioFlow, FlowAccuracy>> = BTreeMap::new();
     for (number, comparison) in comparisons {
         for (by, place, cell) in cells_of(metric, comparison) {
             cells.entry(by).or_default().insert((*number, place), cell);
         }
     }
-    let valid = |own: &BTreeMap<Key, Cell>| -> BTreeSet<Key> {
-        own.iter().filter(|(_, cell)| matches!(cell, Cell::Error(_))).map(|(key, _)| *key).collect()
+    let valid = |own: &BTreeMap<ScenarioFlow, FlowAccuracy>| -> BTreeSet<ScenarioFlow> {
+        own.iter().filter(|(_, cell)| matches!(cell, FlowAccuracy::Error(_))).map(|(key, _)| *key).collect()
     };
     // An answerer without any figure has no place and does not reduce the common flows.
-    cells.retain(|_, own| own.values().any(|cell| matches!(cell, Cell::Error(_))));
+    cells.retain(|_, own| own.values().any(|cell| matches!(cell, FlowAccuracy::Error(_))));
     let common = cells.values().map(&valid).reduce(|one, other| &one & &other).unwrap_or_default();
-    let mut places: Vec<Place> = cells.iter().map(|(by, own)| place(by, metric, own, &common)).collect();
-    let mean = |errors: Option<Errors>| errors.map_or(f64::INFINITY, |errors| errors.mean);
+    let mut places: Vec<LeaderboardRow> = cells.iter().map(|(by, own)| place(by, metric, own, &common)).collect();
+    let mean = |errors: Option<ErrorStatistics>| errors.map_or(f64::INFINITY, |errors| errors.mean);
     places.sort_by(|a, b| mean(a.common).total_cmp(&mean(b.common)).then(mean(a.own).total_cmp(&mean(b.own))));
     places
 }
 
-fn place(by: &Answerer, metric: Metric, own: &BTreeMap<Key, Cell>, common: &BTreeSet<Key>) -> Place {
-    let errors = |is_in: &dyn Fn(&Key) -> bool| {
-        Errors::of(own.iter().filter(|(key, _)| is_in(key)).filter_map(|(_, cell)| match cell {
-            Cell::Error(error) => Some(*error),
-            Cell::Unstable | Cell::NotAnswered => None,
+fn place(
+    by: &AnswerSource,
+    metric: PerformanceMetric,
+    own: &BTreeMap<ScenarioFlow, FlowAccuracy>,
+    common: &BTreeSet<ScenarioFlow>,
+) -> LeaderboardRow {
+    let errors = |is_in: &dyn Fn(&ScenarioFlow) -> bool| {
+        ErrorStatistics::of(own.iter().filter(|(key, _)| is_in(key)).filter_map(|(_, cell)| match cell {
+            FlowAccuracy::Error(error) => Some(*error),
+            FlowAccuracy::Unstable | FlowAccuracy::NotAnswered => None,
         }))
     };
-    let count = |wanted: Cell| own.values().filter(|cell| **cell == wanted).count();
+    let count = |wanted: FlowAccuracy| own.values().filter(|cell| **cell == wanted).count();
     let all = errors(&|_| true);
-    Place {
+    LeaderboardRow {
         by: by.clone(),
         metric,
         valid: all.map_or(0, |errors| errors.valid),
-        unstable: count(Cell::Unstable),
-        not_answered: count(Cell::NotAnswered),
+        unstable: count(FlowAccuracy::Unstable),
+        not_answered: count(FlowAccuracy::NotAnswered),
         own: all,
         common: errors(&|key| common.contains(key)),
     }
 }
 
 /// Returns the results of all answerers but the reference, for flows for which the reference has a figure.
-fn cells_of(metric: Metric, comparison: &Comparison) -> Vec<(Answerer, usize, Cell)> {
+fn cells_of(metric: PerformanceMetric, comparison: &Comparison) -> Vec<(AnswerSource, usize, FlowAccuracy)> {
     let mut cells = Vec::new();
     let reference = comparison.answers.iter().find(|answer| comparison.is_reference(&answer.by));
     let rows = reference.into_iter().flat_map(|answer| &answer.rows).enumerate();
-    for (place, row) in rows.filter(|(_, row)| row.subject.part == Part::Flow && row.figures.contains_key(&metric)) {
-        let is_asked = |answer: &&Answer| answer.is_there() && answer.is_asked(&row.subject);
+    for (place, row) in
+        rows.filter(|(_, row)| row.subject.part == SubjectKind::Flow && row.figures.contains_key(&metric))
+    {
+        let is_asked = |answer: &&ScenarioAnswer| answer.is_there() && answer.is_asked(&row.subject);
         let others = comparison.answers.iter().filter(|answer| !comparison.is_reference(&answer.by));
         for answer in others.filter(is_asked) {
             let error = comparison.difference(&answer.by, &row.subject, metric).and_then(|one| one.error());
             let status = answer.row(&row.subject).map(|own| &own.status);
             let cell = match (error, status) {
-                (Some(error), _) => Cell::Error(error),
-                (None, Some(Status::Unstable(_))) => Cell::Unstable,
-                (None, _) => Cell::NotAnswered,
+                (Some(error), _) => FlowAccuracy::Error(error),
+                (None, Some(AnswerRowStatus::Unstable(_))) => FlowAccuracy::Unstable,
+                (None, _) => FlowAccuracy::NotAnswered,
             };
             cells.push((answer.by.clone(), place, cell));
         }
@@ -152,18 +165,19 @@ fn cells_of(metric: Metric, comparison: &Comparison) -> Vec<(Answerer, usize, Ce
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Figure, Row, State, Verb};
+    use crate::answer::{AnswerRow, AnswerState, EvaluationMethod, MetricValue};
 
-    fn answer(verb: Verb, model: Option<&str>, means: &[Option<f64>]) -> Answer {
+    fn answer(verb: EvaluationMethod, model: Option<&str>, means: &[Option<f64>]) -> ScenarioAnswer {
         let row = |(number, mean): (usize, &Option<f64>)| {
-            let mut row = Row::new(Part::Flow, format!("f{number}"));
-            row.status = if mean.is_some() { Status::Ok } else { Status::Unstable("rho 1.1 at s1".into()) };
-            row.put(Metric::DelayMean, mean.map(Figure::exact));
+            let mut row = AnswerRow::new(SubjectKind::Flow, format!("f{number}"));
+            row.status =
+                if mean.is_some() { AnswerRowStatus::Ok } else { AnswerRowStatus::Unstable("rho 1.1 at s1".into()) };
+            row.put(PerformanceMetric::DelayMean, mean.map(MetricValue::exact));
             row
         };
-        Answer {
-            by: Answerer { verb, model: model.map(str::to_owned) },
-            state: State::Answered,
+        ScenarioAnswer {
+            by: AnswerSource { verb, model: model.map(str::to_owned) },
+            state: AnswerState::Answered,
             runs: 1,
             passed: true,
             conditions: String::new(),
@@ -171,18 +185,24 @@ mod tests {
         }
     }
 
-    fn entry(answers: Vec<Answer>) -> Entry {
-        Entry { file: "s.toml".into(), outcome: Outcome::Compared(Box::new(Comparison::new("s", answers, None))) }
+    fn entry(answers: Vec<ScenarioAnswer>) -> LeaderboardScenario {
+        LeaderboardScenario {
+            file: "s.toml".into(),
+            outcome: ScenarioOutcome::Compared(Box::new(Comparison::new("s", answers, None))),
+        }
     }
 
     #[test]
     fn models_are_compared_on_what_all_of_them_answer() {
-        let reference = answer(Verb::Simulate, None, &[Some(1.0), Some(2.0), Some(4.0)]);
-        let good = answer(Verb::Predict, Some("good"), &[Some(1.1), Some(2.2), Some(40.0)]);
-        let bad = answer(Verb::Predict, Some("bad"), &[Some(1.5), Some(3.0), None]);
-        let silent = answer(Verb::Predict, Some("silent"), &[None, None, None]);
-        let failed = Entry { file: "broken.toml".into(), outcome: Outcome::Failed("broken.toml:3: found `x`".into()) };
-        let board = Board::new(vec![entry(vec![good, bad, silent, reference]), failed]);
+        let reference = answer(EvaluationMethod::Simulate, None, &[Some(1.0), Some(2.0), Some(4.0)]);
+        let good = answer(EvaluationMethod::Predict, Some("good"), &[Some(1.1), Some(2.2), Some(40.0)]);
+        let bad = answer(EvaluationMethod::Predict, Some("bad"), &[Some(1.5), Some(3.0), None]);
+        let silent = answer(EvaluationMethod::Predict, Some("silent"), &[None, None, None]);
+        let failed = LeaderboardScenario {
+            file: "broken.toml".into(),
+            outcome: ScenarioOutcome::Failed("broken.toml:3: found `x`".into()),
+        };
+        let board = Leaderboard::new(vec![entry(vec![good, bad, silent, reference]), failed]);
         let names: Vec<&str> = board.places.iter().filter_map(|place| place.by.model.as_deref()).collect();
         assert_eq!(names, ["good", "bad"], "who answers nothing has no place: {:?}", board.places);
         let [good, bad] = &board.places[..] else { panic!() };

@@ -1,20 +1,20 @@
 //! Difference between a figure and the reference's.
-use crate::answer::{Figure, Metric, Subject};
-use crate::verdict::{POINTS, STEPS, Verdict};
+use crate::answer::{AnswerSubject, MetricValue, PerformanceMetric};
+use crate::verdict::{DifferenceVerdict, POINTS, STEPS};
 use serde::Serialize;
 
 /// Figure of an answer, compared with the reference's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Difference {
+pub struct MetricDifference {
     /// Flow or device.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: AnswerSubject,
     /// Metric of the figures.
-    pub metric: Metric,
+    pub metric: PerformanceMetric,
     /// Figure of the reference.
-    pub reference: Figure,
+    pub reference: MetricValue,
     /// Figure of the answer.
-    pub found: Figure,
+    pub found: MetricValue,
     /// Scaled difference (reference - found) / reference: at most 1 if the figure is too small, unlimited if too
     /// large. `None` if the reference is 0.
     pub scaled: Option<f64>,
@@ -24,20 +24,25 @@ pub struct Difference {
     pub is_inside: Option<bool>,
     /// Verdict on the difference.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: DifferenceVerdict,
 }
 
 /// Share of the reference below which figures are equal, to allow for rounding.
 const EQUAL: f64 = 1e-9;
 
-impl Difference {
+impl MetricDifference {
     /// Returns the difference between `found` and `reference`.
-    pub fn new(subject: Subject, metric: Metric, reference: Figure, found: Figure) -> Difference {
+    pub fn new(
+        subject: AnswerSubject,
+        metric: PerformanceMetric,
+        reference: MetricValue,
+        found: MetricValue,
+    ) -> MetricDifference {
         let (true_value, value) = (reference.value, found.value);
         let gap = (true_value - value).abs();
-        let known = weir_model::score::Difference::of(true_value, value).ok();
+        let known = weir_model::score::ModelDeviation::of(true_value, value).ok();
         let is_inside = half_width(reference, found).map(|half| gap <= half + EQUAL * true_value.abs());
-        let mut difference = Difference {
+        let mut difference = MetricDifference {
             subject,
             metric,
             reference,
@@ -45,9 +50,9 @@ impl Difference {
             scaled: known.map(|known| known.scaled),
             log_ratio: known.and_then(|known| known.log_ratio),
             is_inside,
-            verdict: Verdict::Equal,
+            verdict: DifferenceVerdict::Equal,
         };
-        difference.verdict = Verdict::of(&difference);
+        difference.verdict = DifferenceVerdict::of(&difference);
         difference
     }
 
@@ -60,7 +65,7 @@ impl Difference {
         self.scaled.map(f64::abs)
     }
 
-    /// Returns half the width of the difference's interval, in the unit of [`Difference::error`].
+    /// Returns half the width of the difference's interval, in the unit of [`MetricDifference::error`].
     pub(crate) fn allowed(&self) -> Option<f64> {
         let half = half_width(self.reference, self.found)?;
         if self.metric.is_share() {
@@ -75,7 +80,7 @@ impl Difference {
     }
 
     /// Returns by how much the figure exceeds the reference (negative if it is less), in the unit of
-    /// [`Difference::error`].
+    /// [`MetricDifference::error`].
     pub fn excess(&self) -> Option<f64> {
         if self.metric.is_share() {
             return Some(self.found.value - self.reference.value);
@@ -86,7 +91,7 @@ impl Difference {
 
 /// Returns half the width of the interval of the difference of two independent estimates; `None` if neither has an
 /// interval.
-fn half_width(one: Figure, other: Figure) -> Option<f64> {
+fn half_width(one: MetricValue, other: MetricValue) -> Option<f64> {
     if one.half_width.is_none() && other.half_width.is_none() {
         return None;
     }
@@ -96,20 +101,24 @@ fn half_width(one: Figure, other: Figure) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Part;
+    use crate::answer::SubjectKind;
 
-    pub(crate) fn difference(metric: Metric, reference: Figure, found: Figure) -> Difference {
-        Difference::new(Subject { part: Part::Flow, name: "f".into() }, metric, reference, found)
+    pub(crate) fn difference(
+        metric: PerformanceMetric,
+        reference: MetricValue,
+        found: MetricValue,
+    ) -> MetricDifference {
+        MetricDifference::new(AnswerSubject { part: SubjectKind::Flow, name: "f".into() }, metric, reference, found)
     }
 
-    fn within(value: f64, half: f64) -> Figure {
-        Figure { value, half_width: Some(half) }
+    fn within(value: f64, half: f64) -> MetricValue {
+        MetricValue { value, half_width: Some(half) }
     }
 
     #[test]
     fn too_little_and_too_much_are_told_apart() {
-        let low = difference(Metric::DelayMean, Figure::exact(2.0), Figure::exact(1.0));
-        let high = difference(Metric::DelayMean, Figure::exact(2.0), Figure::exact(8.0));
+        let low = difference(PerformanceMetric::DelayMean, MetricValue::exact(2.0), MetricValue::exact(1.0));
+        let high = difference(PerformanceMetric::DelayMean, MetricValue::exact(2.0), MetricValue::exact(8.0));
         assert_eq!((low.scaled, high.scaled), (Some(0.5), Some(-3.0)));
         assert_eq!((low.error(), low.excess(), high.excess()), (Some(0.5), Some(-0.5), Some(3.0)));
         assert!(
@@ -119,19 +128,19 @@ mod tests {
 
     #[test]
     fn intervals_add_as_independent_errors_do() {
-        let inside = |reference, found| difference(Metric::DelayMean, reference, found).is_inside;
-        assert_eq!(inside(Figure::exact(1.0), Figure::exact(1.0)), None);
-        assert_eq!(inside(within(10.0, 3.0), Figure::exact(12.9)), Some(true));
-        assert_eq!(inside(within(10.0, 3.0), Figure::exact(13.1)), Some(false));
+        let inside = |reference, found| difference(PerformanceMetric::DelayMean, reference, found).is_inside;
+        assert_eq!(inside(MetricValue::exact(1.0), MetricValue::exact(1.0)), None);
+        assert_eq!(inside(within(10.0, 3.0), MetricValue::exact(12.9)), Some(true));
+        assert_eq!(inside(within(10.0, 3.0), MetricValue::exact(13.1)), Some(false));
         assert_eq!(inside(within(10.0, 3.0), within(14.9, 4.0)), Some(true));
         assert_eq!(inside(within(10.0, 3.0), within(15.1, 4.0)), Some(false));
     }
 
     #[test]
     fn shares_are_told_in_points_and_zero_has_no_relative_error() {
-        let loss = difference(Metric::Loss, Figure::exact(0.0), Figure::exact(0.02));
+        let loss = difference(PerformanceMetric::Loss, MetricValue::exact(0.0), MetricValue::exact(0.02));
         assert_eq!((loss.scaled, loss.log_ratio, loss.error()), (None, None, Some(0.02)));
-        let delay = difference(Metric::DelayMean, Figure::exact(0.0), Figure::exact(0.02));
+        let delay = difference(PerformanceMetric::DelayMean, MetricValue::exact(0.0), MetricValue::exact(0.02));
         assert_eq!(delay.error(), None);
     }
 }

@@ -1,10 +1,10 @@
 //! Compares several answers to one scenario: by formulas, in virtual time, emulated and live. Gives figures side by
 //! side, differences, and verdicts in words.
 //!
-//! Every verb gives an [`Answer`], a list of flows and devices with figures in seconds, shares and bit/s ([`answers`]
-//! makes them of results). A [`Comparison`] compares the answers with one of them, the reference. [`difference`] has
-//! the measures, [`mod@score`] sums up differences over all flows, and [`verdict`] has the words. [`mod@ask`] gets
-//! the answers, [`mod@board`] sums up many scenarios, and [`page`] draws.
+//! Every verb gives an [`ScenarioAnswer`], a list of flows and devices with figures in seconds, shares and bit/s
+//! ([`answers`] makes them of results). A [`Comparison`] compares the answers with one of them, the reference.
+//! [`difference`] has the measures, [`mod@score`] sums up differences over all flows, and [`verdict`] has the words.
+//! [`mod@ask`] gets the answers, [`mod@board`] sums up many scenarios, and [`page`] draws.
 pub mod answer;
 pub mod answers;
 pub mod ask;
@@ -16,10 +16,13 @@ mod rig;
 pub mod score;
 pub mod verdict;
 
-pub use answer::{Answer, Answerer, Figure, Metric, Part, Row, State, Status, Subject, Verb};
-pub use ask::{Plan, Told, ask};
-pub use board::{Board, Entry, Outcome, Place};
+pub use answer::{
+    AnswerRow, AnswerRowStatus, AnswerSource, AnswerState, AnswerSubject, EvaluationMethod, MetricValue,
+    PerformanceMetric, ScenarioAnswer, SubjectKind,
+};
+pub use ask::{ComparisonPlan, ComparisonProgress, ask};
+pub use board::{Leaderboard, LeaderboardRow, LeaderboardScenario, ScenarioOutcome};
 pub use comparison::Comparison;
-pub use difference::Difference;
-pub use score::Score;
-pub use verdict::Verdict;
+pub use difference::MetricDifference;
+pub use score::AnswerScore;
+pub use verdict::DifferenceVerdict;

@@ -2,7 +2,7 @@
 //! small, otherwise idle network in this process.
 use std::fmt;
 use std::time::Duration;
-use weir_emulator::{Cancel, Options};
+use weir_emulator::{CancelHandle, LabOptions};
 use weir_scenario::Scenario;
 
 /// Maximum number of switches of the measured network.
@@ -18,16 +18,16 @@ const AWAKE: Duration = Duration::from_micros(30);
 /// otherwise switches do not poll between pings, and the row has one switch per core. Pings are far enough apart for
 /// all threads to sleep in between, as in most scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Nothing {
+struct CalibrationNetwork {
     switches: usize,
     held: Duration,
 }
 
-impl Nothing {
-    fn like(scenario: &Scenario, cores: usize) -> Nothing {
+impl CalibrationNetwork {
+    fn like(scenario: &Scenario, cores: usize) -> CalibrationNetwork {
         let links = scenario.links.iter().map(|link| link.spec).chain(scenario.hosts.iter().map(|host| host.link));
         let held = links.into_iter().any(|link| link.delay > AWAKE);
-        Nothing {
+        CalibrationNetwork {
             switches: if scenario.switches.len() < cores { 1 } else { cores.clamp(1, MOST_SWITCHES) },
             held: if held { HELD } else { Duration::ZERO },
         }
@@ -57,24 +57,25 @@ impl Nothing {
 
 /// Measured delay of live emulation itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rig {
-    nothing: Nothing,
+pub(crate) struct EmulationOverhead {
+    nothing: CalibrationNetwork,
     /// Median round-trip time of a ping, minus the configured delays of the links.
     round_trip: Duration,
 }
 
-impl Rig {
-    /// Measures the round-trip time of pings in a small network similar to the scenario `like` (see [`Nothing`]).
-    /// Takes about a second. Returns `None` if the network could not be run or no ping was answered.
-    pub(crate) fn measure(like: &Scenario, cancel: &Cancel) -> Option<Rig> {
+impl EmulationOverhead {
+    /// Measures the round-trip time of pings in a small network similar to the scenario `like` (see
+    /// [`CalibrationNetwork`]). Takes about a second. Returns `None` if the network could not be run or no ping was
+    /// answered.
+    pub(crate) fn measure(like: &Scenario, cancel: &CancelHandle) -> Option<EmulationOverhead> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let nothing = Nothing::like(like, cores);
+        let nothing = CalibrationNetwork::like(like, cores);
         let scenario = Scenario::parse(&nothing.scenario(), "nothing.toml").ok()?;
-        let options = Options { cancel: cancel.clone(), ..Options::default() };
+        let options = LabOptions { cancel: cancel.clone(), ..LabOptions::default() };
         let result = weir_emulator::run(&scenario, &options, &mut |_| ()).ok()?;
         // Uses the median because the first ping waits for address resolution, and the machine delays some others.
         let found = Duration::from_secs_f64(result.traffic.first()?.rtt?.p50_us.max(0.0) / 1e6);
-        Some(Rig { nothing, round_trip: found.saturating_sub(2 * nothing.held) })
+        Some(EmulationOverhead { nothing, round_trip: found.saturating_sub(2 * nothing.held) })
     }
 
     /// Returns the time that one thread takes to wake up: the round-trip time divided by the number of threads woken.
@@ -83,10 +84,10 @@ impl Rig {
     }
 }
 
-impl fmt::Display for Rig {
+impl fmt::Display for EmulationOverhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let us = |time: Duration| time.as_secs_f64() * 1e6;
-        let Nothing { switches, held } = self.nothing;
+        let CalibrationNetwork { switches, held } = self.nothing;
         write!(
             f,
             "the rig's own delay: {:.1} us a ping between two hosts over {switches} {} beside {:.0} us that its links hold it, {:.1} us for each of {} threads that it wakes",
@@ -111,12 +112,12 @@ mod tests {
 
     #[test]
     fn it_is_like_the_scenario() {
-        let of = |switches, delay, cores| Nothing::like(&like(switches, delay), cores);
-        assert_eq!(of(3, "0s", 4), Nothing { switches: 1, held: Duration::ZERO });
-        assert_eq!(of(4, "0s", 4), Nothing { switches: 4, held: Duration::ZERO });
-        assert_eq!(of(3, "2ms", 2), Nothing { switches: 2, held: HELD });
-        assert_eq!(of(64, "20us", 64), Nothing { switches: MOST_SWITCHES, held: Duration::ZERO });
-        assert_eq!([of(1, "0s", 4), of(3, "2ms", 2)].map(Nothing::wake_ups), [4, 8]);
+        let of = |switches, delay, cores| CalibrationNetwork::like(&like(switches, delay), cores);
+        assert_eq!(of(3, "0s", 4), CalibrationNetwork { switches: 1, held: Duration::ZERO });
+        assert_eq!(of(4, "0s", 4), CalibrationNetwork { switches: 4, held: Duration::ZERO });
+        assert_eq!(of(3, "2ms", 2), CalibrationNetwork { switches: 2, held: HELD });
+        assert_eq!(of(64, "20us", 64), CalibrationNetwork { switches: MOST_SWITCHES, held: Duration::ZERO });
+        assert_eq!([of(1, "0s", 4), of(3, "2ms", 2)].map(CalibrationNetwork::wake_ups), [4, 8]);
         for nothing in [of(1, "0s", 4), of(3, "2ms", 2)] {
             let scenario = Scenario::parse(&nothing.scenario(), "nothing.toml").unwrap();
             assert_eq!((scenario.switches.len(), scenario.hosts[0].link.delay), (nothing.switches, nothing.held));
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn a_network_of_nothing_takes_some_time() {
         for delay in ["0s", "1ms"] {
-            let rig = Rig::measure(&like(2, delay), &Cancel::new()).unwrap();
+            let rig = EmulationOverhead::measure(&like(2, delay), &CancelHandle::new()).unwrap();
             assert!(rig.wake_up() > Duration::ZERO && rig.wake_up() < rig.round_trip, "{rig}");
             assert!(rig.to_string().starts_with("the rig's own delay: "), "{rig}");
         }

@@ -1,5 +1,5 @@
 //! Judges differences between results and a reference, and states the verdicts in words.
-use crate::difference::Difference;
+use crate::difference::MetricDifference;
 use serde::Serialize;
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 /// difference in points (1.0 is 100 percentage points), other values by the difference relative to the reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "verdict", content = "detail", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum DifferenceVerdict {
     /// The value equals the reference.
     Equal,
     /// The value lies within the reference's 95 % confidence interval.
@@ -40,63 +40,73 @@ const EQUAL: f64 = 1e-9;
 /// a relative difference.
 const FACTOR: f64 = 3.0;
 
-impl Verdict {
+impl DifferenceVerdict {
     /// Returns the verdict on a difference.
-    pub fn of(difference: &Difference) -> Verdict {
+    pub fn of(difference: &MetricDifference) -> DifferenceVerdict {
         #[expect(clippy::float_cmp, reason = "equal is equal")]
         if difference.reference.value == difference.found.value {
-            return Verdict::Equal;
+            return DifferenceVerdict::Equal;
         }
         if difference.is_inside == Some(true) {
             let width = difference.allowed().unwrap_or(0.0);
-            return if width > difference.last_step() { Verdict::Unsure(width) } else { Verdict::Inside };
+            return if width > difference.last_step() {
+                DifferenceVerdict::Unsure(width)
+            } else {
+                DifferenceVerdict::Inside
+            };
         }
         match difference.error() {
-            Some(error) => Verdict::of_error(error, difference.log_ratio, difference.metric.is_share()),
-            None => Verdict::NotComparable("the reference is 0".to_owned()),
+            Some(error) => DifferenceVerdict::of_error(error, difference.log_ratio, difference.metric.is_share()),
+            None => DifferenceVerdict::NotComparable("the reference is 0".to_owned()),
         }
     }
 
-    /// Returns the verdict on `error`, the result of [`Difference::error`]. `log_ratio` is [`Difference::log_ratio`];
-    /// `is_share` is true for shares, whose error is in points.
-    pub fn of_error(error: f64, log_ratio: Option<f64>, is_share: bool) -> Verdict {
+    /// Returns the verdict on `error`, the result of [`MetricDifference::error`]. `log_ratio` is
+    /// [`MetricDifference::log_ratio`]; `is_share` is true for shares, whose error is in points.
+    pub fn of_error(error: f64, log_ratio: Option<f64>, is_share: bool) -> DifferenceVerdict {
         let factor = log_ratio.map(f64::exp).filter(|factor| *factor >= FACTOR && factor.is_finite());
         let first = |steps: &[f64]| steps.iter().copied().find(|step| error <= step * (1.0 + EQUAL));
         match (is_share, if is_share { first(&POINTS) } else { first(&STEPS) }) {
-            (true, Some(step)) => Verdict::WithinPoints(step),
-            (true, None) => Verdict::WrongPoints(error),
-            (false, Some(step)) => Verdict::Within(step),
-            (false, None) => factor.map_or(Verdict::Wrong(error), Verdict::Factor),
+            (true, Some(step)) => DifferenceVerdict::WithinPoints(step),
+            (true, None) => DifferenceVerdict::WrongPoints(error),
+            (false, Some(step)) => DifferenceVerdict::Within(step),
+            (false, None) => factor.map_or(DifferenceVerdict::Wrong(error), DifferenceVerdict::Factor),
         }
     }
 
     /// Returns true if the values agree: equal, within the confidence interval, or within a limit. False for
-    /// [`Verdict::Unsure`], which proves nothing.
+    /// [`DifferenceVerdict::Unsure`], which proves nothing.
     pub fn is_right(&self) -> bool {
-        matches!(self, Verdict::Equal | Verdict::Inside | Verdict::Within(_) | Verdict::WithinPoints(_))
+        matches!(
+            self,
+            DifferenceVerdict::Equal
+                | DifferenceVerdict::Inside
+                | DifferenceVerdict::Within(_)
+                | DifferenceVerdict::WithinPoints(_)
+        )
     }
 
-    /// Returns true if the difference exceeds all limits. [`Verdict::NotComparable`] and [`Verdict::Unsure`] are
-    /// neither right nor wrong.
+    /// Returns true if the difference exceeds all limits. [`DifferenceVerdict::NotComparable`] and
+    /// [`DifferenceVerdict::Unsure`] are neither right nor wrong.
     pub fn is_wrong(&self) -> bool {
-        matches!(self, Verdict::Wrong(_) | Verdict::Factor(_) | Verdict::WrongPoints(_))
+        matches!(self, DifferenceVerdict::Wrong(_) | DifferenceVerdict::Factor(_) | DifferenceVerdict::WrongPoints(_))
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for DifferenceVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Verdict::Equal => f.write_str("equal"),
-            Verdict::Inside => f.write_str("inside the interval"),
-            Verdict::Unsure(width) => {
+            DifferenceVerdict::Equal => f.write_str("equal"),
+            DifferenceVerdict::Inside => f.write_str("inside the interval"),
+            DifferenceVerdict::Unsure(width) => {
                 write!(f, "inside an interval of ±{:.0}%: more rounds would say more", width * 100.0)
             }
-            Verdict::Within(share) => write!(f, "within {:.0}%", share * 100.0),
-            Verdict::Wrong(share) => write!(f, "wrong by {:.0}%", share * 100.0),
-            Verdict::Factor(factor) => write!(f, "wrong by a factor of {factor:.1}"),
-            Verdict::WithinPoints(points) => write!(f, "within {} percentage points", points * 100.0),
-            Verdict::WrongPoints(points) => write!(f, "wrong by {:.1} percentage points", points * 100.0),
-            Verdict::NotComparable(why) => write!(f, "not comparable: {why}"),
+            DifferenceVerdict::Within(share) => write!(f, "within {:.0}%", share * 100.0),
+            DifferenceVerdict::Wrong(share) => write!(f, "wrong by {:.0}%", share * 100.0),
+            DifferenceVerdict::Factor(factor) => write!(f, "wrong by a factor of {factor:.1}"),
+            DifferenceVerdict::WithinPoints(points) => write!(f, "within {} percentage points", points * 100.0),
+            DifferenceVerdict::WrongPoints(points) => write!(f, "wrong by {:.1} percentage points", points * 100.0),
+            DifferenceVerdict::NotComparable(why) => write!(f, "not comparable: {why}"),
         }
     }
 }
@@ -104,33 +114,33 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Figure, Metric, Part, Subject};
+    use crate::answer::{AnswerSubject, MetricValue, PerformanceMetric, SubjectKind};
 
-    fn says(metric: Metric, reference: Figure, found: f64) -> String {
-        let subject = Subject { part: Part::Flow, name: "f".into() };
-        Difference::new(subject, metric, reference, Figure::exact(found)).verdict.to_string()
+    fn says(metric: PerformanceMetric, reference: MetricValue, found: f64) -> String {
+        let subject = AnswerSubject { part: SubjectKind::Flow, name: "f".into() };
+        MetricDifference::new(subject, metric, reference, MetricValue::exact(found)).verdict.to_string()
     }
 
     #[test]
     fn differences_are_told_in_words() {
-        let ten = Figure { value: 10.0, half_width: Some(0.5) };
+        let ten = MetricValue { value: 10.0, half_width: Some(0.5) };
         for (reference, found, expected) in [
             (ten, 10.0, "equal"),
             (ten, 10.4, "inside the interval"),
             (ten, 10.6, "within 10%"),
             (
-                Figure { value: 10.0, half_width: Some(5.0) },
+                MetricValue { value: 10.0, half_width: Some(5.0) },
                 7.0,
                 "inside an interval of ±50%: more rounds would say more",
             ),
-            (Figure::exact(10.0), 10.1, "within 1%"),
-            (Figure::exact(10.0), 8.1, "within 20%"),
-            (Figure::exact(10.0), 5.0, "wrong by 50%"),
-            (Figure::exact(10.0), 65.0, "wrong by a factor of 6.5"),
-            (Figure::exact(10.0), 2.0, "wrong by a factor of 5.0"),
-            (Figure::exact(0.0), 1.0, "not comparable: the reference is 0"),
+            (MetricValue::exact(10.0), 10.1, "within 1%"),
+            (MetricValue::exact(10.0), 8.1, "within 20%"),
+            (MetricValue::exact(10.0), 5.0, "wrong by 50%"),
+            (MetricValue::exact(10.0), 65.0, "wrong by a factor of 6.5"),
+            (MetricValue::exact(10.0), 2.0, "wrong by a factor of 5.0"),
+            (MetricValue::exact(0.0), 1.0, "not comparable: the reference is 0"),
         ] {
-            assert_eq!(says(Metric::DelayMean, reference, found), expected, "{reference:?} {found}");
+            assert_eq!(says(PerformanceMetric::DelayMean, reference, found), expected, "{reference:?} {found}");
         }
     }
 
@@ -142,7 +152,7 @@ mod tests {
             (0.5, 0.49, "within 1 percentage points"),
             (0.5, 0.4, "wrong by 10.0 percentage points"),
         ] {
-            assert_eq!(says(Metric::Loss, Figure::exact(reference), found), expected);
+            assert_eq!(says(PerformanceMetric::Loss, MetricValue::exact(reference), found), expected);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Compares formulas and simulated stations for flows of several packets, of which some ask the controller.
 use std::convert::Infallible;
-use weir_predict::{Settings, Status, predict};
+use weir_predict::{PredictSettings, PredictionStatus, predict};
 use weir_scenario::Scenario;
-use weir_sim::stations::report::{Report, report};
+use weir_sim::stations::report::{QueueingReport, report};
 use weir_sim::stations::{plan, run};
 use weir_sim::stats::Confidence;
-use weir_sim::{Plan, Watch, replicate};
+use weir_sim::{ReplicationLimits, SimulationMonitor, replicate};
 
 /// Tolerance for formulas, in addition to the simulation's own interval. Formulas do not know that packets reach the
 /// controller in groups.
@@ -21,11 +21,11 @@ fn scenario(controller: &str, timing: &str, traffic: &str) -> Scenario {
     Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn simulated(scenario: &Scenario) -> Report {
+fn simulated(scenario: &Scenario) -> QueueingReport {
     let plan = plan(scenario).unwrap();
-    let (window, watch) = (weir_sim::scenario::window(scenario), Watch::default());
+    let (window, watch) = (weir_sim::scenario::window(scenario), SimulationMonitor::default());
     let one = |number| Ok::<_, Infallible>(Some(run(&plan, window, scenario.seed, number, &watch).unwrap()));
-    let Ok(done) = replicate(&Plan { least: 6, most: 6, threads: 1 }, one, |_| true);
+    let Ok(done) = replicate(&ReplicationLimits { least: 6, most: 6, threads: 1 }, one, |_| true);
     report(&plan, &done.results, Confidence::P95)
 }
 
@@ -45,7 +45,7 @@ fn as_many_ask_as_formulas_say() {
         ),
     ] {
         let scenario = scenario(controller, timing, traffic);
-        let (formulas, simulation) = (predict(&scenario, &Settings::default()).unwrap(), simulated(&scenario));
+        let (formulas, simulation) = (predict(&scenario, &PredictSettings::default()).unwrap(), simulated(&scenario));
         let (share, asked) = (formulas.flows[0].asks.unwrap(), simulation.switches[0].asked.unwrap());
         let own = asked.half_width.unwrap();
         assert!((share - asked.mean).abs() < WITHIN * asked.mean + own, "{traffic}: {share}, simulated {asked:?}");
@@ -63,7 +63,8 @@ fn flows_of_one_packet_are_the_share_that_begins_them() {
     let controller = "service = { law = 'exponential', mean = '5ms' }";
     let known = scenario(controller, "", "rate = 60\nflow_packets = 1\nflows = 3");
     let plain = scenario(controller, "", "rate = 60\nnew_flows = 1.0");
-    let mean = |scenario: &Scenario| predict(scenario, &Settings::default()).unwrap().flows[0].delay.unwrap().mean_s;
+    let mean =
+        |scenario: &Scenario| predict(scenario, &PredictSettings::default()).unwrap().flows[0].delay.unwrap().mean_s;
     assert!((mean(&known) / mean(&plain) - 1.0).abs() < 1e-6);
 }
 
@@ -71,12 +72,12 @@ fn flows_of_one_packet_are_the_share_that_begins_them() {
 fn a_second_worse_state_is_warned_of_and_none_is_unstable() {
     let controller = "service = { law = 'exponential', mean = '5ms' }";
     let two = scenario(controller, "", "rate = 600\nflow_packets = 10\nflows = 120");
-    let answer = predict(&two, &Settings::default()).unwrap();
-    assert_eq!(answer.flows[0].status, Status::Ok);
+    let answer = predict(&two, &PredictSettings::default()).unwrap();
+    assert_eq!(answer.flows[0].status, PredictionStatus::Ok);
     let warning = answer.warnings.iter().find(|warning| warning.kind == "METASTABLE").unwrap();
     assert!(warning.text.contains("controller"), "{warning}");
     let none = scenario(controller, "", "rate = 3000\nflow_packets = 20\nflows = 6");
-    let answer = predict(&none, &Settings::default()).unwrap();
-    assert_eq!(answer.flows[0].status, Status::Unstable);
+    let answer = predict(&none, &PredictSettings::default()).unwrap();
+    assert_eq!(answer.flows[0].status, PredictionStatus::Unstable);
     assert!(answer.warnings.iter().all(|warning| warning.kind != "METASTABLE"), "{:?}", answer.warnings);
 }

@@ -1,30 +1,31 @@
 //! Tests that pages are well formed, load no other files, and name what has no steady state.
-use weir_compare::page::{self, Point};
+use weir_compare::page::{self, SweptComparison};
 use weir_compare::{
-    Answer, Answerer, Board, Comparison, Entry, Figure, Metric, Outcome, Part, Row, State, Status, Verb,
+    AnswerRow, AnswerRowStatus, AnswerSource, AnswerState, Comparison, EvaluationMethod, Leaderboard,
+    LeaderboardScenario, MetricValue, PerformanceMetric, ScenarioAnswer, ScenarioOutcome, SubjectKind,
 };
 
 /// Returns a flow of this mean delay in milliseconds; `None` is an unstable flow.
-fn row(name: &str, mean_ms: Option<f64>) -> Row {
-    let mut row = Row::new(Part::Flow, name);
+fn row(name: &str, mean_ms: Option<f64>) -> AnswerRow {
+    let mut row = AnswerRow::new(SubjectKind::Flow, name);
     let Some(mean_ms) = mean_ms else {
-        row.status = Status::Unstable("utilisation 1.31 at <controller>".into());
+        row.status = AnswerRowStatus::Unstable("utilisation 1.31 at <controller>".into());
         return row;
     };
     row.delay_of = Some("one way");
     row.samples = 100;
-    let figure = |value: f64| Some(Figure { value: value * 1e-3, half_width: Some(value * 1e-5) });
-    row.put(Metric::DelayMean, figure(mean_ms));
-    row.put(Metric::DelayP95, figure(mean_ms * 3.0));
-    row.put(Metric::Loss, Some(Figure::exact(0.01)));
+    let figure = |value: f64| Some(MetricValue { value: value * 1e-3, half_width: Some(value * 1e-5) });
+    row.put(PerformanceMetric::DelayMean, figure(mean_ms));
+    row.put(PerformanceMetric::DelayP95, figure(mean_ms * 3.0));
+    row.put(PerformanceMetric::Loss, Some(MetricValue::exact(0.01)));
     row.quantiles_s = (1..100).map(|share| (f64::from(share) / 100.0, mean_ms * 1e-5 * f64::from(share))).collect();
     row
 }
 
-fn answer(verb: Verb, model: Option<&str>, mean_ms: Option<f64>) -> Answer {
-    Answer {
-        by: Answerer { verb, model: model.map(str::to_owned) },
-        state: State::Answered,
+fn answer(verb: EvaluationMethod, model: Option<&str>, mean_ms: Option<f64>) -> ScenarioAnswer {
+    ScenarioAnswer {
+        by: AnswerSource { verb, model: model.map(str::to_owned) },
+        state: AnswerState::Answered,
         runs: 3,
         passed: true,
         conditions: "made up & <unmeasured>".into(),
@@ -35,10 +36,10 @@ fn answer(verb: Verb, model: Option<&str>, mean_ms: Option<f64>) -> Answer {
 fn comparison(load: f64) -> Comparison {
     let predicted = (load < 1.0).then(|| 1.1 / (1.0 - load));
     let answers = vec![
-        answer(Verb::Predict, None, predicted),
-        answer(Verb::Predict, Some("mahmood"), predicted.map(|mean| mean * 1.5)),
-        answer(Verb::Simulate, None, Some(1.0 / (1.05 - load.min(1.0)))),
-        Answer::left_out(Answerer::new(Verb::Run), "needs emulation"),
+        answer(EvaluationMethod::Predict, None, predicted),
+        answer(EvaluationMethod::Predict, Some("mahmood"), predicted.map(|mean| mean * 1.5)),
+        answer(EvaluationMethod::Simulate, None, Some(1.0 / (1.05 - load.min(1.0)))),
+        ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Run), "needs emulation"),
     ];
     Comparison::new("made up", answers, None)
 }
@@ -74,11 +75,11 @@ fn a_scenario_has_its_charts_and_tables() {
 
 #[test]
 fn a_sweep_keeps_what_is_unstable() {
-    let point = |(number, load): (usize, f64)| Point {
+    let point = |(number, load): (usize, f64)| SweptComparison {
         values: vec![("traffic.rate".into(), format!("{}", load * 100.0)), ("p".into(), format!("0.{}", number % 2))],
         comparison: comparison(load),
     };
-    let points: Vec<Point> = [0.2, 0.4, 0.6, 0.8, 1.2, 1.4].into_iter().enumerate().map(point).collect();
+    let points: Vec<SweptComparison> = [0.2, 0.4, 0.6, 0.8, 1.2, 1.4].into_iter().enumerate().map(point).collect();
     let text = parsed(&page::swept(&points));
     for words in [
         "Without a steady state",
@@ -95,10 +96,13 @@ fn a_sweep_keeps_what_is_unstable() {
 #[test]
 fn a_board_has_failures_as_rows() {
     let entries = vec![
-        Entry { file: "a.toml".into(), outcome: Outcome::Compared(Box::new(comparison(0.5))) },
-        Entry { file: "b.toml".into(), outcome: Outcome::Failed("b.toml:3: found `x`, expected <y>".into()) },
+        LeaderboardScenario { file: "a.toml".into(), outcome: ScenarioOutcome::Compared(Box::new(comparison(0.5))) },
+        LeaderboardScenario {
+            file: "b.toml".into(),
+            outcome: ScenarioOutcome::Failed("b.toml:3: found `x`, expected <y>".into()),
+        },
     ];
-    let board = Board::new(entries);
+    let board = Leaderboard::new(entries);
     assert!(!board.places.is_empty());
     let text = parsed(&page::board("scenarios & more", &board));
     for words in ["scenarios & more", "found `x`, expected <y>", "predict mahmood", "in common"] {
@@ -108,8 +112,12 @@ fn a_board_has_failures_as_rows() {
 
 #[test]
 fn nothing_to_show_is_a_page() {
-    let none = Comparison::new("empty", vec![Answer::left_out(Answerer::new(Verb::Predict), "no")], None);
+    let none = Comparison::new(
+        "empty",
+        vec![ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Predict), "no")],
+        None,
+    );
     parsed(&page::single(&none));
     parsed(&page::swept(&[]));
-    parsed(&page::board("", &Board::new(Vec::new())));
+    parsed(&page::board("", &Leaderboard::new(Vec::new())));
 }

@@ -1,7 +1,7 @@
 //! Compares formulas and the simulation packet by packet for TCP connections from start to end.
-use weir_predict::{Settings, Status, predict};
+use weir_predict::{PredictSettings, PredictionStatus, predict};
 use weir_scenario::Scenario;
-use weir_sim::Watch;
+use weir_sim::SimulationMonitor;
 use weir_sim::network::simulate;
 
 /// Returns a scenario with a connection over a line, after pings that resolve the hosts' addresses. `beside` adds
@@ -28,10 +28,16 @@ fn scenario(mbit: u32, delay: &str, buffer: &str, duration: &str, beside: bool) 
 
 /// Returns the payload rate in bit/s, by formulas and in virtual time.
 fn rates(scenario: &Scenario) -> (f64, f64) {
-    let formulas = predict(scenario, &Settings::default()).unwrap();
+    let formulas = predict(scenario, &PredictSettings::default()).unwrap();
     let flow = formulas.flows.iter().find(|flow| flow.kind == "tcp").unwrap();
-    assert_eq!(flow.status, Status::Ok);
-    let lab = simulate(scenario, &weir_sim::network::Settings::default(), &Watch::default(), &mut |_| ()).unwrap();
+    assert_eq!(flow.status, PredictionStatus::Ok);
+    let lab = simulate(
+        scenario,
+        &weir_sim::network::VirtualTimeSettings::default(),
+        &SimulationMonitor::default(),
+        &mut |_| (),
+    )
+    .unwrap();
     let found = lab.traffic.iter().find(|item| item.kind == "tcp").unwrap();
     (flow.goodput_bps.unwrap(), found.goodput_bps.unwrap())
 }
@@ -72,7 +78,7 @@ fn a_short_connection_over_a_full_line_waits_for_its_timer() {
     let scenario = Scenario::parse(&text, "wan.toml").unwrap();
     let (formula, found) = rates(&scenario);
     assert!((0.5..2.0).contains(&(formula / found)), "{formula}, found {found}");
-    let formulas = predict(&scenario, &Settings::default()).unwrap();
+    let formulas = predict(&scenario, &PredictSettings::default()).unwrap();
     let tcp = formulas.flows.iter().find(|flow| flow.kind == "tcp").unwrap();
     assert!(tcp.notes.iter().any(|note| note.contains("waits 1 time") || note.contains("waits 2 times")), "{tcp:?}");
     // Most datagrams find the buffer empty during the wait.

@@ -1,8 +1,8 @@
 //! Controller: applications without I/O, and the server that connects switches to them.
 //!
-//! An [`App`] receives messages of switches and returns messages for them. [`Hub`] holds the sessions and the
-//! application, still without I/O. [`Controller`] adds sockets, a clock and a thread, for `weir controller` and for
-//! programs that embed it.
+//! An [`ControllerApp`] receives messages of switches and returns messages for them. [`ControllerHub`] holds the
+//! sessions and the application, still without I/O. [`Controller`] adds sockets, a clock and a thread, for `weir
+//! controller` and for programs that embed it.
 //!
 //! ```no_run
 //! use weir_controller::apps::learning::{Learning, LearningConfig};
@@ -22,8 +22,8 @@ pub mod hub;
 mod listen;
 mod server;
 
-pub use hub::{Hub, Mastership, Snapshot, SwitchEvent, SwitchInfo};
-pub use listen::Listen;
+pub use hub::{ControllerHub, ControllerSnapshot, Mastership, SwitchEvent, SwitchInfo};
+pub use listen::ListenAddress;
 pub use server::{Controller, ControllerConfig};
 
 use weir_openflow::model::FeaturesReply;
@@ -35,10 +35,10 @@ use weir_units::Instant;
 pub struct ConnectionId(pub u64);
 
 /// Messages for switches. The hub sets their `xid`.
-pub type Outbox = Vec<(ConnectionId, Message)>;
+pub type ControllerOutbox = Vec<(ConnectionId, Message)>;
 
 /// Application of the controller, without I/O. Methods append messages for switches to `out`.
-pub trait App: Send {
+pub trait ControllerApp: Send {
     /// Handles a switch that has come up.
     fn switch_up(
         &mut self,
@@ -46,24 +46,24 @@ pub trait App: Send {
         switch: ConnectionId,
         version: Version,
         features: &FeaturesReply,
-        out: &mut Outbox,
+        out: &mut ControllerOutbox,
     );
 
     /// Handles a switch that has come under this controller's control (roles) and may hold another controller's
-    /// entries. Differs from [`App::switch_up`] in that existing forwarding has to continue.
+    /// entries. Differs from [`ControllerApp::switch_up`] in that existing forwarding has to continue.
     fn take_over(
         &mut self,
         now: Instant,
         switch: ConnectionId,
         version: Version,
         features: &FeaturesReply,
-        out: &mut Outbox,
+        out: &mut ControllerOutbox,
     ) {
         self.switch_up(now, switch, version, features, out);
     }
 
     /// Handles a message from a switch.
-    fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut Outbox);
+    fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox);
 
     /// Handles a switch that has disconnected, or whose control another controller has taken.
     fn switch_down(&mut self, now: Instant, switch: ConnectionId);

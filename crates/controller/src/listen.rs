@@ -9,7 +9,7 @@ const OPENFLOW_TCP_PORT: u16 = 6653;
 
 /// Address to listen on: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Listen {
+pub enum ListenAddress {
     /// TCP address; port 0 takes a free port.
     Tcp(SocketAddr),
     /// TCP address for TLS; port 0 takes a free port.
@@ -18,16 +18,16 @@ pub enum Listen {
     Unix(PathBuf),
 }
 
-impl FromStr for Listen {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let expected = "expected tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH, such as tcp:127.0.0.1:6653";
         let error = || format!("found `{text}`, {expected}");
         match text.split_once(':') {
-            Some(("tcp", rest)) => address(rest).map(Listen::Tcp).ok_or_else(error),
-            Some(("ssl", rest)) => address(rest).map(Listen::Ssl).ok_or_else(error),
-            Some(("unix", path)) if !path.is_empty() => Ok(Listen::Unix(path.into())),
+            Some(("tcp", rest)) => address(rest).map(ListenAddress::Tcp).ok_or_else(error),
+            Some(("ssl", rest)) => address(rest).map(ListenAddress::Ssl).ok_or_else(error),
+            Some(("unix", path)) if !path.is_empty() => Ok(ListenAddress::Unix(path.into())),
             _ => Err(error()),
         }
     }
@@ -42,12 +42,12 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some((host.parse::<IpAddr>().ok()?, OPENFLOW_TCP_PORT).into())
 }
 
-impl fmt::Display for Listen {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Listen::Tcp(address) => write!(f, "tcp:{address}"),
-            Listen::Ssl(address) => write!(f, "ssl:{address}"),
-            Listen::Unix(path) => write!(f, "unix:{}", path.display()),
+            ListenAddress::Tcp(address) => write!(f, "tcp:{address}"),
+            ListenAddress::Ssl(address) => write!(f, "ssl:{address}"),
+            ListenAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
@@ -66,10 +66,10 @@ mod tests {
             ("ssl:10.0.0.1", "ssl:10.0.0.1:6653"),
             ("unix:/run/weir/controller.sock", "unix:/run/weir/controller.sock"),
         ] {
-            assert_eq!(text.parse::<Listen>().unwrap().to_string(), whole);
+            assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), whole);
         }
         for wrong in ["", "6653", "tcp:", "tcp:localhost:6653", "unix:", "pssl:127.0.0.1:6653", "ssl:c1:6653"] {
-            assert!(wrong.parse::<Listen>().unwrap_err().contains("expected tcp:IP[:PORT]"), "{wrong}");
+            assert!(wrong.parse::<ListenAddress>().unwrap_err().contains("expected tcp:IP[:PORT]"), "{wrong}");
         }
     }
 }

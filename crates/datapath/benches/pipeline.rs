@@ -6,10 +6,10 @@
 //! Each figure is the best and the median of many windows; the spread shows how quiet the machine was. Other traffic
 //! (random flows, misses) is not measured here.
 use std::net::Ipv4Addr;
-use weir_datapath::{Datapath, DatapathConfig, Output};
+use weir_datapath::{Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, GroupId, Instruction, Match, PortDesc, PortNo, TableId};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, Frame, FramePool, MacAddr};
 use weir_units::{Clock, Instant, SystemClock};
@@ -202,7 +202,7 @@ fn entry(table: u8, priority: u16, matching: Match, actions: Vec<Action>) -> Flo
 fn measure(case: &Case, windows: usize) -> Vec<f64> {
     let clock = SystemClock::start();
     let mut datapath = datapath(case);
-    let (mut pool, mut out, mut burst) = (FramePool::default(), Output::default(), Vec::with_capacity(BURST));
+    let (mut pool, mut out, mut burst) = (FramePool::default(), DatapathOutput::default(), Vec::with_capacity(BURST));
     let templates: Vec<Vec<u8>> = (0..case.addresses).map(|number| frame_to(number, case.shape)).collect();
     let mut turn = templates.iter().cycle();
     let (mut sent, mut ns) = (0_usize, Vec::new());
@@ -233,10 +233,10 @@ fn receive(pool: &mut FramePool, template: &[u8]) -> Frame {
 fn datapath(case: &Case) -> Datapath {
     let mut datapath = Datapath::new(DatapathConfig::default());
     for number in [1, 2] {
-        datapath.add_port(Instant::ZERO, port(number), &mut Output::default()).expect("the port is new");
+        datapath.add_port(Instant::ZERO, port(number), &mut DatapathOutput::default()).expect("the port is new");
     }
     for group in groups() {
-        datapath.group_mod(Instant::ZERO, &group, &mut Output::default()).expect("the group is right");
+        datapath.group_mod(Instant::ZERO, &group, &mut DatapathOutput::default()).expect("the group is right");
     }
     let last = case.entries.iter().map(|flow| flow.table.0).max().unwrap_or(0);
     for flow in &case.entries {
@@ -258,7 +258,7 @@ fn address(number: u64) -> MacAddr {
 }
 
 fn frame_to(number: u64, shape: Shape) -> Vec<u8> {
-    let ethernet = Craft::ethernet(address(number), address(100));
+    let ethernet = FrameBuilder::ethernet(address(number), address(100));
     let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let mut frame = match shape {
         Shape::Ipv4 => ethernet.ipv4(from, to).udp(1000, 2000),

@@ -12,15 +12,15 @@
 #[path = "../src/shape/mod.rs"]
 mod shape;
 
-use shape::adaptive::Adaptive;
+use shape::adaptive::AdaptiveClassifier;
 use shape::hash::TupleSpace;
 use shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use std::hint::black_box;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use weir_packet::field::eth_type;
-use weir_packet::{Field, FlowKey, FlowMask, Parsed};
-use weir_testing::rules::{Draw, gunzip, prefixes};
+use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
+use weir_testing::rules::{SeededRng, gunzip, prefixes};
 use weir_units::{Clock, SystemClock};
 
 const BURST: usize = 32;
@@ -35,14 +35,16 @@ fn main() {
     let routes = file.map_or_else(made_up, |file| prefixes(&gunzip(&file)));
     println!("instructions: {}", weir_memory::widest());
     for (name, is_v6) in [("IPv4", false), ("IPv6", true)] {
-        let mut draw = Draw(1);
+        let mut draw = SeededRng(1);
         let mut routes: Vec<Route> = routes
             .iter()
             .filter(|(address, _)| address.is_ipv6() == is_v6)
             .map(|(address, len)| Route::new(*address, *len))
             .collect();
         (1..routes.len()).for_each(|last| routes.swap(last, draw.below(last + 1)));
-        measure(&format!("{name}, tries"), &routes, Adaptive::default(), |table| table.describe().bytes.unwrap_or(0));
+        measure(&format!("{name}, tries"), &routes, AdaptiveClassifier::default(), |table| {
+            table.describe().bytes.unwrap_or(0)
+        });
         measure(&format!("{name}, hash"), &routes, TupleSpace::default(), |table| table.entries().held());
     }
 }
@@ -73,7 +75,7 @@ impl Route {
     }
 
     /// Returns the flow key of a packet to this route.
-    fn key(&self, draw: &mut Draw) -> FlowKey {
+    fn key(&self, draw: &mut SeededRng) -> FlowKey {
         let mut key = FlowKey::EMPTY;
         key.set(Field::EthType, if self.field == Field::Ipv4Dst { eth_type::IPV4 } else { eth_type::IPV6 }.into());
         let random = u128::from(draw.number()) << 64 | u128::from(draw.number());
@@ -90,7 +92,7 @@ fn measure<C: Classifier>(name: &str, routes: &[Route], mut table: C, held: impl
         table.insert(id, route.priority, &route.words);
     });
     println!("{name}: {} routes, {} bytes each; add {adds}", routes.len(), held(&table) / routes.len());
-    let mut draw = Draw(2);
+    let mut draw = SeededRng(2);
     for flows in [1_000, 100_000, 1_000_000] {
         let keys: Vec<FlowKey> = (0..flows).map(|_| routes[draw.below(routes.len())].key(&mut draw)).collect();
         let with = windows(&clock, &keys, |keys, found| table.lookup_burst(keys, Lanes::first(BURST), found, |_| ()));
@@ -111,10 +113,10 @@ fn measure<C: Classifier>(name: &str, routes: &[Route], mut table: C, held: impl
 fn windows(
     clock: &SystemClock,
     flows: &[FlowKey],
-    mut look_up: impl FnMut(&[Parsed; MAX_BURST], &mut [EntryId; MAX_BURST]),
+    mut look_up: impl FnMut(&[ParsedHeaders; MAX_BURST], &mut [EntryId; MAX_BURST]),
 ) -> Vec<f64> {
-    let mut keys = Box::new([Parsed::default(); MAX_BURST]);
-    let (mut found, mut draw, mut ns) = ([EntryId(0); MAX_BURST], Draw(3), Vec::new());
+    let mut keys = Box::new([ParsedHeaders::default(); MAX_BURST]);
+    let (mut found, mut draw, mut ns) = ([EntryId(0); MAX_BURST], SeededRng(3), Vec::new());
     // The words in which packets differ. Copying whole keys would take longer than looking them up.
     let words = [0, 2, 10, 11];
     for _ in 0..WINDOWS {
@@ -157,7 +159,7 @@ fn changes(clock: &SystemClock, count: usize, mut change: impl FnMut(usize)) -> 
 
 /// Generates routes with the most frequent lengths of real routes.
 fn made_up() -> Vec<(IpAddr, u32)> {
-    let mut draw = Draw(4);
+    let mut draw = SeededRng(4);
     let v4 = (0..900_000).map(|n| {
         let len = [24, 24, 24, 24, 24, 22, 23, 20, 19, 16][n % 10];
         let bits = u32::try_from(draw.number() >> 32).expect("32 bits") & u32::MAX << (32 - len);

@@ -11,11 +11,11 @@
 #[path = "../src/shape/mod.rs"]
 mod shape;
 
-use shape::adaptive::Adaptive;
+use shape::adaptive::AdaptiveClassifier;
 use shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
-use weir_memory::{Wide, Work, run_widest};
-use weir_packet::{Field, FlowKey, FlowMask, Parsed};
-use weir_testing::rules::{self, Draw, Headers, Rule};
+use weir_memory::{SimdInstructions, SimdOperation, run_widest};
+use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
+use weir_testing::rules::{self, HeaderSampling, RuleSetEntry, SeededRng};
 use weir_units::{Clock, SystemClock};
 
 const BURST: usize = 32;
@@ -32,7 +32,7 @@ fn main() {
     for name in ["acl1", "acl2", "fw1", "fw2", "ipc1"].into_iter().filter(|name| name.contains(&filter)) {
         let Some(path) = weir_testing::shared(&format!("data/external/rules/classbench/{name}_10k.gz")) else { break };
         // Packets that match no rule match this entry, which is added first, as controllers do.
-        let rest = Rule { priority: 0, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
+        let rest = RuleSetEntry { priority: 0, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
         let rules = rules::classbench(&rules::gunzip(&path)).into_iter();
         measure(name, &std::iter::once(rest).chain(rules).collect::<Vec<_>>());
     }
@@ -44,10 +44,10 @@ fn main() {
 }
 
 /// Generates entries with 32 masks, none of which is a prefix.
-fn masks(count: u64) -> Vec<Rule> {
-    let mut draw = Draw(3);
+fn masks(count: u64) -> Vec<RuleSetEntry> {
+    let mut draw = SeededRng(3);
     let rule = |number: u64| {
-        let mut rule = Rule { priority: 10, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
+        let mut rule = RuleSetEntry { priority: 10, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
         rule.mask.set(Field::EthType, 0xffff);
         rule.mask.set(Field::Ipv4Dst, 0xffff_ffff);
         rule.mask.set(Field::Ipv4Src, ((1 << 8) | (number % 32)).into());
@@ -58,9 +58,9 @@ fn masks(count: u64) -> Vec<Rule> {
     (0..count).map(rule).collect()
 }
 
-fn measure(name: &str, rules: &[Rule]) {
+fn measure(name: &str, rules: &[RuleSetEntry]) {
     let clock = SystemClock::start();
-    let mut table = Adaptive::default();
+    let mut table = AdaptiveClassifier::default();
     let mut ns = Vec::new();
     for (number, rule) in (0..).zip(rules) {
         let words = WordMatches::new(&rule.value, &rule.mask);
@@ -71,7 +71,7 @@ fn measure(name: &str, rules: &[Rule]) {
         }
         ns.push(clock.now().since(start).as_secs_f64() * 1e9);
     }
-    let lookups: Vec<f64> = [Headers::Hits, Headers::Crossed, Headers::Random]
+    let lookups: Vec<f64> = [HeaderSampling::Hits, HeaderSampling::Crossed, HeaderSampling::Random]
         .into_iter()
         .map(|kind| look_up(&clock, &table, &rules::headers(rules, kind, 100 * WINDOW, 7)))
         .collect();
@@ -82,22 +82,22 @@ fn measure(name: &str, rules: &[Rule]) {
         lookups[0],
         lookups[1],
         lookups[2],
-        probes(&table, &rules::headers(rules, Headers::Hits, WINDOW, 7)),
+        probes(&table, &rules::headers(rules, HeaderSampling::Hits, WINDOW, 7)),
         ns.iter().fold(0.0_f64, |most, ns| most.max(*ns)),
     );
 }
 
 /// Returns the mean number of tuples that a lookup probes.
-fn probes(table: &Adaptive, headers: &[FlowKey]) -> f64 {
+fn probes(table: &AdaptiveClassifier, headers: &[FlowKey]) -> f64 {
     let all: u32 = headers.iter().map(|key| table.probes(key).unwrap_or_default()).sum();
     f64::from(all) / headers.len() as f64
 }
 
 /// Returns nanoseconds per packet. The keys are placed where the parser of a switch leaves them before the lookup: in
 /// the first-level cache.
-fn look_up(clock: &SystemClock, table: &Adaptive, headers: &[FlowKey]) -> f64 {
+fn look_up(clock: &SystemClock, table: &AdaptiveClassifier, headers: &[FlowKey]) -> f64 {
     let headers = Packed::new(headers);
-    let mut keys = Box::new([Parsed::default(); MAX_BURST]);
+    let mut keys = Box::new([ParsedHeaders::default(); MAX_BURST]);
     let mut found = [EntryId::NONE; MAX_BURST];
     let mut best = vec![f64::MAX; headers.len() / WINDOW];
     for _ in 0..ROUNDS {
@@ -118,16 +118,16 @@ fn look_up(clock: &SystemClock, table: &Adaptive, headers: &[FlowKey]) -> f64 {
 
 /// Looks up a burst with the vector instructions that the switch would use.
 struct LookUp<'a> {
-    table: &'a Adaptive,
-    keys: &'a [Parsed; MAX_BURST],
+    table: &'a AdaptiveClassifier,
+    keys: &'a [ParsedHeaders; MAX_BURST],
     found: &'a mut [EntryId; MAX_BURST],
 }
 
-impl Work for LookUp<'_> {
+impl SimdOperation for LookUp<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<W: Wide>(self, _: W) {
+    fn run<W: SimdInstructions>(self, _: W) {
         self.table.lookup_burst(self.keys, Lanes::first(BURST), self.found, |_| ());
     }
 }
@@ -151,7 +151,7 @@ impl Packed {
         self.words.len() / self.used.len()
     }
 
-    fn unpack(&self, first: usize, burst: &mut [Parsed; MAX_BURST]) {
+    fn unpack(&self, first: usize, burst: &mut [ParsedHeaders; MAX_BURST]) {
         let of_burst = self.words.chunks_exact(self.used.len()).skip(first).take(BURST);
         for (place, words) in burst.iter_mut().zip(of_burst) {
             self.used.iter().zip(words).for_each(|(word, value)| place.key.words[*word] = *value);

@@ -11,10 +11,10 @@
 #[path = "../src/shape/mod.rs"]
 mod shape;
 
-use shape::adaptive::Adaptive;
+use shape::adaptive::AdaptiveClassifier;
 use shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use std::hint::black_box;
-use weir_packet::{Field, FlowKey, FlowMask, Parsed};
+use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
 use weir_units::{Clock, SystemClock};
 
 const BURST: usize = 32;
@@ -106,7 +106,7 @@ fn mix(n: u64) -> u64 {
 
 fn measure(name: &str, make: Make, count: u64) {
     let clock = SystemClock::start();
-    let mut table = Adaptive::default();
+    let mut table = AdaptiveClassifier::default();
     let entry = |n: u64| {
         let mut key = FlowKey::EMPTY;
         make(n, &mut key);
@@ -151,8 +151,8 @@ fn timed(
 }
 
 /// Returns nanoseconds per packet, by window.
-fn look_up(clock: &SystemClock, table: &Adaptive, make: Make, count: u64, looks_up: bool) -> Vec<f64> {
-    let mut keys = Box::new([Parsed::default(); MAX_BURST]);
+fn look_up(clock: &SystemClock, table: &AdaptiveClassifier, make: Make, count: u64, looks_up: bool) -> Vec<f64> {
+    let mut keys = Box::new([ParsedHeaders::default(); MAX_BURST]);
     let (mut found, mut random, mut ns) = ([EntryId::NONE; MAX_BURST], 1_u64, Vec::new());
     for window in 0..WINDOWS {
         let (start, mut hits) = (clock.now(), 0);

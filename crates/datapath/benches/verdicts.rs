@@ -7,12 +7,12 @@
 //! headers that match. Windows without the cache, with it, and with it in automatic mode alternate. Each figure is
 //! the best and the median of many windows. All include writing frames and returning them to the pool.
 #![allow(clippy::cast_possible_truncation, reason = "numbers of flows are small")]
-use weir_datapath::{CacheCounts, Datapath, DatapathConfig, Output, VerdictCache};
+use weir_datapath::{CacheCounts, Datapath, DatapathConfig, DatapathOutput, VerdictCacheMode};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortDesc, PortNo, TableId};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, FlowKey, Frame, FramePool, MacAddr};
-use weir_testing::rules::{self, Headers, Rule};
+use weir_testing::rules::{self, HeaderSampling, RuleSetEntry};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Frames per receive burst.
@@ -27,8 +27,8 @@ const TABLES: u8 = 5;
 /// Number of flows drawn in advance and then used in turn.
 const DRAWN: usize = 1 << 20;
 
-const MODES: [(&str, VerdictCache); 3] =
-    [("off", VerdictCache::Off), ("on", VerdictCache::On), ("auto", VerdictCache::Auto)];
+const MODES: [(&str, VerdictCacheMode); 3] =
+    [("off", VerdictCacheMode::Off), ("on", VerdictCacheMode::On), ("auto", VerdictCacheMode::Auto)];
 
 /// Order of the packets' flows.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ enum Tables {
     /// A single table with this number of 5-tuples.
     Tuples(u32),
     /// A single table of rules, and headers that match them.
-    Rules(Vec<Rule>, Vec<Header>),
+    Rules(Vec<RuleSetEntry>, Vec<Header>),
 }
 
 fn main() {
@@ -81,7 +81,7 @@ fn main() {
     for name in ["acl1", "fw1", "ipc1"].into_iter().filter(|name| name.contains(&word)) {
         let Some(path) = weir_testing::shared(&format!("data/external/rules/classbench/{name}_10k.gz")) else { break };
         let rules = rules::classbench(&rules::gunzip(&path));
-        for (kind, headers) in [("matching", Headers::Hits), ("crossed", Headers::Crossed)] {
+        for (kind, headers) in [("matching", HeaderSampling::Hits), ("crossed", HeaderSampling::Crossed)] {
             for flows in [100_000, 1_000_000] {
                 let keys = rules::headers(&rules, headers, flows as usize, 1);
                 let tables = Tables::Rules(rules.clone(), keys.iter().map(header).collect());
@@ -135,18 +135,18 @@ struct Bed {
     clock: SystemClock,
     datapath: Datapath,
     pool: FramePool,
-    out: Output,
+    out: DatapathOutput,
     burst: Vec<Frame>,
     template: Vec<u8>,
     next: usize,
 }
 
 impl Bed {
-    fn new(verdict_cache: VerdictCache, tables: &Tables) -> Bed {
+    fn new(verdict_cache: VerdictCacheMode, tables: &Tables) -> Bed {
         let mut datapath = Datapath::new(DatapathConfig { verdict_cache, ..DatapathConfig::default() });
         for number in [1, 2] {
             let desc = PortDesc::new(PortNo(number), MacAddr([2, 0, 0, 0, 0, 9]), format!("p{number}"));
-            datapath.add_port(Instant::ZERO, desc, &mut Output::default()).expect("the port is new");
+            datapath.add_port(Instant::ZERO, desc, &mut DatapathOutput::default()).expect("the port is new");
         }
         let mut add = |flow| datapath.flow_mod(Instant::ZERO, &flow).expect("the entry is right");
         match tables {
@@ -158,9 +158,9 @@ impl Bed {
             }
         }
         let mac = MacAddr::from_bits(0x0200_0000_0000);
-        let craft = Craft::ethernet(mac, mac).ipv4([10, 0, 0, 0].into(), [10, 1, 0, 0].into());
+        let craft = FrameBuilder::ethernet(mac, mac).ipv4([10, 0, 0, 0].into(), [10, 1, 0, 0].into());
         let template = craft.udp(0, 0).payload(&[0; 18]).build();
-        let (pool, out, burst) = (FramePool::default(), Output::default(), Vec::with_capacity(BURST));
+        let (pool, out, burst) = (FramePool::default(), DatapathOutput::default(), Vec::with_capacity(BURST));
         Bed { clock: SystemClock::start(), datapath, pool, out, burst, template, next: 0 }
     }
 
@@ -248,7 +248,7 @@ fn tuple_entry(number: u32) -> FlowMod {
 }
 
 /// Converts a rule to a flow entry's match, with ports only for TCP and UDP.
-fn matching(rule: &Rule) -> Match {
+fn matching(rule: &RuleSetEntry) -> Match {
     let fields = [Field::EthType, Field::Ipv4Src, Field::Ipv4Dst, Field::IpProto];
     let ports: &[(Field, Field)] = match rule.value.get(Field::IpProto) {
         6 => &[(Field::UdpSrc, Field::TcpSrc), (Field::UdpDst, Field::TcpDst)],

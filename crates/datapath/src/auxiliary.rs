@@ -4,7 +4,7 @@
 //! connection of its request. Packet-ins use the auxiliary connections; those of one flow use the same connection,
 //! which keeps their order. All other asynchronous messages use the main connection.
 use crate::ChannelId;
-use crate::packet::Packet;
+use crate::packet::PipelinePacket;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use weir_packet::Field;
 
@@ -26,7 +26,7 @@ const FLOW: [Field; 12] = [
 ];
 
 #[derive(Debug)]
-struct Auxiliary {
+struct AuxiliaryConnection {
     id: ChannelId,
     main: ChannelId,
     number: u8,
@@ -34,13 +34,13 @@ struct Auxiliary {
 
 /// The auxiliary connections that are up.
 #[derive(Debug, Default)]
-pub(crate) struct Auxiliaries {
-    list: Vec<Auxiliary>,
+pub(crate) struct AuxiliaryConnections {
+    list: Vec<AuxiliaryConnection>,
 }
 
-impl Auxiliaries {
+impl AuxiliaryConnections {
     pub(crate) fn add(&mut self, id: ChannelId, main: ChannelId, number: u8) {
-        self.list.push(Auxiliary { id, main, number });
+        self.list.push(AuxiliaryConnection { id, main, number });
     }
 
     /// Removes a connection together with its auxiliary connections.
@@ -59,19 +59,19 @@ impl Auxiliaries {
     }
 
     /// Returns the connection that carries a packet-in for the channel `main`, chosen by the packet's flow.
-    pub(crate) fn carrier(&self, main: ChannelId, packet: &Packet) -> ChannelId {
+    pub(crate) fn carrier(&self, main: ChannelId, packet: &PipelinePacket) -> ChannelId {
         let of_main = || self.list.iter().filter(|auxiliary| auxiliary.main == main);
         let Ok(count @ 1..) = u64::try_from(of_main().count()) else { return main };
         let chosen = usize::try_from(flow_hash(packet) % count).unwrap_or(0);
         of_main().nth(chosen).map_or(main, |auxiliary| auxiliary.id)
     }
 
-    fn find(&self, id: ChannelId) -> Option<&Auxiliary> {
+    fn find(&self, id: ChannelId) -> Option<&AuxiliaryConnection> {
         self.list.iter().find(|auxiliary| auxiliary.id == id)
     }
 }
 
-fn flow_hash(packet: &Packet) -> u64 {
+fn flow_hash(packet: &PipelinePacket) -> u64 {
     let mut hasher = DefaultHasher::new();
     FLOW.iter().for_each(|field| packet.pipeline_field(*field).hash(&mut hasher));
     hasher.finish()

@@ -1,21 +1,21 @@
 //! Performs the effects of packets on a worker that runs concurrently with other workers. It reads shared state and
 //! has its own counters. Meters are shared, each under its own lock.
 //!
-//! Steps that only one thread at a time can do (sending packet-ins, learning) are deferred in [`Later`].
+//! Steps that only one thread at a time can do (sending packet-ins, learning) are deferred in [`DeferredWork`].
 //! [`crate::Datapath::process_for`] does them afterwards. Deferred packets keep their order among each other.
 use crate::action_set::ActionSet;
-use crate::effects::{self, Effects, Forwarder, Origin};
+use crate::effects::{self, BurstEffects, Effects, PuntOrigin};
 use crate::execute;
-use crate::forward::Straight;
-use crate::group::{self, BucketAt, Group, Groups};
-use crate::live::{Live, MAX_TO_LEARN, Plane};
-use crate::meter::Verdict;
-use crate::normal::Forward;
-use crate::packet::{Packet, Parked};
+use crate::forward::DirectOutput;
+use crate::group::{self, BucketRef, GroupEntry, GroupTable};
+use crate::live::{EngineEffects, MAX_TO_LEARN, PipelineState};
+use crate::meter::MeterVerdict;
+use crate::normal::NormalDestination;
+use crate::packet::{ParkedPacket, PipelinePacket};
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::{FlowEntry, FlowTable, WorkerNo};
-use crate::{DropReason, Drops, Output, pipeline};
+use crate::{DatapathOutput, DropReason, Drops, pipeline};
 use std::ops::ControlFlow;
 use weir_openflow::Version;
 use weir_openflow::model::nicira::ControllerAction;
@@ -29,16 +29,16 @@ const MAX_PARKED: usize = 1024;
 
 /// Steps of a burst that only one thread at a time can do.
 #[derive(Debug, Default)]
-pub(crate) struct Later {
-    parked: Vec<(Parked, Rest)>,
+pub(crate) struct DeferredWork {
+    parked: Vec<(ParkedPacket, DeferredStep)>,
     to_learn: Vec<FlowMod>,
 }
 
 /// The deferred step of a packet.
 #[derive(Debug)]
-enum Rest {
-    Punt(Origin, u16),
-    PuntTo(Origin, Box<ControllerAction>),
+enum DeferredStep {
+    Punt(PuntOrigin, u16),
+    PuntTo(PuntOrigin, Box<ControllerAction>),
     /// Table miss in the table with this number.
     Miss(u8),
     Normal,
@@ -46,34 +46,34 @@ enum Rest {
 
 /// State that workers share while they forward.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Common<'a> {
+pub(crate) struct SharedTables<'a> {
     pub(crate) tables: &'a [FlowTable],
-    pub(crate) groups: &'a Groups,
-    pub(crate) plane: &'a Plane,
+    pub(crate) groups: &'a GroupTable,
+    pub(crate) plane: &'a PipelineState,
 }
 
 /// A worker's access to the switch during one burst.
-pub(crate) struct Beside<'a> {
+pub(crate) struct WorkerEffects<'a> {
     now: Instant,
     worker: WorkerNo,
-    common: Common<'a>,
+    common: SharedTables<'a>,
     drops: &'a mut Drops,
-    later: &'a mut Later,
+    later: &'a mut DeferredWork,
     pool: &'a mut FramePool,
-    out: &'a mut Output,
+    out: &'a mut DatapathOutput,
     /// Index in `out.frames` of the last output's port.
     last: usize,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> WorkerEffects<'a> {
     pub(crate) fn new(
         now: Instant,
-        common: Common<'a>,
-        (worker, drops, later): (WorkerNo, &'a mut Drops, &'a mut Later),
+        common: SharedTables<'a>,
+        (worker, drops, later): (WorkerNo, &'a mut Drops, &'a mut DeferredWork),
         pool: &'a mut FramePool,
-        out: &'a mut Output,
-    ) -> Beside<'a> {
-        Beside { now, worker, common, drops, later, pool, out, last: 0 }
+        out: &'a mut DatapathOutput,
+    ) -> WorkerEffects<'a> {
+        WorkerEffects { now, worker, common, drops, later, pool, out, last: 0 }
     }
 
     /// Defers a step for a copy of the packet as it is now.
@@ -81,7 +81,7 @@ impl<'a> Beside<'a> {
     /// # Errors
     /// The burst already has [`MAX_PARKED`] deferred packets.
     #[cold]
-    fn park(&mut self, packet: &Packet, rest: Rest) -> Result<(), DropReason> {
+    fn park(&mut self, packet: &PipelinePacket, rest: DeferredStep) -> Result<(), DropReason> {
         if self.later.parked.len() >= MAX_PARKED {
             return Err(DropReason::TooManyParked);
         }
@@ -91,7 +91,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-impl Later {
+impl DeferredWork {
     /// Returns true if no step is deferred.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -100,10 +100,10 @@ impl Later {
 
     /// Runs the deferred steps in order.
     #[cold]
-    pub(crate) fn carry_out(&mut self, live: &mut Live) {
+    pub(crate) fn carry_out(&mut self, live: &mut EngineEffects) {
         for (parked, rest) in self.parked.drain(..) {
             parked.go_on(live, |packet, live| match rest {
-                Rest::Normal => execute::normal(packet, live),
+                DeferredStep::Normal => execute::normal(packet, live),
                 rest => match rest.offer(packet, live) {
                     Ok(()) => packet.punted(),
                     Err(reason) => packet.dropped(reason, live),
@@ -114,21 +114,21 @@ impl Later {
     }
 }
 
-impl Rest {
-    fn offer(self, packet: &Packet, live: &mut Live) -> Result<(), DropReason> {
+impl DeferredStep {
+    fn offer(self, packet: &PipelinePacket, live: &mut EngineEffects) -> Result<(), DropReason> {
         match self {
-            Rest::Punt(origin, max_len) if origin.reason == PacketInReason::InvalidTtl => {
+            DeferredStep::Punt(origin, max_len) if origin.reason == PacketInReason::InvalidTtl => {
                 live.punt(packet, origin, max_len).map_err(|_| DropReason::TtlExpired)
             }
-            Rest::Punt(origin, max_len) => live.punt(packet, origin, max_len),
-            Rest::PuntTo(origin, action) => live.punt_to(packet, origin, &action),
-            Rest::Miss(table) => live.punt_miss(packet, table),
-            Rest::Normal => Ok(()),
+            DeferredStep::Punt(origin, max_len) => live.punt(packet, origin, max_len),
+            DeferredStep::PuntTo(origin, action) => live.punt_to(packet, origin, &action),
+            DeferredStep::Miss(table) => live.punt_miss(packet, table),
+            DeferredStep::Normal => Ok(()),
         }
     }
 }
 
-impl Forwarder for Beside<'_> {
+impl BurstEffects for WorkerEffects<'_> {
     fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
         self.dropped(reason);
         self.pool.give(std::mem::take(frame));
@@ -137,12 +137,12 @@ impl Forwarder for Beside<'_> {
     #[inline(always)]
     fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
         let ports = &self.common.plane.ports;
-        let mut straight = Straight { ports, drops: self.drops, pool: self.pool, out: self.out };
+        let mut straight = DirectOutput { ports, drops: self.drops, pool: self.pool, out: self.out };
         self.last = straight.send(in_port, port, frames, self.last);
     }
 }
 
-impl Effects for Beside<'_> {
+impl Effects for WorkerEffects<'_> {
     fn ports(&self) -> &Ports {
         &self.common.plane.ports
     }
@@ -164,11 +164,11 @@ impl Effects for Beside<'_> {
         self.common.plane.first_egress
     }
 
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet) {
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
         pipeline::egress(self.common.tables, first, port, packet, self);
     }
 
-    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
         self.common.plane.meters.measure_beside(self.now, meter, size)
     }
 
@@ -187,15 +187,15 @@ impl Effects for Beside<'_> {
     }
 
     #[cold]
-    fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason> {
-        self.park(packet, Rest::Punt(origin, max_len))
+    fn punt(&mut self, packet: &PipelinePacket, origin: PuntOrigin, max_len: u16) -> Result<(), DropReason> {
+        self.park(packet, DeferredStep::Punt(origin, max_len))
     }
 
     #[cold]
-    fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason> {
+    fn punt_miss(&mut self, packet: &PipelinePacket, table: u8) -> Result<(), DropReason> {
         let plane = self.common.plane;
         if plane.channels.that(|channel| channel.version == Version::V10).next().is_some() {
-            return self.park(packet, Rest::Miss(table));
+            return self.park(packet, DeferredStep::Miss(table));
         }
         // Without a channel of version 1.0 no controller takes a miss, so the drop reason is known at once.
         let keeps = plane.ports.get(packet.in_port).is_some_and(|port| !port.allows_packet_in());
@@ -203,24 +203,35 @@ impl Effects for Beside<'_> {
     }
 
     #[cold]
-    fn normal(&mut self, packet: &mut Packet) -> Forward {
-        if let Err(reason) = self.park(packet, Rest::Normal) {
+    fn normal(&mut self, packet: &mut PipelinePacket) -> NormalDestination {
+        if let Err(reason) = self.park(packet, DeferredStep::Normal) {
             self.dropped(reason);
         }
-        Forward::Later
+        NormalDestination::Later
     }
 
-    fn resubmit(&mut self, packet: &mut Packet) {
+    fn resubmit(&mut self, packet: &mut PipelinePacket) {
         pipeline::again(self.common.tables, packet, self);
     }
 
-    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
+    fn resubmit_to(
+        &mut self,
+        table: u8,
+        port: PortNo,
+        packet: &mut PipelinePacket,
+        set: &mut ActionSet,
+    ) -> ControlFlow<()> {
         pipeline::resubmit(self.common.tables, table, port, packet, set, self)
     }
 
     #[cold]
-    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason> {
-        self.park(packet, Rest::PuntTo(origin, Box::new(action.clone())))
+    fn punt_to(
+        &mut self,
+        packet: &PipelinePacket,
+        origin: PuntOrigin,
+        action: &ControllerAction,
+    ) -> Result<(), DropReason> {
+        self.park(packet, DeferredStep::PuntTo(origin, Box::new(action.clone())))
     }
 
     #[cold]
@@ -240,11 +251,11 @@ impl Effects for Beside<'_> {
         }
     }
 
-    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
+    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin) {
         group::run(self.common.groups, group, packet, origin, self);
     }
 
-    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin) {
+    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin) {
         group::run_bucket(self.common.groups, bucket, packet, origin, self);
     }
 
@@ -252,7 +263,7 @@ impl Effects for Beside<'_> {
         self.common.plane.groups.count(self.worker, slot, bytes);
     }
 
-    fn bucket_taken(&mut self, _group: &Group, bucket: BucketAt, bytes: usize) {
+    fn bucket_taken(&mut self, _group: &GroupEntry, bucket: BucketRef, bytes: usize) {
         self.common.plane.groups.count_bucket(self.worker, bucket, bytes);
     }
 

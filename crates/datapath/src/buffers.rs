@@ -17,7 +17,7 @@ const NO_BUFFER: u32 = u32::MAX;
 
 /// A buffered packet.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct BufferedPacket {
     number: u32,
     channel: ChannelId,
     pub(crate) in_port: PortNo,
@@ -27,19 +27,19 @@ pub(crate) struct Kept {
 
 /// The ring of buffered packets.
 #[derive(Debug)]
-pub(crate) struct Buffers {
+pub(crate) struct PacketInBuffers {
     /// The packets; a packet's place is its buffer id modulo the ring's length.
-    ring: Vec<Option<Kept>>,
+    ring: Vec<Option<BufferedPacket>>,
     /// Buffer id of the next packet, which is the number of ids given so far.
     next: u32,
     /// Oldest buffer id that may still hold a packet.
     oldest: u32,
 }
 
-impl Buffers {
+impl PacketInBuffers {
     /// Returns a ring for at most `count` packets. With a count of zero, controllers get packets whole.
-    pub(crate) fn new(count: u32) -> Buffers {
-        Buffers { ring: (0..count).map(|_| None).collect(), next: 0, oldest: 0 }
+    pub(crate) fn new(count: u32) -> PacketInBuffers {
+        PacketInBuffers { ring: (0..count).map(|_| None).collect(), next: 0, oldest: 0 }
     }
 
     /// Buffers a packet for a channel and returns its buffer id, or `None` if the ring has no places.
@@ -61,7 +61,7 @@ impl Buffers {
         let number = self.next;
         self.next += 1;
         let place = self.place(number);
-        if let Some(old) = self.ring[place].replace(Kept { number, channel, in_port, frame, since: now }) {
+        if let Some(old) = self.ring[place].replace(BufferedPacket { number, channel, in_port, frame, since: now }) {
             pool.give(old.frame);
         }
         Some(BufferId(number))
@@ -71,7 +71,7 @@ impl Buffers {
     ///
     /// # Errors
     /// `OFPBRC_BUFFER_EMPTY` if the packet was taken before, `OFPBRC_BUFFER_UNKNOWN` for any other id.
-    pub(crate) fn take(&mut self, channel: ChannelId, id: BufferId) -> Result<Kept, ErrorType> {
+    pub(crate) fn take(&mut self, channel: ChannelId, id: BufferId) -> Result<BufferedPacket, ErrorType> {
         if id.0 >= self.next || (self.next - id.0) as usize > self.ring.len() {
             return Err(BadRequest::BufferUnknown.into());
         }
@@ -84,7 +84,7 @@ impl Buffers {
     }
 
     /// Buffers a packet again under its old id. No other packet may have been buffered since it was taken.
-    pub(crate) fn put_back(&mut self, kept: Kept) {
+    pub(crate) fn put_back(&mut self, kept: BufferedPacket) {
         let place = self.place(kept.number);
         self.ring[place] = Some(kept);
     }
@@ -126,14 +126,14 @@ mod tests {
     const CHANNEL: ChannelId = ChannelId(1);
     const UNKNOWN: ErrorType = ErrorType::BadRequest(BadRequest::BufferUnknown);
 
-    fn keep(buffers: &mut Buffers, now: Instant, byte: u8) -> BufferId {
+    fn keep(buffers: &mut PacketInBuffers, now: Instant, byte: u8) -> BufferId {
         let frame = Frame::from_bytes(&[byte; 60]);
         buffers.keep(now, CHANNEL, PortNo(3), frame, &mut FramePool::default()).unwrap()
     }
 
     #[test]
     fn what_is_kept_is_taken_once_and_by_its_channel() {
-        let mut buffers = Buffers::new(4);
+        let mut buffers = PacketInBuffers::new(4);
         let id = keep(&mut buffers, Instant::ZERO, 7);
         assert_eq!(buffers.take(ChannelId(2), id).unwrap_err(), UNKNOWN);
         let kept = buffers.take(CHANNEL, id).unwrap();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_oldest_makes_room() {
-        let mut buffers = Buffers::new(4);
+        let mut buffers = PacketInBuffers::new(4);
         let ids: Vec<BufferId> = (0..6).map(|byte| keep(&mut buffers, Instant::ZERO, byte)).collect();
         let kept: Vec<bool> = ids.iter().map(|id| buffers.take(CHANNEL, *id).is_ok()).collect();
         assert_eq!(kept, [false, false, true, true, true, true]);
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_ever() {
-        let mut buffers = Buffers::new(4);
+        let mut buffers = PacketInBuffers::new(4);
         let id = keep(&mut buffers, Instant::ZERO, 1);
         let later = Instant::ZERO + Duration::from_secs(4);
         let newer = keep(&mut buffers, later, 2);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn numbers_begin_again_before_the_one_that_means_none() {
-        let mut buffers = Buffers::new(4);
+        let mut buffers = PacketInBuffers::new(4);
         buffers.next = NO_BUFFER - 1;
         assert_eq!(keep(&mut buffers, Instant::ZERO, 1).0, NO_BUFFER - 1);
         assert_eq!(keep(&mut buffers, Instant::ZERO, 1).0, 0);

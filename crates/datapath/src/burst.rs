@@ -3,21 +3,21 @@
 //!
 //! The burst handles what most packets need: entries that output to a port, and gotos to such entries. Everything
 //! else runs in the [`crate::pipeline`], starting at the entry found here.
-use crate::VerdictCache;
-use crate::cache::{Asked, Cache, CacheCounts};
+use crate::VerdictCacheMode;
+use crate::cache::{CacheCounts, CacheQuery, WorkerVerdictCache};
 use crate::edits::edits_at;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use crate::table::{FlowTable, Verdict, VerdictWord, WorkerNo};
-use weir_memory::Wide;
+use crate::table::{EntryVerdict, FlowTable, VerdictWord, WorkerNo};
+use weir_memory::SimdInstructions;
 use weir_openflow::model::PortNo;
-use weir_packet::parse::Written;
-use weir_packet::{Field, Frame, FrameBody, Parsed, parse_common, parse_frame, parse_frequent};
+use weir_packet::parse::WrittenKeyWords;
+use weir_packet::{Field, Frame, FrameBody, ParsedHeaders, parse_common, parse_frame, parse_frequent};
 use weir_units::Instant;
 
 /// Working memory for one burst: the parsed packets, and the verdicts found for them.
 #[derive(Debug)]
-pub(crate) struct Burst {
-    pub(crate) parsed: Box<[Parsed; MAX_BURST]>,
+pub(crate) struct BurstState {
+    pub(crate) parsed: Box<[ParsedHeaders; MAX_BURST]>,
     /// Places of `parsed` that hold data of earlier packets which [`parse_common`] and [`parse_frequent`] do not
     /// overwrite.
     stale: Lanes,
@@ -31,36 +31,36 @@ pub(crate) struct Burst {
     /// Lengths of the frames in bytes.
     bytes: Box<[u32; MAX_BURST]>,
     /// By packet: its verdict, with the table and entry it comes from.
-    pub(crate) fates: Box<[Fate; MAX_BURST]>,
+    pub(crate) fates: Box<[LookupResult; MAX_BURST]>,
     /// Packets that the latest lookup found to have a common verdict, and this verdict.
     alike: (Lanes, VerdictWord),
     /// By table number: the packets that are still to be looked up in the table, because of a goto.
     waiting: Box<[Lanes; 256]>,
     /// Highest table number in which packets wait.
     last_waiting: u8,
-    cache: Cache,
+    cache: WorkerVerdictCache,
 }
 
 /// Verdict for a packet, and the table and entry that the verdict comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fate {
+pub(crate) struct LookupResult {
     pub(crate) verdict: VerdictWord,
     pub(crate) table: u8,
     pub(crate) entry: EntryId,
 }
 
 /// Consecutive packets that match one entry, which are counted together.
-struct Run {
+struct EntryRun {
     entry: EntryId,
     packets: u64,
     bytes: u64,
 }
 
-impl Run {
+impl EntryRun {
     /// Returns an empty run for `entry`.
     #[inline(always)]
-    const fn of(entry: EntryId) -> Run {
-        Run { entry, packets: 0, bytes: 0 }
+    const fn of(entry: EntryId) -> EntryRun {
+        EntryRun { entry, packets: 0, bytes: 0 }
     }
 
     /// Adds a packet.
@@ -72,8 +72,8 @@ impl Run {
 
     /// Adds the packets of the run to the counters of their entry, unless they are counted already.
     #[inline(always)]
-    fn count(&self, table: &FlowTable, counting: Counting) {
-        if let Counting::For(worker, now) = counting
+    fn count(&self, table: &FlowTable, counting: CountingMode) {
+        if let CountingMode::For(worker, now) = counting
             && let Some(count) = table.count_of(worker, self.entry)
         {
             count.add(self.packets, self.bytes, now);
@@ -83,17 +83,17 @@ impl Run {
 
 /// Counting of looked-up packets: in the counters of a worker, with the packets' arrival time, or not at all.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Counting {
+pub(crate) enum CountingMode {
     For(WorkerNo, Instant),
     /// Packets are counted already.
     Done,
 }
 
-impl Burst {
-    pub(crate) fn new(cache: VerdictCache) -> Burst {
-        let fate = Fate { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
-        Burst {
-            parsed: Box::new([Parsed::default(); MAX_BURST]),
+impl BurstState {
+    pub(crate) fn new(cache: VerdictCacheMode) -> BurstState {
+        let fate = LookupResult { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
+        BurstState {
+            parsed: Box::new([ParsedHeaders::default(); MAX_BURST]),
             stale: Lanes(u64::MAX),
             ipv6: Lanes::default(),
             special: Lanes::default(),
@@ -104,7 +104,7 @@ impl Burst {
             alike: (Lanes::default(), VerdictWord::default()),
             waiting: Box::new([Lanes::default(); 256]),
             last_waiting: 0,
-            cache: Cache::new(cache),
+            cache: WorkerVerdictCache::new(cache),
         }
     }
 
@@ -116,7 +116,7 @@ impl Burst {
     /// Parses frames received on one port, at most [`MAX_BURST`]. Returns the frames that are packets: not truncated
     /// within the Ethernet header.
     #[inline(always)]
-    pub(crate) fn parse<W: Wide>(&mut self, wide: W, frames: &[Frame], in_port: PortNo) -> Lanes {
+    pub(crate) fn parse<W: SimdInstructions>(&mut self, wide: W, frames: &[Frame], in_port: PortNo) -> Lanes {
         let all = Lanes::first(frames.len());
         if self.stale.0 & all.0 != 0 {
             self.freshen(all);
@@ -149,8 +149,8 @@ impl Burst {
             }
             let written = if is_special { None } else { parse_frequent(frame, in_port, slot) };
             match written {
-                Some(Written::Ordinary) => {}
-                Some(Written::WithIpv6) => {
+                Some(WrittenKeyWords::Ordinary) => {}
+                Some(WrittenKeyWords::WithIpv6) => {
                     self.stale.add(lane);
                     self.ipv6.add(lane);
                 }
@@ -182,8 +182,8 @@ impl Burst {
     /// counts the packets at the entries found. `generation` is a number that increases whenever the tables may have
     /// changed.
     #[inline(always)]
-    pub(crate) fn look_up(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) {
-        let is_cached = !self.cache.rests() && !matches!(counting, Counting::Done);
+    pub(crate) fn look_up(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: CountingMode) {
+        let is_cached = !self.cache.rests() && !matches!(counting, CountingMode::Done);
         let left = if is_cached { self.recall(tables, generation, lanes, counting) } else { lanes };
         // Also run for an empty burst: clears state left by the previous one.
         if !(is_cached && left.is_empty()) {
@@ -195,18 +195,18 @@ impl Burst {
     }
 
     /// Looks packets up in the cache. Returns the packets that are not in the cache.
-    fn recall(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) -> Lanes {
-        let Burst { parsed: keys, bytes, fates, .. } = self;
+    fn recall(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: CountingMode) -> Lanes {
+        let BurstState { parsed: keys, bytes, fates, .. } = self;
         // The cache does not compare the packet type.
         let (bare, lanes) = (Lanes(lanes.0 & self.bare.0), lanes.without(self.bare));
-        let known = self.cache.begin(Asked { tables, generation, keys, lanes, bytes, counting, fates });
+        let known = self.cache.begin(CacheQuery { tables, generation, keys, lanes, bytes, counting, fates });
         self.alike = (lanes, known.alike.unwrap_or_default());
         Lanes(known.left.0 | bare.0)
     }
 
     /// Looks packets up in the tables.
     #[inline(always)]
-    fn look_through(&mut self, tables: &[FlowTable], lanes: Lanes, counting: Counting) {
+    fn look_through(&mut self, tables: &[FlowTable], lanes: Lanes, counting: CountingMode) {
         let Some(first) = tables.first() else { return };
         self.look_up_in(first, 0, lanes);
         let on = self.judge(first, 0, lanes, counting);
@@ -231,27 +231,27 @@ impl Burst {
     /// Counts the packets that were looked up in a table, and sets their fates. Returns true if some of them continue
     /// in another table.
     #[inline(always)]
-    fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: Counting) -> bool {
+    fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: CountingMode) -> bool {
         if let Some(entry) = self.only_entry(lanes) {
             return self.judge_alike(table, number, lanes, entry, counting);
         }
         // Packets of one entry often come together. Such a run is counted at once.
-        let (mut run, mut verdict, mut missed) = (Run::of(EntryId::NONE), VerdictWord::default(), 0);
+        let (mut run, mut verdict, mut missed) = (EntryRun::of(EntryId::NONE), VerdictWord::default(), 0);
         let (mut first, mut differs) = (None, false);
         for lane in lanes {
             let id = self.found[lane];
             if id != run.entry {
                 run.count(table, counting);
                 verdict = table.verdict(id);
-                run = Run::of(id);
+                run = EntryRun::of(id);
                 differs |= *first.get_or_insert(verdict) != verdict;
             }
             run.add(self.bytes[lane]);
-            self.fates[lane] = Fate { verdict, table: number, entry: id };
+            self.fates[lane] = LookupResult { verdict, table: number, entry: id };
             missed += u64::from(id == EntryId::NONE);
         }
         run.count(table, counting);
-        if let Counting::For(worker, _) = counting {
+        if let CountingMode::For(worker, _) = counting {
             let lookups = u64::from(lanes.count());
             table.looked_up(worker, lookups, lookups - missed);
         }
@@ -265,7 +265,7 @@ impl Burst {
         self.alike = (Lanes::default(), VerdictWord::default());
         let mut on = false;
         for lane in lanes {
-            if let Verdict::Goto(next) = self.fates[lane].verdict.get() {
+            if let EntryVerdict::Goto(next) = self.fates[lane].verdict.get() {
                 self.wait_at(next, Lanes(1 << lane));
                 on = true;
             }
@@ -278,7 +278,7 @@ impl Burst {
     #[inline(always)]
     fn part_alike(&mut self, lanes: Lanes, verdict: VerdictWord) -> bool {
         self.alike = (lanes, verdict);
-        let Verdict::Goto(next) = verdict.get() else { return false };
+        let EntryVerdict::Goto(next) = verdict.get() else { return false };
         self.wait_at(next, lanes);
         true
     }
@@ -293,15 +293,22 @@ impl Burst {
         (differs == 0 && lanes == Lanes::first(count)).then_some(*first)
     }
 
-    /// Does what [`Burst::judge`] does, faster, for packets that all have the entry `entry`.
+    /// Does what [`BurstState::judge`] does, faster, for packets that all have the entry `entry`.
     #[inline(always)]
-    fn judge_alike(&mut self, table: &FlowTable, number: u8, lanes: Lanes, entry: EntryId, counting: Counting) -> bool {
+    fn judge_alike(
+        &mut self,
+        table: &FlowTable,
+        number: u8,
+        lanes: Lanes,
+        entry: EntryId,
+        counting: CountingMode,
+    ) -> bool {
         let count = lanes.count() as usize;
         let verdict = table.verdict(entry);
-        self.fates[..count].fill(Fate { verdict, table: number, entry });
+        self.fates[..count].fill(LookupResult { verdict, table: number, entry });
         let (packets, bytes) = (count as u64, self.bytes[..count].iter().map(|bytes| u64::from(*bytes)).sum());
-        Run { entry, packets, bytes }.count(table, counting);
-        if let Counting::For(worker, _) = counting {
+        EntryRun { entry, packets, bytes }.count(table, counting);
+        if let CountingMode::For(worker, _) = counting {
             let matches = if entry == EntryId::NONE { 0 } else { packets };
             table.looked_up(worker, packets, matches);
         }
@@ -317,7 +324,7 @@ impl Burst {
     /// Looks up the waiting packets in the tables after the first, in ascending order, because gotos lead only to
     /// later tables.
     #[inline(always)]
-    fn go_on(&mut self, tables: &[FlowTable], counting: Counting) {
+    fn go_on(&mut self, tables: &[FlowTable], counting: CountingMode) {
         let mut number = 1;
         while number <= self.last_waiting {
             let lanes = std::mem::take(&mut self.waiting[usize::from(number)]);
@@ -337,8 +344,8 @@ impl Burst {
     pub(crate) fn all_straight(&self, tables: &[FlowTable], frames: &[Frame], packets: Lanes) -> bool {
         let mut straight = Lanes::default();
         packets.without(self.special).each(|lane| match self.fates[lane].verdict.get() {
-            Verdict::Output(_) => straight.add(lane),
-            Verdict::Edit(_) if self.can_edit(tables, lane, &frames[lane]) => straight.add(lane),
+            EntryVerdict::Output(_) => straight.add(lane),
+            EntryVerdict::Edit(_) if self.can_edit(tables, lane, &frames[lane]) => straight.add(lane),
             _ => {}
         });
         straight == packets
@@ -348,11 +355,11 @@ impl Burst {
     /// that need exclusive access to the datapath.
     #[inline(never)]
     pub(crate) fn may_begin_beside(&self, tables: &[FlowTable], packets: Lanes) -> bool {
-        let mut known = Fate { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
+        let mut known = LookupResult { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
         let mut may = true;
         packets.each(|lane| {
             let fate = self.fates[lane];
-            if fate != known && fate.verdict.get() == Verdict::Program {
+            if fate != known && fate.verdict.get() == EntryVerdict::Program {
                 known = fate;
                 let entry = tables.get(usize::from(fate.table)).and_then(|table| table.get(fate.entry));
                 may &= entry.is_none_or(|entry| !entry.program.needs_all);
@@ -388,14 +395,14 @@ impl Burst {
         let plain = |lane: usize| packets.without(self.special).has(lane);
         if lane == 0
             && let (alike, verdict) = self.alike
-            && let Verdict::Output(port) = verdict.get()
+            && let EntryVerdict::Output(port) = verdict.get()
             && alike == Lanes::first(count)
             && self.special.is_empty()
         {
             return Some((port, count));
         }
         let verdict = self.fates[lane].verdict;
-        let Verdict::Output(port) = verdict.get() else { return None };
+        let EntryVerdict::Output(port) = verdict.get() else { return None };
         if !plain(lane) {
             return None;
         }
@@ -407,14 +414,19 @@ impl Burst {
     }
 
     /// Returns the fate of packet `lane`, its output port, and the end (exclusive) of the run of packets with this
-    /// fate, if its verdict is [`Verdict::Edit`].
+    /// fate, if its verdict is [`EntryVerdict::Edit`].
     #[inline(always)]
-    pub(crate) fn edited_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(Fate, PortNo, usize)> {
+    pub(crate) fn edited_from(
+        &self,
+        lane: usize,
+        packets: Lanes,
+        count: usize,
+    ) -> Option<(LookupResult, PortNo, usize)> {
         if lane >= count {
             return None;
         }
         let fate = self.fates[lane];
-        let Verdict::Edit(port) = fate.verdict.get() else { return None };
+        let EntryVerdict::Edit(port) = fate.verdict.get() else { return None };
         let packets = packets.without(self.special);
         let mut end = lane;
         while end < count && packets.has(end) && self.fates[end] == fate {
@@ -431,15 +443,15 @@ impl Burst {
 }
 
 /// Parse result without any data of a packet.
-const BLANK: Parsed = {
-    let mut blank = Parsed::EMPTY;
+const BLANK: ParsedHeaders = {
+    let mut blank = ParsedHeaders::EMPTY;
     blank.key.words[Field::ActsetOutput.place().word] = (PortNo::UNSET.0 as u64) << 32;
     blank
 };
 
 /// Parses a frame of any shape. Returns true if it is a packet.
 #[inline(never)]
-fn parse_other(frame: &Frame, in_port: PortNo, slot: &mut Parsed) -> bool {
+fn parse_other(frame: &Frame, in_port: PortNo, slot: &mut ParsedHeaders) -> bool {
     let is_packet = parse_frame(frame, in_port, slot).is_ok();
     let word = Field::ActsetOutput.place().word;
     slot.key.words[word] |= BLANK.key.words[word];

@@ -1,6 +1,6 @@
 //! The control channels that are up, and which asynchronous messages each of them wants.
-use crate::auxiliary::Auxiliaries;
-use crate::meter::bucket::{Cost, TokenBucket};
+use crate::auxiliary::AuxiliaryConnections;
+use crate::meter::bucket::{TokenBucket, TokenCost};
 use crate::{ChannelId, PacketInLimit};
 use weir_openflow::Version;
 use weir_openflow::model::error::RoleRequestFailed;
@@ -80,18 +80,18 @@ impl Default for NiciraSettings {
 
 /// The channels that are up.
 #[derive(Debug, Default)]
-pub(crate) struct Channels {
+pub(crate) struct DatapathChannels {
     list: Vec<Channel>,
-    auxiliaries: Auxiliaries,
+    auxiliaries: AuxiliaryConnections,
     /// Newest generation id of a master or slave request (OpenFlow 1.3.5, 6.3.6).
     generation: Option<u64>,
     packet_in_limit: Option<PacketInLimit>,
 }
 
-impl Channels {
+impl DatapathChannels {
     /// Returns an empty list. Each channel will get packet-ins up to the limit.
-    pub(crate) fn new(packet_in_limit: Option<PacketInLimit>) -> Channels {
-        Channels { packet_in_limit, ..Channels::default() }
+    pub(crate) fn new(packet_in_limit: Option<PacketInLimit>) -> DatapathChannels {
+        DatapathChannels { packet_in_limit, ..DatapathChannels::default() }
     }
 
     pub(crate) fn up(&mut self, now: Instant, id: ChannelId, version: Version) {
@@ -126,7 +126,7 @@ impl Channels {
     }
 
     /// Returns the auxiliary connections.
-    pub(crate) fn auxiliaries(&self) -> &Auxiliaries {
+    pub(crate) fn auxiliaries(&self) -> &AuxiliaryConnections {
         &self.auxiliaries
     }
 
@@ -161,7 +161,7 @@ impl Channels {
     /// Returns true if a channel's rate limit admits a packet-in now, and counts the packet-in.
     pub(crate) fn admits_packet_in(&mut self, now: Instant, id: ChannelId) -> bool {
         let bucket = self.get_mut(id).and_then(|channel| channel.packet_ins.as_mut());
-        bucket.is_none_or(|bucket| bucket.take(now, Cost::of_packets(1)))
+        bucket.is_none_or(|bucket| bucket.take(now, TokenCost::of_packets(1)))
     }
 
     /// Gives a channel a role without an election. Returns the channels that are not master any more.

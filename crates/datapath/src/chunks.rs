@@ -7,19 +7,19 @@ const PIECE: usize = 256;
 
 /// A queue of elements in pieces of [`PIECE`] elements.
 #[derive(Debug)]
-pub(crate) struct Chunks<T> {
+pub(crate) struct ChunkedQueue<T> {
     /// The pieces in order; none is empty.
     pieces: VecDeque<VecDeque<T>>,
     len: usize,
 }
 
-impl<T> Default for Chunks<T> {
-    fn default() -> Chunks<T> {
-        Chunks { pieces: VecDeque::new(), len: 0 }
+impl<T> Default for ChunkedQueue<T> {
+    fn default() -> ChunkedQueue<T> {
+        ChunkedQueue { pieces: VecDeque::new(), len: 0 }
     }
 }
 
-impl<T> Chunks<T> {
+impl<T> ChunkedQueue<T> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn both_ends_give_what_was_put_in() {
-        let mut chunks = Chunks::default();
+        let mut chunks = ChunkedQueue::default();
         (0..1000).for_each(|number| chunks.push(number));
         assert_eq!(chunks.iter().copied().collect::<Vec<_>>(), (0..1000).collect::<Vec<_>>());
         assert_eq!((chunks.len(), chunks.pop_front(), chunks.pop_back()), (1000, Some(0), Some(999)));

@@ -1,12 +1,12 @@
 //! Compiles the actions of entries that edit packets and then output them to one ordinary port, which covers most
 //! routing and VLAN handling. The compiled [`Recipe`] makes such packets nearly as fast as unedited ones: no output
 //! is deferred, nothing is parsed again, and the flow key is not updated.
-use crate::burst::Fate;
-use crate::program::Program;
+use crate::burst::LookupResult;
+use crate::program::EntryProgram;
 use crate::table::FlowTable;
 use weir_openflow::model::{Action, PortNo};
 use weir_packet::edit::Recipe;
-use weir_packet::{Frame, FrameBody, Layers, Parsed};
+use weir_packet::{Frame, FrameBody, Layers, ParsedHeaders};
 
 /// Compiled edits of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Edits {
 
 impl Edits {
     /// Compiles a program into edits and the output port. Returns `None` if it does more than that, or only outputs.
-    pub(crate) fn of(program: &Program) -> Option<(Edits, PortNo)> {
+    pub(crate) fn of(program: &EntryProgram) -> Option<(Edits, PortNo)> {
         let apply = program.apply.as_deref().unwrap_or_default();
         let (edits, last) = match program.write.as_deref().unwrap_or_default() {
             [] => apply.split_last().map(|(last, edits)| (edits, last))?,
@@ -68,14 +68,14 @@ impl Edits {
 
 /// Returns the compiled edits of a fate's entry, if there are any.
 #[inline(always)]
-pub(crate) fn edits_at(tables: &[FlowTable], fate: Fate) -> Option<&Edits> {
+pub(crate) fn edits_at(tables: &[FlowTable], fate: LookupResult) -> Option<&Edits> {
     let entry = tables.get(usize::from(fate.table))?.get(fate.entry)?;
     entry.program.edits.as_deref().map(|(edits, _)| edits)
 }
 
 /// Edits the frames of one fate up to the first that does not fit. Returns the number of edited frames.
 #[inline]
-pub(crate) fn edit(tables: &[FlowTable], fate: Fate, frames: &mut [Frame], parsed: &[Parsed]) -> usize {
+pub(crate) fn edit(tables: &[FlowTable], fate: LookupResult, frames: &mut [Frame], parsed: &[ParsedHeaders]) -> usize {
     let Some(edits) = edits_at(tables, fate) else { return 0 };
     let mut done = 0;
     for (frame, parsed) in frames.iter_mut().zip(parsed) {
@@ -96,7 +96,7 @@ mod tests {
     use weir_packet::Field;
 
     fn port_of(instructions: &[Instruction]) -> Option<PortNo> {
-        let program = Program::compile(instructions, 0, 2).unwrap();
+        let program = EntryProgram::compile(instructions, 0, 2).unwrap();
         program.edits.as_ref().map(|edits| edits.1)
     }
 

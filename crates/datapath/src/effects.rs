@@ -2,10 +2,10 @@
 //! switch performs the effects and a trace records them, so both run the same pipeline.
 use crate::DropReason;
 use crate::action_set::ActionSet;
-use crate::group::{BucketAt, Group};
-use crate::meter::Verdict;
-use crate::normal::Forward;
-use crate::packet::Packet;
+use crate::group::{BucketRef, GroupEntry};
+use crate::meter::MeterVerdict;
+use crate::normal::NormalDestination;
+use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
@@ -17,7 +17,7 @@ use weir_packet::{Frame, FramePool, offload};
 
 /// Origin of a packet that is punted to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct PuntOrigin {
     /// Table of the entry that punts the packet.
     pub(crate) table: u8,
     /// Cookie of the entry, or [`NO_COOKIE`] if no single entry punts the packet.
@@ -30,7 +30,7 @@ pub(crate) struct Origin {
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
 
 /// [`Effects`] for callers that forward whole bursts.
-pub(crate) trait Forwarder: Effects {
+pub(crate) trait BurstEffects: Effects {
     /// Drops a frame that could not be parsed as a packet, and counts it with this reason.
     fn refuse(&mut self, frame: &mut Frame, reason: DropReason);
     /// Sends frames that entries output unchanged to an ordinary port.
@@ -44,7 +44,7 @@ pub(crate) trait Effects {
     /// Returns the first egress table, if there is one.
     fn first_egress(&self) -> Option<u8>;
     /// Runs a packet that is output to a port through the egress tables.
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet);
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket);
     /// Notice that a packet is about to be looked up in a table.
     fn looking_up(&mut self) {}
     /// Counts a lookup of a packet of `bytes` in a table, and the packet at the entry found, if there is one.
@@ -52,7 +52,7 @@ pub(crate) trait Effects {
     /// Moves the count of a packet of `bytes` from one entry of a table to another, or to none.
     fn recount(&mut self, _table: u8, _from: EntryId, _to: Option<EntryId>, _bytes: usize) {}
     /// Measures a packet with a meter.
-    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict;
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict;
     /// Notice that an action is about to be executed.
     fn acting(&mut self, _action: &Action) {}
     /// Sends a copy of a frame to a port.
@@ -65,36 +65,47 @@ pub(crate) trait Effects {
     ///
     /// # Errors
     /// No controller takes the packet; the reason is returned.
-    fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason>;
+    fn punt(&mut self, packet: &PipelinePacket, origin: PuntOrigin, max_len: u16) -> Result<(), DropReason>;
     /// Punts a packet that matched no entry of a table to the controllers that take table misses.
     ///
     /// # Errors
     /// No controller takes the packet; the reason is returned.
-    fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason>;
+    fn punt_miss(&mut self, packet: &PipelinePacket, table: u8) -> Result<(), DropReason>;
     /// Learns a packet's source and returns its destination for output NORMAL.
-    fn normal(&mut self, packet: &mut Packet) -> Forward;
+    fn normal(&mut self, packet: &mut PipelinePacket) -> NormalDestination;
     /// Runs a copy of the packet through the pipeline from its start (output TABLE).
-    fn resubmit(&mut self, packet: &mut Packet);
+    fn resubmit(&mut self, packet: &mut PipelinePacket);
     /// Looks a packet up in a table as if it had arrived on `port`, and runs the entry found. `set` is the packet's
     /// action set.
-    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()>;
+    fn resubmit_to(
+        &mut self,
+        table: u8,
+        port: PortNo,
+        packet: &mut PipelinePacket,
+        set: &mut ActionSet,
+    ) -> ControlFlow<()>;
     /// Punts a packet to the controllers that an action names.
     ///
     /// # Errors
     /// No controller takes the packet; the reason is returned.
-    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason>;
+    fn punt_to(
+        &mut self,
+        packet: &PipelinePacket,
+        origin: PuntOrigin,
+        action: &ControllerAction,
+    ) -> Result<(), DropReason>;
     /// Sends only the first `bytes` of a frame to a port.
     fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize);
     /// Adds a flow entry that a `learn` action created from a packet.
     fn learn(&mut self, flow: FlowMod);
     /// Runs a group on the packet, which itself stays unchanged.
-    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin);
+    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin);
     /// Runs a bucket on a packet. The bucket may change the packet, because it is a copy or is not used afterwards.
-    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin);
+    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin);
     /// Counts a packet of `bytes` at the group with index `slot`.
     fn grouped(&mut self, slot: usize, bytes: usize);
     /// Counts a packet of `bytes` at a bucket.
-    fn bucket_taken(&mut self, group: &Group, bucket: BucketAt, bytes: usize);
+    fn bucket_taken(&mut self, group: &GroupEntry, bucket: BucketRef, bytes: usize);
     /// Returns true if running a bucket may be deferred until it is known whether the packet is needed afterwards,
     /// which can save a copy.
     fn defers(&self) -> bool {

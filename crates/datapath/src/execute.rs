@@ -1,31 +1,31 @@
 //! Runs actions on a packet (OpenFlow 1.3.5, 5.12; OpenFlow 1.0.0, 3.3).
 use crate::DropReason;
-use crate::effects::{Effects, Origin};
-use crate::meter::{self, Verdict};
+use crate::effects::{Effects, PuntOrigin};
+use crate::meter::{self, MeterVerdict};
 use crate::nicira;
-use crate::normal::Forward;
-use crate::packet::Packet;
+use crate::normal::NormalDestination;
+use crate::packet::PipelinePacket;
 use std::ops::ControlFlow;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::{Action, Encap, MeterId, PacketInReason, PortNo};
+use weir_openflow::model::{Action, EncapHeader, MeterId, PacketInReason, PortNo};
 use weir_packet::edit::{self, EditError};
 use weir_packet::field::{VLAN_PRESENT, eth_type};
 use weir_packet::offload::WireSize;
-use weir_packet::parse::{Network, Transport};
+use weir_packet::parse::{NetworkProtocol, TransportProtocol};
 use weir_packet::{Field, Frame, Layers};
 
 /// Reason why the rest of an action list is not run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Stop {
+pub(crate) enum ActionListStop {
     /// An edit of the frame failed.
     Edit(EditError),
     /// A meter dropped the packet and counted the drop.
     Metered,
 }
 
-impl From<EditError> for Stop {
-    fn from(error: EditError) -> Stop {
-        Stop::Edit(error)
+impl From<EditError> for ActionListStop {
+    fn from(error: EditError) -> ActionListStop {
+        ActionListStop::Edit(error)
     }
 }
 
@@ -33,8 +33,8 @@ impl From<EditError> for Stop {
 #[inline]
 pub(crate) fn run<'a>(
     actions: impl IntoIterator<Item = &'a Action>,
-    packet: &mut Packet,
-    origin: Origin,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
     fx: &mut impl Effects,
 ) -> ControlFlow<()> {
     for action in actions {
@@ -52,7 +52,12 @@ pub(crate) fn run<'a>(
 // `origin` is passed by reference here and in `output_reserved`. By value, the caller would copy a struct it has only
 // just written field by field. That stalls, also on the path that does not call these functions.
 #[inline(never)]
-fn run_other(action: &Action, packet: &mut Packet, origin: &Origin, fx: &mut impl Effects) -> ControlFlow<()> {
+fn run_other(
+    action: &Action,
+    packet: &mut PipelinePacket,
+    origin: &PuntOrigin,
+    fx: &mut impl Effects,
+) -> ControlFlow<()> {
     let origin = *origin;
     if let Action::Nx(nx) = action {
         return nicira::alone(nx, packet, origin, fx);
@@ -67,7 +72,12 @@ fn run_other(action: &Action, packet: &mut Packet, origin: &Origin, fx: &mut imp
 }
 
 #[inline]
-fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> Result<(), Stop> {
+fn act(
+    action: &Action,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
+    fx: &mut impl Effects,
+) -> Result<(), ActionListStop> {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
         // Only this output uses the queue (OpenFlow 1.0.0, 5.2.4); later outputs do not.
@@ -105,8 +115,8 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         Action::CopyTtlOut => drop(packet.edit(fx, edit::copy_ttl_out)),
         Action::CopyTtlIn => drop(packet.edit(fx, edit::copy_ttl_in)),
         Action::DecNshTtl => drop(packet.try_edit(fx, edit::dec_nsh_ttl)?),
-        Action::Encap(Encap::Ethernet) => drop(packet.try_edit(fx, |frame, _| edit::encap_ethernet(frame))?),
-        Action::Encap(Encap::Nsh(ref header)) => {
+        Action::Encap(EncapHeader::Ethernet) => drop(packet.try_edit(fx, |frame, _| edit::encap_ethernet(frame))?),
+        Action::Encap(EncapHeader::Nsh(ref header)) => {
             packet.try_edit(fx, |frame, _| edit::encap_nsh(frame, header.md_type(), header.values()))?;
         }
         Action::Decap(wanted) => drop(packet.try_edit(fx, |frame, layers| edit::decap(frame, layers, wanted))?),
@@ -118,7 +128,7 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         | Action::SetTpSrc(_)
         | Action::SetTpDst(_) => set_as_in_v10(action, packet, fx)?,
         Action::Group(group) => fx.group(group, packet, origin),
-        Action::Meter(id) if meter(id, packet, fx) == ControlFlow::Break(()) => return Err(Stop::Metered),
+        Action::Meter(id) if meter(id, packet, fx) == ControlFlow::Break(()) => return Err(ActionListStop::Metered),
         Action::Meter(_) => {}
         // Validation refuses these, except Nicira's actions, which `run_other` has handled.
         Action::Nx(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
@@ -128,7 +138,7 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
 
 /// Runs the set actions of OpenFlow 1.0. They push a missing VLAN tag and ignore packets that lack the header they
 /// set.
-fn set_as_in_v10(action: &Action, packet: &mut Packet, fx: &mut impl Effects) -> Result<(), EditError> {
+fn set_as_in_v10(action: &Action, packet: &mut PipelinePacket, fx: &mut impl Effects) -> Result<(), EditError> {
     match *action {
         Action::SetVlanVid(vid) => {
             push_missing_tag(packet, fx)?;
@@ -156,34 +166,34 @@ fn set_as_in_v10(action: &Action, packet: &mut Packet, fx: &mut impl Effects) ->
     Ok(())
 }
 
-fn push_missing_tag(packet: &mut Packet, fx: &mut impl Effects) -> Result<(), EditError> {
+fn push_missing_tag(packet: &mut PipelinePacket, fx: &mut impl Effects) -> Result<(), EditError> {
     if packet.layers().vlan_tags == 0 {
         packet.try_edit(fx, |frame: &mut Frame, layers: &Layers| edit::push_vlan(frame, layers, eth_type::VLAN))?;
     }
     Ok(())
 }
 
-fn is_ipv4(packet: &mut Packet) -> bool {
-    matches!(packet.layers().network, Some((Network::Ipv4, _)))
+fn is_ipv4(packet: &mut PipelinePacket) -> bool {
+    matches!(packet.layers().network, Some((NetworkProtocol::Ipv4, _)))
 }
 
 /// Returns the fields of the packet's source and destination port, if its transport protocol has ports.
-fn port_fields(packet: &mut Packet) -> Option<(Field, Field)> {
+fn port_fields(packet: &mut PipelinePacket) -> Option<(Field, Field)> {
     match packet.layers().transport?.0 {
-        Transport::Tcp => Some((Field::TcpSrc, Field::TcpDst)),
-        Transport::Udp => Some((Field::UdpSrc, Field::UdpDst)),
-        Transport::Sctp => Some((Field::SctpSrc, Field::SctpDst)),
-        Transport::Icmpv4 | Transport::Icmpv6 => None,
+        TransportProtocol::Tcp => Some((Field::TcpSrc, Field::TcpDst)),
+        TransportProtocol::Udp => Some((Field::UdpSrc, Field::UdpDst)),
+        TransportProtocol::Sctp => Some((Field::SctpSrc, Field::SctpDst)),
+        TransportProtocol::Icmpv4 | TransportProtocol::Icmpv6 => None,
     }
 }
 
 /// Measures the packet with a meter. Returns `Break` if the meter dropped the packet.
 #[inline(never)]
-pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) -> ControlFlow<()> {
+pub(crate) fn meter(meter: MeterId, packet: &mut PipelinePacket, fx: &mut impl Effects) -> ControlFlow<()> {
     match fx.meter(meter, WireSize::of(packet.frame)) {
-        Verdict::Pass => {}
-        Verdict::Remark(steps) => meter::remark(packet, steps, fx),
-        Verdict::Drop => {
+        MeterVerdict::Pass => {}
+        MeterVerdict::Remark(steps) => meter::remark(packet, steps, fx),
+        MeterVerdict::Drop => {
             packet.dropped(DropReason::Meter, fx);
             return ControlFlow::Break(());
         }
@@ -193,13 +203,13 @@ pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) 
 
 /// Ends a packet after an action failed: drops it, or punts it to controllers if its TTL has expired.
 #[cold]
-pub(crate) fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+pub(crate) fn give_up(stop: ActionListStop, packet: &mut PipelinePacket, origin: PuntOrigin, fx: &mut impl Effects) {
     let fate = match stop {
-        Stop::Metered => return,
-        Stop::Edit(EditError::TooLong) => Err(DropReason::TooLong),
-        Stop::Edit(EditError::PacketType) => Err(DropReason::PacketType),
-        Stop::Edit(EditError::TtlExpired) => {
-            let origin = Origin { reason: PacketInReason::InvalidTtl, ..origin };
+        ActionListStop::Metered => return,
+        ActionListStop::Edit(EditError::TooLong) => Err(DropReason::TooLong),
+        ActionListStop::Edit(EditError::PacketType) => Err(DropReason::PacketType),
+        ActionListStop::Edit(EditError::TtlExpired) => {
+            let origin = PuntOrigin { reason: PacketInReason::InvalidTtl, ..origin };
             fx.punt(packet, origin, NO_BUFFER).map_err(|_| DropReason::TtlExpired)
         }
     };
@@ -211,7 +221,13 @@ pub(crate) fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut 
 
 /// Outputs the packet to a port, which may be a reserved one (OpenFlow 1.3.5, 4.5).
 #[inline]
-pub(crate) fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+pub(crate) fn output(
+    port: PortNo,
+    max_len: u16,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
+    fx: &mut impl Effects,
+) {
     if port > PortNo::MAX {
         output_reserved(port, max_len, packet, &origin, fx);
     } else if port == packet.in_port {
@@ -223,7 +239,13 @@ pub(crate) fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Or
 }
 
 #[inline(never)]
-fn output_reserved(port: PortNo, max_len: u16, packet: &mut Packet, origin: &Origin, fx: &mut impl Effects) {
+fn output_reserved(
+    port: PortNo,
+    max_len: u16,
+    packet: &mut PipelinePacket,
+    origin: &PuntOrigin,
+    fx: &mut impl Effects,
+) {
     match port {
         PortNo::CONTROLLER => {
             packet.flush_bucket(fx);
@@ -246,18 +268,18 @@ fn output_reserved(port: PortNo, max_len: u16, packet: &mut Packet, origin: &Ori
 }
 
 /// Outputs a packet to NORMAL. A switch in standalone mode does this with every packet.
-pub(crate) fn normal(packet: &mut Packet, fx: &mut impl Effects) {
+pub(crate) fn normal(packet: &mut PipelinePacket, fx: &mut impl Effects) {
     match fx.normal(packet) {
-        Forward::To(port) if port == packet.in_port => packet.dropped(DropReason::InPortOnly, fx),
-        Forward::To(port) => send(port, packet, fx),
-        Forward::Flood => spread(packet, fx, |fx| fx.ports().flood()),
-        Forward::Reserved => packet.dropped(DropReason::Reserved, fx),
-        Forward::Later => packet.punted(),
+        NormalDestination::To(port) if port == packet.in_port => packet.dropped(DropReason::InPortOnly, fx),
+        NormalDestination::To(port) => send(port, packet, fx),
+        NormalDestination::Flood => spread(packet, fx, |fx| fx.ports().flood()),
+        NormalDestination::Reserved => packet.dropped(DropReason::Reserved, fx),
+        NormalDestination::Later => packet.punted(),
     }
 }
 
 #[inline]
-fn send(port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
+fn send(port: PortNo, packet: &mut PipelinePacket, fx: &mut impl Effects) {
     match fx.ports().may_send(port) {
         Ok(()) => packet.send_to(port, fx),
         Err(reason) => packet.dropped(reason, fx),
@@ -265,7 +287,7 @@ fn send(port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
 }
 
 /// Sends the packet to every port of a list except its input port.
-fn spread<E: Effects>(packet: &mut Packet, fx: &mut E, ports: fn(&E) -> &[PortNo]) {
+fn spread<E: Effects>(packet: &mut PipelinePacket, fx: &mut E, ports: fn(&E) -> &[PortNo]) {
     let mut sent = false;
     // The loop uses an index because sending needs all of `fx`. The list does not change meanwhile.
     for at in 0..ports(fx).len() {

@@ -1,18 +1,18 @@
 //! Runs frames through the pipeline, burst by burst. The engine's own thread has exclusive access to the datapath.
 //! Workers on other threads share the tables.
 use crate::action_set::ActionSet;
-use crate::beside::{Beside, Common, Later};
-use crate::burst::{Burst, Counting};
+use crate::beside::{DeferredWork, SharedTables, WorkerEffects};
+use crate::burst::{BurstState, CountingMode};
 use crate::edits::edit;
-use crate::effects::Forwarder;
-use crate::live::Live;
-use crate::packet::Packet;
-use crate::perf::{Laps, NoLaps, Stage, Stopwatch};
+use crate::effects::BurstEffects;
+use crate::live::EngineEffects;
+use crate::packet::PipelinePacket;
+use crate::perf::{LapSink, NoLaps, Stopwatch, ThreadStage};
 use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
 use crate::table::{FlowTable, WorkerNo};
-use crate::{Datapath, DropReason, Drops, Output, VerdictCache, execute, pipeline};
-use weir_memory::{Wide, Work, run_widest};
+use crate::{Datapath, DatapathOutput, DropReason, Drops, VerdictCacheMode, execute, pipeline};
+use weir_memory::{SimdInstructions, SimdOperation, run_widest};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
@@ -21,12 +21,12 @@ use weir_units::Instant;
 #[derive(Debug)]
 pub struct Worker {
     number: WorkerNo,
-    burst: Burst,
+    burst: BurstState,
     drops: Drops,
     /// The burst that [`Datapath::forward`] looked up but did not execute.
-    begun: Option<Begun>,
+    begun: Option<PendingBurst>,
     /// Rest of the packets that [`Datapath::forward`] executed: steps that need exclusive access to the datapath.
-    later: Later,
+    later: DeferredWork,
     /// Memory reused for action sets.
     set: ActionSet,
     watch: Box<Stopwatch>,
@@ -34,16 +34,16 @@ pub struct Worker {
 
 /// A burst whose lookup is done.
 #[derive(Debug, Clone, Copy)]
-struct Begun {
+struct PendingBurst {
     /// Generation of the tables at the lookup.
     generation: u64,
     frames: usize,
-    sorted: Sorted,
+    sorted: BurstLanes,
 }
 
 /// Classification of a burst's frames before their lookup.
 #[derive(Debug, Clone, Copy)]
-struct Sorted {
+struct BurstLanes {
     /// Frames that are packets: long enough for an Ethernet header.
     packets: Lanes,
     /// Packets that are looked up: not dropped as fragments.
@@ -51,13 +51,13 @@ struct Sorted {
 }
 
 impl Worker {
-    pub(crate) fn new(number: WorkerNo, cache: VerdictCache) -> Worker {
+    pub(crate) fn new(number: WorkerNo, cache: VerdictCacheMode) -> Worker {
         Worker {
             number,
-            burst: Burst::new(cache),
+            burst: BurstState::new(cache),
             drops: Drops::default(),
             begun: None,
-            later: Later::default(),
+            later: DeferredWork::default(),
             set: ActionSet::default(),
             watch: Box::default(),
         }
@@ -90,16 +90,16 @@ impl Worker {
 }
 
 /// Frames that arrived on one port, with their destinations.
-struct Batch<'a> {
+struct IngressBatch<'a> {
     now: Instant,
     in_port: PortNo,
     frames: &'a mut Vec<Frame>,
     pool: &'a mut FramePool,
-    out: &'a mut Output,
+    out: &'a mut DatapathOutput,
 }
 
 /// Returns a new worker for the engine's own thread.
-fn engine(cache: VerdictCache) -> Box<Worker> {
+fn engine(cache: VerdictCacheMode) -> Box<Worker> {
     Box::new(Worker::new(WorkerNo::ENGINE, cache))
 }
 
@@ -112,7 +112,7 @@ impl Datapath {
         in_port: PortNo,
         frames: &mut Vec<Frame>,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         // The worker is moved out meanwhile, because processing borrows the whole datapath.
         let mut engine = self.engine.take().unwrap_or_else(|| engine(self.config.verdict_cache));
@@ -144,9 +144,9 @@ impl Datapath {
         in_port: PortNo,
         frames: &mut Vec<Frame>,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) -> bool {
-        let batch = Batch { now, in_port, frames, pool, out };
+        let batch = IngressBatch { now, in_port, frames, pool, out };
         if worker.watch.is_on() {
             return worker.watched(|worker, laps| self.forward_with(worker, laps, batch));
         }
@@ -154,17 +154,17 @@ impl Datapath {
     }
 
     #[inline(always)]
-    fn forward_with(&self, worker: &mut Worker, laps: &mut impl Laps, batch: Batch<'_>) -> bool {
-        let Batch { now, in_port, frames, pool, out } = batch;
+    fn forward_with(&self, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) -> bool {
+        let IngressBatch { now, in_port, frames, pool, out } = batch;
         worker.begun = None;
         let is_whole = self.is_standalone() || frames.len() > MAX_BURST;
         if is_whole || self.plane.ports.may_receive(in_port).is_err() {
             return false;
         }
-        let counting = Counting::For(worker.number, now);
+        let counting = CountingMode::For(worker.number, now);
         laps.burst(frames.len());
         let (burst, laps_within) = (&mut worker.burst, &mut *laps);
-        let work = LookUp { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
+        let work = BurstLookup { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
         let sorted = run_widest(work);
         let are_straight = self.plane.first_egress.is_none()
             && sorted.passed == Lanes::first(frames.len())
@@ -172,12 +172,12 @@ impl Datapath {
         if are_straight {
             self.send_straight(worker, sorted, in_port, frames, pool, out);
         } else if worker.burst.may_begin_beside(&self.tables, sorted.passed) {
-            self.execute_beside(worker, sorted, Batch { now, in_port, frames: &mut *frames, pool, out });
+            self.execute_beside(worker, sorted, IngressBatch { now, in_port, frames: &mut *frames, pool, out });
         } else {
-            worker.begun = Some(Begun { generation: self.generation, frames: frames.len(), sorted });
+            worker.begun = Some(PendingBurst { generation: self.generation, frames: frames.len(), sorted });
             return false;
         }
-        laps.lap(Stage::Execute, frames.len());
+        laps.lap(ThreadStage::Execute, frames.len());
         // The frames are empty now: each frame's buffer has been moved out.
         frames.clear();
         worker.later.is_empty()
@@ -188,13 +188,13 @@ impl Datapath {
     fn send_straight(
         &self,
         worker: &mut Worker,
-        sorted: Sorted,
+        sorted: BurstLanes,
         in_port: PortNo,
         frames: &mut [Frame],
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
-        let mut straight = Straight { ports: &self.plane.ports, drops: &mut worker.drops, pool, out };
+        let mut straight = DirectOutput { ports: &self.plane.ports, drops: &mut worker.drops, pool, out };
         let (mut lane, mut hint) = (0, 0);
         while lane < frames.len() {
             let burst = &worker.burst;
@@ -216,12 +216,12 @@ impl Datapath {
 
     /// Executes the verdicts of a burst's packets, concurrently with other workers.
     #[inline(never)]
-    fn execute_beside(&self, worker: &mut Worker, sorted: Sorted, batch: Batch<'_>) {
-        let Batch { now, in_port, frames, pool, out } = batch;
+    fn execute_beside(&self, worker: &mut Worker, sorted: BurstLanes, batch: IngressBatch<'_>) {
+        let IngressBatch { now, in_port, frames, pool, out } = batch;
         let Worker { number, burst, drops, later, set, .. } = worker;
-        let common = Common { tables: &self.tables, groups: &self.groups, plane: &self.plane };
-        let mut beside = Beside::new(now, common, (*number, drops, later), pool, out);
-        let how = How { is_standalone: false, goes_straight: self.plane.first_egress.is_none() };
+        let common = SharedTables { tables: &self.tables, groups: &self.groups, plane: &self.plane };
+        let mut beside = WorkerEffects::new(now, common, (*number, drops, later), pool, out);
+        let how = BurstMode { is_standalone: false, goes_straight: self.plane.first_egress.is_none() };
         run_burst(&self.tables, burst, set, sorted, how, in_port, frames, &mut beside);
     }
 
@@ -234,9 +234,9 @@ impl Datapath {
         in_port: PortNo,
         frames: &mut Vec<Frame>,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
-        let batch = Batch { now, in_port, frames, pool, out };
+        let batch = IngressBatch { now, in_port, frames, pool, out };
         if worker.watch.is_on() {
             return worker.watched(|worker, laps| self.process_with(worker, laps, batch));
         }
@@ -244,11 +244,11 @@ impl Datapath {
     }
 
     #[inline(always)]
-    fn process_with(&mut self, worker: &mut Worker, laps: &mut impl Laps, batch: Batch<'_>) {
-        let Batch { now, in_port, frames, pool, out } = batch;
+    fn process_with(&mut self, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) {
+        let IngressBatch { now, in_port, frames, pool, out } = batch;
         let begun = worker.begun.take().filter(|begun| begun.frames == frames.len());
         if let Err(reason) = self.plane.ports.may_receive(in_port) {
-            let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
+            let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
             return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
         }
         let is_standalone = self.is_standalone();
@@ -258,21 +258,22 @@ impl Datapath {
                 // The lookup is done and counted, and the tables have not changed since.
                 Some(begun) if begun.generation == self.generation => begun.sorted,
                 begun => {
-                    let counting = if begun.is_some() { Counting::Done } else { Counting::For(worker.number, now) };
+                    let counting =
+                        if begun.is_some() { CountingMode::Done } else { CountingMode::For(worker.number, now) };
                     laps.burst(count);
                     let (datapath, frames, laps) = (&*self, &*burst, &mut *laps);
-                    run_widest(LookUp { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
+                    run_widest(BurstLookup { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
                 }
             };
-            let how = How { is_standalone, goes_straight: !is_standalone && self.plane.first_egress.is_none() };
-            let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
+            let how = BurstMode { is_standalone, goes_straight: !is_standalone && self.plane.first_egress.is_none() };
+            let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
             run_burst(&self.tables, &mut worker.burst, &mut self.set, sorted, how, in_port, burst, &mut live);
-            laps.lap(Stage::Execute, count);
+            laps.lap(ThreadStage::Execute, count);
         }
         // The frames are empty now: each frame's buffer has been moved out.
         frames.clear();
         if !worker.later.is_empty() {
-            let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
+            let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
             worker.later.carry_out(&mut live);
         }
         if !self.plane.to_learn.is_empty() && !self.is_busy() {
@@ -283,7 +284,7 @@ impl Datapath {
 
 /// Properties shared by all packets of a burst.
 #[derive(Debug, Clone, Copy)]
-struct How {
+struct BurstMode {
     /// True if every packet is output to NORMAL (standalone mode).
     is_standalone: bool,
     /// True if outputs leave at once, because there are no egress tables.
@@ -293,12 +294,12 @@ struct How {
 /// Executes the verdicts of a burst's packets, in the order of their arrival.
 #[expect(clippy::too_many_arguments, reason = "what is known of the burst, and who does it")]
 #[inline(always)]
-fn run_burst<F: Forwarder>(
+fn run_burst<F: BurstEffects>(
     tables: &[FlowTable],
-    burst: &mut Burst,
+    burst: &mut BurstState,
     set: &mut ActionSet,
-    sorted: Sorted,
-    how: How,
+    sorted: BurstLanes,
+    how: BurstMode,
     in_port: PortNo,
     frames: &mut [Frame],
     fx: &mut F,
@@ -323,7 +324,7 @@ fn run_burst<F: Forwarder>(
             }
         }
         if sorted.passed.has(lane) {
-            let mut packet = Packet::new(&mut frames[lane], &mut burst.parsed[lane], in_port);
+            let mut packet = PipelinePacket::new(&mut frames[lane], &mut burst.parsed[lane], in_port);
             if how.is_standalone {
                 execute::normal(&mut packet, fx);
             } else {
@@ -340,20 +341,20 @@ fn run_burst<F: Forwarder>(
 }
 
 /// Parses and looks up a burst, compiled for the widest vector instructions of the processor.
-struct LookUp<'a, L> {
+struct BurstLookup<'a, L> {
     datapath: &'a Datapath,
-    burst: &'a mut Burst,
+    burst: &'a mut BurstState,
     laps: &'a mut L,
     frames: &'a [Frame],
     in_port: PortNo,
-    counting: Counting,
+    counting: CountingMode,
 }
 
-impl<L: Laps> Work for LookUp<'_, L> {
-    type Output = Sorted;
+impl<L: LapSink> SimdOperation for BurstLookup<'_, L> {
+    type Output = BurstLanes;
 
     #[inline(always)]
-    fn run<W: Wide>(self, wide: W) -> Sorted {
+    fn run<W: SimdInstructions>(self, wide: W) -> BurstLanes {
         let packets = self.burst.parse(wide, self.frames, self.in_port);
         let drops = self.datapath.drops_fragments;
         let passed = if drops { packets.without(self.burst.fragments(packets)) } else { packets };
@@ -362,21 +363,21 @@ impl<L: Laps> Work for LookUp<'_, L> {
         if !self.datapath.is_standalone() {
             self.burst.look_up(&self.datapath.tables, self.datapath.generation, passed, self.counting);
         }
-        self.laps.lap(Stage::LookUp, count);
+        self.laps.lap(ThreadStage::LookUp, count);
         self.laps.cached(|| self.burst.cache_counts());
-        Sorted { packets, passed }
+        BurstLanes { packets, passed }
     }
 }
 
 /// State needed to send unchanged packets: a shortcut for what [`execute`] does with each of them.
-pub(crate) struct Straight<'a> {
+pub(crate) struct DirectOutput<'a> {
     pub(crate) ports: &'a Ports,
     pub(crate) drops: &'a mut Drops,
     pub(crate) pool: &'a mut FramePool,
-    pub(crate) out: &'a mut Output,
+    pub(crate) out: &'a mut DatapathOutput,
 }
 
-impl Straight<'_> {
+impl DirectOutput<'_> {
     /// Sends frames that entries output to an ordinary port, whose list is probably at index `hint`. Returns the
     /// list's index.
     #[inline(always)]

@@ -3,12 +3,12 @@
 //!
 //! The cost is proportional to the number of changes, not to the size of the tables. Without a bundle or monitor
 //! nothing is recorded.
-use crate::chunks::Chunks;
-use crate::flow_mod::Tables;
-use crate::monitor::Change;
-use crate::program::Program;
+use crate::chunks::ChunkedQueue;
+use crate::flow_mod::TableEditor;
+use crate::monitor::MonitoredChange;
+use crate::program::EntryProgram;
 use crate::shape::EntryId;
-use crate::table::{FlowCounter, FlowEntry, Gone, TableSettings};
+use crate::table::{FlowCounter, FlowEntry, FlowRemovedNotice, TableSettings};
 use crate::{ChannelId, group, meter};
 use std::sync::Arc;
 use weir_openflow::model::flow::FlowFlags;
@@ -19,43 +19,43 @@ use weir_units::Instant;
 /// The changes recorded for the bundle being committed and for flow monitors.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    noted: Noted,
+    noted: RecordedChanges,
     /// Channel whose message is being handled, and the message's transaction id.
     pub(crate) by: Option<(ChannelId, u32)>,
 }
 
 /// The recorded changes.
 #[derive(Debug, Default)]
-pub(crate) struct Noted {
+pub(crate) struct RecordedChanges {
     /// Changes since the bundle's commit began, oldest first.
-    undo: Option<Chunks<Undo>>,
+    undo: Option<ChunkedQueue<UndoRecord>>,
     /// Changes of entries not yet reported to monitors; `None` without monitors.
-    changes: Option<Vec<Change>>,
+    changes: Option<Vec<MonitoredChange>>,
 }
 
 /// A change, with the state needed to undo it.
 #[derive(Debug)]
-pub(crate) enum Undo {
+pub(crate) enum UndoRecord {
     /// An entry was added.
     Added(u8, EntryId),
     /// An entry was removed or replaced; holds the old entry.
     Removed(u8, EntryId, Box<(FlowEntry, FlowCounter)>),
     /// An entry was modified; holds its former values.
-    Modified(u8, EntryId, Former),
+    Modified(u8, EntryId, FormerEntryState),
     /// A port was configured; holds its former configuration bits.
     Port(PortNo, u32),
     /// Groups were changed; holds their former state.
-    Groups(Box<group::Saved>),
+    Groups(Box<group::SavedGroups>),
     /// Meters were changed; holds their former state.
-    Meters(meter::Saved),
+    Meters(meter::SavedMeters),
     /// A table was configured; holds its former settings.
     Table(u8, Box<TableSettings>),
 }
 
 /// Former values of the parts of an entry that a modify changes.
 #[derive(Debug)]
-pub(crate) struct Former {
-    pub(crate) program: Arc<Program>,
+pub(crate) struct FormerEntryState {
+    pub(crate) program: Arc<EntryProgram>,
     pub(crate) cookie: u64,
     pub(crate) counter: FlowCounter,
 }
@@ -63,22 +63,25 @@ pub(crate) struct Former {
 impl Journal {
     /// Returns an empty record for a bundle, to be swapped in before the bundle changes something and swapped out
     /// afterwards.
-    pub(crate) fn for_bundle(&self) -> Noted {
-        Noted { undo: Some(Chunks::default()), changes: self.noted.changes.as_ref().map(|_| Vec::new()) }
+    pub(crate) fn for_bundle(&self) -> RecordedChanges {
+        RecordedChanges {
+            undo: Some(ChunkedQueue::default()),
+            changes: self.noted.changes.as_ref().map(|_| Vec::new()),
+        }
     }
 
     /// Exchanges the current record with another.
-    pub(crate) fn swap(&mut self, noted: &mut Noted) {
+    pub(crate) fn swap(&mut self, noted: &mut RecordedChanges) {
         std::mem::swap(&mut self.noted, noted);
     }
 
     /// Ends recording for a bundle. Returns the recorded changes, oldest first.
-    pub(crate) fn end(&mut self) -> Chunks<Undo> {
+    pub(crate) fn end(&mut self) -> ChunkedQueue<UndoRecord> {
         self.noted.undo.take().unwrap_or_default()
     }
 
     /// Removes the latest change recorded for a bundle and returns it.
-    pub(crate) fn take_last(&mut self) -> Option<Undo> {
+    pub(crate) fn take_last(&mut self) -> Option<UndoRecord> {
         self.noted.undo.as_mut()?.pop_back()
     }
 
@@ -88,7 +91,7 @@ impl Journal {
     }
 
     /// Returns the changes of entries since the last call.
-    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+    pub(crate) fn take_changes(&mut self) -> Vec<MonitoredChange> {
         self.noted.changes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -99,13 +102,13 @@ impl Journal {
         reason: Option<FlowRemovedReason>,
         table: u8,
         entry: Option<&FlowEntry>,
-        former: Option<&Arc<Program>>,
+        former: Option<&Arc<EntryProgram>>,
     ) {
         if let (Some(changes), Some(entry)) = (&mut self.noted.changes, entry) {
             // A removal that the message did not ask for (for example an eviction) is not attributed to its channel.
             let is_own = reason.is_none_or(|reason| reason == FlowRemovedReason::Delete);
             let (entry, former, by) = (entry.clone(), former.cloned(), self.by.filter(|_| is_own));
-            changes.push(Change { event, reason, table, entry, former, by });
+            changes.push(MonitoredChange { event, reason, table, entry, former, by });
         }
     }
 
@@ -115,24 +118,24 @@ impl Journal {
     }
 
     /// Records a change for a bundle, if there is one. `undo` runs only then.
-    pub(crate) fn note(&mut self, undo: impl FnOnce() -> Undo) {
+    pub(crate) fn note(&mut self, undo: impl FnOnce() -> UndoRecord) {
         if let Some(list) = &mut self.noted.undo {
             list.push(undo());
         }
     }
 }
 
-impl Tables<'_> {
+impl TableEditor<'_> {
     /// Undoes a change of flow entries; later changes must have been undone already. If there is no memory to restore
     /// a removed entry, the entry is evicted, and its flow-removed message is returned if the entry asked for one.
-    pub(crate) fn undo(&mut self, now: Instant, undo: Undo) -> Option<Gone> {
+    pub(crate) fn undo(&mut self, now: Instant, undo: UndoRecord) -> Option<FlowRemovedNotice> {
         match undo {
-            Undo::Added(table, id) => {
+            UndoRecord::Added(table, id) => {
                 if let Some(entry) = self.tables[usize::from(table)].remove(id) {
                     self.timers.stop(entry.timer);
                 }
             }
-            Undo::Removed(table, id, was) => {
+            UndoRecord::Removed(table, id, was) => {
                 let (entry, counter) = *was;
                 let deadline = entry.deadline(counter.used).map(|(at, _)| at);
                 match self.tables[usize::from(table)].put_back(id, entry) {
@@ -146,14 +149,14 @@ impl Tables<'_> {
                 self.tables[usize::from(table)].start_counter(id, counter);
                 self.start_timer(deadline, table, id);
             }
-            Undo::Modified(table, id, former) => {
+            UndoRecord::Modified(table, id, former) => {
                 self.tables[usize::from(table)].set_program(id, former.program);
                 let entry = self.tables[usize::from(table)].get_mut(id)?;
                 entry.cookie = former.cookie;
                 self.tables[usize::from(table)].start_counter(id, former.counter);
             }
             // Changes of other state are undone by the caller.
-            Undo::Port(..) | Undo::Groups(_) | Undo::Meters(_) | Undo::Table(..) => {}
+            UndoRecord::Port(..) | UndoRecord::Groups(_) | UndoRecord::Meters(_) | UndoRecord::Table(..) => {}
         }
         None
     }

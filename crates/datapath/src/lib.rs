@@ -48,35 +48,35 @@ mod watched;
 pub use agent::{FlowWalk, LongReply, ReplyProgress};
 pub use cache::{CacheCounts, CacheState};
 pub use drops::{DropReason, Drops};
-pub use flow_mod::Subject;
+pub use flow_mod::FlowModEffect;
 pub use forward::Worker;
 pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
-pub use shape::describe::{Probes, TableShape};
+pub use shape::describe::{LookupCost, TableShape};
 pub use table::EntryChange;
-pub use trace::{Trace, TraceCycles, TraceStep, TraceTimes};
+pub use trace::{PipelineTrace, TraceCycles, TraceStep, TraceTimes};
 pub use types::{
-    ChannelId, DatapathConfig, FailMode, Lookup, Output, PacketInLimit, PortCounters, PortQueue, PortQueues,
-    VerdictCache,
+    ChannelId, DatapathConfig, DatapathOutput, FailMode, LookupMethod, PacketInLimit, PortCounters, PortQueue,
+    PortQueues, VerdictCacheMode,
 };
 
 use action_set::ActionSet;
-use agent::{Job, Parts};
-use buffers::Buffers;
-use bundle::{Bundles, Commit, Schedule};
-use channels::Channels;
-use flow_mod::{Manner, Sweep, Tables};
-use group::{GroupCounters, Groups};
+use agent::{IncompleteRequests, SweepJob};
+use buffers::PacketInBuffers;
+use bundle::{BundleCommit, BundleSchedule, PendingBundles};
+use channels::DatapathChannels;
+use flow_mod::{EntrySweep, FlowModSemantics, TableEditor};
+use group::{GroupCounters, GroupTable};
 use journal::Journal;
-use live::Plane;
-use meter::Meters;
-use monitor::Monitors;
-use normal::Learned;
+use live::PipelineState;
+use meter::MeterTable;
+use monitor::FlowMonitors;
+use normal::FilteringDatabase;
 use ports::Ports;
-use programs::Programs;
+use programs::ProgramInterner;
 use std::time::Duration;
-use table::{FlowTable, Gone, TableSettings};
-use timeouts::Timers;
+use table::{FlowRemovedNotice, FlowTable, TableSettings};
+use timeouts::TimeoutWheel;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
 use weir_openflow::model::role::Role;
@@ -90,25 +90,25 @@ use weir_units::Instant;
 pub struct Datapath {
     config: DatapathConfig,
     tables: Vec<FlowTable>,
-    groups: Groups,
-    timers: Timers,
-    programs: Programs,
+    groups: GroupTable,
+    timers: TimeoutWheel,
+    programs: ProgramInterner,
     /// Settings of each table, indexed by table number.
     settings: Vec<TableSettings>,
     /// True if at least one table has vacancy events switched on.
     watches_vacancy: bool,
     journal: Journal,
-    parts: Parts,
-    bundles: Bundles,
+    parts: IncompleteRequests,
+    bundles: PendingBundles,
     /// The bundle being committed.
-    commit: Option<Box<Commit>>,
+    commit: Option<Box<BundleCommit>>,
     /// Remaining part of a change of many flow entries that the current message began.
-    begun: Option<Box<Sweep<'static>>>,
+    begun: Option<Box<EntrySweep<'static>>>,
     /// Remaining work for the current message, if it needs several steps.
-    job: Option<Box<Job>>,
-    monitors: Monitors,
-    schedule: Schedule,
-    plane: Plane,
+    job: Option<Box<SweepJob>>,
+    monitors: FlowMonitors,
+    schedule: BundleSchedule,
+    plane: PipelineState,
     /// Action set of the packet being processed; kept to reuse its memory.
     set: ActionSet,
     /// The engine's own worker, created at the first use.
@@ -134,40 +134,40 @@ impl Datapath {
     /// Returns a datapath without ports and entries. `n_tables` is clamped to `1..=254`.
     pub fn new(config: DatapathConfig) -> Datapath {
         let config = DatapathConfig { n_tables: config.n_tables.clamp(1, 254), ..config };
-        let plane = Plane {
+        let plane = PipelineState {
             ports: Ports::new(),
             groups: GroupCounters::default(),
             drops: Drops::default(),
-            learned: Learned::new(config.max_learned),
-            buffers: Buffers::new(config.n_buffers),
-            channels: Channels::new(config.packet_in_limit),
+            learned: FilteringDatabase::new(config.max_learned),
+            buffers: PacketInBuffers::new(config.n_buffers),
+            channels: DatapathChannels::new(config.packet_in_limit),
             to_learn: Vec::new(),
             learn_failures: 0,
-            meters: Meters::new(),
+            meters: MeterTable::new(),
             first_egress: None,
         };
-        let limits = group::Limits {
+        let limits = group::GroupLimits {
             groups: config.max_groups as usize,
             buckets: config.max_buckets as usize,
             buckets_in_all: config.max_buckets_in_all as usize,
         };
         Datapath {
-            groups: Groups::new(limits, config.datapath_id),
+            groups: GroupTable::new(limits, config.datapath_id),
             tables: (0..config.n_tables).map(|_| FlowTable::new(config.lookup)).collect(),
-            timers: Timers::default(),
-            programs: Programs::default(),
+            timers: TimeoutWheel::default(),
+            programs: ProgramInterner::default(),
             settings: (0..config.n_tables)
                 .map(|table| TableSettings::new(TableId(table), config.max_entries))
                 .collect(),
             watches_vacancy: false,
             journal: Journal::default(),
-            parts: Parts::default(),
-            bundles: Bundles::default(),
+            parts: IncompleteRequests::default(),
+            bundles: PendingBundles::default(),
             commit: None,
             begun: None,
             job: None,
-            monitors: Monitors::default(),
-            schedule: Schedule::default(),
+            monitors: FlowMonitors::default(),
+            schedule: BundleSchedule::default(),
             plane,
             set: ActionSet::default(),
             engine: None,
@@ -189,7 +189,7 @@ impl Datapath {
     /// # Errors
     /// The number is neither an ordinary port number nor LOCAL, the number is taken, or there are already
     /// [`MAX_PORTS`] ports.
-    pub fn add_port(&mut self, now: Instant, desc: PortDesc, out: &mut Output) -> Result<(), String> {
+    pub fn add_port(&mut self, now: Instant, desc: PortDesc, out: &mut DatapathOutput) -> Result<(), String> {
         let number = desc.port_no;
         self.plane.ports.add(now, desc)?;
         if let Some(desc) = self.plane.ports.get(number).map(|port| port.desc.clone()) {
@@ -205,7 +205,7 @@ impl Datapath {
     }
 
     /// Removes a port and sends a port-status message to the channels. Returns true if the port existed.
-    pub fn remove_port(&mut self, _now: Instant, port: PortNo, out: &mut Output) -> bool {
+    pub fn remove_port(&mut self, _now: Instant, port: PortNo, out: &mut DatapathOutput) -> bool {
         let Some(desc) = self.plane.ports.remove(port) else { return false };
         self.plane.learned.forget_port(port);
         // Drops the port's empty list. Otherwise ports that are added and removed would leave lists behind for ever.
@@ -216,7 +216,7 @@ impl Datapath {
 
     /// Sets a port's link state (`up`) and rate in kbit/s. Sends a port-status message to the channels if either
     /// changed.
-    pub fn set_link(&mut self, _now: Instant, port: PortNo, up: bool, speed_kbps: u32, out: &mut Output) {
+    pub fn set_link(&mut self, _now: Instant, port: PortNo, up: bool, speed_kbps: u32, out: &mut DatapathOutput) {
         let changed = self.plane.ports.change(port, |desc| {
             desc.state = desc.state & !bits::LINK_DOWN | if up { 0 } else { bits::LINK_DOWN };
             desc.curr_speed = speed_kbps;
@@ -279,7 +279,7 @@ impl Datapath {
         channel: ChannelId,
         message: Message,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         self.begin(now, channel, message, pool, out);
         self.finish_commit(now, pool, out);
@@ -294,7 +294,7 @@ impl Datapath {
         channel: ChannelId,
         message: Message,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         // Finish earlier work first, because messages take effect in order.
         self.finish_commit(now, pool, out);
@@ -308,7 +308,7 @@ impl Datapath {
     /// # Errors
     /// The error that the agent would reply with.
     pub fn flow_mod(&mut self, now: Instant, flow: &FlowMod) -> Result<(), ErrorType> {
-        self.tables().apply_whole(now, flow, Manner::of(flow, Version::V13), &mut Vec::new())
+        self.tables().apply_whole(now, flow, FlowModSemantics::of(flow, Version::V13), &mut Vec::new())
     }
 
     /// Applies a group-mod from configuration or tests, interpreted as in version 1.3. Channels get flow-removed
@@ -316,7 +316,7 @@ impl Datapath {
     ///
     /// # Errors
     /// The error that the agent would reply with.
-    pub fn group_mod(&mut self, now: Instant, change: &GroupMod, out: &mut Output) -> Result<(), ErrorType> {
+    pub fn group_mod(&mut self, now: Instant, change: &GroupMod, out: &mut DatapathOutput) -> Result<(), ErrorType> {
         self.change_groups(now, change, Version::V13, out)?;
         self.finish_sweep(now, out);
         Ok(())
@@ -325,7 +325,7 @@ impl Datapath {
     /// Removes expired state (flow entries, buffered packets, learned addresses, unfinished multipart requests and
     /// bundles), a bounded number of items per call, and continues pending work on the tables' indexes. Returns the
     /// latest time for the next call, which is `now` if there may be more to do; `None` if nothing is pending.
-    pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
+    pub fn expire(&mut self, now: Instant, out: &mut DatapathOutput) -> Option<Instant> {
         let mut gone = Vec::new();
         // While a bundle is being committed no entry expires, because undoing the bundle may restore it.
         let mut entries = if self.is_busy() { Some(now) } else { self.tables().expire(now, EXPIRE_MOST, &mut gone) };
@@ -382,7 +382,7 @@ impl Datapath {
 
     /// Traces a frame that arrives on `in_port` through the pipeline: tables, entries, actions and outputs. Changes
     /// nothing: no counters, no learning.
-    pub fn trace(&self, now: Instant, in_port: PortNo, frame: &[u8]) -> Trace {
+    pub fn trace(&self, now: Instant, in_port: PortNo, frame: &[u8]) -> PipelineTrace {
         trace::trace(self, now, in_port, frame)
     }
 
@@ -396,9 +396,9 @@ impl Datapath {
         self.fail_mode == FailMode::Standalone && !self.plane.channels.have_controller()
     }
 
-    fn tables(&mut self) -> Tables<'_> {
+    fn tables(&mut self) -> TableEditor<'_> {
         self.generation += 1;
-        Tables {
+        TableEditor {
             tables: &mut self.tables,
             meters: &self.plane.meters,
             timers: &mut self.timers,
@@ -411,18 +411,18 @@ impl Datapath {
     }
 
     /// Appends an asynchronous message for each of the channels.
-    fn tell<'a>(channels: impl Iterator<Item = &'a channels::Channel>, body: &Body, out: &mut Output) {
+    fn tell<'a>(channels: impl Iterator<Item = &'a channels::Channel>, body: &Body, out: &mut DatapathOutput) {
         out.messages.extend(channels.map(|channel| (channel.id, Message { xid: 0, body: body.clone() })));
     }
 
     /// Updates the groups that watch a port after its change, and sends a port-status message to the channels.
-    fn port_changed(&mut self, reason: PortStatusReason, desc: PortDesc, out: &mut Output) {
+    fn port_changed(&mut self, reason: PortStatusReason, desc: PortDesc, out: &mut DatapathOutput) {
         self.groups.follow(&self.plane.ports);
         let channels = self.plane.channels.that(|channel| channel.wants_port_status(reason as u32));
         Self::tell(channels, &Body::PortStatus(PortStatus { reason, desc }), out);
     }
 
-    fn tell_removed(&self, gone: Vec<Gone>, out: &mut Output) {
+    fn tell_removed(&self, gone: Vec<FlowRemovedNotice>, out: &mut DatapathOutput) {
         for removed in gone {
             let channels = self.plane.channels.that(|channel| channel.wants_flow_removed(removed.reason() as u32));
             for channel in channels {

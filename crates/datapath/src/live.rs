@@ -1,17 +1,17 @@
 //! Performs the effects of packets in the live switch: counters, frames to send, messages to controllers.
 use crate::action_set::ActionSet;
-use crate::buffers::Buffers;
-use crate::channels::{Channel, Channels};
-use crate::effects::{self, Effects, Forwarder, NO_COOKIE, Origin};
-use crate::forward::Straight;
-use crate::group::{self, BucketAt, Group, GroupCounters, Groups};
-use crate::meter::{self, Meters, Verdict};
-use crate::normal::{Forward, Learned};
-use crate::packet::Packet;
+use crate::buffers::PacketInBuffers;
+use crate::channels::{Channel, DatapathChannels};
+use crate::effects::{self, BurstEffects, Effects, NO_COOKIE, PuntOrigin};
+use crate::forward::DirectOutput;
+use crate::group::{self, BucketRef, GroupCounters, GroupEntry, GroupTable};
+use crate::meter::{self, MeterTable, MeterVerdict};
+use crate::normal::{FilteringDatabase, NormalDestination};
+use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::{FlowEntry, FlowTable, WorkerNo};
-use crate::{ChannelId, DropReason, Drops, Output, pipeline};
+use crate::{ChannelId, DatapathOutput, DropReason, Drops, pipeline};
 use std::ops::ControlFlow;
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
@@ -26,59 +26,59 @@ use weir_units::Instant;
 
 /// State that packets change: everything except the tables.
 #[derive(Debug)]
-pub(crate) struct Plane {
+pub(crate) struct PipelineState {
     pub(crate) ports: Ports,
     /// Counters of the groups.
     pub(crate) groups: GroupCounters,
     pub(crate) drops: Drops,
-    pub(crate) learned: Learned,
-    pub(crate) buffers: Buffers,
-    pub(crate) channels: Channels,
+    pub(crate) learned: FilteringDatabase,
+    pub(crate) buffers: PacketInBuffers,
+    pub(crate) channels: DatapathChannels,
     /// Flow entries made by `learn` actions, added after the batch.
     pub(crate) to_learn: Vec<FlowMod>,
     /// Number of learned flow entries that could not be added.
     pub(crate) learn_failures: u64,
-    pub(crate) meters: Meters,
+    pub(crate) meters: MeterTable,
     /// The first egress table, if there is one (OpenFlow 1.5.1, 5.1).
     pub(crate) first_egress: Option<u8>,
 }
 
 /// Access to the live switch while it handles a batch or a message.
-pub(crate) struct Live<'a> {
+pub(crate) struct EngineEffects<'a> {
     pub(crate) now: Instant,
     pub(crate) tables: &'a [FlowTable],
-    groups: &'a Groups,
-    pub(crate) plane: &'a mut Plane,
+    groups: &'a GroupTable,
+    pub(crate) plane: &'a mut PipelineState,
     pub(crate) pool: &'a mut FramePool,
-    pub(crate) out: &'a mut Output,
+    pub(crate) out: &'a mut DatapathOutput,
     /// Index in `out.frames` of the last output's port, because packets of a batch often leave by the same port.
     last: usize,
     /// Receives the stamps of the entries that packets match, if the caller asked for them.
     met: Option<&'a mut Vec<u64>>,
 }
 
-impl<'a> Live<'a> {
+impl<'a> EngineEffects<'a> {
     pub(crate) fn new(
         now: Instant,
         tables: &'a [FlowTable],
-        groups: &'a Groups,
-        plane: &'a mut Plane,
+        groups: &'a GroupTable,
+        plane: &'a mut PipelineState,
         pool: &'a mut FramePool,
-        out: &'a mut Output,
-    ) -> Live<'a> {
-        Live { now, tables, groups, plane, pool, out, last: 0, met: None }
+        out: &'a mut DatapathOutput,
+    ) -> EngineEffects<'a> {
+        EngineEffects { now, tables, groups, plane, pool, out, last: 0, met: None }
     }
 
     /// Returns `self` with a list that records the stamps of the entries that packets match.
-    pub(crate) fn noting(self, met: &'a mut Vec<u64>) -> Live<'a> {
-        Live { met: Some(met), ..self }
+    pub(crate) fn noting(self, met: &'a mut Vec<u64>) -> EngineEffects<'a> {
+        EngineEffects { met: Some(met), ..self }
     }
 
     /// Offers a packet to the channels for which `wants` returns a number: the maximum number of bytes to send.
     fn offer_to(
         &mut self,
-        packet: &Packet,
-        origin: Origin,
+        packet: &PipelinePacket,
+        origin: PuntOrigin,
         userdata: &[u8],
         wants: impl Fn(&Channel) -> Option<u16>,
     ) -> Result<(), DropReason> {
@@ -113,9 +113,9 @@ impl<'a> Live<'a> {
     /// Sends a packet-in to each channel that is within its rate limit. Returns an error if there is none.
     fn offer(
         &mut self,
-        packet: &Packet,
+        packet: &PipelinePacket,
         frame: &Frame,
-        origin: Origin,
+        origin: PuntOrigin,
         userdata: &[u8],
         takers: &[(ChannelId, u16)],
     ) -> Result<(), DropReason> {
@@ -134,9 +134,9 @@ impl<'a> Live<'a> {
     /// Sends one packet-in. The packet is buffered unless the channel asked for all of it.
     fn packet_in(
         &mut self,
-        packet: &Packet,
+        packet: &PipelinePacket,
         frame: &Frame,
-        origin: Origin,
+        origin: PuntOrigin,
         userdata: &[u8],
         (channel, max_len): (ChannelId, u16),
     ) {
@@ -172,11 +172,11 @@ impl<'a> Live<'a> {
     }
 }
 
-impl Live<'_> {
+impl EngineEffects<'_> {
     /// Returns the reason of a packet-in as the channel's version defines it. Version 1.0 has no table-miss entries:
     /// any entry that sends a packet to the controller means "explicitly output to controller" (OpenFlow 1.0.0,
     /// 5.4.1). A packet without an entry has no cookie.
-    fn reason(&self, channel: ChannelId, origin: Origin) -> PacketInReason {
+    fn reason(&self, channel: ChannelId, origin: PuntOrigin) -> PacketInReason {
         let is_v10 = self.plane.channels.get(channel).is_some_and(|channel| channel.version == Version::V10);
         let has_entry = origin.cookie != NO_COOKIE;
         if is_v10 && has_entry && origin.reason == PacketInReason::NoMatch {
@@ -198,7 +198,7 @@ const MAX_PACKET_IN: usize = 65_535 - 128;
 const UNTOLD: [Field; 3] = [Field::InPort, Field::InPhyPort, Field::ActsetOutput];
 
 /// Returns the packet's pipeline fields for a packet-in (OpenFlow 1.3.5, 7.4.1). Fields that are zero are left out.
-fn pipeline_fields(packet: &Packet) -> Match {
+fn pipeline_fields(packet: &PipelinePacket) -> Match {
     let in_port = Match::any().with(Field::InPort, packet.in_port.0);
     let wanted = |field: &Field| field.is_pipeline() && !field.is_alias() && !UNTOLD.contains(field);
     Field::ALL.into_iter().filter(wanted).fold(in_port, |fields, field| match packet.pipeline_field(field) {
@@ -207,7 +207,7 @@ fn pipeline_fields(packet: &Packet) -> Match {
     })
 }
 
-impl Forwarder for Live<'_> {
+impl BurstEffects for EngineEffects<'_> {
     fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
         self.dropped(reason);
         self.pool.give(std::mem::take(frame));
@@ -216,12 +216,12 @@ impl Forwarder for Live<'_> {
     #[inline(always)]
     fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
         let ports = &self.plane.ports;
-        let mut straight = Straight { ports, drops: &mut self.plane.drops, pool: self.pool, out: self.out };
+        let mut straight = DirectOutput { ports, drops: &mut self.plane.drops, pool: self.pool, out: self.out };
         self.last = straight.send(in_port, port, frames, self.last);
     }
 }
 
-impl Effects for Live<'_> {
+impl Effects for EngineEffects<'_> {
     fn ports(&self) -> &Ports {
         &self.plane.ports
     }
@@ -246,11 +246,11 @@ impl Effects for Live<'_> {
         self.plane.first_egress
     }
 
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet) {
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
         pipeline::egress(self.tables, first, port, packet, self);
     }
 
-    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
         self.plane.meters.measure(self.now, meter, size)
     }
 
@@ -269,36 +269,47 @@ impl Effects for Live<'_> {
     }
 
     #[cold]
-    fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason> {
+    fn punt(&mut self, packet: &PipelinePacket, origin: PuntOrigin, max_len: u16) -> Result<(), DropReason> {
         self.offer_to(packet, origin, &[], |channel| (channel.nicira.id == 0).then_some(max_len))
     }
 
     /// Punts a table miss. Only version 1.0 sends packets without an entry to the controller; version 1.3 needs a
     /// table-miss entry. With channels of both versions only those of 1.0 get the packet, as in Open vSwitch.
     #[cold]
-    fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason> {
-        let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::NoMatch };
+    fn punt_miss(&mut self, packet: &PipelinePacket, table: u8) -> Result<(), DropReason> {
+        let origin = PuntOrigin { table, cookie: NO_COOKIE, reason: PacketInReason::NoMatch };
         let taken = self.offer_to(packet, origin, &[], |c| c.takes_misses().then_some(c.miss_send_len));
         taken.map_err(|reason| if reason == DropReason::NoController { DropReason::TableMiss } else { reason })
     }
 
-    fn normal(&mut self, packet: &mut Packet) -> Forward {
+    fn normal(&mut self, packet: &mut PipelinePacket) -> NormalDestination {
         let in_port = packet.in_port;
         let key = packet.key();
         self.plane.learned.learn(self.now, in_port, key);
         self.plane.learned.forward(self.now, key)
     }
 
-    fn resubmit(&mut self, packet: &mut Packet) {
+    fn resubmit(&mut self, packet: &mut PipelinePacket) {
         pipeline::again(self.tables, packet, self);
     }
 
-    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
+    fn resubmit_to(
+        &mut self,
+        table: u8,
+        port: PortNo,
+        packet: &mut PipelinePacket,
+        set: &mut ActionSet,
+    ) -> ControlFlow<()> {
         pipeline::resubmit(self.tables, table, port, packet, set, self)
     }
 
     #[cold]
-    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason> {
+    fn punt_to(
+        &mut self,
+        packet: &PipelinePacket,
+        origin: PuntOrigin,
+        action: &ControllerAction,
+    ) -> Result<(), DropReason> {
         let taken = |channel: &Channel| (channel.nicira.id == action.id).then_some(action.max_len);
         self.offer_to(packet, origin, &action.userdata.0, taken)
     }
@@ -320,11 +331,11 @@ impl Effects for Live<'_> {
         }
     }
 
-    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
+    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin) {
         group::run(self.groups, group, packet, origin, self);
     }
 
-    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin) {
+    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin) {
         group::run_bucket(self.groups, bucket, packet, origin, self);
     }
 
@@ -332,7 +343,7 @@ impl Effects for Live<'_> {
         self.plane.groups.count(WorkerNo::ENGINE, slot, bytes);
     }
 
-    fn bucket_taken(&mut self, _group: &Group, bucket: BucketAt, bytes: usize) {
+    fn bucket_taken(&mut self, _group: &GroupEntry, bucket: BucketRef, bytes: usize) {
         self.plane.groups.count_bucket(WorkerNo::ENGINE, bucket, bytes);
     }
 

@@ -15,27 +15,27 @@ use weir_units::Instant;
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(300);
 
 /// A station in a VLAN: the VLAN id from bit 48 upwards, the address in the low 48 bits.
-type Station = u64;
+type VlanStation = u64;
 
 #[derive(Debug, Clone, Copy)]
-struct Heard {
+struct LearnedPort {
     port: PortNo,
     at: Instant,
 }
 
 /// Learned addresses, each with the port on which the latest packet from it arrived.
 #[derive(Debug)]
-pub(crate) struct Learned {
-    stations: HashMap<Station, Heard>,
+pub(crate) struct FilteringDatabase {
+    stations: HashMap<VlanStation, LearnedPort>,
     /// Learning order. Contains each station once, with the arrival time of a packet from it (possibly not the
     /// latest).
-    order: VecDeque<(Instant, Station)>,
+    order: VecDeque<(Instant, VlanStation)>,
     max: usize,
 }
 
 /// Destination of a packet output to NORMAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Forward {
+pub(crate) enum NormalDestination {
     /// The given port, unless the packet arrived there.
     To(PortNo),
     /// Every port except the packet's input port.
@@ -46,10 +46,10 @@ pub(crate) enum Forward {
     Later,
 }
 
-impl Learned {
+impl FilteringDatabase {
     /// Returns an empty table for at most `max` stations.
-    pub(crate) fn new(max: usize) -> Learned {
-        Learned { stations: HashMap::new(), order: VecDeque::new(), max }
+    pub(crate) fn new(max: usize) -> FilteringDatabase {
+        FilteringDatabase { stations: HashMap::new(), order: VecDeque::new(), max }
     }
 
     /// Learns the source address of a packet.
@@ -61,26 +61,26 @@ impl Learned {
             return;
         }
         if let Some(heard) = self.stations.get_mut(&station) {
-            *heard = Heard { port: in_port, at: now };
+            *heard = LearnedPort { port: in_port, at: now };
             return;
         }
         if self.stations.len() >= self.max {
             self.make_room();
         }
-        self.stations.insert(station, Heard { port: in_port, at: now });
+        self.stations.insert(station, LearnedPort { port: in_port, at: now });
         self.order.push_back((now, station));
     }
 
     /// Returns the destination of a packet, by its destination address and VLAN.
-    pub(crate) fn forward(&self, now: Instant, key: &FlowKey) -> Forward {
+    pub(crate) fn forward(&self, now: Instant, key: &FlowKey) -> NormalDestination {
         const RESERVED: u64 = 0x0180_c200_0000;
         let address = address(key, Field::EthDst);
         if address & !0xf == RESERVED {
-            return Forward::Reserved;
+            return NormalDestination::Reserved;
         }
         match self.stations.get(&station(key, Field::EthDst)) {
-            Some(heard) if now.since(heard.at) < MAX_AGE => Forward::To(heard.port),
-            _ => Forward::Flood,
+            Some(heard) if now.since(heard.at) < MAX_AGE => NormalDestination::To(heard.port),
+            _ => NormalDestination::Flood,
         }
     }
 
@@ -115,7 +115,7 @@ impl Learned {
 
     /// Puts a station that was removed from the front of the learning order at its end, if `keep` returns true;
     /// otherwise removes the station from the learned addresses.
-    fn keep_if(&mut self, station: Station, keep: impl Fn(&Heard) -> bool) {
+    fn keep_if(&mut self, station: VlanStation, keep: impl Fn(&LearnedPort) -> bool) {
         match self.stations.get(&station) {
             Some(heard) if keep(heard) => self.order.push_back((heard.at, station)),
             _ => drop(self.stations.remove(&station)),
@@ -125,7 +125,7 @@ impl Learned {
 
 /// Returns the station with the address in `field` (a packet's source or destination) and the packet's VLAN. Untagged
 /// and priority-tagged packets are in VLAN 0.
-fn station(key: &FlowKey, field: Field) -> Station {
+fn station(key: &FlowKey, field: Field) -> VlanStation {
     #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
     let vlan = key.get(Field::VlanVid) as u64 & 0xfff;
     vlan << 48 | address(key, field)

@@ -1,30 +1,30 @@
 //! A packet in the pipeline: the frame, its flow key, and a pending output.
 mod parked;
 
-pub(crate) use parked::Parked;
+pub(crate) use parked::ParkedPacket;
 
 use crate::DropReason;
-use crate::effects::{Effects, Origin};
-use crate::group::{BucketAt, MAX_BUCKETS_OF_PACKET};
+use crate::effects::{Effects, PuntOrigin};
+use crate::group::{BucketRef, MAX_BUCKETS_OF_PACKET};
 use crate::nicira::{MAX_DEPTH, MAX_RESUBMITS, MAX_STACK};
 use weir_openflow::model::{PortNo, Subfield};
-use weir_packet::edit::{self, EditError, Edited};
+use weir_packet::edit::{self, EditEffect, EditError};
 use weir_packet::field::{VLAN_PRESENT, eth_type};
-use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_frame};
+use weir_packet::{Field, FlowKey, Frame, Layers, ParsedHeaders, parse_frame};
 
 /// A packet in the pipeline: see the [module](self). Borrows its large parts, because moving them costs more than
 /// most actions.
 #[derive(Debug)]
-pub(crate) struct Packet<'a> {
+pub(crate) struct PipelinePacket<'a> {
     pub(crate) frame: &'a mut Frame,
     /// Parse result of the frame; up to date unless `stale` is set.
-    parsed: &'a mut Parsed,
+    parsed: &'a mut ParsedHeaders,
     pub(crate) in_port: PortNo,
     /// True if headers were added or removed since the frame was parsed.
     stale: bool,
     /// Pending output of the packet in its present state. The copy is made only if another action follows, so that
     /// the very last output moves the frame.
-    waiting: Option<Waiting>,
+    waiting: Option<PendingOutput>,
     /// Queue for the pending output. The frame has the queue for later outputs.
     waiting_queue: u32,
     /// Number of buckets that the packet may still run through.
@@ -43,17 +43,17 @@ pub(crate) struct Packet<'a> {
 
 /// Destination of a pending output.
 #[derive(Debug, Clone, Copy)]
-enum Waiting {
+enum PendingOutput {
     Port(PortNo),
-    Bucket(BucketAt, Origin),
+    Bucket(BucketRef, PuntOrigin),
 }
 
-impl<'a> Packet<'a> {
+impl<'a> PipelinePacket<'a> {
     /// Creates a packet received on `in_port`.
     #[inline]
-    pub(crate) fn new(frame: &'a mut Frame, parsed: &'a mut Parsed, in_port: PortNo) -> Packet<'a> {
+    pub(crate) fn new(frame: &'a mut Frame, parsed: &'a mut ParsedHeaders, in_port: PortNo) -> PipelinePacket<'a> {
         let (waiting, waiting_queue, buckets_left) = (None, 0, MAX_BUCKETS_OF_PACKET);
-        Packet {
+        PipelinePacket {
             frame,
             parsed,
             in_port,
@@ -104,15 +104,15 @@ impl<'a> Packet<'a> {
         if !self.frame.packet_type().is_ethernet() && !fx.ports().takes_any_packet_type(port) {
             return self.dropped(DropReason::NotEthernet, fx);
         }
-        self.waiting = Some(Waiting::Port(port));
+        self.waiting = Some(PendingOutput::Port(port));
         self.waiting_queue = self.frame.queue;
         self.settled = true;
     }
 
     /// Gives the packet in its present state to a bucket of a group. The bucket accounts for it.
-    pub(crate) fn wait_for(&mut self, bucket: BucketAt, origin: Origin, fx: &mut impl Effects) {
+    pub(crate) fn wait_for(&mut self, bucket: BucketRef, origin: PuntOrigin, fx: &mut impl Effects) {
         self.flush(fx);
-        self.waiting = Some(Waiting::Bucket(bucket, origin));
+        self.waiting = Some(PendingOutput::Bucket(bucket, origin));
         self.waiting_queue = self.frame.queue;
         self.settled = true;
         if !fx.defers() {
@@ -164,7 +164,7 @@ impl<'a> Packet<'a> {
     #[inline]
     pub(crate) fn finish(&mut self, fx: &mut impl Effects) {
         match self.waiting {
-            Some(Waiting::Port(port)) => self.leave(port, fx),
+            Some(PendingOutput::Port(port)) => self.leave(port, fx),
             _ => self.finish_otherwise(fx),
         }
     }
@@ -183,7 +183,7 @@ impl<'a> Packet<'a> {
     #[inline(never)]
     fn finish_otherwise(&mut self, fx: &mut impl Effects) {
         self.finish_buckets(fx);
-        if let Some(Waiting::Port(port)) = self.waiting {
+        if let Some(PendingOutput::Port(port)) = self.waiting {
             return self.leave(port, fx);
         }
         if !self.settled {
@@ -206,7 +206,7 @@ impl<'a> Packet<'a> {
             return self.set_tag(value, fx);
         }
         let edited = self.edit(fx, |frame, layers| edit::set_field(frame, layers, field, value));
-        if edited == Edited::InPlace {
+        if edited == EditEffect::InPlace {
             self.parsed.key.set(field, value);
         }
     }
@@ -287,16 +287,16 @@ impl<'a> Packet<'a> {
 
     /// Calls `act` with a copy of the packet in its present state, and ends the copy's processing.
     #[cold]
-    pub(crate) fn on_copy<E: Effects>(&mut self, fx: &mut E, act: impl FnOnce(&mut Packet, &mut E)) {
+    pub(crate) fn on_copy<E: Effects>(&mut self, fx: &mut E, act: impl FnOnce(&mut PipelinePacket, &mut E)) {
         let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
-        let mut copy = Packet {
+        let mut copy = PipelinePacket {
             stale: self.stale,
             buckets_left: self.buckets_left,
             depth: self.depth,
             resubmits_left: self.resubmits_left,
             stack: self.stack.clone(),
             is_leaving: self.is_leaving,
-            ..Packet::new(&mut frame, &mut parsed, self.in_port)
+            ..PipelinePacket::new(&mut frame, &mut parsed, self.in_port)
         };
         act(&mut copy, fx);
         copy.finish(fx);
@@ -317,11 +317,15 @@ impl<'a> Packet<'a> {
     }
 
     /// Edits the frame.
-    pub(crate) fn edit(&mut self, fx: &mut impl Effects, edit: impl FnOnce(&mut Frame, &Layers) -> Edited) -> Edited {
+    pub(crate) fn edit(
+        &mut self,
+        fx: &mut impl Effects,
+        edit: impl FnOnce(&mut Frame, &Layers) -> EditEffect,
+    ) -> EditEffect {
         self.flush(fx);
         self.refresh();
         let edited = edit(self.frame, &self.parsed.layers);
-        self.stale |= edited == Edited::Moved;
+        self.stale |= edited == EditEffect::Moved;
         edited
     }
 
@@ -329,12 +333,12 @@ impl<'a> Packet<'a> {
     pub(crate) fn try_edit(
         &mut self,
         fx: &mut impl Effects,
-        edit: impl FnOnce(&mut Frame, &Layers) -> Result<Edited, EditError>,
-    ) -> Result<Edited, EditError> {
+        edit: impl FnOnce(&mut Frame, &Layers) -> Result<EditEffect, EditError>,
+    ) -> Result<EditEffect, EditError> {
         self.flush(fx);
         self.refresh();
         let edited = edit(self.frame, &self.parsed.layers)?;
-        self.stale |= edited == Edited::Moved;
+        self.stale |= edited == EditEffect::Moved;
         Ok(edited)
     }
 
@@ -347,11 +351,11 @@ impl<'a> Packet<'a> {
     }
 
     #[inline(never)]
-    fn send_waiting(&mut self, waiting: Waiting, fx: &mut impl Effects) {
+    fn send_waiting(&mut self, waiting: PendingOutput, fx: &mut impl Effects) {
         let later = self.set_queue(self.waiting_queue);
         match waiting {
-            Waiting::Port(port) => fx.send_copy(port, self.frame),
-            Waiting::Bucket(bucket, origin) => self.run_copy(bucket, origin, fx),
+            PendingOutput::Port(port) => fx.send_copy(port, self.frame),
+            PendingOutput::Bucket(bucket, origin) => self.run_copy(bucket, origin, fx),
         }
         self.set_queue(later);
     }
@@ -359,19 +363,19 @@ impl<'a> Packet<'a> {
     /// Runs a pending bucket on a copy, before a pipeline field changes or a controller receives the packet. The
     /// bucket's actions come first (OpenFlow 1.3.5, 5.11).
     pub(crate) fn flush_bucket(&mut self, fx: &mut impl Effects) {
-        if let Some(Waiting::Bucket(..)) = self.waiting {
+        if let Some(PendingOutput::Bucket(..)) = self.waiting {
             self.flush(fx);
         }
     }
 
     /// Runs a bucket on a copy of the packet.
     #[cold]
-    fn run_copy(&mut self, bucket: BucketAt, origin: Origin, fx: &mut impl Effects) {
+    fn run_copy(&mut self, bucket: BucketRef, origin: PuntOrigin, fx: &mut impl Effects) {
         let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
-        let mut copy = Packet {
+        let mut copy = PipelinePacket {
             stale: self.stale,
             is_leaving: self.is_leaving,
-            ..Packet::new(&mut frame, &mut parsed, self.in_port)
+            ..PipelinePacket::new(&mut frame, &mut parsed, self.in_port)
         };
         copy.buckets_left = self.buckets_left;
         fx.run_bucket(bucket, &mut copy, origin);
@@ -382,7 +386,7 @@ impl<'a> Packet<'a> {
     /// Runs the pending bucket, and any bucket that follows from it, on the packet itself, because no other action
     /// follows.
     fn finish_buckets(&mut self, fx: &mut impl Effects) {
-        while let Some(Waiting::Bucket(bucket, origin)) = self.waiting {
+        while let Some(PendingOutput::Bucket(bucket, origin)) = self.waiting {
             self.waiting = None;
             // Only other copies of the packet were settled so far.
             self.settled = false;

@@ -1,17 +1,17 @@
 //! Measures where the time of a packet's way goes: cycles per stage, and packets per burst. Measuring costs nothing
 //! while it is off, because the code with measuring is another instance of the same generic functions, chosen once
 //! per burst.
-use crate::shape::describe::{Probes, TableShape};
+use crate::shape::describe::{LookupCost, TableShape};
 use crate::shape::{Lanes, MAX_BURST};
 use crate::{CacheCounts, Datapath};
 use serde::{Deserialize, Serialize};
 use weir_memory::cycles;
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 
 /// A stage of the work of a switch's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum ThreadStage {
     /// Receiving frames from ports.
     Receive,
     /// Parsing headers into a flow key.
@@ -30,37 +30,37 @@ pub enum Stage {
     Sleep,
 }
 
-impl Stage {
+impl ThreadStage {
     /// All stages, in the order of a packet's way.
-    pub const ALL: [Stage; 8] = [
-        Stage::Receive,
-        Stage::Parse,
-        Stage::LookUp,
-        Stage::Execute,
-        Stage::Transmit,
-        Stage::Control,
-        Stage::Idle,
-        Stage::Sleep,
+    pub const ALL: [ThreadStage; 8] = [
+        ThreadStage::Receive,
+        ThreadStage::Parse,
+        ThreadStage::LookUp,
+        ThreadStage::Execute,
+        ThreadStage::Transmit,
+        ThreadStage::Control,
+        ThreadStage::Idle,
+        ThreadStage::Sleep,
     ];
 
     /// Returns the stage's name for display.
     pub const fn name(self) -> &'static str {
         match self {
-            Stage::Receive => "receive",
-            Stage::Parse => "parse",
-            Stage::LookUp => "look up",
-            Stage::Execute => "execute",
-            Stage::Transmit => "transmit",
-            Stage::Control => "control",
-            Stage::Idle => "idle",
-            Stage::Sleep => "sleep",
+            ThreadStage::Receive => "receive",
+            ThreadStage::Parse => "parse",
+            ThreadStage::LookUp => "look up",
+            ThreadStage::Execute => "execute",
+            ThreadStage::Transmit => "transmit",
+            ThreadStage::Control => "control",
+            ThreadStage::Idle => "idle",
+            ThreadStage::Sleep => "sleep",
         }
     }
 }
 
 /// Time and work of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Took {
+pub struct StageTotals {
     /// Cycles spent, counted by the processor's time stamp counter.
     pub cycles: u64,
     /// Number of laps.
@@ -74,8 +74,8 @@ pub struct Took {
 /// Measurements of a thread while measuring was on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Perf {
-    /// Time and work by stage, in the order of [`Stage::ALL`].
-    pub stages: [Took; Stage::ALL.len()],
+    /// Time and work by stage, in the order of [`ThreadStage::ALL`].
+    pub stages: [StageTotals; ThreadStage::ALL.len()],
     /// Number of bursts that passed the tables, by number of packets. Larger bursts are split before.
     pub bursts: [u64; MAX_BURST + 1],
     /// Counters and state of the verdict cache.
@@ -84,7 +84,11 @@ pub struct Perf {
 
 impl Default for Perf {
     fn default() -> Perf {
-        Perf { stages: [Took::default(); Stage::ALL.len()], bursts: [0; MAX_BURST + 1], cache: CacheCounts::default() }
+        Perf {
+            stages: [StageTotals::default(); ThreadStage::ALL.len()],
+            bursts: [0; MAX_BURST + 1],
+            cache: CacheCounts::default(),
+        }
     }
 }
 
@@ -116,12 +120,12 @@ impl Perf {
     }
 
     /// Returns the time and work of a stage.
-    pub fn stage(&self, stage: Stage) -> Took {
+    pub fn stage(&self, stage: ThreadStage) -> StageTotals {
         self.stages[stage as usize]
     }
 
     /// Adds a lap to a stage.
-    pub fn count(&mut self, stage: Stage, cycles: u64, packets: usize) {
+    pub fn count(&mut self, stage: ThreadStage, cycles: u64, packets: usize) {
         let took = &mut self.stages[stage as usize];
         took.cycles += cycles;
         took.times += 1;
@@ -147,7 +151,7 @@ impl Datapath {
                 bytes: described.bytes.map(|bytes| bytes + table.counters_held()),
                 lookups,
                 matches,
-                probes: Probes::of(costs),
+                probes: LookupCost::of(costs),
             }
         });
         shapes.filter(|shape| shape.entries > 0 || shape.lookups > 0).collect()
@@ -216,14 +220,14 @@ impl Stopwatch {
 
     /// Ends a lap, adds it to a stage, and begins the next lap.
     #[inline]
-    pub fn lap(&mut self, stage: Stage, packets: usize) {
+    pub fn lap(&mut self, stage: ThreadStage, packets: usize) {
         if self.is_on {
             self.count(stage, packets);
         }
     }
 
     #[cold]
-    fn count(&mut self, stage: Stage, packets: usize) {
+    fn count(&mut self, stage: ThreadStage, packets: usize) {
         let now = cycles();
         self.perf.count(stage, now.saturating_sub(self.last), packets);
         self.last = now;
@@ -236,23 +240,23 @@ impl Stopwatch {
 }
 
 /// Receiver of the laps within a burst.
-pub(crate) trait Laps {
+pub(crate) trait LapSink {
     /// Called after parsing `packets` frames, of which the packets `looked_up` are looked up next.
-    fn parsed(&mut self, parsed: &[Parsed; MAX_BURST], looked_up: Lanes, packets: usize);
+    fn parsed(&mut self, parsed: &[ParsedHeaders; MAX_BURST], looked_up: Lanes, packets: usize);
     /// Called at the beginning of a burst.
     fn burst(&mut self, packets: usize);
     /// Called after the lookup; `counts` returns the verdict cache's counters.
     fn cached(&mut self, counts: impl FnOnce() -> CacheCounts);
     /// Called at the end of a lap.
-    fn lap(&mut self, stage: Stage, packets: usize);
+    fn lap(&mut self, stage: ThreadStage, packets: usize);
 }
 
 /// Measuring is off: all calls are empty.
 pub(crate) struct NoLaps;
 
-impl Laps for NoLaps {
+impl LapSink for NoLaps {
     #[inline(always)]
-    fn parsed(&mut self, _parsed: &[Parsed; MAX_BURST], _looked_up: Lanes, _packets: usize) {}
+    fn parsed(&mut self, _parsed: &[ParsedHeaders; MAX_BURST], _looked_up: Lanes, _packets: usize) {}
 
     #[inline(always)]
     fn burst(&mut self, _packets: usize) {}
@@ -261,12 +265,12 @@ impl Laps for NoLaps {
     fn cached(&mut self, _counts: impl FnOnce() -> CacheCounts) {}
 
     #[inline(always)]
-    fn lap(&mut self, _stage: Stage, _packets: usize) {}
+    fn lap(&mut self, _stage: ThreadStage, _packets: usize) {}
 }
 
-impl Laps for Stopwatch {
-    fn parsed(&mut self, parsed: &[Parsed; MAX_BURST], looked_up: Lanes, packets: usize) {
-        self.count(Stage::Parse, packets);
+impl LapSink for Stopwatch {
+    fn parsed(&mut self, parsed: &[ParsedHeaders; MAX_BURST], looked_up: Lanes, packets: usize) {
+        self.count(ThreadStage::Parse, packets);
         if looked_up.is_empty() {
             return;
         }
@@ -288,7 +292,7 @@ impl Laps for Stopwatch {
         self.perf.cache = counts();
     }
 
-    fn lap(&mut self, stage: Stage, packets: usize) {
+    fn lap(&mut self, stage: ThreadStage, packets: usize) {
         self.count(stage, packets);
     }
 }
@@ -301,21 +305,21 @@ mod tests {
     fn nothing_is_measured_unless_somebody_looks() {
         let mut watch = Stopwatch::default();
         watch.start();
-        watch.lap(Stage::Receive, 3);
+        watch.lap(ThreadStage::Receive, 3);
         assert_eq!(*watch.perf(), Perf::default());
         watch.watch(true);
-        watch.lap(Stage::Receive, 3);
-        watch.lap(Stage::Receive, 4);
-        assert!(watch.perf().stage(Stage::Receive).longest > 0);
+        watch.lap(ThreadStage::Receive, 3);
+        watch.lap(ThreadStage::Receive, 4);
+        assert!(watch.perf().stage(ThreadStage::Receive).longest > 0);
         watch.watch(false);
-        watch.lap(Stage::Receive, 5);
-        let took = watch.perf().stage(Stage::Receive);
+        watch.lap(ThreadStage::Receive, 5);
+        let took = watch.perf().stage(ThreadStage::Receive);
         assert_eq!((took.times, took.packets, took.longest), (2, 7, 0));
     }
 
     #[test]
     fn stages_lie_in_their_order() {
-        for (at, stage) in Stage::ALL.into_iter().enumerate() {
+        for (at, stage) in ThreadStage::ALL.into_iter().enumerate() {
             assert_eq!(stage as usize, at, "{}", stage.name());
         }
     }
@@ -323,13 +327,13 @@ mod tests {
     #[test]
     fn what_was_between_two_looks_is_their_difference() {
         let mut perf = Perf::default();
-        perf.count(Stage::Parse, 100, 32);
+        perf.count(ThreadStage::Parse, 100, 32);
         perf.bursts[32] += 1;
         let earlier = perf.clone();
-        perf.count(Stage::Parse, 50, 10);
+        perf.count(ThreadStage::Parse, 50, 10);
         perf.bursts[10] += 1;
         let between = perf.since(&earlier);
-        assert_eq!(between.stage(Stage::Parse), Took { cycles: 50, times: 1, packets: 10, longest: 100 });
+        assert_eq!(between.stage(ThreadStage::Parse), StageTotals { cycles: 50, times: 1, packets: 10, longest: 100 });
         assert_eq!((between.bursts[10], between.bursts[32]), (1, 0));
         let mut whole = earlier;
         whole.add(&between);

@@ -1,17 +1,17 @@
 //! Runs a packet through the flow tables (OpenFlow 1.3.5, 5.1 to 5.11).
 use crate::DropReason;
 use crate::action_set::ActionSet;
-use crate::burst::Fate;
-use crate::effects::{Effects, Forwarder, NO_COOKIE, Origin};
+use crate::burst::LookupResult;
+use crate::effects::{BurstEffects, Effects, NO_COOKIE, PuntOrigin};
 use crate::execute;
 use crate::nicira;
-use crate::packet::Packet;
-use crate::program::Program;
+use crate::packet::PipelinePacket;
+use crate::program::EntryProgram;
 use crate::shape::EntryId;
 use crate::table::{FlowEntry, FlowTable};
 use std::ops::ControlFlow;
 use weir_openflow::model::{Action, PacketInReason, PortNo};
-use weir_packet::{Field, Parsed};
+use weir_packet::{Field, ParsedHeaders};
 
 /// Runs a packet through `tables`, beginning at the first. `set` is reused memory for the action set.
 ///
@@ -20,7 +20,7 @@ use weir_packet::{Field, Parsed};
 /// 3. Run the entry's instructions in the specification's order: meter, apply, clear, write, metadata, goto.
 /// 4. Without a goto, run the action set.
 #[inline]
-pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
+pub(crate) fn run(tables: &[FlowTable], packet: &mut PipelinePacket, set: &mut ActionSet, fx: &mut impl Effects) {
     set.clear();
     packet.note_output(None);
     go_through(tables, 0, packet, set, fx);
@@ -31,8 +31,8 @@ pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet
 #[inline]
 pub(crate) fn run_from(
     tables: &[FlowTable],
-    fate: Fate,
-    packet: &mut Packet,
+    fate: LookupResult,
+    packet: &mut PipelinePacket,
     set: &mut ActionSet,
     fx: &mut impl Effects,
 ) {
@@ -50,7 +50,13 @@ pub(crate) fn run_from(
 /// Runs a packet that was output to `port` through the egress tables, beginning at `first` (OpenFlow 1.5.1, 5.1). Its
 /// action set initially holds that output; outputs of egress tables leave the switch at once.
 #[cold]
-pub(crate) fn egress(tables: &[FlowTable], first: u8, port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
+pub(crate) fn egress(
+    tables: &[FlowTable],
+    first: u8,
+    port: PortNo,
+    packet: &mut PipelinePacket,
+    fx: &mut impl Effects,
+) {
     let mut set = ActionSet::default();
     // The input port itself can only be reached through IN_PORT.
     set.write(&[Action::output(if port == packet.in_port { PortNo::IN_PORT } else { port })]);
@@ -60,7 +66,13 @@ pub(crate) fn egress(tables: &[FlowTable], first: u8, port: PortNo, packet: &mut
 
 /// Runs a packet through the tables, beginning with the lookup in table `first`.
 #[inline(always)]
-fn go_through(tables: &[FlowTable], first: u8, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
+fn go_through(
+    tables: &[FlowTable],
+    first: u8,
+    packet: &mut PipelinePacket,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) {
     let entry = look_up(tables, first, packet, fx);
     go_on(tables, first, entry, packet, set, fx);
 }
@@ -71,7 +83,7 @@ fn go_on(
     tables: &[FlowTable],
     first: u8,
     found: Option<&FlowEntry>,
-    packet: &mut Packet,
+    packet: &mut PipelinePacket,
     set: &mut ActionSet,
     fx: &mut impl Effects,
 ) {
@@ -89,7 +101,7 @@ fn go_on(
     // Step 4.
     if !set.is_empty() {
         // The action set has no cookie, because several entries may have written it (OpenFlow 1.3.5, 7.4.1).
-        let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::Action };
+        let origin = PuntOrigin { table, cookie: NO_COOKIE, reason: PacketInReason::Action };
         let _ = execute::run(set.actions(), packet, origin, fx);
     }
 }
@@ -99,7 +111,7 @@ fn go_on(
 fn look_up<'a>(
     tables: &'a [FlowTable],
     table: u8,
-    packet: &mut Packet,
+    packet: &mut PipelinePacket,
     fx: &mut impl Effects,
 ) -> Option<&'a FlowEntry> {
     fx.looking_up();
@@ -114,7 +126,7 @@ fn look_up<'a>(
 fn instructions(
     entry: &FlowEntry,
     table: u8,
-    packet: &mut Packet,
+    packet: &mut PipelinePacket,
     set: &mut ActionSet,
     fx: &mut impl Effects,
 ) -> ControlFlow<(), Option<u8>> {
@@ -126,7 +138,7 @@ fn instructions(
     }
     if let Some(actions) = &program.apply {
         let reason = if entry.is_table_miss() { PacketInReason::NoMatch } else { PacketInReason::Action };
-        let origin = Origin { table, cookie: entry.cookie, reason };
+        let origin = PuntOrigin { table, cookie: entry.cookie, reason };
         let ran = if program.looks_up {
             nicira::run(actions.iter(), packet, origin, set, fx)
         } else {
@@ -144,7 +156,7 @@ fn instructions(
 
 /// Runs the instructions that matter only to later tables or the pipeline's end: clear, write, metadata.
 #[inline(never)]
-fn prepare(program: &Program, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
+fn prepare(program: &EntryProgram, packet: &mut PipelinePacket, set: &mut ActionSet, fx: &mut impl Effects) {
     if program.clear {
         set.clear();
     }
@@ -166,7 +178,7 @@ pub(crate) fn resubmit(
     tables: &[FlowTable],
     table: u8,
     port: PortNo,
-    packet: &mut Packet,
+    packet: &mut PipelinePacket,
     set: &mut ActionSet,
     fx: &mut impl Effects,
 ) -> ControlFlow<()> {
@@ -191,19 +203,19 @@ pub(crate) fn resubmit(
 
 /// Runs a copy of a packet through the tables, beginning at the first (output TABLE).
 #[cold]
-pub(crate) fn again<F: Forwarder>(tables: &[FlowTable], packet: &mut Packet, fx: &mut F) {
+pub(crate) fn again<F: BurstEffects>(tables: &[FlowTable], packet: &mut PipelinePacket, fx: &mut F) {
     let mut frame = fx.copy(packet.frame);
     // The original frame could be parsed, and edits leave at least the Ethernet header.
-    let Ok(mut parsed) = Parsed::of(&frame, packet.in_port) else {
+    let Ok(mut parsed) = ParsedHeaders::of(&frame, packet.in_port) else {
         return fx.refuse(&mut frame, DropReason::TooShort);
     };
     parsed.key.carry_pipeline_fields(packet.key());
-    let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);
+    let mut copy = PipelinePacket::new(&mut frame, &mut parsed, packet.in_port);
     run(tables, &mut copy, &mut ActionSet::default(), fx);
     copy.finish(fx);
 }
 
-fn miss(table: u8, packet: &mut Packet, fx: &mut impl Effects) {
+fn miss(table: u8, packet: &mut PipelinePacket, fx: &mut impl Effects) {
     match fx.punt_miss(packet, table) {
         Ok(()) => packet.punted(),
         Err(reason) => packet.dropped(reason, fx),

@@ -9,7 +9,7 @@ use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, MeterId, Por
 
 /// Compiled instructions. Entries with equal instructions share one program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Program {
+pub(crate) struct EntryProgram {
     /// Meter that measures packets first, and may drop them.
     pub(crate) meter: Option<MeterId>,
     /// Actions run at once. Absent and empty differ only in flow statistics.
@@ -37,13 +37,13 @@ pub(crate) struct Program {
     meters: Box<[MeterId]>,
 }
 
-impl Program {
+impl EntryProgram {
     /// Compiles the instructions of an entry of `table`.
     ///
     /// # Errors
     /// An instruction is not supported, occurs twice, or goes to a table that is not a later one.
-    pub(crate) fn compile(list: &[Instruction], table: u8, n_tables: u8) -> Result<Program, ErrorType> {
-        let mut program = Program::default();
+    pub(crate) fn compile(list: &[Instruction], table: u8, n_tables: u8) -> Result<EntryProgram, ErrorType> {
+        let mut program = EntryProgram::default();
         for instruction in list {
             let repeated = match instruction {
                 Instruction::ApplyActions(actions) => program.apply.replace(actions.as_slice().into()).is_some(),

@@ -2,7 +2,7 @@
 //! few ports need a few programs and a pointer each.
 //!
 //! Programs without an entry are removed in small steps, a few for each flow-mod and each removed entry.
-use crate::program::Program;
+use crate::program::EntryProgram;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -19,9 +19,9 @@ const STEP: usize = 2;
 
 /// The pool of shared programs.
 #[derive(Debug, Default)]
-pub(crate) struct Programs {
+pub(crate) struct ProgramInterner {
     /// The programs with their hashes.
-    all: Vec<(u64, Arc<Program>)>,
+    all: Vec<(u64, Arc<EntryProgram>)>,
     /// Indexes into `all`, by hash.
     places: HashTable<usize>,
     hasher: RandomState,
@@ -29,9 +29,9 @@ pub(crate) struct Programs {
     next: usize,
 }
 
-impl Programs {
+impl ProgramInterner {
     /// Returns a shared program equal to `program`.
-    pub(crate) fn share(&mut self, program: Program) -> Arc<Program> {
+    pub(crate) fn share(&mut self, program: EntryProgram) -> Arc<EntryProgram> {
         self.step();
         let hash = self.hasher.hash_one(&program);
         if let Some(at) = self.places.find(hash, |at| *self.all[*at].1 == program) {
@@ -80,13 +80,13 @@ mod tests {
     use super::*;
     use weir_openflow::model::{Action, Instruction, PortNo};
 
-    fn output(port: u32) -> Program {
-        Program::compile(&[Instruction::ApplyActions(vec![Action::output(PortNo(port))])], 0, 2).unwrap()
+    fn output(port: u32) -> EntryProgram {
+        EntryProgram::compile(&[Instruction::ApplyActions(vec![Action::output(PortNo(port))])], 0, 2).unwrap()
     }
 
     #[test]
     fn equal_programs_are_one() {
-        let mut programs = Programs::default();
+        let mut programs = ProgramInterner::default();
         let kept: Vec<_> = (0..100).map(|number| programs.share(output(number % 10))).collect();
         assert_eq!(programs.all.len(), 10);
         assert!((10..100).all(|number| Arc::ptr_eq(&kept[number], &kept[number % 10])));
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn those_without_entries_go_and_the_others_are_still_found() {
-        let mut programs = Programs::default();
+        let mut programs = ProgramInterner::default();
         let mut kept: Vec<_> = (0..1000).map(|port| Some(programs.share(output(port)))).collect();
         (0..1000).filter(|port| port % 3 != 0).for_each(|port| kept[port] = None);
         (0..1000).for_each(|_| programs.step());
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn there_is_a_most() {
-        let mut programs = Programs::default();
+        let mut programs = ProgramInterner::default();
         let more = u32::try_from(MOST).unwrap() + 10;
         let kept: Vec<_> = (0..more).map(|port| programs.share(output(port))).collect();
         assert_eq!((programs.all.len(), kept.len()), (MOST, MOST + 10));

@@ -3,7 +3,7 @@
 //! elements lie close together.
 use std::collections::BTreeSet;
 use std::ops::Range;
-use weir_memory::{Pieces, prefetch};
+use weir_memory::{BlockArena, prefetch};
 
 /// Number of places per piece.
 const PIECE: usize = 256;
@@ -17,39 +17,45 @@ const MAX_FORGOTTEN: usize = 16;
 
 /// A store of elements at numbered places.
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
-    pieces: Pieces<Piece<T>>,
+pub(crate) struct ChunkedSlab<T> {
+    pieces: BlockArena<SlabPiece<T>>,
     /// Numbers of the pieces with a free place, including pieces that are not allocated.
     with_room: BTreeSet<u32>,
     len: usize,
     /// Number of allocated pieces in each span.
     spans: Vec<u16>,
-    /// Spans that were emptied and not yet returned by [`Slab::vacated`].
+    /// Spans that were emptied and not yet returned by [`ChunkedSlab::vacated`].
     vacated: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Piece<T> {
-    places: [Place<T>; PIECE],
+struct SlabPiece<T> {
+    places: [SlabPlace<T>; PIECE],
     /// The first free place, or [`PIECE`] if there is none.
     free: u16,
     used: u16,
 }
 
 #[derive(Debug)]
-enum Place<T> {
+enum SlabPlace<T> {
     Taken(T),
     /// The next free place of the piece, or [`PIECE`].
     Free(u16),
 }
 
-impl<T> Default for Slab<T> {
-    fn default() -> Slab<T> {
-        Slab { pieces: Pieces::default(), with_room: BTreeSet::new(), len: 0, spans: Vec::new(), vacated: Vec::new() }
+impl<T> Default for ChunkedSlab<T> {
+    fn default() -> ChunkedSlab<T> {
+        ChunkedSlab {
+            pieces: BlockArena::default(),
+            with_room: BTreeSet::new(),
+            len: 0,
+            spans: Vec::new(),
+            vacated: Vec::new(),
+        }
     }
 }
 
-impl<T> Slab<T> {
+impl<T> ChunkedSlab<T> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -63,8 +69,8 @@ impl<T> Slab<T> {
     #[inline]
     pub(crate) fn get(&self, place: u32) -> Option<&T> {
         match &self.pieces.get(place as usize / PIECE)?.places[place as usize % PIECE] {
-            Place::Taken(thing) => Some(thing),
-            Place::Free(_) => None,
+            SlabPlace::Taken(thing) => Some(thing),
+            SlabPlace::Free(_) => None,
         }
     }
 
@@ -79,12 +85,12 @@ impl<T> Slab<T> {
     #[inline]
     pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
         match &mut self.pieces.get_mut(place as usize / PIECE)?.places[place as usize % PIECE] {
-            Place::Taken(thing) => Some(thing),
-            Place::Free(_) => None,
+            SlabPlace::Taken(thing) => Some(thing),
+            SlabPlace::Free(_) => None,
         }
     }
 
-    /// Returns the place where [`Slab::insert`] puts the next element.
+    /// Returns the place where [`ChunkedSlab::insert`] puts the next element.
     pub(crate) fn next_place(&self) -> u32 {
         let number = self.with_room.first().map_or(self.pieces.len(), |number| *number as usize);
         let free = self.pieces.get(number).map_or(0, |piece| piece.free);
@@ -103,7 +109,7 @@ impl<T> Slab<T> {
         });
         let piece = self.piece(number as usize);
         let at = piece.free;
-        if let Place::Free(next) = std::mem::replace(&mut piece.places[usize::from(at)], Place::Taken(thing)) {
+        if let SlabPlace::Free(next) = std::mem::replace(&mut piece.places[usize::from(at)], SlabPlace::Taken(thing)) {
             piece.free = next;
         }
         piece.used += 1;
@@ -121,7 +127,7 @@ impl<T> Slab<T> {
         let piece = self.piece(number);
         let at = u16::try_from(place as usize % PIECE).unwrap_or(0);
         piece.take_free(at);
-        piece.places[usize::from(at)] = Place::Taken(thing);
+        piece.places[usize::from(at)] = SlabPlace::Taken(thing);
         piece.used += 1;
         if usize::from(piece.used) == PIECE {
             self.with_room.remove(&(place / u32::try_from(PIECE).unwrap_or(1)));
@@ -134,10 +140,10 @@ impl<T> Slab<T> {
         let number = place as usize / PIECE;
         let piece = self.pieces.get_mut(number)?;
         let slot = &mut piece.places[place as usize % PIECE];
-        if matches!(slot, Place::Free(_)) {
+        if matches!(slot, SlabPlace::Free(_)) {
             return None;
         }
-        let Place::Taken(thing) = std::mem::replace(slot, Place::Free(piece.free)) else { return None };
+        let SlabPlace::Taken(thing) = std::mem::replace(slot, SlabPlace::Free(piece.free)) else { return None };
         piece.free = u16::try_from(place as usize % PIECE).unwrap_or(0);
         piece.used -= 1;
         if usize::from(piece.used) == PIECE - 1 {
@@ -162,7 +168,7 @@ impl<T> Slab<T> {
                 };
                 let place = at;
                 at += 1;
-                if let Place::Taken(thing) = &piece.places[place % PIECE] {
+                if let SlabPlace::Taken(thing) = &piece.places[place % PIECE] {
                     return Some((u32::try_from(place).ok()?, thing));
                 }
             }
@@ -179,7 +185,7 @@ impl<T> Slab<T> {
             let place = *end - 1;
             if let Some(piece) = self.pieces.get(place as usize / PIECE) {
                 *end = place;
-                if let Place::Taken(thing) = &piece.places[place as usize % PIECE] {
+                if let SlabPlace::Taken(thing) = &piece.places[place as usize % PIECE] {
                     return Some(thing);
                 }
             } else {
@@ -210,19 +216,20 @@ impl<T> Slab<T> {
         Some(first * SPAN * PIECE..end * SPAN * PIECE)
     }
 
-    /// States that a range returned by [`Slab::vacated`] has not been handled completely. It will be returned again.
+    /// States that a range returned by [`ChunkedSlab::vacated`] has not been handled completely. It will be returned
+    /// again.
     pub(crate) fn is_still_vacated(&mut self, places: &Range<usize>) {
         self.vacated.push(places.start / (SPAN * PIECE));
     }
 
     /// Returns a piece, allocated if it is missing.
-    fn piece(&mut self, number: usize) -> &mut Piece<T> {
+    fn piece(&mut self, number: usize) -> &mut SlabPiece<T> {
         if self.pieces.get(number).is_none() {
             if self.spans.len() <= number / SPAN {
                 self.spans.resize(number / SPAN + 1, 0);
             }
             self.spans[number / SPAN] += 1;
-            self.pieces.put(number, Piece::new());
+            self.pieces.put(number, SlabPiece::new());
         }
         self.pieces.get_mut(number).expect("it was put there")
     }
@@ -254,22 +261,22 @@ impl<T> Slab<T> {
     }
 }
 
-impl<T> Piece<T> {
-    fn new() -> Piece<T> {
-        let places = std::array::from_fn(|at| Place::Free(u16::try_from(at + 1).unwrap_or(u16::MAX)));
-        Piece { places, free: 0, used: 0 }
+impl<T> SlabPiece<T> {
+    fn new() -> SlabPiece<T> {
+        let places = std::array::from_fn(|at| SlabPlace::Free(u16::try_from(at + 1).unwrap_or(u16::MAX)));
+        SlabPiece { places, free: 0, used: 0 }
     }
 
     /// Removes a place from the list of free ones.
     fn take_free(&mut self, at: u16) {
-        let Place::Free(next) = self.places[usize::from(at)] else { return };
+        let SlabPlace::Free(next) = self.places[usize::from(at)] else { return };
         if self.free == at {
             self.free = next;
             return;
         }
-        let before = self.places.iter_mut().find(|place| matches!(place, Place::Free(next) if *next == at));
+        let before = self.places.iter_mut().find(|place| matches!(place, SlabPlace::Free(next) if *next == at));
         if let Some(before) = before {
-            *before = Place::Free(next);
+            *before = SlabPlace::Free(next);
         }
     }
 }
@@ -281,10 +288,10 @@ mod tests {
 
     #[test]
     fn ranges_that_are_empty_are_told_once() {
-        let mut slab = Slab::default();
+        let mut slab = ChunkedSlab::default();
         let span = SPAN * PIECE;
         (0..5 * span).for_each(|_| _ = slab.insert(()));
-        let empty = |slab: &mut Slab<()>, spans: Range<usize>| {
+        let empty = |slab: &mut ChunkedSlab<()>, spans: Range<usize>| {
             (spans.start * span..spans.end * span).for_each(|place| _ = slab.remove(u32::try_from(place).unwrap()));
         };
         empty(&mut slab, 1..3);
@@ -304,7 +311,7 @@ mod tests {
 
         #[test]
         fn it_does_what_a_map_does(changes in proptest::collection::vec((0..5_u8, 0..2000_u32), 0..4000)) {
-            let (mut slab, mut map) = (Slab::default(), std::collections::BTreeMap::new());
+            let (mut slab, mut map) = (ChunkedSlab::default(), std::collections::BTreeMap::new());
             for (kind, number) in changes {
                 if kind < 3 {
                     let expected = slab.next_place();

@@ -10,7 +10,7 @@
 //! An idle time-out moves with every packet, but its timer does not move. When the timer ends, the entry's last use
 //! gives the time of the next check. So packets do no work for timers.
 use crate::shape::EntryId;
-use crate::slab::Slab;
+use crate::slab::ChunkedSlab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_units::Instant;
@@ -40,8 +40,8 @@ impl TimerId {
 
 /// The timers of all flow entries.
 #[derive(Debug)]
-pub(crate) struct Timers {
-    timers: Slab<Timer>,
+pub(crate) struct TimeoutWheel {
+    timers: ChunkedSlab<EntryTimer>,
     /// The present tick. All timers outside `due` have a later or equal tick.
     tick: u64,
     /// First timer of each slot's list.
@@ -54,18 +54,18 @@ pub(crate) struct Timers {
 }
 
 #[derive(Debug)]
-struct Timer {
+struct EntryTimer {
     at: Instant,
     id: EntryId,
     next: u32,
     previous: u32,
-    place: Place,
+    place: TimerLocation,
     table: u8,
 }
 
 /// Location of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TimerLocation {
     Slot {
         level: u8,
         slot: u8,
@@ -78,10 +78,10 @@ enum Place {
 /// End of a slot's list.
 const END: u32 = u32::MAX;
 
-impl Default for Timers {
-    fn default() -> Timers {
-        Timers {
-            timers: Slab::default(),
+impl Default for TimeoutWheel {
+    fn default() -> TimeoutWheel {
+        TimeoutWheel {
+            timers: ChunkedSlab::default(),
             tick: 0,
             slots: [[END; SLOTS]; LEVELS],
             taken: [[0; SLOTS / 64]; LEVELS],
@@ -91,7 +91,7 @@ impl Default for Timers {
     }
 }
 
-impl Timers {
+impl TimeoutWheel {
     /// Returns a stamp for a new entry, unique in this datapath.
     pub(crate) fn stamp(&mut self) -> u64 {
         self.last_stamp += 1;
@@ -100,7 +100,7 @@ impl Timers {
 
     /// Starts a timer for an entry that ends at `at`.
     pub(crate) fn start(&mut self, at: Instant, table: u8, id: EntryId) -> TimerId {
-        let timer = Timer { at, id, next: END, previous: END, place: Place::Due, table };
+        let timer = EntryTimer { at, id, next: END, previous: END, place: TimerLocation::Due, table };
         let number = self.timers.insert(timer);
         self.put(number, at);
         TimerId(number)
@@ -109,7 +109,7 @@ impl Timers {
     /// Stops a timer. Does nothing for [`TimerId::NONE`].
     pub(crate) fn stop(&mut self, timer: TimerId) {
         match self.timers.get_mut(timer.0) {
-            Some(there) if there.place == Place::Due => there.place = Place::Stopped,
+            Some(there) if there.place == TimerLocation::Due => there.place = TimerLocation::Stopped,
             Some(_) => {
                 self.unlink(timer.0);
                 self.timers.remove(timer.0);
@@ -128,7 +128,7 @@ impl Timers {
             *most -= 1;
             let Reverse((_, number)) = self.due.pop()?;
             let timer = self.timers.remove(number)?;
-            if timer.place == Place::Due {
+            if timer.place == TimerLocation::Due {
                 return Some((timer.table, timer.id));
             }
         }
@@ -143,7 +143,7 @@ impl Timers {
         self.timers.give_back()
     }
 
-    /// Returns the time of the next [`Timers::pop_due`] at the latest, if there are timers.
+    /// Returns the time of the next [`TimeoutWheel::pop_due`] at the latest, if there are timers.
     pub(crate) fn next(&self) -> Option<Instant> {
         let due = self.due.peek().map(|Reverse((at, _))| *at);
         due.into_iter().chain(self.next_of_wheel()).min()
@@ -179,7 +179,7 @@ impl Timers {
         let tick = (at.as_nanos() >> TICK_BITS).min(self.tick | (REACH - 1));
         let Some(timer) = self.timers.get_mut(number) else { return };
         if tick <= self.tick {
-            timer.place = Place::Due;
+            timer.place = TimerLocation::Due;
             self.due.push(Reverse((at, number)));
             return;
         }
@@ -187,7 +187,7 @@ impl Timers {
         let slot = slot_of(tick, level);
         let first = std::mem::replace(&mut self.slots[level][slot], number);
         (timer.next, timer.previous) = (first, END);
-        timer.place = Place::Slot { level: level.to_le_bytes()[0], slot: slot.to_le_bytes()[0] };
+        timer.place = TimerLocation::Slot { level: level.to_le_bytes()[0], slot: slot.to_le_bytes()[0] };
         if let Some(first) = self.timers.get_mut(first) {
             first.previous = number;
         }
@@ -196,7 +196,9 @@ impl Timers {
 
     /// Removes a timer from its slot.
     fn unlink(&mut self, number: u32) {
-        let Some(&Timer { next, previous, place: Place::Slot { level, slot }, .. }) = self.timers.get(number) else {
+        let Some(&EntryTimer { next, previous, place: TimerLocation::Slot { level, slot }, .. }) =
+            self.timers.get(number)
+        else {
             return;
         };
         if let Some(timer) = self.timers.get_mut(next) {
@@ -263,7 +265,7 @@ mod tests {
     use std::time::Duration;
 
     /// Runs all timers that have ended, a few steps at a time. Returns the ids of their entries.
-    fn due(timers: &mut Timers, now: Instant) -> Vec<u32> {
+    fn due(timers: &mut TimeoutWheel, now: Instant) -> Vec<u32> {
         let mut ended = Vec::new();
         while timers.next().is_some_and(|at| at <= now) {
             let mut most = 3;
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_lies_far_ahead_is_found_in_time() {
-        let mut timers = Timers::default();
+        let mut timers = TimeoutWheel::default();
         for (number, seconds) in [(0, 65_535), (1, 1), (2, 400), (3, 1_000_000_000)] {
             timers.start(Instant::ZERO + Duration::from_secs(seconds), 0, EntryId(number));
         }
@@ -291,7 +293,7 @@ mod tests {
 
     #[test]
     fn one_that_is_stopped_leaves_nothing() {
-        let mut timers = Timers::default();
+        let mut timers = TimeoutWheel::default();
         for number in 0..100_000_u64 {
             let timer = timers.start(Instant::from_nanos(number * 40_000_000_000), 0, EntryId(0));
             timers.stop(timer);
@@ -309,7 +311,7 @@ mod tests {
         fn it_does_what_a_sorted_list_does(
             steps in proptest::collection::vec((0..4_u8, 0..40_u32, any::<u32>(), any::<prop::sample::Index>()), 1..200),
         ) {
-            let (mut timers, mut list, mut started) = (Timers::default(), BTreeSet::new(), Vec::new());
+            let (mut timers, mut list, mut started) = (TimeoutWheel::default(), BTreeSet::new(), Vec::new());
             let mut now = Instant::from_nanos(1 << 40);
             for (number, (kind, magnitude, low, which)) in (0..).zip(steps) {
                 let span = Duration::from_nanos((1 << magnitude) | u64::from(low) >> 8);

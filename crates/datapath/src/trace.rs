@@ -6,31 +6,31 @@ pub use time::{TraceCycles, TraceTimes};
 
 use crate::action_set::ActionSet;
 use crate::channels::Channel;
-use crate::effects::{Effects, Origin};
-use crate::group::{self, BucketAt, Group};
-use crate::meter::{PUNT_METERS, Verdict};
-use crate::normal::Forward;
-use crate::packet::Packet;
+use crate::effects::{Effects, PuntOrigin};
+use crate::group::{self, BucketRef, GroupEntry};
+use crate::meter::{MeterVerdict, PUNT_METERS};
+use crate::normal::NormalDestination;
+use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
-use crate::validate::Known;
+use crate::validate::KnownFields;
 use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
-use time::Marks;
+use time::TraceStopwatch;
 use weir_memory::cycles;
 use weir_openflow::model::nicira::ControllerAction;
 use weir_openflow::model::{Action, FlowMod, GroupId, Match, MeterId, PacketInReason, PortNo};
 use weir_openflow::{Version, text};
 use weir_packet::offload::WireSize;
-use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, key::WORDS};
+use weir_packet::{Field, FlowKey, FlowMask, Frame, ParsedHeaders, key::WORDS};
 use weir_units::Instant;
 
 /// Trace of a packet; `Display` for people, `Serialize` for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trace {
+pub struct PipelineTrace {
     /// The packet's fields that are not zero, in the syntax of flow dumps.
     pub packet: String,
     /// The steps, in order.
@@ -105,8 +105,8 @@ pub enum TraceStep {
 }
 
 /// Traces a frame; see [`Datapath::trace`].
-pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8]) -> Trace {
-    let mut tracer = Tracer::new(datapath, now, None);
+pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8]) -> PipelineTrace {
+    let mut tracer = TraceEffects::new(datapath, now, None);
     run(&mut tracer, in_port, &mut Frame::from_bytes(bytes));
     tracer.trace
 }
@@ -114,7 +114,7 @@ pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &
 /// Measures the steps of a trace; see [`Datapath::time_trace`].
 pub(crate) fn time(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8], budget: u64) -> TraceCycles {
     let end = cycles().saturating_add(budget);
-    let mut tracer = Tracer::new(datapath, now, Some(Marks::new()));
+    let mut tracer = TraceEffects::new(datapath, now, Some(TraceStopwatch::new()));
     // The first run fills the processor's caches for the others. It counts only if there is no time for another.
     let mut best = run_timed(&mut tracer, in_port, bytes);
     let mut is_warm = false;
@@ -127,25 +127,25 @@ pub(crate) fn time(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[
     best
 }
 
-fn run_timed(tracer: &mut Tracer<'_>, in_port: PortNo, bytes: &[u8]) -> TraceCycles {
+fn run_timed(tracer: &mut TraceEffects<'_>, in_port: PortNo, bytes: &[u8]) -> TraceCycles {
     let Some(mut frame) = tracer.marks.as_mut().map(|marks| marks.begin(bytes)) else { return TraceCycles::default() };
     run(tracer, in_port, &mut frame);
     tracer.marks.as_mut().map_or_else(TraceCycles::default, |marks| marks.end(frame))
 }
 
-fn run(tracer: &mut Tracer<'_>, in_port: PortNo, frame: &mut Frame) {
+fn run(tracer: &mut TraceEffects<'_>, in_port: PortNo, frame: &mut Frame) {
     let datapath = tracer.datapath;
     if let Err(reason) = datapath.plane.ports.may_receive(in_port) {
         return tracer.dropped(reason);
     }
-    let Ok(mut parsed) = Parsed::of(frame, in_port) else { return tracer.dropped(DropReason::TooShort) };
+    let Ok(mut parsed) = ParsedHeaders::of(frame, in_port) else { return tracer.dropped(DropReason::TooShort) };
     if tracer.marks.is_none() {
         tracer.trace.packet = fields(&parsed.key, |_| true);
     }
     if datapath.drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
         return tracer.dropped(DropReason::Fragment);
     }
-    let mut packet = Packet::new(frame, &mut parsed, in_port);
+    let mut packet = PipelinePacket::new(frame, &mut parsed, in_port);
     if datapath.is_standalone() {
         tracer.step(|| TraceStep::Standalone);
         execute::normal(&mut packet, tracer);
@@ -156,17 +156,17 @@ fn run(tracer: &mut Tracer<'_>, in_port: PortNo, frame: &mut Frame) {
 }
 
 /// Effects that are recorded, or timed.
-struct Tracer<'a> {
+struct TraceEffects<'a> {
     datapath: &'a Datapath,
     now: Instant,
-    trace: Trace,
+    trace: PipelineTrace,
     /// The stopwatch, if steps are timed instead of recorded.
-    marks: Option<Marks>,
+    marks: Option<TraceStopwatch>,
 }
 
-impl<'a> Tracer<'a> {
-    fn new(datapath: &'a Datapath, now: Instant, marks: Option<Marks>) -> Tracer<'a> {
-        let trace = Trace {
+impl<'a> TraceEffects<'a> {
+    fn new(datapath: &'a Datapath, now: Instant, marks: Option<TraceStopwatch>) -> TraceEffects<'a> {
+        let trace = PipelineTrace {
             packet: String::new(),
             steps: Vec::new(),
             outputs: Vec::new(),
@@ -174,7 +174,7 @@ impl<'a> Tracer<'a> {
             drops: Vec::new(),
             times: None,
         };
-        Tracer { datapath, now, trace, marks }
+        TraceEffects { datapath, now, trace, marks }
     }
 
     /// Records or times the beginning of a step.
@@ -188,7 +188,7 @@ impl<'a> Tracer<'a> {
     /// Records a punt if a controller takes the packet, else returns the drop reason.
     fn offer(
         &mut self,
-        packet: &Packet,
+        packet: &PipelinePacket,
         reason: PacketInReason,
         otherwise: DropReason,
         takes: impl Fn(&Channel) -> bool,
@@ -201,7 +201,7 @@ impl<'a> Tracer<'a> {
             return Err(otherwise);
         }
         for (meter, reason) in PUNT_METERS.into_iter().filter(|(meter, _)| plane.meters.contains(*meter)) {
-            if self.meter(meter, WireSize::of(packet.frame)) == Verdict::Drop {
+            if self.meter(meter, WireSize::of(packet.frame)) == MeterVerdict::Drop {
                 return Err(reason);
             }
         }
@@ -211,7 +211,7 @@ impl<'a> Tracer<'a> {
     }
 }
 
-impl Effects for Tracer<'_> {
+impl Effects for TraceEffects<'_> {
     fn ports(&self) -> &Ports {
         &self.datapath.plane.ports
     }
@@ -236,12 +236,12 @@ impl Effects for Tracer<'_> {
         self.datapath.plane.first_egress
     }
 
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet) {
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
         self.step(|| TraceStep::Egress { port });
         pipeline::egress(&self.datapath.tables, first, port, packet, self);
     }
 
-    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
         let verdict = self.datapath.plane.meters.foresee(self.now, meter, size);
         self.step(|| TraceStep::Metered { meter, verdict: verdict.to_string() });
         verdict
@@ -254,7 +254,7 @@ impl Effects for Tracer<'_> {
     fn send_copy(&mut self, port: PortNo, frame: &Frame) {
         self.step(|| {
             let in_frame = |field| field != Field::InPort;
-            let packet = Parsed::of(frame, port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
+            let packet = ParsedHeaders::of(frame, port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
             TraceStep::Sent { port, queue: frame.queue, packet }
         });
         if self.marks.is_none() {
@@ -273,26 +273,37 @@ impl Effects for Tracer<'_> {
         }
     }
 
-    fn punt(&mut self, packet: &Packet, origin: Origin, _max_len: u16) -> Result<(), DropReason> {
+    fn punt(&mut self, packet: &PipelinePacket, origin: PuntOrigin, _max_len: u16) -> Result<(), DropReason> {
         self.offer(packet, origin.reason, DropReason::NoController, |channel| channel.nicira.id == 0)
     }
 
-    fn punt_miss(&mut self, packet: &Packet, _table: u8) -> Result<(), DropReason> {
+    fn punt_miss(&mut self, packet: &PipelinePacket, _table: u8) -> Result<(), DropReason> {
         self.offer(packet, PacketInReason::NoMatch, DropReason::TableMiss, Channel::takes_misses)
     }
 
-    fn normal(&mut self, packet: &mut Packet) -> Forward {
+    fn normal(&mut self, packet: &mut PipelinePacket) -> NormalDestination {
         self.datapath.plane.learned.forward(self.now, packet.key())
     }
 
     /// Ignored, because only packet-outs may output to TABLE, and a packet-out is not traced.
-    fn resubmit(&mut self, _packet: &mut Packet) {}
+    fn resubmit(&mut self, _packet: &mut PipelinePacket) {}
 
-    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
+    fn resubmit_to(
+        &mut self,
+        table: u8,
+        port: PortNo,
+        packet: &mut PipelinePacket,
+        set: &mut ActionSet,
+    ) -> ControlFlow<()> {
         pipeline::resubmit(&self.datapath.tables, table, port, packet, set, self)
     }
 
-    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason> {
+    fn punt_to(
+        &mut self,
+        packet: &PipelinePacket,
+        origin: PuntOrigin,
+        action: &ControllerAction,
+    ) -> Result<(), DropReason> {
         self.offer(packet, origin.reason, DropReason::NoController, |channel| channel.nicira.id == action.id)
     }
 
@@ -305,17 +316,17 @@ impl Effects for Tracer<'_> {
     /// Ignored, because the step of the action already shows it.
     fn learn(&mut self, _flow: FlowMod) {}
 
-    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
+    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin) {
         group::run(&self.datapath.groups, group, packet, origin, self);
     }
 
-    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin) {
+    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin) {
         group::run_bucket(&self.datapath.groups, bucket, packet, origin, self);
     }
 
     fn grouped(&mut self, _slot: usize, _bytes: usize) {}
 
-    fn bucket_taken(&mut self, group: &Group, bucket: BucketAt, _bytes: usize) {
+    fn bucket_taken(&mut self, group: &GroupEntry, bucket: BucketRef, _bytes: usize) {
         self.step(|| TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
     }
 
@@ -339,7 +350,7 @@ impl Effects for Tracer<'_> {
     }
 }
 
-impl fmt::Display for Trace {
+impl fmt::Display for PipelineTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.line(f, self.times.as_ref().map(|times| times.parse_ns), format_args!("packet: {}", self.packet))?;
         for (at, step) in self.steps.iter().enumerate() {
@@ -357,7 +368,7 @@ impl fmt::Display for Trace {
     }
 }
 
-impl Trace {
+impl PipelineTrace {
     /// Writes a line, preceded by its time if there is one.
     fn line(&self, f: &mut fmt::Formatter<'_>, ns: Option<f64>, text: fmt::Arguments<'_>) -> fmt::Result {
         match (ns, &self.times) {
@@ -389,7 +400,7 @@ impl fmt::Display for TraceStep {
 /// Formats the fields of a packet that are not zero. Of fields that share their bits it takes the one that the packet
 /// has.
 fn fields(key: &FlowKey, wanted: impl Fn(Field) -> bool) -> String {
-    let known = Known::new(*key, FlowMask { words: [u64::MAX; WORDS] });
+    let known = KnownFields::new(*key, FlowMask { words: [u64::MAX; WORDS] });
     let has = |field: &Field| {
         *field != Field::InPhyPort && !field.is_alias() && known.has(field.prerequisite()) && key.get(*field) != 0
     };

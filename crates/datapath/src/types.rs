@@ -31,14 +31,14 @@ pub struct DatapathConfig {
     /// Limit of packet-ins for each channel; `None` for no limit.
     pub packet_in_limit: Option<PacketInLimit>,
     /// Method of finding flow entries.
-    pub lookup: Lookup,
-    /// Use of the verdict cache: see [`VerdictCache`].
-    pub verdict_cache: VerdictCache,
+    pub lookup: LookupMethod,
+    /// Use of the verdict cache: see [`VerdictCacheMode`].
+    pub verdict_cache: VerdictCacheMode,
 }
 
 /// Method of finding a packet's flow entry. Both methods find the same entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Lookup {
+pub enum LookupMethod {
     /// A classifier chosen to fit each table's entries.
     #[default]
     Adaptive,
@@ -49,7 +49,7 @@ pub enum Lookup {
 /// Use of the verdict cache: each worker caches the pipeline's outcome for packets, so that later packets of the same
 /// flow skip the lookups. The cache changes neither verdicts nor counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum VerdictCache {
+pub enum VerdictCacheMode {
     /// Used while it saves time, which occasional trials measure.
     #[default]
     Auto,
@@ -81,8 +81,8 @@ impl Default for DatapathConfig {
             n_buffers: 256,
             max_learned: 8192,
             packet_in_limit: None,
-            lookup: Lookup::Adaptive,
-            verdict_cache: VerdictCache::Auto,
+            lookup: LookupMethod::Adaptive,
+            verdict_cache: VerdictCacheMode::Auto,
         }
     }
 }
@@ -114,7 +114,7 @@ pub enum FailMode {
 
 /// Work that the datapath leaves to the engine. The engine carries it out, empties the value and uses it again.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct DatapathOutput {
     /// Frames to transmit by port, in the order of transmission. An engine that drains the frames and keeps the lists
     /// saves allocations.
     pub frames: Vec<(PortNo, Vec<Frame>)>,
@@ -126,7 +126,7 @@ pub struct Output {
     pub port_admin: Vec<(PortNo, bool)>,
 }
 
-impl Output {
+impl DatapathOutput {
     /// Appends a frame to the list of a port. The list is looked for at index `hint` first. Returns its index.
     #[inline]
     pub(crate) fn send(&mut self, port: PortNo, frame: Frame, hint: usize) -> usize {
@@ -151,7 +151,7 @@ impl Output {
     }
 
     /// Appends the contents of another output.
-    pub(crate) fn append(&mut self, other: Output) {
+    pub(crate) fn append(&mut self, other: DatapathOutput) {
         for (port, frames) in other.frames {
             let at = self.list_of(port);
             self.frames[at].1.extend(frames);

@@ -1,14 +1,14 @@
 //! Checks that actions make sense before a packet runs them (OpenFlow 1.3.5, 5.12, 6.4 and 7.2.5).
 //!
-//! [`Known`] describes what is certain about the packets that the actions will process. It starts with the entry's
-//! match and follows each action. So `push_vlan, set_field:vlan_vid` is valid, and `set_field:tcp_dst` without a
-//! match on TCP is not.
+//! [`KnownFields`] describes what is certain about the packets that the actions will process. It starts with the
+//! entry's match and follows each action. So `push_vlan, set_field:vlan_vid` is valid, and `set_field:tcp_dst` without
+//! a match on TCP is not.
 use crate::nicira;
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
 use weir_openflow::model::nicira::NICIRA;
 use weir_openflow::model::queue::ALL_QUEUES;
-use weir_openflow::model::{Action, Encap, ErrorType, GroupId, MeterId, PortNo};
+use weir_openflow::model::{Action, EncapHeader, ErrorType, GroupId, MeterId, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask, PacketType, nsh};
 
@@ -17,15 +17,15 @@ const MAX_ACTIONS: usize = 1024;
 
 /// Facts that are certain about a packet.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct KnownFields {
     key: FlowKey,
     mask: FlowMask,
-    vlan: Vlan,
+    vlan: VlanPresence,
 }
 
 /// Presence of a VLAN tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Vlan {
+enum VlanPresence {
     Present,
     /// The packet may have no tag.
     Absent,
@@ -35,7 +35,7 @@ enum Vlan {
 
 /// Location of the actions to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ActionListKind {
     /// The action list or action set of a flow entry.
     Entry,
     /// A packet-out, which may output to TABLE.
@@ -44,12 +44,12 @@ pub(crate) enum Place {
     Bucket,
 }
 
-impl Known {
+impl KnownFields {
     /// Returns the facts that follow from a match, or from a whole packet if every bit is in `mask`.
-    pub(crate) fn new(key: FlowKey, mask: FlowMask) -> Known {
+    pub(crate) fn new(key: FlowKey, mask: FlowMask) -> KnownFields {
         let tag = u128::from(VLAN_PRESENT);
         let is_tagged = key.get(Field::VlanVid) & mask.get(Field::VlanVid) & tag != 0;
-        Known { key, mask, vlan: if is_tagged { Vlan::Present } else { Vlan::Absent } }
+        KnownFields { key, mask, vlan: if is_tagged { VlanPresence::Present } else { VlanPresence::Absent } }
     }
 
     fn exact(&self, field: Field) -> Option<u128> {
@@ -84,7 +84,7 @@ impl Known {
         let icmp = |kind, proto: u8| self.is(Field::EthType, &[kind]) && self.is(Field::IpProto, &[proto.into()]);
         match prerequisite {
             Prerequisite::None | Prerequisite::InPort => true,
-            Prerequisite::VlanPresent => self.vlan != Vlan::Absent && self.without_ethernet().is_none(),
+            Prerequisite::VlanPresent => self.vlan != VlanPresence::Absent && self.without_ethernet().is_none(),
             Prerequisite::EthType(types) => self.is(Field::EthType, types),
             Prerequisite::IpProto(number) => self.is_ip() && self.is(Field::IpProto, &[number.into()]),
             Prerequisite::Icmpv4 => icmp(eth_type::IPV4, ip_proto::ICMP),
@@ -102,7 +102,7 @@ impl Known {
     fn set_packet_type(&mut self, kind: Option<PacketType>) {
         let pipeline = self.key;
         let pipeline_mask = self.mask;
-        (self.key, self.mask, self.vlan) = (FlowKey::EMPTY, FlowMask::EMPTY, Vlan::Absent);
+        (self.key, self.mask, self.vlan) = (FlowKey::EMPTY, FlowMask::EMPTY, VlanPresence::Absent);
         self.key.carry_pipeline_fields(&pipeline);
         self.mask.carry_pipeline_fields(&pipeline_mask);
         self.key.set(Field::PacketType, kind.unwrap_or_default().to_bits().into());
@@ -129,7 +129,7 @@ impl Known {
             (None, Some(kind)) => {
                 #[expect(clippy::cast_possible_truncation, reason = "an EtherType has 16 bits")]
                 let kind = kind as u16;
-                self.vlan = Vlan::Absent;
+                self.vlan = VlanPresence::Absent;
                 for field in Field::ALL.into_iter().filter(|field| field.is_ethernet()) {
                     self.key.set(field, 0);
                     self.mask.set(field, 0);
@@ -164,8 +164,8 @@ impl Known {
 
     /// Records that headers may have been added or removed: a VLAN tag may be present. Facts from the match stay.
     pub(crate) fn forget(&mut self) {
-        if self.vlan == Vlan::Absent {
-            self.vlan = Vlan::Popped;
+        if self.vlan == VlanPresence::Absent {
+            self.vlan = VlanPresence::Popped;
         }
     }
 
@@ -183,8 +183,8 @@ impl Known {
 /// allowed, because they do nothing then.
 pub(crate) fn actions<'a>(
     list: impl IntoIterator<Item = &'a Action>,
-    known: &Known,
-    place: Place,
+    known: &KnownFields,
+    place: ActionListKind,
     version: Version,
 ) -> Result<(), ErrorType> {
     let mut known = known.clone();
@@ -198,7 +198,7 @@ pub(crate) fn actions<'a>(
         }
         argument(action, place)?;
         let is_consistent = follow(action, &mut known);
-        if !is_consistent && version != Version::V10 && place != Place::Bucket {
+        if !is_consistent && version != Version::V10 && place != ActionListKind::Bucket {
             return Err(BadAction::MatchInconsistent.into());
         }
     }
@@ -206,12 +206,17 @@ pub(crate) fn actions<'a>(
 }
 
 /// Checks the actions that another action contains.
-pub(crate) fn nested(list: &[Action], known: &Known, place: Place, version: Version) -> Result<(), ErrorType> {
+pub(crate) fn nested(
+    list: &[Action],
+    known: &KnownFields,
+    place: ActionListKind,
+    version: Version,
+) -> Result<(), ErrorType> {
     actions(list, known, place, version)
 }
 
 /// Checks an action's own arguments.
-fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
+fn argument(action: &Action, place: ActionListKind) -> Result<(), ErrorType> {
     let problem = match *action {
         Action::Output { port, .. } if !is_output(port, place) => BadAction::BadOutPort,
         Action::Enqueue { port, .. } if !port.is_ordinary() && port != PortNo::IN_PORT && port != PortNo::LOCAL => {
@@ -242,13 +247,13 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         Action::SetField { field: Field::NshFlags, value } if value > nsh::MAX_FLAGS.into() => {
             BadAction::BadSetArgument
         }
-        Action::Encap(Encap::Nsh(ref header)) if !header.is_valid() => BadAction::BadArgument,
+        Action::Encap(EncapHeader::Nsh(ref header)) if !header.is_valid() => BadAction::BadArgument,
         Action::SetVlanVid(vid) if vid > 0xfff => BadAction::BadArgument,
         Action::SetVlanPcp(pcp) if pcp > 7 => BadAction::BadArgument,
         Action::SetNwTos(tos) if tos & 3 != 0 => BadAction::BadArgument,
         // The existence of the meter is checked by the meter table. In buckets meters are refused, because removing a
         // meter does not remove the groups that use it.
-        Action::Meter(_) if place == Place::Bucket => BadAction::BadType,
+        Action::Meter(_) if place == ActionListKind::Bucket => BadAction::BadType,
         Action::Meter(meter) if meter == MeterId(0) || meter > MeterId::MAX => BadAction::BadMeter,
         // Nicira's actions that weir does not have: connection tracking, conjunctions, samples.
         Action::Experimenter { id: NICIRA, .. } => BadAction::BadExpType,
@@ -267,22 +272,22 @@ pub(crate) fn is_writable(field: Field) -> bool {
 
 /// Returns true if actions may output to a port. The port need not exist: until it does, packets for it are dropped
 /// and counted.
-fn is_output(port: PortNo, place: Place) -> bool {
+fn is_output(port: PortNo, place: ActionListKind) -> bool {
     match port {
-        PortNo::TABLE => place == Place::PacketOut,
+        PortNo::TABLE => place == ActionListKind::PacketOut,
         PortNo::IN_PORT | PortNo::NORMAL | PortNo::FLOOD | PortNo::ALL | PortNo::CONTROLLER | PortNo::LOCAL => true,
         port => port.is_ordinary(),
     }
 }
 
 /// Returns true if an action fits the known facts, and updates them to those after the action.
-fn follow(action: &Action, known: &mut Known) -> bool {
+fn follow(action: &Action, known: &mut KnownFields) -> bool {
     match *action {
         Action::PushVlan(_) | Action::SetVlanVid(_) | Action::SetVlanPcp(_) => {
-            known.vlan = Vlan::Present;
+            known.vlan = VlanPresence::Present;
             true
         }
-        Action::PopVlan => std::mem::replace(&mut known.vlan, Vlan::Popped) != Vlan::Absent,
+        Action::PopVlan => std::mem::replace(&mut known.vlan, VlanPresence::Popped) != VlanPresence::Absent,
         Action::PushMpls(kind) | Action::PushPbb(kind) => {
             known.set_eth_type(kind);
             true
@@ -299,7 +304,7 @@ fn follow(action: &Action, known: &mut Known) -> bool {
         }
         Action::SetMplsTtl(_) | Action::DecMplsTtl => known.is_mpls(),
         Action::SetNwTtl(_) | Action::DecNwTtl => known.is_ip(),
-        Action::SetField { field: Field::VlanVid, .. } => known.vlan != Vlan::Absent,
+        Action::SetField { field: Field::VlanVid, .. } => known.vlan != VlanPresence::Absent,
         Action::SetField { field: Field::EthType, value } => {
             known.set(Field::EthType, value);
             true
@@ -313,8 +318,8 @@ fn follow(action: &Action, known: &mut Known) -> bool {
             fits
         }
         Action::DecNshTtl => known.is(Field::EthType, &[eth_type::NSH]),
-        Action::Encap(Encap::Ethernet) => known.encap_ethernet(),
-        Action::Encap(Encap::Nsh(_)) => {
+        Action::Encap(EncapHeader::Ethernet) => known.encap_ethernet(),
+        Action::Encap(EncapHeader::Nsh(_)) => {
             known.set_packet_type(Some(PacketType::NSH));
             true
         }

@@ -1,15 +1,15 @@
 //! Interfaces for callers that delay the datapath's changes and packets: the entries a message affects, the changes
 //! of flow entries, and packets processed one by one.
-use crate::effects::Forwarder as _;
-use crate::flow_mod::Manner;
-use crate::live::Live;
-use crate::packet::Packet;
+use crate::effects::BurstEffects as _;
+use crate::flow_mod::FlowModSemantics;
+use crate::live::EngineEffects;
+use crate::packet::PipelinePacket;
 use crate::table::FlowTable;
-use crate::{ChannelId, Datapath, DropReason, EntryChange, Output, Subject, execute, pipeline};
+use crate::{ChannelId, Datapath, DatapathOutput, DropReason, EntryChange, FlowModEffect, execute, pipeline};
 use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::model::role::Role;
 use weir_openflow::model::{Body, PortNo};
-use weir_packet::{Field, Frame, FramePool, Parsed};
+use weir_packet::{Field, Frame, FramePool, ParsedHeaders};
 use weir_units::Instant;
 
 impl Datapath {
@@ -30,23 +30,23 @@ impl Datapath {
         self.generation
     }
 
-    /// Returns what a channel's flow-mod would do to the present entries: [`Subject::Nothing`] if `body` is no
+    /// Returns what a channel's flow-mod would do to the present entries: [`FlowModEffect::Nothing`] if `body` is no
     /// flow-mod or would be refused.
-    pub fn subject(&mut self, channel: ChannelId, body: &Body) -> Subject {
+    pub fn subject(&mut self, channel: ChannelId, body: &Body) -> FlowModEffect {
         let Some(version) = self.plane.channels.version(channel).filter(|_| self.role_of(channel) != Role::Slave)
         else {
-            return Subject::Nothing;
+            return FlowModEffect::Nothing;
         };
         let found = match body {
-            Body::FlowMod(flow) => self.tables().subject(flow, Manner::of(flow, version)),
+            Body::FlowMod(flow) => self.tables().subject(flow, FlowModSemantics::of(flow, version)),
             Body::Nx(message) => match &**message {
                 // Nicira's flow-mod does not follow the entry order of version 1.0.
-                NxMessage::FlowMod(flow) => self.tables().subject(flow, Manner::of_nicira(flow, version)),
-                _ => return Subject::Nothing,
+                NxMessage::FlowMod(flow) => self.tables().subject(flow, FlowModSemantics::of_nicira(flow, version)),
+                _ => return FlowModEffect::Nothing,
             },
-            _ => return Subject::Nothing,
+            _ => return FlowModEffect::Nothing,
         };
-        found.unwrap_or(Subject::Nothing)
+        found.unwrap_or(FlowModEffect::Nothing)
     }
 
     /// Runs one frame that arrived on a port through the pipeline. Appends to `met` the stamps of the entries it
@@ -57,13 +57,13 @@ impl Datapath {
         in_port: PortNo,
         mut frame: Frame,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
         met: &mut Vec<u64>,
     ) {
         let (is_standalone, drops_fragments) = (self.is_standalone(), self.drops_fragments);
         let may_receive = self.plane.ports.may_receive(in_port);
-        let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out).noting(met);
-        let parsed = may_receive.and_then(|()| Parsed::of(&frame, in_port).map_err(|_| DropReason::TooShort));
+        let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out).noting(met);
+        let parsed = may_receive.and_then(|()| ParsedHeaders::of(&frame, in_port).map_err(|_| DropReason::TooShort));
         let passed = parsed.and_then(|parsed| {
             let is_dropped = drops_fragments && parsed.key.get(Field::IpFrag) != 0;
             if is_dropped { Err(DropReason::Fragment) } else { Ok(parsed) }
@@ -71,7 +71,7 @@ impl Datapath {
         match passed {
             Err(reason) => return live.refuse(&mut frame, reason),
             Ok(mut parsed) => {
-                let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
+                let mut packet = PipelinePacket::new(&mut frame, &mut parsed, in_port);
                 if is_standalone {
                     execute::normal(&mut packet, &mut live);
                 } else {

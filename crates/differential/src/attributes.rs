@@ -1,5 +1,5 @@
 //! Finds the attributes in which listed entries and notices of two switches differ.
-use crate::outcome::Told;
+use crate::outcome::DecodedBody;
 use std::collections::BTreeSet;
 use weir_openflow::Body;
 use weir_openflow::model::FlowRemoved;
@@ -32,8 +32,8 @@ fn of_entry(ours: &FlowStats, theirs: &FlowStats) -> impl Iterator<Item = &'stat
 
 /// Returns the attributes in which two lists of notices differ; `notices` if they are about different entries or
 /// anything else.
-pub fn of_notices(ours: &[Told], theirs: &[Told]) -> BTreeSet<&'static str> {
-    let of = |told: &[Told]| {
+pub fn of_notices(ours: &[DecodedBody], theirs: &[DecodedBody]) -> BTreeSet<&'static str> {
+    let of = |told: &[DecodedBody]| {
         let mut all: Vec<FlowRemoved> = told.iter().filter_map(removed).cloned().collect();
         all.sort_by_cached_key(|one| {
             (one.table, one.priority, one.cookie, format!("{:?}", one.matching), one.packet_count)
@@ -48,7 +48,7 @@ pub fn of_notices(ours: &[Told], theirs: &[Told]) -> BTreeSet<&'static str> {
     ours_removed.iter().zip(&theirs_removed).flat_map(|(ours, theirs)| of_notice(ours, theirs)).collect()
 }
 
-fn removed(told: &Told) -> Option<&FlowRemoved> {
+fn removed(told: &DecodedBody) -> Option<&FlowRemoved> {
     match told {
         Ok(Body::FlowRemoved(removed)) => Some(removed),
         _ => None,

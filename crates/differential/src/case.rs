@@ -13,7 +13,7 @@ pub const PAUSE_MS: u64 = 1600;
 
 /// A step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum CaseStep {
     /// A message of the controller.
     Message(Body),
     /// A frame that a port receives.
@@ -29,24 +29,24 @@ pub enum Step {
 
 /// A program for a switch, and the OpenFlow version that it uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct DifferentialCase {
     /// Seed that the case was drawn from.
     pub seed: u64,
     /// OpenFlow version of the channel.
     pub version: Version,
     /// Steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CaseStep>,
 }
 
-impl Case {
+impl DifferentialCase {
     /// Returns true if the case contains a pause.
     pub fn has_pauses(&self) -> bool {
-        self.steps.contains(&Step::Pause)
+        self.steps.contains(&CaseStep::Pause)
     }
 
     /// Returns the case without step number `step`.
     #[must_use]
-    pub fn without(&self, step: usize) -> Case {
+    pub fn without(&self, step: usize) -> DifferentialCase {
         let mut case = self.clone();
         case.steps.remove(step);
         case
@@ -55,7 +55,7 @@ impl Case {
     /// Returns the messages before step number `step`.
     pub fn messages_before(&self, step: usize) -> impl Iterator<Item = &Body> {
         self.steps[..step].iter().filter_map(|step| match step {
-            Step::Message(body) => Some(body),
+            CaseStep::Message(body) => Some(body),
             _ => None,
         })
     }

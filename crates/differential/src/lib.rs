@@ -1,11 +1,11 @@
 //! Differential test: gives drawn OpenFlow messages and frames to weir's datapath and to Open vSwitch, and compares
 //! what both answer, count and send.
 //!
-//! A [`Case`] is a short program of messages, frames and pauses, drawn from a seed ([`draw`]). [`weir`] runs it in
-//! this process and in virtual time; [`ovs`] runs it on an instance of Open vSwitch without kernel interfaces. Both
-//! return an [`Outcome`], which [`compare`] converts to a normal form and compares. [`kinds`] lists the differences
-//! that a clause of the specification explains; [`shrink`] reduces a case that shows another difference. [`run`] does
-//! all this for many cases.
+//! A [`DifferentialCase`] is a short program of messages, frames and pauses, drawn from a seed ([`draw`]). [`weir`]
+//! runs it in this process and in virtual time; [`ovs`] runs it on an instance of Open vSwitch without kernel
+//! interfaces. Both return an [`CaseOutcome`], which [`compare`] converts to a normal form and compares. [`kinds`]
+//! lists the differences that a clause of the specification explains; [`shrink`] reduces a case that shows another
+//! difference. [`run`] does all this for many cases.
 pub mod attributes;
 pub mod case;
 pub mod compare;
@@ -21,5 +21,5 @@ pub mod run;
 pub mod shrink;
 pub mod weir;
 
-pub use case::{Case, Step};
-pub use outcome::{Answer, Outcome};
+pub use case::{CaseStep, DifferentialCase};
+pub use outcome::{CaseOutcome, StepAnswer};

@@ -1,40 +1,40 @@
 //! Describes a difference as a short text, by which a survey groups differences of no known kind.
-use crate::compare::{Difference, Part};
-use crate::{Answer, Case, Step, attributes};
+use crate::compare::{StepAnswerPart, StepDifference};
+use crate::{CaseStep, DifferentialCase, StepAnswer, attributes};
 use weir_openflow::Body;
 use weir_openflow::model::multipart::ReplyBody;
 
 /// Returns the kind of step, the part of the answer, and what differs in it.
-pub fn of(case: &Case, difference: &Difference) -> String {
+pub fn of(case: &DifferentialCase, difference: &StepDifference) -> String {
     let what = match difference.part {
-        Part::Replies => replies(&difference.ours, &difference.theirs),
-        Part::Told => format!("{:?}", attributes::of_notices(&difference.told.0, &difference.told.1)),
-        Part::Frames => frames(&difference.ours, &difference.theirs),
-        Part::Ended => String::new(),
-        Part::PacketsIn => packets_in(&difference.ours, &difference.theirs),
+        StepAnswerPart::Replies => replies(&difference.ours, &difference.theirs),
+        StepAnswerPart::Told => format!("{:?}", attributes::of_notices(&difference.told.0, &difference.told.1)),
+        StepAnswerPart::Frames => frames(&difference.ours, &difference.theirs),
+        StepAnswerPart::Ended => String::new(),
+        StepAnswerPart::PacketsIn => packets_in(&difference.ours, &difference.theirs),
     };
     format!("{} {:?}: {what}", name(&case.steps[difference.step]), difference.part)
 }
 
-fn name(step: &Step) -> String {
+fn name(step: &CaseStep) -> String {
     let text = match step {
-        Step::Message(Body::MultipartRequest(request)) => format!("{:?}", request.body),
-        Step::Message(body) => format!("{body:?}"),
-        Step::Frame { .. } => "frame".to_owned(),
-        Step::Pause => "pause".to_owned(),
+        CaseStep::Message(Body::MultipartRequest(request)) => format!("{:?}", request.body),
+        CaseStep::Message(body) => format!("{body:?}"),
+        CaseStep::Frame { .. } => "frame".to_owned(),
+        CaseStep::Pause => "pause".to_owned(),
     };
     let end = text.find(['(', '{']).unwrap_or(text.len());
     text[..end].trim().to_owned()
 }
 
-fn replies(ours: &Answer, theirs: &Answer) -> String {
+fn replies(ours: &StepAnswer, theirs: &StepAnswer) -> String {
     if let ([Ok(Body::MultipartReply(ours))], [Ok(Body::MultipartReply(theirs))]) =
         (&ours.replies[..], &theirs.replies[..])
         && let (ReplyBody::Flow(ours), ReplyBody::Flow(theirs)) = (&ours.body, &theirs.body)
     {
         return format!("{:?}", attributes::of_entries(ours, theirs));
     }
-    let side = |answer: &Answer| {
+    let side = |answer: &StepAnswer| {
         let replies = answer.replies.iter().map(|reply| match reply {
             Ok(Body::Error(error)) => format!("{:?}", error.error),
             Ok(body) => format!("{body:?}").chars().take(14).collect(),
@@ -45,8 +45,8 @@ fn replies(ours: &Answer, theirs: &Answer) -> String {
     format!("{} | {}", side(ours), side(theirs))
 }
 
-fn frames(ours: &Answer, theirs: &Answer) -> String {
-    let ports = |answer: &Answer| answer.frames.iter().map(|(port, _)| *port).collect::<Vec<_>>();
+fn frames(ours: &StepAnswer, theirs: &StepAnswer) -> String {
+    let ports = |answer: &StepAnswer| answer.frames.iter().map(|(port, _)| *port).collect::<Vec<_>>();
     if ports(ours) != ports(theirs) {
         let order = ports(ours).len().cmp(&ports(theirs).len());
         return format!("ports, {order:?}");
@@ -56,7 +56,7 @@ fn frames(ours: &Answer, theirs: &Answer) -> String {
     first.unwrap_or_default()
 }
 
-fn packets_in(ours: &Answer, theirs: &Answer) -> String {
+fn packets_in(ours: &StepAnswer, theirs: &StepAnswer) -> String {
     if ours.packets_in.len() != theirs.packets_in.len() {
         return format!("count, {:?}", ours.packets_in.len().cmp(&theirs.packets_in.len()));
     }

@@ -2,15 +2,15 @@
 use anyhow::Context as _;
 use clap::Parser;
 use std::path::PathBuf;
-use weir_differential::compare::Part;
+use weir_differential::compare::StepAnswerPart;
 use weir_differential::kinds::kinds_of;
-use weir_differential::record::Record;
-use weir_differential::run::{Comparison, Report, Unknown};
+use weir_differential::record::DifferentialRecord;
+use weir_differential::run::{DifferentialReport, OvsComparison, UnexplainedDifference};
 use weir_differential::{draw, print};
 
 /// Give drawn messages and frames to weir's datapath and to Open vSwitch, and compare what they do
 #[derive(Parser)]
-struct Options {
+struct DifferentialArgs {
     /// Number of cases
     #[arg(long, default_value_t = 10_000)]
     cases: u64,
@@ -35,12 +35,12 @@ struct Options {
 }
 
 fn main() -> anyhow::Result<()> {
-    let options = Options::parse();
+    let options = DifferentialArgs::parse();
     if options.kinds {
         print!("{}", print::kinds());
         return Ok(());
     }
-    let mut comparison = Comparison::start(options.unknown, options.survey)?;
+    let mut comparison = OvsComparison::start(options.unknown, options.survey)?;
     if let Some(seed) = options.case {
         return show(&mut comparison, seed);
     }
@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<()> {
     let report = comparison.run(options.seed..last)?.clone();
     tell(&report);
     if let Some(file) = options.record {
-        let mut record = Record::read(&file)?;
+        let mut record = DifferentialRecord::read(&file)?;
         "cargo run -p weir-differential -- --seed FIRST --cases COUNT --record FILE".clone_into(&mut record.command);
         record.weir = format!("{} and the commit that this file came with", env!("CARGO_PKG_VERSION"));
         record.open_vswitch = comparison.instance().version();
@@ -60,7 +60,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// Prints a case and its differences. After each explained difference, its step is removed and the case runs again.
-fn show(comparison: &mut Comparison, seed: u64) -> anyhow::Result<()> {
+fn show(comparison: &mut OvsComparison, seed: u64) -> anyhow::Result<()> {
     let mut case = draw::case(seed);
     println!("{}", print::case(&case));
     while let Some(difference) = comparison.difference(&case)? {
@@ -68,7 +68,7 @@ fn show(comparison: &mut Comparison, seed: u64) -> anyhow::Result<()> {
         for kind in kinds_of(&case, &difference).context("of no known kind")? {
             println!("  {}: {} ({})\n", kind.name, kind.why, kind.clause);
         }
-        if matches!(difference.part, Part::Told | Part::Ended) {
+        if matches!(difference.part, StepAnswerPart::Told | StepAnswerPart::Ended) {
             break;
         }
         case = case.without(difference.step);
@@ -76,7 +76,7 @@ fn show(comparison: &mut Comparison, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(report: &Report) {
+fn tell(report: &DifferentialReport) {
     println!(
         "{} cases, {} without any difference, {} runs, {} steps",
         report.cases, report.same, report.runs, report.steps
@@ -94,6 +94,6 @@ fn tell(report: &Report) {
     }
 }
 
-fn print_unknown(unknown: &Unknown) {
+fn print_unknown(unknown: &UnexplainedDifference) {
     print!("{}{}", print::case(&unknown.case), print::difference(&unknown.difference));
 }

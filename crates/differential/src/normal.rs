@@ -1,5 +1,5 @@
 //! Converts the messages of switches to a normal form: entries in one order, one form of each match.
-use crate::outcome::{Answer, Told};
+use crate::outcome::{DecodedBody, StepAnswer};
 use weir_openflow::Body;
 use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::model::{Bytes, Instruction, Match, MatchField, PacketInReason};
@@ -7,7 +7,7 @@ use weir_packet::Field;
 
 /// Converts an answer to normal form.
 #[must_use]
-pub fn answer(answer: &Answer) -> Answer {
+pub fn answer(answer: &StepAnswer) -> StepAnswer {
     let mut answer = answer.clone();
     answer.replies = merged(answer.replies);
     answer.replies.iter_mut().for_each(message);
@@ -23,8 +23,8 @@ pub fn answer(answer: &Answer) -> Answer {
 }
 
 /// Joins the parts of multipart replies.
-fn merged(replies: Vec<Told>) -> Vec<Told> {
-    let mut all: Vec<Told> = Vec::new();
+fn merged(replies: Vec<DecodedBody>) -> Vec<DecodedBody> {
+    let mut all: Vec<DecodedBody> = Vec::new();
     for reply in replies {
         if let Ok(Body::MultipartReply(next)) = &reply
             && let Some(Ok(Body::MultipartReply(so_far))) = all.last_mut()
@@ -70,7 +70,7 @@ fn narrowed(entry: &MatchField) -> Vec<MatchField> {
 }
 
 /// Converts a message to normal form.
-pub fn message(told: &mut Told) {
+pub fn message(told: &mut DecodedBody) {
     match told {
         Ok(Body::Error(error)) => error.data = Bytes::default(),
         Ok(Body::FlowRemoved(removed)) => {

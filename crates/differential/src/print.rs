@@ -1,13 +1,13 @@
 //! Formats cases and differences as text.
-use crate::compare::{Difference, Part};
-use crate::kinds::{self, Whose};
-use crate::{Answer, Case, Step};
+use crate::compare::{StepAnswerPart, StepDifference};
+use crate::kinds::{self, DeviatingSwitch};
+use crate::{CaseStep, DifferentialCase, StepAnswer};
 use std::fmt::Write as _;
 use weir_openflow::model::FlowCommand;
 use weir_openflow::{Body, Version, text};
 
 /// Formats a case with a line for each step.
-pub fn case(case: &Case) -> String {
+pub fn case(case: &DifferentialCase) -> String {
     let mut all = format!("seed {}, OpenFlow {}\n", case.seed, case.version.name());
     for (number, step) in case.steps.iter().enumerate() {
         let _ = writeln!(all, "{number:3} {}", self::step(step, case.version));
@@ -16,11 +16,11 @@ pub fn case(case: &Case) -> String {
 }
 
 /// Formats a step, in the syntax of `ovs-ofctl` where there is one.
-pub fn step(step: &Step, version: Version) -> String {
+pub fn step(step: &CaseStep, version: Version) -> String {
     match step {
-        Step::Message(body) => message(body, version),
-        Step::Frame { port, bytes } => format!("frame in_port={port} {}", hex(bytes)),
-        Step::Pause => format!("pause {} ms", crate::case::PAUSE_MS),
+        CaseStep::Message(body) => message(body, version),
+        CaseStep::Frame { port, bytes } => format!("frame in_port={port} {}", hex(bytes)),
+        CaseStep::Pause => format!("pause {} ms", crate::case::PAUSE_MS),
     }
 }
 
@@ -52,20 +52,20 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Formats both answers in the part in which they differ.
-pub fn difference(difference: &Difference) -> String {
-    let Difference { step, part, ours, theirs, told } = difference;
-    if *part == Part::Told {
+pub fn difference(difference: &StepDifference) -> String {
+    let StepDifference { step, part, ours, theirs, told } = difference;
+    if *part == StepAnswerPart::Told {
         return format!("step {step}, notices\n  only weir: {:?}\n  only Open vSwitch: {:?}\n", told.0, told.1);
     }
     format!("step {step}, {part:?}\n  weir: {}\n  Open vSwitch: {}\n", side(*part, ours), side(*part, theirs))
 }
 
-fn side(part: Part, answer: &Answer) -> String {
+fn side(part: StepAnswerPart, answer: &StepAnswer) -> String {
     match part {
-        Part::Replies => format!("{:?}", answer.replies),
-        Part::Told | Part::Ended => String::new(),
-        Part::PacketsIn => format!("{:?}", answer.packets_in),
-        Part::Frames => {
+        StepAnswerPart::Replies => format!("{:?}", answer.replies),
+        StepAnswerPart::Told | StepAnswerPart::Ended => String::new(),
+        StepAnswerPart::PacketsIn => format!("{:?}", answer.packets_in),
+        StepAnswerPart::Frames => {
             let frames = answer.frames.iter().map(|(port, bytes)| format!("\n    port {port}: {}", hex(bytes)));
             frames.collect()
         }
@@ -77,9 +77,9 @@ pub fn kinds() -> String {
     let mut all = String::from("| kind | whose | clause | what |\n|---|---|---|---|\n");
     for kind in kinds::all() {
         let whose = match kind.whose {
-            Whose::Theirs => "Open vSwitch's",
-            Whose::Free => "left to the switch",
-            Whose::Ours => "weir's",
+            DeviatingSwitch::Theirs => "Open vSwitch's",
+            DeviatingSwitch::Free => "left to the switch",
+            DeviatingSwitch::Ours => "weir's",
         };
         let _ = writeln!(all, "| `{}` | {whose} | {} | {} |", kind.name, kind.clause, kind.why);
     }

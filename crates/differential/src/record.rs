@@ -1,13 +1,13 @@
 //! Records of comparisons: the runs, and the number of differences of each kind.
-use crate::kinds::{self, Whose};
-use crate::run::Report;
+use crate::kinds::{self, DeviatingSwitch};
+use crate::run::DifferentialReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A record of one or more runs, which compared different seeds.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Record {
+pub struct DifferentialRecord {
     /// Command that created the record.
     pub command: String,
     /// Commit or version of weir.
@@ -29,36 +29,36 @@ pub struct Record {
     /// Number of differences that no kind explains.
     pub unknown: u64,
     /// Differences by kind.
-    pub kinds: BTreeMap<String, Seen>,
+    pub kinds: BTreeMap<String, RecordedDifferenceKind>,
 }
 
 /// A kind in a record.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Seen {
+pub struct RecordedDifferenceKind {
     /// Number of differences of this kind.
     pub count: u64,
     /// Switch whose answer deviates from the specification.
-    pub whose: Whose,
+    pub whose: DeviatingSwitch,
     /// Clause of the specification that explains the difference.
     pub clause: String,
     /// Both answers in a sentence.
     pub why: String,
 }
 
-impl Record {
+impl DifferentialRecord {
     /// Reads a record. Returns an empty one if the file does not exist.
     ///
     /// # Errors
     /// The file cannot be read, or is no record.
-    pub fn read(path: &Path) -> anyhow::Result<Record> {
+    pub fn read(path: &Path) -> anyhow::Result<DifferentialRecord> {
         if !path.exists() {
-            return Ok(Record::default());
+            return Ok(DifferentialRecord::default());
         }
         Ok(serde_json::from_slice(&std::fs::read(path)?)?)
     }
 
     /// Adds the results of a run.
-    pub fn add(&mut self, report: &Report, seeds: (u64, u64)) {
+    pub fn add(&mut self, report: &DifferentialReport, seeds: (u64, u64)) {
         self.seeds.push(seeds);
         self.cases += report.cases;
         self.same += report.same;
@@ -70,7 +70,7 @@ impl Record {
             let Some(count) = report.kinds.get(kind.name) else { continue };
             let (clause, why) = (kind.clause.to_owned(), kind.why.to_owned());
             let seen = self.kinds.entry(kind.name.to_owned());
-            seen.or_insert(Seen { count: 0, whose: kind.whose, clause, why }).count += count;
+            seen.or_insert(RecordedDifferenceKind { count: 0, whose: kind.whose, clause, why }).count += count;
         }
     }
 

@@ -4,10 +4,10 @@
 //!
 //! A step with a difference of a known kind may leave the switches in different states. So the step is removed and the
 //! rest of the case runs again, until there is no difference, or an unknown one.
-use crate::compare::{Difference, Part, first_difference};
+use crate::compare::{StepAnswerPart, StepDifference, first_difference};
 use crate::kinds::kinds_of;
-use crate::ovs::Instance;
-use crate::{Case, Outcome, draw, looks, shrink, weir};
+use crate::ovs::OvsInstance;
+use crate::{CaseOutcome, DifferentialCase, draw, looks, shrink, weir};
 use std::collections::{BTreeMap, VecDeque};
 use weir_openflow::Version;
 
@@ -19,16 +19,16 @@ const RETRIES: usize = 3;
 
 /// A difference between weir and Open vSwitch of no known kind, with the smallest case found that shows it.
 #[derive(Debug, Clone)]
-pub struct Unknown {
+pub struct UnexplainedDifference {
     /// The smallest case found that shows the difference.
-    pub case: Case,
+    pub case: DifferentialCase,
     /// The difference in this case.
-    pub difference: Difference,
+    pub difference: StepDifference,
 }
 
 /// Results of many cases.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct DifferentialReport {
     /// Number of cases whose comparison is finished.
     pub cases: u64,
     /// Number of cases without a difference in their first run.
@@ -42,37 +42,37 @@ pub struct Report {
     /// Number of differences of each known kind, by the kind's name.
     pub kinds: BTreeMap<&'static str, u64>,
     /// Differences of no known kind, each with its shrunk case. Empty in a survey.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnexplainedDifference>,
     /// Differences of no known kind in a survey, grouped by their description ([`looks::of`]): number of
     /// differences, and the first one with its shrunk case.
-    pub alike: BTreeMap<String, (u64, Unknown)>,
+    pub alike: BTreeMap<String, (u64, UnexplainedDifference)>,
 }
 
 /// A comparison of weir with an instance of Open vSwitch.
-pub struct Comparison {
-    instance: Instance,
+pub struct OvsComparison {
+    instance: OvsInstance,
     versions: Vec<Version>,
     /// Number of unknown differences after which the comparison stops.
     most_unknown: usize,
     /// True for a survey, which groups unknown differences by their descriptions and continues.
     is_survey: bool,
-    report: Report,
+    report: DifferentialReport,
 }
 
-impl Comparison {
-    /// Starts a comparison with a new instance of Open vSwitch. [`Comparison::run`] stops after `most_unknown` unknown
-    /// differences, unless `is_survey` is true.
+impl OvsComparison {
+    /// Starts a comparison with a new instance of Open vSwitch. [`OvsComparison::run`] stops after `most_unknown`
+    /// unknown differences, unless `is_survey` is true.
     ///
     /// # Errors
     /// The instance does not start.
-    pub fn start(most_unknown: usize, is_survey: bool) -> anyhow::Result<Comparison> {
-        let instance = Instance::start()?;
+    pub fn start(most_unknown: usize, is_survey: bool) -> anyhow::Result<OvsComparison> {
+        let instance = OvsInstance::start()?;
         let versions = instance.versions();
-        Ok(Comparison { instance, versions, most_unknown, is_survey, report: Report::default() })
+        Ok(OvsComparison { instance, versions, most_unknown, is_survey, report: DifferentialReport::default() })
     }
 
     /// Returns the instance of Open vSwitch.
-    pub fn instance(&self) -> &Instance {
+    pub fn instance(&self) -> &OvsInstance {
         &self.instance
     }
 
@@ -81,9 +81,9 @@ impl Comparison {
     ///
     /// # Errors
     /// A new instance of Open vSwitch does not start.
-    pub fn run(&mut self, seeds: std::ops::Range<u64>) -> anyhow::Result<&Report> {
+    pub fn run(&mut self, seeds: std::ops::Range<u64>) -> anyhow::Result<&DifferentialReport> {
         let mut seeds = seeds.into_iter();
-        let mut queues = [Queue::default(), Queue::default()];
+        let mut queues = [CaseQueue::default(), CaseQueue::default()];
         while self.report.unknown.len() < self.most_unknown {
             while queues.iter().all(|queue| queue.len() < WAITING)
                 && let Some(seed) = seeds.next()
@@ -105,7 +105,7 @@ impl Comparison {
 
     /// Runs one case for each OpenFlow version, concurrently. Returns the cases to be run again without the step that
     /// differed.
-    fn round(&mut self, queue: &mut Queue) -> anyhow::Result<Vec<Case>> {
+    fn round(&mut self, queue: &mut CaseQueue) -> anyhow::Result<Vec<DifferentialCase>> {
         let taken: Vec<_> = self.versions.iter().map(|version| queue.take(*version)).collect();
         let cases: Vec<_> = taken.iter().map(|taken| taken.as_ref().map(|(case, _)| case.clone())).collect();
         let differences = self.differences(&cases)?;
@@ -124,7 +124,11 @@ impl Comparison {
 
     /// Counts a difference by its kinds, or records it as unknown. Returns the case without the differing step, or
     /// `None` if the case is finished.
-    fn judge(&mut self, case: Case, difference: Difference) -> anyhow::Result<Option<Case>> {
+    fn judge(
+        &mut self,
+        case: DifferentialCase,
+        difference: StepDifference,
+    ) -> anyhow::Result<Option<DifferentialCase>> {
         let Some(difference) = self.confirmed(&case, difference)? else {
             self.report.cases += 1;
             return Ok(None);
@@ -137,11 +141,11 @@ impl Comparison {
         }
         if self.is_survey {
             let rest = self.rest(case.clone(), &difference);
-            self.note_alike(Unknown { case, difference })?;
+            self.note_alike(UnexplainedDifference { case, difference })?;
             return Ok(rest);
         }
         self.report.cases += 1;
-        let unknown = self.shrunk(Unknown { case, difference })?;
+        let unknown = self.shrunk(UnexplainedDifference { case, difference })?;
         self.report.unknown.push(unknown);
         Ok(None)
     }
@@ -151,13 +155,17 @@ impl Comparison {
     ///
     /// Open vSwitch may send a notice so late that the next case seems to have caused it, and may check timeouts later
     /// than it should.
-    fn confirmed(&mut self, case: &Case, difference: Difference) -> anyhow::Result<Option<Difference>> {
-        let is_late = difference.part == Part::Told || case.has_pauses();
+    fn confirmed(
+        &mut self,
+        case: &DifferentialCase,
+        difference: StepDifference,
+    ) -> anyhow::Result<Option<StepDifference>> {
+        let is_late = difference.part == StepAnswerPart::Told || case.has_pauses();
         let mut found = Some(difference);
         for _ in 0..RETRIES {
             match &found {
                 Some(difference) if is_late && kinds_of(case, difference).is_none() => {
-                    self.instance = Instance::start()?;
+                    self.instance = OvsInstance::start()?;
                     self.report.again += 1;
                     found = self.difference(case)?;
                 }
@@ -169,7 +177,7 @@ impl Comparison {
 
     /// Runs cases on both switches. Returns the first difference of each case. If Open vSwitch exits, a new instance
     /// runs the cases one by one.
-    fn differences(&mut self, cases: &[Option<Case>]) -> anyhow::Result<Vec<Option<Difference>>> {
+    fn differences(&mut self, cases: &[Option<DifferentialCase>]) -> anyhow::Result<Vec<Option<StepDifference>>> {
         let ours: Vec<_> = cases.iter().map(|case| case.as_ref().map(weir::run)).collect();
         let both = cases.iter().zip(&ours);
         let all: Vec<_> = both.map(|(case, ours)| Some((case.clone()?, ours.as_ref()?.told.len()))).collect();
@@ -181,7 +189,7 @@ impl Comparison {
                 .map(|(ours, theirs)| first_difference(ours.as_ref()?, &theirs?))
                 .collect());
         }
-        self.instance = Instance::start()?;
+        self.instance = OvsInstance::start()?;
         let lanes = 0..all.len();
         lanes.map(|lane| ours[lane].as_ref().map_or(Ok(None), |ours| self.alone(&all, lane, ours))).collect()
     }
@@ -190,17 +198,17 @@ impl Comparison {
     /// Open vSwitch exits, that is the difference.
     fn alone(
         &mut self,
-        all: &[Option<(Case, usize)>],
+        all: &[Option<(DifferentialCase, usize)>],
         lane: usize,
-        ours: &Outcome,
-    ) -> anyhow::Result<Option<Difference>> {
+        ours: &CaseOutcome,
+    ) -> anyhow::Result<Option<StepDifference>> {
         let mut one = vec![None; all.len()];
         one[lane] = all[lane].clone();
         match self.instance.run(&one) {
             Ok(theirs) => Ok(theirs.into_iter().flatten().find_map(|theirs| first_difference(ours, &theirs))),
             Err(_) => {
-                self.instance = Instance::start()?;
-                Ok(Some(Difference::ended(ours)))
+                self.instance = OvsInstance::start()?;
+                Ok(Some(StepDifference::ended(ours)))
             }
         }
     }
@@ -209,7 +217,7 @@ impl Comparison {
     ///
     /// # Errors
     /// A new instance of Open vSwitch does not start.
-    pub fn difference(&mut self, case: &Case) -> anyhow::Result<Option<Difference>> {
+    pub fn difference(&mut self, case: &DifferentialCase) -> anyhow::Result<Option<StepDifference>> {
         let lane = self.versions.iter().position(|version| *version == case.version);
         let mut cases: Vec<_> = self.versions.iter().map(|_| None).collect();
         if let Some(lane) = lane {
@@ -220,15 +228,15 @@ impl Comparison {
 
     /// Returns the case without the differing step. Returns `None` if the case is finished: Open vSwitch exited, or
     /// only notices differ, which are compared last.
-    fn rest(&mut self, case: Case, difference: &Difference) -> Option<Case> {
-        if matches!(difference.part, Part::Told | Part::Ended) {
+    fn rest(&mut self, case: DifferentialCase, difference: &StepDifference) -> Option<DifferentialCase> {
+        if matches!(difference.part, StepAnswerPart::Told | StepAnswerPart::Ended) {
             self.report.cases += 1;
             return None;
         }
         Some(case.without(difference.step))
     }
 
-    fn note_alike(&mut self, unknown: Unknown) -> anyhow::Result<()> {
+    fn note_alike(&mut self, unknown: UnexplainedDifference) -> anyhow::Result<()> {
         let looks = looks::of(&unknown.case, &unknown.difference);
         if let Some(alike) = self.report.alike.get_mut(&looks) {
             alike.0 += 1;
@@ -240,14 +248,14 @@ impl Comparison {
     }
 
     /// Makes a case smaller for as long as it shows an unknown difference with an unchanged description.
-    fn shrunk(&mut self, mut unknown: Unknown) -> anyhow::Result<Unknown> {
+    fn shrunk(&mut self, mut unknown: UnexplainedDifference) -> anyhow::Result<UnexplainedDifference> {
         let wanted = looks::of(&unknown.case, &unknown.difference);
         'smaller: loop {
             for case in shrink::smaller(&unknown.case) {
                 let Some(difference) = self.difference(&case)? else { continue };
                 let is_known = kinds_of(&case, &difference).is_some();
                 if !is_known && looks::of(&case, &difference) == wanted {
-                    unknown = Unknown { case, difference };
+                    unknown = UnexplainedDifference { case, difference };
                     continue 'smaller;
                 }
             }
@@ -258,18 +266,18 @@ impl Comparison {
 
 /// Waiting cases by OpenFlow version, each with a flag that is true if the case is unchanged since it was drawn.
 #[derive(Default)]
-struct Queue(BTreeMap<Version, VecDeque<(Case, bool)>>);
+struct CaseQueue(BTreeMap<Version, VecDeque<(DifferentialCase, bool)>>);
 
-impl Queue {
+impl CaseQueue {
     fn len(&self) -> usize {
         self.0.values().map(VecDeque::len).sum()
     }
 
-    fn push(&mut self, (case, is_first): (Case, bool)) {
+    fn push(&mut self, (case, is_first): (DifferentialCase, bool)) {
         self.0.entry(case.version).or_default().push_back((case, is_first));
     }
 
-    fn take(&mut self, version: Version) -> Option<(Case, bool)> {
+    fn take(&mut self, version: Version) -> Option<(DifferentialCase, bool)> {
         self.0.get_mut(&version)?.pop_front()
     }
 }

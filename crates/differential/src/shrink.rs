@@ -1,7 +1,7 @@
 //! Shrinks a case that shows a difference: removes steps, then parts of messages, while a difference of this kind
 //! remains.
 use crate::case::bytes_of;
-use crate::{Case, Step};
+use crate::{CaseStep, DifferentialCase};
 use weir_openflow::Body;
 use weir_openflow::model::bundle::BundleAdd;
 use weir_openflow::model::group::{BucketId, GroupMod};
@@ -9,9 +9,9 @@ use weir_openflow::model::{Action, FlowMod, Instruction};
 
 /// Returns the cases that are smaller by one step or one part of a message, largest cuts first. The last step, which
 /// deletes all entries, is never removed.
-pub fn smaller(case: &Case) -> Vec<Case> {
+pub fn smaller(case: &DifferentialCase) -> Vec<DifferentialCase> {
     let cut = case.steps.len().saturating_sub(1);
-    let mut all: Vec<Case> = (0..cut).rev().map(|step| case.without(step)).collect();
+    let mut all: Vec<DifferentialCase> = (0..cut).rev().map(|step| case.without(step)).collect();
     for (number, step) in case.steps[..cut].iter().enumerate() {
         all.extend(smaller_steps(step).into_iter().map(|step| {
             let mut case = case.clone();
@@ -24,17 +24,17 @@ pub fn smaller(case: &Case) -> Vec<Case> {
 }
 
 /// Returns true if the case's version can encode all its messages.
-fn is_possible(case: &Case) -> bool {
+fn is_possible(case: &DifferentialCase) -> bool {
     case.steps.iter().all(|step| match step {
-        Step::Message(body) => bytes_of(body, 1, case.version).is_some(),
+        CaseStep::Message(body) => bytes_of(body, 1, case.version).is_some(),
         _ => true,
     })
 }
 
-fn smaller_steps(step: &Step) -> Vec<Step> {
+fn smaller_steps(step: &CaseStep) -> Vec<CaseStep> {
     match step {
-        Step::Message(body) => smaller_bodies(body).into_iter().map(Step::Message).collect(),
-        Step::Frame { .. } | Step::Pause => Vec::new(),
+        CaseStep::Message(body) => smaller_bodies(body).into_iter().map(CaseStep::Message).collect(),
+        CaseStep::Frame { .. } | CaseStep::Pause => Vec::new(),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Runs cases on weir's datapath: in this process, through the switch's end of a session, in virtual time.
 use crate::case::{PAUSE_MS, PORTS, TABLES, bytes_of};
-use crate::outcome::{self, Answer, Outcome};
-use crate::{Case, Step};
+use crate::outcome::{self, CaseOutcome, StepAnswer};
+use crate::{CaseStep, DifferentialCase};
 use std::time::Duration;
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::{Hello, PortDesc, PortNo};
-use weir_openflow::session::{Event, SessionConfig};
+use weir_openflow::session::{SessionConfig, SessionEvent};
 use weir_openflow::{Body, Session, Version};
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_units::Instant;
@@ -14,19 +14,19 @@ use weir_units::Instant;
 const CHANNEL: ChannelId = ChannelId(1);
 
 /// A datapath and the switch's end of its channel.
-struct Switch {
+struct WeirInstance {
     datapath: Datapath,
     session: Session,
     pool: FramePool,
-    out: Output,
+    out: DatapathOutput,
     now: Instant,
     version: Version,
 }
 
 /// Runs a case on weir. Returns its outcome.
-pub fn run(case: &Case) -> Outcome {
-    let mut switch = Switch::new(case.version);
-    let mut outcome = Outcome::default();
+pub fn run(case: &DifferentialCase) -> CaseOutcome {
+    let mut switch = WeirInstance::new(case.version);
+    let mut outcome = CaseOutcome::default();
     for (xid, step) in (1..).zip(&case.steps) {
         let answer = switch.step(xid, step, &mut outcome);
         outcome.answers.push(answer);
@@ -34,14 +34,14 @@ pub fn run(case: &Case) -> Outcome {
     outcome
 }
 
-impl Switch {
-    fn new(version: Version) -> Switch {
+impl WeirInstance {
+    fn new(version: Version) -> WeirInstance {
         let now = Instant::from_nanos(1_000_000_000);
-        let mut switch = Switch {
+        let mut switch = WeirInstance {
             datapath: Datapath::new(DatapathConfig { n_tables: TABLES, n_buffers: 0, ..DatapathConfig::default() }),
             session: Session::switch(SessionConfig { versions: vec![version], ..SessionConfig::default() }, now),
             pool: FramePool::default(),
-            out: Output::default(),
+            out: DatapathOutput::default(),
             now,
             version,
         };
@@ -52,18 +52,18 @@ impl Switch {
             switch.datapath.add_port(now, desc, &mut switch.out).expect("ports of different numbers");
         }
         switch.send(&Body::Hello(Hello { versions: Some(vec![version as u8]) }), 0);
-        switch.answer(0, &mut Outcome::default());
+        switch.answer(0, &mut CaseOutcome::default());
         switch
     }
 
-    fn step(&mut self, xid: u32, step: &Step, outcome: &mut Outcome) -> Answer {
+    fn step(&mut self, xid: u32, step: &CaseStep, outcome: &mut CaseOutcome) -> StepAnswer {
         match step {
-            Step::Message(body) => self.send(body, xid),
-            Step::Frame { port, bytes } => {
+            CaseStep::Message(body) => self.send(body, xid),
+            CaseStep::Frame { port, bytes } => {
                 let mut frames = vec![Frame::from_bytes(bytes)];
                 self.datapath.process(self.now, PortNo(*port), &mut frames, &mut self.pool, &mut self.out);
             }
-            Step::Pause => self.pause(),
+            CaseStep::Pause => self.pause(),
         }
         self.answer(xid, outcome)
     }
@@ -73,11 +73,11 @@ impl Switch {
         self.session.receive(self.now, &bytes);
         while let Some(event) = self.session.next_event() {
             match event {
-                Event::Up { version, .. } => self.datapath.channel_up(self.now, CHANNEL, version),
-                Event::Message(message) => {
+                SessionEvent::Up { version, .. } => self.datapath.channel_up(self.now, CHANNEL, version),
+                SessionEvent::Message(message) => {
                     self.datapath.handle(self.now, CHANNEL, message, &mut self.pool, &mut self.out);
                 }
-                Event::Closed { reason } => panic!("weir closed the channel: {reason}"),
+                SessionEvent::Closed { reason } => panic!("weir closed the channel: {reason}"),
             }
         }
     }
@@ -88,8 +88,8 @@ impl Switch {
     }
 
     /// Collects the results of a step.
-    fn answer(&mut self, xid: u32, outcome: &mut Outcome) -> Answer {
-        let mut answer = Answer::default();
+    fn answer(&mut self, xid: u32, outcome: &mut CaseOutcome) -> StepAnswer {
+        let mut answer = StepAnswer::default();
         for (_, message) in std::mem::take(&mut self.out.messages) {
             self.session.send(&message).expect("weir's answers can be encoded");
         }

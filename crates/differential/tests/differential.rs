@@ -1,7 +1,7 @@
 //! Checks that weir and Open vSwitch answer drawn messages and frames equally, or differ in ways that a clause
 //! explains.
 use weir_differential::print;
-use weir_differential::run::Comparison;
+use weir_differential::run::OvsComparison;
 
 /// Programs of Open vSwitch that an instance needs.
 const PROGRAMS: [&str; 5] = ["setpriv", "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"];
@@ -14,7 +14,7 @@ fn drawn_cases_differ_in_explained_ways_only() {
     if !weir_testing::programs(&PROGRAMS) {
         return;
     }
-    let mut comparison = Comparison::start(3, false).expect("Open vSwitch starts");
+    let mut comparison = OvsComparison::start(3, false).expect("Open vSwitch starts");
     let report = comparison.run(0..CASES).expect("Open vSwitch answers");
     let unknown = report.unknown.iter().map(|unknown| {
         format!(

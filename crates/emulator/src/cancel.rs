@@ -5,18 +5,18 @@ use std::time::Duration;
 
 /// Handle that stops a lab, for example from a signal handler's thread. Clones of the handle stop the same lab.
 #[derive(Debug, Clone)]
-pub struct Cancel {
+pub struct CancelHandle {
     /// Sender of `closed`, dropped to cancel: every receiver observes the disconnection at once, and at any later
     /// time.
     open: Arc<Mutex<Option<Sender<()>>>>,
     closed: Receiver<()>,
 }
 
-impl Cancel {
+impl CancelHandle {
     /// Returns a handle that is not cancelled.
-    pub fn new() -> Cancel {
+    pub fn new() -> CancelHandle {
         let (open, closed) = bounded(0);
-        Cancel { open: Arc::new(Mutex::new(Some(open))), closed }
+        CancelHandle { open: Arc::new(Mutex::new(Some(open))), closed }
     }
 
     /// Requests that the lab stops: its traffic ends, the measurements so far are reported as partial, and everything
@@ -25,17 +25,17 @@ impl Cancel {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Returns true if [`Cancel::cancel`] was called.
+    /// Returns true if [`CancelHandle::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.wait(Duration::ZERO)
     }
 
-    /// Waits until [`Cancel::cancel`] is called, for at most `limit`. Returns true if it was called.
+    /// Waits until [`CancelHandle::cancel`] is called, for at most `limit`. Returns true if it was called.
     pub fn wait(&self, limit: Duration) -> bool {
         self.closed.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Waits for a message for at most `limit`. Returns `None` on time-out, after [`Cancel::cancel`], or if the
+    /// Waits for a message for at most `limit`. Returns `None` on time-out, after [`CancelHandle::cancel`], or if the
     /// message's sender is gone.
     pub(crate) fn receive<T>(&self, messages: &Receiver<T>, limit: Duration) -> Option<T> {
         let mut select = Select::new();
@@ -51,9 +51,9 @@ impl Cancel {
     }
 }
 
-impl Default for Cancel {
+impl Default for CancelHandle {
     fn default() -> Self {
-        Cancel::new()
+        CancelHandle::new()
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_when_cancelled() {
-        let cancel = Cancel::new();
+        let cancel = CancelHandle::new();
         let (send, messages) = unbounded();
         assert!(!cancel.is_cancelled());
         send.send(7).unwrap();

@@ -1,11 +1,11 @@
 //! Certifies how far the times that a lab measured can be trusted. The verdict depends on how late delayed frames and
 //! commands were released, and on the load of the machine.
 use crate::dilate::Dilation;
-use crate::watch::Taken;
+use crate::watch::MeasuredLoad;
 use serde::Serialize;
 use std::time::Duration;
 use weir_switch::LatenessSnapshot;
-use weir_traffic::{Delay, Delays};
+use weir_traffic::{TimeHistogram, TimeStatistics};
 
 /// Lateness above which a frame on a link with a rate or a delay counts as late. Links promise to keep this bound for
 /// 99 of 100 packets.
@@ -32,7 +32,7 @@ const THROTTLED: [f64; 2] = [0.01, 0.05];
 /// Verdict on how far the times that a lab measured are those of the scenario, undisturbed by the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum FidelityVerdict {
     /// Measured times can be trusted: few releases were late, and the machine was not overloaded.
     Faithful,
     /// Some measured times may be wrong.
@@ -45,7 +45,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
     /// Overall verdict: the gravest of the findings.
-    pub verdict: Verdict,
+    pub verdict: FidelityVerdict,
     /// Findings that lowered the verdict, gravest first, each with advice.
     pub reasons: Vec<String>,
     /// Factor by which everything ran slower than the scenario says (dilation). Latenesses of links and devices in this
@@ -54,18 +54,18 @@ pub struct Certificate {
     /// Duration of the certified run, in seconds.
     pub duration_s: f64,
     /// Lateness of frames on links that have a rate or a delay; `None` without such frames.
-    pub links: Option<Late>,
+    pub links: Option<LinkLatenessSummary>,
     /// Lateness of the commands and packets that switches with a profile delayed; `None` without such delays.
-    pub devices: Option<LateDevices>,
+    pub devices: Option<DeviceLatenessSummary>,
     /// Load of the machine.
-    pub machine: Spent,
+    pub machine: MachineLoad,
 }
 
 /// Lateness of frames that links delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Late {
+pub struct LinkLatenessSummary {
     /// Distribution of the lateness.
-    pub by: Delay,
+    pub by: TimeStatistics,
     /// Share of frames that were more than 20 us late, `0.0..=1.0`.
     pub share_over_20us: f64,
     /// Share of frames that were more than 50 us late, `0.0..=1.0`.
@@ -74,7 +74,7 @@ pub struct Late {
 
 /// Lateness of releases (of commands and packets) by switches with a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct LateDevices {
+pub struct DeviceLatenessSummary {
     /// Number of releases.
     pub samples: u64,
     /// Median lateness of the switch with the largest median, in microseconds.
@@ -90,7 +90,7 @@ pub struct LateDevices {
 
 /// Load of the machine. Shares are of all processors' time, `0.0..=1.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spent {
+pub struct MachineLoad {
     /// Number of processors.
     pub processors: usize,
     /// Share of the time in which processors were busy, including time that the hypervisor gave to other machines.
@@ -105,26 +105,26 @@ pub struct Spent {
     pub throttled_s: f64,
 }
 
-impl Late {
+impl LinkLatenessSummary {
     /// Summarises latenesses, given as pairs: lateness in ns of this machine's time, and number of frames with it.
     /// `None` without frames.
-    pub(crate) fn of(counts: impl Iterator<Item = (u64, u64)>, dilation: Dilation) -> Option<Late> {
-        let mut late = Delays::default();
+    pub(crate) fn of(counts: impl Iterator<Item = (u64, u64)>, dilation: Dilation) -> Option<LinkLatenessSummary> {
+        let mut late = TimeHistogram::default();
         counts.for_each(|(ns, count)| late.record_many_ns(dilation.told_ns(ns), count));
         let over = |us| late.share_above(Duration::from_micros(us)).unwrap_or_default();
-        late.summary().map(|by| Late { by, share_over_20us: over(20), share_over_50us: over(50) })
+        late.summary().map(|by| LinkLatenessSummary { by, share_over_20us: over(20), share_over_50us: over(50) })
     }
 }
 
-impl LateDevices {
+impl DeviceLatenessSummary {
     /// Summarises the latenesses of switches, measured in this machine's time; `None` if there were no releases.
-    pub(crate) fn of(switches: &[LatenessSnapshot], dilation: Dilation) -> Option<LateDevices> {
+    pub(crate) fn of(switches: &[LatenessSnapshot], dilation: Dilation) -> Option<DeviceLatenessSummary> {
         let worst = |time: fn(&LatenessSnapshot) -> f64| {
             switches.iter().map(time).fold(0.0, f64::max) * 1e6 / dilation.factor()
         };
         let samples: u64 = switches.iter().map(|switch| switch.count).sum();
         let late: u64 = switches.iter().map(|switch| switch.late).sum();
-        (samples > 0).then(|| LateDevices {
+        (samples > 0).then(|| DeviceLatenessSummary {
             samples,
             worst_p50_us: worst(|switch| switch.p50_s),
             worst_p99_us: worst(|switch| switch.p99_s),
@@ -136,13 +136,13 @@ impl LateDevices {
 
 /// Creates the certificate of a run of length `duration`. `taken` is the measured load of the machine.
 pub(crate) fn judge(
-    links: Option<Late>,
-    devices: Option<LateDevices>,
-    taken: &Taken,
+    links: Option<LinkLatenessSummary>,
+    devices: Option<DeviceLatenessSummary>,
+    taken: &MeasuredLoad,
     duration: Duration,
     dilation: Dilation,
 ) -> Certificate {
-    let machine = Spent {
+    let machine = MachineLoad {
         processors: taken.processors,
         busy_share: taken.busy,
         own_share: taken.own,
@@ -188,10 +188,10 @@ pub(crate) fn judge(
             (verdict, format!("{what}: raise the quota, or --dilate"))
         }),
     ];
-    let mut findings: Vec<(Verdict, String)> = findings.into_iter().flatten().collect();
+    let mut findings: Vec<(FidelityVerdict, String)> = findings.into_iter().flatten().collect();
     findings.sort_by_key(|(verdict, _)| std::cmp::Reverse(*verdict));
     Certificate {
-        verdict: findings.first().map_or(Verdict::Faithful, |(verdict, _)| *verdict),
+        verdict: findings.first().map_or(FidelityVerdict::Faithful, |(verdict, _)| *verdict),
         reasons: findings.into_iter().map(|(_, reason)| reason).collect(),
         dilation: dilation.factor(),
         duration_s: duration.as_secs_f64(),
@@ -203,9 +203,16 @@ pub(crate) fn judge(
 
 /// Returns a finding if too large a `share` of the `samples` releases was later than `bound`; otherwise `None`. `by`:
 /// 99th percentile and maximum of the lateness, in microseconds.
-fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advice: &str) -> Option<(Verdict, String)> {
+fn off(
+    what: &str,
+    samples: u64,
+    share: f64,
+    by: [f64; 2],
+    bound: Duration,
+    advice: &str,
+) -> Option<(FidelityVerdict, String)> {
     let found = exceeds(share, [FAITHFUL_OFF, DOUBTFUL_OFF])?;
-    let verdict = if samples < FEW { Verdict::Doubtful } else { found };
+    let verdict = if samples < FEW { FidelityVerdict::Doubtful } else { found };
     let ([p99, most], percent) = (by, share * 100.0);
     let off =
         format!("{percent:.1} % of {samples} {what} more than {bound:?} late (p99 {p99:.0} us, at most {most:.0} us)");
@@ -213,20 +220,20 @@ fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advi
 }
 
 /// Returns the verdict on a share: doubtful above the first limit, not faithful above the second, `None` below both.
-fn exceeds(share: f64, [faithful, doubtful]: [f64; 2]) -> Option<Verdict> {
+fn exceeds(share: f64, [faithful, doubtful]: [f64; 2]) -> Option<FidelityVerdict> {
     match share {
-        _ if share > doubtful => Some(Verdict::NotFaithful),
-        _ if share > faithful => Some(Verdict::Doubtful),
+        _ if share > doubtful => Some(FidelityVerdict::NotFaithful),
+        _ if share > faithful => Some(FidelityVerdict::Doubtful),
         _ => None,
     }
 }
 
-impl std::fmt::Display for Verdict {
+impl std::fmt::Display for FidelityVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Verdict::Faithful => "faithful",
-            Verdict::Doubtful => "doubtful",
-            Verdict::NotFaithful => "not faithful",
+            FidelityVerdict::Faithful => "faithful",
+            FidelityVerdict::Doubtful => "doubtful",
+            FidelityVerdict::NotFaithful => "not faithful",
         })
     }
 }
@@ -236,7 +243,7 @@ impl std::fmt::Display for Certificate {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         writeln!(f, "Fidelity: {}", self.verdict)?;
         self.reasons.iter().try_for_each(|reason| writeln!(f, "  since {reason}"))?;
-        if let Some(Late { by, share_over_20us, share_over_50us }) = self.links {
+        if let Some(LinkLatenessSummary { by, share_over_20us, share_over_50us }) = self.links {
             let [over_20, over_50] = [share_over_20us, share_over_50us].map(percent);
             writeln!(
                 f,
@@ -292,51 +299,55 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn idle() -> Taken {
-        Taken { processors: 2, looks: 100, busy: 0.2, own: 0.1, ..Taken::default() }
+    fn idle() -> MeasuredLoad {
+        MeasuredLoad { processors: 2, looks: 100, busy: 0.2, own: 0.1, ..MeasuredLoad::default() }
     }
 
-    fn late(counts: &[(u64, u64)], factor: f64) -> Option<Late> {
-        Late::of(counts.iter().copied(), Dilation::new(factor).unwrap())
+    fn late(counts: &[(u64, u64)], factor: f64) -> Option<LinkLatenessSummary> {
+        LinkLatenessSummary::of(counts.iter().copied(), Dilation::new(factor).unwrap())
     }
 
-    fn certificate(links: Option<Late>, taken: &Taken) -> Certificate {
+    fn certificate(links: Option<LinkLatenessSummary>, taken: &MeasuredLoad) -> Certificate {
         judge(links, None, taken, SECOND, Dilation::default())
     }
 
     #[test]
     fn a_run_in_time_is_faithful() {
         let good = certificate(late(&[(5_000, 995), (60_000, 5)], 1.0), &idle());
-        assert_eq!((good.verdict, good.reasons.len()), (Verdict::Faithful, 0));
+        assert_eq!((good.verdict, good.reasons.len()), (FidelityVerdict::Faithful, 0));
         assert!((good.links.unwrap().share_over_50us - 0.005).abs() < 1e-9);
         assert!(
             good.to_string().contains("links: 1000 frames delayed, late by 5 us (p50), 5 us (p99), 60 us at most"),
             "{good}"
         );
         let nothing = certificate(late(&[], 1.0), &idle());
-        assert_eq!(nothing.verdict, Verdict::Faithful);
+        assert_eq!(nothing.verdict, FidelityVerdict::Faithful);
         assert!(nothing.to_string().contains("no frame was to be delayed"), "{nothing}");
     }
 
     #[test]
     fn late_frames_and_a_full_machine_are_reasons() {
         let doubtful = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &idle());
-        assert_eq!(doubtful.verdict, Verdict::Doubtful);
+        assert_eq!(doubtful.verdict, FidelityVerdict::Doubtful);
         assert!(doubtful.reasons[0].starts_with("5.0 % of 100 frames left links more than 50µs late"), "{doubtful:?}");
-        assert_eq!(certificate(late(&[(60_000, 99)], 1.0), &idle()).verdict, Verdict::Doubtful, "too few to tell");
-        assert_eq!(certificate(late(&[(60_000, 100)], 1.0), &idle()).verdict, Verdict::NotFaithful);
-        let bad = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &Taken { saturated: 50, ..idle() });
-        assert_eq!((bad.verdict, bad.reasons.len()), (Verdict::NotFaithful, 2));
+        assert_eq!(
+            certificate(late(&[(60_000, 99)], 1.0), &idle()).verdict,
+            FidelityVerdict::Doubtful,
+            "too few to tell"
+        );
+        assert_eq!(certificate(late(&[(60_000, 100)], 1.0), &idle()).verdict, FidelityVerdict::NotFaithful);
+        let bad = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &MeasuredLoad { saturated: 50, ..idle() });
+        assert_eq!((bad.verdict, bad.reasons.len()), (FidelityVerdict::NotFaithful, 2));
         assert!(
             bad.reasons[0].starts_with("all processors were busy for 50.0 % of the time"),
             "the gravest first: {bad:?}"
         );
         for (taken, said) in [
-            (Taken { stolen: 0.05, ..idle() }, "5.0 % of the processors' time went to other machines"),
-            (Taken { throttled: SECOND / 50, ..idle() }, "not allowed to run for 0.02 s"),
+            (MeasuredLoad { stolen: 0.05, ..idle() }, "5.0 % of the processors' time went to other machines"),
+            (MeasuredLoad { throttled: SECOND / 50, ..idle() }, "not allowed to run for 0.02 s"),
         ] {
             let found = certificate(None, &taken);
-            assert_eq!(found.verdict, Verdict::Doubtful);
+            assert_eq!(found.verdict, FidelityVerdict::Doubtful);
             assert!(found.reasons[0].contains(said), "{found:?}");
         }
     }
@@ -344,9 +355,9 @@ mod tests {
     #[test]
     fn a_slowed_run_is_judged_in_the_scenarios_time() {
         let counts = [(5_000, 50), (400_000, 50)];
-        assert_eq!(certificate(late(&counts, 1.0), &idle()).verdict, Verdict::NotFaithful);
+        assert_eq!(certificate(late(&counts, 1.0), &idle()).verdict, FidelityVerdict::NotFaithful);
         let slowed = judge(late(&counts, 10.0), None, &idle(), SECOND, Dilation::new(10.0).unwrap());
-        assert_eq!(slowed.verdict, Verdict::Faithful);
+        assert_eq!(slowed.verdict, FidelityVerdict::Faithful);
         assert!(slowed.to_string().contains("10 times slower"), "{slowed}");
     }
 }

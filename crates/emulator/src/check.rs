@@ -2,12 +2,12 @@
 use crate::host::MAX_ADDRESSES;
 use crate::netns;
 use crate::threads::threads;
-use crate::{LabError, Options};
-use weir_scenario::{Control, FailMode, Scenario};
-use weir_switch::threads::Machine;
+use crate::{LabError, LabOptions};
+use weir_scenario::{Scenario, ScenarioController, SwitchFailMode};
+use weir_switch::threads::MachineResources;
 
 /// Refuses what the scenario schema allows but a lab does not support, and a machine that lacks a requirement.
-pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabError> {
+pub(crate) fn check(scenario: &Scenario, options: &LabOptions) -> Result<(), LabError> {
     if options.netns || options.emulate {
         options.dilation.check(scenario)?;
         netns::check(scenario)?;
@@ -17,7 +17,7 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabErr
         return Err(LabError::Scenario(problem));
     }
     crate::streams::check(scenario)?;
-    let machine = Machine::here();
+    let machine = MachineResources::here();
     scenario.switches.iter().try_for_each(|switch| threads(switch, &machine).map(drop))?;
     refuse_loops(scenario)
 }
@@ -28,12 +28,12 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabErr
 /// # Errors
 /// A link closes a loop.
 pub fn refuse_loops(scenario: &Scenario) -> Result<(), LabError> {
-    let alone = scenario.switches.iter().find(|switch| switch.fail_mode == FailMode::Standalone);
+    let alone = scenario.switches.iter().find(|switch| switch.fail_mode == SwitchFailMode::Standalone);
     let why = match (&scenario.control, alone) {
-        (Control::Connect(_), _) | (Control::Embedded { .. }, None) => return Ok(()),
-        (Control::None, _) => "without a controller".to_owned(),
+        (ScenarioController::Connect(_), _) | (ScenarioController::Embedded { .. }, None) => return Ok(()),
+        (ScenarioController::None, _) => "without a controller".to_owned(),
         // The standalone switch floods until the controller is connected.
-        (Control::Embedded { .. }, Some(switch)) => format!("and the standalone switch {}", switch.name),
+        (ScenarioController::Embedded { .. }, Some(switch)) => format!("and the standalone switch {}", switch.name),
     };
     looping_link(scenario).map_or(Ok(()), |[a, b]| {
         let problem = format!("found a loop of links {why}, expected a tree: floods would go round it for ever");

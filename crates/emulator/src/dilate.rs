@@ -3,8 +3,8 @@ use crate::LabError;
 use crate::result::{LabResult, TrafficResult};
 use std::str::FromStr;
 use std::time::Duration;
-use weir_scenario::{LinkSpec, Queue, Scenario, TrafficKind};
-use weir_traffic::{Delay, Offered};
+use weir_scenario::{LinkSpec, PortQueueSpec, Scenario, TrafficKind};
+use weir_traffic::{OfferedPackets, TimeStatistics};
 use weir_units::Bps;
 
 /// Largest dilation factor.
@@ -117,7 +117,7 @@ impl Dilation {
         }
     }
 
-    fn slow_queue(self, queue: &mut Queue) {
+    fn slow_queue(self, queue: &mut PortQueueSpec) {
         queue.min = queue.min.map(|rate| self.slower(rate));
         queue.max = queue.max.map(|rate| self.slower(rate));
     }
@@ -128,7 +128,7 @@ impl Dilation {
             TrafficKind::Tcp { duration } => *duration = self.slowed(*duration),
             TrafficKind::Udp { duration, offered, .. } => {
                 *duration = self.slowed(*duration);
-                if let Offered::Rule { per_second, .. } = offered {
+                if let OfferedPackets::Rule { per_second, .. } = offered {
                     *per_second /= self.0;
                 }
             }
@@ -151,8 +151,8 @@ impl Dilation {
         item.goodput_bps = item.goodput_bps.map(|rate| rate * self.0);
     }
 
-    fn tell_delay(self, delay: &mut Delay) {
-        let Delay { samples: _, min_us, mean_us, sd_us, p50_us, p95_us, p99_us, p999_us, max_us } = delay;
+    fn tell_delay(self, delay: &mut TimeStatistics) {
+        let TimeStatistics { samples: _, min_us, mean_us, sd_us, p50_us, p95_us, p99_us, p999_us, max_us } = delay;
         [min_us, mean_us, sd_us, p50_us, p95_us, p99_us, p999_us, max_us].into_iter().for_each(|us| *us /= self.0);
     }
 }

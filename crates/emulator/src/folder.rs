@@ -15,14 +15,14 @@ const STARTED: &str = "started";
 
 /// Folder of this process, removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct LabFolder(PathBuf);
 
-impl Folder {
+impl LabFolder {
     /// Makes the folder, empty but for the note.
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn make() -> Result<Folder, LabError> {
+    pub(crate) fn make() -> Result<LabFolder, LabError> {
         let pid = std::process::id();
         let folder = of(pid);
         let made = || -> io::Result<()> {
@@ -31,7 +31,7 @@ impl Folder {
             fs::write(folder.join(STARTED), started(pid).map_or(String::new(), |ticks| ticks.to_string()))
         };
         made().map_err(LabError::system(format!("make the lab's folder {}", folder.display())))?;
-        Ok(Folder(folder))
+        Ok(LabFolder(folder))
     }
 
     /// Returns the path of the folder.
@@ -40,7 +40,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for LabFolder {
     fn drop(&mut self) {
         if let Err(error) = remove(std::process::id()) {
             tracing::warn!(folder = %self.0.display(), %error, "the lab's folder could not be removed");

@@ -1,22 +1,22 @@
 //! Runs a lab from start to end.
-use crate::certificate::{self, Certificate, Late, LateDevices};
+use crate::certificate::{self, Certificate, DeviceLatenessSummary, LinkLatenessSummary};
 use crate::dilate::Dilation;
-use crate::host::Host;
-use crate::host::engine::Engines;
-use crate::measured::Measured;
-use crate::netns::programs::Programs;
-use crate::network::{At, MEMORY_FRAMES, Network, SwitchPorts, dice, port_drops, shaped};
-use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
-use crate::streams::{self, Rig};
-use crate::watch::{Taken, Watch};
-use crate::{Cancel, LabError, Neighbours, check, files, netns};
+use crate::host::StackHost;
+use crate::host::engine::HostThreads;
+use crate::measured::TrafficMeasurement;
+use crate::netns::programs::ProgramRegistry;
+use crate::network::{LabNetwork, LinkEndId, MEMORY_FRAMES, SwitchPorts, dice, port_drops, shaped};
+use crate::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult};
+use crate::streams::{self, SparePortPeers};
+use crate::watch::{LoadMonitor, MeasuredLoad};
+use crate::{CancelHandle, LabError, NeighbourResolution, check, files, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_port::memory;
 use weir_port::shaper::LinkControl;
-use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
+use weir_scenario::{Scenario, TrafficExpectation, TrafficItem, TrafficKind};
 use weir_switch::SwitchHandle;
 use weir_units::{Clock, Instant, SystemClock};
 
@@ -35,7 +35,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 /// Options for running a scenario.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct LabOptions {
     /// True if hosts are network namespaces instead of stacks in this process.
     pub netns: bool,
     /// True to emulate: hosts are network namespaces, links can be changed during the run, switches listen for tools,
@@ -44,14 +44,14 @@ pub struct Options {
     /// Factor by which everything is slower than the scenario says; used with `emulate`.
     pub dilation: Dilation,
     /// How hosts find each other's Ethernet addresses; used with `emulate`. Without it they always ask.
-    pub neighbours: Neighbours,
+    pub neighbours: NeighbourResolution,
     /// Handle that stops the run early.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
 }
 
 /// Progress of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Progress {
+pub enum LabProgress {
     /// Current step, before and after traffic.
     Step(&'static str),
     /// The scenario's traffic runs.
@@ -81,17 +81,21 @@ pub enum Progress {
 ///
 /// # Errors
 /// The lab could not be set up. Traffic that fails is no error but a result that did not pass.
-pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<LabResult, LabError> {
+pub fn run(
+    scenario: &Scenario,
+    options: &LabOptions,
+    progress: &mut dyn FnMut(LabProgress),
+) -> Result<LabResult, LabError> {
     let mut lab = Lab::start(scenario, options, progress)?;
     lab.traffic(&options.cancel, progress)?;
-    progress(Progress::Step("cleaning up"));
+    progress(LabProgress::Step("cleaning up"));
     lab.finish()
 }
 
 /// Hosts of either kind.
-enum AnyHosts {
-    Memory(Engines),
-    Netns(netns::Hosts),
+enum LabHosts {
+    Memory(HostThreads),
+    Netns(netns::NamespaceHosts),
 }
 
 /// Lab that is set up. When it is dropped for any reason, its parts are taken down in the order of these fields.
@@ -99,26 +103,26 @@ pub struct Lab {
     scenario: Arc<Scenario>,
     clock: SystemClock,
     dilation: Dilation,
-    network: Network,
-    hosts: AnyHosts,
+    network: LabNetwork,
+    hosts: LabHosts,
     /// Sender of streams, until it is used.
-    rig: Option<Rig>,
-    streams: Option<streams::Running>,
+    rig: Option<SparePortPeers>,
+    streams: Option<streams::RunningStreams>,
     done: Sender<usize>,
     finished: Receiver<usize>,
     /// State of the last run of traffic.
-    ran: Ran,
+    ran: TrafficRunState,
     /// Measurements of the last run's items so far.
-    measured: Vec<Measured>,
-    counted: Vec<streams::Counted>,
+    measured: Vec<TrafficMeasurement>,
+    counted: Vec<streams::LabStreamCounters>,
     /// Watch of the machine and its start time, if times are certified.
-    watch: Option<(Watch, Instant)>,
-    started: Started,
+    watch: Option<(LoadMonitor, Instant)>,
+    started: LabStartup,
 }
 
 /// State of a run of traffic.
 #[derive(Debug, Clone, Default)]
-struct Ran {
+struct TrafficRunState {
     elapsed: Duration,
     /// True for each finished item. All streams together are one more item at the end.
     through: Vec<bool>,
@@ -131,33 +135,38 @@ impl Lab {
     ///
     /// # Errors
     /// The lab could not be set up; nothing of it is left.
-    pub fn start(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Lab, LabError> {
+    pub fn start(
+        scenario: &Scenario,
+        options: &LabOptions,
+        progress: &mut dyn FnMut(LabProgress),
+    ) -> Result<Lab, LabError> {
         check::check(scenario, options)?;
         let mut scenario = scenario.clone();
         options.dilation.slow(&mut scenario)?;
         files::allow(&scenario)?;
         let scenario = Arc::new(scenario);
-        progress(Progress::Step("making hosts"));
+        progress(LabProgress::Step("making hosts"));
         let clock = SystemClock::start();
         let (done, finished) = unbounded();
-        let mut started = Started::default();
+        let mut started = LabStartup::default();
         let (hosts, ports) = if options.netns || options.emulate {
             started.neighbours_known = options.emulate && options.neighbours.are_known(&scenario.hosts);
-            let (hosts, ports) = netns::Hosts::make(&scenario, options.emulate, started.neighbours_known)?;
-            (AnyHosts::Netns(hosts), ports)
+            let (hosts, ports) = netns::NamespaceHosts::make(&scenario, options.emulate, started.neighbours_known)?;
+            (LabHosts::Netns(hosts), ports)
         } else {
             let (hosts, ports) = memory_hosts(&scenario)?;
-            let engines = Engines::start(hosts, clock, &done).map_err(LabError::system("start threads of hosts"))?;
-            (AnyHosts::Memory(engines), ports)
+            let engines =
+                HostThreads::start(hosts, clock, &done).map_err(LabError::system("start threads of hosts"))?;
+            (LabHosts::Memory(engines), ports)
         };
         started.hosts = clock.now() - Instant::ZERO;
-        progress(Progress::Step("starting switches"));
+        progress(LabProgress::Step("starting switches"));
         let (spare, rig) = streams::ports(&scenario)?;
         let folder = match &hosts {
-            AnyHosts::Netns(hosts) if options.emulate => Some(hosts.folder()),
+            LabHosts::Netns(hosts) if options.emulate => Some(hosts.folder()),
             _ => None,
         };
-        let network = Network::start(&scenario, ports, spare, folder)?;
+        let network = LabNetwork::start(&scenario, ports, spare, folder)?;
         started.switches = clock.now() - Instant::ZERO - started.hosts;
         let mut lab = Lab {
             scenario,
@@ -169,7 +178,7 @@ impl Lab {
             streams: None,
             done,
             finished,
-            ran: Ran::default(),
+            ran: TrafficRunState::default(),
             measured: Vec::new(),
             counted: Vec::new(),
             watch: None,
@@ -178,12 +187,12 @@ impl Lab {
         lab.await_network(&options.cancel)?;
         lab.started.control = clock.now() - Instant::ZERO - lab.started.hosts - lab.started.switches;
         if options.emulate {
-            lab.watch = Some((Watch::start()?, clock.now()));
+            lab.watch = Some((LoadMonitor::start()?, clock.now()));
         }
         Ok(lab)
     }
 
-    fn await_network(&self, cancel: &Cancel) -> Result<(), LabError> {
+    fn await_network(&self, cancel: &CancelHandle) -> Result<(), LabError> {
         let switches = u32::try_from(self.scenario.switches.len()).unwrap_or(u32::MAX);
         let patience = CONTROL_TIMEOUT + CONTROL_TIMEOUT_EACH * switches;
         let deadline = self.clock.now() + patience;
@@ -200,14 +209,14 @@ impl Lab {
     ///
     /// # Errors
     /// The system has no thread left, or a switch has ended.
-    pub fn traffic(&mut self, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<(), LabError> {
+    pub fn traffic(&mut self, cancel: &CancelHandle, progress: &mut dyn FnMut(LabProgress)) -> Result<(), LabError> {
         let begin = self.clock.now();
         let streams = self.scenario.traffic.len();
-        self.measured = vec![Measured::default(); streams];
+        self.measured = vec![TrafficMeasurement::default(); streams];
         let rig = self.rig.take().filter(|_| !self.scenario.streams.is_empty());
         let mut through = vec![false; streams + usize::from(rig.is_some())];
         if cancel.is_cancelled() {
-            self.ran = Ran { elapsed: Duration::ZERO, is_cut_short: through.contains(&false), through };
+            self.ran = TrafficRunState { elapsed: Duration::ZERO, is_cut_short: through.contains(&false), through };
             return Ok(());
         }
         if let Some(rig) = rig {
@@ -217,8 +226,8 @@ impl Lab {
             self.streams = Some(rig.begin(&self.scenario, self.clock, begin, tell)?);
         }
         match &mut self.hosts {
-            AnyHosts::Memory(engines) => engines.begin(&self.scenario, begin),
-            AnyHosts::Netns(hosts) => {
+            LabHosts::Memory(engines) => engines.begin(&self.scenario, begin),
+            LabHosts::Netns(hosts) => {
                 hosts.forget_programs();
                 // Discards reports of a previous run.
                 while self.finished.try_recv().is_ok() {}
@@ -232,11 +241,11 @@ impl Lab {
             }
             let done = through.iter().filter(|done| **done).count();
             let elapsed = self.clock.now() - begin;
-            progress(Progress::Traffic { done, items: through.len(), elapsed, expected });
+            progress(LabProgress::Traffic { done, items: through.len(), elapsed, expected });
         }
         self.settle(cancel)?;
         let is_cut_short = through.contains(&false) && cancel.is_cancelled();
-        self.ran = Ran { elapsed: self.clock.now() - begin, through, is_cut_short };
+        self.ran = TrafficRunState { elapsed: self.clock.now() - begin, through, is_cut_short };
         Ok(())
     }
 
@@ -246,7 +255,7 @@ impl Lab {
     ///
     /// # Errors
     /// A switch has ended.
-    fn settle(&self, cancel: &Cancel) -> Result<(), LabError> {
+    fn settle(&self, cancel: &CancelHandle) -> Result<(), LabError> {
         let under_way = self.scenario.under_way().min(GRACE);
         let latest = self.clock.now() + under_way + SETTLE;
         let mut before = self.network.frames()?;
@@ -271,17 +280,17 @@ impl Lab {
             self.counted = running.stop();
         }
         let mode = match &mut self.hosts {
-            AnyHosts::Memory(engines) => {
+            LabHosts::Memory(engines) => {
                 take_memory(engines, &self.scenario, &mut self.measured, &mut drops);
-                Mode::Memory
+                LabHostKind::Memory
             }
-            AnyHosts::Netns(hosts) => {
+            LabHosts::Netns(hosts) => {
                 hosts.stop().into_iter().for_each(|(item, end)| self.measured[item].merge(end));
-                Mode::Netns
+                LabHostKind::Netns
             }
         };
         let (scenario, ran) = (&self.scenario, &self.ran);
-        let item = |((item, measured), through): ((&Traffic, &Measured), &bool)| {
+        let item = |((item, measured), through): ((&TrafficItem, &TrafficMeasurement), &bool)| {
             traffic_result(scenario, item, measured.clone(), *through)
         };
         // Empty if no traffic has run yet.
@@ -319,17 +328,19 @@ impl Lab {
     /// # Errors
     /// A switch has ended.
     pub fn certificate(&self) -> Result<Certificate, LabError> {
-        let (taken, begun) =
-            self.watch.as_ref().map_or((Taken::default(), Instant::ZERO), |(watch, begun)| (watch.taken(), *begun));
+        let (taken, begun) = self
+            .watch
+            .as_ref()
+            .map_or((MeasuredLoad::default(), Instant::ZERO), |(watch, begun)| (watch.taken(), *begun));
         let controls = self.network.controls().iter().flatten().chain(self.access_controls());
         let counts = controls.flat_map(|control| control.lateness().counts());
-        let links = Late::of(counts, self.dilation);
-        let devices = LateDevices::of(&self.network.lateness()?, self.dilation);
+        let links = LinkLatenessSummary::of(counts, self.dilation);
+        let devices = DeviceLatenessSummary::of(&self.network.lateness()?, self.dilation);
         Ok(certificate::judge(links, devices, &taken, self.clock.now() - begun, self.dilation))
     }
 
     /// Returns how long starting took.
-    pub fn started(&self) -> Started {
+    pub fn started(&self) -> LabStartup {
         self.started
     }
 }
@@ -359,11 +370,11 @@ impl Lab {
 
     /// Returns the controls of hosts' links.
     pub(crate) fn access_controls(&self) -> &[LinkControl] {
-        self.netns().map_or(&[], netns::Hosts::controls)
+        self.netns().map_or(&[], netns::NamespaceHosts::controls)
     }
 
     pub(crate) fn namespaces(&self) -> &[String] {
-        self.netns().map_or(&[], netns::Hosts::namespaces)
+        self.netns().map_or(&[], netns::NamespaceHosts::namespaces)
     }
 
     pub(crate) fn namespace(&self, host: usize) -> &str {
@@ -371,32 +382,32 @@ impl Lab {
     }
 
     /// Returns the registry of programs that run in hosts, ready for new ones; `None` for hosts in this process.
-    pub(crate) fn programs(&mut self) -> Option<&Programs> {
+    pub(crate) fn programs(&mut self) -> Option<&ProgramRegistry> {
         match &mut self.hosts {
-            AnyHosts::Netns(hosts) => {
+            LabHosts::Netns(hosts) => {
                 hosts.forget_programs();
                 Some(hosts.programs())
             }
-            AnyHosts::Memory(_) => None,
+            LabHosts::Memory(_) => None,
         }
     }
 
     /// Returns the folder of the lab's sockets.
     pub(crate) fn folder(&self) -> &Path {
-        self.netns().map_or(Path::new(""), netns::Hosts::folder)
+        self.netns().map_or(Path::new(""), netns::NamespaceHosts::folder)
     }
 
-    fn netns(&self) -> Option<&netns::Hosts> {
+    fn netns(&self) -> Option<&netns::NamespaceHosts> {
         match &self.hosts {
-            AnyHosts::Netns(hosts) => Some(hosts),
-            AnyHosts::Memory(_) => None,
+            LabHosts::Netns(hosts) => Some(hosts),
+            LabHosts::Memory(_) => None,
         }
     }
 }
 
 /// Times that starting a lab took, and a choice made then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Started {
+pub struct LabStartup {
     /// Time to make hosts and their links.
     pub hosts: Duration,
     /// Time to start switches and the controller.
@@ -407,7 +418,7 @@ pub struct Started {
     pub neighbours_known: bool,
 }
 
-impl Started {
+impl LabStartup {
     /// Returns the sum of the times.
     pub fn sum(&self) -> Duration {
         self.hosts + self.switches + self.control
@@ -422,7 +433,7 @@ fn expected(scenario: &Scenario) -> Duration {
 }
 
 /// Returns how long an item of traffic takes, from its start.
-pub fn length(item: &Traffic) -> Duration {
+pub fn length(item: &TrafficItem) -> Duration {
     match item.kind {
         TrafficKind::Ping { count, interval } => interval.saturating_mul(count),
         TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } => duration,
@@ -430,46 +441,57 @@ pub fn length(item: &Traffic) -> Duration {
 }
 
 /// Makes hosts on memory ports. Returns them with the switches' ends of the ports.
-fn memory_hosts(scenario: &Scenario) -> Result<(Vec<Host>, SwitchPorts), LabError> {
+fn memory_hosts(scenario: &Scenario) -> Result<(Vec<StackHost>, SwitchPorts), LabError> {
     let mut hosts = Vec::new();
     let mut ports = Vec::new();
     for (number, host) in scenario.hosts.iter().enumerate() {
         let (near, far) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"))?;
-        ports.push(shaped(near.named(&host.name), &host.link, dice(scenario, At::ToHost(number))));
-        let port = shaped(far.named(&format!("{}-eth0", host.name)), &host.link, dice(scenario, At::OfHost(number)));
-        hosts.push(Host::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
+        ports.push(shaped(near.named(&host.name), &host.link, dice(scenario, LinkEndId::ToHost(number))));
+        let port =
+            shaped(far.named(&format!("{}-eth0", host.name)), &host.link, dice(scenario, LinkEndId::OfHost(number)));
+        hosts.push(StackHost::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
     }
     Ok((hosts, ports))
 }
 
 /// Ends the hosts and takes over their measurements and drops.
-fn take_memory(engines: &mut Engines, scenario: &Scenario, measured: &mut [Measured], drops: &mut Vec<Drop>) {
+fn take_memory(
+    engines: &mut HostThreads,
+    scenario: &Scenario,
+    measured: &mut [TrafficMeasurement],
+    drops: &mut Vec<DropCount>,
+) {
     for (host, finished) in engines.stop() {
         let place = &scenario.hosts[host].name;
         port_drops(place, &finished.counters, drops);
         if finished.unresolved > 0 {
             let reason = "no answer to ARP or neighbour discovery".to_owned();
-            drops.push(Drop { place: place.clone(), reason, packets: finished.unresolved });
+            drops.push(DropCount { place: place.clone(), reason, packets: finished.unresolved });
         }
         finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
     }
 }
 
-fn setup(scenario: &Scenario, mode: Mode, elapsed: Duration) -> Setup {
-    Setup {
+fn setup(scenario: &Scenario, mode: LabHostKind, elapsed: Duration) -> LabSetup {
+    LabSetup {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         mode,
         version: env!("CARGO_PKG_VERSION"),
         release_build: !cfg!(debug_assertions),
-        machine: Machine::this(),
+        machine: LabMachineInfo::this(),
         duration_s: elapsed.as_secs_f64(),
     }
 }
 
 /// Returns the result of an item of traffic. `measured` are its ends' measurements; `through` is true if the item
 /// finished.
-pub fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, through: bool) -> TrafficResult {
+pub fn traffic_result(
+    scenario: &Scenario,
+    item: &TrafficItem,
+    measured: TrafficMeasurement,
+    through: bool,
+) -> TrafficResult {
     let reached = measured.received > 0;
     let tcp = matches!(item.kind, TrafficKind::Tcp { .. });
     let ping = matches!(item.kind, TrafficKind::Ping { .. });
@@ -491,7 +513,7 @@ pub fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, t
         address: item.address,
         expect: item.expect,
         reached,
-        ok: reached == (item.expect == Expect::Reach),
+        ok: reached == (item.expect == TrafficExpectation::Reach),
         partial: !through,
         asked: packets(measured.asked),
         sent: packets(measured.sent),

@@ -25,22 +25,24 @@ mod streams;
 mod threads;
 mod watch;
 
-pub use cancel::Cancel;
+pub use cancel::CancelHandle;
 pub use dilate::Dilation;
 pub use error::LabError;
 pub use host::MAX_ADDRESSES;
-pub use lab::{Lab, Options, Progress, Started, run};
-pub use netns::neighbours::Neighbours;
-pub use netns::pairs::Pairs;
+pub use lab::{Lab, LabOptions, LabProgress, LabStartup, run};
+pub use netns::neighbours::NeighbourResolution;
+pub use netns::pairs::VethPairSet;
 pub use result::LabResult;
-pub use watch::Stolen;
+pub use watch::StealTimeSampler;
 
 /// Functions and types of this crate that need neither threads nor the system's clock, for other crates that run
 /// scenarios, such as the simulator.
 pub mod parts {
     pub use crate::check::refuse_loops;
-    pub use crate::host::{Finished, Host};
+    pub use crate::host::{HostResult, StackHost};
     pub use crate::lab::{length, traffic_result};
-    pub use crate::measured::{Delays, Measured, shares};
-    pub use crate::network::{At, Dice, MEMORY_FRAMES, datapath, dice, embedded, port_drops, profile, queued, shaped};
+    pub use crate::measured::{TimeHistogram, TrafficMeasurement, shares};
+    pub use crate::network::{
+        LinkEndId, MEMORY_FRAMES, RandomStreamId, datapath, dice, embedded, port_drops, profile, queued, shaped,
+    };
 }

@@ -1,11 +1,11 @@
 //! Measurements of the ends of an item of traffic.
 use std::time::Duration;
 
-pub use weir_traffic::{Delays, shares};
+pub use weir_traffic::{TimeHistogram, shares};
 
-/// Measurements of one end of an item of traffic. [`Measured::merge`] combines both ends.
+/// Measurements of one end of an item of traffic. [`TrafficMeasurement::merge`] combines both ends.
 #[derive(Debug, Clone, Default)]
-pub struct Measured {
+pub struct TrafficMeasurement {
     /// Packets (TCP: bytes) that the sender had to send.
     pub asked: u64,
     /// Packets (TCP: bytes) sent.
@@ -17,14 +17,14 @@ pub struct Measured {
     /// Time from the first to the last reception.
     pub span: Duration,
     /// Round trips of pings; one-way times of datagrams.
-    pub delays: Delays,
+    pub delays: TimeHistogram,
     /// Round trips of all pings but the first, which also waits for address resolution and the controller.
-    pub after_first: Delays,
+    pub after_first: TimeHistogram,
     /// Description of a failure, for display.
     pub problem: Option<String>,
 }
 
-impl Measured {
+impl TrafficMeasurement {
     /// Records the answer to a ping by its number, from 0.
     pub fn answered(&mut self, number: u64, round_trip: Duration) {
         self.received += 1;
@@ -35,7 +35,7 @@ impl Measured {
     }
 
     /// Adds the measurements of the other end.
-    pub fn merge(&mut self, other: Measured) {
+    pub fn merge(&mut self, other: TrafficMeasurement) {
         self.asked += other.asked;
         self.sent += other.sent;
         self.received += other.received;
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_first_ping_is_told_from_the_others() {
-        let mut measured = Measured::default();
+        let mut measured = TrafficMeasurement::default();
         for (number, ms) in [(0, 9), (1, 1), (2, 1)] {
             measured.answered(number, Duration::from_millis(ms));
         }
@@ -63,8 +63,9 @@ mod tests {
 
     #[test]
     fn two_ends_make_one_whole() {
-        let mut sender = Measured { asked: 10, sent: 9, ..Measured::default() };
-        let mut receiver = Measured { received: 8, problem: Some("late".into()), ..Measured::default() };
+        let mut sender = TrafficMeasurement { asked: 10, sent: 9, ..TrafficMeasurement::default() };
+        let mut receiver =
+            TrafficMeasurement { received: 8, problem: Some("late".into()), ..TrafficMeasurement::default() };
         receiver.delays.record(Duration::from_millis(1));
         sender.merge(receiver);
         assert_eq!((sender.asked, sender.sent, sender.received), (10, 9, 8));

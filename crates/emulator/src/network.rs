@@ -1,25 +1,25 @@
 //! Starts switches, the links between them, and their controller.
 use crate::LabError;
-use crate::result::{ControllerResult, Drop, SwitchResult};
+use crate::result::{ControllerResult, DropCount, SwitchResult};
 use crate::streams::SparePorts;
 use crate::threads::threads;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
-use weir_controller::apps::learning::{Learning, LearningConfig};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::{Controller, ControllerConfig};
 use weir_datapath::{DatapathConfig, FailMode};
 use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_packet::PortNo;
-use weir_port::queues::{self, QueueConfig};
-use weir_port::shaper::{Link, LinkControl, Shape};
-use weir_port::{Counters, Port, memory};
-use weir_scenario::{Control, LinkSpec, OpenFlow, Scenario};
-use weir_switch::threads::Machine;
+use weir_port::queues::{self, PortQueueConfig};
+use weir_port::shaper::{LinkControl, LinkEmulator, LinkShape};
+use weir_port::{FrameCounters, Port, memory};
+use weir_scenario::{LinkSpec, OpenFlowVersion, Scenario, ScenarioController};
+use weir_switch::threads::MachineResources;
 use weir_switch::{
-    ControllerTarget, LatenessSnapshot, ListenTarget, PortConfig, ProfileConfig, Snapshot, SocketFile, Spin, Switch,
-    SwitchConfig, SwitchHandle,
+    ControllerTarget, LatenessSnapshot, ListenTarget, PortConfig, ProfileConfig, SocketFile, SoftwareSwitch,
+    SoftwareSwitchConfig, Spin, SwitchHandle, SwitchSnapshot,
 };
 
 /// Frames that a memory port holds on their way: several bursts of 64 kB of small frames.
@@ -34,7 +34,7 @@ const SPIN_FOR_STREAMS: Duration = Duration::from_millis(2);
 pub(crate) type SwitchPorts = Vec<Box<dyn Port>>;
 
 /// Running network. When it is dropped, switches stop first, then the controller.
-pub(crate) struct Network {
+pub(crate) struct LabNetwork {
     switches: Vec<SwitchHandle>,
     controller: Option<Controller>,
     /// Device at the other end of each switch's ports, for reports.
@@ -43,7 +43,7 @@ pub(crate) struct Network {
     controls: Vec<[LinkControl; 2]>,
 }
 
-impl Network {
+impl LabNetwork {
     /// Starts the scenario's switches with their links and their controller. `hosts[i]` is the switch's end of the
     /// link to host `i`; `spare` are ports without host or link. With a `folder`, links can be changed during the
     /// run, and each switch listens there: for OpenFlow on `NAME.mgmt`, for `weir ctl` on `NAME.sock`.
@@ -52,7 +52,7 @@ impl Network {
         hosts: SwitchPorts,
         spare: SparePorts,
         folder: Option<&Path>,
-    ) -> Result<Network, LabError> {
+    ) -> Result<LabNetwork, LabError> {
         let mut ports: Vec<Vec<PortConfig>> = scenario.switches.iter().map(|_| Vec::new()).collect();
         let mut peers: Vec<HashMap<PortNo, String>> = scenario.switches.iter().map(|_| HashMap::new()).collect();
         for (host, port) in scenario.hosts.iter().zip(hosts) {
@@ -62,7 +62,7 @@ impl Network {
         let mut controls = Vec::new();
         for (number, link) in scenario.links.iter().enumerate() {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
-            let dice = [0, 1].map(|end| dice(scenario, At::Link(number, end)));
+            let dice = [0, 1].map(|end| dice(scenario, LinkEndId::Link(number, end)));
             let ends = if folder.is_some() {
                 let (ends, control) = controlled_ports(names, &link.spec, dice)?;
                 controls.push(control);
@@ -79,14 +79,14 @@ impl Network {
             ports[switch].push(PortConfig::new(number, port));
         }
         let controller = start_controller(scenario)?;
-        let mut network = Network { switches: Vec::new(), controller, peers, controls };
+        let mut network = LabNetwork { switches: Vec::new(), controller, peers, controls };
         for (switch, ports) in scenario.switches.iter().zip(ports) {
             let mut config = switch_config(scenario, switch, ports)?;
             if let Some(folder) = folder {
                 config.listeners.push(ListenTarget::Unix(folder.join(format!("{}.mgmt", switch.name))));
                 config.control_socket = Some(SocketFile::bind(&folder.join(format!("{}.sock", switch.name)))?);
             }
-            let handle = Switch::start(config)?;
+            let handle = SoftwareSwitch::start(config)?;
             if let Some(controller) = &network.controller {
                 handle.connect_stream(controller.connect())?;
             }
@@ -99,8 +99,8 @@ impl Network {
     pub(crate) fn is_ready(&self, scenario: &Scenario) -> Result<bool, LabError> {
         // The embedded controller adds a table-miss entry to each OpenFlow 1.3 switch. Packets reach the controller
         // only once that entry is there.
-        let entry = matches!(scenario.control, Control::Embedded { openflow: OpenFlow::V13, .. });
-        let controlled = scenario.control != Control::None;
+        let entry = matches!(scenario.control, ScenarioController::Embedded { openflow: OpenFlowVersion::V13, .. });
+        let controlled = scenario.control != ScenarioController::None;
         for switch in &self.switches {
             let snapshot = switch.snapshot()?;
             // Floods leave out ports without link, so the first address request would be lost.
@@ -131,7 +131,7 @@ impl Network {
     }
 
     /// Returns the current state of all switches, and their drops.
-    pub(crate) fn snapshot(&self) -> Result<(Vec<SwitchResult>, Vec<Drop>), LabError> {
+    pub(crate) fn snapshot(&self) -> Result<(Vec<SwitchResult>, Vec<DropCount>), LabError> {
         let mut switches = Vec::new();
         let mut drops = Vec::new();
         for (handle, peers) in self.switches.iter().zip(&self.peers) {
@@ -147,7 +147,7 @@ impl Network {
     /// # Errors
     /// A switch has ended.
     pub(crate) fn frames(&self) -> Result<u64, LabError> {
-        let of_port = |counters: &Counters| {
+        let of_port = |counters: &FrameCounters| {
             counters.rx_packets + counters.tx_packets + counters.tx_full + counters.tx_errors + counters.tx_lost
         };
         let mut frames = 0;
@@ -169,7 +169,7 @@ impl Network {
     }
 }
 
-fn controller_result(snapshot: &weir_controller::Snapshot) -> ControllerResult {
+fn controller_result(snapshot: &weir_controller::ControllerSnapshot) -> ControllerResult {
     let counters = &snapshot.counters;
     ControllerResult {
         packet_ins: counters.packet_ins,
@@ -180,26 +180,26 @@ fn controller_result(snapshot: &weir_controller::Snapshot) -> ControllerResult {
 }
 
 /// Returns the shape of a link, for an end that shapes the frames it sends.
-pub(crate) fn shape(spec: &LinkSpec) -> Shape {
-    Shape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer, jitter: spec.jitter, loss: spec.loss }
+pub(crate) fn shape(spec: &LinkSpec) -> LinkShape {
+    LinkShape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer, jitter: spec.jitter, loss: spec.loss }
 }
 
 /// Wraps `port` so that sent frames are shaped, if the link has a rate, delay, jitter or loss. The last argument
 /// seeds the random numbers.
-pub fn shaped(port: impl Port + 'static, spec: &LinkSpec, (seed, number): Dice) -> Box<dyn Port> {
+pub fn shaped(port: impl Port + 'static, spec: &LinkSpec, (seed, number): RandomStreamId) -> Box<dyn Port> {
     let shape = shape(spec);
     if shape.is_none() {
         return Box::new(port);
     }
-    Box::new(Link::new(Box::new(port), shape, Shape::default()).seeded(seed, number))
+    Box::new(LinkEmulator::new(Box::new(port), shape, LinkShape::default()).seeded(seed, number))
 }
 
 /// Seed, and number of the stream of random numbers.
-pub type Dice = (u64, u64);
+pub type RandomStreamId = (u64, u64);
 
 /// End of a link.
 #[derive(Debug, Clone, Copy)]
-pub enum At {
+pub enum LinkEndId {
     /// Switch's end of a host's link, by the host's index.
     ToHost(usize),
     /// Host's end of its link, by the host's index.
@@ -209,12 +209,12 @@ pub enum At {
 }
 
 /// Returns the seed and number for the random numbers of a link's end, which are equal in every engine.
-pub fn dice(scenario: &Scenario, at: At) -> Dice {
+pub fn dice(scenario: &Scenario, at: LinkEndId) -> RandomStreamId {
     let hosts = scenario.hosts.len();
     let number = match at {
-        At::ToHost(host) => 2 * host,
-        At::OfHost(host) => 2 * host + 1,
-        At::Link(link, end) => 2 * (hosts + link) + end,
+        LinkEndId::ToHost(host) => 2 * host,
+        LinkEndId::OfHost(host) => 2 * host + 1,
+        LinkEndId::Link(link, end) => 2 * (hosts + link) + end,
     };
     (scenario.seed, number as u64)
 }
@@ -223,8 +223,8 @@ pub fn dice(scenario: &Scenario, at: At) -> Dice {
 ///
 /// # Errors
 /// The port cannot provide the queues.
-pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Box<dyn Port>, LabError> {
-    let config = |queue: &weir_scenario::Queue| QueueConfig {
+pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::PortQueueSpec]) -> Result<Box<dyn Port>, LabError> {
+    let config = |queue: &weir_scenario::PortQueueSpec| PortQueueConfig {
         id: queue.queue,
         min: queue.min,
         max: queue.max,
@@ -237,7 +237,7 @@ pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Bo
 }
 
 /// Returns the two ends of a link between switches, shaped; each port is named after both switches, its own first.
-fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<[Box<dyn Port>; 2], LabError> {
+fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [RandomStreamId; 2]) -> Result<[Box<dyn Port>; 2], LabError> {
     let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
     let [one, two] = names;
     let [first, second] = dice;
@@ -246,12 +246,12 @@ fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<[Box
 }
 
 /// Returns what [`link_ports`] returns, with a control for each end.
-fn controlled_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<ControlledEnds, LabError> {
+fn controlled_ports(names: [&str; 2], spec: &LinkSpec, dice: [RandomStreamId; 2]) -> Result<ControlledEnds, LabError> {
     let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
     let [one, two] = names;
-    let controls = [(); 2].map(|()| LinkControl::new(shape(spec), Shape::default()));
-    let controlled = |port, control: &LinkControl, (seed, number): Dice| -> Box<dyn Port> {
-        Box::new(Link::controlled(Box::new(port), control.clone()).seeded(seed, number))
+    let controls = [(); 2].map(|()| LinkControl::new(shape(spec), LinkShape::default()));
+    let controlled = |port, control: &LinkControl, (seed, number): RandomStreamId| -> Box<dyn Port> {
+        Box::new(LinkEmulator::controlled(Box::new(port), control.clone()).seeded(seed, number))
     };
     let [first, second] = dice;
     let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
@@ -271,27 +271,29 @@ fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError>
 
 /// Returns the application of a scenario's embedded controller and the settings of its sessions; `None` if the
 /// controller is external or there is none.
-pub fn embedded(scenario: &Scenario) -> Option<(Learning, SessionConfig)> {
-    let Control::Embedded { app: weir_scenario::App::Learning, openflow } = scenario.control else { return None };
-    let vlan = |host: &weir_scenario::Host| {
+pub fn embedded(scenario: &Scenario) -> Option<(LearningSwitch, SessionConfig)> {
+    let ScenarioController::Embedded { app: weir_scenario::EmbeddedApp::Learning, openflow } = scenario.control else {
+        return None;
+    };
+    let vlan = |host: &weir_scenario::ScenarioHost| {
         let vlan = scenario.tenants[host.tenant?].vlan;
         Some(((scenario.switches[host.switch].dpid, PortNo(host.port)), vlan))
     };
-    let end = |end: weir_scenario::End| (scenario.switches[end.switch].dpid, PortNo(end.port));
+    let end = |end: weir_scenario::LinkEnd| (scenario.switches[end.switch].dpid, PortNo(end.port));
     let learning = LearningConfig {
         access: scenario.hosts.iter().filter_map(vlan).collect(),
         links: scenario.links.iter().map(|link| link.ends.map(end)).collect(),
         ..Default::default()
     };
     let versions = match openflow {
-        OpenFlow::V10 => vec![Version::V10],
-        OpenFlow::V13 => vec![Version::V13, Version::V10],
+        OpenFlowVersion::V10 => vec![Version::V10],
+        OpenFlowVersion::V13 => vec![Version::V13, Version::V10],
     };
-    Some((Learning::new(learning), SessionConfig { versions, ..SessionConfig::default() }))
+    Some((LearningSwitch::new(learning), SessionConfig { versions, ..SessionConfig::default() }))
 }
 
 /// Returns the datapath's configuration of a scenario's switch, and its behaviour without a controller.
-pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
+pub fn datapath(switch: &weir_scenario::ScenarioSwitch) -> (DatapathConfig, FailMode) {
     let config = DatapathConfig {
         datapath_id: switch.dpid,
         name: switch.name.clone(),
@@ -304,18 +306,18 @@ pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
 
 /// Returns the profile whose times a scenario's switch keeps; `None` without one that takes time. The scenario's seed
 /// determines random times.
-pub fn profile(scenario: &Scenario, switch: &weir_scenario::Switch) -> Option<ProfileConfig> {
+pub fn profile(scenario: &Scenario, switch: &weir_scenario::ScenarioSwitch) -> Option<ProfileConfig> {
     let profile = switch.profile.clone().filter(|profile| profile.takes_time())?;
     Some(ProfileConfig { profile, seed: scenario.seed.wrapping_add(switch.dpid) })
 }
 
 fn switch_config(
     scenario: &Scenario,
-    switch: &weir_scenario::Switch,
+    switch: &weir_scenario::ScenarioSwitch,
     ports: Vec<PortConfig>,
-) -> Result<SwitchConfig, LabError> {
+) -> Result<SoftwareSwitchConfig, LabError> {
     let controllers = match &scenario.control {
-        Control::Connect(address) => {
+        ScenarioController::Connect(address) => {
             let target = address.parse::<ControllerTarget>();
             vec![target.map_err(|problem| LabError::Scenario(format!("controller: connect: {problem}")))?.into()]
         }
@@ -328,8 +330,8 @@ fn switch_config(
         true => SPIN_FOR_STREAMS,
         false => Duration::ZERO,
     };
-    let threads = threads(switch, &Machine::here())?;
-    Ok(SwitchConfig {
+    let threads = threads(switch, &MachineResources::here())?;
+    Ok(SoftwareSwitchConfig {
         datapath,
         fail_mode,
         threads,
@@ -340,12 +342,12 @@ fn switch_config(
         profile: profile(scenario, switch),
         fabric: switch.fabric.clone(),
         virtual_switches: switch.virtual_switches.clone(),
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     })
 }
 
-fn switch_result(snapshot: &Snapshot) -> SwitchResult {
-    let sum = |what: fn(&Counters) -> u64| snapshot.ports.iter().map(|port| what(&port.counters)).sum();
+fn switch_result(snapshot: &SwitchSnapshot) -> SwitchResult {
+    let sum = |what: fn(&FrameCounters) -> u64| snapshot.ports.iter().map(|port| what(&port.counters)).sum();
     SwitchResult {
         name: snapshot.name.clone(),
         dpid: snapshot.datapath_id,
@@ -357,7 +359,7 @@ fn switch_result(snapshot: &Snapshot) -> SwitchResult {
     }
 }
 
-fn switch_drops(snapshot: &Snapshot, peers: &HashMap<PortNo, String>, drops: &mut Vec<Drop>) {
+fn switch_drops(snapshot: &SwitchSnapshot, peers: &HashMap<PortNo, String>, drops: &mut Vec<DropCount>) {
     for port in &snapshot.ports {
         let peer = peers.get(&port.number).map_or("", String::as_str);
         port_drops(format!("{} port {} {peer}", snapshot.name, port.number).trim_end(), &port.counters, drops);
@@ -365,7 +367,7 @@ fn switch_drops(snapshot: &Snapshot, peers: &HashMap<PortNo, String>, drops: &mu
     let datapath = snapshot.drops.iter().map(|(reason, packets)| (reason.replace('_', " "), *packets));
     let unread = ("packet-in: the controller does not read".to_owned(), snapshot.packet_ins_dropped);
     for (reason, packets) in datapath.chain([unread]).filter(|(_, packets)| *packets > 0) {
-        drops.push(Drop { place: snapshot.name.clone(), reason, packets });
+        drops.push(DropCount { place: snapshot.name.clone(), reason, packets });
     }
     for cut in &snapshot.virtual_switches {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
@@ -373,13 +375,13 @@ fn switch_drops(snapshot: &Snapshot, peers: &HashMap<PortNo, String>, drops: &mu
         counts.for_each(|(reason, packets)| *sums.entry(reason.as_str()).or_default() += packets);
         for (reason, packets) in sums.into_iter().filter(|(_, packets)| *packets > 0) {
             let place = format!("{} {}", snapshot.name, cut.name);
-            drops.push(Drop { place, reason: reason.replace('_', " "), packets });
+            drops.push(DropCount { place, reason: reason.replace('_', " "), packets });
         }
     }
 }
 
 /// Appends a port's drops to `drops`, by reason.
-pub fn port_drops(place: &str, counters: &Counters, drops: &mut Vec<Drop>) {
+pub fn port_drops(place: &str, counters: &FrameCounters, drops: &mut Vec<DropCount>) {
     let reasons = [
         ("sending: queue full", counters.tx_full),
         ("sending: too long", counters.tx_too_long),
@@ -390,6 +392,6 @@ pub fn port_drops(place: &str, counters: &Counters, drops: &mut Vec<Drop>) {
         ("receiving: lost by the link", counters.rx_lost),
     ];
     for (reason, packets) in reasons.into_iter().filter(|(_, packets)| *packets > 0) {
-        drops.push(Drop { place: place.to_owned(), reason: reason.to_owned(), packets });
+        drops.push(DropCount { place: place.to_owned(), reason: reason.to_owned(), packets });
     }
 }

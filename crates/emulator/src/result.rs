@@ -1,8 +1,8 @@
 //! Results of a lab: all measurements, with a description of the setup.
-pub use crate::certificate::{Certificate, Late, LateDevices, Spent, Verdict};
+pub use crate::certificate::{Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad};
 use serde::Serialize;
 
-pub use weir_traffic::Delay;
+pub use weir_traffic::TimeStatistics;
 
 /// Result of a run. Times are in the unit with which their name ends.
 #[derive(Debug, Clone, Serialize)]
@@ -12,7 +12,7 @@ pub struct LabResult {
     /// True if the run was stopped before its end: figures cover the time until then.
     pub partial: bool,
     /// Setup of the measurement.
-    pub setup: Setup,
+    pub setup: LabSetup,
     /// Results of traffic, in the scenario's order.
     pub traffic: Vec<TrafficResult>,
     /// Results of streams, in the scenario's order.
@@ -23,7 +23,7 @@ pub struct LabResult {
     /// Counters of the embedded controller, if there is one.
     pub controller: Option<ControllerResult>,
     /// Packets dropped, by place and reason. Places without drops are left out.
-    pub drops: Vec<Drop>,
+    pub drops: Vec<DropCount>,
     /// Certificate of how far times can be trusted; only of an emulation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
@@ -31,19 +31,19 @@ pub struct LabResult {
 
 /// Setup of a measurement.
 #[derive(Debug, Clone, Serialize)]
-pub struct Setup {
+pub struct LabSetup {
     /// Name of the scenario.
     pub scenario: String,
     /// Seed of the scenario.
     pub seed: u64,
     /// Kind of hosts.
-    pub mode: Mode,
+    pub mode: LabHostKind,
     /// Version of weir.
     pub version: &'static str,
     /// True if weir was built with optimisation.
     pub release_build: bool,
     /// Machine of the measurement.
-    pub machine: Machine,
+    pub machine: LabMachineInfo,
     /// Time from the start of traffic to its end, in seconds.
     pub duration_s: f64,
 }
@@ -51,7 +51,7 @@ pub struct Setup {
 /// Kind of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum LabHostKind {
     /// Network stacks in this process, on memory ports.
     Memory,
     /// Network namespaces with ping and iperf3, on veth pairs.
@@ -62,7 +62,7 @@ pub enum Mode {
 
 /// Description of a machine.
 #[derive(Debug, Clone, Serialize)]
-pub struct Machine {
+pub struct LabMachineInfo {
     /// Model of the processor.
     pub cpu: String,
     /// Processors that this process may use.
@@ -83,7 +83,7 @@ pub struct TrafficResult {
     /// Address to which packets were sent.
     pub address: std::net::IpAddr,
     /// Outcome that the scenario expects.
-    pub expect: weir_scenario::Expect,
+    pub expect: weir_scenario::TrafficExpectation,
     /// True if any packet arrived.
     pub reached: bool,
     /// True if the outcome is the expected one.
@@ -99,12 +99,12 @@ pub struct TrafficResult {
     /// Share of `sent` that did not arrive, `0.0..=1.0`.
     pub loss: Option<f64>,
     /// Round-trip times (ping).
-    pub rtt: Option<Delay>,
+    pub rtt: Option<TimeStatistics>,
     /// Round-trip times of all pings but the first, which also waits for address resolution and the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rtt_after_first: Option<Delay>,
+    pub rtt_after_first: Option<TimeStatistics>,
     /// Delays in one direction (udp between hosts in this process, which share a clock).
-    pub delay: Option<Delay>,
+    pub delay: Option<TimeStatistics>,
     /// Distribution of the times, without the first ping: shares of the times, and the time in microseconds that each
     /// share does not exceed.
     #[serde(skip)]
@@ -144,9 +144,9 @@ pub struct StreamResult {
     /// Share of these bytes among the arrived bytes of all streams.
     pub share: Option<f64>,
     /// Delay from sending, with the last bit, to arriving, with the first.
-    pub delay: Option<Delay>,
+    pub delay: Option<TimeStatistics>,
     /// Lateness of sending against the plan.
-    pub late: Option<Delay>,
+    pub late: Option<TimeStatistics>,
 }
 
 /// State of a switch at the end of traffic.
@@ -183,7 +183,7 @@ pub struct ControllerResult {
 
 /// Packets dropped at one place for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Drop {
+pub struct DropCount {
     /// Place: a switch, one of its ports with the device at its other end, or a host.
     pub place: String,
     /// Reason of the drops, in words.
@@ -192,13 +192,13 @@ pub struct Drop {
     pub packets: u64,
 }
 
-impl Machine {
+impl LabMachineInfo {
     /// Returns a description of this machine from /proc.
-    pub fn this() -> Machine {
+    pub fn this() -> LabMachineInfo {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");
         let model = cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
-        Machine {
+        LabMachineInfo {
             cpu: model.map_or_else(|| "unknown".to_owned(), |(_, model)| model.trim().to_owned()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),

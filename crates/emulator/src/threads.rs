@@ -1,8 +1,8 @@
 //! Configures the threads of a scenario's switches.
 use crate::LabError;
 use std::str::FromStr;
-use weir_scenario::Switch;
-use weir_switch::threads::{Class, Machine, ThreadsConfig};
+use weir_scenario::ScenarioSwitch;
+use weir_switch::threads::{MachineResources, ThreadsConfig, TrafficClass};
 
 /// Default number of frame buffers of a switch at its start. Small, because a lab has many switches with little
 /// traffic at a time.
@@ -12,11 +12,11 @@ const BUFFERS: usize = 512;
 ///
 /// # Errors
 /// The configuration cannot work; the message says what to change.
-pub(crate) fn threads(switch: &Switch, machine: &Machine) -> Result<ThreadsConfig, LabError> {
+pub(crate) fn threads(switch: &ScenarioSwitch, machine: &MachineResources) -> Result<ThreadsConfig, LabError> {
     let wrong = |problem: String| LabError::Scenario(format!("switch {}: threads: {problem}", switch.name));
     let default = ThreadsConfig { buffers: BUFFERS, ..ThreadsConfig::default() };
     let Some(said) = &switch.threads else { return Ok(default) };
-    let class = |text: &String| text.parse::<Class>().map_err(wrong);
+    let class = |text: &String| text.parse::<TrafficClass>().map_err(wrong);
     let config = ThreadsConfig {
         mode: read(&said.mode, default.mode).map_err(wrong)?,
         hand_over: read(&said.hand_over, default.hand_over).map_err(wrong)?,
@@ -43,17 +43,17 @@ fn read<T: FromStr<Err = String>>(said: &Option<String>, default: T) -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_switch::threads::{HandOver, Mode, Policy};
+    use weir_switch::threads::{HandOver, ReceivePolicy, ThreadingMode};
 
-    fn switch(threads: &str) -> Switch {
+    fn switch(threads: &str) -> ScenarioSwitch {
         let text = format!("[[switch]]\nname = 's1'\n[switch.threads]\n{threads}\n");
         let mut scenario =
             weir_scenario::Scenario::parse(&text, "threads.toml").unwrap_or_else(|error| panic!("{error}"));
         scenario.switches.remove(0)
     }
 
-    fn machine() -> Machine {
-        Machine { cpus: (0..4).collect(), memory: None, nodes: Vec::new() }
+    fn machine() -> MachineResources {
+        MachineResources { cpus: (0..4).collect(), memory: None, nodes: Vec::new() }
     }
 
     #[test]
@@ -61,16 +61,16 @@ mod tests {
         let said = "mode = 'pipeline'\nhand_over = 'always'\nworkers = 2\nbursts = '8'\nio_loop_count = 7\nworker_loop_count = 9\n\
                     flush_time = '5us'\nring_size = 64\nbuffers = 100\npolicy = 'mac'\nclass = ['icmp=>1']\ncpus = '0-2'";
         let config = threads(&switch(said), &machine()).unwrap();
-        assert_eq!((config.mode, config.workers, config.bursts.tx_write), (Mode::Pipeline, 2, 8));
+        assert_eq!((config.mode, config.workers, config.bursts.tx_write), (ThreadingMode::Pipeline, 2, 8));
         assert_eq!(config.hand_over, HandOver::Always);
         assert_eq!((config.io_loop_count, config.worker_loop_count, config.flush_time.as_micros()), (7, 9, 5));
-        assert_eq!((config.ring_size, config.policy, config.classes.len()), (64, Policy::Mac, 1));
+        assert_eq!((config.ring_size, config.policy, config.classes.len()), (64, ReceivePolicy::Mac, 1));
         assert_eq!(config.buffers, 100);
         assert_eq!(config.cpus.0, [0, 1, 2]);
         let several = threads(&switch("workers = 2\ndeal = '1=1'"), &machine()).unwrap();
         assert_eq!(
             (several.mode, several.workers, several.deal.to_string().as_str()),
-            (Mode::RunToCompletion, 2, "1=1")
+            (ThreadingMode::RunToCompletion, 2, "1=1")
         );
         assert_eq!(
             threads(&switch(""), &machine()).unwrap(),

@@ -12,7 +12,7 @@ const SATURATED: f64 = 0.95;
 
 /// Load of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Taken {
+pub(crate) struct MeasuredLoad {
     /// Processors of the machine.
     pub(crate) processors: usize,
     /// Number of samples.
@@ -30,20 +30,20 @@ pub(crate) struct Taken {
 }
 
 /// Thread that watches the machine until this is dropped.
-pub(crate) struct Watch {
-    stop: Option<Sender<Sender<Taken>>>,
+pub(crate) struct LoadMonitor {
+    stop: Option<Sender<Sender<MeasuredLoad>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
+impl LoadMonitor {
     /// Starts watching.
     ///
     /// # Errors
     /// The system has no thread left.
-    pub(crate) fn start() -> Result<Watch, LabError> {
-        let (stop, asked) = bounded::<Sender<Taken>>(1);
+    pub(crate) fn start() -> Result<LoadMonitor, LabError> {
+        let (stop, asked) = bounded::<Sender<MeasuredLoad>>(1);
         let watch = move || {
-            let mut watched = Watched::start();
+            let mut watched = LoadMonitorState::start();
             loop {
                 match asked.recv_timeout(EVERY) {
                     Ok(answer) => _ = answer.send(watched.taken()),
@@ -54,18 +54,18 @@ impl Watch {
         };
         let thread = std::thread::Builder::new().name("weir-watch".into()).spawn(watch);
         let thread = thread.map_err(LabError::system("start the thread that watches the machine"))?;
-        Ok(Watch { stop: Some(stop), thread: Some(thread) })
+        Ok(LoadMonitor { stop: Some(stop), thread: Some(thread) })
     }
 
     /// Returns the load since the start.
-    pub(crate) fn taken(&self) -> Taken {
+    pub(crate) fn taken(&self) -> MeasuredLoad {
         let (answer, answered) = bounded(1);
         let asked = self.stop.as_ref().is_some_and(|stop| stop.send(answer).is_ok());
-        if asked { answered.recv().unwrap_or_default() } else { Taken::default() }
+        if asked { answered.recv().unwrap_or_default() } else { MeasuredLoad::default() }
     }
 }
 
-impl Drop for Watch {
+impl Drop for LoadMonitor {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -74,19 +74,19 @@ impl Drop for Watch {
     }
 }
 
-struct Watched {
-    first: Vec<Ticks>,
-    last: Vec<Ticks>,
+struct LoadMonitorState {
+    first: Vec<ProcessorTimes>,
+    last: Vec<ProcessorTimes>,
     own_first: u64,
     throttled_first: Duration,
     looks: u64,
     saturated: u64,
 }
 
-impl Watched {
-    fn start() -> Watched {
+impl LoadMonitorState {
+    fn start() -> LoadMonitorState {
         let now = processors();
-        Watched {
+        LoadMonitorState {
             first: now.clone(),
             last: now,
             own_first: own(),
@@ -98,18 +98,23 @@ impl Watched {
 
     fn look(&mut self) {
         let now = processors();
-        let is_busy =
-            |(now, last): (&Ticks, &Ticks)| now.since(last).busy_share().is_some_and(|share| share > SATURATED);
+        let is_busy = |(now, last): (&ProcessorTimes, &ProcessorTimes)| {
+            now.since(last).busy_share().is_some_and(|share| share > SATURATED)
+        };
         self.looks += 1;
         self.saturated += u64::from(!now.is_empty() && now.iter().zip(&self.last).all(is_busy));
         self.last = now;
     }
 
-    fn taken(&self) -> Taken {
+    fn taken(&self) -> MeasuredLoad {
         let now = processors();
-        let sum = now.iter().zip(&self.first).map(|(now, first)| now.since(first)).fold(Ticks::default(), Ticks::and);
+        let sum = now
+            .iter()
+            .zip(&self.first)
+            .map(|(now, first)| now.since(first))
+            .fold(ProcessorTimes::default(), ProcessorTimes::and);
         let share = |ticks: u64| if sum.all() == 0 { 0.0 } else { ticks as f64 / sum.all() as f64 };
-        Taken {
+        MeasuredLoad {
             processors: now.len(),
             looks: self.looks,
             saturated: self.saturated,
@@ -123,12 +128,12 @@ impl Watched {
 
 /// Measures the time that a hypervisor gives to other machines.
 #[derive(Debug)]
-pub struct Stolen(Ticks);
+pub struct StealTimeSampler(ProcessorTimes);
 
-impl Stolen {
+impl StealTimeSampler {
     /// Starts measuring stolen time.
-    pub fn start() -> Stolen {
-        Stolen(all_processors())
+    pub fn start() -> StealTimeSampler {
+        StealTimeSampler(all_processors())
     }
 
     /// Returns the stolen share of the processors' time since the start, `0.0..=1.0`; `None` if Linux does not report
@@ -141,13 +146,13 @@ impl Stolen {
 
 /// Times of a processor, in the kernel's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Ticks {
+struct ProcessorTimes {
     busy: u64,
     idle: u64,
     stolen: u64,
 }
 
-impl Ticks {
+impl ProcessorTimes {
     fn all(self) -> u64 {
         self.busy + self.idle + self.stolen
     }
@@ -157,36 +162,40 @@ impl Ticks {
         (self.all() > 0).then(|| (self.busy + self.stolen) as f64 / self.all() as f64)
     }
 
-    fn since(self, before: &Ticks) -> Ticks {
-        Ticks {
+    fn since(self, before: &ProcessorTimes) -> ProcessorTimes {
+        ProcessorTimes {
             busy: self.busy.saturating_sub(before.busy),
             idle: self.idle.saturating_sub(before.idle),
             stolen: self.stolen.saturating_sub(before.stolen),
         }
     }
 
-    fn and(self, other: Ticks) -> Ticks {
-        Ticks { busy: self.busy + other.busy, idle: self.idle + other.idle, stolen: self.stolen + other.stolen }
+    fn and(self, other: ProcessorTimes) -> ProcessorTimes {
+        ProcessorTimes {
+            busy: self.busy + other.busy,
+            idle: self.idle + other.idle,
+            stolen: self.stolen + other.stolen,
+        }
     }
 }
 
-fn all_processors() -> Ticks {
-    processors().into_iter().fold(Ticks::default(), Ticks::and)
+fn all_processors() -> ProcessorTimes {
+    processors().into_iter().fold(ProcessorTimes::default(), ProcessorTimes::and)
 }
 
-fn processors() -> Vec<Ticks> {
+fn processors() -> Vec<ProcessorTimes> {
     fs::read_to_string("/proc/stat").map_or(Vec::new(), |text| read_processors(&text))
 }
 
 /// Parses the lines `cpuN user nice system idle iowait irq softirq steal ...` of proc_stat(5). The time of virtual
 /// machines is contained in `user`.
-fn read_processors(text: &str) -> Vec<Ticks> {
+fn read_processors(text: &str) -> Vec<ProcessorTimes> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         words.next()?.strip_prefix("cpu")?.parse::<u32>().ok()?;
         let counts: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
         let [user, nice, system, idle, iowait, irq, softirq, stolen] = *counts.first_chunk::<8>()?;
-        Some(Ticks { busy: user + nice + system + irq + softirq, idle: idle + iowait, stolen })
+        Some(ProcessorTimes { busy: user + nice + system + irq + softirq, idle: idle + iowait, stolen })
     };
     text.lines().filter_map(line).collect()
 }
@@ -235,8 +244,11 @@ mod tests {
     fn the_kernels_words_are_read() {
         let text = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 10 0 20 60 5 1 2 2 0 0\ncpu1 1 0 0 9 0 0 0 0 0 0\nintr 5\ncpuX 1\n";
         let read = read_processors(text);
-        assert_eq!(read, [Ticks { busy: 33, idle: 65, stolen: 2 }, Ticks { busy: 1, idle: 9, stolen: 0 }]);
-        assert_eq!((read[0].busy_share(), Ticks::default().busy_share()), (Some(0.35), None));
+        assert_eq!(
+            read,
+            [ProcessorTimes { busy: 33, idle: 65, stolen: 2 }, ProcessorTimes { busy: 1, idle: 9, stolen: 0 }]
+        );
+        assert_eq!((read[0].busy_share(), ProcessorTimes::default().busy_share()), (Some(0.35), None));
         assert!(read_processors("cpu0 1 2 3\n").is_empty(), "an old kernel's line lacks what is needed");
         assert_eq!(read_throttled("nr_throttled 3\nthrottled_usec 1500\n"), Duration::from_micros(1500));
         assert_eq!(read_throttled("nr_throttled 3\nthrottled_time 1500\n"), Duration::from_nanos(1500));
@@ -245,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_watched() {
-        let watch = Watch::start().unwrap();
+        let watch = LoadMonitor::start().unwrap();
         let taken = watch.taken();
         assert!(taken.processors >= 1 && taken.own <= 1.0 && taken.busy <= 1.0, "{taken:?}");
     }

@@ -1,9 +1,9 @@
 //! Tests labs with hosts in this process, from scenario to result.
 use std::time::Duration;
-use weir_controller::apps::learning::{Learning, LearningConfig};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::{Controller, ControllerConfig};
 use weir_emulator::result::TrafficResult;
-use weir_emulator::{Cancel, LabError, LabResult, Options, Progress, run};
+use weir_emulator::{CancelHandle, LabError, LabOptions, LabProgress, LabResult, run};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// Returns the README's example, with traffic of a fraction of a second.
@@ -48,7 +48,7 @@ fn pair(link: &str, more: &str) -> Scenario {
 const PING: &str = "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\ncount = 3\ninterval = \"20ms\"\n";
 
 fn lab(scenario: &Scenario) -> LabResult {
-    run(scenario, &Options::default(), &mut |_| {}).unwrap()
+    run(scenario, &LabOptions::default(), &mut |_| {}).unwrap()
 }
 
 fn of_kind<'a>(result: &'a LabResult, kind: &str) -> &'a TrafficResult {
@@ -60,15 +60,15 @@ fn tenants_reach_their_own_and_nobody_else() {
     let scenario = quickstart();
     let mut steps = Vec::new();
     let mut last = None;
-    let result = run(&scenario, &Options::default(), &mut |progress| match progress {
-        Progress::Step(step) => steps.push(step),
-        Progress::Traffic { .. } => last = Some(progress),
-        Progress::Pings { .. } => unreachable!("only at a prompt"),
+    let result = run(&scenario, &LabOptions::default(), &mut |progress| match progress {
+        LabProgress::Step(step) => steps.push(step),
+        LabProgress::Traffic { .. } => last = Some(progress),
+        LabProgress::Pings { .. } => unreachable!("only at a prompt"),
     })
     .unwrap();
     assert!(result.passed && !result.partial, "{result:#?}");
     assert_eq!(steps, ["making hosts", "starting switches", "cleaning up"]);
-    assert!(matches!(last, Some(Progress::Traffic { done: 6, items: 6, .. })), "{last:?}");
+    assert!(matches!(last, Some(LabProgress::Traffic { done: 6, items: 6, .. })), "{last:?}");
 
     for item in &result.traffic {
         assert_eq!(item.reached, item.from != "red-a" || item.to != "blue-b", "{item:?}");
@@ -147,10 +147,10 @@ fn other_controls_work_too() {
 #[test]
 fn a_stopped_run_is_partial() {
     let long = "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\ncount = 1000\ninterval = \"10ms\"\n";
-    let cancel = Cancel::new();
-    let options = Options { cancel: cancel.clone(), ..Options::default() };
+    let cancel = CancelHandle::new();
+    let options = LabOptions { cancel: cancel.clone(), ..LabOptions::default() };
     let result = run(&pair("", long), &options, &mut |progress| {
-        if matches!(progress, Progress::Traffic { elapsed, .. } if elapsed > Duration::from_millis(300)) {
+        if matches!(progress, LabProgress::Traffic { elapsed, .. } if elapsed > Duration::from_millis(300)) {
             cancel.cancel();
         }
     })
@@ -211,7 +211,7 @@ fn links_lose_what_they_are_told_to() {
 
 #[test]
 fn what_no_lab_can_be_is_refused() {
-    let refused = |scenario: &Scenario| run(scenario, &Options::default(), &mut |_| {}).unwrap_err().to_string();
+    let refused = |scenario: &Scenario| run(scenario, &LabOptions::default(), &mut |_| {}).unwrap_err().to_string();
     let twice = pair("", "[[link]]\nends = [\"s1\", \"s2\"]\n[controller]\nconnect = \"none\"");
     assert!(refused(&twice).starts_with("link s1 - s2: found a loop of links"), "{}", refused(&twice));
     let ring = Scenario::parse("[topology]\nkind = 'ring'\nswitches = 3\nfail_mode = 'standalone'", "ring").unwrap();
@@ -223,7 +223,7 @@ fn what_no_lab_can_be_is_refused() {
 
 #[test]
 fn a_controller_elsewhere_controls_the_switches() {
-    let app = Box::new(Learning::new(LearningConfig::default()));
+    let app = Box::new(LearningSwitch::new(LearningConfig::default()));
     let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
     let controller = Controller::start(app, ControllerConfig { listen, ..ControllerConfig::default() }).unwrap();
     let connect = format!("{PING}[controller]\nconnect = \"{}\"", controller.addresses()[0]);
@@ -251,7 +251,7 @@ fn the_example_of_a_slow_line_shows_delay_and_drops() {
 
 #[test]
 fn the_example_of_a_controller_elsewhere_runs() {
-    let app = Box::new(Learning::new(LearningConfig::default()));
+    let app = Box::new(LearningSwitch::new(LearningConfig::default()));
     let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
     let controller = Controller::start(app, ControllerConfig { listen, ..ControllerConfig::default() }).unwrap();
     // Another program may use the file's address on this machine.
@@ -266,8 +266,8 @@ fn the_example_of_a_controller_elsewhere_runs() {
 #[test]
 fn a_controller_that_is_not_there_is_an_error() {
     let scenario = pair("", &format!("{PING}[controller]\nconnect = \"tcp:127.0.0.1:1\""));
-    let cancel = Cancel::new();
-    let options = Options { cancel: cancel.clone(), ..Options::default() };
+    let cancel = CancelHandle::new();
+    let options = LabOptions { cancel: cancel.clone(), ..LabOptions::default() };
     let result = run(&scenario, &options, &mut |_| {});
     assert!(matches!(result, Err(LabError::NotReady(_))), "{result:?}");
 }

@@ -3,8 +3,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use weir_emulator::result::Mode;
-use weir_emulator::{Cancel, LabResult, Options, Progress, run};
+use weir_emulator::result::LabHostKind;
+use weir_emulator::{CancelHandle, LabOptions, LabProgress, LabResult, run};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// Process id above the kernel's limit.
@@ -26,8 +26,8 @@ fn quickstart() -> Scenario {
     scenario
 }
 
-fn lab(options: Options, progress: &mut dyn FnMut(Progress)) -> LabResult {
-    run(&quickstart(), &Options { netns: true, ..options }, progress).unwrap()
+fn lab(options: LabOptions, progress: &mut dyn FnMut(LabProgress)) -> LabResult {
+    run(&quickstart(), &LabOptions { netns: true, ..options }, progress).unwrap()
 }
 
 /// Returns the namespaces and interfaces of a process.
@@ -51,9 +51,9 @@ fn real_programs_see_the_same_network() {
     weir_testing::run(Command::new("ip").args(pair.split_whitespace()));
     let mut inside = Command::new("ip").args(["netns", "exec", &left, "sleep", "1000"]).spawn().unwrap();
 
-    let result = lab(Options::default(), &mut |_| {});
+    let result = lab(LabOptions::default(), &mut |_| {});
     assert!(result.passed, "{result:#?}");
-    assert_eq!(result.setup.mode, Mode::Netns);
+    assert_eq!(result.setup.mode, LabHostKind::Netns);
     for item in result.traffic.iter().filter(|item| item.kind == "ping" && item.reached) {
         let rtt = item.rtt.unwrap();
         assert_eq!((item.sent, item.received, rtt.samples), (Some(10), 10, 10), "{item:?}");
@@ -73,9 +73,9 @@ fn a_stopped_run_cleans_up() {
         return;
     }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let cancel = Cancel::new();
-    let result = lab(Options { cancel: cancel.clone(), ..Options::default() }, &mut |progress| {
-        if matches!(progress, Progress::Traffic { elapsed, .. } if elapsed > Duration::from_millis(300)) {
+    let cancel = CancelHandle::new();
+    let result = lab(LabOptions { cancel: cancel.clone(), ..LabOptions::default() }, &mut |progress| {
+        if matches!(progress, LabProgress::Traffic { elapsed, .. } if elapsed > Duration::from_millis(300)) {
             cancel.cancel();
         }
     });
@@ -92,8 +92,8 @@ fn a_panic_cleans_up() {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut made = Vec::new();
     let caught = catch_unwind(AssertUnwindSafe(|| {
-        lab(Options::default(), &mut |progress| {
-            if matches!(progress, Progress::Traffic { .. }) {
+        lab(LabOptions::default(), &mut |progress| {
+            if matches!(progress, LabProgress::Traffic { .. }) {
                 made = leftovers(std::process::id());
                 panic!("on purpose");
             }

@@ -1,5 +1,5 @@
 //! Tests streams through virtual switches, live.
-use weir_emulator::{LabResult, Options, run};
+use weir_emulator::{LabOptions, LabResult, run};
 use weir_scenario::Scenario;
 
 /// Two virtual switches on three ports; the streams use half of the output's rate.
@@ -44,7 +44,7 @@ class = 7
 "#;
 
 fn lab(text: &str) -> LabResult {
-    run(&Scenario::parse(text, "streams.toml").unwrap(), &Options::default(), &mut |_| {}).unwrap()
+    run(&Scenario::parse(text, "streams.toml").unwrap(), &LabOptions::default(), &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn streams_that_cannot_be_sent_are_refused() {
     ] {
         let text = TWO.replacen(found, replaced, 1);
         let scenario = Scenario::parse(&text, "wrong.toml").unwrap();
-        let refused = run(&scenario, &Options::default(), &mut |_| {}).unwrap_err();
+        let refused = run(&scenario, &LabOptions::default(), &mut |_| {}).unwrap_err();
         assert_eq!(refused.to_string(), says);
     }
 }

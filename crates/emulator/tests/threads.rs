@@ -1,6 +1,6 @@
 //! Counts the process's threads and descriptors, in a test program of its own, to show that nothing of a lab is left
 //! behind.
-use weir_emulator::{Options, run};
+use weir_emulator::{LabOptions, run};
 use weir_scenario::Scenario;
 
 fn count(folder: &str) -> usize {
@@ -29,7 +29,7 @@ fn nothing_of_a_lab_stays_behind() {
     "#;
     let scenario = Scenario::parse(text, "test").unwrap();
     let run_once = || {
-        assert!(run(&scenario, &Options::default(), &mut |_| {}).unwrap().passed);
+        assert!(run(&scenario, &LabOptions::default(), &mut |_| {}).unwrap().passed);
         (count("/proc/self/task"), count("/proc/self/fd"))
     };
     let threads = count("/proc/self/task");

@@ -1,11 +1,11 @@
 //! Runs a switch between the two ends of a tester.
-use crate::tester::{Ends, Load, Seen, Window, tester};
-use crate::{ExperimentError, Run};
+use crate::tester::{TesterEndResults, TesterLoad, TesterResults, TesterWindow, tester};
+use crate::{ExperimentError, ExperimentRun};
 use std::sync::PoisonError;
 use std::time::Duration;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
-use weir_switch::threads::{Bursts, Mode, Policy, ThreadsConfig};
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchError, SwitchHandle};
+use weir_switch::threads::{BurstSizes, ReceivePolicy, ThreadingMode, ThreadsConfig};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchError, SwitchHandle};
 use weir_units::{Clock, SystemClock};
 
 /// Port numbers of the tester's two ends.
@@ -20,7 +20,7 @@ const LINGER: Duration = Duration::from_millis(200);
 
 /// Threads of the switch: a pipeline as in Lagopus.
 #[derive(Debug, Clone)]
-pub(crate) struct Threads {
+pub(crate) struct LagopusThreads {
     /// Number of workers, in addition to the thread of the ports.
     pub(crate) workers: usize,
     /// Size of all six bursts, in frames.
@@ -28,7 +28,7 @@ pub(crate) struct Threads {
     /// Loop iterations after which an incomplete burst is passed on.
     pub(crate) io_loop_count: u32,
     /// Fields that identify a flow, all packets of which go to one worker.
-    pub(crate) policy: Policy,
+    pub(crate) policy: ReceivePolicy,
     /// Classes of traffic with their worker, as `MATCH=>WORKER`.
     pub(crate) classes: Vec<&'static str>,
 }
@@ -37,40 +37,44 @@ pub(crate) struct Threads {
 const WORKER_LOOP_COUNT: u32 = 1000;
 
 /// A running switch, to which the tester's ports are added for each measurement.
-pub(crate) struct Bed {
+pub(crate) struct ExperimentTestbed {
     clock: SystemClock,
     switch: SwitchHandle,
     seed: u64,
 }
 
 /// Results of a measurement under one load.
-pub(crate) struct Measured {
+pub(crate) struct LoadMeasurement {
     /// Observations of each end.
-    pub(crate) ends: [Seen; 2],
+    pub(crate) ends: [TesterResults; 2],
     /// Frames dropped by the switch, by reason.
     pub(crate) drops: Vec<(String, u64)>,
 }
 
-impl Bed {
+impl ExperimentTestbed {
     /// Starts a switch with these entries.
-    pub(crate) fn new(run: &Run<'_>, threads: Threads, flows: Vec<FlowMod>) -> Result<Bed, ExperimentError> {
+    pub(crate) fn new(
+        run: &ExperimentRun<'_>,
+        threads: LagopusThreads,
+        flows: Vec<FlowMod>,
+    ) -> Result<ExperimentTestbed, ExperimentError> {
         let config = threads.config()?;
         let clock = config.clock;
-        let switch = Switch::start(config)?;
+        let switch = SoftwareSwitch::start(config)?;
         switch.flow_mods(flows)?;
-        Ok(Bed { clock, switch, seed: run.options.seed })
+        Ok(ExperimentTestbed { clock, switch, seed: run.options.seed })
     }
 
     /// Offers a load for `time` and measures. Returns `None` if stopped early.
     pub(crate) fn measure(
         &self,
-        run: &Run<'_>,
-        load: &Load,
+        run: &ExperimentRun<'_>,
+        load: &TesterLoad,
         time: Duration,
-    ) -> Result<Option<Measured>, ExperimentError> {
+    ) -> Result<Option<LoadMeasurement>, ExperimentError> {
         let begin = self.clock.now() + LEAD;
         let from = begin + WARM_UP;
-        let window = Window { begin, from, until: from + time };
+        let window = TesterWindow { begin, from, until: from + time };
         let (ports, ends) = tester(load, window, self.clock, self.seed);
         let before = self.switch.snapshot()?.drops;
         for (number, port) in PORTS.into_iter().zip(ports) {
@@ -81,31 +85,31 @@ impl Bed {
             self.switch.remove_port(number)?;
         }
         let drops = more(&before, self.switch.snapshot()?.drops);
-        Ok((!stopped).then(|| Measured { ends: seen(ends), drops }))
+        Ok((!stopped).then(|| LoadMeasurement { ends: seen(ends), drops }))
     }
 }
 
-impl Threads {
+impl LagopusThreads {
     /// Returns the configuration of a switch with these threads.
-    fn config(self) -> Result<SwitchConfig, SwitchError> {
+    fn config(self) -> Result<SoftwareSwitchConfig, SwitchError> {
         let classes =
             self.classes.into_iter().map(str::parse).collect::<Result<_, _>>().map_err(SwitchError::Request)?;
         let threads = ThreadsConfig {
-            mode: Mode::Pipeline,
+            mode: ThreadingMode::Pipeline,
             workers: self.workers,
-            bursts: Bursts::all(self.burst),
+            bursts: BurstSizes::all(self.burst),
             io_loop_count: self.io_loop_count,
             worker_loop_count: WORKER_LOOP_COUNT,
             policy: self.policy,
             classes,
             ..ThreadsConfig::default()
         };
-        Ok(SwitchConfig { threads, ..SwitchConfig::default() })
+        Ok(SoftwareSwitchConfig { threads, ..SoftwareSwitchConfig::default() })
     }
 }
 
 /// Takes the observations of both ends. The ports are gone, so nothing else uses them.
-fn seen(ends: Ends) -> [Seen; 2] {
+fn seen(ends: TesterEndResults) -> [TesterResults; 2] {
     ends.map(|end| std::mem::take(&mut *end.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
@@ -118,7 +122,7 @@ fn more(before: &[(String, u64)], after: Vec<(String, u64)>) -> Vec<(String, u64
     grown.filter(|(_, count)| *count > 0).collect()
 }
 
-impl Measured {
+impl LoadMeasurement {
     /// Returns the share of the bulk frames sent by end `from` that did not arrive at the other end.
     pub(crate) fn loss(&self, from: usize) -> f64 {
         let due = self.ends[from].due;
@@ -126,7 +130,7 @@ impl Measured {
     }
 
     /// Adds a note to the report if frames were lost: where, and how long the switch did not read the port's ring.
-    pub(crate) fn disturbances(&self, run: &mut Run<'_>, case: &str) {
+    pub(crate) fn disturbances(&self, run: &mut ExperimentRun<'_>, case: &str) {
         let missed: u64 = self.ends.iter().map(|end| end.missed).sum();
         let gap = self.ends.iter().map(|end| end.longest_gap).max().unwrap_or_default();
         let mut lost: Vec<String> =

@@ -1,11 +1,11 @@
 //! Parses an experiment's file: its question, the published figures, the sizes of the rerun.
 use serde::{Deserialize, Serialize};
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Contents of `experiments/<id>/experiment.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Definition {
+pub struct ExperimentDefinition {
     /// Title, a few words.
     pub title: String,
     /// The question that the experiment answers.
@@ -15,23 +15,23 @@ pub struct Definition {
     /// Setup on which the published figures were measured.
     pub setup: String,
     /// Sizes of the rerun that takes seconds.
-    pub small: Sizes,
+    pub small: ExperimentSizes,
     /// Sizes as published.
-    pub full: Sizes,
+    pub full: ExperimentSizes,
     /// The published figures.
     #[serde(default)]
-    pub published: Vec<Published>,
+    pub published: Vec<PublishedFigure>,
 }
 
 /// Sizes of a rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Sizes {
+pub struct ExperimentSizes {
     /// Duration of the measurement of each case.
-    pub time: Span,
+    pub time: TimeSpan,
     /// Time between pings, for cases with pings.
     #[serde(default = "every_ten_ms")]
-    pub ping_interval: Span,
+    pub ping_interval: TimeSpan,
     /// Number of replications of each case, for simulated cases.
     #[serde(default = "once")]
     pub replications: u32,
@@ -41,14 +41,14 @@ fn once() -> u32 {
     1
 }
 
-fn every_ten_ms() -> Span {
-    Span(std::time::Duration::from_millis(10))
+fn every_ten_ms() -> TimeSpan {
+    TimeSpan(std::time::Duration::from_millis(10))
 }
 
 /// A published figure.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedFigure {
     /// Case of the figure, by the rerun's name.
     pub case: String,
     /// Measured quantity, by the rerun's name.
@@ -63,17 +63,17 @@ pub struct Published {
     pub note: Option<String>,
 }
 
-impl Definition {
+impl ExperimentDefinition {
     /// Parses an experiment's file.
     ///
     /// # Errors
     /// The text is malformed; the error names the place and what was expected there.
-    pub fn parse(text: &str) -> Result<Definition, toml::de::Error> {
+    pub fn parse(text: &str) -> Result<ExperimentDefinition, toml::de::Error> {
         toml::from_str(text)
     }
 
     /// Returns the published figure of a metric in a case.
-    pub fn published(&self, case: &str, metric: &str) -> Option<&Published> {
+    pub fn published(&self, case: &str, metric: &str) -> Option<&PublishedFigure> {
         self.published.iter().find(|figure| figure.case == case && figure.metric == metric)
     }
 }

@@ -19,13 +19,13 @@ mod sojourn;
 mod tester;
 mod virtual_switches;
 
-pub use report::Report;
+pub use report::ExperimentReport;
 
-use definition::{Definition, Sizes};
-use others::Ticks;
-use report::{Claim, Figure, Setup};
+use definition::{ExperimentDefinition, ExperimentSizes};
+use others::MachineCpuTicks;
+use report::{Claim, ExperimentFigure, ExperimentSetup};
 use std::path::PathBuf;
-use weir_emulator::{Cancel, LabError, result::Machine};
+use weir_emulator::{CancelHandle, LabError, result::LabMachineInfo};
 use weir_switch::SwitchError;
 use weir_units::{Clock, SystemClock};
 
@@ -34,7 +34,7 @@ pub struct Experiment {
     /// Name of the experiment and of its folder.
     pub id: &'static str,
     text: &'static str,
-    measure: fn(&mut Run<'_>) -> Result<(), ExperimentError>,
+    measure: fn(&mut ExperimentRun<'_>) -> Result<(), ExperimentError>,
 }
 
 /// Defines the list of experiments, given the name of each experiment's folder and the function that runs it.
@@ -73,7 +73,7 @@ experiments! {
 
 /// Options of a rerun.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ExperimentOptions {
     /// True to use the published sizes instead of the small ones.
     pub full: bool,
     /// True to include measurements that need live switches on network interfaces, in experiments where these are
@@ -82,25 +82,25 @@ pub struct Options {
     /// Seed of the random numbers.
     pub seed: u64,
     /// Stops the rerun early.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
     /// Switch to measure instead of the experiment's own; only experiments that can measure any switch accept one.
-    pub switch: Option<LiveSwitch>,
+    pub switch: Option<ExternalSwitch>,
     /// Capture whose packets are sent, in experiments that can send any trace.
     pub trace: Option<PathBuf>,
 }
 
 /// An external switch.
 #[derive(Debug, Clone)]
-pub struct LiveSwitch {
+pub struct ExternalSwitch {
     /// Control channel of the switch.
-    pub target: weir_profiler::Target,
+    pub target: weir_profiler::SwitchAddress,
     /// Interfaces connected to the switch's ports, two or three.
     pub data: Vec<String>,
     /// Profile of the switch, if known; otherwise it is measured.
     pub profile: Option<PathBuf>,
 }
 
-/// Experiments that accept [`Options::switch`], and those that accept [`Options::trace`].
+/// Experiments that accept [`ExperimentOptions::switch`], and those that accept [`ExperimentOptions::trace`].
 const ON_ANY_SWITCH: [&str; 2] = ["model-validation-control", "model-validation-data"];
 const OF_ANY_TRACE: [&str; 1] = ["model-validation-data"];
 
@@ -117,11 +117,11 @@ pub enum ExperimentError {
     #[error(transparent)]
     Lab(#[from] LabError),
     #[error(transparent)]
-    Model(#[from] weir_sim::ModelError),
+    Model(#[from] weir_sim::FabricNetworkError),
     #[error(transparent)]
     Scenario(#[from] weir_scenario::ScenarioError),
     #[error(transparent)]
-    NotSimulated(#[from] weir_sim::scenario::NotSimulated),
+    NotSimulated(#[from] weir_sim::scenario::SimulateError),
     #[error(transparent)]
     Traffic(#[from] weir_traffic::TrafficError),
     #[error(transparent)]
@@ -146,12 +146,12 @@ impl Experiment {
     ///
     /// # Errors
     /// The file is malformed; tests ensure that none is.
-    pub fn definition(&self) -> Result<Definition, ExperimentError> {
-        Definition::parse(self.text).map_err(|error| ExperimentError::Definition { id: self.id, error })
+    pub fn definition(&self) -> Result<ExperimentDefinition, ExperimentError> {
+        ExperimentDefinition::parse(self.text).map_err(|error| ExperimentError::Definition { id: self.id, error })
     }
 
     /// Checks that the experiment supports the options.
-    fn check(&self, options: &Options) -> Result<(), ExperimentError> {
+    fn check(&self, options: &ExperimentOptions) -> Result<(), ExperimentError> {
         for (flag, is_set, with) in [
             ("--switch", options.switch.is_some(), &ON_ANY_SWITCH[..]),
             ("--trace", options.trace.is_some(), &OF_ANY_TRACE[..]),
@@ -167,21 +167,25 @@ impl Experiment {
     /// Reruns the experiment. `progress` is called with a description of each step.
     ///
     /// # Errors
-    /// A switch could not be set up. Figures that contradict the claims are no error: [`Report::holds`] then returns
-    /// false.
-    pub fn run(&self, options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, ExperimentError> {
+    /// A switch could not be set up. Figures that contradict the claims are no error: [`ExperimentReport::holds`] then
+    /// returns false.
+    pub fn run(
+        &self,
+        options: &ExperimentOptions,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<ExperimentReport, ExperimentError> {
         self.check(options)?;
         let definition = self.definition()?;
         let clock = SystemClock::start();
         let sizes = if options.full { definition.full } else { definition.small };
-        let mut run = Run::new(options, sizes, progress);
-        let before = Ticks::now();
+        let mut run = ExperimentRun::new(options, sizes, progress);
+        let before = MachineCpuTicks::now();
         (self.measure)(&mut run)?;
-        let others = Ticks::now().zip(before).map(|(now, before)| now.others_since(before));
+        let others = MachineCpuTicks::now().zip(before).map(|(now, before)| now.others_since(before));
         let disturbed = others.filter(|_| !run.simulated);
         let live = run.live_claims.into_iter().map(|claim| claim.disturbed_by(others));
         let claims = run.claims.into_iter().map(|claim| claim.disturbed_by(disturbed)).chain(live).collect();
-        let mut report = Report {
+        let mut report = ExperimentReport {
             experiment: self.id.to_owned(),
             title: definition.title.clone(),
             source: definition.source.clone(),
@@ -191,13 +195,13 @@ impl Experiment {
             notes: run.notes,
             plots: run.plots,
             partial: options.cancel.is_cancelled(),
-            setup: Setup {
+            setup: ExperimentSetup {
                 version: env!("CARGO_PKG_VERSION"),
                 release_build: !cfg!(debug_assertions),
                 full: options.full,
                 sizes,
                 seed: options.seed,
-                machine: Machine::this(),
+                machine: LabMachineInfo::this(),
                 others,
                 duration_s: clock.now().as_secs_f64(),
             },
@@ -208,11 +212,11 @@ impl Experiment {
 }
 
 /// State of a rerun in progress.
-pub(crate) struct Run<'a> {
-    pub(crate) options: &'a Options,
-    pub(crate) sizes: Sizes,
+pub(crate) struct ExperimentRun<'a> {
+    pub(crate) options: &'a ExperimentOptions,
+    pub(crate) sizes: ExperimentSizes,
     pub(crate) progress: &'a mut dyn FnMut(&str),
-    pub(crate) figures: Vec<Figure>,
+    pub(crate) figures: Vec<ExperimentFigure>,
     pub(crate) claims: Vec<Claim>,
     /// Claims about live switches, in an experiment that is otherwise simulated.
     pub(crate) live_claims: Vec<Claim>,
@@ -222,10 +226,14 @@ pub(crate) struct Run<'a> {
     pub(crate) simulated: bool,
 }
 
-impl<'a> Run<'a> {
-    fn new(options: &'a Options, sizes: Sizes, progress: &'a mut dyn FnMut(&str)) -> Run<'a> {
+impl<'a> ExperimentRun<'a> {
+    fn new(
+        options: &'a ExperimentOptions,
+        sizes: ExperimentSizes,
+        progress: &'a mut dyn FnMut(&str),
+    ) -> ExperimentRun<'a> {
         let (figures, claims, live_claims, notes, plots) = Default::default();
-        Run { options, sizes, progress, figures, claims, live_claims, notes, plots, simulated: false }
+        ExperimentRun { options, sizes, progress, figures, claims, live_claims, notes, plots, simulated: false }
     }
 
     pub(crate) fn tell(&mut self, doing: &str) {
@@ -233,9 +241,17 @@ impl<'a> Run<'a> {
     }
 
     /// Adds a figure.
-    pub(crate) fn figure(&mut self, case: &str, metric: &'static str, unit: &'static str, value: Value) {
-        let Value { value, sd, samples } = value;
-        self.figures.push(Figure { case: case.to_owned(), metric, unit, ours: value, sd, samples, published: None });
+    pub(crate) fn figure(&mut self, case: &str, metric: &'static str, unit: &'static str, value: SampledValue) {
+        let SampledValue { value, sd, samples } = value;
+        self.figures.push(ExperimentFigure {
+            case: case.to_owned(),
+            metric,
+            unit,
+            ours: value,
+            sd,
+            samples,
+            published: None,
+        });
     }
 
     /// Adds a note, unless it was added before.
@@ -259,24 +275,24 @@ impl<'a> Run<'a> {
 
 /// A value with its spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Value {
+pub(crate) struct SampledValue {
     pub(crate) value: f64,
     pub(crate) sd: Option<f64>,
     pub(crate) samples: u64,
 }
 
-impl Value {
+impl SampledValue {
     /// Returns the mean of samples, of which there must be at least one, with their standard deviation.
-    pub(crate) fn mean_of(samples: &[f64]) -> Value {
+    pub(crate) fn mean_of(samples: &[f64]) -> SampledValue {
         let count = samples.len().max(1) as f64;
         let mean = samples.iter().sum::<f64>() / count;
         let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        Value { value: mean, sd: (samples.len() > 1).then(|| variance.sqrt()), samples: samples.len() as u64 }
+        SampledValue { value: mean, sd: (samples.len() > 1).then(|| variance.sqrt()), samples: samples.len() as u64 }
     }
 
     /// Returns a value without spread that was counted over `samples` samples.
-    pub(crate) fn of(value: f64, samples: u64) -> Value {
-        Value { value, sd: None, samples }
+    pub(crate) fn of(value: f64, samples: u64) -> SampledValue {
+        SampledValue { value, sd: None, samples }
     }
 }
 
@@ -284,9 +300,9 @@ impl Value {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn sizes(time: std::time::Duration) -> Sizes {
-        let time = weir_units::Span(time);
-        Sizes { time, ping_interval: time, replications: 1 }
+    pub(crate) fn sizes(time: std::time::Duration) -> ExperimentSizes {
+        let time = weir_units::TimeSpan(time);
+        ExperimentSizes { time, ping_interval: time, replications: 1 }
     }
 
     #[test]
@@ -307,14 +323,14 @@ pub(crate) mod tests {
 
     #[test]
     fn what_an_experiment_does_not_take_is_refused() {
-        let options = Options { trace: Some("x.pcap".into()), ..Options::default() };
+        let options = ExperimentOptions { trace: Some("x.pcap".into()), ..ExperimentOptions::default() };
         let error = find("model-validation-control").unwrap().run(&options, &mut |_| ()).unwrap_err().to_string();
         assert!(error.contains("--trace") && error.contains("model-validation-data"), "{error}");
     }
 
     #[test]
     fn means_have_their_spread() {
-        assert_eq!(Value::mean_of(&[1.0, 3.0]), Value { value: 2.0, sd: Some(2_f64.sqrt()), samples: 2 });
-        assert_eq!(Value::mean_of(&[5.0]), Value { value: 5.0, sd: None, samples: 1 });
+        assert_eq!(SampledValue::mean_of(&[1.0, 3.0]), SampledValue { value: 2.0, sd: Some(2_f64.sqrt()), samples: 2 });
+        assert_eq!(SampledValue::mean_of(&[5.0]), SampledValue { value: 5.0, sd: None, samples: 1 });
     }
 }

@@ -3,8 +3,8 @@
 use crate::ExperimentError;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use weir_controller::{App, ConnectionId, Controller, ControllerConfig, Listen, Outbox};
-use weir_emulator::Cancel;
+use weir_controller::{ConnectionId, Controller, ControllerApp, ControllerConfig, ControllerOutbox, ListenAddress};
+use weir_emulator::CancelHandle;
 use weir_openflow::model::{Action, FeaturesReply, FlowMod, Instruction, Match, PacketOut, PortNo};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
@@ -12,7 +12,7 @@ use weir_packet::field::{eth_type, ip_proto};
 use weir_port::Port;
 use weir_profile::Profile;
 use weir_switch::{
-    ControllerTarget, ListenTarget, PortConfig, ProfileConfig, Spin, Switch, SwitchConfig, SwitchHandle,
+    ControllerTarget, ListenTarget, PortConfig, ProfileConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle,
 };
 use weir_units::{Clock, SystemClock};
 
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Connection between a switch and its controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channel {
+pub(crate) enum ControlChannelKind {
     /// Controller in this process.
     Within,
     /// TCP on the loopback interface, where a tap can observe it.
@@ -39,47 +39,53 @@ pub(crate) enum Channel {
 }
 
 /// A running switch and its controller. On drop, the switch stops before the controller.
-pub(crate) struct OwnSwitch {
+pub(crate) struct SwitchWithController {
     switch: SwitchHandle,
     _controller: Option<Controller>,
 }
 
-impl OwnSwitch {
+impl SwitchWithController {
     /// Starts a switch with these ports, numbered from 1, and waits until its controller is connected.
     pub(crate) fn start(
         profile: Option<&Profile>,
         ports: Vec<Box<dyn Port>>,
-        channel: Channel,
+        channel: ControlChannelKind,
         (spin, seed): (Spin, u64),
-        cancel: &Cancel,
-    ) -> Result<OwnSwitch, ExperimentError> {
+        cancel: &CancelHandle,
+    ) -> Result<SwitchWithController, ExperimentError> {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let controller = match channel {
-            Channel::Listens => None,
-            Channel::Within => Some(controller(Vec::new())?),
-            Channel::Tcp => Some(controller(vec![Listen::Tcp(any)])?),
+            ControlChannelKind::Listens => None,
+            ControlChannelKind::Within => Some(controller(Vec::new())?),
+            ControlChannelKind::Tcp => Some(controller(vec![ListenAddress::Tcp(any)])?),
         };
         let address = controller.as_ref().and_then(|controller| controller.addresses().first());
         let controllers = match address {
-            Some(Listen::Tcp(address)) => vec![ControllerTarget::Tcp(*address).into()],
+            Some(ListenAddress::Tcp(address)) => vec![ControllerTarget::Tcp(*address).into()],
             _ => Vec::new(),
         };
         let ports = (1..).zip(ports).map(|(number, port)| PortConfig::new(PortNo(number), port)).collect();
         let profile = profile.map(|profile| ProfileConfig { profile: Box::new(profile.clone()), seed });
-        let listeners = if channel == Channel::Listens { vec![ListenTarget::Tcp(any)] } else { Vec::new() };
-        let switch =
-            Switch::start(SwitchConfig { ports, controllers, listeners, profile, spin, ..SwitchConfig::default() })?;
-        if let (Channel::Within, Some(controller)) = (channel, &controller) {
+        let listeners = if channel == ControlChannelKind::Listens { vec![ListenTarget::Tcp(any)] } else { Vec::new() };
+        let switch = SoftwareSwitch::start(SoftwareSwitchConfig {
+            ports,
+            controllers,
+            listeners,
+            profile,
+            spin,
+            ..SoftwareSwitchConfig::default()
+        })?;
+        if let (ControlChannelKind::Within, Some(controller)) = (channel, &controller) {
             switch.connect_stream(controller.connect())?;
         }
-        let started = OwnSwitch { switch, _controller: controller };
-        if channel != Channel::Listens {
+        let started = SwitchWithController { switch, _controller: controller };
+        if channel != ControlChannelKind::Listens {
             started.await_control(cancel)?;
         }
         Ok(started)
     }
 
-    fn await_control(&self, cancel: &Cancel) -> Result<(), ExperimentError> {
+    fn await_control(&self, cancel: &CancelHandle) -> Result<(), ExperimentError> {
         let clock = SystemClock::start();
         let deadline = clock.now() + PATIENCE;
         while self.switch.snapshot()?.channels_up() == 0 && !cancel.wait(LOOK_EVERY) {
@@ -127,9 +133,10 @@ impl OwnSwitch {
     }
 }
 
-fn controller(listen: Vec<Listen>) -> Result<Controller, ExperimentError> {
+fn controller(listen: Vec<ListenAddress>) -> Result<Controller, ExperimentError> {
     let failed = |error: std::io::Error| ExperimentError::Case(format!("starting a controller: {error}"));
-    Controller::start(Box::new(SendsOn), ControllerConfig { listen, ..ControllerConfig::default() }).map_err(failed)
+    Controller::start(Box::new(PacketInReflector), ControllerConfig { listen, ..ControllerConfig::default() })
+        .map_err(failed)
 }
 
 fn entry(priority: u16, matching: Match, action: Action) -> FlowMod {
@@ -141,20 +148,26 @@ fn passing(from: PortNo, to: PortNo) -> FlowMod {
 }
 
 /// Application of the controller: returns every packet-in as a packet-out.
-struct SendsOn;
+struct PacketInReflector;
 
-impl App for SendsOn {
+impl ControllerApp for PacketInReflector {
     fn switch_up(
         &mut self,
         _now: weir_units::Instant,
         _switch: ConnectionId,
         _version: Version,
         _features: &FeaturesReply,
-        _out: &mut Outbox,
+        _out: &mut ControllerOutbox,
     ) {
     }
 
-    fn message(&mut self, _now: weir_units::Instant, switch: ConnectionId, message: Message, out: &mut Outbox) {
+    fn message(
+        &mut self,
+        _now: weir_units::Instant,
+        switch: ConnectionId,
+        message: Message,
+        out: &mut ControllerOutbox,
+    ) {
         let Body::PacketIn(packet) = message.body else { return };
         out.push((switch, Message { xid: 0, body: Body::PacketOut(sent_on(packet.data.0, PORTS[1])) }));
     }
@@ -176,24 +189,33 @@ pub(crate) fn sent_on(packet: Vec<u8>, port: PortNo) -> PacketOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_generator::{FrameSpec, Rig, RigConfig, Source};
+    use weir_generator::{FrameSpec, TrafficRun, TrafficRunConfig, TrafficSenderConfig};
     use weir_port::memory;
-    use weir_traffic::{Arrival, FlowMix, Offer, Offered, Size};
+    use weir_traffic::{ArrivalProcess, FlowMix, OfferedPackets, OfferedTraffic, PacketSizeLaw};
 
     #[test]
     fn packets_take_either_way() {
         let ([near, inlet], [outlet, far]) = (pair(), pair());
         let spin = (Spin::Auto, 1);
-        let switch =
-            OwnSwitch::start(None, vec![Box::new(inlet), Box::new(outlet)], Channel::Within, spin, &Cancel::new())
-                .unwrap();
+        let switch = SwitchWithController::start(
+            None,
+            vec![Box::new(inlet), Box::new(outlet)],
+            ControlChannelKind::Within,
+            spin,
+            &CancelHandle::new(),
+        )
+        .unwrap();
         switch.forward().unwrap();
-        let offered = Offered::Rule { arrival: Arrival::Constant, per_second: 500.0, size: Size::Fixed(100) };
-        let offer = Offer::Packets { offered, flows: FlowMix { new: 0.5, ..FlowMix::default() } };
+        let offered = OfferedPackets::Rule {
+            arrival: ArrivalProcess::Constant,
+            per_second: 500.0,
+            size: PacketSizeLaw::Fixed(100),
+        };
+        let offer = OfferedTraffic::Packets { offered, flows: FlowMix { new: 0.5, ..FlowMix::default() } };
         let frames = FrameSpec { new_flow_port: Some(ASKING), ..FrameSpec::default() };
-        let source = Source { offer, replay: None, frames, seed: 1 };
-        let config = RigConfig { duration: Some(Duration::from_millis(200)), ..RigConfig::default() };
-        let rig = Rig::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).unwrap();
+        let source = TrafficSenderConfig { offer, replay: None, frames, seed: 1 };
+        let config = TrafficRunConfig { duration: Some(Duration::from_millis(200)), ..TrafficRunConfig::default() };
+        let rig = TrafficRun::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).unwrap();
         let report = rig.run(&mut || false, &mut |_| ()).unwrap();
         let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
         // On a busy machine the sender may not reach its rate. Half of the packets go to the controller, by chance.

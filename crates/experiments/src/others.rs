@@ -2,7 +2,7 @@
 
 /// Processor time since the start of the machine, in clock ticks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticks {
+pub(crate) struct MachineCpuTicks {
     /// Time of all processors, including idle time.
     all: u64,
     idle: u64,
@@ -13,14 +13,14 @@ pub(crate) struct Ticks {
 /// Share of the machine's processor time above which other programs count as a disturbance.
 pub(crate) const DISTURBED: f64 = 0.1;
 
-impl Ticks {
+impl MachineCpuTicks {
     /// Reads the current counters from /proc. Returns `None` if they are not available.
-    pub(crate) fn now() -> Option<Ticks> {
+    pub(crate) fn now() -> Option<MachineCpuTicks> {
         let read = |path| std::fs::read_to_string(path).ok();
-        Ticks::of(&read("/proc/stat")?, &read("/proc/self/stat")?)
+        MachineCpuTicks::of(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
 
-    fn of(machine: &str, process: &str) -> Option<Ticks> {
+    fn of(machine: &str, process: &str) -> Option<MachineCpuTicks> {
         let line = machine.lines().find_map(|line| line.strip_prefix("cpu "))?;
         // User, nice, system, idle, waiting for devices, interrupts, soft interrupts, stolen. Virtual machines are
         // part of user.
@@ -31,12 +31,12 @@ impl Ticks {
         let (_, behind) = process.rsplit_once(')')?;
         let times: Vec<u64> =
             behind.split_whitespace().skip(11).take(2).map_while(|field| field.parse().ok()).collect();
-        Some(Ticks { all: fields.iter().sum(), idle, own: times.iter().sum() })
+        Some(MachineCpuTicks { all: fields.iter().sum(), idle, own: times.iter().sum() })
     }
 
     /// Returns the share of the machine's processor time since `earlier` that was neither idle nor used by this
     /// process.
-    pub(crate) fn others_since(self, earlier: Ticks) -> f64 {
+    pub(crate) fn others_since(self, earlier: MachineCpuTicks) -> f64 {
         let all = self.all.saturating_sub(earlier.all);
         let used = (self.idle - earlier.idle.min(self.idle)) + (self.own - earlier.own.min(self.own));
         if all == 0 { 0.0 } else { all.saturating_sub(used) as f64 / all as f64 }
@@ -52,16 +52,16 @@ mod tests {
 
     #[test]
     fn what_neither_we_nor_nobody_used_is_others() {
-        let before = Ticks::of(MACHINE, PROCESS).unwrap();
+        let before = MachineCpuTicks::of(MACHINE, PROCESS).unwrap();
         assert_eq!((before.all, before.idle, before.own), (1000, 830, 60));
-        let after = Ticks { all: 1200, idle: 900, own: 130 };
+        let after = MachineCpuTicks { all: 1200, idle: 900, own: 130 };
         assert!((after.others_since(before) - 0.3).abs() < 1e-9);
         assert!((before.others_since(before)).abs() < 1e-9);
     }
 
     #[test]
     fn this_machine_has_them() {
-        let ticks = Ticks::now().unwrap();
+        let ticks = MachineCpuTicks::now().unwrap();
         assert!(ticks.all >= ticks.idle + ticks.own);
     }
 }

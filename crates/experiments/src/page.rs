@@ -1,11 +1,11 @@
 //! Writes a report as an HTML page with its charts.
-use crate::report::{Figure, Report};
-use weir_plot::{Page, Table, short};
+use crate::report::{ExperimentFigure, ExperimentReport};
+use weir_plot::{HtmlPage, HtmlTable, short};
 
-impl Report {
+impl ExperimentReport {
     /// Returns the report as a page: charts, claims, figures, and their setup.
     pub fn html(&self) -> String {
-        let mut page = Page::new(&format!("{}: {}", self.experiment, self.title));
+        let mut page = HtmlPage::new(&format!("{}: {}", self.experiment, self.title));
         page.text(&format!("Published: {}; {}", self.source, self.published_setup));
         for plot in &self.plots {
             page.figure(plot, "");
@@ -29,8 +29,8 @@ impl Report {
     }
 }
 
-fn table(figures: &[Figure]) -> Table {
-    let row = |figure: &Figure| {
+fn table(figures: &[ExperimentFigure]) -> HtmlTable {
+    let row = |figure: &ExperimentFigure| {
         let published = figure.published.as_ref().map_or_else(String::new, |published| short(published.value));
         let sd = figure.sd.map_or_else(String::new, short);
         let samples = figure.samples.to_string();
@@ -39,5 +39,5 @@ fn table(figures: &[Figure]) -> Table {
             .into()
     };
     let head = ["case", "", "published", "ours", "+-", "samples", ""].map(str::to_owned).into();
-    Table { head, texts: 2, rows: figures.iter().map(row).collect() }
+    HtmlTable { head, texts: 2, rows: figures.iter().map(row).collect() }
 }

@@ -1,16 +1,16 @@
 //! Defines the report on a rerun of a published experiment: weir's figures beside the published ones, the claims, and
 //! the setup.
-use crate::definition::{Definition, Published, Sizes};
+use crate::definition::{ExperimentDefinition, ExperimentSizes, PublishedFigure};
 use crate::others::DISTURBED;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::fmt;
-use weir_emulator::result::Machine;
+use weir_emulator::result::LabMachineInfo;
 use weir_plot::short;
 
 /// Report on a rerun of a published experiment. `Display` prints it as text, `Serialize` writes it as a record.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct ExperimentReport {
     /// Name of the experiment.
     pub experiment: String,
     /// Title of the experiment.
@@ -20,9 +20,9 @@ pub struct Report {
     /// Setup of the published figures.
     pub published_setup: String,
     /// Setup of weir's figures.
-    pub setup: Setup,
+    pub setup: ExperimentSetup,
     /// Figures, case by case.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ExperimentFigure>,
     /// Claims that the figures are expected to support, with their outcome.
     pub claims: Vec<Claim>,
     /// Remarks about the figures.
@@ -36,7 +36,7 @@ pub struct Report {
 
 /// Setup of a rerun.
 #[derive(Debug, Clone, Serialize)]
-pub struct Setup {
+pub struct ExperimentSetup {
     /// Version of weir.
     pub version: &'static str,
     /// True if built with optimisation.
@@ -44,11 +44,11 @@ pub struct Setup {
     /// True if the sizes are those published.
     pub full: bool,
     /// Sizes of the rerun.
-    pub sizes: Sizes,
+    pub sizes: ExperimentSizes,
     /// Seed of the random numbers.
     pub seed: u64,
     /// Machine on which the experiment was rerun.
-    pub machine: Machine,
+    pub machine: LabMachineInfo,
     /// Share of the machine's processor time that other programs used during the rerun, `0.0..=1.0`. They disturb the
     /// figures. `None` if unknown.
     pub others: Option<f64>,
@@ -58,7 +58,7 @@ pub struct Setup {
 
 /// A measured quantity in one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figure {
+pub struct ExperimentFigure {
     /// Name of the case.
     pub case: String,
     /// Name of the measured quantity.
@@ -72,7 +72,7 @@ pub struct Figure {
     /// Number of samples of weir's value.
     pub samples: u64,
     /// Published figure for this case and quantity, if there is one.
-    pub published: Option<Published>,
+    pub published: Option<PublishedFigure>,
 }
 
 /// A statement that the figures are expected to support.
@@ -110,7 +110,7 @@ impl Claim {
     }
 }
 
-impl Report {
+impl ExperimentReport {
     /// Returns true if the report is complete and no claim failed.
     pub fn holds(&self) -> bool {
         !self.partial && self.claims.iter().all(|claim| claim.holds != Some(false))
@@ -122,14 +122,14 @@ impl Report {
     }
 
     /// Sets the published value of each figure that has one in `definition`.
-    pub(crate) fn compare_with(&mut self, definition: &Definition) {
+    pub(crate) fn compare_with(&mut self, definition: &ExperimentDefinition) {
         for figure in &mut self.figures {
             figure.published = definition.published(&figure.case, figure.metric).cloned();
         }
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ExperimentReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.experiment, self.title)?;
         writeln!(f, "published: {}; {}\n", self.source, self.published_setup)?;
@@ -153,7 +153,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl Report {
+impl ExperimentReport {
     fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["case", "", "published", "ours", "+-", "samples", ""]);
@@ -182,7 +182,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Setup {
+impl fmt::Display for ExperimentSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = if self.full { "the published size" } else { "a small size; --full reruns the published one" };
         let build = if self.release_build { "release" } else { "debug" };

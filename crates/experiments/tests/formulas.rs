@@ -1,12 +1,12 @@
 //! Checks that the published statements on sojourns and models, and weir's claims on its own formulas, hold in the
 //! deterministic simulations of the small size, with the exceptions that the experiments' pages list.
 use weir_experiments::report::Claim;
-use weir_experiments::{Options, find};
+use weir_experiments::{ExperimentOptions, find};
 
 /// Runs an experiment. It must have `charts` charts without empty lines, and contradict no published statement except
 /// `but`.
 fn holds(id: &str, charts: usize, but: &[&str]) {
-    let options = Options { seed: 1, ..Options::default() };
+    let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
     let report = find(id).unwrap().run(&options, &mut |_| ()).unwrap();
     let contradicts = |claim: &&Claim| claim.holds != Some(true) && !but.contains(&claim.text.as_str());
     assert!(report.claims.len() >= 6 && report.claims.iter().find(contradicts).is_none(), "{report}");

@@ -1,12 +1,12 @@
 //! Checks that the published statements on virtual switches hold in the deterministic simulations of the small size,
 //! with the exceptions that the experiments' pages list.
 use weir_experiments::report::Claim;
-use weir_experiments::{Options, find};
+use weir_experiments::{ExperimentOptions, find};
 
 /// Runs an experiment. It must have a chart for each of its figures, and contradict no published statement except
 /// `but`.
 fn holds(id: &str, but: &[&str]) {
-    let options = Options { seed: 1, ..Options::default() };
+    let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
     let report = find(id).unwrap().run(&options, &mut |_| ()).unwrap();
     let contradicts = |claim: &&Claim| claim.holds != Some(true) && !but.contains(&claim.text.as_str());
     assert!(report.claims.len() >= 3 && report.claims.iter().find(contradicts).is_none(), "{report}");

@@ -13,10 +13,10 @@
 use std::hint::black_box;
 use std::time::Duration;
 use weir_fabric::{
-    Crosspoint, Dropped, Fabric, FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, Line, Next, OutputConfig,
-    Packet, PortIndex, SwitchIndex, VirtualPort, VirtualSwitchConfig,
+    Crosspoint, DequeueResult, Fabric, FabricConfig, FabricDrop, FabricPacket, InputConfig, InterDiscipline,
+    IntraDiscipline, OutputConfig, OutputLine, PortIndex, VirtualPort, VirtualSwitchConfig, VirtualSwitchIndex,
 };
-use weir_testing::rules::Draw;
+use weir_testing::rules::SeededRng;
 use weir_units::{Bps, Clock, Instant, SystemClock};
 
 const RATE: Bps = Bps(10_000_000_000);
@@ -54,7 +54,7 @@ fn main() {
 
 /// Measures single packets. `waiting` is the number of packets in the queues of an output, per virtual switch.
 fn measure(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], waiting: usize, windows: usize) {
-    let (clock, mut draw) = (SystemClock::start(), Draw(1));
+    let (clock, mut draw) = (SystemClock::start(), SeededRng(1));
     let mut dropped = Vec::new();
     for packet in 0..waiting * usize::from(ports) * usize::from(switches) {
         let at = crosspoint(&mut draw, switches, ports);
@@ -82,7 +82,7 @@ fn measure(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], w
 /// Measures bursts for one crosspoint, each sent at once by a line that is never busy: a live switch's case while
 /// packets need not wait.
 fn runs(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], windows: usize) {
-    let (clock, mut draw) = (SystemClock::start(), Draw(1));
+    let (clock, mut draw) = (SystemClock::start(), SeededRng(1));
     let mut dropped = Vec::new();
     let mut ns = Vec::new();
     for _ in 0..windows {
@@ -105,9 +105,9 @@ fn runs(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], wind
 
 /// Enqueues a burst for one crosspoint and dequeues it.
 #[inline(never)]
-fn turn_of_one(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, dropped: &mut Vec<Dropped<usize>>) {
-    fabric.enqueue_all(now, at, (0..BURST).map(|packet| Packet::new(60, packet)), dropped);
-    let mut line = Line::new(Bps(RATE.0 * 1000), Duration::ZERO);
+fn turn_of_one(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, dropped: &mut Vec<FabricDrop<usize>>) {
+    fabric.enqueue_all(now, at, (0..BURST).map(|packet| FabricPacket::new(60, packet)), dropped);
+    let mut line = OutputLine::new(Bps(RATE.0 * 1000), Duration::ZERO);
     let until = now + Duration::from_micros(10);
     fabric.dequeue_run(now, at.output, |departure| {
         let next = line.send(now, departure.bytes);
@@ -118,24 +118,36 @@ fn turn_of_one(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, dropped
 
 /// Enqueues a burst, and dequeues as many packets from the same outputs.
 #[inline(never)]
-fn turn(fabric: &mut Fabric<usize>, now: Instant, burst: &[Crosspoint], dropped: &mut Vec<Dropped<usize>>) {
+fn turn(fabric: &mut Fabric<usize>, now: Instant, burst: &[Crosspoint], dropped: &mut Vec<FabricDrop<usize>>) {
     for (packet, at) in burst.iter().enumerate() {
         enqueue(fabric, now, *at, packet, dropped);
     }
     for at in burst {
-        let Next::Packet(departure) = fabric.dequeue(now, at.output) else { panic!("as many are there as came") };
+        let DequeueResult::Packet(departure) = fabric.dequeue(now, at.output) else {
+            panic!("as many are there as came")
+        };
         black_box(departure);
     }
 }
 
-fn enqueue(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, packet: usize, dropped: &mut Vec<Dropped<usize>>) {
+fn enqueue(
+    fabric: &mut Fabric<usize>,
+    now: Instant,
+    at: Crosspoint,
+    packet: usize,
+    dropped: &mut Vec<FabricDrop<usize>>,
+) {
     let bytes = if packet.is_multiple_of(2) { 64 } else { 1500 };
-    fabric.enqueue(now, at, Packet::new(bytes, packet), dropped);
+    fabric.enqueue(now, at, FabricPacket::new(bytes, packet), dropped);
 }
 
-fn crosspoint(draw: &mut Draw, switches: u16, ports: u16) -> Crosspoint {
+fn crosspoint(draw: &mut SeededRng, switches: u16, ports: u16) -> Crosspoint {
     let mut below = |limit: u16| u16::try_from(draw.below(usize::from(limit))).expect("below 2^16");
-    Crosspoint { switch: SwitchIndex(below(switches)), input: PortIndex(below(ports)), output: PortIndex(below(ports)) }
+    Crosspoint {
+        switch: VirtualSwitchIndex(below(switches)),
+        input: PortIndex(below(ports)),
+        output: PortIndex(below(ports)),
+    }
 }
 
 fn fabric(discipline: InterDiscipline, intra: IntraDiscipline, switches: u16, ports: u16) -> Fabric<usize> {

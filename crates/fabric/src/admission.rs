@@ -1,7 +1,7 @@
 //! Admission control: checks a virtual switch's request against conditions (4.1) and (4.2) and all other limits.
 use crate::{
-    FabricConfig, Forwarding, IntraDiscipline, MAX_CROSSPOINT_BYTES, MAX_PORTS, MAX_QUANTUM, MAX_QUEUES, MAX_SWITCHES,
-    PortIndex, QueueConfig, RedConfig, SwitchIndex, VirtualSwitchConfig,
+    DropPolicy, FabricConfig, ForwardingMatrix, IntraDiscipline, MAX_CROSSPOINT_BYTES, MAX_PORTS, MAX_QUANTUM,
+    MAX_QUEUES, MAX_SWITCHES, PortIndex, RedConfig, VirtualSwitchConfig, VirtualSwitchIndex,
 };
 use std::collections::BTreeSet;
 use weir_units::{Bps, Instant};
@@ -34,7 +34,7 @@ pub enum FabricError {
 
 /// Reason why a virtual switch is refused. A refusal changes nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Refused {
+pub enum AdmissionError {
     /// Condition (4.1) is violated for an input.
     #[error("input {port}: asked for {asked}, {free} of {capacity} are free: {} short", Bps(asked.0 - free.0))]
     InputRate {
@@ -148,23 +148,23 @@ pub enum Refused {
     },
     /// No virtual switch has this index.
     #[error("virtual switch {}: there is none", .0.0)]
-    NoSuchSwitch(SwitchIndex),
+    NoSuchSwitch(VirtualSwitchIndex),
 }
 
-impl Refused {
+impl AdmissionError {
     /// Replaces the fabric's port indices, which count from 0, by the caller's port numbers; except in
-    /// [`Refused::UnknownPort`], which names the fabric's range.
+    /// [`AdmissionError::UnknownPort`], which names the fabric's range.
     #[must_use]
-    pub fn numbered(mut self, number: impl Fn(PortIndex) -> u16) -> Refused {
+    pub fn numbered(mut self, number: impl Fn(PortIndex) -> u16) -> AdmissionError {
         let change = |port: &mut u16| *port = number(PortIndex(*port));
         match &mut self {
-            Refused::InputRate { port, .. }
-            | Refused::OutputRate { port, .. }
-            | Refused::Ceiling { port, .. }
-            | Refused::PortTwice(port) => change(port),
-            Refused::Buffer { input, output, .. }
-            | Refused::BelowOnePacket { input, output, .. }
-            | Refused::UnknownPath { input, output, .. } => {
+            AdmissionError::InputRate { port, .. }
+            | AdmissionError::OutputRate { port, .. }
+            | AdmissionError::Ceiling { port, .. }
+            | AdmissionError::PortTwice(port) => change(port),
+            AdmissionError::Buffer { input, output, .. }
+            | AdmissionError::BelowOnePacket { input, output, .. }
+            | AdmissionError::UnknownPath { input, output, .. } => {
                 change(input);
                 change(output);
             }
@@ -175,7 +175,7 @@ impl Refused {
 }
 
 /// Resources of a fabric that are promised to virtual switches.
-pub(crate) struct Committed {
+pub(crate) struct CommittedResources {
     inputs: Vec<u64>,
     outputs: Vec<u64>,
     /// Promised bytes of each crosspoint, by output, then input.
@@ -206,10 +206,15 @@ pub(crate) fn check_fabric(config: &FabricConfig) -> Result<(), FabricError> {
     Ok(())
 }
 
-impl Committed {
-    pub(crate) fn new(config: &FabricConfig) -> Committed {
+impl CommittedResources {
+    pub(crate) fn new(config: &FabricConfig) -> CommittedResources {
         let (inputs, outputs) = (config.inputs.len(), config.outputs.len());
-        Committed { inputs: vec![0; inputs], outputs: vec![0; outputs], buffers: vec![0; inputs * outputs], queues: 0 }
+        CommittedResources {
+            inputs: vec![0; inputs],
+            outputs: vec![0; outputs],
+            buffers: vec![0; inputs * outputs],
+            queues: 0,
+        }
     }
 
     /// Promises the resources of a virtual switch, which must have been checked.
@@ -252,71 +257,71 @@ impl Committed {
         fabric: &FabricConfig,
         now: Instant,
         switch: &VirtualSwitchConfig,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), AdmissionError> {
         self.check_ports(switch)?;
         check_disciplines(now, switch)?;
         self.check_rates(fabric, switch)?;
         self.check_buffers(fabric, switch)?;
         let asked = self.queues_of(switch);
         if asked > MAX_QUEUES - self.queues {
-            return Err(Refused::TooManyQueues { asked, there: self.queues });
+            return Err(AdmissionError::TooManyQueues { asked, there: self.queues });
         }
         Ok(())
     }
 
-    fn check_ports(&self, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+    fn check_ports(&self, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
         let known = |port: u16, direction, known| {
-            if usize::from(port) < known { Ok(()) } else { Err(Refused::UnknownPort { port, direction, known }) }
+            if usize::from(port) < known { Ok(()) } else { Err(AdmissionError::UnknownPort { port, direction, known }) }
         };
         switch.inputs().try_for_each(|port| known(port.physical.0, "input", self.inputs.len()))?;
         switch.outputs().try_for_each(|port| known(port.physical.0, "output", self.outputs.len()))?;
         let mut seen = BTreeSet::new();
         if let Some(twice) = switch.ports.iter().find(|port| !seen.insert(port.physical)) {
-            return Err(Refused::PortTwice(twice.physical.0));
+            return Err(AdmissionError::PortTwice(twice.physical.0));
         }
         if switch.inputs().next().is_none() || switch.outputs().next().is_none() {
-            return Err(Refused::NoPorts);
+            return Err(AdmissionError::NoPorts);
         }
         let inputs: BTreeSet<_> = switch.inputs().map(|port| port.physical).collect();
         let outputs: BTreeSet<_> = switch.outputs().map(|port| port.physical).collect();
         let path = |what, input: PortIndex, output: PortIndex| {
             let known = inputs.contains(&input) && outputs.contains(&output);
-            if known { Ok(()) } else { Err(Refused::UnknownPath { what, input: input.0, output: output.0 }) }
+            if known { Ok(()) } else { Err(AdmissionError::UnknownPath { what, input: input.0, output: output.0 }) }
         };
-        if let Forwarding::Paths(paths) = &switch.forwarding {
+        if let ForwardingMatrix::Paths(paths) = &switch.forwarding {
             paths.iter().try_for_each(|(input, output)| path("path", *input, *output))?;
         }
         switch.buffers.certain.iter().try_for_each(|(input, output, _)| path("buffer", *input, *output))
     }
 
-    fn check_rates(&self, fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+    fn check_rates(&self, fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
         for VirtualPort { physical: PortIndex(port), rate_in: asked, .. } in switch.inputs().copied() {
             let capacity = fabric.inputs[usize::from(port)].rate;
             let free = Bps(capacity.0 - self.inputs[usize::from(port)]);
             if asked > free {
-                return Err(Refused::InputRate { port, asked, free, capacity });
+                return Err(AdmissionError::InputRate { port, asked, free, capacity });
             }
         }
         for VirtualPort { physical: PortIndex(port), rate_out: asked, .. } in switch.outputs().copied() {
             let capacity = fabric.outputs[usize::from(port)].rate;
             let free = Bps(capacity.0 - self.outputs[usize::from(port)]);
             if asked > free {
-                return Err(Refused::OutputRate { port, asked, free, capacity });
+                return Err(AdmissionError::OutputRate { port, asked, free, capacity });
             }
         }
         Ok(())
     }
 
-    fn check_buffers(&self, fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+    fn check_buffers(&self, fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
         for (input, output, asked) in switch.crosspoints() {
             let capacity = fabric.outputs[usize::from(output.0)].crosspoint_bytes;
             let free = capacity - self.buffers[self.place(input, output)];
             let (input, output) = (input.0, output.0);
             if asked < u64::from(fabric.max_packet) {
-                return Err(Refused::BelowOnePacket { input, output, found: asked, least: fabric.max_packet });
+                return Err(AdmissionError::BelowOnePacket { input, output, found: asked, least: fabric.max_packet });
             }
             if asked > free {
-                return Err(Refused::Buffer { input, output, asked, free, capacity });
+                return Err(AdmissionError::Buffer { input, output, asked, free, capacity });
             }
         }
         Ok(())
@@ -325,26 +330,26 @@ impl Committed {
 
 use crate::VirtualPort;
 
-fn check_disciplines(now: Instant, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+fn check_disciplines(now: Instant, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
     let intra = if let IntraDiscipline::Drr { quantum } = switch.intra { Some(quantum) } else { None };
     let quanta = switch.outputs().map(|port| port.quantum).chain(intra);
     if let Some(wrong) = quanta.into_iter().find(|quantum| !(1..=MAX_QUANTUM).contains(quantum)) {
-        return Err(Refused::Quantum(wrong));
+        return Err(AdmissionError::Quantum(wrong));
     }
     for port in switch.outputs() {
         if let Some(ceiling) = port.ceiling.filter(|ceiling| *ceiling < port.rate_out) {
-            return Err(Refused::Ceiling { port: port.physical.0, ceiling, rate: port.rate_out });
+            return Err(AdmissionError::Ceiling { port: port.physical.0, ceiling, rate: port.rate_out });
         }
     }
-    if let QueueConfig::Red(red) = switch.queue {
+    if let DropPolicy::Red(red) = switch.queue {
         let share = |value: f64| value > 0.0 && value <= 1.0;
         let (min, max) = red.thresholds(MAX_CROSSPOINT_BYTES);
         if !share(red.probability) || !share(red.weight) || min >= max {
-            return Err(Refused::Red(red));
+            return Err(AdmissionError::Red(red));
         }
     }
     match switch.expires {
-        Some(found) if found <= now => Err(Refused::Expired { found, now }),
+        Some(found) if found <= now => Err(AdmissionError::Expired { found, now }),
         _ => Ok(()),
     }
 }
@@ -357,7 +362,7 @@ impl VirtualSwitchConfig {
 }
 
 /// Returns the index of a free place for a virtual switch.
-pub(crate) fn free_place<S>(switches: &[Option<S>]) -> Result<usize, Refused> {
+pub(crate) fn free_place<S>(switches: &[Option<S>]) -> Result<usize, AdmissionError> {
     let place = switches.iter().position(Option::is_none).unwrap_or(switches.len());
-    if place < MAX_SWITCHES { Ok(place) } else { Err(Refused::TooManySwitches) }
+    if place < MAX_SWITCHES { Ok(place) } else { Err(AdmissionError::TooManySwitches) }
 }

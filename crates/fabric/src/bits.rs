@@ -8,9 +8,9 @@ const _: () = assert!(MAX_PORTS == 256 && crate::MAX_SWITCHES == MAX_PORTS);
 
 /// Set of inputs or of virtual switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Bits([u64; WORDS]);
+pub(crate) struct IndexBitSet([u64; WORDS]);
 
-impl Bits {
+impl IndexBitSet {
     #[inline]
     pub(crate) fn insert(&mut self, number: u16) {
         self.0[usize::from(number) / 64] |= 1 << (number % 64);
@@ -34,7 +34,7 @@ impl Bits {
     /// Returns true if this number is the only one in the set.
     #[inline]
     pub(crate) fn is_only(&self, number: u16) -> bool {
-        let mut only = Bits::default();
+        let mut only = IndexBitSet::default();
         only.insert(number);
         *self == only
     }
@@ -43,8 +43,8 @@ impl Bits {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    pub(crate) fn and(&self, other: &Bits) -> Bits {
-        Bits(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    pub(crate) fn and(&self, other: &IndexBitSet) -> IndexBitSet {
+        IndexBitSet(std::array::from_fn(|word| self.0[word] & other.0[word]))
     }
 
     /// Returns the first member after `last` in the circle; `last` itself comes at the end.
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn goes_round() {
-        let mut bits = Bits::default();
+        let mut bits = IndexBitSet::default();
         assert_eq!(bits.next_after(BEFORE_FIRST), None);
         for number in [3, 64, 255] {
             bits.insert(number);
@@ -104,6 +104,6 @@ mod tests {
         bits.remove(255);
         assert_eq!(bits.next_after(64), Some(64));
         assert_eq!(bits.len(), 1);
-        assert!(bits.is_only(64) && !bits.is_only(65) && !Bits::default().is_only(64));
+        assert!(bits.is_only(64) && !bits.is_only(65) && !IndexBitSet::default().is_only(64));
     }
 }

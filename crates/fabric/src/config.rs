@@ -12,7 +12,7 @@ pub struct FabricConfig {
     /// Outputs of the fabric, at most [`MAX_PORTS`](crate::MAX_PORTS).
     pub outputs: Vec<OutputConfig>,
     /// Sharing rule: strict, or use of buffer space that other virtual switches leave free.
-    pub sharing: Sharing,
+    pub sharing: BufferSharing,
     /// Length of the longest packet in bytes: no virtual buffer may be smaller.
     pub max_packet: u32,
     /// Seed of the random numbers for RED's drops.
@@ -22,7 +22,13 @@ pub struct FabricConfig {
 impl Default for FabricConfig {
     /// Returns a fabric without ports, with strict sharing and packets of at most 1500 bytes.
     fn default() -> Self {
-        FabricConfig { inputs: Vec::new(), outputs: Vec::new(), sharing: Sharing::Strict, max_packet: 1500, seed: 0 }
+        FabricConfig {
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            sharing: BufferSharing::Strict,
+            max_packet: 1500,
+            seed: 0,
+        }
     }
 }
 
@@ -69,7 +75,7 @@ pub enum InterDiscipline {
 /// Sharing of a crosspoint's buffer among virtual switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sharing {
+pub enum BufferSharing {
     /// Each virtual switch uses only its own buffer.
     #[default]
     Strict,
@@ -87,11 +93,11 @@ pub struct VirtualSwitchConfig {
     /// Ports of the virtual switch.
     pub ports: Vec<VirtualPort>,
     /// Paths from inputs to outputs.
-    pub forwarding: Forwarding,
+    pub forwarding: ForwardingMatrix,
     /// Shares of the crosspoints' buffers.
-    pub buffers: Buffers,
+    pub buffers: CrosspointBuffers,
     /// Reaction when one of the buffers fills.
-    pub queue: QueueConfig,
+    pub queue: DropPolicy,
     /// Discipline that picks which of its queues an output serves next.
     pub intra: IntraDiscipline,
     /// Priority number under [`InterDiscipline::StrictPriority`]: 0 is served first.
@@ -107,9 +113,9 @@ impl VirtualSwitchConfig {
         VirtualSwitchConfig {
             name: name.to_owned(),
             ports,
-            forwarding: Forwarding::All,
-            buffers: Buffers { default: buffer, certain: Vec::new() },
-            queue: QueueConfig::TailDrop,
+            forwarding: ForwardingMatrix::All,
+            buffers: CrosspointBuffers { default: buffer, certain: Vec::new() },
+            queue: DropPolicy::TailDrop,
             intra: IntraDiscipline::Drr { quantum: 1500 },
             priority: 0,
             expires: None,
@@ -123,8 +129,8 @@ impl VirtualSwitchConfig {
             self.buffers.certain.iter().map(|(from, to, bytes)| ((*from, *to), *bytes)).collect();
         let all = || self.outputs().flat_map(|to| self.inputs().map(|from| (from.physical, to.physical)));
         let paths: Vec<_> = match &self.forwarding {
-            Forwarding::All => all().collect(),
-            Forwarding::Paths(paths) => {
+            ForwardingMatrix::All => all().collect(),
+            ForwardingMatrix::Paths(paths) => {
                 let paths: HashSet<_> = paths.iter().copied().collect();
                 all().filter(|path| paths.contains(path)).collect()
             }
@@ -171,7 +177,7 @@ impl VirtualPort {
 
 /// Forwarding matrix of a virtual switch: its paths from inputs to outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Forwarding {
+pub enum ForwardingMatrix {
     /// All inputs lead to all outputs.
     #[default]
     All,
@@ -181,7 +187,7 @@ pub enum Forwarding {
 
 /// Shares of a virtual switch in the crosspoints' buffers, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Buffers {
+pub struct CrosspointBuffers {
     /// Share of crosspoints that `certain` does not name.
     pub default: u64,
     /// Shares of named crosspoints: input, output, bytes. The last entry for a crosspoint counts.
@@ -190,7 +196,7 @@ pub struct Buffers {
 
 /// Reaction when a buffer fills.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum QueueConfig {
+pub enum DropPolicy {
     /// Drops the arriving packet.
     #[default]
     TailDrop,

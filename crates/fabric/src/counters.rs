@@ -1,17 +1,17 @@
 //! Counters of the fabric.
-use crate::DropReason;
+use crate::FabricDropReason;
 use std::ops::AddAssign;
 
 /// Number of packets and of their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Count {
+pub struct PacketByteCount {
     /// Number of packets.
     pub packets: u64,
     /// Sum of their lengths in bytes.
     pub bytes: u64,
 }
 
-impl Count {
+impl PacketByteCount {
     /// Counts a packet.
     pub(crate) fn add(&mut self, bytes: u32) {
         self.packets += 1;
@@ -19,13 +19,13 @@ impl Count {
     }
 
     /// Returns the difference to `other`, which must be a part of this count.
-    pub(crate) fn without(self, other: Count) -> Count {
-        Count { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    pub(crate) fn without(self, other: PacketByteCount) -> PacketByteCount {
+        PacketByteCount { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
 }
 
-impl AddAssign for Count {
-    fn add_assign(&mut self, other: Count) {
+impl AddAssign for PacketByteCount {
+    fn add_assign(&mut self, other: PacketByteCount) {
         self.packets += other.packets;
         self.bytes += other.bytes;
     }
@@ -35,32 +35,38 @@ impl AddAssign for Count {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CrosspointCounters {
     /// Packets that arrived for the queue, accepted or not.
-    pub arrived: Count,
+    pub arrived: PacketByteCount,
     /// Packets dequeued by the output.
-    pub departed: Count,
+    pub departed: PacketByteCount,
     /// Packets in the queue.
-    pub queued: Count,
+    pub queued: PacketByteCount,
     /// Maximum number of bytes that the queue held; in sums, the largest of the summands.
     pub peak_bytes: u64,
     /// Dropped packets, by reason.
-    drops: [Count; DropReason::ALL.len()],
+    drops: [PacketByteCount; FabricDropReason::ALL.len()],
 }
 
 impl CrosspointCounters {
-    pub(crate) fn new(arrived: Count, queued: Count, peak_bytes: u64, drops: [Count; DropReason::ALL.len()]) -> Self {
-        let mut counters = CrosspointCounters { arrived, departed: Count::default(), queued, peak_bytes, drops };
+    pub(crate) fn new(
+        arrived: PacketByteCount,
+        queued: PacketByteCount,
+        peak_bytes: u64,
+        drops: [PacketByteCount; FabricDropReason::ALL.len()],
+    ) -> Self {
+        let mut counters =
+            CrosspointCounters { arrived, departed: PacketByteCount::default(), queued, peak_bytes, drops };
         counters.departed = arrived.without(queued).without(counters.dropped());
         counters
     }
 
     /// Returns the packets dropped for a reason.
-    pub fn dropped_for(&self, reason: DropReason) -> Count {
+    pub fn dropped_for(&self, reason: FabricDropReason) -> PacketByteCount {
         self.drops[reason as usize]
     }
 
     /// Returns the packets dropped for any reason.
-    pub fn dropped(&self) -> Count {
-        let mut sum = Count::default();
+    pub fn dropped(&self) -> PacketByteCount {
+        let mut sum = PacketByteCount::default();
         self.drops.iter().for_each(|count| sum += *count);
         sum
     }

@@ -1,12 +1,13 @@
 //! The fabric: combines inputs, outputs and virtual switches behind one interface.
-use crate::admission::{Committed, check_fabric, free_place};
-use crate::output::{Decision, Output};
+use crate::admission::{CommittedResources, check_fabric, free_place};
+use crate::output::{FabricOutput, OutputDecision};
 use crate::resize::plan;
-use crate::room::Arrival;
-use crate::slab::Slab;
+use crate::room::FabricArrival;
+use crate::slab::PacketSlab;
 use crate::{
-    Count, Crosspoint, CrosspointCounters, Departure, DropReason, Dropped, FabricConfig, FabricError, MergeCounters,
-    Next, Packet, Pause, PortIndex, Refused, SwitchIndex, VirtualSwitchConfig,
+    AdmissionError, Crosspoint, CrosspointCounters, DequeueResult, DequeueStop, FabricConfig, FabricDeparture,
+    FabricDrop, FabricDropReason, FabricError, FabricPacket, MergeCounters, PacketByteCount, PortIndex,
+    VirtualSwitchConfig, VirtualSwitchIndex,
 };
 use weir_units::Instant;
 
@@ -16,12 +17,12 @@ use weir_units::Instant;
 /// `now` must not decrease from one call to the next.
 pub struct Fabric<T> {
     config: FabricConfig,
-    outputs: Vec<Output>,
+    outputs: Vec<FabricOutput>,
     switches: Vec<Option<VirtualSwitchConfig>>,
-    committed: Committed,
-    slab: Slab<T>,
+    committed: CommittedResources,
+    slab: PacketSlab<T>,
     random: fastrand::Rng,
-    stray: Count,
+    stray: PacketByteCount,
 }
 
 impl<T> Fabric<T> {
@@ -31,14 +32,14 @@ impl<T> Fabric<T> {
     /// Ports, rates or buffers are out of bounds.
     pub fn new(config: FabricConfig) -> Result<Fabric<T>, FabricError> {
         check_fabric(&config)?;
-        let output = |output| Output::new(output, config.sharing, config.inputs.len());
+        let output = |output| FabricOutput::new(output, config.sharing, config.inputs.len());
         Ok(Fabric {
             outputs: config.outputs.iter().copied().map(output).collect(),
             switches: Vec::new(),
-            committed: Committed::new(&config),
-            slab: Slab::new(),
+            committed: CommittedResources::new(&config),
+            slab: PacketSlab::new(),
             random: fastrand::Rng::with_seed(config.seed),
-            stray: Count::default(),
+            stray: PacketByteCount::default(),
             config,
         })
     }
@@ -52,7 +53,7 @@ impl<T> Fabric<T> {
     ///
     /// # Errors
     /// The first request that cannot be granted: which port or crosspoint is short, and by how much.
-    pub fn check(&self, now: Instant, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+    pub fn check(&self, now: Instant, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
         free_place(&self.switches)?;
         self.committed.check(&self.config, now, switch)
     }
@@ -61,10 +62,10 @@ impl<T> Fabric<T> {
     ///
     /// # Errors
     /// Fails for the reasons of [`Fabric::check`].
-    pub fn add(&mut self, now: Instant, switch: VirtualSwitchConfig) -> Result<SwitchIndex, Refused> {
+    pub fn add(&mut self, now: Instant, switch: VirtualSwitchConfig) -> Result<VirtualSwitchIndex, AdmissionError> {
         self.check(now, &switch)?;
         let place = free_place(&self.switches)?;
-        let index = u16::try_from(place).map_err(|_| Refused::TooManySwitches)?;
+        let index = u16::try_from(place).map_err(|_| AdmissionError::TooManySwitches)?;
         for (output, part) in self.outputs.iter_mut().zip(plan(&self.config, &switch)) {
             output.set_outlet(index, part);
         }
@@ -73,7 +74,7 @@ impl<T> Fabric<T> {
             self.switches.push(None);
         }
         self.switches[place] = Some(switch);
-        Ok(SwitchIndex(index))
+        Ok(VirtualSwitchIndex(index))
     }
 
     /// Changes a virtual switch. Other virtual switches are not affected. Its packets stay as far as its new buffers
@@ -86,11 +87,11 @@ impl<T> Fabric<T> {
     pub fn resize(
         &mut self,
         now: Instant,
-        index: SwitchIndex,
+        index: VirtualSwitchIndex,
         switch: VirtualSwitchConfig,
-        dropped: &mut Vec<Dropped<T>>,
-    ) -> Result<(), Refused> {
-        let before = self.switch(index).cloned().ok_or(Refused::NoSuchSwitch(index))?;
+        dropped: &mut Vec<FabricDrop<T>>,
+    ) -> Result<(), AdmissionError> {
+        let before = self.switch(index).cloned().ok_or(AdmissionError::NoSuchSwitch(index))?;
         self.committed.remove(&before);
         if let Err(refused) = self.committed.check(&self.config, now, &switch) {
             self.committed.add(&before);
@@ -106,18 +107,18 @@ impl<T> Fabric<T> {
     }
 
     /// Removes a virtual switch with all its packets and counters. Does nothing if it does not exist.
-    pub fn remove(&mut self, now: Instant, index: SwitchIndex, dropped: &mut Vec<Dropped<T>>) {
+    pub fn remove(&mut self, now: Instant, index: VirtualSwitchIndex, dropped: &mut Vec<FabricDrop<T>>) {
         let Some(place) = self.switches.get_mut(usize::from(index.0)) else { return };
         let Some(switch) = place.take() else { return };
         self.committed.remove(&switch);
         for (number, output) in (0..).zip(&mut self.outputs) {
-            output.drain(now, index.0, number, DropReason::Removed, &mut self.slab, dropped);
+            output.drain(now, index.0, number, FabricDropReason::Removed, &mut self.slab, dropped);
         }
     }
 
     /// Removes the virtual switches whose lifetime has ended and returns their indices.
-    pub fn expire(&mut self, now: Instant, dropped: &mut Vec<Dropped<T>>) -> Vec<SwitchIndex> {
-        let ended: Vec<SwitchIndex> =
+    pub fn expire(&mut self, now: Instant, dropped: &mut Vec<FabricDrop<T>>) -> Vec<VirtualSwitchIndex> {
+        let ended: Vec<VirtualSwitchIndex> =
             self.switches().filter(|(_, switch)| switch.ends_by(now)).map(|(index, _)| index).collect();
         ended.iter().for_each(|index| self.remove(now, *index, dropped));
         ended
@@ -129,25 +130,31 @@ impl<T> Fabric<T> {
     }
 
     /// Returns the configuration of a virtual switch.
-    pub fn switch(&self, index: SwitchIndex) -> Option<&VirtualSwitchConfig> {
+    pub fn switch(&self, index: VirtualSwitchIndex) -> Option<&VirtualSwitchConfig> {
         self.switches.get(usize::from(index.0))?.as_ref()
     }
 
     /// Iterates over all virtual switches.
-    pub fn switches(&self) -> impl Iterator<Item = (SwitchIndex, &VirtualSwitchConfig)> {
-        (0..).zip(&self.switches).filter_map(|(index, switch)| Some((SwitchIndex(index), switch.as_ref()?)))
+    pub fn switches(&self) -> impl Iterator<Item = (VirtualSwitchIndex, &VirtualSwitchConfig)> {
+        (0..).zip(&self.switches).filter_map(|(index, switch)| Some((VirtualSwitchIndex(index), switch.as_ref()?)))
     }
 
     /// Puts a packet into its queue. Returns true if it is queued. Appends the packets dropped for it, the packet
     /// itself or others, to `dropped`.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, at: Crosspoint, packet: Packet<T>, dropped: &mut Vec<Dropped<T>>) -> bool {
-        let arrival = Arrival { now, at, packet };
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        at: Crosspoint,
+        packet: FabricPacket<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
+    ) -> bool {
+        let arrival = FabricArrival { now, at, packet };
         let input_known = usize::from(at.input.0) < self.config.inputs.len();
         let output = self.outputs.get_mut(usize::from(at.output.0)).filter(|_| input_known);
         let Some(output) = output.filter(|output| output.outlet(at.switch.0).is_some()) else {
             self.stray.add(arrival.packet.bytes);
-            dropped.push(arrival.drop(DropReason::NoPath));
+            dropped.push(arrival.drop(FabricDropReason::NoPath));
             return false;
         };
         let random = &mut self.random;
@@ -156,15 +163,15 @@ impl<T> Fabric<T> {
 
     /// Returns the packet that an output sends now. Call it when the output's line is free.
     #[inline]
-    pub fn dequeue(&mut self, now: Instant, output: PortIndex) -> Next<T> {
-        let Some(from) = self.outputs.get_mut(usize::from(output.0)) else { return Next::Empty };
+    pub fn dequeue(&mut self, now: Instant, output: PortIndex) -> DequeueResult<T> {
+        let Some(from) = self.outputs.get_mut(usize::from(output.0)) else { return DequeueResult::Empty };
         let (switch, input) = match from.decide(now, &self.slab) {
-            Decision::Serve(switch, input) => (switch, input),
-            Decision::Wait(until) => return Next::Wait(until),
-            Decision::Empty => return Next::Empty,
+            OutputDecision::Serve(switch, input) => (switch, input),
+            OutputDecision::Wait(until) => return DequeueResult::Wait(until),
+            OutputDecision::Empty => return DequeueResult::Empty,
         };
-        let Some(taken) = from.serve(now, switch, input, &mut self.slab) else { return Next::Empty };
-        Next::Packet(taken.depart(switch, input))
+        let Some(taken) = from.serve(now, switch, input, &mut self.slab) else { return DequeueResult::Empty };
+        DequeueResult::Packet(taken.depart(switch, input))
     }
 
     /// Puts several packets that arrive at once into one queue, and appends dropped packets to `dropped`. Equivalent
@@ -174,8 +181,8 @@ impl<T> Fabric<T> {
         &mut self,
         now: Instant,
         at: Crosspoint,
-        packets: impl Iterator<Item = Packet<T>>,
-        dropped: &mut Vec<Dropped<T>>,
+        packets: impl Iterator<Item = FabricPacket<T>>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) {
         let mut packets = packets;
         let input_known = usize::from(at.input.0) < self.config.inputs.len();
@@ -198,19 +205,19 @@ impl<T> Fabric<T> {
         &mut self,
         now: Instant,
         output: PortIndex,
-        mut send: impl FnMut(Departure<T>) -> Option<Instant>,
-    ) -> Pause {
-        let Some(from) = self.outputs.get_mut(usize::from(output.0)) else { return Pause::Empty };
+        mut send: impl FnMut(FabricDeparture<T>) -> Option<Instant>,
+    ) -> DequeueStop {
+        let Some(from) = self.outputs.get_mut(usize::from(output.0)) else { return DequeueStop::Empty };
         let mut now = now;
         loop {
             let (switch, input) = match from.decide(now, &self.slab) {
-                Decision::Serve(switch, input) => (switch, input),
-                Decision::Wait(until) => return Pause::Wait(until),
-                Decision::Empty => return Pause::Empty,
+                OutputDecision::Serve(switch, input) => (switch, input),
+                OutputDecision::Wait(until) => return DequeueStop::Wait(until),
+                OutputDecision::Empty => return DequeueStop::Empty,
             };
             match from.serve_turn(now, switch, input, &mut self.slab, &mut send) {
                 Some(then) => now = then,
-                None => return Pause::Stopped,
+                None => return DequeueStop::Stopped,
             }
         }
     }
@@ -231,7 +238,7 @@ impl<T> Fabric<T> {
     }
 
     /// Returns the sum of the counters over all queues of a virtual switch to an output.
-    pub fn output_counters(&self, switch: SwitchIndex, output: PortIndex) -> CrosspointCounters {
+    pub fn output_counters(&self, switch: VirtualSwitchIndex, output: PortIndex) -> CrosspointCounters {
         let inputs = (0..).take(self.config.inputs.len()).map(PortIndex);
         let mut sum = CrosspointCounters::default();
         inputs.filter_map(|input| self.counters(Crosspoint { switch, input, output })).for_each(|queue| sum += queue);
@@ -239,7 +246,7 @@ impl<T> Fabric<T> {
     }
 
     /// Returns the sum of the counters over all queues of a virtual switch.
-    pub fn switch_counters(&self, switch: SwitchIndex) -> CrosspointCounters {
+    pub fn switch_counters(&self, switch: VirtualSwitchIndex) -> CrosspointCounters {
         let outputs = (0..).take(self.config.outputs.len()).map(PortIndex);
         let mut sum = CrosspointCounters::default();
         outputs.map(|output| self.output_counters(switch, output)).for_each(|output| sum += output);
@@ -247,12 +254,12 @@ impl<T> Fabric<T> {
     }
 
     /// Returns the counters of a merge; `None` if the switch does not merge at this output.
-    pub fn merge_counters(&self, switch: SwitchIndex, output: PortIndex) -> Option<MergeCounters> {
+    pub fn merge_counters(&self, switch: VirtualSwitchIndex, output: PortIndex) -> Option<MergeCounters> {
         self.outputs.get(usize::from(output.0))?.outlet(switch.0)?.merge_counters()
     }
 
     /// Returns the packets dropped because their virtual switch does not exist or has no such output.
-    pub fn stray(&self) -> Count {
+    pub fn stray(&self) -> PacketByteCount {
         self.stray
     }
 

@@ -1,15 +1,15 @@
 //! Disciplines among the queues of a virtual switch at an output.
-use crate::bits::{BEFORE_FIRST, Bits};
-use crate::queue::Queue;
-use crate::slab::Slab;
-use crate::tournament::Tournament;
+use crate::bits::{BEFORE_FIRST, IndexBitSet};
+use crate::queue::CrosspointQueue;
+use crate::slab::PacketSlab;
+use crate::tournament::TournamentTree;
 use crate::{IntraDiscipline, MergeCounters};
 use std::time::Duration;
 use weir_units::Instant;
 
 /// Packet that a discipline proposes to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Proposal {
+pub(crate) enum SchedulerProposal {
     /// Oldest packet from this input (first), with its length in bytes (second).
     Packet(u16, u32),
     /// No packet before this time.
@@ -20,74 +20,84 @@ pub(crate) enum Proposal {
 ///
 /// Queues are ordered by their inputs. A proposal stays valid until a packet arrives, is dropped or is served:
 /// callers may ask again, or not serve it.
-pub(crate) enum Intra {
+pub(crate) enum IntraScheduler {
     RoundRobin { last: u16 },
-    Drr(Drr),
-    Fcfs(Tournament),
-    Lqf { largest: Tournament, last: u16 },
-    Merge(Merge),
+    Drr(DeficitRoundRobin),
+    Fcfs(TournamentTree),
+    Lqf { largest: TournamentTree, last: u16 },
+    Merge(MergeScheduler),
 }
 
-impl Intra {
+impl IntraScheduler {
     /// Creates the state of a discipline. `members` are the inputs that lead to the output, out of `inputs` in total.
-    pub(crate) fn new(discipline: IntraDiscipline, inputs: usize, members: Bits) -> Intra {
+    pub(crate) fn new(discipline: IntraDiscipline, inputs: usize, members: IndexBitSet) -> IntraScheduler {
         match discipline {
-            IntraDiscipline::RoundRobin => Intra::RoundRobin { last: BEFORE_FIRST },
-            IntraDiscipline::Drr { quantum } => Intra::Drr(Drr { quantum, last: BEFORE_FIRST, open: false }),
-            IntraDiscipline::Fcfs => Intra::Fcfs(Tournament::new(inputs)),
-            IntraDiscipline::Lqf => Intra::Lqf { largest: Tournament::new(inputs), last: BEFORE_FIRST },
-            IntraDiscipline::Merge { patience } => Intra::Merge(Merge::new(patience, inputs, members)),
+            IntraDiscipline::RoundRobin => IntraScheduler::RoundRobin { last: BEFORE_FIRST },
+            IntraDiscipline::Drr { quantum } => {
+                IntraScheduler::Drr(DeficitRoundRobin { quantum, last: BEFORE_FIRST, open: false })
+            }
+            IntraDiscipline::Fcfs => IntraScheduler::Fcfs(TournamentTree::new(inputs)),
+            IntraDiscipline::Lqf => IntraScheduler::Lqf { largest: TournamentTree::new(inputs), last: BEFORE_FIRST },
+            IntraDiscipline::Merge { patience } => {
+                IntraScheduler::Merge(MergeScheduler::new(patience, inputs, members))
+            }
         }
     }
 
     /// Returns the packet to serve. `active` are the queues that hold packets; there must be at least one.
     #[inline]
-    pub(crate) fn propose<T>(&mut self, now: Instant, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) -> Proposal {
+    pub(crate) fn propose<T>(
+        &mut self,
+        now: Instant,
+        active: &IndexBitSet,
+        queues: &mut [CrosspointQueue],
+        slab: &PacketSlab<T>,
+    ) -> SchedulerProposal {
         let input = match self {
-            Intra::Drr(drr) => {
+            IntraScheduler::Drr(drr) => {
                 let input = drr.propose(active, queues);
-                return Proposal::Packet(input, queues[usize::from(input)].head_bytes());
+                return SchedulerProposal::Packet(input, queues[usize::from(input)].head_bytes());
             }
-            Intra::RoundRobin { last } => active.next_after(*last).unwrap_or(0),
-            Intra::Fcfs(first) => first.winner_after(BEFORE_FIRST),
-            Intra::Lqf { largest, last } => largest.winner_after(*last),
-            Intra::Merge(merge) => match merge.propose(now, active, queues, slab) {
+            IntraScheduler::RoundRobin { last } => active.next_after(*last).unwrap_or(0),
+            IntraScheduler::Fcfs(first) => first.winner_after(BEFORE_FIRST),
+            IntraScheduler::Lqf { largest, last } => largest.winner_after(*last),
+            IntraScheduler::Merge(merge) => match merge.propose(now, active, queues, slab) {
                 Ok(input) => input,
-                Err(until) => return Proposal::Wait(until),
+                Err(until) => return SchedulerProposal::Wait(until),
             },
         };
-        Proposal::Packet(input, queues[usize::from(input)].head_bytes())
+        SchedulerProposal::Packet(input, queues[usize::from(input)].head_bytes())
     }
 
     /// Updates the state when a proposed packet is being served. `queue` still holds the packet.
     #[inline]
-    pub(crate) fn serving<T>(&mut self, input: u16, queue: &mut Queue, slab: &Slab<T>) {
+    pub(crate) fn serving<T>(&mut self, input: u16, queue: &mut CrosspointQueue, slab: &PacketSlab<T>) {
         match self {
-            Intra::RoundRobin { last } | Intra::Lqf { last, .. } => *last = input,
-            Intra::Drr(_) => queue.deficit -= queue.head_bytes(),
-            Intra::Fcfs(_) => {}
-            Intra::Merge(merge) => merge.serving(slab.node(queue.head()).number),
+            IntraScheduler::RoundRobin { last } | IntraScheduler::Lqf { last, .. } => *last = input,
+            IntraScheduler::Drr(_) => queue.deficit -= queue.head_bytes(),
+            IntraScheduler::Fcfs(_) => {}
+            IntraScheduler::Merge(merge) => merge.serving(slab.node(queue.head()).number),
         }
     }
 
     /// Updates the state after a queue's packets changed.
     #[inline]
-    pub(crate) fn changed<T>(&mut self, input: u16, queue: &Queue, slab: &Slab<T>) {
-        let earliest = |order: fn(&crate::slab::Node<T>) -> u64| {
+    pub(crate) fn changed<T>(&mut self, input: u16, queue: &CrosspointQueue, slab: &PacketSlab<T>) {
+        let earliest = |order: fn(&crate::slab::PacketNode<T>) -> u64| {
             if queue.is_empty() { 0 } else { u64::MAX - order(slab.node(queue.head())) }
         };
         match self {
-            Intra::RoundRobin { .. } | Intra::Drr(_) => {}
-            Intra::Fcfs(first) => first.set(input, earliest(|node| node.order)),
-            Intra::Lqf { largest, .. } => largest.set(input, queue.bytes.into()),
-            Intra::Merge(merge) => merge.first.set(input, earliest(|node| node.number)),
+            IntraScheduler::RoundRobin { .. } | IntraScheduler::Drr(_) => {}
+            IntraScheduler::Fcfs(first) => first.set(input, earliest(|node| node.order)),
+            IntraScheduler::Lqf { largest, .. } => largest.set(input, queue.bytes.into()),
+            IntraScheduler::Merge(merge) => merge.first.set(input, earliest(|node| node.number)),
         }
     }
 
     /// Resets the deficit of a queue that lost its last packet other than by being served, unless its turn is in
     /// progress.
-    pub(crate) fn emptied(&mut self, input: u16, queue: &mut Queue) {
-        if !matches!(self, Intra::Drr(Drr { last, open: true, .. }) if *last == input) {
+    pub(crate) fn emptied(&mut self, input: u16, queue: &mut CrosspointQueue) {
+        if !matches!(self, IntraScheduler::Drr(DeficitRoundRobin { last, open: true, .. }) if *last == input) {
             queue.deficit = 0;
         }
     }
@@ -97,7 +107,7 @@ impl Intra {
 ///
 /// A turn stays open while the discipline among switches serves others. Only when the output next chooses a packet,
 /// the turn of an empty queue is ended: packets that arrived in the meantime continue the turn.
-pub(crate) struct Drr {
+pub(crate) struct DeficitRoundRobin {
     quantum: u32,
     /// Input of the current or last turn.
     last: u16,
@@ -105,13 +115,13 @@ pub(crate) struct Drr {
     open: bool,
 }
 
-impl Drr {
+impl DeficitRoundRobin {
     pub(crate) fn quantum(&self) -> u32 {
         self.quantum
     }
 
     #[inline]
-    fn propose(&mut self, active: &Bits, queues: &mut [Queue]) -> u16 {
+    fn propose(&mut self, active: &IndexBitSet, queues: &mut [CrosspointQueue]) -> u16 {
         self.end_empty_turn(queues);
         if self.open {
             let queue = &queues[usize::from(self.last)];
@@ -123,7 +133,7 @@ impl Drr {
     }
 
     /// Starts the turn of the next queue that may send, and returns its input.
-    fn next_turn(&mut self, active: &Bits, queues: &mut [Queue]) -> u16 {
+    fn next_turn(&mut self, active: &IndexBitSet, queues: &mut [CrosspointQueue]) -> u16 {
         let mut refused = 0;
         while let Some(input) = active.next_after(self.last) {
             self.last = input;
@@ -144,7 +154,7 @@ impl Drr {
 
     /// Ends the turn of a queue that has run empty.
     #[inline]
-    pub(crate) fn end_empty_turn(&mut self, queues: &mut [Queue]) {
+    pub(crate) fn end_empty_turn(&mut self, queues: &mut [CrosspointQueue]) {
         if !self.open {
             return;
         }
@@ -157,8 +167,8 @@ impl Drr {
 
     /// Grants the quanta of all rounds that would serve no packet at once: quanta may be much smaller than packets.
     #[cold]
-    fn skip_rounds(&self, active: &Bits, queues: &mut [Queue]) {
-        let rounds = |queue: &Queue| queue.head_bytes().saturating_sub(queue.deficit).div_ceil(self.quantum);
+    fn skip_rounds(&self, active: &IndexBitSet, queues: &mut [CrosspointQueue]) {
+        let rounds = |queue: &CrosspointQueue| queue.head_bytes().saturating_sub(queue.deficit).div_ceil(self.quantum);
         let least = active.iter().map(|input| rounds(&queues[usize::from(input)])).min().unwrap_or(0);
         let granted = least.saturating_sub(1) * self.quantum;
         active.iter().for_each(|input| queues[usize::from(input)].deficit += granted);
@@ -166,12 +176,12 @@ impl Drr {
 }
 
 /// Serves packets in the order of their numbers, with bounded waiting.
-pub(crate) struct Merge {
+pub(crate) struct MergeScheduler {
     patience: Duration,
     /// Queues by the number of their oldest packet, smallest first.
-    first: Tournament,
+    first: TournamentTree,
     /// Inputs by which packets may still arrive.
-    expecting: Bits,
+    expecting: IndexBitSet,
     /// Number after the one served last.
     next: u64,
     /// True if the last proposal was made because the patience had run out.
@@ -182,11 +192,11 @@ pub(crate) struct Merge {
 /// Distance by which a smaller number must belong to a new series: no path delays that many packets.
 const NEW_SERIES: u64 = 1 << 20;
 
-impl Merge {
-    fn new(patience: Duration, inputs: usize, members: Bits) -> Merge {
-        Merge {
+impl MergeScheduler {
+    fn new(patience: Duration, inputs: usize, members: IndexBitSet) -> MergeScheduler {
+        MergeScheduler {
             patience,
-            first: Tournament::new(inputs),
+            first: TournamentTree::new(inputs),
             expecting: members,
             next: 0,
             impatient: false,
@@ -195,7 +205,13 @@ impl Merge {
     }
 
     /// Returns the input to serve, or the time until which to wait.
-    fn propose<T>(&mut self, now: Instant, active: &Bits, queues: &[Queue], slab: &Slab<T>) -> Result<u16, Instant> {
+    fn propose<T>(
+        &mut self,
+        now: Instant,
+        active: &IndexBitSet,
+        queues: &[CrosspointQueue],
+        slab: &PacketSlab<T>,
+    ) -> Result<u16, Instant> {
         let input = self.first.winner_after(BEFORE_FIRST);
         let head = slab.node(queues[usize::from(input)].head());
         self.impatient = false;
@@ -228,7 +244,7 @@ impl Merge {
     }
 
     /// Takes over the expected number and the counters of the merge that this one replaces.
-    pub(crate) fn resume(&mut self, before: &Merge) {
+    pub(crate) fn resume(&mut self, before: &MergeScheduler) {
         (self.next, self.counters) = (before.next, before.counters);
     }
 }

@@ -43,17 +43,20 @@ mod slab;
 mod split;
 mod tournament;
 
-pub use admission::{FabricError, Refused};
+pub use admission::{AdmissionError, FabricError};
 pub use bound::{drr_bound, strict_priority_bound};
 pub use config::{
-    Buffers, FabricConfig, Forwarding, InputConfig, InterDiscipline, IntraDiscipline, OutputConfig, QueueConfig,
-    RedConfig, Sharing, VirtualPort, VirtualSwitchConfig,
+    BufferSharing, CrosspointBuffers, DropPolicy, FabricConfig, ForwardingMatrix, InputConfig, InterDiscipline,
+    IntraDiscipline, OutputConfig, RedConfig, VirtualPort, VirtualSwitchConfig,
 };
-pub use counters::{Count, CrosspointCounters, MergeCounters};
+pub use counters::{CrosspointCounters, MergeCounters, PacketByteCount};
 pub use fabric::Fabric;
-pub use line::Line;
-pub use packet::{Crosspoint, Departure, DropReason, Dropped, Next, Packet, Pause, PortIndex, SwitchIndex};
-pub use split::{MAX_PATHS, SplitBy, SplitError, Splitter};
+pub use line::OutputLine;
+pub use packet::{
+    Crosspoint, DequeueResult, DequeueStop, FabricDeparture, FabricDrop, FabricDropReason, FabricPacket, PortIndex,
+    VirtualSwitchIndex,
+};
+pub use split::{MAX_PATHS, PathSplitter, SplitError, SplitPolicy};
 
 /// Maximum number of inputs, and of outputs, of a fabric.
 pub const MAX_PORTS: usize = 256;

@@ -9,7 +9,7 @@ const FRACTION_BITS: u32 = 32;
 /// Rate limit that holds over any time span, except for a slack: the generic cell rate algorithm (ITU-T I.371, annex
 /// A).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct GcraLimiter {
     /// Time per byte, in fractions of a nanosecond.
     per_byte: u128,
     /// Time at which all bytes sent so far would be through at the rate, in fractions.
@@ -18,12 +18,12 @@ pub(crate) struct Pace {
     slack: u128,
 }
 
-impl Pace {
-    pub(crate) fn new(rate: Bps, slack: Duration) -> Pace {
+impl GcraLimiter {
+    pub(crate) fn new(rate: Bps, slack: Duration) -> GcraLimiter {
         let per_byte = (8_000_000_000u128 << FRACTION_BITS).div_ceil(u128::from(rate.0.max(1)));
         // The slack is at most one hour, so that sums cannot overflow.
         let slack = slack.min(Duration::from_secs(3600)).as_nanos() << FRACTION_BITS;
-        Pace { per_byte, through: 0, slack }
+        GcraLimiter { per_byte, through: 0, slack }
     }
 
     /// Returns when the next packet may be sent, rounded up to a nanosecond.
@@ -48,8 +48,8 @@ impl Pace {
     }
 
     /// Returns this rate limit with the history of another one.
-    pub(crate) fn after(self, before: Option<Pace>) -> Pace {
-        Pace { through: before.map_or(self.through, |before| before.through), ..self }
+    pub(crate) fn after(self, before: Option<GcraLimiter>) -> GcraLimiter {
+        GcraLimiter { through: before.map_or(self.through, |before| before.through), ..self }
     }
 }
 
@@ -70,14 +70,14 @@ fn nanos_up(fractions: u128) -> Instant {
 /// for: a late line immediately sends what it should have sent, up to that time's worth, and so loses no rate. In
 /// virtual time `catch_up` is zero.
 #[derive(Debug, Clone)]
-pub struct Line {
-    pace: Pace,
+pub struct OutputLine {
+    pace: GcraLimiter,
 }
 
-impl Line {
+impl OutputLine {
     /// Creates a free line. `catch_up` is capped at one hour.
-    pub fn new(rate: Bps, catch_up: Duration) -> Line {
-        Line { pace: Pace::new(rate, catch_up) }
+    pub fn new(rate: Bps, catch_up: Duration) -> OutputLine {
+        OutputLine { pace: GcraLimiter::new(rate, catch_up) }
     }
 
     /// Returns true if the next packet may start now.
@@ -102,7 +102,7 @@ impl Line {
     /// Changes the rate from the next packet on.
     pub fn set_rate(&mut self, rate: Bps) {
         let slack = Duration::from_nanos(nanos_up(self.pace.slack).as_nanos());
-        self.pace = Pace::new(rate, slack).after(Some(self.pace));
+        self.pace = GcraLimiter::new(rate, slack).after(Some(self.pace));
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn sends_one_after_the_other() {
-        let mut line = Line::new(Bps(1_000_000_000), Duration::ZERO);
+        let mut line = OutputLine::new(Bps(1_000_000_000), Duration::ZERO);
         assert!(line.free(Instant::ZERO));
         assert_eq!(line.send(Instant::from_nanos(10), 100), Instant::from_nanos(810));
         assert!(!line.free(Instant::from_nanos(809)) && line.free(Instant::from_nanos(810)));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn small_packets_get_the_whole_rate() {
-        let mut line = Line::new(Bps(10_000_000_000), Duration::ZERO);
+        let mut line = OutputLine::new(Bps(10_000_000_000), Duration::ZERO);
         for _ in 0..1000 {
             let now = line.free_at();
             line.send(now, 64);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_late_question_costs_no_rate() {
-        let mut line = Line::new(Bps(1_000_000_000), Duration::from_micros(50));
+        let mut line = OutputLine::new(Bps(1_000_000_000), Duration::from_micros(50));
         let (mut now, mut sent) = (Instant::ZERO, 0);
         while now < Instant::from_nanos(10_000_000) {
             while line.free(now) {

@@ -1,41 +1,44 @@
 //! A virtual switch's part of an output: its queues, its discipline and its ceiling.
-use crate::bits::Bits;
-use crate::intra::{Intra, Proposal};
-use crate::line::Pace;
-use crate::queue::{Queue, Taken};
-use crate::red::{Red, RedLaw};
-use crate::slab::Slab;
-use crate::{Count, CrosspointCounters, DropReason, IntraDiscipline, MergeCounters, Packet, QueueConfig, Sharing};
+use crate::bits::IndexBitSet;
+use crate::intra::{IntraScheduler, SchedulerProposal};
+use crate::line::GcraLimiter;
+use crate::queue::{CrosspointQueue, DequeuedPacket};
+use crate::red::{RedParams, RedState};
+use crate::slab::PacketSlab;
+use crate::{
+    BufferSharing, CrosspointCounters, DropPolicy, FabricDropReason, FabricPacket, IntraDiscipline, MergeCounters,
+    PacketByteCount,
+};
 use weir_units::Instant;
 
 /// Drops of a queue, by reason.
-pub(crate) type Drops = [Count; DropReason::ALL.len()];
+pub(crate) type QueueDropCounts = [PacketByteCount; FabricDropReason::ALL.len()];
 
-pub(crate) struct Outlet {
+pub(crate) struct OutputShare {
     /// Queues by input; a queue whose input does not lead here has capacity 0.
-    pub(crate) queues: Vec<Queue>,
-    pub(crate) drops: Vec<Drops>,
+    pub(crate) queues: Vec<CrosspointQueue>,
+    pub(crate) drops: Vec<QueueDropCounts>,
     /// Inputs whose queues hold packets.
-    pub(crate) active: Bits,
-    pub(crate) intra: Intra,
+    pub(crate) active: IndexBitSet,
+    pub(crate) intra: IntraScheduler,
     /// Number of packets accepted so far; gives each packet its order of arrival.
     orders: u64,
     /// Bytes that the switch may still send in this round, under deficit round robin.
     pub(crate) deficit: u32,
     pub(crate) quantum: u32,
     pub(crate) priority: u8,
-    pub(crate) ceiling: Option<Pace>,
-    pub(crate) manager: QueueConfig,
+    pub(crate) ceiling: Option<GcraLimiter>,
+    pub(crate) manager: DropPolicy,
     /// True if a packet with room in its queue is accepted without further checks: tail drop or drop-head, strict
     /// sharing, no merge.
     is_plain: bool,
-    law: Option<RedLaw>,
-    red: Vec<Red>,
+    law: Option<RedParams>,
+    red: Vec<RedState>,
 }
 
 /// Limit of a virtual switch's turn at an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OuterTurn {
+pub(crate) enum TurnLimit {
     /// Deficit round robin: the rest of this turn.
     Deficit,
     /// Deficit round robin without another ready switch: its own turns follow one another.
@@ -57,27 +60,28 @@ fn after_turns(deficit: u32, quantum: u32, bytes: u32) -> u32 {
 }
 
 /// Parameters of an outlet.
-pub(crate) struct Plan {
+pub(crate) struct OutputShareParams {
     pub(crate) capacities: Vec<u32>,
     pub(crate) intra: crate::IntraDiscipline,
-    pub(crate) manager: QueueConfig,
-    pub(crate) law: Option<RedLaw>,
+    pub(crate) manager: DropPolicy,
+    pub(crate) law: Option<RedParams>,
     pub(crate) quantum: u32,
     pub(crate) priority: u8,
-    pub(crate) ceiling: Option<Pace>,
-    pub(crate) sharing: Sharing,
+    pub(crate) ceiling: Option<GcraLimiter>,
+    pub(crate) sharing: BufferSharing,
 }
 
-impl Outlet {
-    pub(crate) fn new(plan: Plan) -> Outlet {
-        let queues: Vec<Queue> = plan.capacities.iter().map(|capacity| Queue::new(*capacity)).collect();
-        let mut members = Bits::default();
+impl OutputShare {
+    pub(crate) fn new(plan: OutputShareParams) -> OutputShare {
+        let queues: Vec<CrosspointQueue> =
+            plan.capacities.iter().map(|capacity| CrosspointQueue::new(*capacity)).collect();
+        let mut members = IndexBitSet::default();
         (0u16..).zip(&queues).filter(|(_, queue)| queue.capacity > 0).for_each(|(input, _)| members.insert(input));
-        let red = |law: &RedLaw| plan.capacities.iter().map(|capacity| Red::new(law, *capacity)).collect();
-        Outlet {
-            drops: vec![Drops::default(); queues.len()],
-            active: Bits::default(),
-            intra: Intra::new(plan.intra, queues.len(), members),
+        let red = |law: &RedParams| plan.capacities.iter().map(|capacity| RedState::new(law, *capacity)).collect();
+        OutputShare {
+            drops: vec![QueueDropCounts::default(); queues.len()],
+            active: IndexBitSet::default(),
+            intra: IntraScheduler::new(plan.intra, queues.len(), members),
             orders: 0,
             deficit: 0,
             quantum: plan.quantum,
@@ -85,7 +89,7 @@ impl Outlet {
             ceiling: plan.ceiling,
             manager: plan.manager,
             is_plain: plan.law.is_none()
-                && plan.sharing == Sharing::Strict
+                && plan.sharing == BufferSharing::Strict
                 && !matches!(plan.intra, IntraDiscipline::Merge { .. }),
             red: plan.law.as_ref().map(red).unwrap_or_default(),
             law: plan.law,
@@ -106,9 +110,9 @@ impl Outlet {
 
     /// Returns the packet to serve, or how long to wait. Call only while the outlet holds packets.
     #[inline]
-    pub(crate) fn propose<T>(&mut self, now: Instant, slab: &Slab<T>) -> Proposal {
+    pub(crate) fn propose<T>(&mut self, now: Instant, slab: &PacketSlab<T>) -> SchedulerProposal {
         match &self.ceiling {
-            Some(ceiling) if !ceiling.may_go(now) => Proposal::Wait(ceiling.next()),
+            Some(ceiling) if !ceiling.may_go(now) => SchedulerProposal::Wait(ceiling.next()),
             _ => self.intra.propose(now, &self.active, &mut self.queues, slab),
         }
     }
@@ -116,14 +120,14 @@ impl Outlet {
     /// Ends the turn of a queue that has run empty.
     #[inline]
     pub(crate) fn end_empty_turn(&mut self) {
-        if let Intra::Drr(drr) = &mut self.intra {
+        if let IntraScheduler::Drr(drr) = &mut self.intra {
             drr.end_empty_turn(&mut self.queues);
         }
     }
 
     /// Removes the packet that was proposed and returns it.
     #[inline]
-    pub(crate) fn serve<T>(&mut self, now: Instant, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {
+    pub(crate) fn serve<T>(&mut self, now: Instant, input: u16, slab: &mut PacketSlab<T>) -> Option<DequeuedPacket<T>> {
         let queue = &mut self.queues[usize::from(input)];
         self.intra.serving(input, queue, slab);
         let taken = queue.pop_head(slab)?;
@@ -147,9 +151,9 @@ impl Outlet {
         &mut self,
         now: Instant,
         input: u16,
-        packets: &mut impl Iterator<Item = Packet<T>>,
-        slab: &mut Slab<T>,
-    ) -> Option<Packet<T>> {
+        packets: &mut impl Iterator<Item = FabricPacket<T>>,
+        slab: &mut PacketSlab<T>,
+    ) -> Option<FabricPacket<T>> {
         let queue = &mut self.queues[usize::from(input)];
         if !self.is_plain || queue.capacity == 0 {
             return packets.next();
@@ -160,7 +164,7 @@ impl Outlet {
             if before == 0 {
                 self.active.insert(input);
             }
-            if before == 0 || matches!(self.intra, Intra::Lqf { .. }) {
+            if before == 0 || matches!(self.intra, IntraScheduler::Lqf { .. }) {
                 self.intra.changed(input, queue, slab);
             }
         }
@@ -176,7 +180,7 @@ impl Outlet {
 
     /// Appends a packet for which there is room.
     #[inline]
-    pub(crate) fn accept<T>(&mut self, now: Instant, input: u16, packet: Packet<T>, slab: &mut Slab<T>) {
+    pub(crate) fn accept<T>(&mut self, now: Instant, input: u16, packet: FabricPacket<T>, slab: &mut PacketSlab<T>) {
         let queue = &mut self.queues[usize::from(input)];
         self.orders += 1;
         queue.push(slab, now, self.orders, packet);
@@ -186,7 +190,7 @@ impl Outlet {
                 red.filled();
             }
             self.intra.changed(input, queue, slab);
-        } else if let Intra::Lqf { .. } = self.intra {
+        } else if let IntraScheduler::Lqf { .. } = self.intra {
             self.intra.changed(input, queue, slab);
         }
     }
@@ -199,14 +203,14 @@ impl Outlet {
     pub(crate) fn serve_run<T>(
         &mut self,
         input: u16,
-        turn: OuterTurn,
-        slab: &mut Slab<T>,
-        send: impl FnMut(Taken<T>) -> bool,
+        turn: TurnLimit,
+        slab: &mut PacketSlab<T>,
+        send: impl FnMut(DequeuedPacket<T>) -> bool,
     ) -> u32 {
         let is_alone = self.active.is_only(input);
         let inner = match &self.intra {
-            Intra::Drr(drr) => Some(drr.quantum()),
-            Intra::Merge(_) => return 0,
+            IntraScheduler::Drr(drr) => Some(drr.quantum()),
+            IntraScheduler::Merge(_) => return 0,
             _ if is_alone => None,
             _ => return 0,
         };
@@ -217,13 +221,13 @@ impl Outlet {
         let (mut its, mut outer) = (queue.deficit, self.deficit);
         let quantum = self.quantum;
         let may_go = |bytes| {
-            if inner.is_some() && !is_alone && bytes > its || turn == OuterTurn::Deficit && bytes > outer {
+            if inner.is_some() && !is_alone && bytes > its || turn == TurnLimit::Deficit && bytes > outer {
                 return false;
             }
             if let Some(quantum) = inner {
                 its = after_turns(its, quantum, bytes);
             }
-            if turn != OuterTurn::Unbounded {
+            if turn != TurnLimit::Unbounded {
                 outer = after_turns(outer, quantum, bytes);
             }
             true
@@ -241,9 +245,9 @@ impl Outlet {
         now: Instant,
         input: u16,
         oldest: bool,
-        reason: DropReason,
-        slab: &mut Slab<T>,
-    ) -> Option<Taken<T>> {
+        reason: FabricDropReason,
+        slab: &mut PacketSlab<T>,
+    ) -> Option<DequeuedPacket<T>> {
         let queue = &mut self.queues[usize::from(input)];
         let taken = if oldest { queue.pop_head(slab) } else { queue.pop_tail(slab) }?;
         if queue.is_empty() {
@@ -264,17 +268,17 @@ impl Outlet {
         &mut self,
         now: Instant,
         input: u16,
-        packet: &Packet<T>,
+        packet: &FabricPacket<T>,
         random: impl FnOnce() -> f64,
-    ) -> Option<DropReason> {
+    ) -> Option<FabricDropReason> {
         let queue = &self.queues[usize::from(input)];
         if queue.capacity == 0 {
-            return Some(DropReason::NoPath);
+            return Some(FabricDropReason::NoPath);
         }
-        if let Intra::Merge(merge) = &mut self.intra
+        if let IntraScheduler::Merge(merge) = &mut self.intra
             && merge.is_late(packet.number, self.active.is_empty())
         {
-            return Some(DropReason::Late);
+            return Some(FabricDropReason::Late);
         }
         let (law, red) = (self.law.as_ref()?, &mut self.red[usize::from(input)]);
         red.arrives(law, now, packet.bytes, queue.bytes, random)
@@ -283,29 +287,29 @@ impl Outlet {
     pub(crate) fn counters(&self, input: u16) -> Option<CrosspointCounters> {
         let queue =
             self.queues.get(usize::from(input)).filter(|queue| queue.capacity > 0 || queue.arrived.packets > 0)?;
-        let queued = Count { packets: queue.packets.into(), bytes: queue.bytes.into() };
+        let queued = PacketByteCount { packets: queue.packets.into(), bytes: queue.bytes.into() };
         Some(CrosspointCounters::new(queue.arrived, queued, queue.peak.into(), self.drops[usize::from(input)]))
     }
 
     /// Declares that no more packets will arrive by an input.
     pub(crate) fn finish(&mut self, input: u16) {
-        if let Intra::Merge(merge) = &mut self.intra {
+        if let IntraScheduler::Merge(merge) = &mut self.intra {
             merge.finish(input);
         }
     }
 
     pub(crate) fn merge_counters(&self) -> Option<MergeCounters> {
-        if let Intra::Merge(merge) = &self.intra { Some(merge.counters) } else { None }
+        if let IntraScheduler::Merge(merge) = &self.intra { Some(merge.counters) } else { None }
     }
 
     /// Takes over packets, counters, deficit, merge state and ceiling history from the outlet that it replaces.
     /// Round-robin positions and RED averages start anew.
-    pub(crate) fn resume<T>(&mut self, before: Outlet, slab: &Slab<T>) {
+    pub(crate) fn resume<T>(&mut self, before: OutputShare, slab: &PacketSlab<T>) {
         for (queue, old) in self.queues.iter_mut().zip(before.queues) {
             queue.resume(old);
         }
         self.drops = before.drops;
-        if let (Intra::Merge(merge), Intra::Merge(old)) = (&mut self.intra, &before.intra) {
+        if let (IntraScheduler::Merge(merge), IntraScheduler::Merge(old)) = (&mut self.intra, &before.intra) {
             merge.resume(old);
         }
         (self.active, self.orders) = (before.active, before.orders);

@@ -8,13 +8,13 @@ pub struct PortIndex(pub u16);
 
 /// Index of a virtual switch of a fabric. After the virtual switch is removed, a new one may get its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SwitchIndex(pub u16);
+pub struct VirtualSwitchIndex(pub u16);
 
 /// A queue of the fabric: it holds the packets of one virtual switch from one input to one output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Crosspoint {
     /// Virtual switch that owns the queue.
-    pub switch: SwitchIndex,
+    pub switch: VirtualSwitchIndex,
     /// Input from which packets arrive.
     pub input: PortIndex,
     /// Output to which packets are sent.
@@ -23,7 +23,7 @@ pub struct Crosspoint {
 
 /// A packet in the fabric, which knows its length and order but not its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packet<T> {
+pub struct FabricPacket<T> {
     /// Length in bytes, which counts for buffers and rates.
     pub bytes: u32,
     /// Traffic class. The fabric returns it with the departing packet and does not use it.
@@ -36,18 +36,18 @@ pub struct Packet<T> {
     pub item: T,
 }
 
-impl<T> Packet<T> {
+impl<T> FabricPacket<T> {
     /// Returns a packet of class 0.
-    pub fn new(bytes: u32, item: T) -> Packet<T> {
-        Packet { bytes, class: 0, number: 0, item }
+    pub fn new(bytes: u32, item: T) -> FabricPacket<T> {
+        FabricPacket { bytes, class: 0, number: 0, item }
     }
 }
 
 /// A packet that leaves the fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Departure<T> {
+pub struct FabricDeparture<T> {
     /// Virtual switch of the packet.
-    pub switch: SwitchIndex,
+    pub switch: VirtualSwitchIndex,
     /// Input by which the packet arrived.
     pub input: PortIndex,
     /// Length in bytes.
@@ -62,9 +62,9 @@ pub struct Departure<T> {
 
 /// Next action of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next<T> {
+pub enum DequeueResult<T> {
     /// Send this packet. Its buffer space is free from now on.
-    Packet(Departure<T>),
+    Packet(FabricDeparture<T>),
     /// Send no packet before this time, unless another one arrives: queued packets wait because their virtual switch
     /// has used up its maximum rate ([`ceiling`](crate::VirtualPort::ceiling)), or because
     /// [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) waits for an earlier packet of the order. With
@@ -76,31 +76,31 @@ pub enum Next<T> {
 
 /// Reason why the fabric stopped passing packets to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pause {
+pub enum DequeueStop {
     /// The function `send` of the caller accepted no more packets.
     Stopped,
-    /// Packets are queued, but none may be sent before this time; see [`Next::Wait`].
+    /// Packets are queued, but none may be sent before this time; see [`DequeueResult::Wait`].
     Wait(Instant),
-    /// No packet is queued; see [`Next::Empty`].
+    /// No packet is queued; see [`DequeueResult::Empty`].
     Empty,
 }
 
 /// A packet that the fabric dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped<T> {
+pub struct FabricDrop<T> {
     /// Queue of the packet.
     pub at: Crosspoint,
     /// Reason of the drop.
-    pub reason: DropReason,
+    pub reason: FabricDropReason,
     /// Time at which the packet was enqueued, or dropped if it was never enqueued.
     pub arrived: Instant,
     /// The dropped packet.
-    pub packet: Packet<T>,
+    pub packet: FabricPacket<T>,
 }
 
 /// Reason why the fabric drops a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DropReason {
+pub enum FabricDropReason {
     /// The virtual switch does not exist, or has no queue from this input to this output.
     NoPath,
     /// The arriving packet did not fit in the buffer.
@@ -122,37 +122,37 @@ pub enum DropReason {
     Removed,
 }
 
-impl DropReason {
+impl FabricDropReason {
     /// All reasons, in the order in which counters are kept.
-    pub const ALL: [DropReason; 9] = [
-        DropReason::NoPath,
-        DropReason::BufferFull,
-        DropReason::Head,
-        DropReason::RedEarly,
-        DropReason::RedForced,
-        DropReason::Reclaimed,
-        DropReason::Late,
-        DropReason::Resized,
-        DropReason::Removed,
+    pub const ALL: [FabricDropReason; 9] = [
+        FabricDropReason::NoPath,
+        FabricDropReason::BufferFull,
+        FabricDropReason::Head,
+        FabricDropReason::RedEarly,
+        FabricDropReason::RedForced,
+        FabricDropReason::Reclaimed,
+        FabricDropReason::Late,
+        FabricDropReason::Resized,
+        FabricDropReason::Removed,
     ];
 
     /// Returns the name of the reason in reports, such as `buffer_full`.
     pub const fn name(self) -> &'static str {
         match self {
-            DropReason::NoPath => "no_path",
-            DropReason::BufferFull => "buffer_full",
-            DropReason::Head => "head",
-            DropReason::RedEarly => "red_early",
-            DropReason::RedForced => "red_forced",
-            DropReason::Reclaimed => "reclaimed",
-            DropReason::Late => "late",
-            DropReason::Resized => "resized",
-            DropReason::Removed => "removed",
+            FabricDropReason::NoPath => "no_path",
+            FabricDropReason::BufferFull => "buffer_full",
+            FabricDropReason::Head => "head",
+            FabricDropReason::RedEarly => "red_early",
+            FabricDropReason::RedForced => "red_forced",
+            FabricDropReason::Reclaimed => "reclaimed",
+            FabricDropReason::Late => "late",
+            FabricDropReason::Resized => "resized",
+            FabricDropReason::Removed => "removed",
         }
     }
 }
 
-impl fmt::Display for DropReason {
+impl fmt::Display for FabricDropReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -1,10 +1,10 @@
 //! A queue at a crosspoint: a list of packets in order of arrival, from which the head or the tail can be removed.
-use crate::slab::{NONE, Slab, Step};
-use crate::{Count, Departure, Packet, PortIndex, SwitchIndex};
+use crate::slab::{NONE, NodeVisit, PacketSlab};
+use crate::{FabricDeparture, FabricPacket, PacketByteCount, PortIndex, VirtualSwitchIndex};
 use weir_units::Instant;
 
 /// State of a queue on the packet path, in one cache line.
-pub(crate) struct Queue {
+pub(crate) struct CrosspointQueue {
     head: u32,
     tail: u32,
     /// Length of the oldest packet in bytes, cached so that disciplines need not access its node.
@@ -16,27 +16,34 @@ pub(crate) struct Queue {
     /// Bytes that the queue may still send in its turn, under deficit round robin.
     pub(crate) deficit: u32,
     pub(crate) peak: u32,
-    pub(crate) arrived: Count,
+    pub(crate) arrived: PacketByteCount,
 }
 
 /// A packet removed from a queue.
-pub(crate) struct Taken<T> {
+pub(crate) struct DequeuedPacket<T> {
     pub(crate) arrived: Instant,
-    pub(crate) packet: Packet<T>,
+    pub(crate) packet: FabricPacket<T>,
 }
 
-impl<T> Taken<T> {
+impl<T> DequeuedPacket<T> {
     /// Converts the packet to a departure by its output.
     #[inline]
-    pub(crate) fn depart(self, switch: u16, input: u16) -> Departure<T> {
-        let Packet { bytes, class, item, .. } = self.packet;
-        Departure { switch: SwitchIndex(switch), input: PortIndex(input), bytes, class, arrived: self.arrived, item }
+    pub(crate) fn depart(self, switch: u16, input: u16) -> FabricDeparture<T> {
+        let FabricPacket { bytes, class, item, .. } = self.packet;
+        FabricDeparture {
+            switch: VirtualSwitchIndex(switch),
+            input: PortIndex(input),
+            bytes,
+            class,
+            arrived: self.arrived,
+            item,
+        }
     }
 }
 
-impl Queue {
-    pub(crate) fn new(capacity: u32) -> Queue {
-        Queue {
+impl CrosspointQueue {
+    pub(crate) fn new(capacity: u32) -> CrosspointQueue {
+        CrosspointQueue {
             head: NONE,
             tail: NONE,
             head_bytes: 0,
@@ -45,13 +52,13 @@ impl Queue {
             capacity,
             deficit: 0,
             peak: 0,
-            arrived: Count::default(),
+            arrived: PacketByteCount::default(),
         }
     }
 
     /// Takes over the packets and counters of the queue that this one replaces.
-    pub(crate) fn resume(&mut self, before: Queue) {
-        *self = Queue { capacity: self.capacity, deficit: 0, ..before };
+    pub(crate) fn resume(&mut self, before: CrosspointQueue) {
+        *self = CrosspointQueue { capacity: self.capacity, deficit: 0, ..before };
     }
 
     #[inline]
@@ -72,7 +79,7 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn push<T>(&mut self, slab: &mut Slab<T>, now: Instant, order: u64, packet: Packet<T>) {
+    pub(crate) fn push<T>(&mut self, slab: &mut PacketSlab<T>, now: Instant, order: u64, packet: FabricPacket<T>) {
         self.bytes += packet.bytes;
         self.peak = self.peak.max(self.bytes);
         self.packets += 1;
@@ -91,11 +98,11 @@ impl Queue {
     #[inline]
     pub(crate) fn push_run<T>(
         &mut self,
-        slab: &mut Slab<T>,
+        slab: &mut PacketSlab<T>,
         now: Instant,
         orders: &mut u64,
-        packets: &mut impl Iterator<Item = Packet<T>>,
-    ) -> Option<Packet<T>> {
+        packets: &mut impl Iterator<Item = FabricPacket<T>>,
+    ) -> Option<FabricPacket<T>> {
         let room = self.capacity.saturating_sub(self.bytes);
         let (mut bytes, mut count, mut left) = (0, 0, None);
         let mut first_bytes = 0;
@@ -133,19 +140,19 @@ impl Queue {
     #[inline]
     pub(crate) fn pop_run<T>(
         &mut self,
-        slab: &mut Slab<T>,
+        slab: &mut PacketSlab<T>,
         mut may_go: impl FnMut(u32) -> bool,
-        mut send: impl FnMut(Taken<T>) -> bool,
+        mut send: impl FnMut(DequeuedPacket<T>) -> bool,
     ) -> u32 {
         let mut bytes = 0;
         let (count, head) = slab.remove_run(self.head, self.packets.saturating_sub(1), |node| {
             if !may_go(node.bytes) {
-                return Step::Stay;
+                return NodeVisit::Stay;
             }
-            let Some(item) = node.item.take() else { return Step::Stay };
+            let Some(item) = node.item.take() else { return NodeVisit::Stay };
             bytes += node.bytes;
-            let packet = Packet { bytes: node.bytes, class: node.class, number: node.number, item };
-            if send(Taken { arrived: node.arrived, packet }) { Step::Taken } else { Step::Last }
+            let packet = FabricPacket { bytes: node.bytes, class: node.class, number: node.number, item };
+            if send(DequeuedPacket { arrived: node.arrived, packet }) { NodeVisit::Taken } else { NodeVisit::Last }
         });
         if count > 0 {
             (self.head, self.head_bytes) = (head, slab.node(head).bytes);
@@ -157,7 +164,7 @@ impl Queue {
 
     /// Removes the oldest packet.
     #[inline]
-    pub(crate) fn pop_head<T>(&mut self, slab: &mut Slab<T>) -> Option<Taken<T>> {
+    pub(crate) fn pop_head<T>(&mut self, slab: &mut PacketSlab<T>) -> Option<DequeuedPacket<T>> {
         let at = self.head;
         if self.packets == 0 {
             return None;
@@ -170,7 +177,7 @@ impl Queue {
     }
 
     /// Removes the youngest packet.
-    pub(crate) fn pop_tail<T>(&mut self, slab: &mut Slab<T>) -> Option<Taken<T>> {
+    pub(crate) fn pop_tail<T>(&mut self, slab: &mut PacketSlab<T>) -> Option<DequeuedPacket<T>> {
         let at = self.tail;
         if self.packets == 0 {
             return None;
@@ -181,7 +188,7 @@ impl Queue {
 
     /// Removes the packet of a node that is already unlinked from the list.
     #[inline]
-    fn take<T>(&mut self, slab: &mut Slab<T>, at: u32) -> Option<Taken<T>> {
+    fn take<T>(&mut self, slab: &mut PacketSlab<T>, at: u32) -> Option<DequeuedPacket<T>> {
         let node = slab.node(at);
         let (arrived, bytes, class, number) = (node.arrived, node.bytes, node.class, node.number);
         self.packets -= 1;
@@ -190,7 +197,7 @@ impl Queue {
             (self.head, self.tail) = (NONE, NONE);
         }
         let item = slab.remove(at)?;
-        Some(Taken { arrived, packet: Packet { bytes, class, number, item } })
+        Some(DequeuedPacket { arrived, packet: FabricPacket { bytes, class, number, item } })
     }
 }
 
@@ -200,10 +207,10 @@ mod tests {
 
     #[test]
     fn loses_either_end() {
-        let mut slab = Slab::new();
-        let mut queue = Queue::new(1000);
+        let mut slab = PacketSlab::new();
+        let mut queue = CrosspointQueue::new(1000);
         for item in 0..5u32 {
-            queue.push(&mut slab, Instant::ZERO, u64::from(item), Packet::new(10 + item, item));
+            queue.push(&mut slab, Instant::ZERO, u64::from(item), FabricPacket::new(10 + item, item));
         }
         assert_eq!((queue.packets, queue.bytes), (5, 60));
         let mut take = |tail: bool| {
@@ -212,7 +219,7 @@ mod tests {
         };
         assert_eq!([take(true), take(false), take(true), take(false)], [Some(4), Some(0), Some(3), Some(1)]);
         assert_eq!([take(true), take(true), take(false)], [Some(2), None, None]);
-        queue.push(&mut slab, Instant::ZERO, 9, Packet::new(1, 9));
+        queue.push(&mut slab, Instant::ZERO, 9, FabricPacket::new(1, 9));
         assert_eq!((queue.head_bytes(), queue.bytes, queue.peak), (1, 1, 60));
     }
 }

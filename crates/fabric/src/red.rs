@@ -1,6 +1,6 @@
 //! Random early detection in bytes (S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion
 //! Avoidance", 1993).
-use crate::{DropReason, RedConfig};
+use crate::{FabricDropReason, RedConfig};
 use weir_units::{Bps, Instant};
 
 /// Length in bytes of the packets that an idle queue is assumed to have sent: that of the paper.
@@ -8,7 +8,7 @@ const TYPICAL_BYTES: u64 = 1000;
 
 /// Parameters shared by all queues to one output.
 #[derive(Clone, Copy)]
-pub(crate) struct RedLaw {
+pub(crate) struct RedParams {
     probability: f64,
     weight: f64,
     gentle: bool,
@@ -18,9 +18,9 @@ pub(crate) struct RedLaw {
     config: RedConfig,
 }
 
-impl RedLaw {
-    pub(crate) fn new(config: RedConfig, rate: Bps, max_packet: u32) -> RedLaw {
-        RedLaw {
+impl RedParams {
+    pub(crate) fn new(config: RedConfig, rate: Bps, max_packet: u32) -> RedParams {
+        RedParams {
             probability: config.probability,
             weight: config.weight,
             gentle: config.gentle,
@@ -32,7 +32,7 @@ impl RedLaw {
 }
 
 /// RED state of one queue.
-pub(crate) struct Red {
+pub(crate) struct RedState {
     min: f64,
     max: f64,
     average: f64,
@@ -42,26 +42,26 @@ pub(crate) struct Red {
     empty_since: Option<Instant>,
 }
 
-impl Red {
-    pub(crate) fn new(law: &RedLaw, capacity: u32) -> Red {
+impl RedState {
+    pub(crate) fn new(law: &RedParams, capacity: u32) -> RedState {
         let (min, max) = law.config.thresholds(capacity.into());
-        Red { min: min as f64, max: max as f64, average: 0.0, since: None, empty_since: Some(Instant::ZERO) }
+        RedState { min: min as f64, max: max as f64, average: 0.0, since: None, empty_since: Some(Instant::ZERO) }
     }
 
     /// Returns the reason to drop a packet that arrives at a queue with `queued` bytes; `None` to accept it. `random`
     /// returns a uniform number in [0, 1).
     pub(crate) fn arrives(
         &mut self,
-        law: &RedLaw,
+        law: &RedParams,
         now: Instant,
         bytes: u32,
         queued: u32,
         random: impl FnOnce() -> f64,
-    ) -> Option<DropReason> {
+    ) -> Option<FabricDropReason> {
         self.update(law, now, queued);
         let Some(chance) = self.chance(law) else {
             self.since = Some(0);
-            return Some(DropReason::RedForced);
+            return Some(FabricDropReason::RedForced);
         };
         if chance <= 0.0 {
             self.since = None;
@@ -77,11 +77,11 @@ impl Red {
         if drop {
             self.since = Some(0);
         }
-        drop.then_some(DropReason::RedEarly)
+        drop.then_some(FabricDropReason::RedEarly)
     }
 
     /// Updates the average with the current length. An idle queue counts as having sent typical packets.
-    fn update(&mut self, law: &RedLaw, now: Instant, queued: u32) {
+    fn update(&mut self, law: &RedParams, now: Instant, queued: u32) {
         match self.empty_since.filter(|_| queued == 0) {
             Some(since) => {
                 let sent = now.since(since).as_nanos() as f64 / law.typical_ns.max(1.0);
@@ -93,7 +93,7 @@ impl Red {
     }
 
     /// Returns the probability of a drop for the current average; `None`: the drop is certain.
-    fn chance(&self, law: &RedLaw) -> Option<f64> {
+    fn chance(&self, law: &RedParams) -> Option<f64> {
         let over = (self.average - self.min) / (self.max - self.min).max(1.0);
         match self.average {
             average if average < self.min => Some(0.0),
@@ -127,22 +127,22 @@ mod tests {
     }
 
     /// Returns parameters with 8 us per typical packet.
-    fn law(config: RedConfig) -> RedLaw {
-        RedLaw::new(config, Bps(1_000_000_000), 1000)
+    fn law(config: RedConfig) -> RedParams {
+        RedParams::new(config, Bps(1_000_000_000), 1000)
     }
 
     /// Returns the state of a queue that is not empty.
-    fn red(law: &RedLaw) -> Red {
-        let mut red = Red::new(law, 100_000);
+    fn red(law: &RedParams) -> RedState {
+        let mut red = RedState::new(law, 100_000);
         red.filled();
         red
     }
 
-    fn follows(config: RedConfig) -> RedLaw {
+    fn follows(config: RedConfig) -> RedParams {
         law(RedConfig { weight: 1.0, ..config })
     }
 
-    fn chance_at(law: &RedLaw, average: u32) -> Option<f64> {
+    fn chance_at(law: &RedParams, average: u32) -> Option<f64> {
         let mut red = red(law);
         red.update(law, Instant::ZERO, average);
         red.chance(law)
@@ -207,7 +207,7 @@ mod tests {
         while gaps.len() < drops {
             gap += 1;
             if let Some(reason) = red.arrives(&law, Instant::ZERO, bytes, 10_000, || random.f64()) {
-                assert_eq!(reason, DropReason::RedEarly);
+                assert_eq!(reason, FabricDropReason::RedEarly);
                 gaps.push(std::mem::take(&mut gap));
             }
         }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     /// Returns the reason to drop an arriving packet if the random number is `drawn`.
-    fn drops(red: &mut Red, law: &RedLaw, queued: u32, drawn: f64) -> Option<DropReason> {
+    fn drops(red: &mut RedState, law: &RedParams, queued: u32, drawn: f64) -> Option<FabricDropReason> {
         red.arrives(law, Instant::ZERO, 1000, queued, || drawn)
     }
 
@@ -253,10 +253,14 @@ mod tests {
             let chance = 0.01 / (1.0 - 0.01 * f64::from(since));
             assert_eq!(drops(&mut red, &law, 10_000, chance * 1.000_001), None, "after {since}");
         }
-        assert_eq!(drops(&mut red, &law, 10_000, 0.01 / 0.5 * 0.999_999), Some(DropReason::RedEarly));
+        assert_eq!(drops(&mut red, &law, 10_000, 0.01 / 0.5 * 0.999_999), Some(FabricDropReason::RedEarly));
         assert_eq!(drops(&mut red, &law, 10_000, 0.01 / 0.99 * 1.000_001), None, "the first after a drop");
-        assert_eq!(drops(&mut red, &law, 15_000, 0.999), Some(DropReason::RedForced));
-        assert_eq!(drops(&mut red, &law, 10_000, 0.01 / 0.99 * 0.999_999), Some(DropReason::RedEarly), "counted anew");
+        assert_eq!(drops(&mut red, &law, 15_000, 0.999), Some(FabricDropReason::RedForced));
+        assert_eq!(
+            drops(&mut red, &law, 10_000, 0.01 / 0.99 * 0.999_999),
+            Some(FabricDropReason::RedEarly),
+            "counted anew"
+        );
         assert_eq!(drops(&mut red, &law, 4000, 0.0), None, "below the lower threshold nothing is drawn");
         assert_eq!(drops(&mut red, &law, 10_000, 0.01 * 1.000_001), None, "as at the beginning");
     }

@@ -1,17 +1,17 @@
 //! Adds, changes and removes virtual switches while others are served.
-use crate::line::Pace;
-use crate::outlet::{Outlet, Plan};
-use crate::output::Output;
-use crate::red::RedLaw;
-use crate::slab::Slab;
+use crate::line::GcraLimiter;
+use crate::outlet::{OutputShare, OutputShareParams};
+use crate::output::FabricOutput;
+use crate::red::RedParams;
+use crate::slab::PacketSlab;
 use crate::{
-    Crosspoint, DropReason, Dropped, FabricConfig, PortIndex, QueueConfig, Sharing, SwitchIndex, VirtualPort,
-    VirtualSwitchConfig,
+    BufferSharing, Crosspoint, DropPolicy, FabricConfig, FabricDrop, FabricDropReason, PortIndex, VirtualPort,
+    VirtualSwitchConfig, VirtualSwitchIndex,
 };
 use weir_units::Instant;
 
 /// Returns each output's outlet for a virtual switch; `None` where the switch has no port.
-pub(crate) fn plan(fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Vec<Option<Outlet>> {
+pub(crate) fn plan(fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Vec<Option<OutputShare>> {
     let mut capacities: Vec<Option<Vec<u32>>> = vec![None; fabric.outputs.len()];
     switch.outputs().for_each(|port| capacities[usize::from(port.physical.0)] = Some(vec![0; fabric.inputs.len()]));
     for (input, output, bytes) in switch.crosspoints() {
@@ -21,42 +21,47 @@ pub(crate) fn plan(fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Vec<O
     }
     let outlet = |(output, capacities): (u16, Option<Vec<u32>>)| {
         let port = switch.outputs().find(|port| port.physical.0 == output)?;
-        Some(Outlet::new(plan_outlet(fabric, switch, port, capacities?)))
+        Some(OutputShare::new(plan_outlet(fabric, switch, port, capacities?)))
     };
     (0..).zip(capacities).map(outlet).collect()
 }
 
-fn plan_outlet(fabric: &FabricConfig, switch: &VirtualSwitchConfig, port: &VirtualPort, capacities: Vec<u32>) -> Plan {
+fn plan_outlet(
+    fabric: &FabricConfig,
+    switch: &VirtualSwitchConfig,
+    port: &VirtualPort,
+    capacities: Vec<u32>,
+) -> OutputShareParams {
     let slack = fabric.outputs[usize::from(port.physical.0)].ceiling_slack;
     let law = match switch.queue {
-        QueueConfig::Red(red) => Some(RedLaw::new(red, port.rate_out, fabric.max_packet)),
-        QueueConfig::TailDrop | QueueConfig::DropHead => None,
+        DropPolicy::Red(red) => Some(RedParams::new(red, port.rate_out, fabric.max_packet)),
+        DropPolicy::TailDrop | DropPolicy::DropHead => None,
     };
-    Plan {
+    OutputShareParams {
         capacities,
         intra: switch.intra,
         manager: switch.queue,
         law,
         quantum: port.quantum,
         priority: switch.priority,
-        ceiling: port.ceiling.map(|rate| Pace::new(rate, slack)),
+        ceiling: port.ceiling.map(|rate| GcraLimiter::new(rate, slack)),
         sharing: fabric.sharing,
     }
 }
 
-impl Output {
+impl FabricOutput {
     /// Replaces the outlet of a virtual switch: queued packets stay as far as they have room.
     pub(crate) fn replace<T>(
         &mut self,
         now: Instant,
         switch: u16,
         output: u16,
-        part: Option<Outlet>,
-        slab: &mut Slab<T>,
-        dropped: &mut Vec<Dropped<T>>,
+        part: Option<OutputShare>,
+        slab: &mut PacketSlab<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) {
         let Some(mut part) = part else {
-            return self.drain(now, switch, output, DropReason::Resized, slab, dropped);
+            return self.drain(now, switch, output, FabricDropReason::Resized, slab, dropped);
         };
         if let Some(before) = self.set_outlet(switch, None) {
             part.resume(before, slab);
@@ -71,9 +76,9 @@ impl Output {
         now: Instant,
         switch: u16,
         output: u16,
-        reason: DropReason,
-        slab: &mut Slab<T>,
-        dropped: &mut Vec<Dropped<T>>,
+        reason: FabricDropReason,
+        slab: &mut PacketSlab<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) {
         let Some(outlet) = self.outlet(switch) else { return };
         for input in outlet.active.iter() {
@@ -85,16 +90,25 @@ impl Output {
 
     /// Drops packets for which the queues have no room, the youngest first. Borrowed buffer space may be kept: its
     /// owners reclaim it when they need it.
-    fn trim<T>(&mut self, now: Instant, switch: u16, output: u16, slab: &mut Slab<T>, dropped: &mut Vec<Dropped<T>>) {
+    fn trim<T>(
+        &mut self,
+        now: Instant,
+        switch: u16,
+        output: u16,
+        slab: &mut PacketSlab<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
+    ) {
         let Some(outlet) = self.outlet(switch) else { return };
         for input in outlet.active.iter() {
             let at = crosspoint(switch, input, output);
-            while self.is_too_full(switch, input) && self.evict(now, at, false, DropReason::Resized, slab, dropped) {}
+            while self.is_too_full(switch, input)
+                && self.evict(now, at, false, FabricDropReason::Resized, slab, dropped)
+            {}
         }
     }
 
     fn is_too_full(&self, switch: u16, input: u16) -> bool {
-        let strict = self.sharing == Sharing::Strict;
+        let strict = self.sharing == BufferSharing::Strict;
         self.outlet(switch).is_some_and(|outlet| {
             let queue = &outlet.queues[usize::from(input)];
             queue.bytes > queue.capacity && (strict || queue.capacity == 0)
@@ -103,5 +117,5 @@ impl Output {
 }
 
 fn crosspoint(switch: u16, input: u16, output: u16) -> Crosspoint {
-    Crosspoint { switch: SwitchIndex(switch), input: PortIndex(input), output: PortIndex(output) }
+    Crosspoint { switch: VirtualSwitchIndex(switch), input: PortIndex(input), output: PortIndex(output) }
 }

@@ -1,38 +1,40 @@
 //! Buffer space: decides which packets are accepted and which are dropped to make room.
-use crate::output::Output;
-use crate::queue::Taken;
-use crate::slab::Slab;
-use crate::{Crosspoint, DropReason, Dropped, Packet, PortIndex, QueueConfig, Sharing, SwitchIndex};
+use crate::output::FabricOutput;
+use crate::queue::DequeuedPacket;
+use crate::slab::PacketSlab;
+use crate::{
+    BufferSharing, Crosspoint, DropPolicy, FabricDrop, FabricDropReason, FabricPacket, PortIndex, VirtualSwitchIndex,
+};
 use weir_units::Instant;
 
 /// A packet about to enter a queue.
-pub(crate) struct Arrival<T> {
+pub(crate) struct FabricArrival<T> {
     pub(crate) now: Instant,
     pub(crate) at: Crosspoint,
-    pub(crate) packet: Packet<T>,
+    pub(crate) packet: FabricPacket<T>,
 }
 
-impl<T> Arrival<T> {
-    pub(crate) fn drop(self, reason: DropReason) -> Dropped<T> {
-        Dropped { at: self.at, reason, arrived: self.now, packet: self.packet }
+impl<T> FabricArrival<T> {
+    pub(crate) fn drop(self, reason: FabricDropReason) -> FabricDrop<T> {
+        FabricDrop { at: self.at, reason, arrived: self.now, packet: self.packet }
     }
 }
 
-impl<T> Taken<T> {
-    pub(crate) fn drop(self, at: Crosspoint, reason: DropReason) -> Dropped<T> {
-        Dropped { at, reason, arrived: self.arrived, packet: self.packet }
+impl<T> DequeuedPacket<T> {
+    pub(crate) fn drop(self, at: Crosspoint, reason: FabricDropReason) -> FabricDrop<T> {
+        FabricDrop { at, reason, arrived: self.arrived, packet: self.packet }
     }
 }
 
-impl Output {
+impl FabricOutput {
     /// Enqueues a packet for an existing outlet, or drops the packet or others. Returns true if the packet is queued.
     #[inline]
     pub(crate) fn enqueue<T>(
         &mut self,
-        arrival: Arrival<T>,
-        slab: &mut Slab<T>,
+        arrival: FabricArrival<T>,
+        slab: &mut PacketSlab<T>,
         random: impl FnOnce() -> f64,
-        dropped: &mut Vec<Dropped<T>>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) -> bool {
         let (switch, input) = (arrival.at.switch.0, arrival.at.input.0);
         let Some(outlet) = self.outlets[usize::from(switch)].as_deref_mut() else { return false };
@@ -54,10 +56,10 @@ impl Output {
     #[inline(never)]
     fn enqueue_with_care<T>(
         &mut self,
-        arrival: Arrival<T>,
-        slab: &mut Slab<T>,
+        arrival: FabricArrival<T>,
+        slab: &mut PacketSlab<T>,
         random: impl FnOnce() -> f64,
-        dropped: &mut Vec<Dropped<T>>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) -> bool {
         let (switch, input, bytes) = (arrival.at.switch.0, arrival.at.input.0, arrival.packet.bytes);
         let Some(outlet) = self.outlet_mut(switch) else { return false };
@@ -67,7 +69,7 @@ impl Output {
                 self.accept(arrival, slab);
                 return true;
             }
-            None => DropReason::BufferFull,
+            None => FabricDropReason::BufferFull,
             Some(reason) => reason,
         };
         if let Some(outlet) = self.outlet_mut(switch) {
@@ -84,9 +86,9 @@ impl Output {
         &mut self,
         now: Instant,
         at: Crosspoint,
-        packets: &mut impl Iterator<Item = Packet<T>>,
-        slab: &mut Slab<T>,
-    ) -> Option<Packet<T>> {
+        packets: &mut impl Iterator<Item = FabricPacket<T>>,
+        slab: &mut PacketSlab<T>,
+    ) -> Option<FabricPacket<T>> {
         let (switch, input) = (at.switch.0, at.input.0);
         let Some(outlet) = self.outlet_mut(switch) else { return packets.next() };
         let before = outlet.arrivals();
@@ -99,9 +101,9 @@ impl Output {
     }
 
     #[inline]
-    fn accept<T>(&mut self, arrival: Arrival<T>, slab: &mut Slab<T>) {
+    fn accept<T>(&mut self, arrival: FabricArrival<T>, slab: &mut PacketSlab<T>) {
         let Crosspoint { switch, input, .. } = arrival.at;
-        if self.sharing == Sharing::Flexible {
+        if self.sharing == BufferSharing::Flexible {
             self.occupied[usize::from(input.0)] += u64::from(arrival.packet.bytes);
         }
         if let Some(outlet) = self.outlet_mut(switch.0) {
@@ -112,13 +114,18 @@ impl Output {
 
     /// Returns true if there is room for a packet, after dropping packets that must give way.
     #[inline]
-    fn admits<T>(&mut self, arrival: &Arrival<T>, slab: &mut Slab<T>, dropped: &mut Vec<Dropped<T>>) -> bool {
+    fn admits<T>(
+        &mut self,
+        arrival: &FabricArrival<T>,
+        slab: &mut PacketSlab<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
+    ) -> bool {
         let at = arrival.at;
         let bytes = u64::from(arrival.packet.bytes);
         if slab.is_full() {
             return false;
         }
-        if self.sharing == Sharing::Strict && self.fits_own(at, bytes) {
+        if self.sharing == BufferSharing::Strict && self.fits_own(at, bytes) {
             return true;
         }
         self.makes_room(arrival.now, at, bytes, slab, dropped)
@@ -142,11 +149,11 @@ impl Output {
         now: Instant,
         at: Crosspoint,
         bytes: u64,
-        slab: &mut Slab<T>,
-        dropped: &mut Vec<Dropped<T>>,
+        slab: &mut PacketSlab<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) -> bool {
-        let flexible = self.sharing == Sharing::Flexible;
-        let drops_head = self.outlet(at.switch.0).is_some_and(|outlet| outlet.manager == QueueConfig::DropHead);
+        let flexible = self.sharing == BufferSharing::Flexible;
+        let drops_head = self.outlet(at.switch.0).is_some_and(|outlet| outlet.manager == DropPolicy::DropHead);
         loop {
             if flexible && self.fits_crosspoint(at.input, bytes) {
                 return true;
@@ -155,7 +162,9 @@ impl Output {
                 return !flexible || self.reclaim(now, at, bytes, slab, dropped);
             }
             // If the packet does not fit even in an empty queue, dropping others would not help.
-            if !drops_head || !self.could_fit(at, bytes) || !self.evict(now, at, true, DropReason::Head, slab, dropped)
+            if !drops_head
+                || !self.could_fit(at, bytes)
+                || !self.evict(now, at, true, FabricDropReason::Head, slab, dropped)
             {
                 return false;
             }
@@ -177,13 +186,13 @@ impl Output {
         now: Instant,
         at: Crosspoint,
         bytes: u64,
-        slab: &mut Slab<T>,
-        dropped: &mut Vec<Dropped<T>>,
+        slab: &mut PacketSlab<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) -> bool {
         while !self.fits_crosspoint(at.input, bytes) {
             let Some(borrower) = self.largest_borrower(at.input) else { return false };
-            let from = Crosspoint { switch: SwitchIndex(borrower), ..at };
-            if !self.evict(now, from, false, DropReason::Reclaimed, slab, dropped) {
+            let from = Crosspoint { switch: VirtualSwitchIndex(borrower), ..at };
+            if !self.evict(now, from, false, FabricDropReason::Reclaimed, slab, dropped) {
                 return false;
             }
         }
@@ -192,7 +201,7 @@ impl Output {
 
     /// Returns the virtual switch whose queue from an input exceeds its own buffer by most.
     fn largest_borrower(&self, input: PortIndex) -> Option<u16> {
-        let beyond = |(switch, outlet): (u16, &Option<Box<crate::outlet::Outlet>>)| {
+        let beyond = |(switch, outlet): (u16, &Option<Box<crate::outlet::OutputShare>>)| {
             let queue = &outlet.as_ref()?.queues[usize::from(input.0)];
             queue.bytes.checked_sub(queue.capacity).filter(|beyond| *beyond > 0).map(|beyond| (beyond, switch))
         };
@@ -205,13 +214,13 @@ impl Output {
         now: Instant,
         at: Crosspoint,
         oldest: bool,
-        reason: DropReason,
-        slab: &mut Slab<T>,
-        dropped: &mut Vec<Dropped<T>>,
+        reason: FabricDropReason,
+        slab: &mut PacketSlab<T>,
+        dropped: &mut Vec<FabricDrop<T>>,
     ) -> bool {
         let taken = self.outlet_mut(at.switch.0).and_then(|outlet| outlet.evict(now, at.input.0, oldest, reason, slab));
         let Some(taken) = taken else { return false };
-        if self.sharing == Sharing::Flexible {
+        if self.sharing == BufferSharing::Flexible {
             self.occupied[usize::from(at.input.0)] -= u64::from(taken.packet.bytes);
         }
         dropped.push(taken.drop(at, reason));

@@ -1,5 +1,5 @@
 //! Stores queued packets: nodes of doubly linked lists, in chunks that never move.
-use crate::{MAX_PACKETS, Packet};
+use crate::{FabricPacket, MAX_PACKETS};
 use weir_units::Instant;
 
 /// Index that stands for no node.
@@ -8,7 +8,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 const CHUNK: usize = 1024;
 
 /// A node: a queued packet, or a free node.
-pub(crate) struct Node<T> {
+pub(crate) struct PacketNode<T> {
     pub(crate) next: u32,
     pub(crate) prev: u32,
     pub(crate) arrived: Instant,
@@ -23,7 +23,7 @@ pub(crate) struct Node<T> {
 
 /// Result of visiting a packet in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum NodeVisit {
     /// The packet and those after it stay.
     Stay,
     /// The packet's item was taken, and no more are wanted.
@@ -36,35 +36,35 @@ pub(crate) enum Step {
 ///
 /// Free nodes are linked by `next`, as the nodes of queues are, so a run of packets allocates and frees nodes in
 /// linked order.
-pub(crate) struct Slab<T> {
-    chunks: Vec<Box<[Node<T>; CHUNK]>>,
+pub(crate) struct PacketSlab<T> {
+    chunks: Vec<Box<[PacketNode<T>; CHUNK]>>,
     free: u32,
     used: u32,
 }
 
-impl<T> Node<T> {
+impl<T> PacketNode<T> {
     /// Stores a packet in the node; its `next` link is unchanged.
     #[inline]
-    fn fill(&mut self, prev: u32, arrived: Instant, order: u64, packet: Packet<T>) {
-        let Packet { bytes, class, number, item } = packet;
+    fn fill(&mut self, prev: u32, arrived: Instant, order: u64, packet: FabricPacket<T>) {
+        let FabricPacket { bytes, class, number, item } = packet;
         (self.prev, self.arrived, self.order, self.number) = (prev, arrived, order, number);
         (self.bytes, self.class, self.item) = (bytes, class, Some(item));
     }
 }
 
-impl<T> Slab<T> {
-    pub(crate) fn new() -> Slab<T> {
-        Slab { chunks: Vec::new(), free: NONE, used: 0 }
+impl<T> PacketSlab<T> {
+    pub(crate) fn new() -> PacketSlab<T> {
+        PacketSlab { chunks: Vec::new(), free: NONE, used: 0 }
     }
 
     #[inline]
-    pub(crate) fn node(&self, at: u32) -> &Node<T> {
+    pub(crate) fn node(&self, at: u32) -> &PacketNode<T> {
         let at = at as usize;
         &self.chunks[at / CHUNK][at % CHUNK]
     }
 
     #[inline]
-    pub(crate) fn node_mut(&mut self, at: u32) -> &mut Node<T> {
+    pub(crate) fn node_mut(&mut self, at: u32) -> &mut PacketNode<T> {
         let at = at as usize;
         &mut self.chunks[at / CHUNK][at % CHUNK]
     }
@@ -82,7 +82,7 @@ impl<T> Slab<T> {
 
     /// Stores a packet in a new node, linked to `prev` only; its `next` is undefined.
     #[inline]
-    pub(crate) fn insert(&mut self, prev: u32, arrived: Instant, order: u64, packet: Packet<T>) -> u32 {
+    pub(crate) fn insert(&mut self, prev: u32, arrived: Instant, order: u64, packet: FabricPacket<T>) -> u32 {
         if self.free == NONE {
             self.grow();
         }
@@ -103,7 +103,7 @@ impl<T> Slab<T> {
         prev: u32,
         arrived: Instant,
         order: u64,
-        mut packets: impl FnMut() -> Option<Packet<T>>,
+        mut packets: impl FnMut() -> Option<FabricPacket<T>>,
     ) -> Option<(u32, u32)> {
         let (mut first, mut last, mut order) = (NONE, prev, order);
         let mut packet = if self.is_full() { None } else { packets() };
@@ -154,7 +154,7 @@ impl<T> Slab<T> {
         &mut self,
         first: u32,
         most: u32,
-        mut take: impl FnMut(&mut Node<T>) -> Step,
+        mut take: impl FnMut(&mut PacketNode<T>) -> NodeVisit,
     ) -> (u32, u32) {
         let (mut count, mut last, mut at) = (0, NONE, first);
         let mut wants_more = true;
@@ -164,8 +164,8 @@ impl<T> Slab<T> {
             while count < most && at as usize / CHUNK == place {
                 let node = &mut chunk[at as usize % CHUNK];
                 let step = take(node);
-                wants_more = step == Step::Taken;
-                if step != Step::Stay {
+                wants_more = step == NodeVisit::Taken;
+                if step != NodeVisit::Stay {
                     (last, at) = (at, node.next);
                     count += 1;
                 }
@@ -188,7 +188,7 @@ impl<T> Slab<T> {
         let number = |at: usize| (self.chunks.len() * CHUNK + at) as u32;
         let empty = |at: usize| {
             let next = if at + 1 == CHUNK { NONE } else { number(at + 1) };
-            Node { next, prev: NONE, arrived: Instant::ZERO, order: 0, number: 0, bytes: 0, class: 0, item: None }
+            PacketNode { next, prev: NONE, arrived: Instant::ZERO, order: 0, number: 0, bytes: 0, class: 0, item: None }
         };
         let (chunk, first) = (Box::new(std::array::from_fn(empty)), number(0));
         self.chunks.push(chunk);

@@ -8,7 +8,7 @@ pub const MAX_PATHS: usize = 16;
 
 /// Distribution of packets over paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SplitBy {
+pub enum SplitPolicy {
     /// Weighted round robin: out of as many packets as the sum of the weights, each path gets its weight, evenly
     /// spread.
     Turn,
@@ -35,9 +35,9 @@ impl fmt::Display for SplitError {
 
 /// Entry of a split link: numbers its packets and assigns each a path.
 #[derive(Debug, Clone)]
-pub struct Splitter {
-    by: SplitBy,
-    paths: Vec<Path>,
+pub struct PathSplitter {
+    by: SplitPolicy,
+    paths: Vec<SplitPath>,
     /// Sum of the weights.
     total: u64,
     random: fastrand::Rng,
@@ -45,25 +45,25 @@ pub struct Splitter {
 }
 
 #[derive(Debug, Clone)]
-struct Path {
+struct SplitPath {
     weight: u32,
     /// Amount by which the path is behind its share, in packets times the sum of the weights.
     credit: i64,
     bytes: u64,
 }
 
-impl Splitter {
-    /// Creates a splitter with one path per weight. `seed` is for [`SplitBy::Random`].
+impl PathSplitter {
+    /// Creates a splitter with one path per weight. `seed` is for [`SplitPolicy::Random`].
     ///
     /// # Errors
     /// No paths or too many, or a weight of zero.
-    pub fn new(weights: &[u32], by: SplitBy, seed: u64) -> Result<Splitter, SplitError> {
+    pub fn new(weights: &[u32], by: SplitPolicy, seed: u64) -> Result<PathSplitter, SplitError> {
         if !(1..=MAX_PATHS).contains(&weights.len()) || weights.contains(&0) {
             return Err(SplitError { weights: weights.iter().copied().take(MAX_PATHS + 1).collect() });
         }
-        Ok(Splitter {
+        Ok(PathSplitter {
             by,
-            paths: weights.iter().map(|weight| Path { weight: *weight, credit: 0, bytes: 0 }).collect(),
+            paths: weights.iter().map(|weight| SplitPath { weight: *weight, credit: 0, bytes: 0 }).collect(),
             total: weights.iter().map(|weight| u64::from(*weight)).sum(),
             random: fastrand::Rng::with_seed(seed),
             next: 0,
@@ -73,9 +73,9 @@ impl Splitter {
     /// Returns the path of the next packet, from 0, and the packet's number.
     pub fn split(&mut self, bytes: u32) -> (usize, u64) {
         let path = match self.by {
-            SplitBy::Turn => self.in_turn(),
-            SplitBy::Random => self.at_random(),
-            SplitBy::Bytes => self.fewest_bytes(),
+            SplitPolicy::Turn => self.in_turn(),
+            SplitPolicy::Random => self.at_random(),
+            SplitPolicy::Bytes => self.fewest_bytes(),
         };
         self.paths[path].bytes += u64::from(bytes);
         let number = self.next;
@@ -108,7 +108,7 @@ impl Splitter {
     }
 
     fn fewest_bytes(&self) -> usize {
-        let relative = |path: &Path, other: &Path| {
+        let relative = |path: &SplitPath, other: &SplitPath| {
             (u128::from(path.bytes) * u128::from(other.weight))
                 .cmp(&(u128::from(other.bytes) * u128::from(path.weight)))
         };
@@ -120,8 +120,8 @@ impl Splitter {
 mod tests {
     use super::*;
 
-    fn paths(weights: &[u32], by: SplitBy, lengths: &[u32]) -> Vec<usize> {
-        let mut splitter = Splitter::new(weights, by, 7).unwrap();
+    fn paths(weights: &[u32], by: SplitPolicy, lengths: &[u32]) -> Vec<usize> {
+        let mut splitter = PathSplitter::new(weights, by, 7).unwrap();
         let split: Vec<(usize, u64)> = lengths.iter().map(|bytes| splitter.split(*bytes)).collect();
         assert!((0..).zip(&split).all(|(number, split)| split.1 == number), "numbered from 0 on: {split:?}");
         split.into_iter().map(|(path, _)| path).collect()
@@ -129,19 +129,19 @@ mod tests {
 
     #[test]
     fn in_turn() {
-        assert_eq!(paths(&[1, 1], SplitBy::Turn, &[100; 5]), [0, 1, 0, 1, 0]);
-        assert_eq!(paths(&[2, 1], SplitBy::Turn, &[100; 6]), [0, 1, 0, 0, 1, 0]);
+        assert_eq!(paths(&[1, 1], SplitPolicy::Turn, &[100; 5]), [0, 1, 0, 1, 0]);
+        assert_eq!(paths(&[2, 1], SplitPolicy::Turn, &[100; 6]), [0, 1, 0, 0, 1, 0]);
     }
 
     #[test]
     fn fewest_bytes() {
-        assert_eq!(paths(&[1, 1], SplitBy::Bytes, &[1500, 100, 100, 1400, 64, 64]), [0, 1, 1, 1, 0, 0]);
-        assert_eq!(paths(&[3, 1], SplitBy::Bytes, &[100; 8]), [0, 1, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(paths(&[1, 1], SplitPolicy::Bytes, &[1500, 100, 100, 1400, 64, 64]), [0, 1, 1, 1, 0, 0]);
+        assert_eq!(paths(&[3, 1], SplitPolicy::Bytes, &[100; 8]), [0, 1, 0, 0, 0, 1, 0, 0]);
     }
 
     #[test]
     fn at_random_by_weight() {
-        let taken = paths(&[3, 1], SplitBy::Random, &[100; 10_000]);
+        let taken = paths(&[3, 1], SplitPolicy::Random, &[100; 10_000]);
         let first = taken.iter().filter(|path| **path == 0).count();
         // Four standard deviations of a binomial distribution.
         assert!((7327..=7673).contains(&first), "{first}");
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn wrong_weights_are_refused() {
         for weights in [&[][..], &[1, 0], &[1; MAX_PATHS + 1]] {
-            assert!(Splitter::new(weights, SplitBy::Turn, 0).is_err(), "{weights:?}");
+            assert!(PathSplitter::new(weights, SplitPolicy::Turn, 0).is_err(), "{weights:?}");
         }
     }
 }

@@ -1,17 +1,17 @@
 //! Finds the largest of many keys: a binary tree of the larger key of each pair.
 
 /// Keys by place; 0: not taking part.
-pub(crate) struct Tournament {
+pub(crate) struct TournamentTree {
     /// Number of leaves, a power of two.
     leaves: usize,
     /// Largest key of all at index 1; the children of node `n` are at `2n` and `2n + 1`.
     keys: Vec<u64>,
 }
 
-impl Tournament {
-    pub(crate) fn new(places: usize) -> Tournament {
+impl TournamentTree {
+    pub(crate) fn new(places: usize) -> TournamentTree {
         let leaves = places.next_power_of_two();
-        Tournament { leaves, keys: vec![0; 2 * leaves] }
+        TournamentTree { leaves, keys: vec![0; 2 * leaves] }
     }
 
     /// Sets the key of a place.
@@ -73,7 +73,7 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_search(places in 1usize..40, sets in proptest::collection::vec((0u16..40, 0u64..5), 1..60), last in 0u16..256) {
-            let mut tree = Tournament::new(places);
+            let mut tree = TournamentTree::new(places);
             let mut keys = vec![0; places];
             for (place, key) in sets {
                 let place = place % u16::try_from(places).unwrap();

@@ -1,8 +1,8 @@
 //! Tests of merging: a split virtual link is put together again.
 use std::time::Duration;
 use weir_fabric::{
-    Crosspoint, DropReason, Dropped, Fabric, FabricConfig, InputConfig, IntraDiscipline, Next, OutputConfig, Packet,
-    PortIndex, SwitchIndex, VirtualPort, VirtualSwitchConfig,
+    Crosspoint, DequeueResult, Fabric, FabricConfig, FabricDrop, FabricDropReason, FabricPacket, InputConfig,
+    IntraDiscipline, OutputConfig, PortIndex, VirtualPort, VirtualSwitchConfig, VirtualSwitchIndex,
 };
 use weir_units::{Bps, Instant};
 
@@ -11,8 +11,8 @@ const PATIENCE: Duration = Duration::from_micros(100);
 /// Merge of two paths; the items of packets are their numbers.
 struct Merge {
     fabric: Fabric<u64>,
-    switch: SwitchIndex,
-    dropped: Vec<Dropped<u64>>,
+    switch: VirtualSwitchIndex,
+    dropped: Vec<FabricDrop<u64>>,
 }
 
 impl Merge {
@@ -34,17 +34,17 @@ impl Merge {
     }
 
     fn arrives(&mut self, ns: u64, path: u16, number: u64) -> bool {
-        let packet = Packet { number, ..Packet::new(1000, number) };
+        let packet = FabricPacket { number, ..FabricPacket::new(1000, number) };
         self.fabric.enqueue(Instant::from_nanos(ns), self.at(path), packet, &mut self.dropped)
     }
 
-    fn next(&mut self, ns: u64) -> Next<u64> {
+    fn next(&mut self, ns: u64) -> DequeueResult<u64> {
         self.fabric.dequeue(Instant::from_nanos(ns), PortIndex(0))
     }
 
     fn serves(&mut self, ns: u64, number: u64) {
         match self.next(ns) {
-            Next::Packet(departure) => assert_eq!(departure.item, number),
+            DequeueResult::Packet(departure) => assert_eq!(departure.item, number),
             other => panic!("expected number {number}, found {other:?}"),
         }
     }
@@ -57,7 +57,7 @@ fn serves_in_order() {
         assert!(merge.arrives(0, path, number));
     }
     (0..4).for_each(|number| merge.serves(0, number));
-    assert_eq!(merge.next(0), Next::Empty);
+    assert_eq!(merge.next(0), DequeueResult::Empty);
     assert_eq!(merge.fabric.merge_counters(merge.switch, PortIndex(0)).unwrap().missing, 0);
 }
 
@@ -65,7 +65,7 @@ fn serves_in_order() {
 fn waits_for_what_may_come() {
     let mut merge = Merge::new(PATIENCE);
     merge.arrives(500, 1, 1);
-    assert_eq!(merge.next(500), Next::Wait(Instant::from_nanos(100_500)));
+    assert_eq!(merge.next(500), DequeueResult::Wait(Instant::from_nanos(100_500)));
     merge.arrives(600, 0, 0);
     merge.serves(600, 0);
     merge.serves(600, 1);
@@ -75,20 +75,20 @@ fn waits_for_what_may_come() {
 fn gives_up_and_drops_what_comes_late() {
     let mut merge = Merge::new(PATIENCE);
     merge.arrives(0, 1, 2);
-    assert_eq!(merge.next(99_999), Next::Wait(Instant::from_nanos(100_000)));
+    assert_eq!(merge.next(99_999), DequeueResult::Wait(Instant::from_nanos(100_000)));
     merge.serves(100_000, 2);
     assert!(!merge.arrives(100_001, 0, 0), "late");
-    assert_eq!(merge.dropped[0].reason, DropReason::Late);
+    assert_eq!(merge.dropped[0].reason, FabricDropReason::Late);
     let counters = merge.fabric.merge_counters(merge.switch, PortIndex(0)).unwrap();
     assert_eq!((counters.missing, counters.gave_up), (2, 1));
-    assert_eq!(merge.fabric.counters(merge.at(0)).unwrap().dropped_for(DropReason::Late).packets, 1);
+    assert_eq!(merge.fabric.counters(merge.at(0)).unwrap().dropped_for(FabricDropReason::Late).packets, 1);
 }
 
 #[test]
 fn a_packet_on_every_path_shows_what_was_lost() {
     let mut merge = Merge::new(Duration::MAX);
     merge.arrives(0, 0, 4);
-    assert_eq!(merge.next(0), Next::Wait(Instant::FAR));
+    assert_eq!(merge.next(0), DequeueResult::Wait(Instant::FAR));
     merge.arrives(0, 1, 5);
     merge.serves(0, 4);
     merge.serves(0, 5);
@@ -99,7 +99,7 @@ fn a_packet_on_every_path_shows_what_was_lost() {
 fn a_finished_path_is_not_waited_for() {
     let mut merge = Merge::new(Duration::MAX);
     merge.arrives(0, 0, 7);
-    assert_eq!(merge.next(0), Next::Wait(Instant::FAR));
+    assert_eq!(merge.next(0), DequeueResult::Wait(Instant::FAR));
     merge.fabric.finish(merge.at(1));
     merge.serves(0, 7);
 }

@@ -1,8 +1,9 @@
 //! Tests of arrivals with a known order of service: every discipline, to the nanosecond.
 use std::time::Duration;
 use weir_fabric::{
-    Buffers, Crosspoint, Dropped, Fabric, FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, Line, Next,
-    OutputConfig, Packet, PortIndex, SwitchIndex, VirtualPort, VirtualSwitchConfig,
+    Crosspoint, CrosspointBuffers, DequeueResult, Fabric, FabricConfig, FabricDrop, FabricPacket, InputConfig,
+    InterDiscipline, IntraDiscipline, OutputConfig, OutputLine, PortIndex, VirtualPort, VirtualSwitchConfig,
+    VirtualSwitchIndex,
 };
 use weir_units::{Bps, Instant};
 
@@ -45,7 +46,7 @@ fn fabric(inputs: usize, discipline: InterDiscipline, switches: &[Switch]) -> Fa
             ..VirtualPort::new(PortIndex(u16::try_from(input).unwrap()), share)
         };
         let config = VirtualSwitchConfig {
-            buffers: Buffers { default: switch.buffer, certain: Vec::new() },
+            buffers: CrosspointBuffers { default: switch.buffer, certain: Vec::new() },
             priority: switch.priority,
             intra: switch.intra,
             ..VirtualSwitchConfig::new(&format!("v{index}"), (0..inputs).map(port).collect(), 0)
@@ -58,24 +59,24 @@ fn fabric(inputs: usize, discipline: InterDiscipline, switches: &[Switch]) -> Fa
 /// Runs a trace. Packets that arrive while the line is busy, or just as it becomes free, are enqueued before the line
 /// decides.
 fn run(mut fabric: Fabric<usize>, arrivals: &[Arrival]) -> Outcome {
-    let mut line = Line::new(RATE, Duration::ZERO);
+    let mut line = OutputLine::new(RATE, Duration::ZERO);
     let mut outcome = Outcome::default();
-    let mut dropped: Vec<Dropped<usize>> = Vec::new();
+    let mut dropped: Vec<FabricDrop<usize>> = Vec::new();
     let mut coming = arrivals.iter().enumerate().peekable();
     let mut now = Instant::ZERO;
     loop {
         while let Some((item, (_, input, switch, bytes))) = coming.next_if(|(_, arrival)| arrival.0 <= now.as_nanos()) {
-            let at = Crosspoint { switch: SwitchIndex(*switch), input: PortIndex(*input), output: PortIndex(0) };
-            fabric.enqueue(Instant::from_nanos(arrivals[item].0), at, Packet::new(*bytes, item), &mut dropped);
+            let at = Crosspoint { switch: VirtualSwitchIndex(*switch), input: PortIndex(*input), output: PortIndex(0) };
+            fabric.enqueue(Instant::from_nanos(arrivals[item].0), at, FabricPacket::new(*bytes, item), &mut dropped);
         }
         now = match fabric.dequeue(now, PortIndex(0)) {
-            Next::Packet(departure) => {
+            DequeueResult::Packet(departure) => {
                 outcome.served.push(departure.item);
                 outcome.delay_ns += now.as_nanos() - departure.arrived.as_nanos();
                 line.send(now, departure.bytes)
             }
-            Next::Wait(until) => panic!("nothing holds packets, but wait until {until:?}"),
-            Next::Empty => match coming.peek() {
+            DequeueResult::Wait(until) => panic!("nothing holds packets, but wait until {until:?}"),
+            DequeueResult::Empty => match coming.peek() {
                 Some((_, arrival)) => Instant::from_nanos(arrival.0),
                 None => break,
             },

@@ -4,10 +4,10 @@ pub(crate) mod place;
 use crate::GeneratorError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use weir_packet::checksum::internet;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_traffic::{MAX_BYTES, Planned, Probe, probe};
+use weir_traffic::{MAX_BYTES, ProbeHeader, ScheduledPacket, probe};
 
 /// Number of source ports that distinguish flows; further flows differ in source address.
 const PORTS: u64 = 32_768;
@@ -47,7 +47,7 @@ impl Default for FrameSpec {
 
 /// Bytes that all packets have in common.
 #[derive(Debug, Clone)]
-pub(crate) struct Template {
+pub(crate) struct ProbeFrameTemplate {
     spec: FrameSpec,
     /// Packet of maximum length; each packet is a prefix of it.
     whole: Vec<u8>,
@@ -57,11 +57,11 @@ pub(crate) struct Template {
     udp: usize,
 }
 
-impl Template {
+impl ProbeFrameTemplate {
     /// # Errors
     /// Addresses of two families, or an invalid VLAN identifier.
-    pub(crate) fn new(spec: &FrameSpec) -> Result<Template, GeneratorError> {
-        let mut craft = Craft::ethernet(spec.eth[0], spec.eth[1]);
+    pub(crate) fn new(spec: &FrameSpec) -> Result<ProbeFrameTemplate, GeneratorError> {
+        let mut craft = FrameBuilder::ethernet(spec.eth[0], spec.eth[1]);
         if let Some(vlan) = spec.vlan {
             if !(1..=4094).contains(&vlan) {
                 return Err(GeneratorError::wrong("VLAN", vlan, "1 to 4094"));
@@ -81,7 +81,7 @@ impl Template {
         let mut whole = craft.udp(spec.udp[0], spec.udp[1]).build();
         let udp = whole.len() - UDP_BYTES;
         whole.resize(MAX_BYTES as usize, 0);
-        Ok(Template { spec: spec.clone(), whole, ip, udp })
+        Ok(ProbeFrameTemplate { spec: spec.clone(), whole, ip, udp })
     }
 
     /// Returns the minimum packet length in bytes.
@@ -90,7 +90,7 @@ impl Template {
     }
 
     /// Returns the planned packet, with `probe` in its payload.
-    pub(crate) fn frame(&self, planned: &Planned, probe: &Probe, pool: &mut FramePool) -> Frame {
+    pub(crate) fn frame(&self, planned: &ScheduledPacket, probe: &ProbeHeader, pool: &mut FramePool) -> Frame {
         let bytes = (planned.bytes as usize).clamp(self.least(), self.whole.len());
         let mut frame = pool.take(bytes);
         frame.assign(&self.whole[..bytes]);
@@ -104,7 +104,7 @@ impl Template {
     }
 
     /// Writes the source port, the source address and the destination port of the packet's flow.
-    fn number_flow(&self, packet: &mut [u8], planned: &Planned) {
+    fn number_flow(&self, packet: &mut [u8], planned: &ScheduledPacket) {
         let port = self.spec.udp[0].wrapping_add((planned.flow % PORTS) as u16);
         packet[self.udp..self.udp + 2].copy_from_slice(&port.to_be_bytes());
         let address = planned.flow / PORTS;
@@ -161,12 +161,12 @@ mod tests {
     use weir_packet::checksum;
     use weir_units::Instant;
 
-    fn planned(bytes: u32, flow: u64, is_new_flow: bool) -> Planned {
-        Planned { at: Instant::ZERO, bytes, flow, is_new_flow }
+    fn planned(bytes: u32, flow: u64, is_new_flow: bool) -> ScheduledPacket {
+        ScheduledPacket { at: Instant::ZERO, bytes, flow, is_new_flow }
     }
 
-    const PROBE: Probe =
-        Probe { run: 3, sequence: 5, sent_ns: 123_456_789, is_new_flow: false, counts: true, is_wall: false };
+    const PROBE: ProbeHeader =
+        ProbeHeader { run: 3, sequence: 5, sent_ns: 123_456_789, is_new_flow: false, counts: true, is_wall: false };
 
     #[test]
     fn packets_of_any_length_and_flow_are_right() {
@@ -177,23 +177,27 @@ mod tests {
             FrameSpec { vlan: Some(7), ..FrameSpec::default() },
             FrameSpec { ip: six, ..FrameSpec::default() },
         ] {
-            let template = Template::new(&spec).unwrap();
+            let template = ProbeFrameTemplate::new(&spec).unwrap();
             for bytes in [template.least(), 100, 101, 1500, 65_535] {
                 for flow in [0, 1, 40_000, 1 << 33, 1 << 50] {
                     let bytes = u32::try_from(bytes).unwrap();
                     let frame = template.frame(&planned(bytes, flow, false), &PROBE, &mut pool);
                     assert_eq!(frame.bytes_len(), bytes);
                     assert_eq!(checksum::verify(frame.bytes()), Ok(()), "{spec:?}, {bytes} bytes, flow {flow}");
-                    assert_eq!(Probe::find(frame.bytes(), Some(3)), Some(PROBE));
+                    assert_eq!(ProbeHeader::find(frame.bytes(), Some(3)), Some(PROBE));
                 }
             }
         }
-        assert_eq!(Template::new(&FrameSpec::default()).unwrap().least(), 60, "fits the shortest Ethernet frame");
+        assert_eq!(
+            ProbeFrameTemplate::new(&FrameSpec::default()).unwrap().least(),
+            60,
+            "fits the shortest Ethernet frame"
+        );
     }
 
     #[test]
     fn flows_differ_in_port_then_in_address() {
-        let template = Template::new(&FrameSpec { new_flow_port: Some(99), ..FrameSpec::default() }).unwrap();
+        let template = ProbeFrameTemplate::new(&FrameSpec { new_flow_port: Some(99), ..FrameSpec::default() }).unwrap();
         let mut pool = FramePool::new(4, 4);
         let mut headers = |flow, is_new| {
             let frame = template.frame(&planned(60, flow, is_new), &PROBE, &mut pool);
@@ -209,8 +213,8 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         let mixed = [Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()];
-        let error = Template::new(&FrameSpec { ip: mixed, ..FrameSpec::default() }).unwrap_err().to_string();
+        let error = ProbeFrameTemplate::new(&FrameSpec { ip: mixed, ..FrameSpec::default() }).unwrap_err().to_string();
         assert_eq!(error, "addresses: found ::1 and 127.0.0.1, expected both of IPv4, or both of IPv6");
-        assert!(Template::new(&FrameSpec { vlan: Some(4095), ..FrameSpec::default() }).is_err());
+        assert!(ProbeFrameTemplate::new(&FrameSpec { vlan: Some(4095), ..FrameSpec::default() }).is_err());
     }
 }

@@ -1,9 +1,9 @@
 //! Sends traffic on ports, and records with one clock when its packets leave and arrive.
 //!
 //! The `traffic` crate draws the times and lengths of the packets to send and evaluates the received ones; this crate
-//! has the ports, the clock and the frames. Reading order: [`Rig`] (sources, ports and taps of a run), `rig::run` (the
-//! loop), `frames` (packets of flows), `replay` (captures), [`Report`], [`per_visit`] (service time from several
-//! reports).
+//! has the ports, the clock and the frames. Reading order: [`TrafficRun`] (sources, ports and taps of a run),
+//! `rig::run` (the loop), `frames` (packets of flows), `replay` (captures), [`TrafficRunReport`], [`per_visit`]
+//! (service time from several reports).
 mod clock;
 mod frames;
 pub mod per_visit;
@@ -14,9 +14,9 @@ mod taps;
 
 pub use clock::StampClock;
 pub use frames::{FrameSpec, MAX_FLOW_ADDRESSES};
-pub use replay::{MAX_REPLAY_BYTES, Replay};
-pub use report::{Net, Report, SentReport};
-pub use rig::{Rig, RigConfig, Source};
+pub use replay::{CaptureReplay, MAX_REPLAY_BYTES};
+pub use report::{DelayWithoutRig, SentReport, TrafficRunReport};
+pub use rig::{TrafficRun, TrafficRunConfig, TrafficSenderConfig};
 pub use weir_units::Epoch;
 
 /// Reason why traffic could not be sent or recorded.

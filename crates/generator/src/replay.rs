@@ -1,33 +1,33 @@
 //! Replays the frames of a capture.
 use crate::GeneratorError;
-use crate::frames::place::Place;
+use crate::frames::place::ProbePosition;
 use std::path::Path;
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool};
-use weir_port::pcap::Reader;
-use weir_traffic::{MAX_TRACE, Probe, Trace, TracePacket};
+use weir_port::pcap::PcapFileReader;
+use weir_traffic::{MAX_TRACE, ProbeHeader, TracePacket, TrafficTrace};
 
 /// Maximum number of bytes of frames kept in memory.
 pub const MAX_REPLAY_BYTES: usize = 1 << 30;
 
 /// Frames of a capture with their times.
 #[derive(Debug, Clone)]
-pub struct Replay {
+pub struct CaptureReplay {
     frames: Arc<[Box<[u8]>]>,
-    trace: Trace,
+    trace: TrafficTrace,
     /// Position in each frame for a header; `None`: frames are sent unchanged.
-    places: Option<Arc<[Option<Place>]>>,
+    places: Option<Arc<[Option<ProbePosition>]>>,
 }
 
-impl Replay {
+impl CaptureReplay {
     /// Reads a capture (pcap or pcapng, Ethernet). A frame with an earlier time than the previous one gets that one's
     /// time.
     ///
     /// # Errors
     /// The file cannot be read, contains no frame, or exceeds the limits.
-    pub fn read(file: &Path) -> Result<Replay, GeneratorError> {
+    pub fn read(file: &Path) -> Result<CaptureReplay, GeneratorError> {
         let wrong = |problem: String| GeneratorError::Capture { file: file.display().to_string(), problem };
-        let mut reader = Reader::open(file).map_err(|error| wrong(error.to_string()))?;
+        let mut reader = PcapFileReader::open(file).map_err(|error| wrong(error.to_string()))?;
         let mut pool = FramePool::new(1, 1);
         let (mut frames, mut packets, mut bytes) = (Vec::new(), Vec::new(), 0);
         let (mut first_ns, mut last_ns) = (None, 0);
@@ -46,7 +46,7 @@ impl Replay {
         if frames.is_empty() {
             return Err(wrong("found no Ethernet frame, expected one or more".into()));
         }
-        Ok(Replay { frames: frames.into(), trace: Trace(packets.into()), places: None })
+        Ok(CaptureReplay { frames: frames.into(), trace: TrafficTrace(packets.into()), places: None })
     }
 
     /// Writes a header that a recorder recognises at the end of the payload of complete TCP and UDP packets. Frames
@@ -54,13 +54,13 @@ impl Replay {
     ///
     /// # Errors
     /// No frame has room for a header.
-    pub fn with_headers(self) -> Result<Replay, GeneratorError> {
-        let places: Arc<[Option<Place>]> = self.frames.iter().map(|frame| Place::find(frame)).collect();
+    pub fn with_headers(self) -> Result<CaptureReplay, GeneratorError> {
+        let places: Arc<[Option<ProbePosition>]> = self.frames.iter().map(|frame| ProbePosition::find(frame)).collect();
         if places.iter().all(Option::is_none) {
             let expected = "one at least of TCP or UDP, whole, with 18 bytes of payload";
             return Err(GeneratorError::wrong("frames of the capture", "none with room for a header", expected));
         }
-        Ok(Replay { places: Some(places), ..self })
+        Ok(CaptureReplay { places: Some(places), ..self })
     }
 
     /// Returns true if frames get a header.
@@ -74,20 +74,20 @@ impl Replay {
     }
 
     /// Returns the position of the header in the frame with this number, if it has one.
-    pub(crate) fn place(&self, number: u64) -> Option<&Place> {
+    pub(crate) fn place(&self, number: u64) -> Option<&ProbePosition> {
         let places = self.places.as_ref()?;
         places.get(usize::try_from(number % places.len().max(1) as u64).ok()?)?.as_ref()
     }
 
     /// Writes a header into the frame with this number, if it has room.
-    pub(crate) fn mark(&self, number: u64, frame: &mut Frame, probe: &Probe) {
+    pub(crate) fn mark(&self, number: u64, frame: &mut Frame, probe: &ProbeHeader) {
         if let Some(place) = self.place(number) {
             place.write(frame.bytes_mut(), probe);
         }
     }
 
     /// Returns times and lengths of the frames.
-    pub fn trace(&self) -> &Trace {
+    pub fn trace(&self) -> &TrafficTrace {
         &self.trace
     }
 

@@ -1,13 +1,13 @@
 //! Report of a run.
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weir_port::Counters;
-use weir_traffic::recorder::{PathReport, Recorded};
-use weir_traffic::{Delay, GapQuality};
+use weir_port::FrameCounters;
+use weir_traffic::recorder::{PathReport, ReceptionReport};
+use weir_traffic::{GapQuality, TimeStatistics};
 
 /// Results of a run. The unit of a time is the suffix of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct TrafficRunReport {
     /// True if the run was stopped early; the figures then cover the time until the stop.
     pub partial: bool,
     /// Packets sent, and the accuracy of their times.
@@ -15,17 +15,17 @@ pub struct Report {
     pub sent: Option<SentReport>,
     /// Results of the received packets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub received: Option<Recorded>,
+    pub received: Option<ReceptionReport>,
     /// Delays between the taps of the packets' path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathReport>,
     /// Delay of the device alone, with the rig's own delay subtracted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub net: Option<Net>,
+    pub net: Option<DelayWithoutRig>,
     /// Frames received without this run's header.
     pub others: u64,
     /// Counters of the ports, by the ports' specifications.
-    pub ports: BTreeMap<String, Counters>,
+    pub ports: BTreeMap<String, FrameCounters>,
 }
 
 /// Packets sent, and the accuracy of their times. Packets of the warm-up are not counted, except in `refused`.
@@ -54,7 +54,7 @@ pub struct SentReport {
     /// Packets sent per second.
     pub sent_pps: f64,
     /// Delay of sending behind the plan.
-    pub late: Option<Delay>,
+    pub late: Option<TimeStatistics>,
     /// Share of packets sent more than 10 us late.
     pub late_share: Option<f64>,
     /// Times between packets, compared with the plan and the law.
@@ -67,7 +67,7 @@ pub struct SentReport {
 
 /// Delay of the device alone, assuming that the rig's delay adds to it independently.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Net {
+pub struct DelayWithoutRig {
     /// Mean delay of the rig itself.
     pub rig_mean_us: f64,
     /// Median delay of the rig itself.
@@ -82,11 +82,11 @@ pub struct Net {
     pub p99_us: f64,
 }
 
-impl Net {
+impl DelayWithoutRig {
     /// Subtracts the rig's delay from the total delay.
-    pub fn of(all: &Delay, rig: &Delay) -> Net {
-        let square = |delay: &Delay| delay.sd_us.powi(2) / delay.samples.max(1) as f64;
-        Net {
+    pub fn of(all: &TimeStatistics, rig: &TimeStatistics) -> DelayWithoutRig {
+        let square = |delay: &TimeStatistics| delay.sd_us.powi(2) / delay.samples.max(1) as f64;
+        DelayWithoutRig {
             rig_mean_us: rig.mean_us,
             rig_p50_us: rig.p50_us,
             mean_us: all.mean_us - rig.mean_us,
@@ -97,17 +97,17 @@ impl Net {
     }
 }
 
-impl Report {
+impl TrafficRunReport {
     /// Subtracts the delays of `rig`, measured without the device, and stores the result in `net`.
     ///
     /// # Errors
     /// One of the two reports has no delays.
-    pub fn take_off(&mut self, rig: &Report) -> Result<(), crate::GeneratorError> {
-        let delay = |report: &Report| report.received.as_ref().and_then(|received| received.delay);
+    pub fn take_off(&mut self, rig: &TrafficRunReport) -> Result<(), crate::GeneratorError> {
+        let delay = |report: &TrafficRunReport| report.received.as_ref().and_then(|received| received.delay);
         let missing = |what| crate::GeneratorError::wrong(what, "no delays", "those of at least one packet");
         let own = delay(rig).ok_or_else(|| missing("the rig's report"))?;
         let all = delay(self).ok_or_else(|| missing("this run"))?;
-        self.net = Some(Net::of(&all, &own));
+        self.net = Some(DelayWithoutRig::of(&all, &own));
         Ok(())
     }
 }

@@ -1,13 +1,15 @@
 //! Runs a measurement in one thread: sends packets at their times, and receives from sink and taps in between.
-use crate::frames::Template;
-use crate::taps::Taps;
-use crate::{Epoch, FrameSpec, GeneratorError, Replay, Report, SentReport, StampClock};
+use crate::frames::ProbeFrameTemplate;
+use crate::taps::PathTaps;
+use crate::{CaptureReplay, Epoch, FrameSpec, GeneratorError, SentReport, StampClock, TrafficRunReport};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_port::{Port, Ready, event};
-use weir_traffic::recorder::{Interval, Recording, Series};
-use weir_traffic::{Delays, GapLaw, Gaps, Offer, Planned, Probe, Recorder, Schedule};
+use weir_port::{Port, ReceiveReadiness, event};
+use weir_traffic::recorder::{IntervalSeries, IntervalStatistics, ReceptionKind};
+use weir_traffic::{
+    GapLaw, GapRecorder, OfferedTraffic, PacketSchedule, ProbeHeader, ProbeRecorder, ScheduledPacket, TimeHistogram,
+};
 use weir_units::Instant;
 
 /// Maximum number of packets sent, and of frames received, at a time.
@@ -27,27 +29,27 @@ const MAX_COUNTED: u64 = 20_000_000;
 
 /// Traffic to send.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct TrafficSenderConfig {
     /// Arrival times, lengths and flows of the packets.
-    pub offer: Offer,
+    pub offer: OfferedTraffic,
     /// Frames of a capture, sent instead of generated packets; only the times are then taken from `offer`.
-    pub replay: Option<Replay>,
+    pub replay: Option<CaptureReplay>,
     /// Header fields of generated packets.
     pub frames: FrameSpec,
     /// Seed of the random numbers.
     pub seed: u64,
 }
 
-impl Source {
+impl TrafficSenderConfig {
     /// Returns true if the traffic ends by itself: a trace is sent once.
     pub fn ends(&self) -> bool {
-        matches!(self.offer, Offer::Packets { offered: weir_traffic::Offered::Trace(_), .. })
+        matches!(self.offer, OfferedTraffic::Packets { offered: weir_traffic::OfferedPackets::Trace(_), .. })
     }
 }
 
 /// Parameters of a run.
 #[derive(Debug, Clone)]
-pub struct RigConfig {
+pub struct TrafficRunConfig {
     /// Duration of sending or recording; `None`: until stopped, or until the trace ends.
     pub duration: Option<Duration>,
     /// Duration of sending before packets count.
@@ -65,9 +67,9 @@ pub struct RigConfig {
     pub every: Option<Duration>,
 }
 
-impl Default for RigConfig {
+impl Default for TrafficRunConfig {
     fn default() -> Self {
-        RigConfig {
+        TrafficRunConfig {
             duration: Some(Duration::from_secs(10)),
             warm_up: Duration::ZERO,
             drain: Duration::from_millis(300),
@@ -80,42 +82,42 @@ impl Default for RigConfig {
 }
 
 /// A run: its ports, sender, recorder and taps.
-pub struct Rig {
-    config: RigConfig,
+pub struct TrafficRun {
+    config: TrafficRunConfig,
     clock: StampClock,
     pool: FramePool,
     batch: Vec<Frame>,
     /// Frames received by the sink.
     arrived: Vec<Frame>,
-    sender: Option<Sender>,
-    sink: Option<Sink>,
-    taps: Taps,
+    sender: Option<TrafficSender>,
+    sink: Option<RecordingPort>,
+    taps: PathTaps,
     /// Law that times between packets are tested against.
     law: Option<GapLaw>,
     run: Option<u16>,
     others: u64,
-    series: Option<Series>,
+    series: Option<IntervalSeries>,
 }
 
-struct Sink {
+struct RecordingPort {
     port: Box<dyn Port>,
     /// True if the port's frames carry their arrival time.
     is_stamped: bool,
-    recorder: Recorder,
+    recorder: ProbeRecorder,
 }
 
-impl Rig {
+impl TrafficRun {
     /// Creates a run that sends `source` on its port, if given, and receives packets from `sink` and from the named
     /// taps.
     ///
     /// # Errors
     /// The traffic description is not valid.
     pub fn new(
-        config: RigConfig,
-        source: Option<(Source, Box<dyn Port>)>,
+        config: TrafficRunConfig,
+        source: Option<(TrafficSenderConfig, Box<dyn Port>)>,
         sink: Option<Box<dyn Port>>,
         taps: Vec<(String, Box<dyn Port>)>,
-    ) -> Result<Rig, GeneratorError> {
+    ) -> Result<TrafficRun, GeneratorError> {
         let clock = StampClock::start(config.epoch);
         let law = source.as_ref().and_then(|(source, _)| source.offer.gap_law());
         let run = match (&source, config.run) {
@@ -124,16 +126,17 @@ impl Rig {
             (_, run) => run,
         };
         let begin = clock.now() + LEAD;
-        let sender =
-            source.map(|(source, port)| Sender::new(source, port, &config, begin, run.unwrap_or(0))).transpose()?;
+        let sender = source
+            .map(|(source, port)| TrafficSender::new(source, port, &config, begin, run.unwrap_or(0)))
+            .transpose()?;
         let sink = sink.map(|mut port| {
             let is_stamped = port.stamp_arrivals(clock.clock());
-            Sink { port, is_stamped, recorder: Recorder::default() }
+            RecordingPort { port, is_stamped, recorder: ProbeRecorder::default() }
         });
-        let series = config.every.map(|every| Series::new(every, begin + config.warm_up));
-        let (pool, batch, taps) = (FramePool::new(4096, 64), Vec::new(), Taps::new(taps, clock));
+        let series = config.every.map(|every| IntervalSeries::new(every, begin + config.warm_up));
+        let (pool, batch, taps) = (FramePool::new(4096, 64), Vec::new(), PathTaps::new(taps, clock));
         let arrived = Vec::new();
-        Ok(Rig { config, clock, pool, batch, arrived, sender, sink, taps, law, run, others: 0, series })
+        Ok(TrafficRun { config, clock, pool, batch, arrived, sender, sink, taps, law, run, others: 0, series })
     }
 
     /// Sends and records until the end, or until `stop` returns true. Passes rows of the time series to `row` when
@@ -144,8 +147,8 @@ impl Rig {
     pub fn run(
         mut self,
         stop: &mut dyn FnMut() -> bool,
-        row: &mut dyn FnMut(Interval),
-    ) -> Result<Report, GeneratorError> {
+        row: &mut dyn FnMut(IntervalStatistics),
+    ) -> Result<TrafficRunReport, GeneratorError> {
         let started = self.clock.now();
         let (mut asked, mut last_came, mut partial) = (started, started, false);
         loop {
@@ -215,14 +218,14 @@ impl Rig {
                 came = true;
                 let at = if sink.is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
                 let now_ns = self.clock.stamp(at);
-                match Probe::find(frame.bytes(), self.run) {
+                match ProbeHeader::find(frame.bytes(), self.run) {
                     Some(probe) => {
                         self.run = Some(probe.run);
                         let recording = sink.recorder.record(now_ns, &probe, frame.bytes_len());
                         if let Some(series) = &mut self.series {
                             series.came(recording, frame.bytes_len());
                         }
-                        if matches!(recording, Recording::Fresh(_)) && self.taps.ports().next().is_some() {
+                        if matches!(recording, ReceptionKind::Fresh(_)) && self.taps.ports().next().is_some() {
                             self.taps.path.ended(&probe, now_ns);
                         }
                     }
@@ -244,7 +247,7 @@ impl Rig {
         }
         let sink = self.sink.as_mut().map(|sink| &mut sink.port);
         let mut ports: Vec<&mut Box<dyn Port>> = sink.into_iter().chain(self.taps.ports()).collect();
-        if ports.iter_mut().any(|port| port.arm() == Ready::Now) {
+        if ports.iter_mut().any(|port| port.arm() == ReceiveReadiness::Now) {
             return;
         }
         let wakes = ports.iter().filter_map(|port| port.next_wake()).min();
@@ -254,27 +257,27 @@ impl Rig {
     }
 
     /// Passes completed rows of the time series to `row`.
-    fn tell(&mut self, now: Instant, row: &mut dyn FnMut(Interval)) {
+    fn tell(&mut self, now: Instant, row: &mut dyn FnMut(IntervalStatistics)) {
         while let Some(over) = self.series.as_mut().and_then(|series| series.next_over(now)) {
             row(over);
         }
     }
 
     /// Returns the report. `stopped` is the time of an early stop.
-    fn report(mut self, stopped: Option<Instant>) -> Report {
+    fn report(mut self, stopped: Option<Instant>) -> TrafficRunReport {
         let sent = self.sender.as_mut().map(|sender| sender.report(self.law.as_ref(), stopped));
         let replay = self.sender.as_ref().and_then(|sender| sender.source.replay.as_ref());
-        let has_headers = replay.is_none_or(Replay::has_headers);
+        let has_headers = replay.is_none_or(CaptureReplay::has_headers);
         // Frames without a header may lie between those with one, so the law does not apply.
-        let law = self.law.as_ref().filter(|_| replay.is_none_or(Replay::is_whole));
-        let count = self.sender.as_ref().map(Sender::expected);
+        let law = self.law.as_ref().filter(|_| replay.is_none_or(CaptureReplay::is_whole));
+        let count = self.sender.as_ref().map(TrafficSender::expected);
         let recorded = self.sink.as_ref().map(|sink| sink.recorder.report(count, law, self.config.threshold));
         let mut ports = BTreeMap::new();
         let own = self.sender.iter().map(|sender| &sender.port).chain(self.sink.iter().map(|sink| &sink.port));
         ports.extend(own.map(|port| (port.info().spec.clone(), port.counters())));
         let is_tapped = self.taps.ports().next().is_some();
         self.taps.counters(&mut ports);
-        Report {
+        TrafficRunReport {
             partial: stopped.is_some(),
             sent,
             received: recorded.filter(|_| has_headers),
@@ -287,18 +290,18 @@ impl Rig {
 }
 
 /// Sends packets at their times.
-struct Sender {
-    source: Source,
+struct TrafficSender {
+    source: TrafficSenderConfig,
     port: Box<dyn Port>,
-    schedule: Schedule,
-    template: Template,
+    schedule: PacketSchedule,
+    template: ProbeFrameTemplate,
     run: u16,
     is_wall: bool,
     /// Time at which packets begin to count, then the time at which sending ends.
     counts_from: Instant,
     until: Instant,
     /// Next packet; `None` if all packets were sent.
-    next: Option<Planned>,
+    next: Option<ScheduledPacket>,
     /// True if the end has been reached, even if due packets are left.
     is_over: bool,
     /// Planned time of the last packet sent.
@@ -310,30 +313,30 @@ struct Sender {
     new_flows: u64,
     /// Counted packets that carry a header, where not all do.
     marked: u64,
-    late: Delays,
-    gaps: Gaps,
+    late: TimeHistogram,
+    gaps: GapRecorder,
 }
 
-impl Sender {
+impl TrafficSender {
     fn new(
-        source: Source,
+        source: TrafficSenderConfig,
         port: Box<dyn Port>,
-        config: &RigConfig,
+        config: &TrafficRunConfig,
         begin: Instant,
         run: u16,
-    ) -> Result<Sender, GeneratorError> {
-        let mut schedule = Schedule::new(&source.offer, begin, source.seed)?;
-        let template = Template::new(&source.frames)?;
+    ) -> Result<TrafficSender, GeneratorError> {
+        let mut schedule = PacketSchedule::new(&source.offer, begin, source.seed)?;
+        let template = ProbeFrameTemplate::new(&source.frames)?;
         if source.replay.is_none() {
             check_lengths(&source.offer, &template, &*port)?;
         }
         let counts_from = begin + config.warm_up;
         let until = config.duration.map_or(Instant::FAR, |duration| counts_from + duration);
         let next = schedule.next_packet().filter(|packet| packet.at < until);
-        let (late, gaps, is_wall) = (Delays::default(), Gaps::default(), config.epoch == Epoch::Wall);
+        let (late, gaps, is_wall) = (TimeHistogram::default(), GapRecorder::default(), config.epoch == Epoch::Wall);
         let (number, sent, bytes, new_flows, marked) = (0, 0, 0, 0, 0);
         let (is_over, last) = (false, begin);
-        Ok(Sender {
+        Ok(TrafficSender {
             source,
             port,
             schedule,
@@ -357,7 +360,7 @@ impl Sender {
 
     /// Returns the number of packets that the recorder should receive.
     fn expected(&self) -> u64 {
-        if self.source.replay.as_ref().is_some_and(Replay::has_headers) { self.marked } else { self.sent }
+        if self.source.replay.as_ref().is_some_and(CaptureReplay::has_headers) { self.marked } else { self.sent }
     }
 
     /// Returns when the next packet is due; `None` if there is none.
@@ -372,7 +375,7 @@ impl Sender {
         clock: &StampClock,
         pool: &mut FramePool,
         batch: &mut Vec<Frame>,
-        mut series: Option<&mut Series>,
+        mut series: Option<&mut IntervalSeries>,
     ) -> Result<usize, GeneratorError> {
         while batch.len() < BURST
             && let Some(planned) = self.next.filter(|planned| planned.at <= now && !self.is_over)
@@ -393,7 +396,7 @@ impl Sender {
         Ok(count)
     }
 
-    fn frame(&mut self, planned: &Planned, sent_ns: u64, counts: bool, pool: &mut FramePool) -> Frame {
+    fn frame(&mut self, planned: &ScheduledPacket, sent_ns: u64, counts: bool, pool: &mut FramePool) -> Frame {
         let number = self.number;
         self.number += 1;
         // Counted packets are numbered from 0, so that their recorder knows how many there are.
@@ -401,18 +404,19 @@ impl Sender {
         #[expect(clippy::cast_possible_truncation, reason = "numbers begin again after 2^32")]
         let sequence = if counts { counted as u32 } else { number as u32 };
         if let Some(replay) = &self.source.replay {
-            let probe = Probe { run: self.run, sequence, sent_ns, is_new_flow: false, counts, is_wall: self.is_wall };
+            let probe =
+                ProbeHeader { run: self.run, sequence, sent_ns, is_new_flow: false, counts, is_wall: self.is_wall };
             let mut frame = replay.frame(number, pool);
             replay.mark(number, &mut frame, &probe);
             self.marked += u64::from(counts && replay.place(number).is_some());
             return frame;
         }
         let is_new_flow = planned.is_new_flow;
-        let probe = Probe { run: self.run, sequence, sent_ns, is_new_flow, counts, is_wall: self.is_wall };
+        let probe = ProbeHeader { run: self.run, sequence, sent_ns, is_new_flow, counts, is_wall: self.is_wall };
         self.template.frame(planned, &probe, pool)
     }
 
-    fn account(&mut self, planned: &Planned, now: Instant, bytes: u64) {
+    fn account(&mut self, planned: &ScheduledPacket, now: Instant, bytes: u64) {
         self.sent += 1;
         self.bytes += bytes;
         self.new_flows += u64::from(planned.is_new_flow);
@@ -457,7 +461,7 @@ impl Sender {
 }
 
 /// Checks that packets have room for their headers and fit the port.
-fn check_lengths(offer: &Offer, template: &Template, port: &dyn Port) -> Result<(), GeneratorError> {
+fn check_lengths(offer: &OfferedTraffic, template: &ProbeFrameTemplate, port: &dyn Port) -> Result<(), GeneratorError> {
     let Some([shortest, longest]) = offer.lengths()? else { return Ok(()) };
     let least = template.least();
     // Exponential lengths begin at one byte and are unbounded: they are clamped to valid lengths when sent.

@@ -2,9 +2,9 @@
 use crate::StampClock;
 use std::collections::BTreeMap;
 use weir_packet::{Frame, FramePool};
-use weir_port::{Counters, Port, PortError};
-use weir_traffic::Probe;
-use weir_traffic::recorder::Path;
+use weir_port::{FrameCounters, Port, PortError};
+use weir_traffic::ProbeHeader;
+use weir_traffic::recorder::PathRecorder;
 use weir_units::Instant;
 
 /// Range in bytes in which a frame is searched for headers: a TCP segment may hold several packet-ins.
@@ -15,21 +15,21 @@ const BURST: usize = 32;
 const MOST_BURSTS: usize = 64;
 
 /// Taps of a run, and the packets seen there.
-pub(crate) struct Taps {
+pub(crate) struct PathTaps {
     /// Ports, each with whether its frames carry their arrival time.
     ports: Vec<(Box<dyn Port>, bool)>,
     clock: StampClock,
-    pub(crate) path: Path,
+    pub(crate) path: PathRecorder,
 }
 
-impl Taps {
-    pub(crate) fn new(taps: Vec<(String, Box<dyn Port>)>, clock: StampClock) -> Taps {
+impl PathTaps {
+    pub(crate) fn new(taps: Vec<(String, Box<dyn Port>)>, clock: StampClock) -> PathTaps {
         let (names, ports): (_, Vec<Box<dyn Port>>) = taps.into_iter().unzip();
         let stamped = |mut port: Box<dyn Port>| {
             let is_stamped = port.stamp_arrivals(clock.clock());
             (port, is_stamped)
         };
-        Taps { ports: ports.into_iter().map(stamped).collect(), clock, path: Path::new(names) }
+        PathTaps { ports: ports.into_iter().map(stamped).collect(), clock, path: PathRecorder::new(names) }
     }
 
     pub(crate) fn ports(&mut self) -> impl Iterator<Item = &mut Box<dyn Port>> {
@@ -58,7 +58,7 @@ impl Taps {
                 came = true;
                 let seen = if *is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
                 let now_ns = self.clock.stamp(seen);
-                for probe in Probe::all(frame.bytes(), REACH, run).filter(|probe| probe.counts) {
+                for probe in ProbeHeader::all(frame.bytes(), REACH, run).filter(|probe| probe.counts) {
                     self.path.seen(at, &probe, now_ns);
                 }
                 pool.give(frame);
@@ -67,7 +67,7 @@ impl Taps {
         Ok(came)
     }
 
-    pub(crate) fn counters(&self, into: &mut BTreeMap<String, Counters>) {
+    pub(crate) fn counters(&self, into: &mut BTreeMap<String, FrameCounters>) {
         into.extend(self.ports.iter().map(|(port, _)| (port.info().spec.clone(), port.counters())));
     }
 }

@@ -10,24 +10,24 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 const MAX_WAITING: usize = 64;
 
 /// First address and number of bytes.
-type Range = (usize, usize);
+type AddressRange = (usize, usize);
 
 /// Requests pages for a range; returns at once. The range may be unmapped before the request is carried out.
 pub(crate) fn prepare(start: usize, bytes: usize) {
-    static REQUESTS: OnceLock<Option<SyncSender<Range>>> = OnceLock::new();
+    static REQUESTS: OnceLock<Option<SyncSender<AddressRange>>> = OnceLock::new();
     if let Some(requests) = REQUESTS.get_or_init(start_thread) {
         // With too many requests or without a thread, the first write to the page waits instead.
         let _ = requests.try_send((start, bytes));
     }
 }
 
-fn start_thread() -> Option<SyncSender<Range>> {
+fn start_thread() -> Option<SyncSender<AddressRange>> {
     let (sender, receiver) = sync_channel(MAX_WAITING);
     let thread = std::thread::Builder::new().name("weir-memory".to_owned());
     thread.spawn(move || serve(&receiver)).ok().map(|_| sender)
 }
 
-fn serve(requests: &Receiver<Range>) {
+fn serve(requests: &Receiver<AddressRange>) {
     // This thread inherits the CPU of the first caller, which may need that CPU for itself.
     let mut anywhere = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|cpu| anywhere.set(cpu));

@@ -1,6 +1,6 @@
 //! Implements an array for tables that grow to millions of elements and shrink again. A large array never copies its
 //! elements.
-use crate::region::Region;
+use crate::region::ReservedRegion;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,30 +18,30 @@ const FIRST_RESERVATION: usize = 256 << 20;
 /// Alignment of the first element in bytes: a cache line.
 const ALIGN: usize = 64;
 
-/// Maximum number of huge pages given back by one call of [`Array::forget`]: some microseconds each.
+/// Maximum number of huge pages given back by one call of [`HugePageArray::forget`]: some microseconds each.
 const MAX_HOLLOWED: usize = 1;
 
 /// An array whose new elements are zero. A small array is on the heap. A large one has its own address space on huge
 /// pages, grows and shrinks without copying, and gives memory back as it shrinks. Without address space it stays on
 /// the heap; without huge pages it uses ordinary ones. An empty array has no memory.
-pub struct Array<T> {
+pub struct HugePageArray<T> {
     data: NonNull<T>,
     len: usize,
     /// Number of elements for which memory is ready; growing up to it needs no call of the system.
     capacity: usize,
     /// Index from which on all elements up to `capacity` are zero.
     zero_from: usize,
-    place: Place,
+    place: ArrayStorage,
     elements: PhantomData<T>,
 }
 
 /// Location of an array's elements.
 #[derive(Debug)]
-enum Place {
+enum ArrayStorage {
     /// The array has no memory.
     None,
     Heap(Layout),
-    Mapped(Region),
+    Mapped(ReservedRegion),
 }
 
 /// Error: no memory for more elements.
@@ -53,20 +53,20 @@ pub struct OutOfMemory {
 }
 
 // SAFETY: the array owns its elements alone.
-unsafe impl<T: Send> Send for Array<T> {}
-// SAFETY: `&Array<T>` gives `&T` only.
-unsafe impl<T: Sync> Sync for Array<T> {}
+unsafe impl<T: Send> Send for HugePageArray<T> {}
+// SAFETY: `&HugePageArray<T>` gives `&T` only.
+unsafe impl<T: Sync> Sync for HugePageArray<T> {}
 
-impl<T> Array<T> {
+impl<T> HugePageArray<T> {
     /// Returns an empty array, without memory.
-    pub const fn new() -> Array<T> {
+    pub const fn new() -> HugePageArray<T> {
         const { assert!(!needs_drop::<T>() && size_of::<T>() != 0 && align_of::<T>() <= ALIGN) };
-        Array {
+        HugePageArray {
             data: NonNull::dangling(),
             len: 0,
             capacity: 0,
             zero_from: 0,
-            place: Place::None,
+            place: ArrayStorage::None,
             elements: PhantomData,
         }
     }
@@ -74,9 +74,9 @@ impl<T> Array<T> {
     /// Returns the size of the array's memory in bytes.
     pub fn held(&self) -> usize {
         match &self.place {
-            Place::None => 0,
-            Place::Heap(layout) => layout.size(),
-            Place::Mapped(region) => region.held(self.zero_from * size_of::<T>()),
+            ArrayStorage::None => 0,
+            ArrayStorage::Heap(layout) => layout.size(),
+            ArrayStorage::Mapped(region) => region.held(self.zero_from * size_of::<T>()),
         }
     }
 
@@ -87,8 +87,8 @@ impl<T> Array<T> {
         }
         self.len = len;
         if len == 0 {
-            *self = Array::new();
-        } else if let Place::Mapped(region) = &mut self.place
+            *self = HugePageArray::new();
+        } else if let ArrayStorage::Mapped(region) = &mut self.place
             && let Some(zero_from) = region.use_only(len * size_of::<T>())
         {
             // An element may lie across the border.
@@ -98,25 +98,25 @@ impl<T> Array<T> {
     }
 }
 
-impl<T: FromZeros> Array<T> {
+impl<T: FromZeros> HugePageArray<T> {
     /// Declares that the contents of `elements` are no longer needed. The elements may become zero. Releases memory
     /// that only they use, a bounded amount per call. Returns true if nothing is left to release. Call
-    /// [`Array::use_again`] before writing to the elements.
+    /// [`HugePageArray::use_again`] before writing to the elements.
     pub fn forget(&mut self, elements: Range<usize>) -> bool {
         let size = size_of::<T>();
         match &mut self.place {
-            Place::Mapped(region) => {
+            ArrayStorage::Mapped(region) => {
                 region.hollow(elements.start * size, elements.end.min(self.len) * size, MAX_HOLLOWED)
             }
-            Place::None | Place::Heap(_) => true,
+            ArrayStorage::None | ArrayStorage::Heap(_) => true,
         }
     }
 
-    /// Prepares for writing the element at `index` and later ones: makes memory available again that [`Array::forget`]
-    /// released.
+    /// Prepares for writing the element at `index` and later ones: makes memory available again that
+    /// [`HugePageArray::forget`] released.
     #[inline]
     pub fn use_again(&mut self, index: usize) {
-        if let Place::Mapped(region) = &mut self.place {
+        if let ArrayStorage::Mapped(region) = &mut self.place {
             region.use_again(index * size_of::<T>());
         }
     }
@@ -177,7 +177,7 @@ impl<T: FromZeros> Array<T> {
 
     /// Makes room for `bytes` in the array's own address space. Returns false if that fails.
     fn grow_mapped(&mut self, bytes: usize) -> bool {
-        if let Place::Mapped(region) = &mut self.place {
+        if let ArrayStorage::Mapped(region) = &mut self.place {
             if bytes > region.bytes() && region.enlarge(bytes.max(region.bytes() * 2)).is_err() {
                 return false;
             }
@@ -185,9 +185,9 @@ impl<T: FromZeros> Array<T> {
             self.capacity = region.use_up_to(bytes) / size_of::<T>();
             return true;
         }
-        let Ok(mut region) = Region::reserve(bytes.max(FIRST_RESERVATION)) else { return false };
+        let Ok(mut region) = ReservedRegion::reserve(bytes.max(FIRST_RESERVATION)) else { return false };
         let (data, capacity) = (region.start().cast(), region.use_up_to(bytes) / size_of::<T>());
-        self.move_to(data, capacity, Place::Mapped(region));
+        self.move_to(data, capacity, ArrayStorage::Mapped(region));
         true
     }
 
@@ -195,20 +195,20 @@ impl<T: FromZeros> Array<T> {
         let layout = Layout::from_size_align(bytes, ALIGN).map_err(|_| OutOfMemory { bytes })?;
         // SAFETY: the layout's size is not zero.
         let data = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(OutOfMemory { bytes })?;
-        self.move_to(data.cast(), bytes / size_of::<T>(), Place::Heap(layout));
+        self.move_to(data.cast(), bytes / size_of::<T>(), ArrayStorage::Heap(layout));
         Ok(())
     }
 
     /// Moves the elements to other memory, which is zero and has room for them.
-    fn move_to(&mut self, data: NonNull<T>, capacity: usize, place: Place) {
+    fn move_to(&mut self, data: NonNull<T>, capacity: usize, place: ArrayStorage) {
         // SAFETY: both have room for `len` elements and do not overlap; what is moved needs no drop.
         unsafe { data.copy_from_nonoverlapping(self.data, self.len) };
         let len = self.len;
-        *self = Array { data, len, capacity, zero_from: len, place, elements: PhantomData };
+        *self = HugePageArray { data, len, capacity, zero_from: len, place, elements: PhantomData };
     }
 }
 
-impl<T> Deref for Array<T> {
+impl<T> Deref for HugePageArray<T> {
     type Target = [T];
 
     #[inline(always)]
@@ -218,7 +218,7 @@ impl<T> Deref for Array<T> {
     }
 }
 
-impl<T> DerefMut for Array<T> {
+impl<T> DerefMut for HugePageArray<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`; `&mut self` is the only access.
@@ -226,23 +226,23 @@ impl<T> DerefMut for Array<T> {
     }
 }
 
-impl<T> Drop for Array<T> {
+impl<T> Drop for HugePageArray<T> {
     fn drop(&mut self) {
         // A region unmaps its memory itself.
-        if let Place::Heap(layout) = self.place {
+        if let ArrayStorage::Heap(layout) = self.place {
             // SAFETY: the memory is from the global allocator, with this layout.
             unsafe { dealloc(self.data.as_ptr().cast(), layout) };
         }
     }
 }
 
-impl<T> Default for Array<T> {
-    fn default() -> Array<T> {
-        Array::new()
+impl<T> Default for HugePageArray<T> {
+    fn default() -> HugePageArray<T> {
+        HugePageArray::new()
     }
 }
 
-impl<T> fmt::Debug for Array<T> {
+impl<T> fmt::Debug for HugePageArray<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Array").field("len", &self.len).field("held", &self.held()).finish_non_exhaustive()
     }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn an_empty_one_has_no_memory() {
-        let mut array = Array::<u64>::new();
+        let mut array = HugePageArray::<u64>::new();
         assert_eq!((array.len(), array.held()), (0, 0));
         array.push(1).expect("there is memory");
         assert!(array.held() >= 8);
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn memory_is_given_back() {
-        let mut array = Array::<[u64; 4]>::new();
+        let mut array = HugePageArray::<[u64; 4]>::new();
         for _ in 0..1 << 20 {
             array.push([7; 4]).expect("there is memory");
         }
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn memory_of_forgotten_elements_is_given_back() {
-        let mut array = Array::<[u64; 4]>::new();
+        let mut array = HugePageArray::<[u64; 4]>::new();
         (0..1 << 20).for_each(|_| array.push([7; 4]).expect("there is memory"));
         let full = array.held();
         while !array.forget(100..(1 << 20) - 1) {}
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn elements_begin_at_cache_lines() {
-        let mut array = Array::<[u8; 64]>::new();
+        let mut array = HugePageArray::<[u8; 64]>::new();
         for len in [1, 100, 10_000] {
             array.lengthen(len).expect("there is memory");
             assert!(array.as_ptr().addr().is_multiple_of(64), "with {len}");
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn more_than_there_is_is_refused() {
-        let mut array = Array::<u64>::new();
+        let mut array = HugePageArray::<u64>::new();
         array.push(5).expect("there is memory");
         for len in [usize::MAX, usize::MAX / 8, 1 << 58] {
             let refused = array.lengthen(len).expect_err("no machine has that");
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn it_grows_beyond_its_first_reservation() {
-        let mut array = Array::<[u64; 8]>::new();
+        let mut array = HugePageArray::<[u64; 8]>::new();
         let first = FIRST_RESERVATION / 64;
         array.lengthen(first).expect("there is memory");
         (array[0], array[first - 1]) = ([1; 8], [2; 8]);
@@ -336,7 +336,7 @@ mod tests {
         /// pages.
         #[test]
         fn it_is_like_a_vec(changes in proptest::collection::vec((any::<bool>(), 0..if cfg!(miri) { 100_usize } else { 300_000 }, any::<u32>()), 1..12)) {
-            let (mut array, mut model) = (Array::<[u32; 3]>::new(), Vec::new());
+            let (mut array, mut model) = (HugePageArray::<[u32; 3]>::new(), Vec::new());
             for (is_push, len, value) in changes {
                 if is_push {
                     array.push([value; 3]).expect("there is memory");

@@ -1,5 +1,5 @@
-//! Bytes of one frame or message, in a [`Slab`] or on the heap.
-use crate::Slab;
+//! Bytes of one frame or message, in a [`BufferSlab`] or on the heap.
+use crate::BufferSlab;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -13,42 +13,42 @@ const LINE: usize = 64;
 /// heap.
 ///
 /// The size is three words, like that of a `Vec<u8>`, so that types holding a buffer do not grow.
-pub struct Buffer {
+pub struct AlignedBuffer {
     at: NonNull<u8>,
     len: usize,
     /// Slab that the memory returns to; none: the heap.
-    slab: Option<Arc<Slab>>,
+    slab: Option<Arc<BufferSlab>>,
 }
 
-const _: () = assert!(size_of::<Buffer>() == 3 * size_of::<usize>());
+const _: () = assert!(size_of::<AlignedBuffer>() == 3 * size_of::<usize>());
 
 // SAFETY: the bytes belong to the buffer alone, as those of a box.
-unsafe impl Send for Buffer {}
-// SAFETY: as above; `&Buffer` gives `&[u8]` only.
-unsafe impl Sync for Buffer {}
+unsafe impl Send for AlignedBuffer {}
+// SAFETY: as above; `&AlignedBuffer` gives `&[u8]` only.
+unsafe impl Sync for AlignedBuffer {}
 
-impl Buffer {
+impl AlignedBuffer {
     /// A buffer without bytes and memory.
-    pub const EMPTY: Buffer = Buffer { at: NonNull::dangling(), len: 0, slab: None };
+    pub const EMPTY: AlignedBuffer = AlignedBuffer { at: NonNull::dangling(), len: 0, slab: None };
 
     /// Allocates `len` bytes on the heap, all zero.
-    pub fn zeroed(len: usize) -> Buffer {
+    pub fn zeroed(len: usize) -> AlignedBuffer {
         if len == 0 {
-            return Buffer::EMPTY;
+            return AlignedBuffer::EMPTY;
         }
         let Some(layout) = layout(len) else { handle_alloc_error(Layout::new::<u8>()) };
         // SAFETY: the layout has more than no bytes.
         let Some(at) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
-        Buffer { at, len, slab: None }
+        AlignedBuffer { at, len, slab: None }
     }
 
     /// Makes a buffer of memory in a slab.
     ///
     /// # Safety
-    /// The `len` bytes at `at` lie in the slab, have been written or mapped, and have no other user until [`Slab`]
-    /// has them back.
-    pub(crate) unsafe fn of_slab(at: NonNull<u8>, len: usize, slab: Arc<Slab>) -> Buffer {
-        Buffer { at, len, slab: Some(slab) }
+    /// The `len` bytes at `at` lie in the slab, have been written or mapped, and have no other user until
+    /// [`BufferSlab`] has them back.
+    pub(crate) unsafe fn of_slab(at: NonNull<u8>, len: usize, slab: Arc<BufferSlab>) -> AlignedBuffer {
+        AlignedBuffer { at, len, slab: Some(slab) }
     }
 
     /// Returns true if its memory is in a slab.
@@ -61,7 +61,7 @@ fn layout(len: usize) -> Option<Layout> {
     Layout::from_size_align(len, LINE).ok()
 }
 
-impl Drop for Buffer {
+impl Drop for AlignedBuffer {
     #[inline]
     fn drop(&mut self) {
         if let Some(slab) = self.slab.take() {
@@ -75,7 +75,7 @@ impl Drop for Buffer {
     }
 }
 
-impl Deref for Buffer {
+impl Deref for AlignedBuffer {
     type Target = [u8];
 
     #[inline(always)]
@@ -85,7 +85,7 @@ impl Deref for Buffer {
     }
 }
 
-impl DerefMut for Buffer {
+impl DerefMut for AlignedBuffer {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`; `&mut self` is the only access.
@@ -93,22 +93,22 @@ impl DerefMut for Buffer {
     }
 }
 
-impl Clone for Buffer {
+impl Clone for AlignedBuffer {
     /// Returns a copy on the heap.
-    fn clone(&self) -> Buffer {
-        let mut copy = Buffer::zeroed(self.len);
+    fn clone(&self) -> AlignedBuffer {
+        let mut copy = AlignedBuffer::zeroed(self.len);
         copy.copy_from_slice(self);
         copy
     }
 }
 
-impl Default for Buffer {
-    fn default() -> Buffer {
-        Buffer::EMPTY
+impl Default for AlignedBuffer {
+    fn default() -> AlignedBuffer {
+        AlignedBuffer::EMPTY
     }
 }
 
-impl fmt::Debug for Buffer {
+impl fmt::Debug for AlignedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.is_of_slab() { "of a slab" } else { "on the heap" };
         write!(f, "Buffer({} bytes {place})", self.len)
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn it_holds_what_is_written() {
         for len in [0, 1, 63, 64, 2240, 70_000] {
-            let mut buffer = Buffer::zeroed(len);
+            let mut buffer = AlignedBuffer::zeroed(len);
             assert!(buffer.len() == len && buffer.iter().all(|byte| *byte == 0));
             assert!(len == 0 || buffer.as_ptr().addr().is_multiple_of(LINE));
             buffer.fill(7);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_empty_one_has_no_memory() {
-        let mut empty = Buffer::default();
+        let mut empty = AlignedBuffer::default();
         assert!(empty.is_empty() && empty.clone().is_empty() && empty.iter_mut().count() == 0);
     }
 }

@@ -12,11 +12,11 @@ mod region;
 mod slab;
 mod wide;
 
-pub use array::{Array, OutOfMemory};
-pub use buffer::Buffer;
+pub use array::{HugePageArray, OutOfMemory};
+pub use buffer::AlignedBuffer;
 pub use bytes::equal_bytes;
 pub use cycles::cycles;
-pub use pieces::Pieces;
+pub use pieces::BlockArena;
 pub use prefetch::prefetch;
-pub use slab::{NoSlab, Slab};
-pub use wide::{Portable, Wide, Work, run_widest, widest};
+pub use slab::{BufferSlab, SlabError};
+pub use wide::{PortableSimd, SimdInstructions, SimdOperation, run_widest, widest};

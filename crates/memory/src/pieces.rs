@@ -1,6 +1,6 @@
 //! Stores large items that are added and removed one by one and never move, such as the pieces of a table. The memory
 //! of removed items returns to the operating system, whereas a heap returns only memory at its end.
-use crate::region::{HUGE, Region};
+use crate::region::{HUGE, ReservedRegion};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -16,53 +16,53 @@ const MAX_GIVEN: usize = 1;
 /// needs no address space of its own. The others are in reserved address space, on huge pages if Linux has them. If no
 /// address space can be reserved, they are on the heap as well.
 ///
-/// The memory of a removed item is kept until [`Pieces::give_back`] is called, so that removing does not wait for the
-/// system.
-pub struct Pieces<P> {
-    pieces: Vec<Option<Piece<P>>>,
-    extents: Vec<Option<Extent>>,
+/// The memory of a removed item is kept until [`BlockArena::give_back`] is called, so that removing does not wait for
+/// the system.
+pub struct BlockArena<P> {
+    pieces: Vec<Option<BlockPointer<P>>>,
+    extents: Vec<Option<ArenaExtent>>,
     /// Blocks that had pages but no pieces when they were listed: number of the extent and of the block.
-    /// [`Pieces::give_back`] removes those that are in use again.
+    /// [`BlockArena::give_back`] removes those that are in use again.
     emptied: Vec<(usize, usize)>,
     /// Number of present pieces that are in extents.
     n_mapped: usize,
     owned: PhantomData<P>,
 }
 
-struct Piece<P> {
+struct BlockPointer<P> {
     at: NonNull<P>,
     is_mapped: bool,
 }
 
 /// Address space for many pieces, and the use of its blocks of [`HUGE`] bytes.
-struct Extent {
-    region: Region,
-    blocks: Vec<Block>,
+struct ArenaExtent {
+    region: ReservedRegion,
+    blocks: Vec<HugePageUse>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Block {
+struct HugePageUse {
     /// Number of pieces that lie in the block, wholly or partly.
     used: usize,
     /// True if the block has pages or is about to get them.
     is_backed: bool,
-    /// True if the block is in the list `Pieces::emptied`.
+    /// True if the block is in the list `BlockArena::emptied`.
     is_listed: bool,
 }
 
 // SAFETY: the pieces belong to the sequence alone.
-unsafe impl<P: Send> Send for Pieces<P> {}
-// SAFETY: `&Pieces<P>` gives `&P` only.
-unsafe impl<P: Sync> Sync for Pieces<P> {}
+unsafe impl<P: Send> Send for BlockArena<P> {}
+// SAFETY: `&BlockArena<P>` gives `&P` only.
+unsafe impl<P: Sync> Sync for BlockArena<P> {}
 
-impl<P> Default for Pieces<P> {
-    fn default() -> Pieces<P> {
+impl<P> Default for BlockArena<P> {
+    fn default() -> BlockArena<P> {
         const { assert!(size_of::<P>() != 0 && size_of::<P>() <= HUGE && align_of::<P>() <= 4096) };
-        Pieces { pieces: Vec::new(), extents: Vec::new(), emptied: Vec::new(), n_mapped: 0, owned: PhantomData }
+        BlockArena { pieces: Vec::new(), extents: Vec::new(), emptied: Vec::new(), n_mapped: 0, owned: PhantomData }
     }
 }
 
-impl<P> Pieces<P> {
+impl<P> BlockArena<P> {
     /// Number of pieces in an extent.
     const EACH: usize = EXTENT / size_of::<P>();
 
@@ -108,8 +108,8 @@ impl<P> Pieces<P> {
             self.pieces.resize_with(index + 1, || None);
         }
         let place = self.room(index).map_or_else(
-            || Piece { at: NonNull::from(Box::leak(Box::<P>::new_uninit())).cast(), is_mapped: false },
-            |at| Piece { at, is_mapped: true },
+            || BlockPointer { at: NonNull::from(Box::leak(Box::<P>::new_uninit())).cast(), is_mapped: false },
+            |at| BlockPointer { at, is_mapped: true },
         );
         let mut at = place.at;
         self.n_mapped += usize::from(place.is_mapped);
@@ -130,8 +130,8 @@ impl<P> Pieces<P> {
             self.extents.resize_with(number + 1, || None);
         }
         if self.extents[number].is_none() {
-            let region = Region::reserve(EXTENT).ok()?;
-            self.extents[number] = Some(Extent { region, blocks: vec![Block::default(); EXTENT / HUGE] });
+            let region = ReservedRegion::reserve(EXTENT).ok()?;
+            self.extents[number] = Some(ArenaExtent { region, blocks: vec![HugePageUse::default(); EXTENT / HUGE] });
         }
         let extent = self.extents[number].as_mut()?;
         let ahead = extent.occupy(from, from + size_of::<P>());
@@ -195,16 +195,16 @@ impl<P> Pieces<P> {
                 extent.give_back(block);
             }
         }
-        while matches!(self.extents.last(), Some(extent) if extent.as_ref().is_none_or(Extent::is_unused)) {
+        while matches!(self.extents.last(), Some(extent) if extent.as_ref().is_none_or(ArenaExtent::is_unused)) {
             self.extents.pop();
         }
         self.emptied.len() <= kept
     }
 }
 
-impl Extent {
-    /// Counts a piece in the bytes `from..to` of the extent. If they end near the next block, also prepares that
-    /// block, which then has pages but no piece. Returns its number if the caller must list it in `Pieces::emptied`.
+impl ArenaExtent {
+    /// Counts a piece in the bytes `from..to` of the extent. If they end near the next block, also prepares that block,
+    /// which then has pages but no piece. Returns its number if the caller must list it in `BlockArena::emptied`.
     fn occupy(&mut self, from: usize, to: usize) -> Option<usize> {
         for block in &mut self.blocks[from / HUGE..=(to - 1) / HUGE] {
             block.used += 1;
@@ -250,7 +250,7 @@ impl Extent {
     }
 }
 
-impl<P> Drop for Pieces<P> {
+impl<P> Drop for BlockArena<P> {
     fn drop(&mut self) {
         (0..self.pieces.len()).for_each(|index| {
             self.remove(index);
@@ -258,7 +258,7 @@ impl<P> Drop for Pieces<P> {
     }
 }
 
-impl<P> fmt::Debug for Pieces<P> {
+impl<P> fmt::Debug for BlockArena<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pieces").field("len", &self.len()).field("held", &self.held()).finish_non_exhaustive()
     }
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn memory_goes_back_while_some_stay_and_when_all_are_gone() {
-        let (mut pieces, number) = (Pieces::default(), Arc::new(7));
+        let (mut pieces, number) = (BlockArena::default(), Arc::new(7));
         for index in 0..1000 {
             pieces.put(index, big(&number));
         }
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn one_that_comes_and_goes_costs_no_pages() {
-        let (mut pieces, number) = (Pieces::default(), Arc::new(1));
+        let (mut pieces, number) = (BlockArena::default(), Arc::new(1));
         (0..200).for_each(|index| _ = pieces.put(index, big(&number)));
         let held = pieces.held();
         for _ in 0..3 {
@@ -324,7 +324,7 @@ mod tests {
 
         #[test]
         fn it_is_like_a_map(changes in proptest::collection::vec((0..6_u8, 0..if cfg!(miri) { 8_usize } else { 500 }), 1..300)) {
-            let (mut pieces, mut map) = (Pieces::default(), BTreeMap::new());
+            let (mut pieces, mut map) = (BlockArena::default(), BTreeMap::new());
             for (kind, index) in changes {
                 match kind {
                     0..3 => {

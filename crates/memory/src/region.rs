@@ -24,7 +24,7 @@ fn lead(bytes: usize) -> usize {
 /// The first 2 MiB are on ordinary pages, so that an array of medium size does not take more than it needs. The rest
 /// is on huge pages if Linux has them.
 #[derive(Debug)]
-pub(crate) struct Region {
+pub(crate) struct ReservedRegion {
     start: NonNull<u8>,
     /// Size of the address space in bytes, a multiple of [`HUGE`].
     bytes: usize,
@@ -39,13 +39,13 @@ pub(crate) struct Region {
 }
 
 // SAFETY: the region belongs to its owner alone, which reads and writes it through its own borrows.
-unsafe impl Send for Region {}
-// SAFETY: as above; `&Region` gives no access to its bytes.
-unsafe impl Sync for Region {}
+unsafe impl Send for ReservedRegion {}
+// SAFETY: as above; `&ReservedRegion` gives no access to its bytes.
+unsafe impl Sync for ReservedRegion {}
 
-impl Region {
+impl ReservedRegion {
     /// Reserves at least `bytes`.
-    pub(crate) fn reserve(bytes: usize) -> Result<Region, Errno> {
+    pub(crate) fn reserve(bytes: usize) -> Result<ReservedRegion, Errno> {
         if cfg!(miri) {
             return Err(Errno::NOSYS);
         }
@@ -58,7 +58,7 @@ impl Region {
             let _ = unsafe { madvise(start.add(HUGE).as_ptr().cast(), bytes - HUGE, Advice::LinuxHugepage) };
             ends.push(bytes);
         }
-        Ok(Region { start, bytes, held: 0, prepared: HUGE, ends, holes: Vec::new() })
+        Ok(ReservedRegion { start, bytes, held: 0, prepared: HUGE, ends, holes: Vec::new() })
     }
 
     pub(crate) const fn start(&self) -> NonNull<u8> {
@@ -171,7 +171,7 @@ impl Region {
 
     /// Moves to a larger reservation: pages change their address, nothing is copied unless Linux refuses the move.
     pub(crate) fn enlarge(&mut self, bytes: usize) -> Result<(), Errno> {
-        let mut larger = Region::reserve(bytes)?;
+        let mut larger = ReservedRegion::reserve(bytes)?;
         let mut from = 0;
         for end in &self.ends {
             // SAFETY: the part ends within both regions, which are ours and do not overlap.
@@ -207,7 +207,7 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     }
 }
 
-impl Drop for Region {
+impl Drop for ReservedRegion {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and its owner, whose arrays lay in it, is being dropped.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn what_was_moved_is_still_there() {
-        let mut region = Region::reserve(2 * HUGE).expect("there is address space");
+        let mut region = ReservedRegion::reserve(2 * HUGE).expect("there is address space");
         region.use_up_to(2 * HUGE);
         let marks = [0, HUGE - 1, HUGE, 2 * HUGE - 1];
         // SAFETY: all within the region.
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn what_was_given_back_is_zero() {
-        let mut region = Region::reserve(8 * HUGE).expect("there is address space");
+        let mut region = ReservedRegion::reserve(8 * HUGE).expect("there is address space");
         region.use_up_to(8 * HUGE);
         // SAFETY: within the region.
         unsafe { region.start().add(7 * HUGE).write(7) };
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn holes_are_zero_and_are_filled_again() {
-        let mut region = Region::reserve(8 * HUGE).expect("there is address space");
+        let mut region = ReservedRegion::reserve(8 * HUGE).expect("there is address space");
         region.use_up_to(8 * HUGE);
         let full = region.held(8 * HUGE);
         // SAFETY: all within the region.
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn more_than_there_is_is_refused() {
-        assert!(Region::reserve(usize::MAX).is_err());
-        assert!(Region::reserve(1 << 60).is_err());
+        assert!(ReservedRegion::reserve(usize::MAX).is_err());
+        assert!(ReservedRegion::reserve(1 << 60).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! A fixed number of buffers of one size, mapped and populated at once. Huge pages are used if Linux has them, so
 //! that many buffers need few entries of the processor's page table. A lack of memory is reported at once, not when a
 //! packet arrives.
-use crate::Buffer;
+use crate::AlignedBuffer;
 use crate::region::{HUGE, map_aligned};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -14,21 +14,21 @@ const SMALLEST_PAGE: usize = 4096;
 
 /// A fixed number of buffers of one size. Each buffer keeps the slab alive.
 #[derive(Debug)]
-pub struct Slab {
+pub struct BufferSlab {
     start: NonNull<u8>,
     /// Number of bytes mapped.
     bytes: usize,
     /// Size of a buffer in bytes.
     each: usize,
     count: u32,
-    pages: Pages,
+    pages: SlabPageKind,
     /// Numbers of free places; the last is taken first.
     free: Mutex<Vec<u32>>,
 }
 
 /// Kind of pages requested for a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pages {
+enum SlabPageKind {
     /// Huge pages reserved by an administrator (`vm.nr_hugepages`).
     SetAside,
     /// Huge pages if Linux finds some (transparent huge pages).
@@ -40,7 +40,7 @@ enum Pages {
 /// Error: the system refused address space or memory for a slab.
 #[derive(Debug, thiserror::Error)]
 #[error("{} {bytes} bytes: {error}", if *.is_mapped { "filling" } else { "mapping" })]
-pub struct NoSlab {
+pub struct SlabError {
     /// Number of bytes requested.
     pub bytes: usize,
     /// True if address space was given, but no memory for it.
@@ -51,33 +51,33 @@ pub struct NoSlab {
 }
 
 // SAFETY: a place belongs to the one buffer made of it; everything else is behind a lock.
-unsafe impl Send for Slab {}
+unsafe impl Send for BufferSlab {}
 // SAFETY: as above.
-unsafe impl Sync for Slab {}
+unsafe impl Sync for BufferSlab {}
 
-impl Slab {
+impl BufferSlab {
     /// Maps `count` buffers of at least `each` bytes (rounded up to whole cache lines) and populates all their pages,
     /// on the NUMA node of the calling thread.
     ///
     /// # Errors
     /// Fails if the system refuses address space or memory.
-    pub fn new(count: u32, each: usize) -> Result<Arc<Slab>, NoSlab> {
+    pub fn new(count: u32, each: usize) -> Result<Arc<BufferSlab>, SlabError> {
         let each = each.max(1).next_multiple_of(64);
         let wanted = each.saturating_mul(count.max(1) as usize);
-        let refused = |error: Errno, bytes, is_mapped| NoSlab { bytes, is_mapped, error: error.into() };
+        let refused = |error: Errno, bytes, is_mapped| SlabError { bytes, is_mapped, error: error.into() };
         if wanted > isize::MAX as usize / 2 {
             return Err(refused(Errno::NOMEM, wanted, false));
         }
-        if let Some(slab) = Slab::set_aside(count, each, wanted) {
+        if let Some(slab) = BufferSlab::set_aside(count, each, wanted) {
             return Ok(Arc::new(slab));
         }
-        let slab = Slab::map(count, each, wanted).map_err(|error| refused(error, wanted, false))?;
+        let slab = BufferSlab::map(count, each, wanted).map_err(|error| refused(error, wanted, false))?;
         slab.fill().map_err(|error| refused(error, wanted, true))?;
         Ok(Arc::new(slab))
     }
 
     /// Maps a slab on reserved huge pages; `None` if too few of them are free.
-    fn set_aside(count: u32, each: usize, wanted: usize) -> Option<Slab> {
+    fn set_aside(count: u32, each: usize, wanted: usize) -> Option<BufferSlab> {
         if wanted < HUGE || cfg!(miri) {
             return None;
         }
@@ -85,29 +85,29 @@ impl Slab {
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
         // SAFETY: a new mapping wherever there is space overlaps nothing.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
-        let slab = Slab::of(NonNull::new(start.ok()?.cast())?, bytes, each, count, Pages::SetAside);
+        let slab = BufferSlab::of(NonNull::new(start.ok()?.cast())?, bytes, each, count, SlabPageKind::SetAside);
         // Populated only by this call: if the pages are refused after all, writing to them would kill the process.
         slab.populate().is_ok().then_some(slab)
     }
 
-    fn map(count: u32, each: usize, wanted: usize) -> Result<Slab, Errno> {
+    fn map(count: u32, each: usize, wanted: usize) -> Result<BufferSlab, Errno> {
         if cfg!(miri) {
             return Err(Errno::NOSYS);
         }
-        let pages = if wanted < HUGE { Pages::Ordinary } else { Pages::Transparent };
-        let bytes = wanted.next_multiple_of(if pages == Pages::Ordinary { SMALLEST_PAGE } else { HUGE });
+        let pages = if wanted < HUGE { SlabPageKind::Ordinary } else { SlabPageKind::Transparent };
+        let bytes = wanted.next_multiple_of(if pages == SlabPageKind::Ordinary { SMALLEST_PAGE } else { HUGE });
         // Mapped without `MAP_NORESERVE`, so that a system which does not overcommit memory refuses here.
         let start = map_aligned(bytes, MapFlags::PRIVATE)?;
-        if pages == Pages::Transparent {
+        if pages == SlabPageKind::Transparent {
             // SAFETY: the mapping is our own, and the advice changes no content. Without huge pages the advice is
             // refused, and ordinary pages are used.
             let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         }
-        Ok(Slab::of(start, bytes, each, count, pages))
+        Ok(BufferSlab::of(start, bytes, each, count, pages))
     }
 
-    fn of(start: NonNull<u8>, bytes: usize, each: usize, count: u32, pages: Pages) -> Slab {
-        Slab { start, bytes, each, count, pages, free: Mutex::new((0..count).rev().collect()) }
+    fn of(start: NonNull<u8>, bytes: usize, each: usize, count: u32, pages: SlabPageKind) -> BufferSlab {
+        BufferSlab { start, bytes, each, count, pages, free: Mutex::new((0..count).rev().collect()) }
     }
 
     /// Populates all pages.
@@ -136,11 +136,13 @@ impl Slab {
     }
 
     /// Takes a buffer, if one is left. It contains what its last user wrote.
-    pub fn take(self: &Arc<Slab>) -> Option<Buffer> {
+    pub fn take(self: &Arc<BufferSlab>) -> Option<AlignedBuffer> {
         let number = self.free().pop()?;
         // SAFETY: places with a number below `count` are in the mapping, and a number taken off the list gives its
         // place to one buffer only.
-        Some(unsafe { Buffer::of_slab(self.start.add(number as usize * self.each), self.each, Arc::clone(self)) })
+        Some(unsafe {
+            AlignedBuffer::of_slab(self.start.add(number as usize * self.each), self.each, Arc::clone(self))
+        })
     }
 
     /// Takes a place back.
@@ -171,9 +173,9 @@ impl Slab {
     /// so the packet path must not call it.
     pub fn huge_bytes(&self) -> Option<usize> {
         match self.pages {
-            Pages::SetAside => Some(self.bytes),
-            Pages::Ordinary => Some(0),
-            Pages::Transparent => {
+            SlabPageKind::SetAside => Some(self.bytes),
+            SlabPageKind::Ordinary => Some(0),
+            SlabPageKind::Transparent => {
                 let maps = std::fs::File::open("/proc/self/smaps").ok()?;
                 huge_bytes_of(BufReader::new(maps), self.start.addr().get()).map(|bytes| bytes.min(self.bytes))
             }
@@ -186,7 +188,7 @@ impl Slab {
     }
 }
 
-impl Drop for Slab {
+impl Drop for BufferSlab {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and no buffer in it is left, because each keeps the slab.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
@@ -225,8 +227,8 @@ mod tests {
     #[cfg_attr(miri, ignore = "maps memory")]
     fn each_buffer_is_had_once_and_comes_back() {
         for count in [1, 7, 2000] {
-            let slab = Slab::new(count, 2240).expect("there is memory");
-            let mut all: Vec<Buffer> = std::iter::from_fn(|| slab.take()).collect();
+            let slab = BufferSlab::new(count, 2240).expect("there is memory");
+            let mut all: Vec<AlignedBuffer> = std::iter::from_fn(|| slab.take()).collect();
             assert_eq!((all.len(), slab.free_count()), (count as usize, 0));
             let places: HashSet<usize> = all.iter().map(|buffer| buffer.as_ptr().addr()).collect();
             assert_eq!(places.len(), all.len());
@@ -244,7 +246,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn the_last_buffer_keeps_the_memory() {
-        let slab = Slab::new(3, 100).expect("there is memory");
+        let slab = BufferSlab::new(3, 100).expect("there is memory");
         let mut last = slab.take().expect("there are three");
         drop(slab);
         last.fill(5);
@@ -254,17 +256,17 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn pages_are_there_from_the_start() {
-        let slab = Slab::new(2000, 2240).expect("there is memory");
+        let slab = BufferSlab::new(2000, 2240).expect("there is memory");
         assert!(slab.bytes() >= 2000 * 2240);
         let huge = slab.huge_bytes().expect("Linux tells");
         assert!(huge <= slab.bytes() && huge.is_multiple_of(HUGE));
-        assert_eq!(Slab::new(10, 2240).expect("there is memory").huge_bytes(), Some(0));
+        assert_eq!(BufferSlab::new(10, 2240).expect("there is memory").huge_bytes(), Some(0));
     }
 
     #[test]
     fn what_cannot_be_had_is_refused() {
         for count in [1 << 24, u32::MAX] {
-            let error = Slab::new(count, 1 << 40).expect_err("nobody has that");
+            let error = BufferSlab::new(count, 1 << 40).expect_err("nobody has that");
             assert!(!error.is_mapped && error.to_string().contains("mapping"), "{error}");
         }
     }

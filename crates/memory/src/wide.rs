@@ -1,11 +1,11 @@
-//! Selects wide instructions at run time: work is compiled once for each instruction set, and the version for the
-//! best set that the processor has is run. [`Wide`] offers the operations beyond ordinary code; each has a portable
-//! version.
+//! Selects wide instructions at run time: work is compiled once for each instruction set, and the version for the best
+//! set that the processor has is run. [`SimdInstructions`] offers the operations beyond ordinary code; each has a
+//! portable version.
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// An instruction set of the processor.
-pub trait Wide: Copy {
-    /// True if [`Wide::pick`] is one instruction.
+pub trait SimdInstructions: Copy {
+    /// True if [`SimdInstructions::pick`] is one instruction.
     const PICKS: bool;
 
     /// Writes to byte `n` of `to` (little-endian words) the byte of `from` with the index in the low six bits of
@@ -15,18 +15,18 @@ pub trait Wide: Copy {
 }
 
 /// Work that is compiled for each instruction set. Functions it calls are compiled with it only if they are inlined.
-pub trait Work {
+pub trait SimdOperation {
     /// Result of the work.
     type Output;
     /// Performs the work with the given instruction set.
-    fn run<W: Wide>(self, wide: W) -> Self::Output;
+    fn run<W: SimdInstructions>(self, wide: W) -> Self::Output;
 }
 
 /// Instructions of every processor.
 #[derive(Debug, Clone, Copy)]
-pub struct Portable;
+pub struct PortableSimd;
 
-impl Wide for Portable {
+impl SimdInstructions for PortableSimd {
     const PICKS: bool = false;
 
     #[inline(always)]
@@ -38,7 +38,7 @@ impl Wide for Portable {
 
 /// Performs `work` with the best instruction set of this processor.
 #[inline(always)]
-pub fn run_widest<T: Work>(work: T) -> T::Output {
+pub fn run_widest<T: SimdOperation>(work: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     match level() {
         // SAFETY: the level says that the processor has these instructions.
@@ -47,7 +47,7 @@ pub fn run_widest<T: Work>(work: T) -> T::Output {
         AVX2 => return unsafe { x86::avx2(work) },
         _ => {}
     }
-    work.run(Portable)
+    work.run(PortableSimd)
 }
 
 /// Returns the name of the best instruction set of this processor: `AVX-512`, `AVX2` or `portable`.
@@ -101,14 +101,14 @@ fn detect() -> u8 {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Portable, Wide, Work};
+    use super::{PortableSimd, SimdInstructions, SimdOperation};
     use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_maskz_permutexvar_epi8, _mm512_storeu_si512};
 
     /// AVX-512 with byte permutations; values exist only on processors that have both.
     #[derive(Debug, Clone, Copy)]
     pub(super) struct Avx512(());
 
-    impl Wide for Avx512 {
+    impl SimdInstructions for Avx512 {
         const PICKS: bool = true;
 
         #[inline(always)]
@@ -129,7 +129,7 @@ mod x86 {
     /// # Safety
     /// The processor has these instructions.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx2,bmi1,bmi2,popcnt,lzcnt,movbe")]
-    pub(super) unsafe fn avx512<T: Work>(work: T) -> T::Output {
+    pub(super) unsafe fn avx512<T: SimdOperation>(work: T) -> T::Output {
         work.run(Avx512(()))
     }
 
@@ -138,8 +138,8 @@ mod x86 {
     /// # Safety
     /// The processor has these instructions.
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,movbe")]
-    pub(super) unsafe fn avx2<T: Work>(work: T) -> T::Output {
-        work.run(Portable)
+    pub(super) unsafe fn avx2<T: SimdOperation>(work: T) -> T::Output {
+        work.run(PortableSimd)
     }
 }
 
@@ -149,9 +149,9 @@ mod tests {
 
     struct Pick<'a>(&'a [u8; 64], &'a [u8; 64], u64);
 
-    impl Work for Pick<'_> {
+    impl SimdOperation for Pick<'_> {
         type Output = ([u64; 8], bool);
-        fn run<W: Wide>(self, wide: W) -> ([u64; 8], bool) {
+        fn run<W: SimdInstructions>(self, wide: W) -> ([u64; 8], bool) {
             let mut picked = [7; 8];
             wide.pick(self.0, self.1, self.2, &mut picked);
             (picked, W::PICKS)
@@ -166,7 +166,7 @@ mod tests {
             for keep in [0, 1, u64::MAX, 0x1234_5678_9abc_def0] {
                 let (picked, picks) = run_widest(Pick(&from, &which, keep));
                 let mut expected = [9; 8];
-                Portable.pick(&from, &which, keep, &mut expected);
+                PortableSimd.pick(&from, &which, keep, &mut expected);
                 assert_eq!(picked, expected, "step {step}, keep {keep:x}");
                 assert_eq!(picks, widest() == "AVX-512");
             }

@@ -30,22 +30,22 @@ impl fmt::Display for Warning {
 
 /// Utilisation of a station in a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Load {
+pub struct StationUtilisation {
     /// Name of the station: `switch`, `controller`, ...
     pub place: String,
     /// Share of the time in which the station serves.
     pub utilisation: f64,
 }
 
-impl Load {
+impl StationUtilisation {
     /// Creates the load of a station.
-    pub fn new(place: impl Into<String>, utilisation: f64) -> Load {
-        Load { place: place.into(), utilisation }
+    pub fn new(place: impl Into<String>, utilisation: f64) -> StationUtilisation {
+        StationUtilisation { place: place.into(), utilisation }
     }
 
     /// Returns a warning if the utilisation is above [`NEAR_SATURATION`].
     pub fn warning(&self) -> Option<Warning> {
-        let Load { place, utilisation } = self;
+        let StationUtilisation { place, utilisation } = self;
         (*utilisation > NEAR_SATURATION).then(|| {
             let text = if *utilisation < 1.0 {
                 let times = 1.0 / (1.0 - utilisation);
@@ -61,7 +61,7 @@ impl Load {
 /// Steady state of a switch with a controller: some packets are forwarded by the switch alone, others go through the
 /// controller. Means are over delivered packets.
 #[derive(Debug, Clone)]
-pub struct SwitchState {
+pub struct SwitchSteadyState {
     /// Mean time from arrival to departure over all packets, in seconds.
     pub sojourn_s: f64,
     /// Mean time of packets that the switch forwards alone, in seconds.
@@ -73,7 +73,7 @@ pub struct SwitchState {
     /// Share of the delivered packets that went through the controller.
     pub control_share: f64,
     /// Utilisations of the stations.
-    pub loads: Vec<Load>,
+    pub loads: Vec<StationUtilisation>,
     /// Distribution of the delays of all packets.
     pub sojourn: Distribution,
     /// Distribution of the delays of packets that the switch forwards alone.
@@ -82,9 +82,9 @@ pub struct SwitchState {
     pub control: Option<Distribution>,
 }
 
-impl SwitchState {
+impl SwitchSteadyState {
     /// Returns a warning for each station near saturation.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
-        self.loads.iter().filter_map(Load::warning)
+        self.loads.iter().filter_map(StationUtilisation::warning)
     }
 }

@@ -1,8 +1,8 @@
 //! Represents distributions of delays as sums and mixtures of parts, with tails and quantiles.
 use crate::check::{domain, share};
-use crate::law::{Law, Shape};
-use crate::leaf::Leaf;
-use crate::tails::Tails;
+use crate::law::{Law, LawShape};
+use crate::leaf::DelayPart;
+use crate::tails::TailProbabilities;
 use crate::{ModelError, check};
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -16,29 +16,29 @@ const MAX_TERMS: usize = 256;
 /// are inverted from their transforms. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Distribution {
-    terms: Vec<Term>,
+    terms: Vec<MixtureTerm>,
 }
 
 /// Component of a mixture.
 #[derive(Debug, Clone)]
-pub(crate) struct Term {
+pub(crate) struct MixtureTerm {
     pub(crate) weight: f64,
     /// Constant part, in seconds.
     pub(crate) shift: f64,
     /// Independent continuous parts.
-    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) leaves: Vec<DelayPart>,
 }
 
 impl Distribution {
     /// Returns the distribution of no delay: the empty sum.
     pub fn zero() -> Distribution {
-        Distribution { terms: vec![Term { weight: 1.0, shift: 0.0, leaves: Vec::new() }] }
+        Distribution { terms: vec![MixtureTerm { weight: 1.0, shift: 0.0, leaves: Vec::new() }] }
     }
 
     /// Returns the distribution of a constant delay, at least 0.
     pub fn constant(delay_s: f64) -> Result<Distribution, ModelError> {
         let shift = check::not_negative("constant delay", delay_s)?;
-        Ok(Distribution { terms: vec![Term { weight: 1.0, shift, leaves: Vec::new() }] })
+        Ok(Distribution { terms: vec![MixtureTerm { weight: 1.0, shift, leaves: Vec::new() }] })
     }
 
     /// Returns the exponential distribution with this mean, in seconds.
@@ -48,17 +48,17 @@ impl Distribution {
 
     /// Returns the distribution of a law.
     pub fn law(law: &Law) -> Distribution {
-        let term = |(weight, shift, leaves)| Term { weight, shift, leaves };
+        let term = |(weight, shift, leaves)| MixtureTerm { weight, shift, leaves };
         let terms = law.parts().iter().map(|part| match part.shape {
-            Shape::Constant(value) => term((part.weight, value, Vec::new())),
-            shape => term((part.weight, 0.0, vec![Leaf::Shape(shape)])),
+            LawShape::Constant(value) => term((part.weight, value, Vec::new())),
+            shape => term((part.weight, 0.0, vec![DelayPart::Shape(shape)])),
         });
         let all = Distribution { terms: terms.collect() };
         if all.terms.len() > MAX_TERMS { all.whole() } else { all }
     }
 
-    pub(crate) fn leaf(leaf: Leaf) -> Distribution {
-        Distribution { terms: vec![Term { weight: 1.0, shift: 0.0, leaves: vec![leaf] }] }
+    pub(crate) fn leaf(leaf: DelayPart) -> Distribution {
+        Distribution { terms: vec![MixtureTerm { weight: 1.0, shift: 0.0, leaves: vec![leaf] }] }
     }
 
     /// Returns the distribution of the sum of independent delays.
@@ -72,7 +72,7 @@ impl Distribution {
         let mut terms = Vec::new();
         for (weight, delay) in delays {
             sum += share("mixture of delays: weight", *weight)?;
-            let weighted = delay.terms.iter().map(|term| Term { weight: term.weight * weight, ..term.clone() });
+            let weighted = delay.terms.iter().map(|term| MixtureTerm { weight: term.weight * weight, ..term.clone() });
             terms.extend(weighted.filter(|term| term.weight > 0.0));
         }
         if (sum - 1.0).abs() > 1e-9 {
@@ -91,7 +91,7 @@ impl Distribution {
                 self.plus(&other.whole())
             };
         }
-        let both = |a: &Term, b: &Term| Term {
+        let both = |a: &MixtureTerm, b: &MixtureTerm| MixtureTerm {
             weight: a.weight * b.weight,
             shift: a.shift + b.shift,
             leaves: a.leaves.iter().chain(&b.leaves).cloned().collect(),
@@ -101,17 +101,17 @@ impl Distribution {
 
     /// Returns the distribution as a single term.
     fn whole(&self) -> Distribution {
-        Distribution::leaf(Leaf::Whole(Arc::new(self.clone())))
+        Distribution::leaf(DelayPart::Whole(Arc::new(self.clone())))
     }
 
-    pub(crate) fn terms(&self) -> &[Term] {
+    pub(crate) fn terms(&self) -> &[MixtureTerm] {
         &self.terms
     }
 
     /// Returns the probability of no delay.
     pub(crate) fn none(&self) -> f64 {
         let at_once = self.terms.iter().filter(|term| term.shift == 0.0);
-        at_once.map(|term| term.weight * term.leaves.iter().map(Leaf::none).product::<f64>()).sum()
+        at_once.map(|term| term.weight * term.leaves.iter().map(DelayPart::none).product::<f64>()).sum()
     }
 
     /// Returns the mean in seconds.
@@ -122,7 +122,7 @@ impl Distribution {
     /// Returns the variance in seconds squared.
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
-        let of = |term: &Term| term.weight * (term.variance() + (term.mean() - mean).powi(2));
+        let of = |term: &MixtureTerm| term.weight * (term.variance() + (term.mean() - mean).powi(2));
         self.terms.iter().map(of).sum()
     }
 
@@ -138,7 +138,7 @@ impl Distribution {
 
     /// Returns the probability of more than `t` seconds.
     pub fn tail(&self, t: f64) -> f64 {
-        Tails::of(self).above(t)
+        TailProbabilities::of(self).above(t)
     }
 
     /// Returns the probability of at most `t` seconds.
@@ -152,7 +152,7 @@ impl Distribution {
     /// # Errors
     /// `DOMAIN` for an invalid share, `NO_CONVERGENCE` if no upper bound of the delay is found.
     pub fn quantile(&self, p: f64) -> Result<f64, ModelError> {
-        Tails::of(self).quantile(p)
+        TailProbabilities::of(self).quantile(p)
     }
 
     /// Returns the quantiles of several shares; inversions for one share are reused for the others.
@@ -160,7 +160,7 @@ impl Distribution {
     /// # Errors
     /// See [`Distribution::quantile`].
     pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Result<[f64; N], ModelError> {
-        let (mut tails, mut found) = (Tails::of(self), [0.0; N]);
+        let (mut tails, mut found) = (TailProbabilities::of(self), [0.0; N]);
         for (found, p) in found.iter_mut().zip(shares) {
             *found = tails.quantile(p)?;
         }
@@ -169,18 +169,18 @@ impl Distribution {
 
     /// Returns pairs of share and delay in seconds for these shares; shares without an answer are omitted.
     pub fn curve(&self, shares: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
-        let mut tails = Tails::of(self);
+        let mut tails = TailProbabilities::of(self);
         shares.into_iter().filter_map(|p| Some((p, tails.quantile(p).ok()?))).collect()
     }
 }
 
-impl Term {
+impl MixtureTerm {
     fn mean(&self) -> f64 {
-        self.shift + self.leaves.iter().map(Leaf::mean).sum::<f64>()
+        self.shift + self.leaves.iter().map(DelayPart::mean).sum::<f64>()
     }
 
     fn variance(&self) -> f64 {
-        self.leaves.iter().map(Leaf::variance).sum()
+        self.leaves.iter().map(DelayPart::variance).sum()
     }
 
     /// Transform of the continuous parts, without the constant.

@@ -32,15 +32,15 @@ const PRECISION: f64 = 1e-7;
 
 /// Set of points at which a transform is evaluated, for times up to a certain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Line(i16);
+pub(crate) struct InversionLine(i16);
 
-impl Line {
+impl InversionLine {
     /// Returns the line for a time above 0.
-    fn of(t: f64) -> Line {
+    fn of(t: f64) -> InversionLine {
         #[expect(clippy::cast_possible_truncation, reason = "cut to what fits")]
         let number = (PER_OCTAVE * t.log2()).ceil().clamp(-FARTHEST, FARTHEST) as i16;
         // Corrects rounding.
-        if Line(number).time() < t { Line(number + 1) } else { Line(number) }
+        if InversionLine(number).time() < t { InversionLine(number + 1) } else { InversionLine(number) }
     }
 
     /// Returns T, in seconds.
@@ -63,29 +63,29 @@ pub(crate) fn points(stage: usize) -> Range<usize> {
 
 /// Values of a transform on one line.
 #[derive(Debug)]
-pub(crate) struct Samples {
+pub(crate) struct TransformSamples {
     values: Vec<Complex64>,
     stages: usize,
 }
 
 /// Function from 0 to 1, known by its transform, to be evaluated at any time above 0.
 #[derive(Debug, Default)]
-pub(crate) struct Inverse {
-    lines: Vec<(Line, Samples)>,
+pub(crate) struct InvertedTransform {
+    lines: Vec<(InversionLine, TransformSamples)>,
 }
 
-impl Inverse {
+impl InvertedTransform {
     /// Returns the value at `t` > 0, precise to 1e-7 except near jumps and bends, where 400 terms smooth details
     /// shorter than some thousandths of `t`. `transform` returns the transform's values on a line at the points of a
     /// stage.
-    pub(crate) fn at(&mut self, t: f64, mut transform: impl FnMut(Line, usize) -> Vec<Complex64>) -> f64 {
-        let line = Line::of(t);
+    pub(crate) fn at(&mut self, t: f64, mut transform: impl FnMut(InversionLine, usize) -> Vec<Complex64>) -> f64 {
+        let line = InversionLine::of(t);
         let known = self.lines.iter().position(|(known, _)| *known == line).unwrap_or_else(|| {
-            self.lines.push((line, Samples { values: Vec::new(), stages: 0 }));
+            self.lines.push((line, TransformSamples { values: Vec::new(), stages: 0 }));
             self.lines.len() - 1
         });
         let samples = &mut self.lines[known].1;
-        let mut series = Series::new(t, line);
+        let mut series = EulerSummation::new(t, line);
         let mut found = 0.0;
         for (stage, plain) in PLAIN_TERMS.into_iter().enumerate() {
             if stage == samples.stages {
@@ -104,7 +104,7 @@ impl Inverse {
 }
 
 /// Partial sums for one time.
-struct Series {
+struct EulerSummation {
     scale: f64,
     z: Complex64,
     power: Complex64,
@@ -112,11 +112,11 @@ struct Series {
     weights: [Complex64; AVERAGED_TERMS + 1],
 }
 
-impl Series {
-    fn new(t: f64, line: Line) -> Series {
+impl EulerSummation {
+    fn new(t: f64, line: InversionLine) -> EulerSummation {
         let part = (t / line.time()).clamp(0.5, 1.0);
         let z = Complex64::from_polar(1.0, PI * part);
-        Series {
+        EulerSummation {
             scale: (A / 2.0 * part).exp() / line.time(),
             z,
             power: Complex64::ONE,
@@ -161,7 +161,7 @@ mod tests {
 
     /// Inverts a transform at a single time.
     fn invert(transform: impl Fn(Complex64) -> Complex64, t: f64) -> f64 {
-        Inverse::default().at(t, |line, stage| points(stage).map(|k| transform(line.point(k))).collect())
+        InvertedTransform::default().at(t, |line, stage| points(stage).map(|k| transform(line.point(k))).collect())
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_transform_is_asked_once_for_a_line() {
-        let (mut inverse, mut asked) = (Inverse::default(), 0);
+        let (mut inverse, mut asked) = (InvertedTransform::default(), 0);
         for step in 0..50 {
             // All times are on the line up to 1.
             let t = 0.72 + 0.28 * f64::from(step) / 50.0;

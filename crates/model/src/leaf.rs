@@ -1,9 +1,9 @@
 //! Defines the continuous parts of delays.
 use crate::distribution::Distribution;
-use crate::inversion::{Line, points};
-use crate::law::{Law, Shape};
-use crate::mechanism::Preempted;
-use crate::station::{FiniteSojourn, Stages};
+use crate::inversion::{InversionLine, points};
+use crate::law::{Law, LawShape};
+use crate::mechanism::PreemptedSojourn;
+use crate::station::{ErlangMixture, FiniteQueueSojourn};
 use num_complex::Complex64;
 use statrs::function::gamma::checked_gamma_ur;
 use std::collections::HashMap;
@@ -14,55 +14,55 @@ const MOST_KEPT: usize = 128;
 
 /// Independent delay of which sums are made.
 #[derive(Debug, Clone)]
-pub(crate) enum Leaf {
+pub(crate) enum DelayPart {
     /// Delay with a law that is neither a mixture nor constant.
-    Shape(Shape),
+    Shape(LawShape),
     /// Waiting time in an M/G/1 queue: 0 if it is empty, otherwise the rest of a random number of services.
-    Waiting(Arc<Waiting>),
+    Waiting(Arc<Mg1WaitingTime>),
     /// Sojourn in an M/M/1/K queue: a random number of exponential stages.
-    Stages(Arc<Stages>),
+    Stages(Arc<ErlangMixture>),
     /// Sojourn in an M/G/1/K queue.
-    Finite(Arc<FiniteSojourn>),
+    Finite(Arc<FiniteQueueSojourn>),
     /// Delay repeated a geometric number of times, at least once.
-    Repeated(Arc<Repeated>),
+    Repeated(Arc<GeometricSum>),
     /// Sojourn in a data path that table writes seize.
-    Preempted(Arc<Preempted>),
+    Preempted(Arc<PreemptedSojourn>),
     /// Distribution with too many terms to keep separate.
     Whole(Arc<Distribution>),
 }
 
 /// Values of a transform at the points of a stage.
-type Values = Arc<[Complex64]>;
+type TransformValues = Arc<[Complex64]>;
 
 /// Waiting time in an M/G/1 queue, 0 for packets that find it empty (Pollaczek and Khinchine).
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct Mg1WaitingTime {
     law: Law,
     rho: f64,
     mean: f64,
     variance: f64,
     /// Cached values of the transform, by line and stage: all flows through a queue need the same.
-    kept: Mutex<HashMap<(Line, usize), Values>>,
+    kept: Mutex<HashMap<(InversionLine, usize), TransformValues>>,
 }
 
-impl Waiting {
+impl Mg1WaitingTime {
     /// Creates the waiting time behind services of this law, in a queue with utilisation `rho` below 1.
-    pub(crate) fn new(law: Law, rho: f64) -> Waiting {
+    pub(crate) fn new(law: Law, rho: f64) -> Mg1WaitingTime {
         let mean = rho * law.second_moment() / (2.0 * law.mean()) / (1.0 - rho);
         let third = rho * law.third_moment() / (3.0 * law.mean() * (1.0 - rho));
-        Waiting { mean, variance: mean * mean + third, law, rho, kept: Mutex::default() }
+        Mg1WaitingTime { mean, variance: mean * mean + third, law, rho, kept: Mutex::default() }
     }
 
     fn lst(&self, s: Complex64) -> Complex64 {
         (Complex64::ONE - self.law.excess_lst(s) * self.rho).inv() * (1.0 - self.rho)
     }
 
-    fn values(&self, line: Line, stage: usize) -> Values {
+    fn values(&self, line: InversionLine, stage: usize) -> TransformValues {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(values) = kept().get(&(line, stage)) {
             return Arc::clone(values);
         }
-        let values: Values = points(stage).map(|k| self.lst(line.point(k))).collect();
+        let values: TransformValues = points(stage).map(|k| self.lst(line.point(k))).collect();
         let mut kept = kept();
         if kept.len() < MOST_KEPT {
             kept.insert((line, stage), Arc::clone(&values));
@@ -73,12 +73,12 @@ impl Waiting {
 
 /// Delay that occurs once, and again with the same probability each time.
 #[derive(Debug)]
-pub(crate) struct Repeated {
+pub(crate) struct GeometricSum {
     pub(crate) again: f64,
     pub(crate) once: Distribution,
 }
 
-impl Repeated {
+impl GeometricSum {
     fn mean(&self) -> f64 {
         self.once.mean() / (1.0 - self.again)
     }
@@ -95,47 +95,47 @@ impl Repeated {
     }
 }
 
-impl Leaf {
+impl DelayPart {
     pub(crate) fn mean(&self) -> f64 {
         match self {
-            Leaf::Shape(shape) => shape.moment(1),
-            Leaf::Waiting(waiting) => waiting.mean,
-            Leaf::Stages(stages) => stages.mean(),
-            Leaf::Finite(sojourn) => sojourn.mean(),
-            Leaf::Repeated(repeated) => repeated.mean(),
-            Leaf::Preempted(sojourn) => sojourn.mean(),
-            Leaf::Whole(whole) => whole.mean(),
+            DelayPart::Shape(shape) => shape.moment(1),
+            DelayPart::Waiting(waiting) => waiting.mean,
+            DelayPart::Stages(stages) => stages.mean(),
+            DelayPart::Finite(sojourn) => sojourn.mean(),
+            DelayPart::Repeated(repeated) => repeated.mean(),
+            DelayPart::Preempted(sojourn) => sojourn.mean(),
+            DelayPart::Whole(whole) => whole.mean(),
         }
     }
 
     pub(crate) fn variance(&self) -> f64 {
         match self {
-            Leaf::Shape(shape) => shape.variance(),
-            Leaf::Waiting(waiting) => waiting.variance,
-            Leaf::Stages(stages) => stages.variance(),
-            Leaf::Finite(sojourn) => sojourn.variance(),
-            Leaf::Repeated(repeated) => repeated.variance(),
-            Leaf::Preempted(sojourn) => sojourn.variance(),
-            Leaf::Whole(whole) => whole.variance(),
+            DelayPart::Shape(shape) => shape.variance(),
+            DelayPart::Waiting(waiting) => waiting.variance,
+            DelayPart::Stages(stages) => stages.variance(),
+            DelayPart::Finite(sojourn) => sojourn.variance(),
+            DelayPart::Repeated(repeated) => repeated.variance(),
+            DelayPart::Preempted(sojourn) => sojourn.variance(),
+            DelayPart::Whole(whole) => whole.variance(),
         }
     }
 
     pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
         match self {
-            Leaf::Shape(shape) => shape.lst(s),
-            Leaf::Waiting(waiting) => waiting.lst(s),
-            Leaf::Stages(stages) => stages.lst(s),
-            Leaf::Finite(sojourn) => sojourn.lst(s),
-            Leaf::Repeated(repeated) => repeated.lst(s),
-            Leaf::Preempted(sojourn) => sojourn.lst(s),
-            Leaf::Whole(whole) => whole.lst(s),
+            DelayPart::Shape(shape) => shape.lst(s),
+            DelayPart::Waiting(waiting) => waiting.lst(s),
+            DelayPart::Stages(stages) => stages.lst(s),
+            DelayPart::Finite(sojourn) => sojourn.lst(s),
+            DelayPart::Repeated(repeated) => repeated.lst(s),
+            DelayPart::Preempted(sojourn) => sojourn.lst(s),
+            DelayPart::Whole(whole) => whole.lst(s),
         }
     }
 
     /// Multiplies `product`, given at a line's points of a stage, by the transform there.
-    pub(crate) fn multiply(&self, line: Line, stage: usize, product: &mut [Complex64]) {
+    pub(crate) fn multiply(&self, line: InversionLine, stage: usize, product: &mut [Complex64]) {
         match self {
-            Leaf::Waiting(waiting) => {
+            DelayPart::Waiting(waiting) => {
                 product.iter_mut().zip(waiting.values(line, stage).iter()).for_each(|(all, own)| *all *= own);
             }
             _ => product.iter_mut().zip(points(stage)).for_each(|(all, k)| *all *= self.lst(line.point(k))),
@@ -145,9 +145,13 @@ impl Leaf {
     /// Returns the probability of no delay.
     pub(crate) fn none(&self) -> f64 {
         match self {
-            Leaf::Waiting(waiting) => 1.0 - waiting.rho,
-            Leaf::Whole(whole) => whole.none(),
-            Leaf::Shape(_) | Leaf::Stages(_) | Leaf::Finite(_) | Leaf::Repeated(_) | Leaf::Preempted(_) => 0.0,
+            DelayPart::Waiting(waiting) => 1.0 - waiting.rho,
+            DelayPart::Whole(whole) => whole.none(),
+            DelayPart::Shape(_)
+            | DelayPart::Stages(_)
+            | DelayPart::Finite(_)
+            | DelayPart::Repeated(_)
+            | DelayPart::Preempted(_) => 0.0,
         }
     }
 
@@ -155,38 +159,38 @@ impl Leaf {
     pub(crate) fn identity(&self) -> [u64; 3] {
         let shared = |kind, address: *const ()| [kind, address as u64, 0];
         match self {
-            Leaf::Shape(Shape::Constant(value)) => [0, value.to_bits(), 0],
-            Leaf::Shape(Shape::Exponential(mean)) => [1, mean.to_bits(), 0],
-            Leaf::Shape(Shape::Gamma { mean, scv }) => [2, mean.to_bits(), scv.to_bits()],
-            Leaf::Shape(Shape::Uniform { low, high }) => [3, low.to_bits(), high.to_bits()],
-            Leaf::Waiting(waiting) => shared(4, Arc::as_ptr(waiting).cast()),
-            Leaf::Stages(stages) => shared(5, Arc::as_ptr(stages).cast()),
-            Leaf::Finite(sojourn) => shared(6, Arc::as_ptr(sojourn).cast()),
-            Leaf::Repeated(repeated) => shared(7, Arc::as_ptr(repeated).cast()),
-            Leaf::Preempted(sojourn) => shared(8, Arc::as_ptr(sojourn).cast()),
-            Leaf::Whole(whole) => shared(9, Arc::as_ptr(whole).cast()),
+            DelayPart::Shape(LawShape::Constant(value)) => [0, value.to_bits(), 0],
+            DelayPart::Shape(LawShape::Exponential(mean)) => [1, mean.to_bits(), 0],
+            DelayPart::Shape(LawShape::Gamma { mean, scv }) => [2, mean.to_bits(), scv.to_bits()],
+            DelayPart::Shape(LawShape::Uniform { low, high }) => [3, low.to_bits(), high.to_bits()],
+            DelayPart::Waiting(waiting) => shared(4, Arc::as_ptr(waiting).cast()),
+            DelayPart::Stages(stages) => shared(5, Arc::as_ptr(stages).cast()),
+            DelayPart::Finite(sojourn) => shared(6, Arc::as_ptr(sojourn).cast()),
+            DelayPart::Repeated(repeated) => shared(7, Arc::as_ptr(repeated).cast()),
+            DelayPart::Preempted(sojourn) => shared(8, Arc::as_ptr(sojourn).cast()),
+            DelayPart::Whole(whole) => shared(9, Arc::as_ptr(whole).cast()),
         }
     }
 
     /// Returns the probability of more than `t` >= 0, if it is known without inversion.
     pub(crate) fn tail(&self, t: f64) -> Option<f64> {
         match self {
-            Leaf::Shape(shape) => shape_tail(shape, t),
-            Leaf::Waiting(waiting) if t == 0.0 => Some(waiting.rho),
-            Leaf::Stages(stages) => Some(stages.tail(t)),
-            Leaf::Whole(whole) => Some(whole.tail(t)),
-            Leaf::Finite(sojourn) => sojourn.tail(t),
-            Leaf::Waiting(_) | Leaf::Repeated(_) | Leaf::Preempted(_) => None,
+            DelayPart::Shape(shape) => shape_tail(shape, t),
+            DelayPart::Waiting(waiting) if t == 0.0 => Some(waiting.rho),
+            DelayPart::Stages(stages) => Some(stages.tail(t)),
+            DelayPart::Whole(whole) => Some(whole.tail(t)),
+            DelayPart::Finite(sojourn) => sojourn.tail(t),
+            DelayPart::Waiting(_) | DelayPart::Repeated(_) | DelayPart::Preempted(_) => None,
         }
     }
 }
 
-fn shape_tail(shape: &Shape, t: f64) -> Option<f64> {
+fn shape_tail(shape: &LawShape, t: f64) -> Option<f64> {
     match *shape {
-        Shape::Constant(value) => Some(if t < value { 1.0 } else { 0.0 }),
-        Shape::Exponential(mean) => Some((-t / mean).exp()),
-        Shape::Gamma { .. } if t == 0.0 => Some(1.0),
-        Shape::Gamma { mean, scv } => checked_gamma_ur(scv.recip(), t / (mean * scv)).ok(),
-        Shape::Uniform { low, high } => Some(((high - t) / (high - low)).clamp(0.0, 1.0)),
+        LawShape::Constant(value) => Some(if t < value { 1.0 } else { 0.0 }),
+        LawShape::Exponential(mean) => Some((-t / mean).exp()),
+        LawShape::Gamma { .. } if t == 0.0 => Some(1.0),
+        LawShape::Gamma { mean, scv } => checked_gamma_ur(scv.recip(), t / (mean * scv)).ok(),
+        LawShape::Uniform { low, high } => Some(((high - t) / (high - low)).clamp(0.0, 1.0)),
     }
 }

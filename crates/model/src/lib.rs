@@ -21,7 +21,7 @@ pub mod station;
 pub mod switch;
 mod tails;
 
-pub use answer::{Load, NEAR_SATURATION, SwitchState, Warning};
+pub use answer::{NEAR_SATURATION, StationUtilisation, SwitchSteadyState, Warning};
 pub use distribution::Distribution;
 pub use error::ModelError;
-pub use law::{Law, MAX_PARTS, Part, Shape};
+pub use law::{Law, LawPart, LawShape, MAX_PARTS};

@@ -5,7 +5,7 @@ use crate::fit::order::{quantile, sorted};
 
 /// Difference between a value that a model predicts and the measured value, on three scales.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
+pub struct ModelDeviation {
     /// (measured - model) / measured (Ansell 2017, equation 7.1): at most 1 for predictions that are too low, negative
     /// without bound for predictions that are too high.
     pub scaled: f64,
@@ -15,18 +15,18 @@ pub struct Difference {
     pub error_rate: f64,
 }
 
-impl Difference {
+impl ModelDeviation {
     /// Computes the difference between a predicted value, 0 or more, and a measured one.
     ///
     /// # Errors
     /// `DOMAIN` for a measured value that is not above 0, because differences are divided by it, and for invalid
     /// values.
-    pub fn of(measured: f64, model: f64) -> Result<Difference, ModelError> {
+    pub fn of(measured: f64, model: f64) -> Result<ModelDeviation, ModelError> {
         let measured = positive("measured", measured)?;
         let model = crate::check::not_negative("modelled", model)?;
         let scaled = finite("scaled difference", (measured - model) / measured)?;
         let log_ratio = (model > 0.0).then(|| (model / measured).ln().abs()).filter(|ratio| ratio.is_finite());
-        Ok(Difference { scaled, log_ratio, error_rate: scaled.abs() })
+        Ok(ModelDeviation { scaled, log_ratio, error_rate: scaled.abs() })
     }
 }
 
@@ -50,7 +50,7 @@ pub fn mape(actual: &[f64], forecast: &[f64]) -> Result<f64, ModelError> {
 /// Summary of a model's differences from measured values at many points, with the numbers of points that the averages
 /// omit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub struct DeviationSummary {
     /// Number of points with a prediction.
     pub valid: usize,
     /// Number of points at which the model has no steady state, omitted from the averages.
@@ -58,12 +58,12 @@ pub struct Summary {
     /// Number of points without a prediction for other reasons, omitted from the averages.
     pub other: usize,
     /// Averages over the points with a prediction; `None` if there are none.
-    pub averages: Option<Averages>,
+    pub averages: Option<DeviationAverages>,
 }
 
 /// Averages of the absolute differences between predicted and measured values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Averages {
+pub struct DeviationAverages {
     /// Mean of the absolute differences.
     pub mean: f64,
     /// Median of the absolute differences.
@@ -72,17 +72,17 @@ pub struct Averages {
     pub p95: f64,
 }
 
-impl Summary {
+impl DeviationSummary {
     /// Summarises a model's differences, one for each point; an error stands for a point without a prediction.
-    pub fn of(differences: &[Result<f64, ModelError>]) -> Summary {
+    pub fn of(differences: &[Result<f64, ModelError>]) -> DeviationSummary {
         let valid: Vec<f64> = differences.iter().flatten().map(|value| value.abs()).collect();
         let unstable = |answer: &&Result<f64, ModelError>| matches!(answer, Err(ModelError::Unstable { .. }));
         let unstable = differences.iter().filter(unstable).count();
-        Summary {
+        DeviationSummary {
             valid: valid.len(),
             unstable,
             other: differences.len() - valid.len() - unstable,
-            averages: sorted(&valid).ok().map(|sorted| Averages {
+            averages: sorted(&valid).ok().map(|sorted| DeviationAverages {
                 mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
                 median: quantile(&sorted, 0.5),
                 p95: quantile(&sorted, 0.95),
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn differences_have_both_scales() {
-        let high = Difference::of(10.0, 20.0).unwrap();
-        let low = Difference::of(10.0, 5.0).unwrap();
+        let high = ModelDeviation::of(10.0, 20.0).unwrap();
+        let low = ModelDeviation::of(10.0, 5.0).unwrap();
         assert_eq!((high.scaled, low.scaled, high.error_rate), (-1.0, 0.5, 1.0));
         assert!((high.log_ratio.unwrap() - low.log_ratio.unwrap()).abs() < 1e-15);
-        assert_eq!(Difference::of(1.0, 0.0).unwrap().log_ratio, None);
+        assert_eq!(ModelDeviation::of(1.0, 0.0).unwrap().log_ratio, None);
         for (measured, model) in [(0.0, 1.0), (f64::NAN, 1.0), (1.0, f64::NAN), (1.0, -1.0), (f64::MIN_POSITIVE, 1e300)]
         {
-            assert_eq!(Difference::of(measured, model).unwrap_err().kind(), "DOMAIN");
+            assert_eq!(ModelDeviation::of(measured, model).unwrap_err().kind(), "DOMAIN");
         }
         assert!(mape(&[], &[]).is_err() && mape(&[0.0], &[1.0]).is_err());
     }
@@ -120,11 +120,11 @@ mod tests {
     fn what_is_left_out_is_counted() {
         let unstable = || Err(ModelError::Unstable { place: "switch".into(), rho: 1.0 });
         let answers = [Ok(-0.4), unstable(), Ok(0.1), Ok(0.1), Err(domain("p", 2, "less"))];
-        let summary = Summary::of(&answers);
+        let summary = DeviationSummary::of(&answers);
         assert_eq!((summary.valid, summary.unstable, summary.other), (3, 1, 1));
         let averages = summary.averages.unwrap();
         assert!((averages.mean - 0.2).abs() < 1e-15 && averages.median == 0.1 && (averages.p95 - 0.37).abs() < 1e-12);
-        assert_eq!(Summary::of(&[unstable()]).averages, None);
+        assert_eq!(DeviationSummary::of(&[unstable()]).averages, None);
         assert_eq!(common(&[&answers, &[unstable(), Ok(1.0), Ok(1.0), Ok(1.0), Ok(1.0)]]), [2, 3]);
     }
 }

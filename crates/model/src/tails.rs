@@ -1,9 +1,9 @@
 //! Computes tail probabilities and quantiles of a delay's distribution. The distribution is a mixture of terms, each a
 //! constant plus continuous parts. Terms with equal continuous parts form a group, whose transform is inverted once for
 //! all of them. Values that the inversion needs again are kept.
-use crate::distribution::{Distribution, Term};
-use crate::inversion::{Inverse, points};
-use crate::leaf::Leaf;
+use crate::distribution::{Distribution, MixtureTerm};
+use crate::inversion::{InvertedTransform, points};
+use crate::leaf::DelayPart;
 use crate::root::bracketed_to;
 use crate::{ModelError, check};
 use num_complex::Complex64;
@@ -15,28 +15,28 @@ const QUANTILE: f64 = 1e-10;
 const MAX_DOUBLINGS: u32 = 200;
 
 /// Distribution of a delay whose terms are grouped by their continuous parts.
-pub(crate) struct Tails<'a> {
+pub(crate) struct TailProbabilities<'a> {
     delay: &'a Distribution,
-    groups: Vec<Group<'a>>,
+    groups: Vec<TermGroup<'a>>,
     /// Constants of all terms, sorted and unique.
     shifts: Vec<f64>,
 }
 
 /// Terms of a distribution that have equal continuous parts, and differ only in their weights and constants.
-struct Group<'a> {
+struct TermGroup<'a> {
     /// Continuous parts, whose sum the terms share.
-    leaves: &'a [Leaf],
+    leaves: &'a [DelayPart],
     /// Weight and constant, in seconds, of each term.
     terms: Vec<(f64, f64)>,
     /// Probability that all continuous parts are 0.
     none: f64,
     /// Inversion of the transform of the continuous parts' tail.
-    inverse: Inverse,
+    inverse: InvertedTransform,
 }
 
-impl<'a> Tails<'a> {
-    pub(crate) fn of(delay: &'a Distribution) -> Tails<'a> {
-        let mut tails = Tails { delay, groups: Vec::new(), shifts: Vec::new() };
+impl<'a> TailProbabilities<'a> {
+    pub(crate) fn of(delay: &'a Distribution) -> TailProbabilities<'a> {
+        let mut tails = TailProbabilities { delay, groups: Vec::new(), shifts: Vec::new() };
         tails.gather(delay, 1.0, 0.0, &mut HashMap::new());
         tails.shifts = tails.groups.iter().flat_map(|group| group.terms.iter().map(|(_, shift)| *shift)).collect();
         tails.shifts.sort_by(f64::total_cmp);
@@ -49,12 +49,12 @@ impl<'a> Tails<'a> {
     fn gather(&mut self, delay: &'a Distribution, weight: f64, shift: f64, known: &mut HashMap<Vec<[u64; 3]>, usize>) {
         for term in delay.terms() {
             let (weight, shift) = (weight * term.weight, shift + term.shift);
-            if let [Leaf::Whole(whole)] = term.leaves.as_slice() {
+            if let [DelayPart::Whole(whole)] = term.leaves.as_slice() {
                 self.gather(whole, weight, shift, known);
                 continue;
             }
-            let group = *known.entry(term.leaves.iter().map(Leaf::identity).collect()).or_insert_with(|| {
-                self.groups.push(Group::of(term));
+            let group = *known.entry(term.leaves.iter().map(DelayPart::identity).collect()).or_insert_with(|| {
+                self.groups.push(TermGroup::of(term));
                 self.groups.len() - 1
             });
             self.groups[group].terms.push((weight, shift));
@@ -75,7 +75,7 @@ impl<'a> Tails<'a> {
 
     /// Returns the probability that the delay is exactly `at` seconds, where `at` is one of the constants.
     fn jump(&self, at: f64) -> f64 {
-        let of = |group: &Group<'_>| {
+        let of = |group: &TermGroup<'_>| {
             let there = group.terms.iter().filter(|(_, shift)| *shift == at).map(|(weight, _)| weight);
             group.none * there.sum::<f64>()
         };
@@ -122,10 +122,10 @@ impl<'a> Tails<'a> {
     }
 }
 
-impl<'a> Group<'a> {
-    fn of(term: &'a Term) -> Group<'a> {
-        let none = term.leaves.iter().map(Leaf::none).product();
-        Group { leaves: &term.leaves, terms: Vec::new(), none, inverse: Inverse::default() }
+impl<'a> TermGroup<'a> {
+    fn of(term: &'a MixtureTerm) -> TermGroup<'a> {
+        let none = term.leaves.iter().map(DelayPart::none).product();
+        TermGroup { leaves: &term.leaves, terms: Vec::new(), none, inverse: InvertedTransform::default() }
     }
 
     /// Returns the probability that the sum of the continuous parts exceeds `t` seconds.
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn terms_with_the_same_parts_are_one_group() {
         let way = way();
-        let tails = Tails::of(&way);
+        let tails = TailProbabilities::of(&way);
         assert_eq!((tails.groups.len(), tails.groups[0].terms.len()), (1, 3));
         assert_eq!(tails.shifts, [6.0, 14.0, 29.0]);
     }
@@ -181,7 +181,7 @@ mod tests {
             assert_eq!(way.quantile(p).unwrap(), expected, "{p}");
         }
         // The step between just before a constant and at it is the probability of this delay.
-        let mut tails = Tails::of(&way);
+        let mut tails = TailProbabilities::of(&way);
         let jump = tails.above(14.0 - 1e-7) - tails.above(14.0);
         assert!((jump - 0.3 * idle).abs() < 1e-6 && (tails.jump(14.0) - 0.3 * idle).abs() < 1e-12, "{jump}");
         let within = 1.0 - tails.above(14.0) - jump / 2.0;

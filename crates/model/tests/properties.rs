@@ -2,7 +2,7 @@
 //! mean more delay.
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use weir_model::registry::{Outcome, find};
+use weir_model::registry::{ModelOutcome, find};
 use weir_model::station::{SteadyState, mg1, mg1k, mm1, mm1k};
 use weir_model::{Distribution, Law, ModelError};
 
@@ -44,7 +44,7 @@ fn holds(state: &SteadyState) -> Result<(), TestCaseError> {
 }
 
 /// Returns the answer, or none for an error that the parameters justify; other errors fail the test.
-fn answered(name: &str, given: &Value) -> Result<Option<Outcome>, TestCaseError> {
+fn answered(name: &str, given: &Value) -> Result<Option<ModelOutcome>, TestCaseError> {
     let given: Map<String, Value> = given.as_object().cloned().unwrap_or_default();
     match find(name).unwrap().evaluate(&given) {
         Ok(outcome) => {
@@ -111,7 +111,7 @@ proptest! {
         let jarschel = answered("jarschel", &given)?;
         if let (Some(open), Some(limited)) = (mahmood, jarschel) {
             // A controller that loses packets delays the others less.
-            let t_ctrl = |outcome: &Outcome| outcome.get("T_ctrl").unwrap_or(0.0);
+            let t_ctrl = |outcome: &ModelOutcome| outcome.get("T_ctrl").unwrap_or(0.0);
             prop_assert!(t_ctrl(&limited) <= t_ctrl(&open) * (1.0 + 1e-9));
         }
         if p < 1.0 {

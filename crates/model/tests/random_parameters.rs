@@ -2,7 +2,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use weir_model::ModelError;
-use weir_model::registry::{Outcome, find};
+use weir_model::registry::{ModelOutcome, find};
 
 /// Draws rates and times from tiny to huge, and invalid values.
 fn number() -> impl Strategy<Value = f64> {
@@ -29,7 +29,7 @@ fn law() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn ask(name: &str, given: &Value) -> Result<Outcome, ModelError> {
+fn ask(name: &str, given: &Value) -> Result<ModelOutcome, ModelError> {
     find(name).unwrap().evaluate(given.as_object().unwrap())
 }
 

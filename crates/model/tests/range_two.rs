@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use weir_model::ModelError;
-use weir_model::registry::{Outcome, find};
+use weir_model::registry::{ModelOutcome, find};
 
 /// Means over the eight frame sizes of tables 4.1 and 4.3, in seconds.
 const SWITCH_S: f64 = 9.00875e-6;
@@ -43,7 +43,7 @@ fn with(object: &Value, more: &Value) -> Value {
     Value::Object(both.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-fn predicted(variant: &str, p: f64, lam: f64) -> Result<Outcome, ModelError> {
+fn predicted(variant: &str, p: f64, lam: f64) -> Result<ModelOutcome, ModelError> {
     let (name, given) = asked(variant, p, lam);
     find(name)?.evaluate(given.as_object().unwrap_or(&Map::new()))
 }

@@ -3,7 +3,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use weir_model::ModelError;
-use weir_model::registry::{Outcome, find};
+use weir_model::registry::{ModelOutcome, find};
 
 /// Magnitude below which two values count as equal.
 const SMALL: f64 = 1e-10;
@@ -28,11 +28,11 @@ struct Row {
 #[derive(Default)]
 struct Case {
     id: String,
-    answer: Option<Result<Outcome, ModelError>>,
+    answer: Option<Result<ModelOutcome, ModelError>>,
 }
 
 impl Case {
-    fn answer(&mut self, row: &Row) -> &Result<Outcome, ModelError> {
+    fn answer(&mut self, row: &Row) -> &Result<ModelOutcome, ModelError> {
         if self.id != row.id {
             *self = Case { id: row.id.clone(), answer: None };
         }
@@ -44,7 +44,7 @@ impl Case {
 }
 
 /// Returns the problem of the model's answer to a row, if there is one.
-fn problem(row: &Row, answer: &Result<Outcome, ModelError>) -> Option<String> {
+fn problem(row: &Row, answer: &Result<ModelOutcome, ModelError>) -> Option<String> {
     if row.metric == "error" {
         return match answer {
             Err(error) if error.kind() == row.expect_error => None,

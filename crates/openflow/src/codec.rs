@@ -1,7 +1,7 @@
 //! Converts messages to bytes and back, in every OpenFlow version.
 use crate::model::error::BadRequest;
 use crate::model::{Body, ErrorType, Message, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer, error, hello};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, error, hello};
 use crate::{v10, v13, v14, v15};
 
 pub use crate::wire::split_reply;
@@ -11,7 +11,7 @@ pub const HEADER_BYTES: usize = 8;
 
 /// The message header, which has one layout in all versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct MessageHeader {
     /// Version number as received; weir may not implement that version.
     pub version: u8,
     /// Message type number as received.
@@ -22,11 +22,11 @@ pub struct Header {
     pub xid: u32,
 }
 
-impl Header {
+impl MessageHeader {
     /// Reads a header from the start of `bytes`; returns `None` if there are fewer than eight bytes.
-    pub fn read(bytes: &[u8]) -> Option<Header> {
+    pub fn read(bytes: &[u8]) -> Option<MessageHeader> {
         let [version, kind, l1, l0, xid @ ..] = *bytes.first_chunk::<HEADER_BYTES>()?;
-        Some(Header { version, kind, length: u16::from_be_bytes([l1, l0]), xid: u32::from_be_bytes(xid) })
+        Some(MessageHeader { version, kind, length: u16::from_be_bytes([l1, l0]), xid: u32::from_be_bytes(xid) })
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) mod kind {
 
 /// Returns true for types of messages that can contain other messages: request-forward and bundle messages. Bundle
 /// control, which contains none, is included for simplicity. In 1.3, bundle messages are experimenter messages.
-pub(crate) fn holds_messages(header: Header, bytes: &[u8]) -> bool {
+pub(crate) fn holds_messages(header: MessageHeader, bytes: &[u8]) -> bool {
     match header.kind {
         kind::EXPERIMENTER => {
             let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word));
@@ -90,14 +90,15 @@ pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
 /// Decodes a message as [`decode`] does. `has_tables` is true if flow-mods of 1.0 carry a table number in the upper
 /// byte of the command (`NXT_FLOW_MOD_TABLE_ID`).
 pub(crate) fn decode_as(bytes: &[u8], has_tables: bool) -> Result<Message, DecodeError> {
-    let mut reader = Reader::new(bytes, "header", BadRequest::BadLen);
+    let mut reader = WireReader::new(bytes, "header", BadRequest::BadLen);
     reader.has_tables = has_tables;
     reader.skip(HEADER_BYTES)?;
-    let header = Header::read(bytes).filter(|header| usize::from(header.length) == bytes.len()).ok_or_else(|| {
-        let found = u16::from_be_bytes([bytes[2], bytes[3]]);
-        let reason = format!("found length {found} on a message of {} bytes", bytes.len());
-        reader.error_at(2, BadRequest::BadLen, reason)
-    })?;
+    let header =
+        MessageHeader::read(bytes).filter(|header| usize::from(header.length) == bytes.len()).ok_or_else(|| {
+            let found = u16::from_be_bytes([bytes[2], bytes[3]]);
+            let reason = format!("found length {found} on a message of {} bytes", bytes.len());
+            reader.error_at(2, BadRequest::BadLen, reason)
+        })?;
     // A peer with an unknown version gets error codes in 1.3's numbering, which later versions keep.
     reader.set_version(Version::from_number(header.version).unwrap_or(Version::V13));
     let body = decode_body(header, &mut reader)?;
@@ -105,7 +106,7 @@ pub(crate) fn decode_as(bytes: &[u8], has_tables: bool) -> Result<Message, Decod
     Ok(Message { xid: header.xid, body })
 }
 
-fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
+fn decode_body(header: MessageHeader, reader: &mut WireReader<'_>) -> Decoded<Body> {
     let version = Version::from_number(header.version);
     Ok(match (header.kind, version) {
         (kind::HELLO, _) => Body::Hello(hello::decode(reader)?),
@@ -133,14 +134,14 @@ fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
 /// then unchanged.
 pub fn encode(message: &Message, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let start = out.len();
-    let encoded = encode_message(message, version, &mut Writer::new(out, version));
+    let encoded = encode_message(message, version, &mut WireWriter::new(out, version));
     if encoded.is_err() {
         out.truncate(start);
     }
     encoded
 }
 
-fn encode_message(message: &Message, version: Version, writer: &mut Writer<'_>) -> Encoded {
+fn encode_message(message: &Message, version: Version, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u8(version as u8);
     let kind = match version {
         Version::V10 => v10::kind(&message.body),

@@ -2,10 +2,10 @@
 //! 1.5's group-mods, an extension by Netronome that Open vSwitch has, too (`ovs-ofctl -O OpenFlow15 add-group ...
 //! selection_method=hash,fields(ip_src)`).
 use crate::model::error::BadProperty;
-use crate::model::property::Property;
+use crate::model::property::RawProperty;
 use crate::model::{MatchField, Version};
 use crate::v13::oxm;
-use crate::wire::Reader;
+use crate::wire::WireReader;
 use weir_packet::Field;
 
 /// Netronome's experimenter number.
@@ -31,8 +31,8 @@ impl SelectionMethod {
     ///
     /// # Errors
     /// The property is of another type or experimenter, or its content is malformed.
-    pub fn from_property(property: &Property) -> Result<SelectionMethod, BadProperty> {
-        if property.kind != Property::EXPERIMENTER {
+    pub fn from_property(property: &RawProperty) -> Result<SelectionMethod, BadProperty> {
+        if property.kind != RawProperty::EXPERIMENTER {
             return Err(BadProperty::BadType);
         }
         match property.experimenter() {
@@ -44,7 +44,7 @@ impl SelectionMethod {
 }
 
 fn read(content: &[u8]) -> Option<SelectionMethod> {
-    let mut reader = Reader::new(content, "selection method", BadProperty::BadExpValue);
+    let mut reader = WireReader::new(content, "selection method", BadProperty::BadExpValue);
     reader.set_version(Version::V15);
     reader.skip(4).ok()?;
     let name: [u8; NAME_BYTES] = reader.array().ok()?;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn from(data: Vec<u8>) -> Result<SelectionMethod, BadProperty> {
-        SelectionMethod::from_property(&Property { kind: Property::EXPERIMENTER, data: data.into() })
+        SelectionMethod::from_property(&RawProperty { kind: RawProperty::EXPERIMENTER, data: data.into() })
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
             }
         }
         assert_eq!(from(vec![0; 5]), Err(BadProperty::BadExperimenter));
-        let property = Property { kind: 7, data: hash().into() };
+        let property = RawProperty { kind: 7, data: hash().into() };
         assert_eq!(SelectionMethod::from_property(&property), Err(BadProperty::BadType));
     }
 }

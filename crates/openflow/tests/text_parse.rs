@@ -2,7 +2,7 @@
 use std::io::Write as _;
 use std::process::Command;
 use weir_openflow::model::FlowCommand;
-use weir_openflow::text::{self, Detail, print_bytes};
+use weir_openflow::text::{self, PrintDetail, print_bytes};
 use weir_openflow::{Body, Message, Version, encode};
 
 /// Number of texts at the end of [`FLOWS`] that both programs refuse.
@@ -76,7 +76,7 @@ fn weir(text: &str) -> Option<String> {
     let flow = text::parse_flow(text, FlowCommand::Add).ok()?;
     let mut bytes = Vec::new();
     encode(&Message { xid: 1, body: Body::FlowMod(flow) }, Version::V13, &mut bytes).ok()?;
-    Some(print_bytes(&bytes, Detail::Fields).trim_end().to_owned())
+    Some(print_bytes(&bytes, PrintDetail::Fields).trim_end().to_owned())
 }
 
 #[test]

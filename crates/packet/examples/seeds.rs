@@ -2,12 +2,12 @@
 //! the edits (fuzz/src/bin/frame.rs).
 //!
 //! `cargo run -p weir-packet --example seeds -- fuzz/seeds/frame`
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 use weir_packet::{MacAddr, PacketType};
 
 fn main() -> std::io::Result<()> {
     let directory = std::env::args().nth(1).expect("usage: seeds DIRECTORY");
-    let ethernet = || Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
+    let ethernet = || FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
     let (here, there) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     let ipv4 = || ethernet().ipv4(here, there).payload(&[7; 40]);
     let ipv6 = || ethernet().ipv6(1.into(), 2.into()).payload(&[7; 40]);

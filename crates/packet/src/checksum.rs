@@ -2,27 +2,27 @@
 //! 9260, appendix A). [`verify`] checks a whole frame.
 use crate::PacketType;
 use crate::bytes::{read, read_u16};
-use crate::datagram::Datagram;
+use crate::datagram::IpDatagram;
 use crate::parse::ip::ipv4_header;
-use crate::parse::{Network, Transport};
+use crate::parse::{NetworkProtocol, TransportProtocol};
 
 /// Running one's complement sum of 16-bit numbers in network byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Sum(u64);
+pub(crate) struct OnesComplementSum(u64);
 
-impl Sum {
+impl OnesComplementSum {
     /// Returns a sum that continues from a folded one.
     #[must_use]
     #[inline]
-    pub(crate) fn from_folded(sum: u16) -> Sum {
-        Sum(sum.into())
+    pub(crate) fn from_folded(sum: u16) -> OnesComplementSum {
+        OnesComplementSum(sum.into())
     }
 
     /// Adds bytes that start at an even offset of the summed data. An odd last byte counts as if a zero followed it,
     /// so only the last part of the data may have an odd length.
     #[must_use]
     #[inline]
-    pub(crate) fn plus(mut self, bytes: &[u8]) -> Sum {
+    pub(crate) fn plus(mut self, bytes: &[u8]) -> OnesComplementSum {
         // A 32-bit number folds to the same value as the sum of its halves (2^16 is 1 modulo 2^16 - 1), and 2^32 such
         // numbers fit into 64 bits.
         let (words, rest) = bytes.as_chunks::<4>();
@@ -35,15 +35,15 @@ impl Sum {
 
     /// Adds one number.
     #[must_use]
-    pub(crate) fn plus_u32(self, number: u32) -> Sum {
-        Sum(self.0 + u64::from(number))
+    pub(crate) fn plus_u32(self, number: u32) -> OnesComplementSum {
+        OnesComplementSum(self.0 + u64::from(number))
     }
 
     /// Replaces `old` by `new`, of the same length, at an even offset of the summed data (RFC 1624, equation 3).
     #[must_use]
     #[inline]
-    pub(crate) fn replace(self, old: &[u8], new: &[u8]) -> Sum {
-        Sum(self.0 + u64::from(!Sum::default().plus(old).fold())).plus(new)
+    pub(crate) fn replace(self, old: &[u8], new: &[u8]) -> OnesComplementSum {
+        OnesComplementSum(self.0 + u64::from(!OnesComplementSum::default().plus(old).fold())).plus(new)
     }
 
     /// Returns the sum as a 16-bit number, the value of a partial checksum field.
@@ -72,13 +72,13 @@ impl Sum {
 #[must_use]
 #[inline]
 pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
-    Sum::from_folded(!checksum).replace(old, new).checksum()
+    OnesComplementSum::from_folded(!checksum).replace(old, new).checksum()
 }
 
 /// Returns the Internet checksum of consecutive parts. All parts but the last must have an even length.
 #[must_use]
 pub fn internet(parts: &[&[u8]]) -> u16 {
-    parts.iter().fold(Sum::default(), |sum, part| sum.plus(part)).checksum()
+    parts.iter().fold(OnesComplementSum::default(), |sum, part| sum.plus(part)).checksum()
 }
 
 /// Returns the CRC32c (Castagnoli) register after `bytes`. The register starts as all ones and is complemented at the
@@ -122,7 +122,7 @@ pub enum BadChecksum {
     Ipv4Header,
     /// The checksum of the transport header is wrong.
     #[error("the {0:?} checksum is wrong")]
-    Transport(Transport),
+    Transport(TransportProtocol),
 }
 
 /// Checks the checksums of a frame, also behind MPLS, PBB and network service headers. Frames whose checksums cannot
@@ -140,8 +140,8 @@ pub fn verify(frame: &[u8]) -> Result<(), BadChecksum> {
 /// # Errors
 /// The first wrong checksum.
 pub fn verify_as(frame: &[u8], kind: PacketType) -> Result<(), BadChecksum> {
-    let Some(datagram) = Datagram::innermost(frame, kind) else { return Ok(()) };
-    if datagram.network == Network::Ipv4 && !ipv4_header_is_right(frame, datagram.network_at) {
+    let Some(datagram) = IpDatagram::innermost(frame, kind) else { return Ok(()) };
+    if datagram.network == NetworkProtocol::Ipv4 && !ipv4_header_is_right(frame, datagram.network_at) {
         return Err(BadChecksum::Ipv4Header);
     }
     match datagram.transport {
@@ -157,17 +157,17 @@ pub fn verify_as(frame: &[u8], kind: PacketType) -> Result<(), BadChecksum> {
 fn ipv4_header_is_right(frame: &[u8], at: usize) -> bool {
     ipv4_header(frame, at).is_none_or(|(header, _)| {
         let bytes = usize::from(header[0] & 15) * 4;
-        Sum::default().plus(&frame[at..at + bytes]).checksum() == 0
+        OnesComplementSum::default().plus(&frame[at..at + bytes]).checksum() == 0
     })
 }
 
 /// Returns true if the transport checksum is right; `None` if it cannot be checked.
-fn transport_is_right(frame: &[u8], datagram: &Datagram, transport: Transport, at: usize) -> Option<bool> {
+fn transport_is_right(frame: &[u8], datagram: &IpDatagram, transport: TransportProtocol, at: usize) -> Option<bool> {
     let packet = frame.get(at..datagram.end)?;
     let pseudo_header = match transport {
-        Transport::Sctp => return Some(read(packet, 8)? == sctp_checksum(packet)?),
-        Transport::Udp if read_u16(packet, 6)? == 0 => return None,
-        Transport::Icmpv4 => Sum::default(),
+        TransportProtocol::Sctp => return Some(read(packet, 8)? == sctp_checksum(packet)?),
+        TransportProtocol::Udp if read_u16(packet, 6)? == 0 => return None,
+        TransportProtocol::Icmpv4 => OnesComplementSum::default(),
         _ => datagram.pseudo_header(frame, packet.len())?,
     };
     Some(pseudo_header.plus(packet).checksum() == 0)
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn published_values() {
         // Source: RFC 1071, section 3, and RFC 3720, B.4.
-        assert_eq!(Sum::default().plus(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).fold(), 0xddf2);
+        assert_eq!(OnesComplementSum::default().plus(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).fold(), 0xddf2);
         assert_eq!(!crc32c_continue(!0, b"123456789"), 0xe306_9283);
         assert_eq!(!crc32c_continue(!0, &[0; 32]), 0x8a91_36aa);
         // Source: RFC 1624, section 4, the case in which the older formula gives 0xffff.
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn sums_of_every_size_fold() {
         for sum in [0, 1, 0xffff, 0x1_0000, 0x1_ffff, 0xffff_0001, 0xffff_ffff, 0x1_0000_0000, u64::MAX - 1, u64::MAX] {
-            let folded = Sum(sum).fold();
+            let folded = OnesComplementSum(sum).fold();
             assert_eq!((u64::from(folded) % 0xffff, folded == 0), (sum % 0xffff, sum == 0), "{sum:x}");
         }
     }
@@ -203,12 +203,12 @@ mod tests {
         ) {
             // A sum of zero has two representations; sums over headers are never zero.
             bytes[0] |= 1;
-            let before = Sum::default().plus(&bytes).checksum();
+            let before = OnesComplementSum::default().plus(&bytes).checksum();
             let place = at * 2 + 2..at * 2 + 6;
             prop_assume!(place.end <= bytes.len());
             let after = updated(before, &bytes[place.clone()], &new);
             bytes[place].copy_from_slice(&new);
-            prop_assert_eq!(after, Sum::default().plus(&bytes).checksum());
+            prop_assert_eq!(after, OnesComplementSum::default().plus(&bytes).checksum());
         }
     }
 }

@@ -12,28 +12,28 @@
 //! assert_eq!(frame.len(), 14 + 4 + 20 + 8 + 5);
 //! assert_eq!(weir_packet::checksum::verify(&frame), Ok(()));
 //! ```
-use crate::checksum::{Sum, sctp_checksum};
+use crate::checksum::{OnesComplementSum, sctp_checksum};
 use crate::field::{eth_type, ip_proto};
 use crate::{Frame, MacAddr, PacketType, nsh};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Builder of a frame: headers are added from the outside in, then [`Craft::build`] returns the frame.
+/// Builder of a frame: headers are added from the outside in, then [`FrameBuilder::build`] returns the frame.
 #[derive(Debug, Clone)]
-pub struct Craft {
+pub struct FrameBuilder {
     /// Addresses and VLAN tags, up to the last type field.
     link: Vec<u8>,
     labels: Vec<u32>,
-    network: Network,
+    network: NetworkHeaderSpec,
     traffic_class: u8,
     ttl: u8,
-    transport: Transport,
+    transport: TransportHeaderSpec,
     payload: Vec<u8>,
     /// Network service header before the payload; empty for none.
     service: Vec<u8>,
 }
 
 #[derive(Debug, Clone)]
-enum Network {
+enum NetworkHeaderSpec {
     /// EtherType of an arbitrary payload.
     Other(u16),
     Ipv4(Ipv4Addr, Ipv4Addr),
@@ -41,7 +41,7 @@ enum Network {
 }
 
 #[derive(Debug, Clone)]
-enum Transport {
+enum TransportHeaderSpec {
     /// Protocol number of an arbitrary payload.
     Other(u8),
     Udp([u8; 4]),
@@ -64,16 +64,16 @@ pub struct TcpHeader {
     pub window: u16,
 }
 
-impl Craft {
+impl FrameBuilder {
     /// Starts a frame with the given addresses and no further content.
-    pub fn ethernet(destination: MacAddr, source: MacAddr) -> Craft {
-        Craft {
+    pub fn ethernet(destination: MacAddr, source: MacAddr) -> FrameBuilder {
+        FrameBuilder {
             link: [destination.0, source.0].concat(),
             labels: Vec::new(),
-            network: Network::Other(0xffff),
+            network: NetworkHeaderSpec::Other(0xffff),
             traffic_class: 0,
             ttl: 64,
-            transport: Transport::Other(ip_proto::NO_NEXT),
+            transport: TransportHeaderSpec::Other(ip_proto::NO_NEXT),
             payload: Vec::new(),
             service: Vec::new(),
         }
@@ -81,7 +81,7 @@ impl Craft {
 
     /// Adds a VLAN tag inside the previous ones.
     #[must_use]
-    pub fn vlan(mut self, tpid: u16, vid: u16, pcp: u8) -> Craft {
+    pub fn vlan(mut self, tpid: u16, vid: u16, pcp: u8) -> FrameBuilder {
         self.link.extend(tpid.to_be_bytes());
         self.link.extend((u16::from(pcp) << 13 | vid & 0xfff).to_be_bytes());
         self
@@ -89,14 +89,14 @@ impl Craft {
 
     /// Adds an MPLS label stack entry inside the previous ones.
     #[must_use]
-    pub fn mpls(mut self, label: u32, tc: u8, ttl: u8) -> Craft {
+    pub fn mpls(mut self, label: u32, tc: u8, ttl: u8) -> FrameBuilder {
         self.labels.push(label << 12 | u32::from(tc & 7) << 9 | u32::from(ttl));
         self
     }
 
     /// Sets an ARP packet for IPv4 over Ethernet (RFC 826) as content.
     #[must_use]
-    pub fn arp(mut self, operation: u16, sender: (MacAddr, Ipv4Addr), target: (MacAddr, Ipv4Addr)) -> Craft {
+    pub fn arp(mut self, operation: u16, sender: (MacAddr, Ipv4Addr), target: (MacAddr, Ipv4Addr)) -> FrameBuilder {
         let mut packet = vec![0, 1, 8, 0, 6, 4];
         packet.extend(operation.to_be_bytes());
         for (mac, ip) in [sender, target] {
@@ -109,83 +109,83 @@ impl Craft {
 
     /// Sets the EtherType; the payload is its content.
     #[must_use]
-    pub fn ether_type(self, number: u16) -> Craft {
-        Craft { network: Network::Other(number), ..self }
+    pub fn ether_type(self, number: u16) -> FrameBuilder {
+        FrameBuilder { network: NetworkHeaderSpec::Other(number), ..self }
     }
 
     /// Adds a network service header with metadata of type 1 before the payload, a packet of type `kind`. `path` is
     /// the service path and, in the low eight bits, the service index.
     #[must_use]
-    pub fn nsh(self, path: u32, context: [u32; 4], kind: PacketType) -> Craft {
+    pub fn nsh(self, path: u32, context: [u32; 4], kind: PacketType) -> FrameBuilder {
         let mut header = nsh::build(nsh::MD1, nsh::next_protocol(kind).unwrap_or(0), []).unwrap_or_default();
         header[4..8].copy_from_slice(&path.to_be_bytes());
         header.truncate(nsh::BASE_BYTES);
         header.extend(context.iter().flat_map(|word| word.to_be_bytes()));
-        Craft { service: header, ..self.ether_type(eth_type::NSH) }
+        FrameBuilder { service: header, ..self.ether_type(eth_type::NSH) }
     }
 
     /// Adds an IPv4 header.
     #[must_use]
-    pub fn ipv4(self, source: Ipv4Addr, destination: Ipv4Addr) -> Craft {
-        Craft { network: Network::Ipv4(source, destination), ..self }
+    pub fn ipv4(self, source: Ipv4Addr, destination: Ipv4Addr) -> FrameBuilder {
+        FrameBuilder { network: NetworkHeaderSpec::Ipv4(source, destination), ..self }
     }
 
     /// Adds an IPv6 header.
     #[must_use]
-    pub fn ipv6(self, source: Ipv6Addr, destination: Ipv6Addr) -> Craft {
-        Craft { network: Network::Ipv6(source, destination), ..self }
+    pub fn ipv6(self, source: Ipv6Addr, destination: Ipv6Addr) -> FrameBuilder {
+        FrameBuilder { network: NetworkHeaderSpec::Ipv6(source, destination), ..self }
     }
 
     /// Sets IP's TTL or hop limit; the default is 64.
     #[must_use]
-    pub fn ttl(self, ttl: u8) -> Craft {
-        Craft { ttl, ..self }
+    pub fn ttl(self, ttl: u8) -> FrameBuilder {
+        FrameBuilder { ttl, ..self }
     }
 
     /// Sets IP's type of service or traffic class: DSCP in the high six bits, ECN in the low two.
     #[must_use]
-    pub fn traffic_class(self, traffic_class: u8) -> Craft {
-        Craft { traffic_class, ..self }
+    pub fn traffic_class(self, traffic_class: u8) -> FrameBuilder {
+        FrameBuilder { traffic_class, ..self }
     }
 
     /// Adds a UDP header.
     #[must_use]
-    pub fn udp(self, source: u16, destination: u16) -> Craft {
-        Craft { transport: Transport::Udp(ports(source, destination)), ..self }
+    pub fn udp(self, source: u16, destination: u16) -> FrameBuilder {
+        FrameBuilder { transport: TransportHeaderSpec::Udp(ports(source, destination)), ..self }
     }
 
     /// Adds a TCP header without options.
     #[must_use]
-    pub fn tcp(self, header: TcpHeader) -> Craft {
-        Craft { transport: Transport::Tcp(header), ..self }
+    pub fn tcp(self, header: TcpHeader) -> FrameBuilder {
+        FrameBuilder { transport: TransportHeaderSpec::Tcp(header), ..self }
     }
 
     /// Adds an SCTP header; the payload is its chunks.
     #[must_use]
-    pub fn sctp(self, source: u16, destination: u16) -> Craft {
-        Craft { transport: Transport::Sctp(ports(source, destination)), ..self }
+    pub fn sctp(self, source: u16, destination: u16) -> FrameBuilder {
+        FrameBuilder { transport: TransportHeaderSpec::Sctp(ports(source, destination)), ..self }
     }
 
     /// Adds an ICMP header over IPv4, or an ICMPv6 header over IPv6. `rest` is the four bytes after the checksum,
     /// such as identifier and sequence number.
     #[must_use]
-    pub fn icmp(self, kind: u8, code: u8, rest: [u8; 4]) -> Craft {
-        Craft { transport: Transport::Icmp(kind, code, rest), ..self }
+    pub fn icmp(self, kind: u8, code: u8, rest: [u8; 4]) -> FrameBuilder {
+        FrameBuilder { transport: TransportHeaderSpec::Icmp(kind, code, rest), ..self }
     }
 
     /// Sets the IP protocol number; the payload is its content.
     #[must_use]
-    pub fn ip_proto(self, number: u8) -> Craft {
-        Craft { transport: Transport::Other(number), ..self }
+    pub fn ip_proto(self, number: u8) -> FrameBuilder {
+        FrameBuilder { transport: TransportHeaderSpec::Other(number), ..self }
     }
 
     /// Sets the content of the innermost header. Length fields saturate at 65535.
     #[must_use]
-    pub fn payload(self, bytes: &[u8]) -> Craft {
-        Craft { payload: bytes.to_vec(), ..self }
+    pub fn payload(self, bytes: &[u8]) -> FrameBuilder {
+        FrameBuilder { payload: bytes.to_vec(), ..self }
     }
 
-    /// Returns the finished frame, see [`Craft::build`].
+    /// Returns the finished frame, see [`FrameBuilder::build`].
     pub fn frame(&self) -> Frame {
         Frame::from_bytes(&self.build())
     }
@@ -193,9 +193,9 @@ impl Craft {
     /// Returns the bytes of the finished frame, without padding and frame check sequence.
     pub fn build(&self) -> Vec<u8> {
         let (number, packet) = match self.network {
-            Network::Other(number) => (number, [self.service.as_slice(), &self.payload].concat()),
-            Network::Ipv4(source, destination) => (eth_type::IPV4, self.ipv4_packet(source, destination)),
-            Network::Ipv6(source, destination) => (eth_type::IPV6, self.ipv6_packet(source, destination)),
+            NetworkHeaderSpec::Other(number) => (number, [self.service.as_slice(), &self.payload].concat()),
+            NetworkHeaderSpec::Ipv4(source, destination) => (eth_type::IPV4, self.ipv4_packet(source, destination)),
+            NetworkHeaderSpec::Ipv6(source, destination) => (eth_type::IPV6, self.ipv6_packet(source, destination)),
         };
         let number = if self.labels.is_empty() { number } else { eth_type::MPLS };
         let mut frame = self.link.clone();
@@ -215,7 +215,7 @@ impl Craft {
         packet.extend(length(20 + segment.len()));
         packet.extend([0, 0, 0x40, 0, self.ttl, proto, 0, 0]);
         packet.extend(addresses);
-        let checksum = Sum::default().plus(&packet).checksum();
+        let checksum = OnesComplementSum::default().plus(&packet).checksum();
         packet[10..12].copy_from_slice(&checksum.to_be_bytes());
         packet.extend(segment);
         packet
@@ -236,14 +236,14 @@ impl Craft {
     /// version, `addresses` both IP addresses.
     fn segment(&self, icmp: u8, addresses: &[u8]) -> (u8, Vec<u8>) {
         let (proto, mut segment, field) = match self.transport {
-            Transport::Other(number) => return (number, self.payload.clone()),
-            Transport::Udp(ports) => {
+            TransportHeaderSpec::Other(number) => return (number, self.payload.clone()),
+            TransportHeaderSpec::Udp(ports) => {
                 let length = length(8 + self.payload.len());
                 (ip_proto::UDP, [&ports[..], &length, &[0, 0]].concat(), 6)
             }
-            Transport::Tcp(header) => (ip_proto::TCP, header.bytes().to_vec(), 16),
-            Transport::Sctp(ports) => (ip_proto::SCTP, [&ports[..], &[0; 8]].concat(), 8),
-            Transport::Icmp(kind, code, rest) => (icmp, [&[kind, code, 0, 0], &rest[..]].concat(), 2),
+            TransportHeaderSpec::Tcp(header) => (ip_proto::TCP, header.bytes().to_vec(), 16),
+            TransportHeaderSpec::Sctp(ports) => (ip_proto::SCTP, [&ports[..], &[0; 8]].concat(), 8),
+            TransportHeaderSpec::Icmp(kind, code, rest) => (icmp, [&[kind, code, 0, 0], &rest[..]].concat(), 2),
         };
         segment.extend(&self.payload);
         if proto == ip_proto::SCTP {
@@ -252,8 +252,8 @@ impl Craft {
             return (proto, segment);
         }
         let pseudo_header = match proto {
-            ip_proto::ICMP => Sum::default(),
-            _ => Sum::default().plus(addresses).plus_u32(proto.into()).plus(&length(segment.len())),
+            ip_proto::ICMP => OnesComplementSum::default(),
+            _ => OnesComplementSum::default().plus(addresses).plus_u32(proto.into()).plus(&length(segment.len())),
         };
         let checksum = match pseudo_header.plus(&segment).checksum() {
             0 if proto == ip_proto::UDP => 0xffff,

@@ -1,10 +1,10 @@
 //! Locates the IP packet in a frame, also behind MPLS, PBB and network service headers, where the flow key has no
 //! fields.
 use crate::bytes::{read, read_u16};
-use crate::checksum::Sum;
+use crate::checksum::OnesComplementSum;
 use crate::field::eth_type;
-use crate::parse::ip::{Chain, extension_headers, ipv4_header, ipv6_header};
-use crate::parse::{Layers, Network, Parsed, Transport, behind_link, parse_as};
+use crate::parse::ip::{ExtensionHeaders, extension_headers, ipv4_header, ipv6_header};
+use crate::parse::{Layers, NetworkProtocol, ParsedHeaders, TransportProtocol, behind_link, parse_as};
 use crate::{Field, PacketType, nsh};
 
 /// Maximum number of label stack entries, backbone headers and network service headers to skip.
@@ -12,37 +12,39 @@ const MAX_ENCAPSULATIONS: usize = 16;
 
 /// Location of an IP packet in a frame.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Datagram {
+pub(crate) struct IpDatagram {
     /// Kind of the network header: IPv4 or IPv6.
-    pub(crate) network: Network,
+    pub(crate) network: NetworkProtocol,
     pub(crate) network_at: usize,
-    pub(crate) transport: Option<(Transport, usize)>,
+    pub(crate) transport: Option<(TransportProtocol, usize)>,
     /// Offset of the packet's end; padding may follow.
     pub(crate) end: usize,
     /// True if the whole transport segment is in the frame: the packet is not a fragment and not truncated.
     pub(crate) whole: bool,
 }
 
-impl Datagram {
+impl IpDatagram {
     /// Locates the outermost IP packet, whose headers `layers` describes.
-    pub(crate) fn outermost(frame: &[u8], layers: &Layers) -> Option<Datagram> {
+    pub(crate) fn outermost(frame: &[u8], layers: &Layers) -> Option<IpDatagram> {
         let (network, at) = layers.network?;
         let at = usize::from(at);
         let (stated, fragment) = match network {
-            Network::Arp | Network::Nsh => return None,
-            Network::Ipv4 => (at + usize::from(read_u16(frame, at + 2)?), read_u16(frame, at + 6)? & 0x3fff != 0),
-            Network::Ipv6 => {
+            NetworkProtocol::Arp | NetworkProtocol::Nsh => return None,
+            NetworkProtocol::Ipv4 => {
+                (at + usize::from(read_u16(frame, at + 2)?), read_u16(frame, at + 6)? & 0x3fff != 0)
+            }
+            NetworkProtocol::Ipv6 => {
                 let frag = ipv6_chain(frame, at).map(|chain| chain.frag);
                 (at + 40 + usize::from(read_u16(frame, at + 4)?), frag != Some(0))
             }
         };
         let transport = layers.transport.map(|(kind, at)| (kind, usize::from(at)));
         let end = stated.min(frame.len());
-        Some(Datagram { network, network_at: at, transport, end, whole: !fragment && stated == end })
+        Some(IpDatagram { network, network_at: at, transport, end, whole: !fragment && stated == end })
     }
 
     /// Locates the IP packet behind all other headers. `kind` is the type of the frame's first header.
-    pub(crate) fn innermost(frame: &[u8], mut kind: PacketType) -> Option<Datagram> {
+    pub(crate) fn innermost(frame: &[u8], mut kind: PacketType) -> Option<IpDatagram> {
         let mut start = 0;
         for _ in 0..MAX_ENCAPSULATIONS {
             let inner = frame.get(start..)?;
@@ -52,19 +54,19 @@ impl Datagram {
                 return behind_labels(inner, at.into()).map(|datagram| datagram.moved(start));
             } else if parsed.key.get(Field::EthType) == eth_type::PBB.into() {
                 start += link_end + 4;
-            } else if let Some((Network::Nsh, at)) = parsed.layers.network {
-                let header = nsh::Header::parse(inner.get(usize::from(at)..)?)?;
+            } else if let Some((NetworkProtocol::Nsh, at)) = parsed.layers.network {
+                let header = nsh::ParsedNshHeader::parse(inner.get(usize::from(at)..)?)?;
                 start += usize::from(at) + header.bytes;
                 kind = header.payload()?;
             } else {
-                return Datagram::outermost(inner, &parsed.layers).map(|datagram| datagram.moved(start));
+                return IpDatagram::outermost(inner, &parsed.layers).map(|datagram| datagram.moved(start));
             }
         }
         None
     }
 
-    fn moved(self, by: usize) -> Datagram {
-        Datagram {
+    fn moved(self, by: usize) -> IpDatagram {
+        IpDatagram {
             network_at: self.network_at + by,
             transport: self.transport.map(|(kind, at)| (kind, at + by)),
             end: self.end + by,
@@ -74,18 +76,20 @@ impl Datagram {
 
     /// Returns the sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1) for a transport segment of `length` bytes.
     /// `None` if the packet's last destination, which is part of it, cannot be determined.
-    pub(crate) fn pseudo_header(&self, frame: &[u8], length: usize) -> Option<Sum> {
+    pub(crate) fn pseudo_header(&self, frame: &[u8], length: usize) -> Option<OnesComplementSum> {
         let (at, length) = (self.network_at, u32::try_from(length).ok()?);
         let (addresses, proto) = match self.network {
-            Network::Arp | Network::Nsh => return None,
-            Network::Ipv4 => (Sum::default().plus(&read::<8>(frame, at + 12)?), *frame.get(at + 9)?),
-            Network::Ipv6 => {
+            NetworkProtocol::Arp | NetworkProtocol::Nsh => return None,
+            NetworkProtocol::Ipv4 => {
+                (OnesComplementSum::default().plus(&read::<8>(frame, at + 12)?), *frame.get(at + 9)?)
+            }
+            NetworkProtocol::Ipv6 => {
                 let chain = ipv6_chain(frame, at)?;
                 let destination = match chain.routing {
                     None => read(frame, at + 24)?,
                     Some(routing) => last_destination(frame, routing)?,
                 };
-                (Sum::default().plus(&read::<16>(frame, at + 8)?).plus(&destination), chain.proto)
+                (OnesComplementSum::default().plus(&read::<16>(frame, at + 8)?).plus(&destination), chain.proto)
             }
         };
         Some(addresses.plus_u32(proto.into()).plus_u32(length))
@@ -93,20 +97,20 @@ impl Datagram {
 }
 
 /// Reads the extension headers of the IPv6 packet at offset `at`.
-pub(crate) fn ipv6_chain(frame: &[u8], at: usize) -> Option<Chain> {
+pub(crate) fn ipv6_chain(frame: &[u8], at: usize) -> Option<ExtensionHeaders> {
     let (_, end) = ipv6_header(frame, at)?;
     extension_headers(&frame[..end], at)
 }
 
 /// Locates the IP packet behind the label stack at offset `at`. IP is recognised by its version and lengths.
-fn behind_labels(frame: &[u8], mut at: usize) -> Option<Datagram> {
+fn behind_labels(frame: &[u8], mut at: usize) -> Option<IpDatagram> {
     for _ in 0..MAX_ENCAPSULATIONS {
         let [_, _, bottom, _] = read(frame, at)?;
         at += 4;
         if bottom & 1 != 0 {
-            let mut parsed = Parsed::default();
+            let mut parsed = ParsedHeaders::default();
             behind_link(frame, at, ip_type(frame, at)?, &mut parsed);
-            return Datagram::outermost(frame, &parsed.layers);
+            return IpDatagram::outermost(frame, &parsed.layers);
         }
     }
     None

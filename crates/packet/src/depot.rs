@@ -5,7 +5,7 @@
 use crate::Frame;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_memory::{Buffer, Slab};
+use weir_memory::{AlignedBuffer, BufferSlab};
 
 /// Maximum number of loads of small buffers that a depot keeps; further ones are freed. A load is half of what
 /// [`crate::FramePool::shared`] keeps, so this is about 18 MiB.
@@ -16,10 +16,10 @@ const MAX_LARGE: usize = 8;
 /// Store of buffers shared by the pools of several threads. A pool accesses it once for a few hundred buffers, so the
 /// cost of the lock is negligible.
 #[derive(Debug, Default)]
-pub struct Depot {
-    loads: Mutex<Loads>,
+pub struct SharedBuffers {
+    loads: Mutex<BufferBatches>,
     /// Slabs of small buffers, indexed by thread.
-    slabs: Vec<Arc<Slab>>,
+    slabs: Vec<Arc<BufferSlab>>,
     /// Number of small buffers allocated on the heap because the slabs were empty.
     n_beyond: AtomicU64,
     /// Number of small buffers in each pool, as last reported.
@@ -27,27 +27,27 @@ pub struct Depot {
 }
 
 #[derive(Debug, Default)]
-struct Loads {
+struct BufferBatches {
     small: Vec<Vec<Frame>>,
     large: Vec<Vec<Frame>>,
 }
 
 /// Sizes of buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
+pub(crate) enum BufferSizeClass {
     Small,
     Large,
 }
 
-impl Depot {
+impl SharedBuffers {
     /// Creates a depot with slabs of buffers of [`crate::frame::SMALL_BUFFER`] bytes, indexed by thread. A thread
     /// whose slab is empty takes buffers from the other slabs.
-    pub fn of(slabs: Vec<Arc<Slab>>) -> Depot {
-        Depot { slabs, ..Depot::default() }
+    pub fn of(slabs: Vec<Arc<BufferSlab>>) -> SharedBuffers {
+        SharedBuffers { slabs, ..SharedBuffers::default() }
     }
 
     /// Returns the slabs, indexed by thread.
-    pub fn slabs(&self) -> &[Arc<Slab>] {
+    pub fn slabs(&self) -> &[Arc<BufferSlab>] {
         &self.slabs
     }
 
@@ -74,9 +74,9 @@ impl Depot {
 
     /// Takes a small buffer from the thread's own slab, otherwise from another one. If all are empty, counts this and
     /// returns `None`.
-    pub(crate) fn small(&self, thread: usize) -> Option<Buffer> {
-        let own = self.slabs.get(thread).and_then(Slab::take);
-        let found = own.or_else(|| self.slabs.iter().find_map(Slab::take));
+    pub(crate) fn small(&self, thread: usize) -> Option<AlignedBuffer> {
+        let own = self.slabs.get(thread).and_then(BufferSlab::take);
+        let found = own.or_else(|| self.slabs.iter().find_map(BufferSlab::take));
         if found.is_none() {
             self.n_beyond.fetch_add(1, Ordering::Relaxed);
         }
@@ -84,31 +84,31 @@ impl Depot {
     }
 
     /// Stores a load of buffers; frees it if the depot is full.
-    pub(crate) fn bring(&self, size: Size, load: Vec<Frame>) {
+    pub(crate) fn bring(&self, size: BufferSizeClass, load: Vec<Frame>) {
         let mut loads = self.lock();
         let kept = loads.of(size);
-        let max = if size == Size::Small { MAX_SMALL } else { MAX_LARGE };
+        let max = if size == BufferSizeClass::Small { MAX_SMALL } else { MAX_LARGE };
         if !load.is_empty() && kept.len() < max {
             kept.push(load);
         }
     }
 
     /// Returns a load of buffers, if there is one.
-    pub(crate) fn fetch(&self, size: Size) -> Option<Vec<Frame>> {
+    pub(crate) fn fetch(&self, size: BufferSizeClass) -> Option<Vec<Frame>> {
         self.lock().of(size).pop()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Loads> {
+    fn lock(&self) -> MutexGuard<'_, BufferBatches> {
         // The lists are valid even if a thread panicked while it held the lock.
         self.loads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Loads {
-    fn of(&mut self, size: Size) -> &mut Vec<Vec<Frame>> {
+impl BufferBatches {
+    fn of(&mut self, size: BufferSizeClass) -> &mut Vec<Vec<Frame>> {
         match size {
-            Size::Small => &mut self.small,
-            Size::Large => &mut self.large,
+            BufferSizeClass::Small => &mut self.small,
+            BufferSizeClass::Large => &mut self.large,
         }
     }
 }
@@ -116,10 +116,10 @@ impl Loads {
 #[cfg(test)]
 mod tests {
     use crate::frame::SMALL_BUFFER;
-    use crate::{Depot, Frame, FramePool};
+    use crate::{Frame, FramePool, SharedBuffers};
     use std::collections::HashSet;
     use std::sync::Arc;
-    use weir_memory::Slab;
+    use weir_memory::BufferSlab;
 
     /// Returns the address of a frame's buffer, which identifies the buffer.
     fn place(frame: &mut Frame) -> usize {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn what_one_pool_has_too_many_of_another_uses() {
         for bytes in [60, 9000] {
-            let depot = Arc::new(Depot::default());
+            let depot = Arc::new(SharedBuffers::default());
             let (mut gives, mut takes) = (FramePool::shared(&depot, 0), FramePool::shared(&depot, 0));
             let mut made: Vec<Frame> = (0..1200).map(|_| takes.take(bytes)).collect();
             let places: HashSet<usize> = made.iter_mut().map(place).collect();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_depot_keeps_a_bounded_number() {
-        let depot = Arc::new(Depot::default());
+        let depot = Arc::new(SharedBuffers::default());
         let mut gives = FramePool::shared(&depot, 0);
         (0..100_000).for_each(|_| gives.give(Frame::with_capacity(2048)));
         assert_eq!(depot.lock().small.len(), super::MAX_SMALL);
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn what_was_prepared_is_used_first_and_comes_back() {
-        let slabs = [3, 5].map(|count| Slab::new(count, SMALL_BUFFER).expect("there is memory"));
-        let depot = Arc::new(Depot::of(slabs.to_vec()));
+        let slabs = [3, 5].map(|count| BufferSlab::new(count, SMALL_BUFFER).expect("there is memory"));
+        let depot = Arc::new(SharedBuffers::of(slabs.to_vec()));
         let mut pool = FramePool::shared(&depot, 1);
         let mut frames: Vec<Frame> = (0..5).map(|_| pool.take(60)).collect();
         assert_eq!((slabs[0].free_count(), slabs[1].free_count(), depot.beyond_count()), (3, 0, 0), "its own first");
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn one_thread_keeps_all() {
-        let depot = Arc::new(Depot::of(vec![Slab::new(5000, SMALL_BUFFER).expect("there is memory")]));
+        let depot = Arc::new(SharedBuffers::of(vec![BufferSlab::new(5000, SMALL_BUFFER).expect("there is memory")]));
         let mut pool = FramePool::alone(&depot);
         let frames: Vec<Frame> = (0..5000).map(|_| pool.take(60)).collect();
         frames.into_iter().for_each(|frame| pool.give(frame));

@@ -11,7 +11,7 @@ use crate::{PacketType, Tunnel};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use weir_memory::Buffer;
+use weir_memory::AlignedBuffer;
 
 /// Length in bytes of the headroom before a received frame, so that pushing headers moves only the addresses. Eight
 /// 4-byte tags and an outer Ethernet/IPv6/UDP/VXLAN header fit.
@@ -58,7 +58,7 @@ fn give_up(body: Box<FrameBody>) {
 #[derive(Clone, Default)]
 #[repr(align(64))]
 pub struct FrameBody {
-    buffer: Buffer,
+    buffer: AlignedBuffer,
     start: u32,
     end: u32,
     /// Offset at which a received frame starts: after the headroom, at the start of a cache line.
@@ -80,7 +80,7 @@ const _: () = assert!(size_of::<Frame>() == 8 && size_of::<FrameBody>() <= 128);
 
 /// Content of an empty frame without memory.
 static NOTHING: FrameBody = FrameBody {
-    buffer: Buffer::EMPTY,
+    buffer: AlignedBuffer::EMPTY,
     start: 0,
     end: 0,
     home: 0,
@@ -116,11 +116,11 @@ pub const DEFAULT_QUEUE: u32 = 0;
 impl Frame {
     /// Creates an empty frame with a capacity of `capacity` bytes after the headroom.
     pub fn with_capacity(capacity: usize) -> Self {
-        Frame::in_buffer(Buffer::zeroed(HEADROOM + capacity + TAILROOM))
+        Frame::in_buffer(AlignedBuffer::zeroed(HEADROOM + capacity + TAILROOM))
     }
 
     /// Creates an empty frame in a buffer. It has capacity only if the buffer is longer than [`HEADROOM`].
-    pub(crate) fn in_buffer(buffer: Buffer) -> Self {
+    pub(crate) fn in_buffer(buffer: AlignedBuffer) -> Self {
         // Headers at the start of a cache line are read with one access. Buffers start at one, and the headroom is a
         // whole number of them.
         const { assert!(HEADROOM.is_multiple_of(LINE)) };
@@ -293,10 +293,10 @@ impl FrameBody {
     ///
     /// # Errors
     /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
-    pub fn insert(&mut self, at: usize, count: usize) -> Result<(), TooLong> {
+    pub fn insert(&mut self, at: usize, count: usize) -> Result<(), FrameTooLong> {
         let at = at.min(self.len());
         if self.len() + count > MAX_FRAME {
-            return Err(TooLong);
+            return Err(FrameTooLong);
         }
         if count > self.start() {
             self.regrow(count);
@@ -327,13 +327,13 @@ impl FrameBody {
     ///
     /// # Errors
     /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
-    pub fn append(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), FrameTooLong> {
         if self.len() + bytes.len() > MAX_FRAME {
-            return Err(TooLong);
+            return Err(FrameTooLong);
         }
         let (end, new_end) = (self.end(), self.end() + bytes.len());
         if new_end > self.buffer.len() {
-            let mut buffer = Buffer::zeroed(new_end + TAILROOM);
+            let mut buffer = AlignedBuffer::zeroed(new_end + TAILROOM);
             buffer[..end].copy_from_slice(&self.buffer[..end]);
             self.buffer = buffer;
         }
@@ -346,7 +346,7 @@ impl FrameBody {
     /// the headroom holds.
     fn regrow(&mut self, count: usize) {
         let (start, end) = (HEADROOM + count, HEADROOM + count + self.len());
-        let mut buffer = Buffer::zeroed(end + TAILROOM);
+        let mut buffer = AlignedBuffer::zeroed(end + TAILROOM);
         buffer[start..end].copy_from_slice(self.bytes());
         self.set_home(HEADROOM);
         self.set_start(start);
@@ -368,7 +368,7 @@ impl fmt::Debug for Frame {
 /// Error: bytes cannot be added, because the frame would exceed [`MAX_FRAME`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("frame would exceed {MAX_FRAME} bytes")]
-pub struct TooLong;
+pub struct FrameTooLong;
 
 #[cfg(test)]
 mod tests {
@@ -395,8 +395,8 @@ mod tests {
     fn limits_hold() {
         let mut frame = Frame::from_bytes(&vec![1; MAX_FRAME + 10]);
         assert_eq!(frame.len(), MAX_FRAME);
-        assert_eq!(frame.insert(12, 4), Err(TooLong));
-        assert_eq!(frame.append(&[0]), Err(TooLong));
+        assert_eq!(frame.insert(12, 4), Err(FrameTooLong));
+        assert_eq!(frame.append(&[0]), Err(FrameTooLong));
         frame.truncate(10);
         frame.remove(8, 100);
         assert_eq!(frame.len(), 8);

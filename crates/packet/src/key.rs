@@ -5,7 +5,7 @@
 //! them also matches on the `eth_type` or `ip_proto` that distinguishes them. A match is therefore a mask and a value
 //! over words, whatever its fields, and a table needs to look only at the words that its entries use.
 use crate::Field;
-use crate::field::{Place, eth_type};
+use crate::field::{FlowKeyPosition, eth_type};
 
 /// Number of words in a flow key.
 pub const WORDS: usize = 30;
@@ -29,7 +29,7 @@ impl FlowKey {
     pub const EMPTY: FlowKey = FlowKey { words: [0; WORDS] };
 
     /// Place of the type of the second VLAN tag, see [`FlowKey::set_second_tag`].
-    pub const SECOND_TAG: Place = Place { word: 3, shift: 0, bits: 2 };
+    pub const SECOND_TAG: FlowKeyPosition = FlowKeyPosition { word: 3, shift: 0, bits: 2 };
 
     /// Returns the field's value in the low [`Field::bits`] bits.
     #[inline]
@@ -84,13 +84,13 @@ impl FlowKey {
 
     /// Returns the bits at a place of at most 64 bits.
     #[inline]
-    fn read(&self, place: Place) -> u64 {
+    fn read(&self, place: FlowKeyPosition) -> u64 {
         self.words[place.word] >> place.shift & ones(place.bits)
     }
 
     /// Writes the low bits of `value` to a place of at most 64 bits.
     #[inline]
-    fn write(&mut self, place: Place, value: u64) {
+    fn write(&mut self, place: FlowKeyPosition, value: u64) {
         let mask = ones(place.bits) << place.shift;
         let word = &mut self.words[place.word];
         *word = *word & !mask | value << place.shift & mask;

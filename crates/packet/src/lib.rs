@@ -21,11 +21,11 @@ mod port_no;
 #[cfg(test)]
 mod test_support;
 
-pub use depot::Depot;
+pub use depot::SharedBuffers;
 pub use field::Field;
 pub use frame::{Frame, FrameBody, FramePool};
 pub use key::{FlowKey, FlowMask};
 pub use mac::MacAddr;
 pub use packet_type::{PacketType, Tunnel};
-pub use parse::{Layers, Parsed, parse, parse_as, parse_common, parse_frame, parse_frequent, parse_into};
+pub use parse::{Layers, ParsedHeaders, parse, parse_as, parse_common, parse_frame, parse_frequent, parse_into};
 pub use port_no::PortNo;

@@ -31,7 +31,7 @@ pub const MAX_TLV_BYTES: usize = 127;
 
 /// A well-formed network service header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct ParsedNshHeader {
     /// Flags, 2 bits: OAM is the high one, unassigned the low one.
     pub flags: u8,
     /// Remaining hops, 6 bits.
@@ -48,10 +48,10 @@ pub struct Header {
     pub bytes: usize,
 }
 
-impl Header {
+impl ParsedNshHeader {
     /// Reads a header. Returns `None` unless the version is 0, the metadata type 1 or 2, and the length is valid for
     /// the type and within the packet.
-    pub fn parse(packet: &[u8]) -> Option<Header> {
+    pub fn parse(packet: &[u8]) -> Option<ParsedNshHeader> {
         let [high, low, md_type, next, path @ ..]: [u8; BASE_BYTES] = read(packet, 0)?;
         let bytes = usize::from(low & 0x3f) * 4;
         let md_type = md_type & 0xf;
@@ -61,8 +61,15 @@ impl Header {
             _ => return None,
         };
         let ttl = (high & 0xf) << 2 | low >> 6;
-        let header =
-            Header { flags: high >> 4 & 3, ttl, md_type, next, path: u32::from_be_bytes(path), context, bytes };
+        let header = ParsedNshHeader {
+            flags: high >> 4 & 3,
+            ttl,
+            md_type,
+            next,
+            path: u32::from_be_bytes(path),
+            context,
+            bytes,
+        };
         (high >> 6 == 0).then_some(header)
     }
 
@@ -110,7 +117,7 @@ pub fn next_protocol(kind: PacketType) -> Option<u8> {
 
 /// A value of metadata of type 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tlv<'a> {
+pub struct NshTlvRef<'a> {
     /// Class: the organisation that defines `kind`.
     pub class: u16,
     /// Type of the value, within its class.
@@ -123,7 +130,7 @@ pub struct Tlv<'a> {
 /// flags, context zero. `None` if it would exceed [`MAX_BYTES`].
 pub fn build<'a, T>(md_type: u8, next: u8, tlvs: T) -> Option<Vec<u8>>
 where
-    T: IntoIterator<Item = Tlv<'a>, IntoIter: Clone>,
+    T: IntoIterator<Item = NshTlvRef<'a>, IntoIter: Clone>,
 {
     let tlvs = tlvs.into_iter();
     let mut header = vec![0; header_bytes(md_type, tlvs.clone())?];
@@ -133,7 +140,7 @@ where
 
 /// Returns the length in bytes of a header with these values, which only metadata of type 2 has. `None` if there is
 /// no such header.
-pub fn header_bytes<'a>(md_type: u8, tlvs: impl Iterator<Item = Tlv<'a>>) -> Option<usize> {
+pub fn header_bytes<'a>(md_type: u8, tlvs: impl Iterator<Item = NshTlvRef<'a>>) -> Option<usize> {
     match md_type {
         MD1 => Some(MD1_BYTES),
         MD2 => {
@@ -152,7 +159,7 @@ pub fn header_bytes<'a>(md_type: u8, tlvs: impl Iterator<Item = Tlv<'a>>) -> Opt
 
 /// Writes a header into a slice of the length that [`header_bytes`] returns.
 #[expect(clippy::cast_possible_truncation, reason = "`header_bytes` has seen to 63 words and 127 bytes")]
-pub(crate) fn write_header<'a>(header: &mut [u8], md_type: u8, next: u8, tlvs: impl Iterator<Item = Tlv<'a>>) {
+pub(crate) fn write_header<'a>(header: &mut [u8], md_type: u8, next: u8, tlvs: impl Iterator<Item = NshTlvRef<'a>>) {
     header.fill(0);
     write(header, 0, &[0x0f, 0xc0 | (header.len() / 4) as u8, md_type, next, 0, 0, 0, 255]);
     let mut at = BASE_BYTES;
@@ -171,38 +178,39 @@ mod tests {
 
     #[test]
     fn what_is_built_is_read() {
-        let header = Header::parse(&build(MD1, 3, []).unwrap()).unwrap();
-        let expected = Header { flags: 0, ttl: 63, md_type: 1, next: 3, path: 255, context: [0; 4], bytes: 24 };
+        let header = ParsedNshHeader::parse(&build(MD1, 3, []).unwrap()).unwrap();
+        let expected =
+            ParsedNshHeader { flags: 0, ttl: 63, md_type: 1, next: 3, path: 255, context: [0; 4], bytes: 24 };
         assert_eq!(header, expected);
         let value = [1, 2, 3, 4, 5];
-        let tlv = Tlv { class: 0x1000, kind: 10, value: &value };
+        let tlv = NshTlvRef { class: 0x1000, kind: 10, value: &value };
         let bytes = build(MD2, 1, [tlv]).unwrap();
         assert_eq!(bytes[8..], [0x10, 0, 10, 5, 1, 2, 3, 4, 5, 0, 0, 0]);
-        assert_eq!(Header::parse(&bytes).map(|header| header.bytes), Some(20));
+        assert_eq!(ParsedNshHeader::parse(&bytes).map(|header| header.bytes), Some(20));
         assert_eq!(build(MD2, 1, []).map(|bytes| bytes.len()), Some(8));
-        assert_eq!(build(MD2, 1, [Tlv { class: 0, kind: 0, value: &[0; 128] }]), None, "too long a value");
-        assert_eq!(build(MD2, 1, [Tlv { class: 0, kind: 0, value: &[0; 127] }; 2]), None, "too long a header");
+        assert_eq!(build(MD2, 1, [NshTlvRef { class: 0, kind: 0, value: &[0; 128] }]), None, "too long a value");
+        assert_eq!(build(MD2, 1, [NshTlvRef { class: 0, kind: 0, value: &[0; 127] }; 2]), None, "too long a header");
     }
 
     #[test]
     fn malformed_headers_are_none() {
         let good = build(MD1, 3, []).unwrap();
         for length in 0..good.len() {
-            assert_eq!(Header::parse(&good[..length]), None);
+            assert_eq!(ParsedNshHeader::parse(&good[..length]), None);
         }
         for (at, byte) in [(0, 0x4f), (1, 0xc5), (1, 0xc7), (2, 0), (2, 3), (2, 2)] {
             let mut bad = good.clone();
             bad[at] = byte;
             // The changed metadata type 2 allows this length, so the header stays valid.
-            assert_eq!(Header::parse(&bad).is_none(), (at, byte) != (2, 2), "{at} {byte:#x}");
+            assert_eq!(ParsedNshHeader::parse(&bad).is_none(), (at, byte) != (2, 2), "{at} {byte:#x}");
         }
-        assert_eq!(Header::parse(&[0x0f, 0xc1, 2, 1, 0, 0, 0, 255]), None, "shorter than its base");
+        assert_eq!(ParsedNshHeader::parse(&[0x0f, 0xc1, 2, 1, 0, 0, 0, 255]), None, "shorter than its base");
     }
 
     proptest! {
         #[test]
         fn fields_are_where_rfc_8300_has_them(packet in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let Some(header) = Header::parse(&packet) else { return Ok(()) };
+            let Some(header) = ParsedNshHeader::parse(&packet) else { return Ok(()) };
             // Checks the fields in another way: as a 64-bit number followed by a 128-bit number.
             let base = u64::from_be_bytes(packet[..8].try_into().unwrap());
             prop_assert_eq!(base >> 62, 0);

@@ -1,5 +1,5 @@
 //! Provides helpers for the tests of several modules.
-use crate::craft::{Craft, TcpHeader};
+use crate::craft::{FrameBuilder, TcpHeader};
 use crate::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use crate::{Field, FlowKey, MacAddr, PacketType};
 use proptest::collection::vec;
@@ -24,13 +24,13 @@ pub(crate) fn applies(field: Field, key: &FlowKey) -> bool {
 }
 
 /// Generates frames with every kind of header, with correct checksums.
-pub(crate) fn any_craft() -> impl Strategy<Value = Craft> {
+pub(crate) fn any_craft() -> impl Strategy<Value = FrameBuilder> {
     let link = (vec((any::<bool>(), 0u16..4096, 0u8..8), 0..3), vec((0u32..1 << 20, 0u8..8, any::<u8>()), 0..3));
     let network = (0u8..4, any::<u32>(), any::<u32>(), any::<u128>(), any::<u128>(), any::<u8>(), any::<u8>());
     let transport = (0u8..6, any::<[u16; 2]>(), any::<[u32; 3]>(), vec(any::<u8>(), 0..80));
     (link, network, transport).prop_map(|((tags, labels), network, (transport, [a, b], [x, y, z], payload))| {
         let (kind, src4, dst4, src6, dst6, traffic_class, ttl) = network;
-        let mut craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
+        let mut craft = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
         for (outer, vid, pcp) in tags {
             craft = craft.vlan(if outer { eth_type::QINQ } else { eth_type::VLAN }, vid, pcp);
         }
@@ -42,7 +42,8 @@ pub(crate) fn any_craft() -> impl Strategy<Value = Craft> {
             1 => craft.ipv6(src6.into(), dst6.into()),
             2 => return craft.arp(a, (MacAddr([2; 6]), src4.into()), (MacAddr([4; 6]), dst4.into())),
             _ => {
-                let inner = Craft::ethernet(MacAddr([6; 6]), MacAddr([8; 6])).ipv4(src4.into(), dst4.into()).udp(a, b);
+                let inner =
+                    FrameBuilder::ethernet(MacAddr([6; 6]), MacAddr([8; 6])).ipv4(src4.into(), dst4.into()).udp(a, b);
                 let kind = [PacketType::ETHERNET, PacketType::of_eth_type(eth_type::IPV4)][usize::from(ttl & 1)];
                 let packet = inner.payload(&payload).build();
                 let carried = if kind.is_ethernet() { &packet } else { &packet[14..] };

@@ -1,9 +1,9 @@
 //! Bar charts: groups of bars side by side.
 use crate::chart::Axis;
-use crate::drawing::{Paint, Sketch};
-use crate::frame::{Frame, Surroundings};
+use crate::drawing::{FillColour, SvgFragment};
+use crate::frame::{ChartFrame, ChartFrameOptions};
 use crate::pen::Pen;
-use crate::scale::{Ruler, Scale};
+use crate::scale::{AxisScale, ScaledAxis};
 use crate::text::number;
 
 const HEIGHT: f64 = 305.0;
@@ -16,7 +16,7 @@ const FULL: f64 = 0.8;
 
 /// A chart of grouped bars.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Bars {
+pub struct BarChart {
     /// Name of the chart's file, without extension.
     pub name: String,
     /// Title of the chart.
@@ -40,26 +40,26 @@ pub struct Bar {
     pub interval: Option<[f64; 2]>,
 }
 
-impl Bars {
+impl BarChart {
     /// Returns the chart as an SVG document.
     pub fn svg(&self) -> String {
         self.sketch().document(&self.title)
     }
 
-    pub(crate) fn sketch(&self) -> Sketch {
+    pub(crate) fn sketch(&self) -> SvgFragment {
         let bars = || self.series.iter().flat_map(|(_, bars)| bars.iter().take(self.groups.len()));
         let values = bars()
             .flatten()
             .flat_map(|bar| [Some(bar.value), bar.interval.map(|ends| ends[0]), bar.interval.map(|ends| ends[1])]);
         // Bars start at zero on a linear axis.
-        let floor = (self.y.scale == Scale::Linear).then_some(0.0);
-        let y = Ruler::over(self.y.scale, values.flatten().chain(floor));
+        let floor = (self.y.scale == AxisScale::Linear).then_some(0.0);
+        let y = ScaledAxis::over(self.y.scale, values.flatten().chain(floor));
         let pens = Pen::all(self.series.iter().map(|(name, _)| (name.as_str(), None)));
         let count = self.groups.len().max(1) as f64;
         let wide = BAR * count * self.series.len().max(1) as f64 / FULL;
         let left_out = bars().filter(|bar| bar.is_none_or(|bar| !y.takes(bar.value))).count();
         let place = |at: usize| (at as f64 + 0.5) / count;
-        let mut frame = Frame::new(Surroundings {
+        let mut frame = ChartFrame::new(ChartFrameOptions {
             title: &self.title,
             x: &self.x,
             y: &self.y.label,
@@ -83,13 +83,13 @@ impl Bars {
     }
 }
 
-fn draw(frame: &mut Frame, y: &Ruler, pen: Pen, (left, width): (f64, f64), bar: Bar, name: &str) {
+fn draw(frame: &mut ChartFrame, y: &ScaledAxis, pen: Pen, (left, width): (f64, f64), bar: Bar, name: &str) {
     let floor = if y.takes(0.0) { y.place(0.0) } else { 0.0 };
     let top = y.place(bar.value);
     let (from, to) = (frame.at(left, floor.max(top)), frame.at(left + width, floor.min(top)));
     // A bar of height zero stays visible.
     let size = ((to.0 - from.0) * 0.9, (to.1 - from.1).max(1.0));
-    frame.drawing.block(Paint::Pen(pen), from, size, &format!("{name}: {}", number(bar.value)));
+    frame.drawing.block(FillColour::Pen(pen), from, size, &format!("{name}: {}", number(bar.value)));
     if let Some([low, high]) = bar.interval.filter(|[low, high]| low <= high) {
         let x = from.0 + size.0 / 2.0;
         let (_, low) = frame.at(0.0, y.place(low));

@@ -1,8 +1,8 @@
 //! Charts of lines and dots over two axes.
-use crate::drawing::Sketch;
-use crate::frame::{Frame, Surroundings};
+use crate::drawing::SvgFragment;
+use crate::frame::{ChartFrame, ChartFrameOptions};
 use crate::pen::Pen;
-use crate::scale::{Ruler, Scale};
+use crate::scale::{AxisScale, ScaledAxis};
 use crate::text::number;
 
 /// Size of the field between the axes.
@@ -20,7 +20,7 @@ pub struct Chart {
     /// Vertical axis of the chart.
     pub y: Axis,
     /// Lines of the chart.
-    pub series: Vec<Series>,
+    pub series: Vec<ChartSeries>,
 }
 
 /// An axis of a chart.
@@ -29,25 +29,25 @@ pub struct Axis {
     /// Quantity shown, with its unit.
     pub label: String,
     /// Linear or logarithmic scale.
-    pub scale: Scale,
+    pub scale: AxisScale,
 }
 
 /// A line of a chart.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Series {
+pub struct ChartSeries {
     /// Name of the line.
     pub name: String,
     /// Points of the line, in order.
-    pub points: Vec<Point>,
+    pub points: Vec<ChartPoint>,
     /// Style in which the points are drawn.
-    pub look: Look,
+    pub look: LineStyle,
     /// Pen of the line; `None`: that of its name, or a free one.
     pub pen: Option<Pen>,
 }
 
 /// Style in which the points of a line are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Look {
+pub enum LineStyle {
     /// Dots joined by lines; intervals as bars.
     #[default]
     Line,
@@ -61,7 +61,7 @@ pub enum Look {
 
 /// A point of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Point {
+pub struct ChartPoint {
     /// Horizontal coordinate of the point.
     pub x: f64,
     /// Vertical coordinate of the point.
@@ -70,10 +70,10 @@ pub struct Point {
     pub interval: Option<[f64; 2]>,
 }
 
-impl Point {
+impl ChartPoint {
     /// Returns a point without an interval.
-    pub fn new(x: f64, y: f64) -> Point {
-        Point { x, y, interval: None }
+    pub fn new(x: f64, y: f64) -> ChartPoint {
+        ChartPoint { x, y, interval: None }
     }
 
     /// Returns the interval, if there is one and it is not empty.
@@ -82,32 +82,32 @@ impl Point {
     }
 
     /// Returns a point with an interval of half width `half`; `None`: no interval.
-    pub fn within(x: f64, y: f64, half: Option<f64>) -> Point {
-        Point { x, y, interval: half.map(|half| [y - half, y + half]) }
+    pub fn within(x: f64, y: f64, half: Option<f64>) -> ChartPoint {
+        ChartPoint { x, y, interval: half.map(|half| [y - half, y + half]) }
     }
 }
 
 impl Axis {
     /// Returns an axis with a linear scale.
     pub fn linear(label: impl Into<String>) -> Axis {
-        Axis { label: label.into(), scale: Scale::Linear }
+        Axis { label: label.into(), scale: AxisScale::Linear }
     }
 
     /// Returns an axis with a logarithmic scale.
     pub fn log(label: impl Into<String>) -> Axis {
-        Axis { label: label.into(), scale: Scale::Log }
+        Axis { label: label.into(), scale: AxisScale::Log }
     }
 }
 
-impl Series {
+impl ChartSeries {
     /// Returns a line with dots.
-    pub fn line(name: impl Into<String>, points: Vec<Point>) -> Series {
-        Series { name: name.into(), points, ..Series::default() }
+    pub fn line(name: impl Into<String>, points: Vec<ChartPoint>) -> ChartSeries {
+        ChartSeries { name: name.into(), points, ..ChartSeries::default() }
     }
 
     /// Returns a line with another style.
-    pub fn looking(name: impl Into<String>, look: Look, points: Vec<Point>) -> Series {
-        Series { name: name.into(), points, look, pen: None }
+    pub fn looking(name: impl Into<String>, look: LineStyle, points: Vec<ChartPoint>) -> ChartSeries {
+        ChartSeries { name: name.into(), points, look, pen: None }
     }
 }
 
@@ -117,12 +117,12 @@ impl Chart {
         self.sketch().document(&self.title)
     }
 
-    pub(crate) fn sketch(&self) -> Sketch {
+    pub(crate) fn sketch(&self) -> SvgFragment {
         let points = || self.series.iter().flat_map(|series| &series.points);
-        let x = Ruler::of_few(self.x.scale, points().map(|point| point.x));
+        let x = ScaledAxis::of_few(self.x.scale, points().map(|point| point.x));
         // A point that is not shown does not extend the vertical axis.
         let shown = points().filter(|point| x.takes(point.x));
-        let y = Ruler::over(
+        let y = ScaledAxis::over(
             self.y.scale,
             shown
                 .flat_map(|point| [Some(point.y), point.ends().map(|ends| ends[0]), point.ends().map(|ends| ends[1])])
@@ -130,7 +130,7 @@ impl Chart {
         );
         let pens = Pen::all(self.series.iter().map(|series| (series.name.as_str(), series.pen)));
         let left_out = points().filter(|point| !(x.takes(point.x) && y.takes(point.y))).count();
-        let mut frame = Frame::new(Surroundings {
+        let mut frame = ChartFrame::new(ChartFrameOptions {
             title: &self.title,
             x: &self.x.label,
             y: &self.y.label,
@@ -140,52 +140,52 @@ impl Chart {
             legend: pens.iter().zip(&self.series).map(|(pen, series)| (*pen, series.name.clone())).collect(),
             note: (left_out > 0).then(|| format!("{left_out} without a value here")),
             field: FIELD,
-            ..Surroundings::default()
+            ..ChartFrameOptions::default()
         });
         for (series, pen) in self.series.iter().zip(pens) {
-            Drawn { series, pen, x: &x, y: &y }.draw(&mut frame);
+            SeriesRenderer { series, pen, x: &x, y: &y }.draw(&mut frame);
         }
         frame.sketch()
     }
 }
 
 /// A line with the parameters to draw it.
-struct Drawn<'a> {
-    series: &'a Series,
+struct SeriesRenderer<'a> {
+    series: &'a ChartSeries,
     pen: Pen,
-    x: &'a Ruler,
-    y: &'a Ruler,
+    x: &'a ScaledAxis,
+    y: &'a ScaledAxis,
 }
 
-impl Drawn<'_> {
-    fn takes(&self, point: &Point) -> bool {
+impl SeriesRenderer<'_> {
+    fn takes(&self, point: &ChartPoint) -> bool {
         self.x.takes(point.x) && self.y.takes(point.y)
     }
 
-    fn draw(&self, frame: &mut Frame) {
+    fn draw(&self, frame: &mut ChartFrame) {
         // A point that cannot be drawn interrupts the line.
         for run in self.series.points.split(|point| !self.takes(point)) {
             let corners: Vec<(f64, f64)> = run.iter().map(|point| self.at(frame, point.x, point.y)).collect();
             match self.series.look {
-                Look::Line => frame.drawing.stroke(self.pen, &corners),
-                Look::Curve => {
+                LineStyle::Line => frame.drawing.stroke(self.pen, &corners),
+                LineStyle::Curve => {
                     self.band(frame, run);
                     frame.drawing.stroke(self.pen, &corners);
                 }
-                Look::Steps => frame.drawing.stroke(self.pen, &steps(&corners)),
-                Look::Dots => {}
+                LineStyle::Steps => frame.drawing.stroke(self.pen, &steps(&corners)),
+                LineStyle::Dots => {}
             }
         }
-        if matches!(self.series.look, Look::Line | Look::Dots) {
+        if matches!(self.series.look, LineStyle::Line | LineStyle::Dots) {
             self.series.points.iter().filter(|point| self.takes(point)).for_each(|point| self.dot(frame, point));
         }
     }
 
-    fn at(&self, frame: &Frame, x: f64, y: f64) -> (f64, f64) {
+    fn at(&self, frame: &ChartFrame, x: f64, y: f64) -> (f64, f64) {
         frame.at(self.x.place(x), self.y.place(y))
     }
 
-    fn dot(&self, frame: &mut Frame, point: &Point) {
+    fn dot(&self, frame: &mut ChartFrame, point: &ChartPoint) {
         let mut says = format!("{}: {}, {}", self.series.name, number(point.x), number(point.y));
         if let Some([low, high]) = point.ends() {
             let (x, low_y) = self.at(frame, point.x, low);
@@ -197,7 +197,7 @@ impl Drawn<'_> {
         frame.drawing.dot(self.pen, at, &says);
     }
 
-    fn band(&self, frame: &mut Frame, run: &[Point]) {
+    fn band(&self, frame: &mut ChartFrame, run: &[ChartPoint]) {
         let ends: Vec<(f64, [f64; 2])> = run.iter().filter_map(|point| Some((point.x, point.ends()?))).collect();
         if ends.len() < 2 {
             return;

@@ -9,31 +9,31 @@ const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#222}.t{font-weigh
 
 /// Alignment of a text relative to its position.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Anchor {
+pub(crate) enum TextAnchor {
     Start,
     Middle,
     End,
 }
 
-impl Anchor {
+impl TextAnchor {
     fn word(self) -> &'static str {
         match self {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
+            TextAnchor::Start => "start",
+            TextAnchor::Middle => "middle",
+            TextAnchor::End => "end",
         }
     }
 }
 
 /// A finished drawing, not yet a document.
 #[derive(Debug, Clone)]
-pub(crate) struct Sketch {
+pub(crate) struct SvgFragment {
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) body: String,
 }
 
-impl Sketch {
+impl SvgFragment {
     /// Returns the drawing as an SVG document.
     pub(crate) fn document(&self, title: &str) -> String {
         format!(
@@ -51,11 +51,11 @@ impl Sketch {
 
 /// SVG elements written so far.
 #[derive(Debug, Default)]
-pub(crate) struct Drawing {
+pub(crate) struct SvgCanvas {
     pub(crate) body: String,
 }
 
-impl Drawing {
+impl SvgCanvas {
     /// Draws a straight line of a CSS class.
     pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let _ =
@@ -63,14 +63,14 @@ impl Drawing {
     }
 
     /// Draws text of a CSS class; the position is that of its base line.
-    pub(crate) fn text(&mut self, (x, y): (f64, f64), class: &str, anchor: Anchor, text: &str) {
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), class: &str, anchor: TextAnchor, text: &str) {
         let (anchor, text) = (anchor.word(), escape(text));
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let _ = writeln!(self.body, "<text x=\"{x:.1}\" y=\"{y:.1}\"{class} text-anchor=\"{anchor}\">{text}</text>");
     }
 
     /// Draws text rotated counterclockwise by an angle.
-    pub(crate) fn turned(&mut self, (x, y): (f64, f64), degrees: u8, anchor: Anchor, text: &str) {
+    pub(crate) fn turned(&mut self, (x, y): (f64, f64), degrees: u8, anchor: TextAnchor, text: &str) {
         let (anchor, text) = (anchor.word(), escape(text));
         let _ = writeln!(
             self.body,
@@ -117,10 +117,10 @@ impl Drawing {
     }
 
     /// Draws a filled rectangle with a tooltip.
-    pub(crate) fn block(&mut self, paint: Paint<'_>, corner: (f64, f64), size: (f64, f64), says: &str) {
+    pub(crate) fn block(&mut self, paint: FillColour<'_>, corner: (f64, f64), size: (f64, f64), says: &str) {
         let paint = match paint {
-            Paint::Pen(pen) => format!("class=\"{}\" fill=\"currentColor\"", pen.class()),
-            Paint::Colour(colour) => format!("fill=\"{colour}\""),
+            FillColour::Pen(pen) => format!("class=\"{}\" fill=\"currentColor\"", pen.class()),
+            FillColour::Colour(colour) => format!("fill=\"{colour}\""),
         };
         let (x, y, width, height) = (corner.0, corner.1, size.0.max(0.0), size.1.max(0.0));
         let says = escape(says);
@@ -142,7 +142,7 @@ impl Drawing {
 
 /// Fill of a rectangle: a pen's colour or any colour.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Paint<'a> {
+pub(crate) enum FillColour<'a> {
     Pen(Pen),
     Colour(&'a str),
 }

@@ -1,6 +1,6 @@
 //! Figures: any kind of chart, and several of them in one drawing.
-use crate::drawing::Sketch;
-use crate::{Bars, Chart, HeatMap};
+use crate::drawing::SvgFragment;
+use crate::{BarChart, Chart, HeatMap};
 use std::fmt::Write as _;
 
 const GAP: f64 = 24.0;
@@ -11,7 +11,7 @@ pub enum Figure {
     /// Lines and dots.
     Chart(Chart),
     /// Groups of bars.
-    Bars(Bars),
+    Bars(BarChart),
     /// A table of colours.
     HeatMap(HeatMap),
     /// Several drawings in a grid.
@@ -57,7 +57,7 @@ impl Figure {
         self.sketch().document(self.title())
     }
 
-    fn sketch(&self) -> Sketch {
+    fn sketch(&self) -> SvgFragment {
         match self {
             Figure::Chart(chart) => chart.sketch(),
             Figure::Bars(bars) => bars.sketch(),
@@ -73,8 +73,8 @@ impl From<Chart> for Figure {
     }
 }
 
-impl From<Bars> for Figure {
-    fn from(bars: Bars) -> Figure {
+impl From<BarChart> for Figure {
+    fn from(bars: BarChart) -> Figure {
         Figure::Bars(bars)
     }
 }
@@ -92,9 +92,9 @@ impl From<Panels> for Figure {
 }
 
 impl Panels {
-    fn sketch(&self) -> Sketch {
-        let sketches: Vec<Sketch> = self.figures.iter().map(Figure::sketch).collect();
-        let largest = |of: fn(&Sketch) -> f64| sketches.iter().map(of).fold(0.0, f64::max) + GAP;
+    fn sketch(&self) -> SvgFragment {
+        let sketches: Vec<SvgFragment> = self.figures.iter().map(Figure::sketch).collect();
+        let largest = |of: fn(&SvgFragment) -> f64| sketches.iter().map(of).fold(0.0, f64::max) + GAP;
         let (width, height) = (largest(|sketch| sketch.width), largest(|sketch| sketch.height));
         let columns = self.columns.clamp(1, sketches.len().max(1));
         let mut body = String::new();
@@ -102,6 +102,6 @@ impl Panels {
             let (x, y) = (width * (at % columns) as f64, height * (at / columns) as f64);
             let _ = writeln!(body, "<g transform=\"translate({x:.0} {y:.0})\">\n{}</g>", sketch.body);
         }
-        Sketch { width: width * columns as f64, height: height * sketches.len().div_ceil(columns) as f64, body }
+        SvgFragment { width: width * columns as f64, height: height * sketches.len().div_ceil(columns) as f64, body }
     }
 }

@@ -1,6 +1,6 @@
 //! Heat maps: tables of values shown as colours.
-use crate::drawing::{Anchor, Paint, Sketch};
-use crate::frame::{Frame, Surroundings};
+use crate::drawing::{FillColour, SvgFragment, TextAnchor};
+use crate::frame::{ChartFrame, ChartFrameOptions};
 use crate::text::{number, short};
 
 const CELL: (f64, f64) = (64.0, 26.0);
@@ -36,10 +36,10 @@ impl HeatMap {
         self.sketch().document(&self.title)
     }
 
-    pub(crate) fn sketch(&self) -> Sketch {
+    pub(crate) fn sketch(&self) -> SvgFragment {
         let (columns, rows) = (self.columns.len().max(1) as f64, self.rows.len().max(1) as f64);
         let (x, y) = (|at: usize| (at as f64 + 0.5) / columns, |at: usize| 1.0 - (at as f64 + 0.5) / rows);
-        let mut frame = Frame::new(Surroundings {
+        let mut frame = ChartFrame::new(ChartFrameOptions {
             title: &self.title,
             x: &self.x,
             y: &self.y,
@@ -47,7 +47,7 @@ impl HeatMap {
             y_labels: self.rows.iter().enumerate().map(|(at, (name, _))| (y(at), name.clone())).collect(),
             x_names: true,
             field: (CELL.0 * columns, CELL.1 * rows),
-            ..Surroundings::default()
+            ..ChartFrameOptions::default()
         });
         let ends = self.ends();
         for (row, (name, values)) in self.rows.iter().enumerate() {
@@ -68,18 +68,18 @@ impl HeatMap {
     }
 }
 
-fn cell(frame: &mut Frame, corner: (f64, f64), value: Option<f64>, [low, high]: [f64; 2], name: &str) {
+fn cell(frame: &mut ChartFrame, corner: (f64, f64), value: Option<f64>, [low, high]: [f64; 2], name: &str) {
     let inner = (CELL.0 - 2.0, CELL.1 - 2.0);
     let corner = (corner.0 + 1.0, corner.1 + 1.0);
     let middle = (corner.0 + inner.0 / 2.0, corner.1 + inner.1 / 2.0 + 4.0);
     let Some(value) = value else {
-        frame.drawing.text(middle, "n", Anchor::Middle, "none");
+        frame.drawing.text(middle, "n", TextAnchor::Middle, "none");
         return;
     };
     let part = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
     let (colour, bright) = colour(if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 });
-    frame.drawing.block(Paint::Colour(&colour), corner, inner, &format!("{name}: {}", number(value)));
-    frame.drawing.text(middle, if bright { "on" } else { "off" }, Anchor::Middle, &short(value));
+    frame.drawing.block(FillColour::Colour(&colour), corner, inner, &format!("{name}: {}", number(value)));
+    frame.drawing.text(middle, if bright { "on" } else { "off" }, TextAnchor::Middle, &short(value));
 }
 
 /// Returns the colour of a position from 0 to 1, and whether it is bright.

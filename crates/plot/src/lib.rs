@@ -15,11 +15,11 @@ mod pen;
 mod scale;
 mod text;
 
-pub use bars::{Bar, Bars};
-pub use chart::{Axis, Chart, Look, Point, Series};
+pub use bars::{Bar, BarChart};
+pub use chart::{Axis, Chart, ChartPoint, ChartSeries, LineStyle};
 pub use figure::{Figure, Panels};
 pub use heat::HeatMap;
-pub use page::{Cell, Page, Table};
+pub use page::{HtmlCell, HtmlPage, HtmlTable};
 pub use pen::Pen;
-pub use scale::Scale;
+pub use scale::AxisScale;
 pub use text::{escape, leading_number, number, short};

@@ -11,67 +11,67 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:74em;marg
 
 /// A page under construction: each element is appended.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct HtmlPage {
     title: String,
     body: String,
 }
 
 /// A table of a page.
 #[derive(Debug, Clone, Default)]
-pub struct Table {
+pub struct HtmlTable {
     /// Headings of the columns.
     pub head: Vec<String>,
     /// Number of columns, from the left, that are text; the others are numbers.
     pub texts: usize,
     /// Rows of cells.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<HtmlCell>>,
 }
 
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cell {
+pub struct HtmlCell {
     /// Text of the cell.
     pub text: String,
     /// True if the cell is marked as wrong.
     pub wrong: bool,
 }
 
-impl<T: Into<String>> From<T> for Cell {
-    fn from(text: T) -> Cell {
-        Cell { text: text.into(), wrong: false }
+impl<T: Into<String>> From<T> for HtmlCell {
+    fn from(text: T) -> HtmlCell {
+        HtmlCell { text: text.into(), wrong: false }
     }
 }
 
-impl Cell {
+impl HtmlCell {
     /// Returns a cell marked as wrong.
-    pub fn wrong(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), wrong: true }
+    pub fn wrong(text: impl Into<String>) -> HtmlCell {
+        HtmlCell { text: text.into(), wrong: true }
     }
 }
 
-impl Page {
+impl HtmlPage {
     /// Creates an empty page with a title.
-    pub fn new(title: &str) -> Page {
-        Page { title: title.to_owned(), body: String::new() }
+    pub fn new(title: &str) -> HtmlPage {
+        HtmlPage { title: title.to_owned(), body: String::new() }
     }
 
     /// Appends a heading.
-    pub fn heading(&mut self, text: &str) -> &mut Page {
+    pub fn heading(&mut self, text: &str) -> &mut HtmlPage {
         self.add(format_args!("<h2>{}</h2>", escape(text)))
     }
 
     /// Appends a paragraph.
-    pub fn text(&mut self, text: &str) -> &mut Page {
+    pub fn text(&mut self, text: &str) -> &mut HtmlPage {
         self.add(format_args!("<p>{}</p>", escape(text)))
     }
 
     /// Appends a paragraph marked as a warning.
-    pub fn warning(&mut self, text: &str) -> &mut Page {
+    pub fn warning(&mut self, text: &str) -> &mut HtmlPage {
         self.add(format_args!("<p class=\"no\">{}</p>", escape(text)))
     }
 
     /// Appends a list of statements. Each item is a verdict word, whether it is marked as wrong, and the statement.
-    pub fn list<'a>(&mut self, items: impl IntoIterator<Item = (&'a str, bool, String)>) -> &mut Page {
+    pub fn list<'a>(&mut self, items: impl IntoIterator<Item = (&'a str, bool, String)>) -> &mut HtmlPage {
         self.add(format_args!("<ul>"));
         for (word, wrong, text) in items {
             let class = if wrong { "no" } else { "yes" };
@@ -81,7 +81,7 @@ impl Page {
     }
 
     /// Appends a table.
-    pub fn table(&mut self, table: &Table) -> &mut Page {
+    pub fn table(&mut self, table: &HtmlTable) -> &mut HtmlPage {
         let class = |at: usize| if at < table.texts { " class=\"l\"" } else { "" };
         self.add(format_args!("<table><tr>"));
         for (at, head) in table.head.iter().enumerate() {
@@ -101,14 +101,14 @@ impl Page {
     }
 
     /// Appends a drawing, with a caption below if `caption` is not empty.
-    pub fn figure(&mut self, figure: &Figure, caption: &str) -> &mut Page {
+    pub fn figure(&mut self, figure: &Figure, caption: &str) -> &mut HtmlPage {
         let caption =
             if caption.is_empty() { String::new() } else { format!("<figcaption>{}</figcaption>", escape(caption)) };
         self.add(format_args!("<figure>{}{caption}</figure>", figure.svg()))
     }
 
     /// Appends a section that is collapsed at first; `fill` writes its content.
-    pub fn details(&mut self, summary: &str, fill: impl FnOnce(&mut Page)) -> &mut Page {
+    pub fn details(&mut self, summary: &str, fill: impl FnOnce(&mut HtmlPage)) -> &mut HtmlPage {
         self.add(format_args!("<details><summary>{}</summary>", escape(summary)));
         fill(self);
         self.add(format_args!("</details>"))
@@ -125,7 +125,7 @@ impl Page {
         )
     }
 
-    fn add(&mut self, markup: std::fmt::Arguments<'_>) -> &mut Page {
+    fn add(&mut self, markup: std::fmt::Arguments<'_>) -> &mut HtmlPage {
         let _ = writeln!(self.body, "{markup}");
         self
     }

@@ -13,7 +13,7 @@ const DECADES: i32 = 8;
 
 /// Scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Scale {
+pub enum AxisScale {
     /// Linear: equal distances are equal differences.
     #[default]
     Linear,
@@ -21,48 +21,48 @@ pub enum Scale {
     Log,
 }
 
-impl Scale {
+impl AxisScale {
     /// Returns true if a value can be shown.
     pub(crate) fn takes(self, value: f64) -> bool {
         match self {
-            Scale::Linear => value.abs() <= LARGEST,
-            Scale::Log => (1.0 / LARGEST..=LARGEST).contains(&value),
+            AxisScale::Linear => value.abs() <= LARGEST,
+            AxisScale::Log => (1.0 / LARGEST..=LARGEST).contains(&value),
         }
     }
 
     fn along(self, value: f64) -> f64 {
         match self {
-            Scale::Linear => value,
-            Scale::Log => value.max(f64::MIN_POSITIVE).ln(),
+            AxisScale::Linear => value,
+            AxisScale::Log => value.max(f64::MIN_POSITIVE).ln(),
         }
     }
 }
 
 /// An axis with its range and the values written beside it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ruler {
-    scale: Scale,
+pub(crate) struct ScaledAxis {
+    scale: AxisScale,
     ends: [f64; 2],
     pub(crate) ticks: Vec<f64>,
 }
 
-impl Ruler {
+impl ScaledAxis {
     /// Returns an axis that covers all values that can be shown.
-    pub(crate) fn over(scale: Scale, values: impl IntoIterator<Item = f64>) -> Ruler {
+    pub(crate) fn over(scale: AxisScale, values: impl IntoIterator<Item = f64>) -> ScaledAxis {
         let [low, high] = range(scale, values);
-        let scale = if low > 0.0 && low < high && high / low < NARROW { Scale::Linear } else { scale };
+        let scale = if low > 0.0 && low < high && high / low < NARROW { AxisScale::Linear } else { scale };
         let ticks = ticks(scale, [low, high]);
-        Ruler { scale, ends: ends(&ticks), ticks }
+        ScaledAxis { scale, ends: ends(&ticks), ticks }
     }
 
-    /// Returns an axis that is labelled with the values themselves if they are few, else like [`Ruler::over`].
-    pub(crate) fn of_few(scale: Scale, values: impl IntoIterator<Item = f64>) -> Ruler {
+    /// Returns an axis that is labelled with the values themselves if they are few, else like [`ScaledAxis::over`].
+    pub(crate) fn of_few(scale: AxisScale, values: impl IntoIterator<Item = f64>) -> ScaledAxis {
         let mut values: Vec<f64> = values.into_iter().filter(|value| scale.takes(*value)).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
         match values.len() {
-            2..=FEW => Ruler { scale, ends: ends(&values), ticks: values },
-            _ => Ruler::over(scale, values),
+            2..=FEW => ScaledAxis { scale, ends: ends(&values), ticks: values },
+            _ => ScaledAxis::over(scale, values),
         }
     }
 
@@ -103,22 +103,22 @@ fn ends(ticks: &[f64]) -> [f64; 2] {
     [ticks.first().copied().unwrap_or(0.0), ticks.last().copied().unwrap_or(1.0)]
 }
 
-fn range(scale: Scale, values: impl IntoIterator<Item = f64>) -> [f64; 2] {
+fn range(scale: AxisScale, values: impl IntoIterator<Item = f64>) -> [f64; 2] {
     let [low, high] = values
         .into_iter()
         .filter(|value| scale.takes(*value))
         .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| [low.min(value), high.max(value)]);
     match scale {
         _ if low <= high => [low, high],
-        Scale::Linear => [0.0, 1.0],
-        Scale::Log => [1.0, 10.0],
+        AxisScale::Linear => [0.0, 1.0],
+        AxisScale::Log => [1.0, 10.0],
     }
 }
 
-fn ticks(scale: Scale, range: [f64; 2]) -> Vec<f64> {
+fn ticks(scale: AxisScale, range: [f64; 2]) -> Vec<f64> {
     match scale {
-        Scale::Linear => linear(range),
-        Scale::Log => logarithmic(range),
+        AxisScale::Linear => linear(range),
+        AxisScale::Log => logarithmic(range),
     }
 }
 
@@ -168,15 +168,15 @@ mod tests {
 
     #[test]
     fn few_values_stand_for_themselves() {
-        assert_eq!(Ruler::of_few(Scale::Log, [4.0, 1.0, 2.0, 2.0, -1.0]).ticks, [1.0, 2.0, 4.0]);
-        assert!(Ruler::of_few(Scale::Linear, [7.0]).ticks.len() > 1);
+        assert_eq!(ScaledAxis::of_few(AxisScale::Log, [4.0, 1.0, 2.0, 2.0, -1.0]).ticks, [1.0, 2.0, 4.0]);
+        assert!(ScaledAxis::of_few(AxisScale::Linear, [7.0]).ticks.len() > 1);
     }
 
     proptest! {
         #[test]
         fn every_value_has_a_place_between_two_ticks(values in prop::collection::vec(prop::num::f64::ANY, 0..20), log: bool) {
-            let scale = if log { Scale::Log } else { Scale::Linear };
-            let ruler = Ruler::over(scale, values.iter().copied());
+            let scale = if log { AxisScale::Log } else { AxisScale::Linear };
+            let ruler = ScaledAxis::over(scale, values.iter().copied());
             prop_assert!(ruler.ticks.len() >= 2 && ruler.ticks.len() <= 21, "{:?}", ruler.ticks);
             prop_assert!(ruler.ticks.is_sorted() && ruler.ticks.iter().all(|tick| tick.is_finite()));
             for value in values.into_iter().filter(|value| scale.takes(*value)) {

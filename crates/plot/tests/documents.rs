@@ -3,17 +3,17 @@ use proptest::prelude::*;
 use roxmltree::{Document, Node};
 use weir_plot::*;
 
-fn chart(x: Scale, y: Scale, points: Vec<Point>) -> Chart {
+fn chart(x: AxisScale, y: AxisScale, points: Vec<ChartPoint>) -> Chart {
     Chart {
         name: "c".into(),
         title: "Sojourn < \"rate\" & more".into(),
         x: Axis { label: "rate, packets/s".into(), scale: x },
         y: Axis { label: "delay, ms".into(), scale: y },
         series: vec![
-            Series::line("SDN-4Q", points.clone()),
-            Series::looking("a much longer name of a line <&>", Look::Curve, points.clone()),
-            Series::looking("steps", Look::Steps, points.clone()),
-            Series::looking("dots", Look::Dots, points),
+            ChartSeries::line("SDN-4Q", points.clone()),
+            ChartSeries::looking("a much longer name of a line <&>", LineStyle::Curve, points.clone()),
+            ChartSeries::looking("steps", LineStyle::Steps, points.clone()),
+            ChartSeries::looking("dots", LineStyle::Dots, points),
         ],
     }
 }
@@ -72,29 +72,40 @@ fn check(svg: &str) {
 
 #[test]
 fn extreme_data_is_drawn_or_left_out_and_counted() {
-    let cases: [Vec<Point>; 8] = [
+    let cases: [Vec<ChartPoint>; 8] = [
         vec![],
-        vec![Point::new(3.0, 3.0)],
-        vec![Point::new(0.0, 0.0); 3],
-        vec![Point::new(1.0, 5.0), Point::new(2.0, 5.0)],
-        vec![Point::new(1e-12, 1e12), Point::new(1e12, 1e-12)],
-        vec![Point::within(1.0, 1e-9, Some(1e-9)), Point::within(2.0, 1e9, Some(1.0))],
-        vec![Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY), Point::new(2.0, 2.0)],
-        (0..1000).map(|at| Point::new(f64::from(at), f64::from(at * at))).collect(),
+        vec![ChartPoint::new(3.0, 3.0)],
+        vec![ChartPoint::new(0.0, 0.0); 3],
+        vec![ChartPoint::new(1.0, 5.0), ChartPoint::new(2.0, 5.0)],
+        vec![ChartPoint::new(1e-12, 1e12), ChartPoint::new(1e12, 1e-12)],
+        vec![ChartPoint::within(1.0, 1e-9, Some(1e-9)), ChartPoint::within(2.0, 1e9, Some(1.0))],
+        vec![ChartPoint::new(f64::NAN, 1.0), ChartPoint::new(1.0, f64::INFINITY), ChartPoint::new(2.0, 2.0)],
+        (0..1000).map(|at| ChartPoint::new(f64::from(at), f64::from(at * at))).collect(),
     ];
     for points in cases {
-        for (x, y) in [(Scale::Linear, Scale::Linear), (Scale::Log, Scale::Log), (Scale::Linear, Scale::Log)] {
+        for (x, y) in [
+            (AxisScale::Linear, AxisScale::Linear),
+            (AxisScale::Log, AxisScale::Log),
+            (AxisScale::Linear, AxisScale::Log),
+        ] {
             check(&chart(x, y, points.clone()).svg());
         }
     }
-    let svg = chart(Scale::Linear, Scale::Linear, vec![Point::new(1.0, f64::INFINITY), Point::new(2.0, 2.0)]).svg();
+    let svg = chart(
+        AxisScale::Linear,
+        AxisScale::Linear,
+        vec![ChartPoint::new(1.0, f64::INFINITY), ChartPoint::new(2.0, 2.0)],
+    )
+    .svg();
     assert!(svg.contains("4 without a value here"), "{svg}");
 }
 
 #[test]
 fn dots_are_where_their_values_are() {
-    let points = vec![Point::new(1.0, 0.0), Point::within(3.0, 10.0, Some(2.0)), Point::new(5.0, 20.0)];
-    let svg = Chart { series: vec![Series::line("a", points)], ..chart(Scale::Linear, Scale::Linear, vec![]) }.svg();
+    let points = vec![ChartPoint::new(1.0, 0.0), ChartPoint::within(3.0, 10.0, Some(2.0)), ChartPoint::new(5.0, 20.0)];
+    let svg =
+        Chart { series: vec![ChartSeries::line("a", points)], ..chart(AxisScale::Linear, AxisScale::Linear, vec![]) }
+            .svg();
     let document = Document::parse(&svg).unwrap();
     let dots: Vec<(f64, f64)> = document
         .descendants()
@@ -112,15 +123,18 @@ fn dots_are_where_their_values_are() {
 
 #[test]
 fn an_unstable_point_interrupts_its_line() {
-    let points = [1.0, 2.0, f64::NAN, 4.0, 5.0].iter().zip(1..).map(|(y, x)| Point::new(f64::from(x), *y)).collect();
-    let svg = Chart { series: vec![Series::line("a", points)], ..chart(Scale::Linear, Scale::Linear, vec![]) }.svg();
+    let points =
+        [1.0, 2.0, f64::NAN, 4.0, 5.0].iter().zip(1..).map(|(y, x)| ChartPoint::new(f64::from(x), *y)).collect();
+    let svg =
+        Chart { series: vec![ChartSeries::line("a", points)], ..chart(AxisScale::Linear, AxisScale::Linear, vec![]) }
+            .svg();
     // Two pieces of the line, and the sample in the legend.
     assert_eq!(svg.matches("stroke-width=\"2\"").count(), 3, "{svg}");
 }
 
-fn bars() -> Bars {
+fn bars() -> BarChart {
     let bar = |value| Some(Bar { value, interval: Some([value * 0.9, value * 1.1]) });
-    Bars {
+    BarChart {
         name: "b".into(),
         title: "Utilisation".into(),
         x: "device".into(),
@@ -151,15 +165,19 @@ fn heat() -> HeatMap {
 #[test]
 fn bars_maps_and_panels_are_well_formed() {
     check(&bars().svg());
-    check(&Bars { y: Axis::log("share"), ..bars() }.svg());
-    check(&Bars::default().svg());
+    check(&BarChart { y: Axis::log("share"), ..bars() }.svg());
+    check(&BarChart::default().svg());
     check(&heat().svg());
     check(&HeatMap::default().svg());
     let panels = Panels {
         name: "p".into(),
         title: "All".into(),
         columns: 2,
-        figures: vec![bars().into(), heat().into(), chart(Scale::Log, Scale::Log, vec![Point::new(1.0, 1.0)]).into()],
+        figures: vec![
+            bars().into(),
+            heat().into(),
+            chart(AxisScale::Log, AxisScale::Log, vec![ChartPoint::new(1.0, 1.0)]).into(),
+        ],
     };
     let svg = Figure::from(panels).svg();
     let document = Document::parse(&svg).unwrap();
@@ -170,15 +188,18 @@ fn bars_maps_and_panels_are_well_formed() {
 #[test]
 fn a_page_is_well_formed_and_loads_nothing() {
     let nasty = "</title><script src=\"http://x\">alert(1)</script>";
-    let mut page = Page::new(nasty);
+    let mut page = HtmlPage::new(nasty);
     page.heading(nasty)
         .text(nasty)
         .warning(nasty)
         .list([("holds", false, nasty.into()), ("fails", true, nasty.into())]);
-    let rows = vec![vec![nasty.into(), "1".into()], vec![Cell::wrong("UNSTABLE"), "2".into()]];
-    page.table(&Table { head: vec![nasty.into(), "ms".into()], texts: 1, rows });
+    let rows = vec![vec![nasty.into(), "1".into()], vec![HtmlCell::wrong("UNSTABLE"), "2".into()]];
+    page.table(&HtmlTable { head: vec![nasty.into(), "ms".into()], texts: 1, rows });
     page.figure(
-        &Figure::from(Chart { title: nasty.into(), ..chart(Scale::Linear, Scale::Linear, vec![Point::new(1.0, 2.0)]) }),
+        &Figure::from(Chart {
+            title: nasty.into(),
+            ..chart(AxisScale::Linear, AxisScale::Linear, vec![ChartPoint::new(1.0, 2.0)])
+        }),
         nasty,
     );
     page.details(nasty, |page| _ = page.text("inside"));
@@ -199,10 +220,10 @@ proptest! {
         names in prop::collection::vec(".{0,80}", 0..6),
         log_x: bool, log_y: bool,
     ) {
-        let scale = |log| if log { Scale::Log } else { Scale::Linear };
-        let points: Vec<Point> = points.into_iter().map(|(x, y, half)| Point::within(x, y, half)).collect();
+        let scale = |log| if log { AxisScale::Log } else { AxisScale::Linear };
+        let points: Vec<ChartPoint> = points.into_iter().map(|(x, y, half)| ChartPoint::within(x, y, half)).collect();
         let mut chart = chart(scale(log_x), scale(log_y), points.clone());
-        chart.series.extend(names.into_iter().map(|name| Series::line(name, points.clone())));
+        chart.series.extend(names.into_iter().map(|name| ChartSeries::line(name, points.clone())));
         check(&chart.svg());
     }
 }

@@ -4,7 +4,7 @@
 //! Serves as a baseline for ports: the difference to a switch's cost per frame is the switch's own cost.
 use std::os::fd::AsRawFd as _;
 use weir_packet::FramePool;
-use weir_port::{Port, PortError, PortSpec, Ready};
+use weir_port::{Port, PortError, PortSpec, ReceiveReadiness};
 use weir_units::{Clock as _, SystemClock};
 
 /// Number of rounds without a frame before the loop sleeps.
@@ -37,7 +37,7 @@ fn forward(ports: &mut [Box<dyn Port>; 2], busy: bool) -> Result<(), PortError> 
                 ports[1 - from].transmit(now, &mut pool, &mut batch)?;
             }
         }
-        if idle > IDLE_ROUNDS && !busy && ports.iter_mut().all(|port| port.arm() == Ready::OnDescriptor) {
+        if idle > IDLE_ROUNDS && !busy && ports.iter_mut().all(|port| port.arm() == ReceiveReadiness::OnDescriptor) {
             idle = 0;
             sleep_on(ports);
         }

@@ -24,13 +24,13 @@
 //!
 //! An unfinished frame stays unfinished on its way through veth pairs. A capture on the receiving host shows its
 //! checksum as wrong, as it does for any two hosts that Linux joins.
-use crate::claim::Claim;
-use crate::ethtool::{self, SwitchedOff};
-use crate::interface::{HeldDown, Interface, refused};
-use crate::spec::Options;
-use crate::sys::messages::{ReceiveSlots, Received, SendSlots, left_ns};
-use crate::sys::{Plain as _, errno, socket};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, unfinished};
+use crate::claim::InterfaceClaim;
+use crate::ethtool::{self, DisabledFeatures};
+use crate::interface::{AdminDownGuard, KernelInterface, refused};
+use crate::spec::PortOptions;
+use crate::sys::messages::{PacketSocketFrame, ReceiveSlots, SendSlots, left_ns};
+use crate::sys::{PlainData as _, errno, socket};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness, unfinished};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -52,7 +52,7 @@ const OFF: [&str; 1] = ["rx-lro"];
 /// A port on a network interface through a packet socket.
 pub struct AfPacket {
     info: PortInfo,
-    interface: Arc<Interface>,
+    interface: Arc<KernelInterface>,
     socket: OwnedFd,
     /// True if frames with pending offloads (checksum or segmentation) are passed on with them (`offload=on`); false
     /// if the port carries the offloads out in software.
@@ -62,14 +62,14 @@ pub struct AfPacket {
     finished: Vec<Frame>,
     /// True if transmitted frames bypass the kernel's queueing at the interface (`qdisc=off`).
     bypasses: bool,
-    counters: Counters,
+    counters: FrameCounters,
     /// Number of frames that the kernel dropped before the port read them. Reading the kernel's counter resets it, so
     /// the values are summed here.
     missed: Cell<u64>,
     /// True if the interface did not exist when the link state was last read. The socket only reports that the
     /// interface goes down, possibly long before it vanishes.
     vanished: bool,
-    held_down: Option<HeldDown>,
+    held_down: Option<AdminDownGuard>,
     /// Clock of arrival times; `None` if arrivals are not stamped.
     stamps: Option<SystemClock>,
     /// Clock of departure times; `None` if departures are not stamped.
@@ -78,8 +78,8 @@ pub struct AfPacket {
     sent: Instant,
     /// Departure time of the last frame of the last transmission, if the kernel reported it.
     departed: Option<Instant>,
-    _settings: Option<SwitchedOff>,
-    _claim: Option<Claim>,
+    _settings: Option<DisabledFeatures>,
+    _claim: Option<InterfaceClaim>,
 }
 
 impl AfPacket {
@@ -87,14 +87,14 @@ impl AfPacket {
     ///
     /// # Errors
     /// No such interface, or a capability is missing (`CAP_NET_RAW`).
-    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+    pub fn open(name: &str, options: &PortOptions) -> Result<Self, PortError> {
         options.expect_only(&["offload", "outgoing", "qdisc"])?;
         let hand_on = options.flag("offload", true)?;
         let takes_outgoing = options.flag("outgoing", false)?;
         let bypasses = !options.flag("qdisc", false)?;
-        let interface = Arc::new(Interface::find(name, options)?);
+        let interface = Arc::new(KernelInterface::find(name, options)?);
         let info = interface.describe(options)?;
-        let claim = if takes_outgoing { None } else { Claim::make(&interface, options)? };
+        let claim = if takes_outgoing { None } else { InterfaceClaim::make(&interface, options)? };
         let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_RAW");
         // Protocol 0: the socket receives nothing before it is bound to the one interface.
         let socket = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(failed("open a packet socket"))?;
@@ -102,7 +102,7 @@ impl AfPacket {
         attach(socket.as_fd(), interface.index()).map_err(failed("bind the packet socket to the interface"))?;
         Ok(AfPacket {
             info,
-            _settings: SwitchedOff::new(&interface, &OFF).map_err(|error| settings_kept(name, &error)).ok(),
+            _settings: DisabledFeatures::new(&interface, &OFF).map_err(|error| settings_kept(name, &error)).ok(),
             _claim: claim,
             interface,
             socket,
@@ -111,7 +111,7 @@ impl AfPacket {
             sending: SendSlots::new(),
             finished: Vec::new(),
             bypasses,
-            counters: Counters::default(),
+            counters: FrameCounters::default(),
             missed: Cell::new(0),
             vanished: false,
             held_down: None,
@@ -140,7 +140,7 @@ impl AfPacket {
     }
 
     /// Appends a received frame to `batch`, or counts it as an error.
-    fn accept(&mut self, received: Received, pool: &mut FramePool, batch: &mut Vec<Frame>) {
+    fn accept(&mut self, received: PacketSocketFrame, pool: &mut FramePool, batch: &mut Vec<Frame>) {
         let Some(mut frame) = received.frame else {
             self.counters.rx_errors += 1;
             return;
@@ -317,12 +317,12 @@ impl Port for AfPacket {
         Some(self.socket.as_fd())
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         if self.departures.is_some() {
             // Discards late departure reports: a pending report would make the next wait return immediately.
             self.left();
         }
-        if self.vanished { Ready::Now } else { Ready::OnDescriptor }
+        if self.vanished { ReceiveReadiness::Now } else { ReceiveReadiness::OnDescriptor }
     }
 
     fn link(&mut self) -> LinkState {
@@ -330,15 +330,15 @@ impl Port for AfPacket {
         self.interface.link()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         let kernel: Option<libc::tpacket_stats> =
             socket::get(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS).ok();
         self.missed.set(self.missed.get() + kernel.map_or(0, |stats| u64::from(stats.tp_drops)));
-        Counters { rx_missed: self.missed.get(), ..self.counters }
+        FrameCounters { rx_missed: self.missed.get(), ..self.counters }
     }
 
     fn set_admin(&mut self, up: bool) -> io::Result<()> {
-        HeldDown::set(&mut self.held_down, &self.interface, up)
+        AdminDownGuard::set(&mut self.held_down, &self.interface, up)
     }
 }
 

@@ -8,8 +8,8 @@
 //! Only forwarding ports make claims ([`crate::open_alone`]). Taps, recorders, traffic generators and the profiler
 //! observe an interface or send on it while a switch uses it, and need no claim.
 use crate::PortError;
-use crate::interface::{Interface, refused};
-use crate::spec::Options;
+use crate::interface::{KernelInterface, refused};
+use crate::spec::PortOptions;
 use crate::sys::{errno, while_busy};
 use rustix::net::sockopt::socket_peercred;
 use std::os::linux::net::SocketAddrExt as _;
@@ -18,18 +18,21 @@ use std::{fs, io};
 
 /// Exclusive right to forward frames of one interface; dropping it releases the claim.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct InterfaceClaim {
     _listener: UnixListener,
 }
 
-impl Claim {
+impl InterfaceClaim {
     /// Claims an interface of the calling thread's network namespace, if the port's options require a claim. Returns
     /// `None` if they do not, or if a process of another user, neither root nor this process's user, holds the
     /// address.
     ///
     /// # Errors
     /// Another port holds the claim: the message names its process.
-    pub(crate) fn make(interface: &Interface, options: &Options) -> Result<Option<Claim>, PortError> {
+    pub(crate) fn make(
+        interface: &KernelInterface,
+        options: &PortOptions,
+    ) -> Result<Option<InterfaceClaim>, PortError> {
         if !options.is_alone() {
             return Ok(None);
         }
@@ -38,9 +41,9 @@ impl Claim {
         let address = SocketAddr::from_abstract_name(name).map_err(failed)?;
         let bind = || UnixListener::bind_addr(&address).map_err(as_busy);
         match while_busy(bind) {
-            Ok(listener) => Ok(Some(Claim { _listener: listener })),
-            Err(error) if errno(&error) == libc::EBUSY => match Holder::of(&address) {
-                Holder::Stranger => {
+            Ok(listener) => Ok(Some(InterfaceClaim { _listener: listener })),
+            Err(error) if errno(&error) == libc::EBUSY => match ClaimHolder::of(&address) {
+                ClaimHolder::Stranger => {
                     // Any process may bind the address. Only processes of root or this user could have opened a port.
                     tracing::warn!(interface = interface.name(), "another user's program has the claim's address");
                     Ok(None)
@@ -62,7 +65,7 @@ fn as_busy(error: io::Error) -> io::Error {
 }
 
 /// Process that holds the claim of an interface.
-enum Holder {
+enum ClaimHolder {
     /// Another port of this process.
     Oneself,
     /// Another process, with its command line as far as it can be read.
@@ -73,28 +76,28 @@ enum Holder {
     Unknown,
 }
 
-impl Holder {
+impl ClaimHolder {
     /// Asks the kernel for the process that listens on a claim's address.
-    fn of(address: &SocketAddr) -> Holder {
+    fn of(address: &SocketAddr) -> ClaimHolder {
         let asked = UnixStream::connect_addr(address).and_then(|stream| Ok(socket_peercred(stream)?));
-        let Ok(credentials) = asked else { return Holder::Unknown };
+        let Ok(credentials) = asked else { return ClaimHolder::Unknown };
         if !credentials.uid.is_root() && credentials.uid != rustix::process::geteuid() {
-            return Holder::Stranger;
+            return ClaimHolder::Stranger;
         }
         match credentials.pid.as_raw_nonzero().get() {
-            pid if u32::try_from(pid) == Ok(std::process::id()) => Holder::Oneself,
-            pid => Holder::Process(pid, command_line(pid)),
+            pid if u32::try_from(pid) == Ok(std::process::id()) => ClaimHolder::Oneself,
+            pid => ClaimHolder::Process(pid, command_line(pid)),
         }
     }
 }
 
-impl std::fmt::Display for Holder {
+impl std::fmt::Display for ClaimHolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Holder::Oneself => f.write_str("another port of this process"),
-            Holder::Process(pid, command) if command.is_empty() => write!(f, "a port of process {pid}"),
-            Holder::Process(pid, command) => write!(f, "a port of process {pid} ({command})"),
-            Holder::Stranger | Holder::Unknown => f.write_str("another port"),
+            ClaimHolder::Oneself => f.write_str("another port of this process"),
+            ClaimHolder::Process(pid, command) if command.is_empty() => write!(f, "a port of process {pid}"),
+            ClaimHolder::Process(pid, command) => write!(f, "a port of process {pid} ({command})"),
+            ClaimHolder::Stranger | ClaimHolder::Unknown => f.write_str("another port"),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Reads and changes settings of a network interface by ethtool: rate, number of queues, support of departure
 //! timestamps, and features that must be off while weir uses the interface.
-use crate::interface::Interface;
-use crate::notes::{self, Note};
-use crate::sys::Plain;
+use crate::interface::KernelInterface;
+use crate::notes::{self, FeatureNote};
+use crate::sys::PlainData;
 use std::io;
 use std::sync::Arc;
 use weir_units::Bps;
@@ -23,14 +23,14 @@ const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 const ETH_SS_FEATURES: u32 = 4;
 
 /// Returns the rate of an interface, if the driver reports one.
-pub(crate) fn speed(interface: &Interface) -> Option<Bps> {
+pub(crate) fn speed(interface: &KernelInterface) -> Option<Bps> {
     // Without room for link modes the kernel returns only the fixed part, which has all that is needed.
-    let mut settings = LinkSettings { command: ETHTOOL_GLINKSETTINGS, ..LinkSettings::zeroed() };
+    let mut settings = EthtoolLinkSettings { command: ETHTOOL_GLINKSETTINGS, ..EthtoolLinkSettings::zeroed() };
     interface.ethtool(&mut settings).ok()?;
     if settings.mode_words < 0 {
         // The first answer only says how many words of link modes to expect; the second one has the speed.
         let mode_words = settings.mode_words.checked_neg()?;
-        settings = LinkSettings { command: ETHTOOL_GLINKSETTINGS, mode_words, ..LinkSettings::zeroed() };
+        settings = EthtoolLinkSettings { command: ETHTOOL_GLINKSETTINGS, mode_words, ..EthtoolLinkSettings::zeroed() };
         interface.ethtool(&mut settings).ok()?;
     }
     let known = settings.speed != 0 && settings.speed != SPEED_UNKNOWN;
@@ -38,8 +38,8 @@ pub(crate) fn speed(interface: &Interface) -> Option<Bps> {
 }
 
 /// Returns the number of receive queues of an interface; 1 if the driver does not report it.
-pub(crate) fn receive_queues(interface: &Interface) -> u32 {
-    let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::zeroed() };
+pub(crate) fn receive_queues(interface: &KernelInterface) -> u32 {
+    let mut channels = EthtoolChannels { command: ETHTOOL_GCHANNELS, ..EthtoolChannels::zeroed() };
     match interface.ethtool(&mut channels) {
         Ok(()) => (channels.receive + channels.combined).max(1),
         Err(_) => 1,
@@ -47,8 +47,8 @@ pub(crate) fn receive_queues(interface: &Interface) -> u32 {
 }
 
 /// Returns true if the interface's driver reports departure times of frames (`ethtool -T`: `software-transmit`).
-pub(crate) fn says_departures(interface: &Interface) -> bool {
-    let mut info = StampInfo { command: ETHTOOL_GET_TS_INFO, ..StampInfo::zeroed() };
+pub(crate) fn says_departures(interface: &KernelInterface) -> bool {
+    let mut info = EthtoolTsInfo { command: ETHTOOL_GET_TS_INFO, ..EthtoolTsInfo::zeroed() };
     interface.ethtool(&mut info).is_ok() && info.stamps & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0
 }
 
@@ -58,19 +58,19 @@ pub(crate) fn says_departures(interface: &Interface) -> bool {
 ///
 /// Features that a killed process left switched off count as having been on.
 #[derive(Debug)]
-pub(crate) struct SwitchedOff {
-    interface: Arc<Interface>,
-    features: Features,
+pub(crate) struct DisabledFeatures {
+    interface: Arc<KernelInterface>,
+    features: FeatureBits,
     /// Record of the features on disk, so that they can be switched on again if this process is killed.
-    note: Option<Note>,
+    note: Option<FeatureNote>,
 }
 
 /// Set of features, one bit each. The running kernel assigns the bit numbers.
-type Features = [u32; FEATURE_WORDS];
+type FeatureBits = [u32; FEATURE_WORDS];
 
-impl SwitchedOff {
+impl DisabledFeatures {
     /// Switches off the features in `names` that are on and can be changed. Logs features that stay on.
-    pub(crate) fn new(interface: &Arc<Interface>, names: &[&str]) -> io::Result<Self> {
+    pub(crate) fn new(interface: &Arc<KernelInterface>, names: &[&str]) -> io::Result<Self> {
         let named = numbers_of(interface, names)?;
         let state = FeatureState::read(interface)?;
         let adopted = notes::left_off_at(interface);
@@ -81,7 +81,7 @@ impl SwitchedOff {
             adopted.erase();
         }
         set(interface, &features, false)?;
-        let guard = SwitchedOff { interface: Arc::clone(interface), features, note };
+        let guard = DisabledFeatures { interface: Arc::clone(interface), features, note };
         let left = intersection(&named, &FeatureState::read(interface)?.active());
         if left.iter().any(|&word| word != 0) {
             tracing::warn!(
@@ -94,7 +94,7 @@ impl SwitchedOff {
     }
 }
 
-impl Drop for SwitchedOff {
+impl Drop for DisabledFeatures {
     fn drop(&mut self) {
         if let Err(error) = set(&self.interface, &self.features, true)
             && self.interface.exists()
@@ -110,29 +110,29 @@ impl Drop for SwitchedOff {
 ///
 /// # Errors
 /// The system refuses.
-pub(crate) fn switch_on(interface: &Interface, names: &[String]) -> io::Result<()> {
+pub(crate) fn switch_on(interface: &KernelInterface, names: &[String]) -> io::Result<()> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     set(interface, &numbers_of(interface, &names)?, true)
 }
 
-/// Records the features that are about to be switched off in a file under `/run` (see [`Note`]), so that they can be
-/// restored if this process is killed. Returns `None` if there are no features, if the interface's network namespace
-/// is unknown, or if the file cannot be written.
-fn note(interface: &Interface, features: &Features) -> io::Result<Option<Note>> {
+/// Records the features that are about to be switched off in a file under `/run` (see [`FeatureNote`]), so that they
+/// can be restored if this process is killed. Returns `None` if there are no features, if the interface's network
+/// namespace is unknown, or if the file cannot be written.
+fn note(interface: &KernelInterface, features: &FeatureBits) -> io::Result<Option<FeatureNote>> {
     let is_in = |number: usize| features[number / 32] >> (number % 32) & 1 != 0;
     let names = feature_names(interface)?.into_iter().enumerate().filter(|(number, _)| is_in(*number));
     let names: Vec<String> = names.map(|(_, name)| name).collect();
     if names.is_empty() || interface.namespace() == 0 {
         return Ok(None);
     }
-    let written = Note::write(interface, names).inspect_err(|error| {
+    let written = FeatureNote::write(interface, names).inspect_err(|error| {
         tracing::debug!(interface = interface.name(), %error, "no note of the features that are switched off");
     });
     Ok(written.ok())
 }
 
 /// Switches features on or off; does nothing for an empty set.
-fn set(interface: &Interface, features: &Features, on: bool) -> io::Result<()> {
+fn set(interface: &KernelInterface, features: &FeatureBits, on: bool) -> io::Result<()> {
     if features.iter().all(|&word| word == 0) {
         return Ok(());
     }
@@ -140,13 +140,13 @@ fn set(interface: &Interface, features: &Features, on: bool) -> io::Result<()> {
     let size = FeatureState::read(interface)?.size;
     let mut request = FeatureRequest { command: ETHTOOL_SFEATURES, size, ..FeatureRequest::zeroed() };
     for (block, &word) in request.blocks.iter_mut().zip(features) {
-        *block = RequestBlock { valid: word, requested: if on { word } else { 0 } };
+        *block = FeatureRequestBlock { valid: word, requested: if on { word } else { 0 } };
     }
     interface.ethtool(&mut request)
 }
 
 /// Returns the set of the features in `names`. Names that the kernel does not know are ignored.
-fn numbers_of(interface: &Interface, names: &[&str]) -> io::Result<Features> {
+fn numbers_of(interface: &KernelInterface, names: &[&str]) -> io::Result<FeatureBits> {
     let mut features = [0; FEATURE_WORDS];
     for (number, name) in feature_names(interface)?.iter().enumerate() {
         if names.contains(&name.as_str()) {
@@ -157,19 +157,20 @@ fn numbers_of(interface: &Interface, names: &[&str]) -> io::Result<Features> {
 }
 
 /// Returns the names of all features, in the order of their numbers.
-fn feature_names(interface: &Interface) -> io::Result<Vec<String>> {
-    let mut info = SetInfo { command: ETHTOOL_GSSET_INFO, mask: 1 << ETH_SS_FEATURES, ..SetInfo::zeroed() };
+fn feature_names(interface: &KernelInterface) -> io::Result<Vec<String>> {
+    let mut info =
+        EthtoolSsetInfo { command: ETHTOOL_GSSET_INFO, mask: 1 << ETH_SS_FEATURES, ..EthtoolSsetInfo::zeroed() };
     interface.ethtool(&mut info)?;
     let count = usize::try_from(info.count).unwrap_or(usize::MAX);
     if count > FEATURE_WORDS * 32 {
         // The kernel would write more names than the buffer holds.
         return Err(io::Error::other(format!("the kernel has {count} features, more than weir knows of")));
     }
-    let mut strings = Box::new(Strings {
+    let mut strings = Box::new(EthtoolStrings {
         command: ETHTOOL_GSTRINGS,
         string_set: ETH_SS_FEATURES,
         length: info.count,
-        ..Strings::zeroed()
+        ..EthtoolStrings::zeroed()
     });
     interface.ethtool(&mut *strings)?;
     let text =
@@ -177,11 +178,11 @@ fn feature_names(interface: &Interface) -> io::Result<Vec<String>> {
     Ok(strings.names.iter().take(count).map(text).collect())
 }
 
-fn intersection(a: &Features, b: &Features) -> Features {
+fn intersection(a: &FeatureBits, b: &FeatureBits) -> FeatureBits {
     std::array::from_fn(|word| a[word] & b[word])
 }
 
-fn union(a: &Features, b: &Features) -> Features {
+fn union(a: &FeatureBits, b: &FeatureBits) -> FeatureBits {
     std::array::from_fn(|word| a[word] | b[word])
 }
 
@@ -191,12 +192,12 @@ fn union(a: &Features, b: &Features) -> Features {
 struct FeatureState {
     command: u32,
     size: u32,
-    blocks: [StateBlock; FEATURE_WORDS],
+    blocks: [FeatureStateBlock; FEATURE_WORDS],
 }
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct StateBlock {
+struct FeatureStateBlock {
     available: u32,
     _requested: u32,
     active: u32,
@@ -204,18 +205,18 @@ struct StateBlock {
 }
 
 impl FeatureState {
-    fn read(interface: &Interface) -> io::Result<Self> {
+    fn read(interface: &KernelInterface) -> io::Result<Self> {
         let size = u32::try_from(FEATURE_WORDS).unwrap_or(0);
         let mut state = FeatureState { command: ETHTOOL_GFEATURES, size, ..FeatureState::zeroed() };
         interface.ethtool(&mut state)?;
         Ok(state)
     }
 
-    fn active(&self) -> Features {
+    fn active(&self) -> FeatureBits {
         self.blocks.map(|block| block.active)
     }
 
-    fn available(&self) -> Features {
+    fn available(&self) -> FeatureBits {
         self.blocks.map(|block| block.available)
     }
 }
@@ -226,12 +227,12 @@ impl FeatureState {
 struct FeatureRequest {
     command: u32,
     size: u32,
-    blocks: [RequestBlock; FEATURE_WORDS],
+    blocks: [FeatureRequestBlock; FEATURE_WORDS],
 }
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct RequestBlock {
+struct FeatureRequestBlock {
     valid: u32,
     requested: u32,
 }
@@ -239,7 +240,7 @@ struct RequestBlock {
 /// `struct ethtool_sset_info` with room for one count.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct SetInfo {
+struct EthtoolSsetInfo {
     command: u32,
     _reserved: u32,
     mask: u64,
@@ -249,7 +250,7 @@ struct SetInfo {
 /// `struct ethtool_gstrings` with room for the maximum number of features.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Strings {
+struct EthtoolStrings {
     command: u32,
     string_set: u32,
     length: u32,
@@ -259,7 +260,7 @@ struct Strings {
 /// `struct ethtool_link_settings` with room for the link modes that follow it.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct LinkSettings {
+struct EthtoolLinkSettings {
     command: u32,
     speed: u32,
     /// Duplex, port, address, negotiation, MDIO, crossing (two).
@@ -274,7 +275,7 @@ struct LinkSettings {
 /// Layout of `struct ethtool_channels`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Channels {
+struct EthtoolChannels {
     command: u32,
     _max: [u32; 4],
     receive: u32,
@@ -286,23 +287,23 @@ struct Channels {
 /// Layout of `struct ethtool_ts_info`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct StampInfo {
+struct EthtoolTsInfo {
     command: u32,
     stamps: u32,
     _of_hardware: [u32; 9],
 }
 
 // SAFETY: integers, in the layout of the kernel's structure.
-unsafe impl Plain for LinkSettings {}
+unsafe impl PlainData for EthtoolLinkSettings {}
 // SAFETY: integers, in the layout of the kernel's structure.
-unsafe impl Plain for StampInfo {}
+unsafe impl PlainData for EthtoolTsInfo {}
 // SAFETY: integers, in the layout of the kernel's structure.
-unsafe impl Plain for Channels {}
+unsafe impl PlainData for EthtoolChannels {}
 // SAFETY: integers, in the layout of the kernel's structure.
-unsafe impl Plain for FeatureState {}
+unsafe impl PlainData for FeatureState {}
 // SAFETY: integers, in the layout of the kernel's structure.
-unsafe impl Plain for FeatureRequest {}
+unsafe impl PlainData for FeatureRequest {}
 // SAFETY: integers, in the layout of the kernel's structure.
-unsafe impl Plain for SetInfo {}
+unsafe impl PlainData for EthtoolSsetInfo {}
 // SAFETY: integers, in the layout of the kernel's structure.
-unsafe impl Plain for Strings {}
+unsafe impl PlainData for EthtoolStrings {}

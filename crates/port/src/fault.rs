@@ -1,13 +1,13 @@
 //! Damages frames of any port on purpose: drops, corrupts and duplicates them in both directions, at random from a
 //! seed so that a run can be repeated.
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// Probabilities of faults, in `0.0..=1.0`, each drawn independently. Default: no faults.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Faults {
+pub struct FaultProbabilities {
     /// Probability that a frame is lost.
     pub loss: f64,
     /// Probability that one bit of a frame is flipped.
@@ -17,10 +17,10 @@ pub struct Faults {
 }
 
 /// Wrapper that applies faults to a port's frames.
-pub struct Faulty {
+pub struct FaultyPort {
     port: Box<dyn Port>,
-    faults: Faults,
-    chance: Chance,
+    faults: FaultProbabilities,
+    chance: FaultRng,
     done: FaultCounts,
     /// Number and bytes of lost frames that the inner port counted as received.
     lost_rx: (u64, u64),
@@ -36,11 +36,11 @@ pub struct FaultCounts {
     pub duplicated: u64,
 }
 
-impl Faulty {
+impl FaultyPort {
     /// Applies `faults` to `port`'s frames; equal `seed` and frames give equal faults.
-    pub fn new(port: Box<dyn Port>, faults: Faults, seed: u64) -> Faulty {
+    pub fn new(port: Box<dyn Port>, faults: FaultProbabilities, seed: u64) -> FaultyPort {
         let done = FaultCounts::default();
-        Faulty { port, faults, chance: Chance(seed), done, lost_rx: (0, 0), held: Vec::new() }
+        FaultyPort { port, faults, chance: FaultRng(seed), done, lost_rx: (0, 0), held: Vec::new() }
     }
 
     /// Returns the numbers of faults applied so far.
@@ -72,7 +72,7 @@ impl Faulty {
     }
 }
 
-impl Port for Faulty {
+impl Port for FaultyPort {
     fn info(&self) -> &PortInfo {
         self.port.info()
     }
@@ -120,7 +120,7 @@ impl Port for Faulty {
         self.port.is_scheduled()
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         self.port.arm()
     }
 
@@ -141,7 +141,7 @@ impl Port for Faulty {
     }
 
     /// Lost received frames count as missed. Lost transmitted frames are not counted, as on a real wire.
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         let mut counters = self.port.counters();
         counters.rx_packets = counters.rx_packets.saturating_sub(self.lost_rx.0);
         counters.rx_bytes = counters.rx_bytes.saturating_sub(self.lost_rx.1);
@@ -159,9 +159,9 @@ impl Port for Faulty {
 }
 
 /// Random number generator (SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
-struct Chance(u64);
+struct FaultRng(u64);
 
-impl Chance {
+impl FaultRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -192,9 +192,9 @@ mod tests {
     const FRAMES: usize = 1000;
 
     /// Sends through a faulty port; returns the frames that arrived and the numbers of faults.
-    fn run(faults: Faults, seed: u64) -> (Vec<Vec<u8>>, FaultCounts) {
+    fn run(faults: FaultProbabilities, seed: u64) -> (Vec<Vec<u8>>, FaultCounts) {
         let (near, mut far) = memory::pair(4 * FRAMES).unwrap();
-        let mut port = Faulty::new(Box::new(near), faults, seed);
+        let mut port = FaultyPort::new(Box::new(near), faults, seed);
         let mut pool = FramePool::default();
         let mut frames: Vec<_> = (0..FRAMES).map(|_| Frame::from_bytes(&[0; 60])).collect();
         port.transmit(Instant::ZERO, &mut pool, &mut frames).unwrap();
@@ -204,15 +204,15 @@ mod tests {
 
     #[test]
     fn the_seed_decides() {
-        let faults = Faults { loss: 0.1, corrupt: 0.2, duplicate: 0.3 };
+        let faults = FaultProbabilities { loss: 0.1, corrupt: 0.2, duplicate: 0.3 };
         assert_eq!(run(faults, 1), run(faults, 1));
         assert_ne!(run(faults, 1), run(faults, 2));
-        assert_eq!(run(Faults::default(), 1).0, vec![vec![0; 60]; FRAMES]);
+        assert_eq!(run(FaultProbabilities::default(), 1).0, vec![vec![0; 60]; FRAMES]);
     }
 
     #[test]
     fn faults_have_their_probability_and_add_up() {
-        let (arrived, done) = run(Faults { loss: 0.1, corrupt: 0.2, duplicate: 0.3 }, 7);
+        let (arrived, done) = run(FaultProbabilities { loss: 0.1, corrupt: 0.2, duplicate: 0.3 }, 7);
         assert_eq!(arrived.len() as u64, FRAMES as u64 - done.lost + done.duplicated);
         // Five standard deviations around the mean of a binomial distribution of 1000 draws.
         assert!((50..150).contains(&done.lost), "{done:?}");
@@ -233,12 +233,13 @@ mod tests {
         };
         let mut batch = vec![Frame::from_bytes(&[9; 14])];
         send(3, &mut pool);
-        let mut port = Faulty::new(Box::new(near), Faults { loss: 1.0, ..Faults::default() }, 1);
+        let mut port =
+            FaultyPort::new(Box::new(near), FaultProbabilities { loss: 1.0, ..FaultProbabilities::default() }, 1);
         port.receive(Instant::ZERO, &mut pool, &mut batch, 6).unwrap();
         assert_eq!(batch.len(), 1, "what the batch held before is not touched");
         assert_eq!((port.counters().rx_packets, port.counters().rx_missed), (0, 3));
         send(6, &mut pool);
-        port.faults = Faults { duplicate: 1.0, ..Faults::default() };
+        port.faults = FaultProbabilities { duplicate: 1.0, ..FaultProbabilities::default() };
         port.receive(Instant::ZERO, &mut pool, &mut batch, 6).unwrap();
         assert_eq!(batch.len(), 7);
     }

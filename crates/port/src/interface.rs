@@ -1,5 +1,5 @@
 //! Finds a network interface of the machine, and reads and changes its settings.
-use crate::spec::{Options, nearest};
+use crate::spec::{PortOptions, nearest};
 use crate::sys::{errno, ioctl, ioctl::InterfaceRequest, socket};
 use crate::{LinkState, PortError, PortInfo, ethtool};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,26 +14,26 @@ pub(crate) const LINK_HEADER_MAX: usize = 18;
 /// An interface in the network namespace in which it was looked up. Stays valid if the thread changes its namespace,
 /// because the socket stays in the first one.
 #[derive(Debug)]
-pub(crate) struct Interface {
+pub(crate) struct KernelInterface {
     socket: OwnedFd,
     name: String,
     index: i32,
     namespace: u64,
 }
 
-impl Interface {
+impl KernelInterface {
     /// Finds an interface by name.
     ///
     /// # Errors
     /// No such interface (the message lists the existing ones), or the interface does not carry Ethernet frames.
-    pub(crate) fn find(name: &str, options: &Options) -> Result<Self, PortError> {
+    pub(crate) fn find(name: &str, options: &PortOptions) -> Result<Self, PortError> {
         let kind = options.spec().split(':').next().unwrap_or_default();
         if name.is_empty() {
             return Err(options.error(format!("expected {kind}:NAME with the name of a network interface")));
         }
         let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)
             .map_err(|source| refused(options, "open a socket", source, ""))?;
-        let mut interface = Interface { socket, name: name.to_owned(), index: 0, namespace: own_namespace() };
+        let mut interface = KernelInterface { socket, name: name.to_owned(), index: 0, namespace: own_namespace() };
         let Some(mut request) = InterfaceRequest::of(name) else {
             return Err(options.error(no_such_interface(name)));
         };
@@ -54,7 +54,7 @@ impl Interface {
     /// Returns the interface with this index in the calling thread's network namespace.
     pub(crate) fn at_index(index: i32) -> io::Result<Self> {
         let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
-        let mut interface = Interface { socket, name: String::new(), index, namespace: own_namespace() };
+        let mut interface = KernelInterface { socket, name: String::new(), index, namespace: own_namespace() };
         interface.name = interface.request()?.name();
         Ok(interface)
     }
@@ -78,7 +78,7 @@ impl Interface {
     ///
     /// # Errors
     /// The interface vanished.
-    pub(crate) fn describe(&self, options: &Options) -> Result<PortInfo, PortError> {
+    pub(crate) fn describe(&self, options: &PortOptions) -> Result<PortInfo, PortError> {
         let failed = |source| refused(options, "read the interface's settings", source, "");
         let (_, mac) = self.ask(libc::SIOCGIFHWADDR).map_err(failed)?.hardware_address();
         Ok(PortInfo {
@@ -131,7 +131,7 @@ impl Interface {
     }
 
     /// Sends an ethtool command for the interface.
-    pub(crate) fn ethtool<T: crate::sys::Plain>(&self, command: &mut T) -> io::Result<()> {
+    pub(crate) fn ethtool<T: crate::sys::PlainData>(&self, command: &mut T) -> io::Result<()> {
         self.request()?.ethtool(self.socket.as_fd(), command)
     }
 
@@ -153,26 +153,26 @@ impl Interface {
 
 /// Guard of an interface that was up and is held down; dropping it sets the interface up again.
 #[derive(Debug)]
-pub(crate) struct HeldDown(Arc<Interface>);
+pub(crate) struct AdminDownGuard(Arc<KernelInterface>);
 
-impl HeldDown {
+impl AdminDownGuard {
     /// Sets an interface up or down, as [`crate::Port::set_admin`] requires.
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn set(held: &mut Option<HeldDown>, interface: &Arc<Interface>, up: bool) -> io::Result<()> {
+    pub(crate) fn set(held: &mut Option<AdminDownGuard>, interface: &Arc<KernelInterface>, up: bool) -> io::Result<()> {
         if up {
             interface.set_up()?;
             *held = None;
         } else if interface.is_up() {
             interface.set_down()?;
-            *held = Some(HeldDown(Arc::clone(interface)));
+            *held = Some(AdminDownGuard(Arc::clone(interface)));
         }
         Ok(())
     }
 }
 
-impl Drop for HeldDown {
+impl Drop for AdminDownGuard {
     fn drop(&mut self) {
         if let Err(error) = self.0.set_up()
             && self.0.exists()
@@ -198,7 +198,7 @@ pub fn index_of(name: &str) -> Option<u32> {
 
 /// Returns the current name of the interface with `index` in the calling thread's network namespace, if it exists.
 pub fn name_of(index: u32) -> Option<String> {
-    Some(Interface::at_index(i32::try_from(index).ok()?).ok()?.name)
+    Some(KernelInterface::at_index(i32::try_from(index).ok()?).ok()?.name)
 }
 
 /// Returns the inode number of the calling thread's network namespace; 0 if the system does not report it.
@@ -218,7 +218,7 @@ fn no_such_interface(name: &str) -> String {
 /// Returns the error for an operation that the system refused, with advice. `capabilities` lists all that this kind
 /// of port needs (`CAP_NET_RAW`), because setcap(8) replaces a program's earlier capabilities; empty if none is
 /// needed.
-pub(crate) fn refused(options: &Options, tried: &str, source: io::Error, capabilities: &str) -> PortError {
+pub(crate) fn refused(options: &PortOptions, tried: &str, source: io::Error, capabilities: &str) -> PortError {
     let advice = match errno(&source) {
         libc::EPERM | libc::EACCES if !capabilities.is_empty() => needs(capabilities),
         libc::EMFILE => "; raise the limit of open files (ulimit -n)".to_owned(),

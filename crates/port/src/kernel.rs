@@ -8,18 +8,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Netlink connection to the kernel, in the network namespace in which it was opened.
-pub struct Kernel(Socket);
+pub struct NetlinkConnection(Socket);
 
-impl Kernel {
+impl NetlinkConnection {
     /// Opens a connection in the calling thread's namespace.
     ///
     /// # Errors
     /// The process or the system has no descriptor left.
-    pub fn here() -> io::Result<Kernel> {
+    pub fn here() -> io::Result<NetlinkConnection> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Kernel(socket))
+        Ok(NetlinkConnection(socket))
     }
 
     /// Sets an interface administratively up.
@@ -72,7 +72,7 @@ impl Kernel {
     }
 }
 
-impl AsFd for Kernel {
+impl AsFd for NetlinkConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

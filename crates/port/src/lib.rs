@@ -32,4 +32,4 @@ pub mod wrap;
 
 pub use spec::{PortSpec, open, open_alone};
 pub use sys::slice::ask_for_slices_of;
-pub use traits::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+pub use traits::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};

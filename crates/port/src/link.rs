@@ -1,6 +1,6 @@
 //! Reports changes of network interfaces as they happen, and reads their counters from the kernel.
 //!
-//! One [`Monitor`] serves all ports of an engine: a port reads its own link state only now and then, and not every
+//! One [`LinkMonitor`] serves all ports of an engine: a port reads its own link state only now and then, and not every
 //! kind of port is woken when its device goes down or vanishes.
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64};
@@ -15,14 +15,14 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 const LINK_GROUP: u32 = 1;
 
 /// Reports changes of links in the network namespace in which it was created.
-pub struct Monitor {
+pub struct LinkMonitor {
     socket: Socket,
-    events: VecDeque<Event>,
+    events: VecDeque<LinkEvent>,
 }
 
 /// Change of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum LinkEvent {
     /// An interface was created or changed. Names, addresses and MTUs change too, not only the link.
     Changed {
         /// Index of the interface.
@@ -43,7 +43,7 @@ pub enum Event {
     Missed,
 }
 
-impl Monitor {
+impl LinkMonitor {
     /// Starts listening for changes.
     ///
     /// # Errors
@@ -52,14 +52,14 @@ impl Monitor {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind(&SocketAddr::new(0, LINK_GROUP))?;
         socket.set_non_blocking(true)?;
-        Ok(Monitor { socket, events: VecDeque::new() })
+        Ok(LinkMonitor { socket, events: VecDeque::new() })
     }
 
     /// Returns the oldest pending change; `None` if there is none now.
     ///
     /// # Errors
     /// Receiving from the kernel fails.
-    pub fn next_event(&mut self) -> io::Result<Option<Event>> {
+    pub fn next_event(&mut self) -> io::Result<Option<LinkEvent>> {
         while self.events.is_empty() {
             match self.socket.recv_from_full() {
                 // Any process may write to a netlink socket; only the kernel has port number 0.
@@ -68,7 +68,7 @@ impl Monitor {
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(Some(Event::Missed)),
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(Some(LinkEvent::Missed)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -77,34 +77,34 @@ impl Monitor {
     }
 }
 
-impl AsFd for Monitor {
+impl AsFd for LinkMonitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
 /// Netlink queries about one interface, in the network namespace in which the query was created.
-pub(crate) struct Query {
+pub(crate) struct LinkQuery {
     socket: Socket,
     index: u32,
 }
 
 /// Location of the other end of a veth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PeerPlace {
+pub(crate) struct VethPeerLocation {
     /// Interface index of the other end, in its namespace.
     pub(crate) index: i32,
     /// Identifier by which this namespace refers to the peer's namespace; `None` if both ends are in this namespace.
     pub(crate) namespace: Option<i32>,
 }
 
-impl Query {
+impl LinkQuery {
     pub(crate) fn new(index: i32) -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
         socket.set_non_blocking(true)?;
-        Ok(Query { socket, index: index.cast_unsigned() })
+        Ok(LinkQuery { socket, index: index.cast_unsigned() })
     }
 
     /// Returns the interface's counters; `None` if it is gone.
@@ -116,7 +116,7 @@ impl Query {
     }
 
     /// Returns the location of the interface's other end, if it is a veth.
-    pub(crate) fn veth_peer(&self) -> Option<PeerPlace> {
+    pub(crate) fn veth_peer(&self) -> Option<VethPeerLocation> {
         let (mut veth, mut index, mut namespace) = (false, None, None);
         for attribute in self.link()?.attributes {
             match attribute {
@@ -126,7 +126,7 @@ impl Query {
                 _ => {}
             }
         }
-        index.filter(|_| veth).map(|index| PeerPlace { index, namespace })
+        index.filter(|_| veth).map(|index| VethPeerLocation { index, namespace })
     }
 
     /// Returns the identifier by which this namespace refers to the namespace that `file` is open on.
@@ -183,15 +183,15 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = RouteNetlinkMessage> {
     })
 }
 
-fn event(message: RouteNetlinkMessage) -> Option<Event> {
+fn event(message: RouteNetlinkMessage) -> Option<LinkEvent> {
     match message {
         RouteNetlinkMessage::NewLink(link) => {
             let up = link.header.flags.contains(LinkFlags::Up | LinkFlags::Running);
-            Some(Event::Changed { index: link.header.index, name: name(link)?, up })
+            Some(LinkEvent::Changed { index: link.header.index, name: name(link)?, up })
         }
         // Leaving a bridge is reported as a deletion too, with the address family of bridges.
         RouteNetlinkMessage::DelLink(link) if link.header.interface_family == AddressFamily::Unspec => {
-            Some(Event::Removed { index: link.header.index, name: name(link)? })
+            Some(LinkEvent::Removed { index: link.header.index, name: name(link)? })
         }
         _ => None,
     }

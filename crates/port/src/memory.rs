@@ -5,7 +5,7 @@
 //! costs a system call only if the reader announced ([`Port::arm`]) that it is about to sleep.
 use crate::event::EventFd;
 use crate::spec::synthetic_mac;
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::collections::HashMap;
 use std::io;
@@ -30,7 +30,7 @@ pub fn pair(capacity: usize) -> io::Result<(MemoryPort, MemoryPort)> {
     let capacity = capacity.clamp(1, MAX_CAPACITY);
     let (to_b, from_a) = RingBuffer::new(capacity);
     let (to_a, from_b) = RingBuffer::new(capacity);
-    let (wake_a, wake_b) = (Arc::new(Wake::new()?), Arc::new(Wake::new()?));
+    let (wake_a, wake_b) = (Arc::new(ReaderWakeState::new()?), Arc::new(ReaderWakeState::new()?));
     let a = MemoryPort::new("a", (to_b, from_b), (wake_a.clone(), wake_b.clone()));
     let b = MemoryPort::new("b", (to_a, from_a), (wake_b, wake_a));
     Ok((a, b))
@@ -42,9 +42,9 @@ pub struct MemoryPort {
     info: PortInfo,
     to_peer: Producer<Frame>,
     from_peer: Consumer<Frame>,
-    wake: Arc<Wake>,
-    peer_wake: Arc<Wake>,
-    counters: Counters,
+    wake: Arc<ReaderWakeState>,
+    peer_wake: Arc<ReaderWakeState>,
+    counters: FrameCounters,
     /// Start of the reader's clock in boot time (ns), subtracted from arrival times; `None` if arrivals are not
     /// stamped.
     stamps_offset_ns: Option<u64>,
@@ -54,7 +54,7 @@ pub struct MemoryPort {
 
 /// State by which the writer of a ring wakes its reader.
 #[derive(Debug)]
-struct Wake {
+struct ReaderWakeState {
     asleep: AtomicBool,
     event: EventFd,
     /// True if the reader's end was taken out of service.
@@ -65,9 +65,9 @@ struct Wake {
     keeps_schedule: AtomicBool,
 }
 
-impl Wake {
-    fn new() -> io::Result<Wake> {
-        Ok(Wake {
+impl ReaderWakeState {
+    fn new() -> io::Result<ReaderWakeState> {
+        Ok(ReaderWakeState {
             asleep: AtomicBool::new(false),
             event: EventFd::new()?,
             is_down: AtomicBool::new(false),
@@ -87,11 +87,15 @@ impl Wake {
 }
 
 impl MemoryPort {
-    fn new(name: &str, rings: (Producer<Frame>, Consumer<Frame>), wakes: (Arc<Wake>, Arc<Wake>)) -> Self {
+    fn new(
+        name: &str,
+        rings: (Producer<Frame>, Consumer<Frame>),
+        wakes: (Arc<ReaderWakeState>, Arc<ReaderWakeState>),
+    ) -> Self {
         let info = PortInfo { spec: String::new(), name: String::new(), mac: Default::default(), mtu: MTU };
         let (to_peer, from_peer) = rings;
         let (wake, peer_wake) = wakes;
-        let counters = Counters::default();
+        let counters = FrameCounters::default();
         MemoryPort {
             info,
             to_peer,
@@ -131,7 +135,7 @@ impl MemoryPort {
 
     /// Returns true if frames can pass: both ends exist and are in service.
     fn has_link(&self) -> bool {
-        let is_down = |wake: &Wake| wake.is_down.load(Ordering::Relaxed);
+        let is_down = |wake: &ReaderWakeState| wake.is_down.load(Ordering::Relaxed);
         !self.is_cut() && !is_down(&self.wake) && !is_down(&self.peer_wake)
     }
 }
@@ -210,15 +214,15 @@ impl Port for MemoryPort {
         Ok(())
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         self.wake.event.drain();
         self.wake.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if self.from_peer.is_empty() {
-            return Ready::OnDescriptor;
+            return ReceiveReadiness::OnDescriptor;
         }
         self.wake.asleep.store(false, Ordering::Relaxed);
-        Ready::Now
+        ReceiveReadiness::Now
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -229,7 +233,7 @@ impl Port for MemoryPort {
         LinkState { up: self.has_link(), speed: None }
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.counters
     }
 
@@ -254,14 +258,14 @@ fn bytes_of(frames: &[Frame]) -> u64 {
 
 /// Registry of ends that wait for their peer, by name: `memory:NAME` opened twice in one process makes a pair.
 #[derive(Debug, Default)]
-pub struct Hub {
+pub struct MemoryPortRegistry {
     waiting: Mutex<HashMap<String, MemoryPort>>,
 }
 
 /// Maximum number of names waiting in a hub.
 const MAX_WAITING: usize = 4096;
 
-impl Hub {
+impl MemoryPortRegistry {
     /// Returns the first end of `name` at the first call, the second end at the second call, and the first end of a
     /// new pair at the third. An end whose peer was dropped in the meantime is discarded.
     ///
@@ -369,9 +373,9 @@ mod tests {
     fn a_dropped_peer_takes_the_link_down_and_wakes() {
         let (mut a, mut b) = pair(4).unwrap();
         send(&mut a, 1);
-        assert_eq!(b.arm(), Ready::Now);
+        assert_eq!(b.arm(), ReceiveReadiness::Now);
         assert_eq!(receive(&mut b, 9).len(), 1);
-        assert_eq!(b.arm(), Ready::OnDescriptor);
+        assert_eq!(b.arm(), ReceiveReadiness::OnDescriptor);
         send(&mut a, 1);
         drop(a);
         assert!(b.wake.event.drain());
@@ -379,7 +383,7 @@ mod tests {
         assert!(!b.link().up);
         send(&mut b, 2);
         assert_eq!(b.counters().tx_errors, 2);
-        assert_eq!(b.arm(), Ready::OnDescriptor, "a cut link must not keep its engine awake");
+        assert_eq!(b.arm(), ReceiveReadiness::OnDescriptor, "a cut link must not keep its engine awake");
     }
 
     #[test]
@@ -402,7 +406,7 @@ mod tests {
         send(&mut a, 1);
         assert!(!b.wake.event.drain(), "nobody slept");
         receive(&mut b, 9);
-        assert_eq!(b.arm(), Ready::OnDescriptor);
+        assert_eq!(b.arm(), ReceiveReadiness::OnDescriptor);
         send(&mut a, 1);
         send(&mut a, 1);
         assert!(b.wake.event.drain());
@@ -423,7 +427,7 @@ mod tests {
             a
         });
         while b.counters().rx_packets < FRAMES {
-            if receive(&mut b, 4).is_empty() && b.arm() == Ready::OnDescriptor {
+            if receive(&mut b, 4).is_empty() && b.arm() == ReceiveReadiness::OnDescriptor {
                 let limit = Some(std::time::Duration::from_secs(10));
                 assert!(crate::event::wait_any(&[b.fd().unwrap()], limit), "woken within ten seconds");
             }
@@ -433,7 +437,7 @@ mod tests {
 
     #[test]
     fn a_name_written_twice_is_a_pair() {
-        let hub = Hub::default();
+        let hub = MemoryPortRegistry::default();
         let mut first = hub.open("patch", 4).unwrap();
         let mut second = hub.open("patch", 4).unwrap();
         send(&mut first, 1);

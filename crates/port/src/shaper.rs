@@ -16,17 +16,17 @@ mod lateness;
 #[cfg(test)]
 mod rate_tests;
 
-pub use control::{LinkControl, Wanted};
-pub use lateness::Lateness;
+pub use control::{LinkControl, LinkParameters};
+pub use lateness::LinkLatenessHistogram;
 
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
-use control::Followed;
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use control::LinkControlTracker;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_traffic::impair::{Dice, Jitter, Loss};
+use weir_traffic::impair::{ImpairmentRng, LinkJitter, LinkLoss};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// Buffer in bytes of a link with a rate, if none is configured.
@@ -37,7 +37,7 @@ pub const MAX_FRAMES: usize = 65_536;
 
 /// Properties of one direction of a link. The default leaves frames untouched.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Shape {
+pub struct LinkShape {
     /// Rate in bit/s; `None`: frames take no time.
     pub rate: Option<Bps>,
     /// Propagation delay: time from sending a frame's last bit to receiving the frame.
@@ -45,12 +45,12 @@ pub struct Shape {
     /// Maximum number of bytes that wait for the wire; `None`: [`DEFAULT_BUFFER`].
     pub buffer: Option<ByteSize>,
     /// Variation of the delay; `None`: constant delay.
-    pub jitter: Option<Jitter>,
+    pub jitter: Option<LinkJitter>,
     /// Loss of frames; `None`: no losses.
-    pub loss: Option<Loss>,
+    pub loss: Option<LinkLoss>,
 }
 
-impl Shape {
+impl LinkShape {
     /// Returns true if frames pass untouched.
     pub fn is_none(&self) -> bool {
         self.rate.is_none() && self.delay.is_zero() && self.jitter.is_none() && self.loss.is_none()
@@ -58,22 +58,22 @@ impl Shape {
 }
 
 /// A port behind an emulated link.
-pub struct Link {
+pub struct LinkEmulator {
     port: Box<dyn Port>,
-    egress: Wire,
-    ingress: Wire,
+    egress: LinkDirection,
+    ingress: LinkDirection,
     /// Frames that are due, on their way into or out of the port; kept to reuse the allocation.
     due: Vec<Frame>,
     /// Control handle that can change the link, with the state the link last adopted; `None` for a fixed link.
-    followed: Option<Followed>,
+    followed: Option<LinkControlTracker>,
     /// Frames lost while the link was down.
-    cut: Cut,
-    stamps: Stamps,
+    cut: LinkDownLosses,
+    stamps: ArrivalTimeSource,
 }
 
 /// Source of the arrival times that received frames carry.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Stamps {
+enum ArrivalTimeSource {
     /// Stamping is off: frames carry no arrival time.
     #[default]
     None,
@@ -85,38 +85,41 @@ enum Stamps {
 
 /// Counts of frames lost while the link was down.
 #[derive(Default)]
-struct Cut {
+struct LinkDownLosses {
     tx: u64,
     rx: u64,
     rx_bytes: u64,
 }
 
-impl Link {
+impl LinkEmulator {
     /// Creates a link: `egress` applies to frames transmitted to `port`, `ingress` to frames received from it.
-    pub fn new(port: Box<dyn Port>, egress: Shape, ingress: Shape) -> Link {
-        let (egress, ingress) = (Wire::new(egress), Wire::new(ingress));
-        let (cut, stamps) = (Cut::default(), Stamps::None);
-        Link { port, egress, ingress, due: Vec::new(), followed: None, cut, stamps }.seeded(0, 0)
+    pub fn new(port: Box<dyn Port>, egress: LinkShape, ingress: LinkShape) -> LinkEmulator {
+        let (egress, ingress) = (LinkDirection::new(egress), LinkDirection::new(ingress));
+        let (cut, stamps) = (LinkDownLosses::default(), ArrivalTimeSource::None);
+        LinkEmulator { port, egress, ingress, due: Vec::new(), followed: None, cut, stamps }.seeded(0, 0)
     }
 
     /// Creates a link around `port` that follows `control` and reports the lateness of its frames there.
-    pub fn controlled(port: Box<dyn Port>, control: LinkControl) -> Link {
+    pub fn controlled(port: Box<dyn Port>, control: LinkControl) -> LinkEmulator {
         let wanted = control.wanted();
-        Link { followed: Some(Followed::new(control)), ..Link::new(port, wanted.egress, wanted.ingress) }
+        LinkEmulator {
+            followed: Some(LinkControlTracker::new(control)),
+            ..LinkEmulator::new(port, wanted.egress, wanted.ingress)
+        }
     }
 
     /// Seeds the link's random numbers (jitter and losses) with `seed` and the link's `number`. Links with different
     /// numbers, and the two directions of a link, draw independently.
     #[must_use]
-    pub fn seeded(mut self, seed: u64, number: u64) -> Link {
-        self.egress.dice = Dice::new(seed, number.wrapping_mul(2));
-        self.ingress.dice = Dice::new(seed, number.wrapping_mul(2).wrapping_add(1));
+    pub fn seeded(mut self, seed: u64, number: u64) -> LinkEmulator {
+        self.egress.dice = ImpairmentRng::new(seed, number.wrapping_mul(2));
+        self.ingress.dice = ImpairmentRng::new(seed, number.wrapping_mul(2).wrapping_add(1));
         self
     }
 
     /// Transmits the frames that are due to the port.
     fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
-        let late = self.followed.as_ref().map(Followed::lateness);
+        let late = self.followed.as_ref().map(LinkControlTracker::lateness);
         match self.egress.take_due(now, usize::MAX, &mut self.due, late) {
             // Downstream ports count from the last frame's arrival, not from when the engine ran.
             Some(arrived) => self.port.transmit(arrived, pool, &mut self.due),
@@ -135,7 +138,7 @@ impl Link {
     }
 
     #[cold]
-    fn adopt(&mut self, now: Instant, pool: &mut FramePool, wanted: &Wanted) -> bool {
+    fn adopt(&mut self, now: Instant, pool: &mut FramePool, wanted: &LinkParameters) -> bool {
         self.egress.reshape(now, wanted.egress);
         self.ingress.reshape(now, wanted.ingress);
         if !wanted.up {
@@ -182,7 +185,7 @@ impl Link {
     }
 }
 
-impl Port for Link {
+impl Port for LinkEmulator {
     fn info(&self) -> &PortInfo {
         self.port.info()
     }
@@ -201,15 +204,15 @@ impl Port for Link {
             self.lose_received(pool);
         }
         match self.stamps {
-            Stamps::Told => self.send_as_they_came(now, pool),
+            ArrivalTimeSource::Told => self.send_as_they_came(now, pool),
             _ => self.ingress.send(now, pool, &mut self.due),
         }
-        self.ingress.take_due(now, max, batch, self.followed.as_ref().map(Followed::lateness));
+        self.ingress.take_due(now, max, batch, self.followed.as_ref().map(LinkControlTracker::lateness));
         Ok(())
     }
 
     fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
-        self.stamps = if self.port.stamp_arrivals(clock) { Stamps::Told } else { Stamps::Taken };
+        self.stamps = if self.port.stamp_arrivals(clock) { ArrivalTimeSource::Told } else { ArrivalTimeSource::Taken };
         self.ingress.are_stamped = true;
         true
     }
@@ -231,7 +234,7 @@ impl Port for Link {
         self.flush(now, pool)
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         self.port.arm()
     }
 
@@ -244,7 +247,7 @@ impl Port for Link {
     }
 
     fn link(&mut self) -> LinkState {
-        let wanted = self.followed.as_ref().map(Followed::wants_up);
+        let wanted = self.followed.as_ref().map(LinkControlTracker::wants_up);
         if let Some(up) = wanted {
             // The link follows its control at once, without waiting for the next frame.
             self.connect(up);
@@ -257,7 +260,7 @@ impl Port for Link {
         self.port.takes_any_packet_type()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         let mut counters = self.port.counters();
         counters.tx_full += self.egress.dropped;
         counters.rx_missed += self.ingress.dropped;
@@ -290,13 +293,13 @@ impl Port for Link {
 }
 
 /// State of one direction of a link.
-struct Wire {
-    shape: Shape,
+struct LinkDirection {
+    shape: LinkShape,
     buffer_bytes: u64,
     /// Time at which the wire has sent all frames accepted so far.
     free_at: Instant,
     /// Frames waiting or in flight, in order of arrival.
-    frames: VecDeque<OnWire>,
+    frames: VecDeque<InFlightFrame>,
     /// Start time and wire bytes of each frame that the wire has not begun to send.
     waiting: VecDeque<(Instant, u64)>,
     /// Sum of the bytes in `waiting`.
@@ -310,20 +313,20 @@ struct Wire {
     last_arrival: Instant,
     /// True if frames must carry their arrival time.
     are_stamped: bool,
-    dice: Dice,
+    dice: ImpairmentRng,
 }
 
 /// A frame waiting for the wire or in flight.
-struct OnWire {
+struct InFlightFrame {
     /// Time at which the wire begins to send the frame.
     begins: Instant,
     arrives: Instant,
     frame: Frame,
 }
 
-impl Wire {
-    fn new(shape: Shape) -> Wire {
-        Wire {
+impl LinkDirection {
+    fn new(shape: LinkShape) -> LinkDirection {
+        LinkDirection {
             shape,
             buffer_bytes: shape.buffer.unwrap_or(DEFAULT_BUFFER).0,
             free_at: Instant::ZERO,
@@ -336,7 +339,7 @@ impl Wire {
             gone_bytes: 0,
             last_arrival: Instant::ZERO,
             are_stamped: false,
-            dice: Dice::new(0, 0),
+            dice: ImpairmentRng::new(0, 0),
         }
     }
 
@@ -382,20 +385,20 @@ impl Wire {
             None => {
                 // Only frames from before a change of the delay can arrive later.
                 let arrives = (self.free_at + self.shape.delay).max(self.last_arrival);
-                self.frames.push_back(OnWire { begins, arrives, frame });
+                self.frames.push_back(InFlightFrame { begins, arrives, frame });
             }
             Some(jitter) => self.put_with_jitter(jitter, begins, frame),
         }
     }
 
-    fn put_with_jitter(&mut self, jitter: Jitter, begins: Instant, frame: Frame) {
+    fn put_with_jitter(&mut self, jitter: LinkJitter, begins: Instant, frame: Frame) {
         let arrives = self.free_at + self.dice.delay(self.shape.delay, jitter);
         if jitter.reorder {
             let place = self.frames.partition_point(|other| other.arrives <= arrives);
-            self.frames.insert(place, OnWire { begins, arrives, frame });
+            self.frames.insert(place, InFlightFrame { begins, arrives, frame });
         } else {
             self.last_arrival = self.last_arrival.max(arrives);
-            self.frames.push_back(OnWire { begins, arrives: self.last_arrival, frame });
+            self.frames.push_back(InFlightFrame { begins, arrives: self.last_arrival, frame });
         }
     }
 
@@ -407,14 +410,14 @@ impl Wire {
     }
 
     /// Applies a new shape. Frames that the wire has begun to send keep their times; no frame overtakes another.
-    fn reshape(&mut self, now: Instant, shape: Shape) {
+    fn reshape(&mut self, now: Instant, shape: LinkShape) {
         self.advance(now);
         if shape == self.shape {
             return;
         }
         self.shape = shape;
         self.buffer_bytes = shape.buffer.unwrap_or(DEFAULT_BUFFER).0;
-        let (begun, mut again): (Vec<OnWire>, Vec<OnWire>) =
+        let (begun, mut again): (Vec<InFlightFrame>, Vec<InFlightFrame>) =
             std::mem::take(&mut self.frames).into_iter().partition(|frame| frame.begins <= now);
         again.sort_by_key(|frame| frame.begins);
         self.last_arrival = begun.last().map_or(Instant::ZERO, |last| last.arrives);
@@ -450,7 +453,7 @@ impl Wire {
         now: Instant,
         max: usize,
         into: &mut Vec<Frame>,
-        late: Option<&Lateness>,
+        late: Option<&LinkLatenessHistogram>,
     ) -> Option<Instant> {
         self.advance(now);
         let late = late.filter(|_| !self.shape.is_none());
@@ -489,9 +492,9 @@ mod tests {
     }
 
     /// Returns a link around one end of a memory pair, and the other end.
-    fn link(egress: Shape, ingress: Shape) -> (Link, MemoryPort) {
+    fn link(egress: LinkShape, ingress: LinkShape) -> (LinkEmulator, MemoryPort) {
         let (near, far) = memory::pair(1024).unwrap();
-        (Link::new(Box::new(near), egress, ingress), far)
+        (LinkEmulator::new(Box::new(near), egress, ingress), far)
     }
 
     fn frames(count: usize, bytes: usize) -> Vec<Frame> {
@@ -509,7 +512,7 @@ mod tests {
     }
 
     /// 8 Mbit/s: a frame of 1000 bytes takes one millisecond.
-    const SLOW: Shape = Shape {
+    const SLOW: LinkShape = LinkShape {
         rate: Some(Bps(8_000_000)),
         delay: Duration::ZERO,
         buffer: Some(ByteSize(3000)),
@@ -519,7 +522,7 @@ mod tests {
 
     #[test]
     fn frames_leave_at_the_rate_and_arrive_a_delay_later() {
-        let (mut link, mut far) = link(Shape { delay: 10 * MS, ..SLOW }, Shape::default());
+        let (mut link, mut far) = link(LinkShape { delay: 10 * MS, ..SLOW }, LinkShape::default());
         send(&mut link, Duration::ZERO, 2, 1000);
         assert_eq!(link.next_wake(), Some(at(11 * MS)));
         receive(&mut link, 11 * MS - Duration::from_nanos(1));
@@ -533,7 +536,7 @@ mod tests {
 
     #[test]
     fn a_late_engine_does_not_lower_the_rate() {
-        let (mut link, mut far) = link(SLOW, Shape::default());
+        let (mut link, mut far) = link(SLOW, LinkShape::default());
         send(&mut link, Duration::ZERO, 3, 1000);
         receive(&mut link, MS * 5 / 2);
         assert_eq!(receive(&mut far, Duration::ZERO), 2);
@@ -542,7 +545,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_drops_the_tail() {
-        let (mut link, mut far) = link(SLOW, Shape::default());
+        let (mut link, mut far) = link(SLOW, LinkShape::default());
         send(&mut link, Duration::ZERO, 6, 1000);
         assert_eq!(link.counters().tx_full, 2, "one under way, three wait, two are dropped");
         send(&mut link, MS, 2, 1000);
@@ -554,7 +557,7 @@ mod tests {
 
     #[test]
     fn an_idle_link_passes_a_frame_longer_than_its_buffer() {
-        let (mut link, mut far) = link(SLOW, Shape::default());
+        let (mut link, mut far) = link(SLOW, LinkShape::default());
         send(&mut link, Duration::ZERO, 1, 9000);
         receive(&mut link, 9 * MS);
         assert_eq!((receive(&mut far, Duration::ZERO), link.counters().tx_full), (1, 0));
@@ -562,7 +565,7 @@ mod tests {
 
     #[test]
     fn received_frames_are_shaped_and_counted_when_they_arrive() {
-        let (mut link, mut far) = link(Shape::default(), SLOW);
+        let (mut link, mut far) = link(LinkShape::default(), SLOW);
         send(&mut far, Duration::ZERO, 5, 1000);
         assert_eq!(receive(&mut link, Duration::ZERO), 0);
         assert_eq!((link.counters().rx_packets, link.counters().rx_bytes), (0, 0));
@@ -574,7 +577,7 @@ mod tests {
     #[test]
     fn frames_say_when_they_arrived_however_late_they_are_taken() {
         let clock = SystemClock::start();
-        let (mut link, mut far) = link(Shape::default(), Shape { delay: 2 * MS, ..Shape::default() });
+        let (mut link, mut far) = link(LinkShape::default(), LinkShape { delay: 2 * MS, ..LinkShape::default() });
         assert!(link.stamp_arrivals(clock));
         let before = clock.now();
         far.transmit(before, &mut FramePool::default(), &mut frames(1, 100)).unwrap();
@@ -591,17 +594,17 @@ mod tests {
 
     #[test]
     fn pure_delay_keeps_order_and_is_bounded() {
-        let (mut link, _far) = link(Shape::default(), Shape::default());
+        let (mut link, _far) = link(LinkShape::default(), LinkShape::default());
         assert!(link.egress.shape.is_none());
-        link.egress = Wire::new(Shape { delay: MS, ..Shape::default() });
+        link.egress = LinkDirection::new(LinkShape { delay: MS, ..LinkShape::default() });
         send(&mut link, Duration::ZERO, MAX_FRAMES + 10, 60);
         assert_eq!((link.egress.frames.len(), link.counters().tx_full), (MAX_FRAMES, 10));
         assert_eq!(link.egress.waiting_bytes, 0, "without a rate nothing waits");
     }
 
     /// Sends numbered frames 1 ms apart. Returns arrival time and number of each, in order of arrival.
-    fn arrivals(shape: Shape, count: u32) -> Vec<(Duration, u32)> {
-        let (link, mut far) = link(shape, Shape::default());
+    fn arrivals(shape: LinkShape, count: u32) -> Vec<(Duration, u32)> {
+        let (link, mut far) = link(shape, LinkShape::default());
         let (mut link, mut pool, mut arrived) = (link.seeded(5, 1), FramePool::default(), Vec::new());
         let mut take = |now| {
             let mut batch = Vec::new();
@@ -626,13 +629,13 @@ mod tests {
 
     #[test]
     fn jitter_varies_the_delay_and_keeps_the_order_unless_told() {
-        let jitter = Jitter { size: 3 * MS, law: JitterLaw::Uniform, reorder: false };
-        let shape = Shape { delay: 10 * MS, jitter: Some(jitter), ..Shape::default() };
+        let jitter = LinkJitter { size: 3 * MS, law: JitterLaw::Uniform, reorder: false };
+        let shape = LinkShape { delay: 10 * MS, jitter: Some(jitter), ..LinkShape::default() };
         let kept = arrivals(shape, 2000);
         assert!(kept.iter().map(|(_, number)| *number).eq(0..2000));
         let late = |(at, number): &(Duration, u32)| (7 * MS..=13 * MS).contains(&(*at - MS * *number));
         assert!(kept.iter().all(late));
-        let free = arrivals(Shape { jitter: Some(Jitter { reorder: true, ..jitter }), ..shape }, 2000);
+        let free = arrivals(LinkShape { jitter: Some(LinkJitter { reorder: true, ..jitter }), ..shape }, 2000);
         assert!(free.iter().all(late) && free.is_sorted_by_key(|(at, _)| *at));
         assert!(free.windows(2).any(|pair| pair[0].1 > pair[1].1), "some overtake");
         let mut numbers: Vec<u32> = free.iter().map(|(_, number)| *number).collect();
@@ -645,8 +648,8 @@ mod tests {
 
     #[test]
     fn lost_frames_take_their_time_and_are_counted() {
-        let loss = Some(Loss { share: 1.0, burst: None });
-        let (mut link, mut far) = link(Shape { loss, ..SLOW }, Shape { loss, ..Shape::default() });
+        let loss = Some(LinkLoss { share: 1.0, burst: None });
+        let (mut link, mut far) = link(LinkShape { loss, ..SLOW }, LinkShape { loss, ..LinkShape::default() });
         send(&mut link, Duration::ZERO, 6, 1000);
         assert_eq!((link.counters().tx_full, link.counters().tx_lost), (2, 4), "the buffer fills all the same");
         assert_eq!((link.next_wake(), link.counters().tx_dropped()), (None, 2));
@@ -657,8 +660,8 @@ mod tests {
 
     #[test]
     fn losses_have_their_share() {
-        let loss = Some(Loss { share: 0.25, burst: Some(3.0) });
-        let arrived = arrivals(Shape { loss, ..Shape::default() }, 20_000).len();
+        let loss = Some(LinkLoss { share: 0.25, burst: Some(3.0) });
+        let arrived = arrivals(LinkShape { loss, ..LinkShape::default() }, 20_000).len();
         // Five standard errors; bursts of 3 make one 1 / sqrt(20000 / (2 * 3)).
         assert!((14_500..15_500).contains(&arrived), "{arrived}");
     }
@@ -666,12 +669,12 @@ mod tests {
     #[test]
     fn changes_hold_for_what_has_not_begun() {
         let (near, mut far) = memory::pair(1024).unwrap();
-        let control = LinkControl::new(Shape { delay: 10 * MS, ..SLOW }, Shape::default());
-        let mut link = Link::controlled(Box::new(near), control.clone());
+        let control = LinkControl::new(LinkShape { delay: 10 * MS, ..SLOW }, LinkShape::default());
+        let mut link = LinkEmulator::controlled(Box::new(near), control.clone());
         send(&mut link, Duration::ZERO, 3, 1000);
         // Ten times the rate and no delay: the first frame has begun and keeps its times; the others do not overtake
         // it.
-        let fast = Shape { rate: Some(Bps(80_000_000)), delay: Duration::ZERO, ..SLOW };
+        let fast = LinkShape { rate: Some(Bps(80_000_000)), delay: Duration::ZERO, ..SLOW };
         control.change(|wanted| wanted.egress = fast);
         receive(&mut link, MS / 2);
         assert_eq!(link.next_wake(), Some(at(11 * MS)));
@@ -688,8 +691,8 @@ mod tests {
     #[test]
     fn lateness_is_told() {
         let (near, _far) = memory::pair(1024).unwrap();
-        let control = LinkControl::new(SLOW, Shape::default());
-        let mut link = Link::controlled(Box::new(near), control.clone());
+        let control = LinkControl::new(SLOW, LinkShape::default());
+        let mut link = LinkEmulator::controlled(Box::new(near), control.clone());
         send(&mut link, Duration::ZERO, 1, 1000);
         receive(&mut link, 3 * MS);
         assert_eq!(control.lateness().counts().collect::<Vec<_>>(), [(2_000_000, 1)]);
@@ -698,9 +701,9 @@ mod tests {
     #[test]
     fn a_link_that_is_pulled_out_loses_everything_until_it_is_back() {
         let (near, far) = memory::pair(1024).unwrap();
-        let mut far = Link::controlled(Box::new(far), LinkControl::new(Shape::default(), SLOW));
-        let control = LinkControl::new(SLOW, Shape::default());
-        let mut link = Link::controlled(Box::new(near), control.clone());
+        let mut far = LinkEmulator::controlled(Box::new(far), LinkControl::new(LinkShape::default(), SLOW));
+        let control = LinkControl::new(SLOW, LinkShape::default());
+        let mut link = LinkEmulator::controlled(Box::new(near), control.clone());
         send(&mut link, Duration::ZERO, 2, 1000);
         control.change(|wanted| wanted.up = false);
         assert!(!link.link().up && !far.link().up, "at once, and at both ends");
@@ -726,8 +729,8 @@ mod tests {
     #[test]
     fn what_comes_in_by_a_link_that_is_pulled_out_is_lost() {
         let (near, mut far) = memory::pair(1024).unwrap();
-        let control = LinkControl::new(Shape::default(), SLOW);
-        let mut link = Link::controlled(Box::new(near), control.clone());
+        let control = LinkControl::new(LinkShape::default(), SLOW);
+        let mut link = LinkEmulator::controlled(Box::new(near), control.clone());
         send(&mut far, Duration::ZERO, 2, 1000);
         receive(&mut link, Duration::ZERO);
         send(&mut far, Duration::ZERO, 1, 1000);

@@ -12,7 +12,7 @@ use weir_packet::MacAddr;
 
 /// A kind of port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PortKind {
     /// A network interface through AF_XDP sockets.
     AfXdp,
     /// A network interface through a packet socket.
@@ -33,18 +33,18 @@ pub enum Kind {
     Gre,
 }
 
-impl Kind {
+impl PortKind {
     /// All kinds with their names in specifications.
-    pub const ALL: [(Kind, &'static str); 9] = [
-        (Kind::AfXdp, "af_xdp"),
-        (Kind::AfPacket, "af_packet"),
-        (Kind::Tap, "tap"),
-        (Kind::Pcap, "pcap"),
-        (Kind::Null, "null"),
-        (Kind::Memory, "memory"),
-        (Kind::Vxlan, "vxlan"),
-        (Kind::VxlanGpe, "vxlan-gpe"),
-        (Kind::Gre, "gre"),
+    pub const ALL: [(PortKind, &'static str); 9] = [
+        (PortKind::AfXdp, "af_xdp"),
+        (PortKind::AfPacket, "af_packet"),
+        (PortKind::Tap, "tap"),
+        (PortKind::Pcap, "pcap"),
+        (PortKind::Null, "null"),
+        (PortKind::Memory, "memory"),
+        (PortKind::Vxlan, "vxlan"),
+        (PortKind::VxlanGpe, "vxlan-gpe"),
+        (PortKind::Gre, "gre"),
     ];
 }
 
@@ -52,16 +52,16 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortSpec {
     /// Kind of the port.
-    pub kind: Kind,
+    pub kind: PortKind,
     /// Name after the kind; empty if options follow immediately.
     pub name: String,
     /// Options after the name.
-    pub options: Options,
+    pub options: PortOptions,
 }
 
 /// Options of a port, `option=value`; each at most once, except `queue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct PortOptions {
     spec: String,
     values: Vec<(String, String)>,
     /// True if no other forwarding port may be open on the same interface.
@@ -74,10 +74,10 @@ impl FromStr for PortSpec {
     fn from_str(text: &str) -> Result<Self, PortError> {
         let error = |problem: String| PortError::Spec { spec: text.to_owned(), problem };
         let (kind, rest) = text.split_once(':').ok_or_else(|| error(format!("expected KIND:NAME; {}", kinds(text))))?;
-        let kind = Kind::ALL.iter().find(|(_, name)| *name == kind).ok_or_else(|| error(kinds(kind)))?.0;
+        let kind = PortKind::ALL.iter().find(|(_, name)| *name == kind).ok_or_else(|| error(kinds(kind)))?.0;
         let mut parts = rest.split(',').peekable();
         let name = parts.next_if(|first| !first.contains('=')).unwrap_or_default().to_owned();
-        let mut options = Options::none(text);
+        let mut options = PortOptions::none(text);
         for part in parts {
             options.add(part)?;
         }
@@ -91,10 +91,10 @@ impl fmt::Display for PortSpec {
     }
 }
 
-impl Options {
+impl PortOptions {
     /// Returns no options, for a port opened without a written specification.
-    pub fn none(spec: &str) -> Options {
-        Options { spec: spec.to_owned(), values: Vec::new(), alone: false }
+    pub fn none(spec: &str) -> PortOptions {
+        PortOptions { spec: spec.to_owned(), values: Vec::new(), alone: false }
     }
 
     /// Returns the whole specification as the user wrote it.
@@ -181,7 +181,7 @@ impl Options {
 /// # Errors
 /// Fails for the reasons of [`open`], or if another port has the interface; the message names its process.
 pub fn open_alone(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
-    let options = Options { alone: true, ..spec.options.clone() };
+    let options = PortOptions { alone: true, ..spec.options.clone() };
     open(&PortSpec { options, ..spec.clone() })
 }
 
@@ -192,22 +192,22 @@ pub fn open_alone(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
 pub fn open(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
     let (name, options) = (spec.name.as_str(), &spec.options);
     let port: Box<dyn Port> = match spec.kind {
-        Kind::Pcap => Box::new(pcap::PcapPort::open(name, options)?),
-        Kind::Null => Box::new(null::NullPort::open(name, options)?),
-        Kind::Memory => Box::new(open_memory(name, options)?),
-        Kind::AfPacket => Box::new(af_packet::AfPacket::open(name, options)?),
-        Kind::AfXdp => Box::new(af_xdp::AfXdp::open(name, options)?),
-        Kind::Tap => Box::new(tap::Tap::open(name, options)?),
-        Kind::Vxlan => Box::new(TunnelPort::open(TunnelKind::Vxlan, name, options)?),
-        Kind::VxlanGpe => Box::new(TunnelPort::open(TunnelKind::VxlanGpe, name, options)?),
-        Kind::Gre => Box::new(TunnelPort::open(TunnelKind::Gre, name, options)?),
+        PortKind::Pcap => Box::new(pcap::PcapPort::open(name, options)?),
+        PortKind::Null => Box::new(null::NullPort::open(name, options)?),
+        PortKind::Memory => Box::new(open_memory(name, options)?),
+        PortKind::AfPacket => Box::new(af_packet::AfPacket::open(name, options)?),
+        PortKind::AfXdp => Box::new(af_xdp::AfXdp::open(name, options)?),
+        PortKind::Tap => Box::new(tap::TapPort::open(name, options)?),
+        PortKind::Vxlan => Box::new(TunnelPort::open(TunnelKind::Vxlan, name, options)?),
+        PortKind::VxlanGpe => Box::new(TunnelPort::open(TunnelKind::VxlanGpe, name, options)?),
+        PortKind::Gre => Box::new(TunnelPort::open(TunnelKind::Gre, name, options)?),
     };
     wrap::wrap(port, options)
 }
 
 /// Opens `memory:NAME[,capacity=FRAMES]`. The other end is the next `memory:NAME` opened in this process.
-fn open_memory(name: &str, options: &Options) -> Result<memory::MemoryPort, PortError> {
-    static HUB: LazyLock<memory::Hub> = LazyLock::new(memory::Hub::default);
+fn open_memory(name: &str, options: &PortOptions) -> Result<memory::MemoryPort, PortError> {
+    static HUB: LazyLock<memory::MemoryPortRegistry> = LazyLock::new(memory::MemoryPortRegistry::default);
     options.expect_only(&["capacity"])?;
     if name.is_empty() {
         return Err(options.error("expected memory:NAME, the same NAME for both ends"));
@@ -236,7 +236,7 @@ pub(crate) fn synthetic_mac(text: &str) -> MacAddr {
 
 /// Returns the error text for an unknown kind.
 fn kinds(found: &str) -> String {
-    let names = Kind::ALL.map(|(_, name)| name);
+    let names = PortKind::ALL.map(|(_, name)| name);
     let hint = nearest(found, names.into_iter()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
     format!("no kind `{found}`{hint}; kinds are {}", names.join(", "))
 }
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn parts_are_told_apart() {
         let spec: PortSpec = "af_packet:eth0,csum=finish".parse().unwrap();
-        assert_eq!((spec.kind, spec.name.as_str()), (Kind::AfPacket, "eth0"));
+        assert_eq!((spec.kind, spec.name.as_str()), (PortKind::AfPacket, "eth0"));
         assert_eq!(spec.options.text("csum"), Some("finish"));
         assert_eq!(spec.to_string(), "af_packet:eth0,csum=finish");
         let spec: PortSpec = "pcap:in=a.pcap,out=/tmp/b=c.pcap".parse().unwrap();

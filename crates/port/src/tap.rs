@@ -4,13 +4,13 @@
 //! The interface is created and set up when the port opens, and deleted when the port closes. An existing persistent
 //! TAP interface (`ip tuntap add NAME mode tap`) is used and stays. With `offload=on` (the default) the machine
 //! leaves checksums and segmentation undone, and the offload travels with the frame, as in [`crate::af_packet`].
-use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
-use crate::link::Query;
-use crate::spec::Options;
+use crate::interface::{AdminDownGuard, KernelInterface, LINK_HEADER_MAX, refused};
+use crate::link::LinkQuery;
+use crate::spec::PortOptions;
 use crate::sys::ioctl::{self, InterfaceRequest};
-use crate::sys::messages::{Slot, read_frame, write_frame};
+use crate::sys::messages::{ReceiveBufferPair, read_frame, write_frame};
 use crate::sys::{errno, while_busy};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, unfinished, virtio};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, unfinished, virtio};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -25,52 +25,52 @@ const OFFLOADS: u32 = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | l
 const UDP_OFFLOADS: u32 = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
 /// A TAP interface.
-pub struct Tap {
+pub struct TapPort {
     info: PortInfo,
     frame_max: usize,
     device: File,
-    interface: Arc<Interface>,
+    interface: Arc<KernelInterface>,
     hand_on: bool,
-    slot: Slot,
-    header: virtio::Header,
+    slot: ReceiveBufferPair,
+    header: virtio::VirtioNetHeader,
     finished: Vec<Frame>,
-    counters: Counters,
-    query: Query,
+    counters: FrameCounters,
+    query: LinkQuery,
     /// Frames the kernel had dropped before the port was opened.
     missed_before: u64,
     /// True if the interface existed and was down before; closing the port sets it down again.
     set_down: bool,
-    held_down: Option<HeldDown>,
+    held_down: Option<AdminDownGuard>,
 }
 
-impl Tap {
+impl TapPort {
     /// Creates the interface `name` in the calling thread's network namespace, or attaches to an existing persistent
     /// one.
     ///
     /// # Errors
     /// The name belongs to another kind of interface or is in use, or `CAP_NET_ADMIN` is missing.
-    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+    pub fn open(name: &str, options: &PortOptions) -> Result<Self, PortError> {
         options.expect_only(&["offload"])?;
         let hand_on = options.flag("offload", true)?;
-        let existed = Interface::find(name, options).ok();
+        let existed = KernelInterface::find(name, options).ok();
         let device = attach(name, options)?;
         let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_ADMIN");
         set_offloads(device.as_fd(), hand_on).map_err(failed("set the TAP interface's offloads"))?;
-        let interface = Arc::new(Interface::find(name, options)?);
+        let interface = Arc::new(KernelInterface::find(name, options)?);
         let set_down = existed.is_some() && !interface.is_up();
         interface.set_up().map_err(failed("set the TAP interface up"))?;
         let info = interface.describe(options)?;
-        let query = Query::new(interface.index()).map_err(failed("open a netlink socket"))?;
-        Ok(Tap {
+        let query = LinkQuery::new(interface.index()).map_err(failed("open a netlink socket"))?;
+        Ok(TapPort {
             frame_max: info.mtu as usize + LINK_HEADER_MAX,
             info,
             device,
             interface,
             hand_on,
-            slot: Slot::default(),
-            header: virtio::Header::default(),
+            slot: ReceiveBufferPair::default(),
+            header: virtio::VirtioNetHeader::default(),
             finished: Vec::new(),
-            counters: Counters::default(),
+            counters: FrameCounters::default(),
             missed_before: query.statistics().map_or(0, |stats| stats.tx_dropped),
             query,
             set_down,
@@ -82,7 +82,7 @@ impl Tap {
     /// frame waits.
     fn read(&mut self, pool: &mut FramePool) -> io::Result<Option<Frame>> {
         let length = read_frame(self.device.as_fd(), &mut self.header, self.slot.buffers(pool))?;
-        let frame = length.checked_sub(virtio::Header::LENGTH).zip(self.header.offload());
+        let frame = length.checked_sub(virtio::VirtioNetHeader::LENGTH).zip(self.header.offload());
         let Some((length, offload)) = frame else {
             self.counters.rx_errors += 1;
             return Ok(None);
@@ -140,7 +140,7 @@ impl Tap {
     }
 }
 
-impl Port for Tap {
+impl Port for TapPort {
     fn info(&self) -> &PortInfo {
         &self.info
     }
@@ -182,17 +182,17 @@ impl Port for Tap {
         self.interface.link()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         let dropped = self.query.statistics().map_or(0, |stats| stats.tx_dropped);
-        Counters { rx_missed: dropped.saturating_sub(self.missed_before), ..self.counters }
+        FrameCounters { rx_missed: dropped.saturating_sub(self.missed_before), ..self.counters }
     }
 
     fn set_admin(&mut self, up: bool) -> io::Result<()> {
-        HeldDown::set(&mut self.held_down, &self.interface, up)
+        AdminDownGuard::set(&mut self.held_down, &self.interface, up)
     }
 }
 
-impl Drop for Tap {
+impl Drop for TapPort {
     /// Resets the offloads of an interface that stays, and restores whether it was up.
     fn drop(&mut self) {
         let _ = ioctl::with_number(self.device.as_fd(), libc::TUNSETOFFLOAD, 0);
@@ -204,7 +204,7 @@ impl Drop for Tap {
 }
 
 /// Creates the interface or attaches to it.
-fn attach(name: &str, options: &Options) -> Result<File, PortError> {
+fn attach(name: &str, options: &PortOptions) -> Result<File, PortError> {
     let Some(mut request) = InterfaceRequest::of(name).filter(|_| !name.contains(['/', '%'])) else {
         return Err(options.error("expected tap:NAME with a name of 1 to 15 characters"));
     };
@@ -220,7 +220,7 @@ fn open_device() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")
 }
 
-fn no_device(options: &Options, source: io::Error) -> PortError {
+fn no_device(options: &PortOptions, source: io::Error) -> PortError {
     let advice = match errno(&source) {
         libc::ENOENT | libc::ENODEV => "; the kernel's TUN/TAP driver is missing: sudo modprobe tun",
         libc::EACCES => {
@@ -232,7 +232,7 @@ fn no_device(options: &Options, source: io::Error) -> PortError {
     PortError::System { spec: options.spec().to_owned(), tried, source, advice: advice.to_owned() }
 }
 
-fn not_attached(options: &Options, name: &str, source: io::Error) -> PortError {
+fn not_attached(options: &PortOptions, name: &str, source: io::Error) -> PortError {
     let advice = match errno(&source) {
         libc::EBUSY => format!("; another program is attached to {name}"),
         libc::EINVAL => format!(
@@ -246,7 +246,7 @@ fn not_attached(options: &Options, name: &str, source: io::Error) -> PortError {
 fn set_offloads(device: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     let set = |offloads| ioctl::with_number(device, libc::TUNSETOFFLOAD, offloads);
     // The header's length stays set on a persistent interface, so an earlier program may have changed it.
-    let length = i32::try_from(virtio::Header::LENGTH).unwrap_or(i32::MAX);
+    let length = i32::try_from(virtio::VirtioNetHeader::LENGTH).unwrap_or(i32::MAX);
     ioctl::with_number_at(device, libc::TUNSETVNETHDRSZ, length)?;
     if !on {
         return set(0);

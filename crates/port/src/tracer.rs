@@ -1,20 +1,20 @@
 //! Records every frame of any port, in both directions, in a capture file, and logs it at level `trace`.
-use crate::pcap::Writer;
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use crate::pcap::PcapFileWriter;
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// Wrapper that records a port's frames.
-pub struct Tracer {
+pub struct PortTracer {
     port: Box<dyn Port>,
-    capture: Writer,
+    capture: PcapFileWriter,
 }
 
-impl Tracer {
+impl PortTracer {
     /// Records `port`'s frames: received ones as passed to the engine, transmitted ones as passed by the engine.
-    pub fn new(port: Box<dyn Port>, capture: Writer) -> Tracer {
-        Tracer { port, capture }
+    pub fn new(port: Box<dyn Port>, capture: PcapFileWriter) -> PortTracer {
+        PortTracer { port, capture }
     }
 
     fn record(&mut self, now: Instant, direction: &str, frames: &[Frame]) {
@@ -36,7 +36,7 @@ impl Tracer {
     }
 }
 
-impl Port for Tracer {
+impl Port for PortTracer {
     fn info(&self) -> &PortInfo {
         self.port.info()
     }
@@ -79,7 +79,7 @@ impl Port for Tracer {
         self.port.transmit(now, pool, frames)
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         self.port.arm()
     }
 
@@ -101,7 +101,7 @@ impl Port for Tracer {
         self.port.takes_any_packet_type()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.port.counters()
     }
 
@@ -118,7 +118,7 @@ impl Port for Tracer {
 mod tests {
     use super::*;
     use crate::memory;
-    use crate::pcap::Reader;
+    use crate::pcap::PcapFileReader;
 
     #[test]
     fn both_directions_are_in_the_file() {
@@ -126,14 +126,14 @@ mod tests {
         let path = dir.path().join("trace.pcap");
         let (near, mut far) = memory::pair(8).unwrap();
         let (mut pool, mut batch) = (FramePool::default(), Vec::new());
-        let mut port = Tracer::new(Box::new(near), Writer::create(&path).unwrap());
+        let mut port = PortTracer::new(Box::new(near), PcapFileWriter::create(&path).unwrap());
         let frame = |byte| Frame::from_bytes(&[byte; 60]);
         port.transmit(Instant::from_nanos(5), &mut pool, &mut vec![frame(1), frame(2)]).unwrap();
         far.transmit(Instant::ZERO, &mut pool, &mut vec![frame(3)]).unwrap();
         port.receive(Instant::from_nanos(9), &mut pool, &mut batch, 8).unwrap();
         assert_eq!(batch.len(), 1);
         assert!(port.link().up);
-        let mut reader = Reader::open(&path).unwrap();
+        let mut reader = PcapFileReader::open(&path).unwrap();
         let mut seen = Vec::new();
         while let Some((time_ns, frame)) = reader.next(&mut pool).unwrap() {
             seen.push((time_ns, frame.bytes()[0]));

@@ -1,5 +1,5 @@
 //! Interface that every kind of port implements: receiving, transmitting, waiting, link state, counters, queues.
-use crate::queues::Queues;
+use crate::queues::TransmitQueues;
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
@@ -30,10 +30,10 @@ pub trait Port: Send {
     /// [`PortError::Gone`] when the device vanished; the frames count as dropped.
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError>;
 
-    /// Requests a wake-up; called right before the engine sleeps on [`Port::fd`]. [`Ready::Now`] means that frames
-    /// arrived in the meantime and the engine must not sleep.
-    fn arm(&mut self) -> Ready {
-        Ready::OnDescriptor
+    /// Requests a wake-up; called right before the engine sleeps on [`Port::fd`]. [`ReceiveReadiness::Now`] means that
+    /// frames arrived in the meantime and the engine must not sleep.
+    fn arm(&mut self) -> ReceiveReadiness {
+        ReceiveReadiness::OnDescriptor
     }
 
     /// Returns a descriptor that is readable when there are frames to receive; `None` for a port that never wakes its
@@ -89,7 +89,7 @@ pub trait Port: Send {
     fn link(&mut self) -> LinkState;
 
     /// Returns the counts of frames since the port was opened.
-    fn counters(&self) -> Counters;
+    fn counters(&self) -> FrameCounters;
 
     /// Takes the port into or out of service, as an administrator does. The link goes up or down, for the other end
     /// too if the kind of port can do that. Closing a port restores the state of its device.
@@ -109,10 +109,10 @@ pub trait Port: Send {
 
     /// Calls `look` with the port's queues, if it has any. Queues are in front of every other wrapper. A call lends
     /// them because the port may be shared with other threads. See also `queues` of `dyn Port`.
-    fn look_at_queues(&self, _look: &mut dyn FnMut(&Queues)) {}
+    fn look_at_queues(&self, _look: &mut dyn FnMut(&TransmitQueues)) {}
 
     /// Calls `change` with mutable access to the port's queues, if it has any.
-    fn change_queues(&mut self, _change: &mut dyn FnMut(&mut Queues)) {}
+    fn change_queues(&mut self, _change: &mut dyn FnMut(&mut TransmitQueues)) {}
 
     /// Inserts queues in front of the inner port, where callers cannot wrap it themselves because several threads share
     /// it. Returns false if the port has no such inner port and the caller must wrap the port.
@@ -123,14 +123,14 @@ pub trait Port: Send {
 
 impl dyn Port + '_ {
     /// Returns the result of `look` on the port's queues; `None` if the port has no queues.
-    pub fn queues<R>(&self, look: impl FnOnce(&Queues) -> R) -> Option<R> {
+    pub fn queues<R>(&self, look: impl FnOnce(&TransmitQueues) -> R) -> Option<R> {
         let (mut look, mut seen) = (Some(look), None);
         self.look_at_queues(&mut |queues| seen = look.take().map(|look| look(queues)));
         seen
     }
 
     /// Returns the result of `change` on the port's queues; `None` if the port has no queues.
-    pub fn queues_mut<R>(&mut self, change: impl FnOnce(&mut Queues) -> R) -> Option<R> {
+    pub fn queues_mut<R>(&mut self, change: impl FnOnce(&mut TransmitQueues) -> R) -> Option<R> {
         let (mut change, mut done) = (Some(change), None);
         self.change_queues(&mut |queues| done = change.take().map(|change| change(queues)));
         done
@@ -144,7 +144,7 @@ impl dyn Port + '_ {
 
 /// Result of [`Port::arm`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ready {
+pub enum ReceiveReadiness {
     /// Frames can be received now.
     Now,
     /// The descriptor becomes readable when frames arrive.
@@ -176,7 +176,7 @@ pub struct LinkState {
 /// Counters of a port. A received or sent frame is counted in packets and bytes (without frame check sequence; a
 /// super-frame as one frame). A dropped frame is counted under its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Counters {
+pub struct FrameCounters {
     /// Frames received from the device or peer.
     pub rx_packets: u64,
     /// Bytes of received frames.
@@ -195,13 +195,13 @@ pub struct Counters {
     pub tx_too_long: u64,
     /// Frames dropped because the device refused them or is down.
     pub tx_errors: u64,
-    /// Transmitted frames that the emulated link lost ([`crate::shaper::Shape::loss`]).
+    /// Transmitted frames that the emulated link lost ([`crate::shaper::LinkShape::loss`]).
     pub tx_lost: u64,
     /// Frames sent to the port that the emulated link lost.
     pub rx_lost: u64,
 }
 
-impl Counters {
+impl FrameCounters {
     /// Returns the number of frames that should have been sent and were not. Losses on the emulated link are not
     /// included.
     pub fn tx_dropped(&self) -> u64 {

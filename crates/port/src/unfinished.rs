@@ -42,13 +42,13 @@ fn is_hidden(frame: &Frame) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_packet::craft::Craft;
+    use weir_packet::craft::FrameBuilder;
     use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
     use weir_packet::{MacAddr, edit};
 
     #[test]
     fn only_what_is_hidden_is_cut() {
-        let ethernet = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([1; 4].into(), [2; 4].into());
+        let ethernet = FrameBuilder::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([1; 4].into(), [2; 4].into());
         let mut plain = ethernet.udp(5, 6).payload(&[7; 2500]).frame();
         plain.offload.checksum = Some(PartialChecksum { start: 34, offset: 6 });
         let segmentation = Segmentation { kind: SegmentationKind::Udp, segment_bytes: 1000, header_bytes: 42 };

@@ -1,6 +1,6 @@
 //! Creates a temporary pair of joined interfaces (veth): each receives what the other sends.
-use crate::kernel::Kernel;
-use crate::link::Query;
+use crate::kernel::NetlinkConnection;
+use crate::link::LinkQuery;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A veth pair in the network namespace of the thread that created it; dropping it deletes the pair.
 pub struct VethPair {
-    kernel: Kernel,
+    kernel: NetlinkConnection,
     names: [String; 2],
     index: u32,
 }
@@ -24,7 +24,7 @@ impl VethPair {
     /// The kernel refuses: no privilege (`CAP_NET_ADMIN`), or a name exists already. Interfaces created before the
     /// error are deleted.
     pub fn make(names: [String; 2]) -> io::Result<VethPair> {
-        let mut kernel = Kernel::here()?;
+        let mut kernel = NetlinkConnection::here()?;
         let mut link = end(&names[0]);
         let peer = InfoData::Veth(InfoVeth::Peer(end(&names[1])));
         link.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(peer)]));
@@ -70,7 +70,7 @@ fn end(name: &str) -> LinkMessage {
 
 /// Returns true if the interface `name`, in the calling thread's network namespace, is an end of a veth pair.
 pub fn is_veth(name: &str) -> bool {
-    let index = Kernel::here().ok().and_then(|kernel| name_to_index(kernel.as_fd(), name).ok());
+    let index = NetlinkConnection::here().ok().and_then(|kernel| name_to_index(kernel.as_fd(), name).ok());
     let index = index.and_then(|index| i32::try_from(index).ok());
-    index.is_some_and(|index| Query::new(index).is_ok_and(|query| query.veth_peer().is_some()))
+    index.is_some_and(|index| LinkQuery::new(index).is_ok_and(|query| query.veth_peer().is_some()))
 }

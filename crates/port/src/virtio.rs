@@ -5,7 +5,7 @@ use weir_packet::frame::{Frame, Offload, PartialChecksum, Segmentation, Segmenta
 /// Bytes of the header: flags, segmentation type, then 16-bit header length, segment size, checksum start, checksum
 /// offset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Header(pub(crate) [u8; Header::LENGTH]);
+pub(crate) struct VirtioNetHeader(pub(crate) [u8; VirtioNetHeader::LENGTH]);
 
 const NEEDS_CHECKSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
@@ -14,13 +14,13 @@ const GSO_TCPV6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
-impl Header {
+impl VirtioNetHeader {
     /// Length in bytes of the header in front of each frame.
     pub(crate) const LENGTH: usize = 10;
 
     /// Returns the header that describes the offload of `frame`.
     pub(crate) fn of(frame: &Frame) -> Self {
-        let mut header = Header::default();
+        let mut header = VirtioNetHeader::default();
         if let Some(checksum) = frame.offload.checksum {
             header.0[0] = NEEDS_CHECKSUM;
             header.set(6, checksum.start);
@@ -70,7 +70,7 @@ mod tests {
     fn carried(offload: Offload) -> Option<Offload> {
         let mut frame = Frame::from_bytes(&[0; 60]);
         frame.offload = offload;
-        Header::of(&frame).offload()
+        VirtioNetHeader::of(&frame).offload()
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
     fn layout_is_the_kernels() {
         let mut frame = Frame::from_bytes(&[0; 60]);
         frame.offload.checksum = Some(PartialChecksum { start: 0x0102, offset: 0x0304 });
-        let bytes = Header::of(&frame).0;
+        let bytes = VirtioNetHeader::of(&frame).0;
         assert_eq!(bytes[..6], [1, 0, 0, 0, 0, 0]);
         assert_eq!(u16::from_ne_bytes([bytes[6], bytes[7]]), 0x0102);
         assert_eq!(u16::from_ne_bytes([bytes[8], bytes[9]]), 0x0304);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn unknown_segmentation_is_refused() {
-        let mut header = Header::default();
+        let mut header = VirtioNetHeader::default();
         header.0[1] = 3; // UDP fragmentation offload, which no sender asks for since Linux 4.14
         assert_eq!(header.offload(), None);
     }

@@ -9,16 +9,16 @@
 //! - `queue=1:min=10Mbit/s:max=20Mbit/s`, once per queue: queues that share the rate ([`crate::queues`]).
 //!
 //! Order of the wrappers, from the switch to the port: queues, capture, link, faults.
-use crate::fault::{Faults, Faulty};
-use crate::queues::{self, QueueConfig};
-use crate::shaper::{Link, Shape};
-use crate::spec::Options;
-use crate::tracer::Tracer;
+use crate::fault::{FaultProbabilities, FaultyPort};
+use crate::queues::{self, PortQueueConfig};
+use crate::shaper::{LinkEmulator, LinkShape};
+use crate::spec::PortOptions;
+use crate::tracer::PortTracer;
 use crate::{Port, PortError, pcap};
 use std::path::Path;
 use std::time::Duration;
-use weir_traffic::impair::{Jitter, Loss};
-use weir_units::Span;
+use weir_traffic::impair::{LinkJitter, LinkLoss};
+use weir_units::TimeSpan;
 
 /// Names of the options of wrappers.
 pub(crate) const OPTIONS: [&str; 13] = [
@@ -43,29 +43,29 @@ const PROBABILITY: &str = "a probability from 0 to 1";
 pub(crate) const QUEUE: &str = "queue";
 
 /// Wraps `port` as `options` require.
-pub(crate) fn wrap(mut port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortError> {
+pub(crate) fn wrap(mut port: Box<dyn Port>, options: &PortOptions) -> Result<Box<dyn Port>, PortError> {
     let faults = faults(options)?;
     let seed = options.get("seed", "a number")?.unwrap_or(1);
-    if faults != Faults::default() {
-        port = Box::new(Faulty::new(port, faults, seed));
+    if faults != FaultProbabilities::default() {
+        port = Box::new(FaultyPort::new(port, faults, seed));
     }
     let shape = shape(options)?;
     if !shape.is_none() {
-        port = Box::new(Link::new(port, shape, shape).seeded(seed, 0));
+        port = Box::new(LinkEmulator::new(port, shape, shape).seeded(seed, 0));
     }
     if let Some(file) = options.text("capture") {
-        let capture =
-            pcap::Writer::create(Path::new(file)).map_err(|error| pcap::cannot("write", file, error, options))?;
-        port = Box::new(Tracer::new(port, capture));
+        let capture = pcap::PcapFileWriter::create(Path::new(file))
+            .map_err(|error| pcap::cannot("write", file, error, options))?;
+        port = Box::new(PortTracer::new(port, capture));
     }
     queue(port, options)
 }
 
 /// Inserts the queues that `options` require in front of `port`; without queue options, returns the port unchanged.
-fn queue(port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortError> {
+fn queue(port: Box<dyn Port>, options: &PortOptions) -> Result<Box<dyn Port>, PortError> {
     let wrong = |problem: String| options.error(format!("option queue: {problem}"));
-    let configs = options.texts(QUEUE).map(|text| text.parse::<QueueConfig>().map_err(wrong));
-    let configs: Vec<QueueConfig> = configs.collect::<Result<_, _>>()?;
+    let configs = options.texts(QUEUE).map(|text| text.parse::<PortQueueConfig>().map_err(wrong));
+    let configs: Vec<PortQueueConfig> = configs.collect::<Result<_, _>>()?;
     if let Some(twice) = configs.iter().enumerate().find(|(at, c)| configs[..*at].iter().any(|other| other.id == c.id))
     {
         return Err(wrong(format!("queue {} is given twice", twice.1.id)));
@@ -73,41 +73,41 @@ fn queue(port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortEr
     queues::queued(port, configs).map_err(wrong)
 }
 
-fn shape(options: &Options) -> Result<Shape, PortError> {
+fn shape(options: &PortOptions) -> Result<LinkShape, PortError> {
     let rate = options.get("rate", "a rate such as 100Mbit/s")?;
-    let delay = options.get::<Span>("delay", "a time such as 5ms")?.map_or(Duration::ZERO, |span| span.0);
+    let delay = options.get::<TimeSpan>("delay", "a time such as 5ms")?.map_or(Duration::ZERO, |span| span.0);
     let buffer = options.get("buffer", "a size such as 64kB")?;
     if buffer.is_some() && rate.is_none() {
         return Err(options.error("option buffer is for a limited rate: add rate=..."));
     }
     let (jitter, loss) = (jitter(options, delay)?, bursts(options)?);
-    Ok(Shape { rate, delay, buffer, jitter, loss })
+    Ok(LinkShape { rate, delay, buffer, jitter, loss })
 }
 
-fn jitter(options: &Options, delay: Duration) -> Result<Option<Jitter>, PortError> {
+fn jitter(options: &PortOptions, delay: Duration) -> Result<Option<LinkJitter>, PortError> {
     let law = options.get("jitter-law", "uniform, normal or pareto")?;
     let reorder = options.flag("reorder", false)?;
-    let Some(size) = options.get::<Span>("jitter", "a time such as 1ms")? else {
+    let Some(size) = options.get::<TimeSpan>("jitter", "a time such as 1ms")? else {
         let lonely = ["jitter-law", "reorder"].into_iter().find(|name| options.text(name).is_some());
         return lonely
             .map_or(Ok(None), |name| Err(options.error(format!("option {name} is for jitter: add jitter=..."))));
     };
-    let jitter = Jitter { size: size.0, law: law.unwrap_or_default(), reorder };
+    let jitter = LinkJitter { size: size.0, law: law.unwrap_or_default(), reorder };
     jitter.check(delay).map_err(|error| options.error(format!("option {error}")))?;
     Ok(Some(jitter))
 }
 
 /// Returns the link's losses, which come in bursts. Without `loss-burst`, losses are faults.
-fn bursts(options: &Options) -> Result<Option<Loss>, PortError> {
+fn bursts(options: &PortOptions) -> Result<Option<LinkLoss>, PortError> {
     let Some(burst) = options.get(BURST, "a number of frames")? else { return Ok(None) };
     let share = options.get("loss", PROBABILITY)?;
     let Some(share) = share else { return Err(options.error("option loss-burst is for losses: add loss=...")) };
-    let loss = Loss { share, burst: Some(burst) };
+    let loss = LinkLoss { share, burst: Some(burst) };
     loss.check().map_err(|error| options.error(format!("option {error}")))?;
     Ok(Some(loss))
 }
 
-fn faults(options: &Options) -> Result<Faults, PortError> {
+fn faults(options: &PortOptions) -> Result<FaultProbabilities, PortError> {
     let probability = |name| -> Result<f64, PortError> {
         let expected = PROBABILITY;
         let value = options.get(name, expected)?.unwrap_or(0.0);
@@ -118,7 +118,7 @@ fn faults(options: &Options) -> Result<Faults, PortError> {
         }
     };
     let loss = if options.text(BURST).is_some() { 0.0 } else { probability("loss")? };
-    Ok(Faults { loss, corrupt: probability("corrupt")?, duplicate: probability("duplicate")? })
+    Ok(FaultProbabilities { loss, corrupt: probability("corrupt")?, duplicate: probability("duplicate")? })
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Evaluates other models for scenarios with one timed switch and its controller.
-use crate::answer::{Alternative, AlternativeAnswer, FlowAnswer};
-use crate::{PredictError, Settings};
+use crate::answer::{AlternativeAnswer, AlternativeModel, FlowPrediction};
+use crate::{PredictError, PredictSettings};
 use serde_json::{Map, Value, json};
 use weir_model::registry;
-use weir_scenario::{ControlPath, ControllerTiming, Scenario, ServiceTime, SwitchTiming, TrafficKind};
+use weir_scenario::{ControlPathTiming, ControllerTiming, Scenario, ServiceTime, SwitchTiming, TrafficKind};
 
 /// Models that can be evaluated, in the order of their output.
 const MODELS: [&str; 9] = ["mm1", "base_mm1", "base_mm1k", "mg1", "jarschel", "mahmood", "goto", "lcs", "sdn4q"];
@@ -16,9 +16,9 @@ pub fn models() -> impl Iterator<Item = &'static str> {
 /// Returns the answers of the requested models.
 pub(crate) fn answers(
     scenario: &Scenario,
-    settings: &Settings,
-    flows: &[FlowAnswer],
-) -> Result<Vec<Alternative>, PredictError> {
+    settings: &PredictSettings,
+    flows: &[FlowPrediction],
+) -> Result<Vec<AlternativeModel>, PredictError> {
     let mut names: Vec<&'static str> = Vec::new();
     for name in &settings.models {
         match name.as_str() {
@@ -41,7 +41,7 @@ pub(crate) fn answers(
             Ok(parameters) => evaluate(name, parameters),
         },
     };
-    Ok(names.into_iter().map(|name| Alternative { model: name.to_owned(), answer: answer(name) }).collect())
+    Ok(names.into_iter().map(|name| AlternativeModel { model: name.to_owned(), answer: answer(name) }).collect())
 }
 
 fn evaluate(name: &str, parameters: Map<String, Value>) -> AlternativeAnswer {
@@ -58,7 +58,7 @@ fn evaluate(name: &str, parameters: Map<String, Value>) -> AlternativeAnswer {
 }
 
 /// Parameters of the single timed switch.
-struct Asked<'a> {
+struct SingleSwitchInputs<'a> {
     timing: &'a SwitchTiming,
     controller: &'a ControllerTiming,
     /// Rate of all flows together, in packets a second.
@@ -69,7 +69,7 @@ struct Asked<'a> {
     bytes: f64,
 }
 
-fn asked<'a>(scenario: &'a Scenario, flows: &[FlowAnswer]) -> Result<Asked<'a>, String> {
+fn asked<'a>(scenario: &'a Scenario, flows: &[FlowPrediction]) -> Result<SingleSwitchInputs<'a>, String> {
     let mut timed = scenario.switches.iter().filter_map(|switch| switch.timing.as_ref());
     let (Some(timing), None) = (timed.next(), timed.next()) else {
         return Err("this model is of one switch and its controller: it is asked where exactly one switch of a scenario has timing".into());
@@ -86,10 +86,10 @@ fn asked<'a>(scenario: &'a Scenario, flows: &[FlowAnswer]) -> Result<Asked<'a>, 
     if rate <= 0.0 {
         return Err("there is no udp traffic".into());
     }
-    Ok(Asked { timing, controller: &scenario.controller, rate, share: asking / rate, bytes: bytes / rate })
+    Ok(SingleSwitchInputs { timing, controller: &scenario.controller, rate, share: asking / rate, bytes: bytes / rate })
 }
 
-impl Asked<'_> {
+impl SingleSwitchInputs<'_> {
     /// Returns the parameters for a model as JSON, or the reason why it does not apply.
     fn parameters(&self, name: &str) -> Result<Map<String, Value>, String> {
         let (lam, p) = (self.rate, self.share);
@@ -114,7 +114,7 @@ impl Asked<'_> {
                 json!({"lam": lam, "p": p, "mu_l": mu, "mu_h": mu, "mu_c": 1.0 / self.path()?, "KL": places, "KH": places.min(100)})
             }
             "lcs" => {
-                let ControlPath::Measured { delay_s, capacity, scv, buffer } = &self.timing.control else {
+                let ControlPathTiming::Measured { delay_s, capacity, scv, buffer } = &self.timing.control else {
                     return Err("it needs a control path as measured (`control`)".into());
                 };
                 let buffer = buffer.ok_or("it needs a `buffer` of the control path")?;
@@ -131,7 +131,8 @@ impl Asked<'_> {
     }
 
     fn stages(&self, lam: f64, p: f64) -> Result<Value, String> {
-        let ControlPath::Agents { packet_in, packet_out, shared: false, buffer: None } = &self.timing.control else {
+        let ControlPathTiming::Agents { packet_in, packet_out, shared: false, buffer: None } = &self.timing.control
+        else {
             return Err(
                 "it needs agents of their own without limit (the network's own answer covers the others)".into()
             );
@@ -155,8 +156,8 @@ impl Asked<'_> {
     fn path(&self) -> Result<f64, String> {
         let mean = |service: &Option<ServiceTime>| service.as_ref().map_or(0.0, |service| service.mean_s(self.bytes));
         let path = match &self.timing.control {
-            ControlPath::Measured { delay_s, .. } => *delay_s,
-            ControlPath::Agents { packet_in, packet_out, .. } => {
+            ControlPathTiming::Measured { delay_s, .. } => *delay_s,
+            ControlPathTiming::Agents { packet_in, packet_out, .. } => {
                 mean(packet_in) + mean(&self.controller.service) + mean(packet_out)
             }
         };
@@ -165,7 +166,7 @@ impl Asked<'_> {
 
     fn buffer(&self) -> Result<u32, String> {
         let agents = match &self.timing.control {
-            ControlPath::Measured { buffer, .. } | ControlPath::Agents { buffer, .. } => *buffer,
+            ControlPathTiming::Measured { buffer, .. } | ControlPathTiming::Agents { buffer, .. } => *buffer,
         };
         self.controller
             .buffer

@@ -8,9 +8,9 @@ pub struct Prediction {
     /// Name of the scenario.
     pub scenario: String,
     /// Predictions for the traffic, in order of its start, followed by those for streams.
-    pub flows: Vec<FlowAnswer>,
+    pub flows: Vec<FlowPrediction>,
     /// Predictions for all devices with load, the busiest first.
-    pub devices: Vec<DeviceAnswer>,
+    pub devices: Vec<DevicePrediction>,
     /// Models used for the switches, with the reasons for their choice.
     pub models: Vec<ModelChoice>,
     /// Device that would saturate first if all traffic grew in proportion; `None` without traffic.
@@ -21,13 +21,13 @@ pub struct Prediction {
     pub warnings: Vec<Warning>,
     /// Whole-network answers of other models, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<AlternativeModel>,
 }
 
 /// Status of a flow or a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Status {
+pub enum PredictionStatus {
     /// Steady state, with an answer.
     Ok,
     /// No steady state: an unlimited queue gets as much load as it can serve, or more.
@@ -43,7 +43,7 @@ pub enum Status {
 
 /// Delays in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Delays {
+pub struct PredictedDelay {
     /// Mean of the delay.
     pub mean_s: f64,
     /// Median of the delay.
@@ -54,17 +54,17 @@ pub struct Delays {
     pub p99_s: f64,
 }
 
-impl Delays {
+impl PredictedDelay {
     /// Computes mean and percentiles of a distribution.
-    pub(crate) fn of(delay: &Distribution) -> Result<Delays, ModelError> {
+    pub(crate) fn of(delay: &Distribution) -> Result<PredictedDelay, ModelError> {
         let [p50_s, p95_s, p99_s] = delay.quantiles([0.5, 0.95, 0.99])?;
-        Ok(Delays { mean_s: delay.mean(), p50_s, p95_s, p99_s })
+        Ok(PredictedDelay { mean_s: delay.mean(), p50_s, p95_s, p99_s })
     }
 }
 
 /// Prediction for a flow.
 #[derive(Debug, Clone, Serialize)]
-pub struct FlowAnswer {
+pub struct FlowPrediction {
     /// Index in the scenario's traffic; `None` for streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<usize>,
@@ -76,24 +76,24 @@ pub struct FlowAnswer {
     /// For streams: delay and loss at the rate that other traffic leaves of the port. `delay` and `loss` assume the
     /// guaranteed rate only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Expected>,
+    pub expected: Option<StreamExpectation>,
     /// Name of the sender.
     pub from: String,
     /// Name of the receiver.
     pub to: String,
     /// Status of the answer.
-    pub status: Status,
+    pub status: PredictionStatus,
     /// Sending rate, in packets a second.
     pub packets_per_s: f64,
     /// Delay from sending to receiving; for pings, the round trip.
-    pub delay: Option<Delays>,
+    pub delay: Option<PredictedDelay>,
     /// Delay of packets that no switch sends to the controller. Present only if there are other packets, or no steady
     /// state.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<Delays>,
+    pub data: Option<PredictedDelay>,
     /// Delay of packets that a switch sends to the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub control: Option<Delays>,
+    pub control: Option<PredictedDelay>,
     /// Share of the packets that a switch sends to the controller, if there are any: packets that begin a flow, and
     /// packets that arrive before the flow's entry is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,11 +114,11 @@ pub struct FlowAnswer {
 
 /// Delay and loss of a stream at the rate that other traffic leaves of the port.
 #[derive(Debug, Clone, Serialize)]
-pub struct Expected {
+pub struct StreamExpectation {
     /// Rate that other traffic leaves of the port, in bit/s; at least the guaranteed rate.
     pub rate_bps: u64,
     /// Delay until the start of transmission.
-    pub delay: Delays,
+    pub delay: PredictedDelay,
     /// Share of the packets that are lost.
     pub loss: f64,
     /// Distribution of the delays, for charts.
@@ -128,17 +128,17 @@ pub struct Expected {
 
 /// Prediction for a device, in the phase with its highest load.
 #[derive(Debug, Clone, Serialize)]
-pub struct DeviceAnswer {
+pub struct DevicePrediction {
     /// Name of the device, such as `s1 data path`.
     pub device: String,
     /// Status of the answer.
-    pub status: Status,
+    pub status: PredictionStatus,
     /// Arrival rate, in packets a second.
     pub packets_per_s: f64,
     /// Share of the time in which the device is busy; for an unstable device, offered load over capacity.
     pub utilisation: f64,
     /// Delay from arrival to departure.
-    pub delay: Option<Delays>,
+    pub delay: Option<PredictedDelay>,
     /// Share of the packets that are lost because the queue is full.
     pub loss: Option<f64>,
     /// Name of the formula used.
@@ -163,7 +163,7 @@ pub struct ModelChoice {
 
 /// Answer of another model for the whole network.
 #[derive(Debug, Clone, Serialize)]
-pub struct Alternative {
+pub struct AlternativeModel {
     /// Name of the model.
     pub model: String,
     /// Numbers that the model gives, or the reason why it gives none.
@@ -200,7 +200,7 @@ pub enum AlternativeAnswer {
 impl Prediction {
     /// Returns the number of flows and devices without a steady state.
     pub fn unstable(&self) -> usize {
-        let flows = self.flows.iter().filter(|flow| flow.status == Status::Unstable).count();
-        flows + self.devices.iter().filter(|device| device.status == Status::Unstable).count()
+        let flows = self.flows.iter().filter(|flow| flow.status == PredictionStatus::Unstable).count();
+        flows + self.devices.iter().filter(|device| device.status == PredictionStatus::Unstable).count()
     }
 }

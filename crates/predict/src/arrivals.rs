@@ -1,9 +1,9 @@
 //! Computes the irregularity of arrivals: the squared coefficient of variation (SCV) of the times between packets.
-use weir_traffic::{Arrival, Mmpp, Offered, OnOff, ParetoOnOff};
+use weir_traffic::{ArrivalProcess, Mmpp, OfferedPackets, OnOff, ParetoOnOff};
 
 /// SCV of a source's packets, with a possible doubt.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Unevenness {
+pub(crate) struct ArrivalVariability {
     pub(crate) scv: f64,
     /// Reason not to trust formulas that know only the SCV.
     pub(crate) doubt: Option<&'static str>,
@@ -16,33 +16,35 @@ const HEAVY: &str =
     "its trains and pauses have tails so heavy that no formula here covers it: delays come out far too small";
 
 /// Returns the SCV of a source's packets.
-pub(crate) fn unevenness(offered: &Offered) -> Unevenness {
-    let plain = |scv: f64| Unevenness { scv: capped(scv), doubt: None };
-    let doubted = |scv: f64, doubt| Unevenness { scv: capped(scv), doubt: Some(doubt) };
+pub(crate) fn unevenness(offered: &OfferedPackets) -> ArrivalVariability {
+    let plain = |scv: f64| ArrivalVariability { scv: capped(scv), doubt: None };
+    let doubted = |scv: f64, doubt| ArrivalVariability { scv: capped(scv), doubt: Some(doubt) };
     match offered {
-        Offered::Trace(trace) => {
+        OfferedPackets::Trace(trace) => {
             let times: Vec<f64> =
                 trace.0.windows(2).map(|pair| (pair[1].at_ns.saturating_sub(pair[0].at_ns)) as f64).collect();
             doubted(sample_scv(&times), "a trace: formulas know the spread of its times only, not their order")
         }
-        Offered::Rule { arrival: Arrival::Constant, .. } => plain(0.0),
-        Offered::Rule { arrival: Arrival::Poisson, .. } => plain(1.0),
-        Offered::Rule { arrival: Arrival::TwoState(two), per_second, .. } => match two.general() {
+        OfferedPackets::Rule { arrival: ArrivalProcess::Constant, .. } => plain(0.0),
+        OfferedPackets::Rule { arrival: ArrivalProcess::Poisson, .. } => plain(1.0),
+        OfferedPackets::Rule { arrival: ArrivalProcess::TwoState(two), per_second, .. } => match two.general() {
             Ok(process) => doubted(modulated(&process, *per_second), BURSTS),
             Err(_) => plain(1.0),
         },
-        Offered::Rule { arrival: Arrival::Mmpp(process), per_second, .. } => {
+        OfferedPackets::Rule { arrival: ArrivalProcess::Mmpp(process), per_second, .. } => {
             doubted(modulated(process, *per_second), BURSTS)
         }
-        Offered::Rule { arrival: Arrival::ParetoOnOff(spec), per_second, .. } => {
+        OfferedPackets::Rule { arrival: ArrivalProcess::ParetoOnOff(spec), per_second, .. } => {
             doubted(trains(spec, *per_second), HEAVY)
         }
-        Offered::Rule { arrival: Arrival::OnOff(spec), per_second, .. } => doubted(alike(spec, *per_second), BURSTS),
+        OfferedPackets::Rule { arrival: ArrivalProcess::OnOff(spec), per_second, .. } => {
+            doubted(alike(spec, *per_second), BURSTS)
+        }
         // Variance over the square of the mean: infinite for shapes up to 2.
-        Offered::Rule { arrival: Arrival::Pareto(shape), .. } => {
+        OfferedPackets::Rule { arrival: ArrivalProcess::Pareto(shape), .. } => {
             doubted(if *shape > 2.0 { 1.0 / (shape * (shape - 2.0)) } else { MOST_SCV }, HEAVY)
         }
-        Offered::Rule { arrival: Arrival::Renewal(law), .. } => plain(law.scv()),
+        OfferedPackets::Rule { arrival: ArrivalProcess::Renewal(law), .. } => plain(law.scv()),
     }
 }
 
@@ -134,32 +136,33 @@ fn with_pauses(OnOff { on_s, off_s }: OnOff, square: f64, per_second: f64) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_traffic::{Arrivals, Size, Stream, TwoState};
+    use weir_traffic::{ArrivalSampler, PacketSizeLaw, RandomStream, TwoStateMmpp};
 
     #[test]
     fn it_is_what_sources_have() {
-        let two = TwoState { high: 4.0, low: 0.5, high_s: 0.002 };
+        let two = TwoStateMmpp { high: 4.0, low: 0.5, high_s: 0.002 };
         let pareto = ParetoOnOff { on_s: 0.01, off_s: 0.03, shape: 4.5 };
         for (arrival, within) in [
-            (Arrival::Constant, 1e-6),
-            (Arrival::Poisson, 0.02),
-            (Arrival::TwoState(two), 0.03),
+            (ArrivalProcess::Constant, 1e-6),
+            (ArrivalProcess::Poisson, 0.02),
+            (ArrivalProcess::TwoState(two), 0.03),
             (
-                Arrival::Mmpp(Mmpp {
+                ArrivalProcess::Mmpp(Mmpp {
                     rates: vec![1.0, 5.0, 20.0],
                     transitions: vec![vec![0.0, 50.0, 0.0], vec![30.0, 0.0, 80.0], vec![400.0, 0.0, 0.0]],
                 }),
                 0.05,
             ),
-            (Arrival::ParetoOnOff(pareto), 0.15),
-            (Arrival::OnOff(OnOff { on_s: 0.01, off_s: 0.03 }), 0.01),
-            (Arrival::Pareto(5.0), 0.1),
-            (Arrival::Renewal(weir_model::Law::gamma(3.0, 0.3).unwrap()), 0.02),
+            (ArrivalProcess::ParetoOnOff(pareto), 0.15),
+            (ArrivalProcess::OnOff(OnOff { on_s: 0.01, off_s: 0.03 }), 0.01),
+            (ArrivalProcess::Pareto(5.0), 0.1),
+            (ArrivalProcess::Renewal(weir_model::Law::gamma(3.0, 0.3).unwrap()), 0.02),
         ] {
-            let mut random = Stream::new(3, 0, 1);
-            let mut arrivals = Arrivals::new(&arrival, 2000.0, &mut random).unwrap();
+            let mut random = RandomStream::new(3, 0, 1);
+            let mut arrivals = ArrivalSampler::new(&arrival, 2000.0, &mut random).unwrap();
             let times: Vec<f64> = (0..400_000).map(|_| arrivals.next(&mut random) as f64).collect();
-            let rule = Offered::Rule { arrival: arrival.clone(), per_second: 2000.0, size: Size::Fixed(100) };
+            let rule =
+                OfferedPackets::Rule { arrival: arrival.clone(), per_second: 2000.0, size: PacketSizeLaw::Fixed(100) };
             let (found, drawn) = (unevenness(&rule).scv, sample_scv(&times));
             assert!((found - drawn).abs() <= within * drawn.max(1.0), "{arrival:?}: {found}, drawn {drawn}");
         }
@@ -168,7 +171,11 @@ mod tests {
     #[test]
     fn tails_without_a_variance_are_doubted() {
         let spec = ParetoOnOff { on_s: 0.01, off_s: 0.03, shape: 1.5 };
-        let rule = Offered::Rule { arrival: Arrival::ParetoOnOff(spec), per_second: 1000.0, size: Size::Fixed(100) };
-        assert_eq!(unevenness(&rule), Unevenness { scv: MOST_SCV, doubt: Some(HEAVY) });
+        let rule = OfferedPackets::Rule {
+            arrival: ArrivalProcess::ParetoOnOff(spec),
+            per_second: 1000.0,
+            size: PacketSizeLaw::Fixed(100),
+        };
+        assert_eq!(unevenness(&rule), ArrivalVariability { scv: MOST_SCV, doubt: Some(HEAVY) });
     }
 }

@@ -2,10 +2,10 @@
 //! which makes it slower, so that more of them arrive. The fixed point is approached from below: starting with first
 //! packets only, the share is increased until it no longer changes.
 use crate::PredictError;
-use crate::network::{Flow, Network, Place, Step, Visit};
-use crate::station::Solved;
+use crate::network::{QueueLocation, QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
+use crate::station::StationSolution;
 use std::collections::BTreeMap;
-use weir_model::mechanism::Flows;
+use weir_model::mechanism::NewFlows;
 use weir_model::{Distribution, Law, ModelError, Warning};
 
 /// Most rounds before the iteration is given up.
@@ -15,10 +15,10 @@ const REST: f64 = 1e-7;
 
 /// Solves the network with the shares of packets that ask. The warning says that a worse steady state is possible.
 pub(crate) fn solve(
-    network: &mut Network<'_>,
-    flows: &mut [Flow],
-) -> Result<(Vec<Option<Solved>>, Option<Warning>), PredictError> {
-    let is_known = |flow: &Flow| flow.flows.is_some() && flow.first_ask().is_some();
+    network: &mut QueueingNetwork<'_>,
+    flows: &mut [UnidirectionalFlow],
+) -> Result<(Vec<Option<StationSolution>>, Option<Warning>), PredictError> {
+    let is_known = |flow: &UnidirectionalFlow| flow.flows.is_some() && flow.first_ask().is_some();
     if !flows.iter().any(is_known) {
         return Ok((network.solve(flows)?, None));
     }
@@ -50,11 +50,11 @@ pub(crate) fn solve(
 /// progress. They wait for each other at the first queue that takes time, like groups of geometric size that arrive
 /// at once (M\[X\]/G/1: Gross and Harris, Fundamentals of Queueing Theory, 1998, 5.1.9).
 fn in_groups(
-    network: &Network<'_>,
-    flows: &[Flow],
-    mut solved: Vec<Option<Solved>>,
-) -> Result<Vec<Option<Solved>>, ModelError> {
-    let takes_time = |visit: &&Visit| visit.service.mean > 0.0;
+    network: &QueueingNetwork<'_>,
+    flows: &[UnidirectionalFlow],
+    mut solved: Vec<Option<StationSolution>>,
+) -> Result<Vec<Option<StationSolution>>, ModelError> {
+    let takes_time = |visit: &&StationVisit| visit.service.mean > 0.0;
     let mut followers: BTreeMap<usize, f64> = BTreeMap::new();
     for flow in flows {
         let (Some(of), Some((way, _))) = (flow.flows, flow.first_ask()) else { continue };
@@ -81,10 +81,10 @@ fn in_groups(
 /// Returns the share of a flow's packets that ask at the first switch that asks; 1 if a queue on the way has no
 /// steady state.
 fn asking(
-    network: &Network<'_>,
-    solved: &[Option<Solved>],
-    flows: &Flows,
-    way: &[Visit],
+    network: &QueueingNetwork<'_>,
+    solved: &[Option<StationSolution>],
+    flows: &NewFlows,
+    way: &[StationVisit],
     delay_s: f64,
 ) -> Result<f64, ModelError> {
     let mut set_up = Distribution::constant(delay_s)?;
@@ -99,15 +99,17 @@ fn asking(
 }
 
 /// Returns the station that would be overloaded if all packets asked, if there is one.
-fn overloaded(network: &mut Network<'_>, flows: &mut [Flow]) -> Option<usize> {
-    let known = |flow: &&mut Flow| flow.flows.is_some();
+fn overloaded(network: &mut QueueingNetwork<'_>, flows: &mut [UnidirectionalFlow]) -> Option<usize> {
+    let known = |flow: &&mut UnidirectionalFlow| flow.flows.is_some();
     flows.iter_mut().filter(known).for_each(|flow| flow.asks = 1.0);
     // If the iteration does not converge, its last round is sufficient.
     let _ = network.solve(flows);
     for flow in flows.iter_mut() {
         flow.asks = flow.flows.map_or(flow.asks, |of| 1.0 / of.packets);
     }
-    let asked = |(_, place): &(usize, &Place)| !matches!(place, Place::Line(_) | Place::Gate(..) | Place::Output(..));
+    let asked = |(_, place): &(usize, &QueueLocation)| {
+        !matches!(place, QueueLocation::Line(_) | QueueLocation::Gate(..) | QueueLocation::Output(..))
+    };
     let mut stations = network.places.iter().enumerate().filter(asked).map(|(station, _)| station);
     stations.find(|station| network.stations[*station].is_overloaded())
 }
@@ -120,12 +122,12 @@ fn metastable(station: &str) -> Warning {
     Warning::new("METASTABLE", text)
 }
 
-impl Flow {
+impl UnidirectionalFlow {
     /// Returns the visits of packets that ask at the first switch that asks, and their constant delay in seconds.
-    fn first_ask(&self) -> Option<(&[Visit], f64)> {
+    fn first_ask(&self) -> Option<(&[StationVisit], f64)> {
         self.steps.iter().find_map(|step| match step {
-            Step::Ask { way, delay_s, .. } => Some((&way[..], *delay_s)),
-            Step::Visit(_) => None,
+            RouteStep::Ask { way, delay_s, .. } => Some((&way[..], *delay_s)),
+            RouteStep::Visit(_) => None,
         })
     }
 }

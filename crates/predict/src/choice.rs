@@ -1,6 +1,8 @@
 //! Reports which model is used for which switch, and why.
 use crate::ModelChoice;
-use weir_scenario::{ControlPath, Gate, Returns, Scenario, Switch, SwitchTiming, TrafficKind};
+use weir_scenario::{
+    ControlPathTiming, ReleaseGate, ReturnDiscipline, Scenario, ScenarioSwitch, SwitchTiming, TrafficKind,
+};
 
 /// Returns the models of all switches; switches with equal choices share an element.
 pub(crate) fn choices(scenario: &Scenario) -> Vec<ModelChoice> {
@@ -17,7 +19,7 @@ pub(crate) fn choices(scenario: &Scenario) -> Vec<ModelChoice> {
     choices
 }
 
-fn choice(scenario: &Scenario, switch: &Switch, asks: bool) -> (&'static str, String, String) {
+fn choice(scenario: &Scenario, switch: &ScenarioSwitch, asks: bool) -> (&'static str, String, String) {
     let Some(timing) = &switch.timing else {
         return (
             "native",
@@ -32,12 +34,12 @@ fn choice(scenario: &Scenario, switch: &Switch, asks: bool) -> (&'static str, St
             "no packet asks the controller: the data path alone",
             "exact for Poisson arrivals at the first queue; behind others and for other arrivals by variances, means within a few percent",
         ),
-        ControlPath::Measured { .. } => (
+        ControlPathTiming::Measured { .. } => (
             "lcs",
             "its control path is known as a whole, by delay and capacity",
             "exact for Poisson arrivals; delay and capacity are those of packets that are alone and of saturation",
         ),
-        ControlPath::Agents { .. } => (
+        ControlPathTiming::Agents { .. } => (
             "sdn4q",
             "its stages are known one by one",
             "stages as if independent: means within 5 %, small losses within a third, in simulations up to utilisation 1.1",
@@ -53,16 +55,16 @@ fn beside(timing: &SwitchTiming) -> String {
         more += "; writes come as if at random: an upper estimate of what they delay";
     }
     match &timing.returns {
-        Returns::Direct => {}
-        Returns::Fifo => more += "; packets that come back are taken as independent of their first visit",
-        Returns::Priority { .. } => {
+        ReturnDiscipline::Direct => {}
+        ReturnDiscipline::Fifo => more += "; packets that come back are taken as independent of their first visit",
+        ReturnDiscipline::Priority { .. } => {
             more += "; who goes first has waiting times by Cobham, buffers of its own are not looked at (model goto has them)"
         }
     }
     match timing.gate {
         None => {}
-        Some(Gate::Tick { .. }) => more += "; ticks come independently of packets",
-        Some(Gate::Batch { .. }) => more += "; batches fill by Poisson arrivals",
+        Some(ReleaseGate::Tick { .. }) => more += "; ticks come independently of packets",
+        Some(ReleaseGate::Batch { .. }) => more += "; batches fill by Poisson arrivals",
     }
     more
 }

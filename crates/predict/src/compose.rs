@@ -1,15 +1,15 @@
 //! Computes the prediction of a scenario: phase by phase, then flow by flow and device by device.
 use crate::answer::Prediction;
-use crate::devices::Devices;
-use crate::graph::{Graph, Hop};
-use crate::item::{Fared, Item, Outcome, fared, kind};
-use crate::network::{Flow, Network, Place};
-use crate::phase::{MOST_PHASES, Phase, phases};
-use crate::tcp::{self, Connection};
-use crate::{PredictError, Settings, alternatives, before_entry, choice, streams};
+use crate::devices::DevicePeaks;
+use crate::graph::{RouteGraph, RouteHop};
+use crate::item::{DeliveryResult, PhaseResult, PredictedItem, fared, kind};
+use crate::network::{QueueLocation, QueueingNetwork, UnidirectionalFlow};
+use crate::phase::{MOST_PHASES, TrafficPhase, phases};
+use crate::tcp::{self, TcpConnection};
+use crate::{PredictError, PredictSettings, alternatives, before_entry, choice, streams};
 use std::rc::Rc;
 use std::time::Duration;
-use weir_model::mechanism::Transfer;
+use weir_model::mechanism::TcpBulkResult;
 use weir_model::{Law, Warning};
 use weir_scenario::{Scenario, TrafficKind, native};
 
@@ -18,11 +18,12 @@ use weir_scenario::{Scenario, TrafficKind, native};
 /// # Errors
 /// A device has parameters outside the formulas' domain, or an unknown model was requested. A queue without a steady
 /// state is no error but a status.
-pub fn predict(scenario: &Scenario, settings: &Settings) -> Result<Prediction, PredictError> {
-    let graph = Graph::of(scenario);
+pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Prediction, PredictError> {
+    let graph = RouteGraph::of(scenario);
     let (phases, apart) = phases(&scenario.traffic);
-    let mut items: Vec<Item> = scenario.traffic.iter().map(|item| Item::new(scenario, &graph, item)).collect();
-    let mut devices = Devices::default();
+    let mut items: Vec<PredictedItem> =
+        scenario.traffic.iter().map(|item| PredictedItem::new(scenario, &graph, item)).collect();
+    let mut devices = DevicePeaks::default();
     let mut warnings: Vec<Warning> = Vec::new();
     for phase in &phases {
         warnings.extend(solve(scenario, &graph, settings, phase, &mut items, &mut devices)?);
@@ -57,7 +58,7 @@ pub fn predict(scenario: &Scenario, settings: &Settings) -> Result<Prediction, P
     })
 }
 
-fn assumptions(scenario: &Scenario, settings: &Settings) -> Vec<String> {
+fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {
     let mut all =
         vec!["traffic goes the way over the fewest links; flows arrive independently of each other".to_owned()];
     let unrated = scenario.hosts.iter().map(|host| host.link).chain(scenario.links.iter().map(|link| link.spec));
@@ -95,26 +96,30 @@ fn assumptions(scenario: &Scenario, settings: &Settings) -> Vec<String> {
 /// Solves one phase: first TCP, which takes what others leave, then everything together.
 fn solve(
     scenario: &Scenario,
-    graph: &Graph,
-    settings: &Settings,
-    phase: &Phase,
-    items: &mut [Item<'_>],
-    devices: &mut Devices,
+    graph: &RouteGraph,
+    settings: &PredictSettings,
+    phase: &TrafficPhase,
+    items: &mut [PredictedItem<'_>],
+    devices: &mut DevicePeaks,
 ) -> Result<Option<Warning>, PredictError> {
-    let mut network = Network::new(scenario, graph, settings);
-    let mut flows: Vec<Flow> = Vec::new();
-    let mut connections: Vec<Connection> = Vec::new();
+    let mut network = QueueingNetwork::new(scenario, graph, settings);
+    let mut flows: Vec<UnidirectionalFlow> = Vec::new();
+    let mut connections: Vec<TcpConnection> = Vec::new();
     // Index of each item, with the indices of its flows in both directions.
     let mut of_item: Vec<(usize, Vec<usize>)> = Vec::new();
     for at in &phase.items {
         let item = &items[*at];
         let Ok(routes) = &item.routes else { continue };
         let name = || format!("{} {}", kind(item.traffic), scenario.hosts[item.traffic.from].name);
-        let flow = |network: &mut Network<'_>, route: &[Hop], lengths: Law, rate| -> Result<Flow, PredictError> {
+        let flow = |network: &mut QueueingNetwork<'_>,
+                    route: &[RouteHop],
+                    lengths: Law,
+                    rate|
+         -> Result<UnidirectionalFlow, PredictError> {
             let steps =
                 network.steps(route, &lengths, item.new_flows()).map_err(|error| PredictError::at(&name(), error))?;
             let (asks, flows) = (item.new_flows(), item.flows());
-            Ok(Flow { steps: Rc::new(steps), rate, scv: item.unevenness.scv, lengths, asks, flows })
+            Ok(UnidirectionalFlow { steps: Rc::new(steps), rate, scv: item.unevenness.scv, lengths, asks, flows })
         };
         let lengths = item.lengths().map_err(|error| PredictError::at(&name(), error))?;
         let there = flow(&mut network, &routes[0], lengths.clone(), item.rate)?;
@@ -129,7 +134,7 @@ fn solve(
                 flows.extend([there, back]);
             }
             TrafficKind::Tcp { duration } => {
-                connections.push(Connection::new(*at, routes[0].clone(), there, *duration));
+                connections.push(TcpConnection::new(*at, routes[0].clone(), there, *duration));
             }
         }
     }
@@ -144,7 +149,7 @@ fn solve(
         let law = Law::constant(tcp::ACKNOWLEDGEMENT_BYTES).map_err(wrong)?;
         let steps = network.steps(&routes[1], &law, 0.0).map_err(wrong)?;
         let rate = one.flow.rate / 2.0;
-        flows.push(Flow { steps: Rc::new(steps), rate, scv: 1.0, lengths: law, asks: 0.0, flows: None });
+        flows.push(UnidirectionalFlow { steps: Rc::new(steps), rate, scv: 1.0, lengths: law, asks: 0.0, flows: None });
     }
     let (solved, warning) = before_entry::solve(&mut network, &mut flows)?;
     devices.add(&network, &solved, phase);
@@ -153,16 +158,20 @@ fn solve(
         items[at].fared.push(fared);
     }
     for one in connections {
-        let name = |place: Place| network.find(place).map(|station| network.stations[station].name.clone());
+        let name = |place: QueueLocation| network.find(place).map(|station| network.stations[station].name.clone());
         let held = one.held_by.and_then(name);
         let mut notes = vec![
             held.as_ref().map_or_else(|| "its window holds it back".to_owned(), |name| format!("{name} holds it back")),
         ];
         notes.extend(one.transfer.as_ref().and_then(|transfer| waits(transfer, one.duration)));
-        items[one.item].fared.push(Fared {
+        items[one.item].fared.push(PhaseResult {
             seconds: phase.length.as_secs_f64(),
             rate: one.flow.rate,
-            data: Outcome { arrives: 1.0, delay: Err((String::new(), 0.0)), longest: held.map(|name| (name, 0.0)) },
+            data: DeliveryResult {
+                arrives: 1.0,
+                delay: Err((String::new(), 0.0)),
+                longest: held.map(|name| (name, 0.0)),
+            },
             control: None,
             goodput_bps: Some(one.transfer.map_or(0.0, |transfer| transfer.payload_rate * 8.0)),
             notes,
@@ -172,8 +181,8 @@ fn solve(
 }
 
 /// Returns the reason why a connection gets less than the available rate, if it does.
-fn waits(transfer: &Transfer, duration: Duration) -> Option<String> {
-    let Transfer { timeouts, lost, .. } = transfer;
+fn waits(transfer: &TcpBulkResult, duration: Duration) -> Option<String> {
+    let TcpBulkResult { timeouts, lost, .. } = transfer;
     if transfer.payload_bytes == 0.0 {
         return Some("it ends before its first bytes can arrive".to_owned());
     }

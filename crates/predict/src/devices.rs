@@ -1,9 +1,9 @@
 //! Collects devices over all phases, each in the phase with its highest load.
 use crate::PredictError;
-use crate::answer::{Delays, DeviceAnswer, Status};
-use crate::network::{Network, Place};
-use crate::phase::Phase;
-use crate::station::{Solved, Station};
+use crate::answer::{DevicePrediction, PredictedDelay, PredictionStatus};
+use crate::network::{QueueLocation, QueueingNetwork};
+use crate::phase::TrafficPhase;
+use crate::station::{AnalyticStation, StationSolution};
 use weir_model::{Distribution, Warning};
 
 /// Utilisation above which an error in the load is ten times as large in the delay.
@@ -11,30 +11,35 @@ const NEAR_SATURATION: f64 = 0.9;
 
 /// Devices in their busiest phase.
 #[derive(Default)]
-pub(crate) struct Devices {
-    found: Vec<Found>,
+pub(crate) struct DevicePeaks {
+    found: Vec<DevicePeak>,
 }
 
-struct Found {
+struct DevicePeak {
     name: String,
-    place: Place,
+    place: QueueLocation,
     /// Offered load over capacity.
     load: f64,
     utilisation: f64,
     rate: f64,
     loss: f64,
     full: bool,
-    solved: Option<Solved>,
+    solved: Option<StationSolution>,
 }
 
-impl Devices {
+impl DevicePeaks {
     /// Adds the devices of a solved phase.
-    pub(crate) fn add(&mut self, network: &Network<'_>, solved: &[Option<Solved>], _phase: &Phase) {
+    pub(crate) fn add(
+        &mut self,
+        network: &QueueingNetwork<'_>,
+        solved: &[Option<StationSolution>],
+        _phase: &TrafficPhase,
+    ) {
         for ((station, place), solved) in network.stations.iter().zip(&network.places).zip(solved) {
             if station.state.rate <= 0.0 {
                 continue;
             }
-            let found = Found::new(station, *place, solved.clone());
+            let found = DevicePeak::new(station, *place, solved.clone());
             match self.found.iter_mut().find(|known| known.place == found.place) {
                 Some(known) if known.load >= found.load => {}
                 Some(known) => *known = found,
@@ -50,17 +55,17 @@ impl Devices {
     }
 
     /// Returns the answers of all devices, the busiest first.
-    pub(crate) fn answers(mut self) -> Result<Vec<DeviceAnswer>, PredictError> {
+    pub(crate) fn answers(mut self) -> Result<Vec<DevicePrediction>, PredictError> {
         self.found.sort_by(|a, b| b.load.total_cmp(&a.load));
-        self.found.into_iter().map(Found::answer).collect()
+        self.found.into_iter().map(DevicePeak::answer).collect()
     }
 }
 
-impl Found {
-    fn new(station: &Station, place: Place, solved: Option<Solved>) -> Found {
+impl DevicePeak {
+    fn new(station: &AnalyticStation, place: QueueLocation, solved: Option<StationSolution>) -> DevicePeak {
         let utilisation = solved.as_ref().map_or(station.state.offered, |solved| solved.utilisation);
         let full = station.is_full();
-        Found {
+        DevicePeak {
             name: station.name.clone(),
             place,
             load: if full { station.state.offered.max(1.0) } else { station.state.offered },
@@ -72,21 +77,21 @@ impl Found {
         }
     }
 
-    fn answer(self) -> Result<DeviceAnswer, PredictError> {
+    fn answer(self) -> Result<DevicePrediction, PredictError> {
         let wrong = |error| PredictError::at(&self.name, error);
         let delay = match &self.solved {
-            Some(Solved { waiting, service, .. }) => {
+            Some(StationSolution { waiting, service, .. }) => {
                 let service = service.as_ref().map_or_else(Distribution::zero, Distribution::law);
-                Some(Delays::of(&Distribution::sum([&waiting[1], &service])).map_err(wrong)?)
+                Some(PredictedDelay::of(&Distribution::sum([&waiting[1], &service])).map_err(wrong)?)
             }
             None => None,
         };
         let status = match (&self.solved, self.full) {
-            (None, _) => Status::Unstable,
-            (Some(_), true) => Status::Full,
-            (Some(_), false) => Status::Ok,
+            (None, _) => PredictionStatus::Unstable,
+            (Some(_), true) => PredictionStatus::Full,
+            (Some(_), false) => PredictionStatus::Ok,
         };
-        Ok(DeviceAnswer {
+        Ok(DevicePrediction {
             advice: self.solved.is_none().then(|| self.advice()),
             loss: self.solved.is_some().then_some(self.loss),
             status,
@@ -101,18 +106,18 @@ impl Found {
     fn advice(&self) -> String {
         let most = self.rate / self.load;
         let less = match self.place {
-            Place::Line(_) | Place::Data(_) | Place::Output(..) => "send less",
-            Place::Gate(..) => "send less",
+            QueueLocation::Line(_) | QueueLocation::Data(_) | QueueLocation::Output(..) => "send less",
+            QueueLocation::Gate(..) => "send less",
             _ => "send less or lower new_flows",
         };
         let what = match self.place {
-            Place::Line(_) => "raise its rate",
-            Place::Output(..) => "guarantee it more (`rate_out`)",
-            Place::Data(_) => {
+            QueueLocation::Line(_) => "raise its rate",
+            QueueLocation::Output(..) => "guarantee it more (`rate_out`)",
+            QueueLocation::Data(_) => {
                 "make its `data` shorter, or give it a `data_buffer` (packets are then lost, and the rest has an answer)"
             }
-            Place::Gate(..) => "make `tick` shorter, or `tick_max` larger",
-            Place::Control(_) => {
+            QueueLocation::Gate(..) => "make `tick` shorter, or `tick_max` larger",
+            QueueLocation::Control(_) => {
                 "raise its `capacity`, or give it a `buffer` (packets are then lost, and the rest has an answer)"
             }
             _ => "make its service shorter, or give it a `buffer` (packets are then lost, and the rest has an answer)",
@@ -122,16 +127,16 @@ impl Found {
 }
 
 /// Returns a warning for a device near its limit.
-pub(crate) fn warning(device: &DeviceAnswer) -> Option<Warning> {
-    let DeviceAnswer { device: name, utilisation, .. } = device;
-    if device.status == Status::Unstable {
+pub(crate) fn warning(device: &DevicePrediction) -> Option<Warning> {
+    let DevicePrediction { device: name, utilisation, .. } = device;
+    if device.status == PredictionStatus::Unstable {
         let advice = device.advice.as_deref().unwrap_or_default();
         return Some(Warning::new(
             "UNSTABLE",
             format!("utilisation {utilisation:.3} at {name}: no steady state; {advice}"),
         ));
     }
-    let near = device.status == Status::Ok && *utilisation > NEAR_SATURATION;
+    let near = device.status == PredictionStatus::Ok && *utilisation > NEAR_SATURATION;
     near.then(|| {
         let text =
             format!("utilisation {utilisation:.3} at {name}: a small error in its load is a large one in its delay");

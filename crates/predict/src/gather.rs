@@ -1,10 +1,10 @@
 //! Combines the phases' results of a traffic item into its answer.
-use crate::answer::{Delays, FlowAnswer, Status};
-use crate::item::{Fared, Outcome};
+use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus};
+use crate::item::{DeliveryResult, PhaseResult};
 use weir_model::{Distribution, ModelError};
 
 /// Combines the phases' results, weighted by their packets.
-pub(crate) fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), ModelError> {
+pub(crate) fn gather(answer: &mut FlowPrediction, fared: &[PhaseResult]) -> Result<(), ModelError> {
     let (mut data, mut control) = (Vec::new(), Vec::new());
     let (mut sent, mut arrived, mut asking) = (0.0, 0.0, 0.0);
     let seconds: f64 = fared.iter().map(|one| one.seconds).sum();
@@ -23,7 +23,7 @@ pub(crate) fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), Mod
             match &outcome.delay {
                 Ok(delay) => into.push((packets * weight * outcome.arrives, delay.clone())),
                 Err((place, offered)) if !place.is_empty() => {
-                    answer.status = Status::Unstable;
+                    answer.status = PredictionStatus::Unstable;
                     answer.notes.push(format!("utilisation {offered:.3} at {place}: no steady state"));
                 }
                 Err(_) => {}
@@ -43,27 +43,27 @@ pub(crate) fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), Mod
     }
     // Without a steady state, packets that are sent but do not arrive are not lost: they wait ever longer.
     answer.asks = (asking > 0.0).then(|| asking / sent);
-    let steady = answer.status == Status::Ok && sent > 0.0;
+    let steady = answer.status == PredictionStatus::Ok && sent > 0.0;
     answer.loss = steady.then(|| (1.0 - arrived / sent).clamp(0.0, 1.0));
     let both = !control.is_empty();
     let data_only = mixed(&data)?;
     let control_only = mixed(&control)?;
-    if both || answer.status == Status::Unstable {
-        answer.data = data_only.as_ref().map(Delays::of).transpose()?;
-        answer.control = control_only.as_ref().map(Delays::of).transpose()?;
+    if both || answer.status == PredictionStatus::Unstable {
+        answer.data = data_only.as_ref().map(PredictedDelay::of).transpose()?;
+        answer.control = control_only.as_ref().map(PredictedDelay::of).transpose()?;
     }
-    if answer.status == Status::Ok {
+    if answer.status == PredictionStatus::Ok {
         data.extend(control);
         answer.distribution = mixed(&data)?;
-        answer.delay = answer.distribution.as_ref().map(Delays::of).transpose()?;
+        answer.delay = answer.distribution.as_ref().map(PredictedDelay::of).transpose()?;
     }
     Ok(())
 }
 
-fn bottleneck(fared: &[Fared]) -> Option<String> {
+fn bottleneck(fared: &[PhaseResult]) -> Option<String> {
     let outcomes =
         fared.iter().flat_map(|one| std::iter::once(&one.data).chain(one.control.as_ref().map(|(_, outcome)| outcome)));
-    let outcomes: Vec<&Outcome> = outcomes.collect();
+    let outcomes: Vec<&DeliveryResult> = outcomes.collect();
     let unstable = outcomes
         .iter()
         .find_map(|one| one.delay.as_ref().err().map(|(place, _)| place.clone()).filter(|place| !place.is_empty()));

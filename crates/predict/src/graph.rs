@@ -1,11 +1,11 @@
 //! Represents the lines of a scenario, and finds the route of packets.
-use crate::virtuals::Output;
+use crate::virtuals::VirtualSwitchOutput;
 use std::collections::VecDeque;
 use weir_scenario::{LinkSpec, Scenario};
 
 /// Line: one direction of a link.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct DirectedLink {
     /// Names of both ends.
     pub(crate) name: String,
     pub(crate) spec: LinkSpec,
@@ -15,28 +15,28 @@ pub(crate) struct Line {
 
 /// Element of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hop {
+pub(crate) enum RouteHop {
     /// Line with this index.
     Line(usize),
     /// Switch with this index in the scenario.
     Switch(usize),
     /// Share of an output that a virtual switch has.
-    Output(Output),
+    Output(VirtualSwitchOutput),
 }
 
 /// Lines, and the switches that they connect.
 #[derive(Debug)]
-pub(crate) struct Graph {
-    pub(crate) lines: Vec<Line>,
+pub(crate) struct RouteGraph {
+    pub(crate) lines: Vec<DirectedLink>,
     /// For each switch: pairs of an outgoing line and the switch at its end.
     next: Vec<Vec<(usize, usize)>>,
     hosts: usize,
 }
 
-impl Graph {
+impl RouteGraph {
     /// Builds the lines: two for each host, to its switch and from it, then two for each link.
-    pub(crate) fn of(scenario: &Scenario) -> Graph {
-        let line = |from: &str, to: &str, spec, ports| Line { name: format!("{from} -> {to}"), spec, ports };
+    pub(crate) fn of(scenario: &Scenario) -> RouteGraph {
+        let line = |from: &str, to: &str, spec, ports| DirectedLink { name: format!("{from} -> {to}"), spec, ports };
         let switch = |at: usize| scenario.switches[at].name.as_str();
         let mut lines = Vec::new();
         for host in &scenario.hosts {
@@ -53,11 +53,11 @@ impl Graph {
                 lines.push(line(switch(from.switch), switch(to.switch), link.spec, [from.port, to.port]));
             }
         }
-        Graph { lines, next, hosts: scenario.hosts.len() }
+        RouteGraph { lines, next, hosts: scenario.hosts.len() }
     }
 
     /// Returns the route with the fewest links, the first in the file among equals; none if there is none.
-    pub(crate) fn route(&self, scenario: &Scenario, from: usize, to: usize) -> Option<Vec<Hop>> {
+    pub(crate) fn route(&self, scenario: &Scenario, from: usize, to: usize) -> Option<Vec<RouteHop>> {
         let (start, end) = (scenario.hosts[from].switch, scenario.hosts[to].switch);
         let mut came: Vec<Option<(usize, usize)>> = vec![None; self.next.len()];
         let mut seen = vec![false; self.next.len()];
@@ -74,13 +74,13 @@ impl Graph {
         if !seen[end] {
             return None;
         }
-        let mut back = vec![Hop::Line(self.down(to)), Hop::Switch(end)];
+        let mut back = vec![RouteHop::Line(self.down(to)), RouteHop::Switch(end)];
         let mut at = end;
         while let Some((line, before)) = came[at].filter(|_| at != start) {
-            back.extend([Hop::Line(line), Hop::Switch(before)]);
+            back.extend([RouteHop::Line(line), RouteHop::Switch(before)]);
             at = before;
         }
-        back.push(Hop::Line(self.up(from)));
+        back.push(RouteHop::Line(self.up(from)));
         back.reverse();
         Some(back)
     }

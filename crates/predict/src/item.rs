@@ -1,59 +1,59 @@
 //! Represents a traffic item: its routes, its load, its results in each phase, and its answer.
-use crate::answer::{FlowAnswer, Status};
-use crate::arrivals::{Unevenness, unevenness};
+use crate::answer::{FlowPrediction, PredictionStatus};
+use crate::arrivals::{ArrivalVariability, unevenness};
 use crate::gather::gather;
-use crate::graph::{Graph, Hop};
-use crate::network::{Flow, Network};
-use crate::phase::Phase;
+use crate::graph::{RouteGraph, RouteHop};
+use crate::network::{QueueingNetwork, UnidirectionalFlow};
+use crate::phase::TrafficPhase;
 use crate::sizes::lengths;
-use crate::station::Solved;
-use crate::way::{Passage, passage};
+use crate::station::StationSolution;
+use crate::way::{PathDelay, passage};
 use crate::{PredictError, tcp, virtuals};
-use weir_model::mechanism::Flows;
+use weir_model::mechanism::NewFlows;
 use weir_model::{Distribution, Law, ModelError};
-use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
+use weir_scenario::{Scenario, TrafficExpectation, TrafficItem, TrafficKind};
 
 /// Frame lengths of a ping of 56 bytes over IPv4 and IPv6, in bytes.
 const PING_BYTES: [f64; 2] = [98.0, 118.0];
 
 /// Traffic item with its results by phase.
-pub(crate) struct Item<'a> {
-    pub(crate) traffic: &'a Traffic,
+pub(crate) struct PredictedItem<'a> {
+    pub(crate) traffic: &'a TrafficItem,
     /// Routes in both directions, or the reason why there are none.
-    pub(crate) routes: Result<[Vec<Hop>; 2], (Status, String)>,
-    pub(crate) unevenness: Unevenness,
+    pub(crate) routes: Result<[Vec<RouteHop>; 2], (PredictionStatus, String)>,
+    pub(crate) unevenness: ArrivalVariability,
     pub(crate) rate: f64,
-    pub(crate) fared: Vec<Fared>,
+    pub(crate) fared: Vec<PhaseResult>,
 }
 
 /// Result of an item in a phase.
-pub(crate) struct Fared {
+pub(crate) struct PhaseResult {
     pub(crate) seconds: f64,
     pub(crate) rate: f64,
-    pub(crate) data: Outcome,
-    pub(crate) control: Option<(f64, Outcome)>,
+    pub(crate) data: DeliveryResult,
+    pub(crate) control: Option<(f64, DeliveryResult)>,
     pub(crate) goodput_bps: Option<f64>,
     pub(crate) notes: Vec<String>,
 }
 
 /// Result of packets of one kind: share that arrives; delay, or name and load of a queue without a steady state;
 /// device with the longest stay, in seconds.
-pub(crate) struct Outcome {
+pub(crate) struct DeliveryResult {
     pub(crate) arrives: f64,
     pub(crate) delay: Result<Distribution, (String, f64)>,
     pub(crate) longest: Option<(String, f64)>,
 }
 
-impl<'a> Item<'a> {
-    pub(crate) fn new(scenario: &Scenario, graph: &Graph, traffic: &'a Traffic) -> Item<'a> {
+impl<'a> PredictedItem<'a> {
+    pub(crate) fn new(scenario: &Scenario, graph: &RouteGraph, traffic: &'a TrafficItem) -> PredictedItem<'a> {
         let (unevenness, rate) = match &traffic.kind {
             TrafficKind::Udp { offered, .. } => (unevenness(offered), offered.per_second()),
             TrafficKind::Ping { interval, .. } => {
-                (Unevenness { scv: 0.0, doubt: None }, 1.0 / interval.as_secs_f64().max(1e-9))
+                (ArrivalVariability { scv: 0.0, doubt: None }, 1.0 / interval.as_secs_f64().max(1e-9))
             }
-            TrafficKind::Tcp { .. } => (Unevenness { scv: 1.0, doubt: None }, 0.0),
+            TrafficKind::Tcp { .. } => (ArrivalVariability { scv: 1.0, doubt: None }, 0.0),
         };
-        Item { traffic, routes: routes(scenario, graph, traffic), unevenness, rate, fared: Vec::new() }
+        PredictedItem { traffic, routes: routes(scenario, graph, traffic), unevenness, rate, fared: Vec::new() }
     }
 
     pub(crate) fn lengths(&self) -> Result<Law, ModelError> {
@@ -68,22 +68,26 @@ impl<'a> Item<'a> {
         if let TrafficKind::Udp { new_flows, .. } = self.traffic.kind { new_flows } else { 0.0 }
     }
 
-    pub(crate) fn flows(&self) -> Option<Flows> {
+    pub(crate) fn flows(&self) -> Option<NewFlows> {
         let TrafficKind::Udp { new_flows, flows: Some(flows), .. } = self.traffic.kind else { return None };
-        Some(Flows { rate: self.rate * new_flows, packets: 1.0 / new_flows, packet_rate: self.rate / f64::from(flows) })
+        Some(NewFlows {
+            rate: self.rate * new_flows,
+            packets: 1.0 / new_flows,
+            packet_rate: self.rate / f64::from(flows),
+        })
     }
 
-    pub(crate) fn answer(self, scenario: &Scenario, at: usize) -> Result<FlowAnswer, PredictError> {
+    pub(crate) fn answer(self, scenario: &Scenario, at: usize) -> Result<FlowPrediction, PredictError> {
         let (from, to) = (&scenario.hosts[self.traffic.from].name, &scenario.hosts[self.traffic.to].name);
         let name = format!("{} {from} -> {to}", kind(self.traffic));
-        let mut answer = FlowAnswer {
+        let mut answer = FlowPrediction {
             item: Some(at),
             streams: Vec::new(),
             expected: None,
             kind: kind(self.traffic),
             from: from.clone(),
             to: to.clone(),
-            status: Status::Ok,
+            status: PredictionStatus::Ok,
             packets_per_s: self.rate,
             delay: None,
             data: None,
@@ -114,7 +118,7 @@ impl<'a> Item<'a> {
     }
 }
 
-pub(crate) fn kind(traffic: &Traffic) -> &'static str {
+pub(crate) fn kind(traffic: &TrafficItem) -> &'static str {
     match traffic.kind {
         TrafficKind::Ping { .. } => "ping",
         TrafficKind::Tcp { .. } => "tcp",
@@ -122,42 +126,48 @@ pub(crate) fn kind(traffic: &Traffic) -> &'static str {
     }
 }
 
-pub(crate) fn routes(scenario: &Scenario, graph: &Graph, item: &Traffic) -> Result<[Vec<Hop>; 2], (Status, String)> {
+pub(crate) fn routes(
+    scenario: &Scenario,
+    graph: &RouteGraph,
+    item: &TrafficItem,
+) -> Result<[Vec<RouteHop>; 2], (PredictionStatus, String)> {
     let (from, to) = (&scenario.hosts[item.from], &scenario.hosts[item.to]);
-    if item.expect == Expect::Isolated || from.tenant != to.tenant {
-        return Err((Status::Isolated, "the hosts are not to reach each other: nothing is delivered".into()));
+    if item.expect == TrafficExpectation::Isolated || from.tenant != to.tenant {
+        return Err((PredictionStatus::Isolated, "the hosts are not to reach each other: nothing is delivered".into()));
     }
     let Some(there) = graph.route(scenario, item.from, item.to) else {
-        return Err((Status::NoPath, format!("no links lead from {} to {}", from.name, to.name)));
+        return Err((PredictionStatus::NoPath, format!("no links lead from {} to {}", from.name, to.name)));
     };
     for hop in &there {
-        if let Hop::Switch(switch) = hop
+        if let RouteHop::Switch(switch) = hop
             && !virtuals::forwards(scenario, *switch)
         {
             let name = &scenario.switches[*switch].name;
             return Err((
-                Status::NoPath,
+                PredictionStatus::NoPath,
                 format!("{name} has neither a controller nor entries, and is not standalone: it forwards nothing"),
             ));
         }
     }
     let back = graph.route(scenario, item.to, item.from).unwrap_or_default();
-    let cut = |ends, route| virtuals::through(scenario, graph, item, ends, route).map_err(|why| (Status::NoPath, why));
+    let cut = |ends, route| {
+        virtuals::through(scenario, graph, item, ends, route).map_err(|why| (PredictionStatus::NoPath, why))
+    };
     Ok([cut([item.from, item.to], there)?, cut([item.to, item.from], back)?])
 }
 
 /// Computes the result of an item's packets in a phase, over one direction or both.
 pub(crate) fn fared<'f>(
-    network: &Network<'_>,
-    solved: &[Option<Solved>],
-    phase: &Phase,
-    flows: impl Iterator<Item = &'f Flow>,
-) -> Result<Fared, PredictError> {
+    network: &QueueingNetwork<'_>,
+    solved: &[Option<StationSolution>],
+    phase: &TrafficPhase,
+    flows: impl Iterator<Item = &'f UnidirectionalFlow>,
+) -> Result<PhaseResult, PredictError> {
     let wrong = |error| PredictError::at("a flow's delay", error);
-    let outcome = |ways: Vec<Passage>| {
+    let outcome = |ways: Vec<PathDelay>| {
         let longest = ways.iter().filter_map(|way| way.longest).max_by(|a, b| a.1.total_cmp(&b.1));
         let delay = ways.iter().map(|way| way.delay.clone()).collect::<Result<Vec<_>, usize>>();
-        Outcome {
+        DeliveryResult {
             arrives: ways.iter().map(|way| way.arrives).product(),
             delay: delay.map(|delays| Distribution::sum(&delays)).map_err(|station| {
                 let station = &network.stations[station];
@@ -166,11 +176,11 @@ pub(crate) fn fared<'f>(
             longest: longest.map(|(station, seconds)| (network.stations[station].name.clone(), seconds)),
         }
     };
-    let flows: Vec<&Flow> = flows.collect();
+    let flows: Vec<&UnidirectionalFlow> = flows.collect();
     let share = flows.first().map_or(0.0, |flow| flow.asks);
     let ways = |asks| flows.iter().map(|flow| passage(network, solved, flow, asks)).collect::<Result<Vec<_>, _>>();
     let control = if share > 0.0 { Some((share, outcome(ways(true).map_err(wrong)?))) } else { None };
-    Ok(Fared {
+    Ok(PhaseResult {
         seconds: phase.length.as_secs_f64(),
         rate: flows.first().map_or(0.0, |flow| flow.rate),
         data: outcome(ways(false).map_err(wrong)?),

@@ -29,7 +29,8 @@ mod way;
 
 pub use alternatives::models;
 pub use answer::{
-    Alternative, AlternativeAnswer, Delays, DeviceAnswer, Expected, FlowAnswer, ModelChoice, Prediction, Status,
+    AlternativeAnswer, AlternativeModel, DevicePrediction, FlowPrediction, ModelChoice, PredictedDelay, Prediction,
+    PredictionStatus, StreamExpectation,
 };
 pub use compose::predict;
 
@@ -40,7 +41,7 @@ use weir_units::Bps;
 
 /// Values that a prediction needs and a scenario leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct PredictSettings {
     /// Rate of links for which the scenario has none.
     pub link_rate: Bps,
     /// Time that a sleeping thread takes to wake up for a packet: of a switch without timing, of a host, and of the
@@ -50,9 +51,9 @@ pub struct Settings {
     pub models: Vec<String>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { link_rate: native::LINK_RATE, wake_up: Duration::ZERO, models: Vec::new() }
+impl Default for PredictSettings {
+    fn default() -> PredictSettings {
+        PredictSettings { link_rate: native::LINK_RATE, wake_up: Duration::ZERO, models: Vec::new() }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Solves processors that create packet-ins and carry out packet-outs: packets that return from the controller are no
 //! new arrivals.
 use crate::PredictError;
-use crate::network::{Network, Place};
-use crate::station::{Solved, Station};
-use weir_model::control_path::{Returning, WaitFactors};
+use crate::network::{QueueLocation, QueueingNetwork};
+use crate::station::{AnalyticStation, StationSolution};
+use weir_model::control_path::{ReentrantProcessor, WaitFactors};
 use weir_model::{Distribution, Law, ModelError};
 
 /// Share of lost packets below which a limit counts as unlimited.
@@ -11,12 +11,15 @@ const NEVER: f64 = 1e-6;
 
 /// Solves processors again together with the controller, where both have a steady state without loss. Other
 /// processors keep their solution, in which returns count as new arrivals.
-pub(crate) fn together(network: &Network<'_>, solved: &mut [Option<Solved>]) -> Result<(), PredictError> {
-    let Some(controller) = network.find(Place::Controller) else { return Ok(()) };
+pub(crate) fn together(
+    network: &QueueingNetwork<'_>,
+    solved: &mut [Option<StationSolution>],
+) -> Result<(), PredictError> {
+    let Some(controller) = network.find(QueueLocation::Controller) else { return Ok(()) };
     let mut longer = 0.0;
     for (at, place) in network.places.iter().enumerate() {
         let station = &network.stations[at];
-        if !matches!(place, Place::Agents(_)) || station.state.loss > NEVER || solved[controller].is_none() {
+        if !matches!(place, QueueLocation::Agents(_)) || station.state.loss > NEVER || solved[controller].is_none() {
             continue;
         }
         let Some(own) = &mut solved[at] else { continue };
@@ -38,7 +41,10 @@ pub(crate) fn together(network: &Network<'_>, solved: &mut [Option<Solved>]) -> 
 
 /// Returns the rate of first visits to the processor, in packets a second, and the factors of the waits; none if
 /// nothing returns.
-fn factors(processor: &Station, controller: &Station) -> Result<Option<(f64, WaitFactors)>, ModelError> {
+fn factors(
+    processor: &AnalyticStation,
+    controller: &AnalyticStation,
+) -> Result<Option<(f64, WaitFactors)>, ModelError> {
     let rate =
         |again: bool| -> f64 { processor.arriving.iter().filter(|one| one.first == again).map(|one| one.rate).sum() };
     let (first, again) = (rate(false), rate(true));
@@ -46,11 +52,11 @@ fn factors(processor: &Station, controller: &Station) -> Result<Option<(f64, Wai
         return Ok(None);
     }
     let [packet_in, packet_out] = [false, true].map(|again| processor.service_of(|one| one.first == again));
-    let returning = Returning::new(&packet_in?, &controller.service_of(|_| true)?, &packet_out?);
+    let returning = ReentrantProcessor::new(&packet_in?, &controller.service_of(|_| true)?, &packet_out?);
     Ok(Some((first, returning.factors(first, (again / first).min(1.0))?)))
 }
 
-fn waits(station: &Station, factors: WaitFactors, solved: &mut Solved) -> Result<(), ModelError> {
+fn waits(station: &AnalyticStation, factors: WaitFactors, solved: &mut StationSolution) -> Result<(), ModelError> {
     let WaitFactors { first, again, correlation, .. } = factors;
     let (first_waiting, again_waiting) = (scaled(station, first)?, scaled(station, again)?);
     let apart = Distribution::sum([&first_waiting, &again_waiting]);
@@ -62,7 +68,7 @@ fn waits(station: &Station, factors: WaitFactors, solved: &mut Solved) -> Result
 }
 
 /// Returns the waiting time of Poisson arrivals, multiplied by `factor`.
-fn scaled(station: &Station, factor: f64) -> Result<Distribution, ModelError> {
+fn scaled(station: &AnalyticStation, factor: f64) -> Result<Distribution, ModelError> {
     let service: Law = station.service_of(|_| true)?;
     if factor < f64::EPSILON {
         return Ok(Distribution::zero());

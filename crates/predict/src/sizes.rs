@@ -1,28 +1,28 @@
 //! Computes laws of packet lengths, and of the service times that depend on them.
 use weir_model::{Law, ModelError};
 use weir_scenario::ServiceTime;
-use weir_traffic::{Bimodal, Offered, Size};
+use weir_traffic::{BimodalSizes, OfferedPackets, PacketSizeLaw};
 
 /// Most different lengths kept separate; more are represented by mean and variance.
 const MOST_LENGTHS: usize = 64;
 
 /// Returns the law of a source's packet lengths, in bytes.
-pub(crate) fn lengths(offered: &Offered) -> Result<Law, ModelError> {
+pub(crate) fn lengths(offered: &OfferedPackets) -> Result<Law, ModelError> {
     match offered {
-        Offered::Rule { size, .. } => of_size(size),
-        Offered::Trace(trace) => listed(&trace.0.iter().map(|packet| (packet.bytes, 1.0)).collect::<Vec<_>>()),
+        OfferedPackets::Rule { size, .. } => of_size(size),
+        OfferedPackets::Trace(trace) => listed(&trace.0.iter().map(|packet| (packet.bytes, 1.0)).collect::<Vec<_>>()),
     }
 }
 
-fn of_size(size: &Size) -> Result<Law, ModelError> {
+fn of_size(size: &PacketSizeLaw) -> Result<Law, ModelError> {
     match size {
-        Size::Fixed(bytes) => Law::constant(f64::from(*bytes)),
-        Size::Exponential(mean) => Law::exponential(*mean),
-        Size::Imix => listed(&[(60, 7.0), (590, 4.0), (1514, 1.0)]),
-        Size::Bimodal(Bimodal { short, short_bytes, long_bytes }) => {
+        PacketSizeLaw::Fixed(bytes) => Law::constant(f64::from(*bytes)),
+        PacketSizeLaw::Exponential(mean) => Law::exponential(*mean),
+        PacketSizeLaw::Imix => listed(&[(60, 7.0), (590, 4.0), (1514, 1.0)]),
+        PacketSizeLaw::Bimodal(BimodalSizes { short, short_bytes, long_bytes }) => {
             Law::mixture([(*short, range(*short_bytes)?), (1.0 - *short, range(*long_bytes)?)])
         }
-        Size::Empirical(list) => listed(&list.0),
+        PacketSizeLaw::Empirical(list) => listed(&list.0),
     }
 }
 
@@ -56,14 +56,16 @@ fn listed(lengths: &[(u32, f64)]) -> Result<Law, ModelError> {
 
 /// Service with a constant law and a time for each byte of the packet.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Work {
+pub(crate) struct ServiceDemand {
     pub(crate) fixed: Option<Law>,
     pub(crate) per_byte_s: f64,
 }
 
-impl Work {
-    pub(crate) fn of(service: Option<&ServiceTime>) -> Work {
-        service.map(|service| Work { fixed: service.law.clone(), per_byte_s: service.per_byte_s }).unwrap_or_default()
+impl ServiceDemand {
+    pub(crate) fn of(service: Option<&ServiceTime>) -> ServiceDemand {
+        service
+            .map(|service| ServiceDemand { fixed: service.law.clone(), per_byte_s: service.per_byte_s })
+            .unwrap_or_default()
     }
 
     /// Returns the law of the whole service time for packets of these lengths; none if it takes no time.
@@ -79,7 +81,7 @@ impl Work {
 
 /// Returns the sum of two independent times: exact for constants, otherwise by mean and variance.
 fn sum(a: &Law, b: &Law) -> Result<Law, ModelError> {
-    use weir_model::Shape::Constant;
+    use weir_model::LawShape::Constant;
     let all: Option<Vec<(f64, f64)>> = a
         .parts()
         .iter()
@@ -105,16 +107,22 @@ fn sum(a: &Law, b: &Law) -> Result<Law, ModelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_traffic::Empirical;
+    use weir_traffic::EmpiricalSizes;
 
     #[test]
     fn laws_have_the_mean_of_the_sizes_that_are_drawn() {
-        let many = Size::Empirical(Empirical((1..500).map(|bytes| (bytes, f64::from(bytes))).collect()));
-        for size in [Size::Fixed(100), Size::Imix, Size::Bimodal(Bimodal::default()), Size::Exponential(300.0), many] {
-            let mean = weir_traffic::Sizes::new(&size).unwrap().mean();
+        let many = PacketSizeLaw::Empirical(EmpiricalSizes((1..500).map(|bytes| (bytes, f64::from(bytes))).collect()));
+        for size in [
+            PacketSizeLaw::Fixed(100),
+            PacketSizeLaw::Imix,
+            PacketSizeLaw::Bimodal(BimodalSizes::default()),
+            PacketSizeLaw::Exponential(300.0),
+            many,
+        ] {
+            let mean = weir_traffic::PacketSizeSampler::new(&size).unwrap().mean();
             let found = of_size(&size).unwrap().mean();
             // Drawn lengths are rounded up to whole bytes.
-            let within = if matches!(size, Size::Exponential(_)) { 0.002 } else { 1e-9 };
+            let within = if matches!(size, PacketSizeLaw::Exponential(_)) { 0.002 } else { 1e-9 };
             assert!((found / mean - 1.0).abs() < within, "{size:?}: {found}, {mean}");
         }
     }
@@ -122,12 +130,12 @@ mod tests {
     #[test]
     fn a_service_by_the_byte_is_as_uneven_as_the_packets() {
         let lengths = Law::lattice(&[100.0, 1000.0], &[0.5, 0.5]).unwrap();
-        let work = Work { fixed: Some(Law::constant(3e-6).unwrap()), per_byte_s: 8e-9 };
+        let work = ServiceDemand { fixed: Some(Law::constant(3e-6).unwrap()), per_byte_s: 8e-9 };
         let law = work.with(&lengths).unwrap().unwrap();
         assert!((law.mean() - (3e-6 + 4.4e-6)).abs() < 1e-15 && (law.variance() - (3.6e-6f64).powi(2)).abs() < 1e-18);
-        let uneven = Work { fixed: Some(Law::exponential(3e-6).unwrap()), per_byte_s: 8e-9 };
+        let uneven = ServiceDemand { fixed: Some(Law::exponential(3e-6).unwrap()), per_byte_s: 8e-9 };
         let law = uneven.with(&lengths).unwrap().unwrap();
         assert!((law.mean() - 7.4e-6).abs() < 1e-15 && (law.variance() - 9e-12 - 12.96e-12).abs() < 1e-18);
-        assert_eq!(Work::default().with(&lengths).unwrap(), None);
+        assert_eq!(ServiceDemand::default().with(&lengths).unwrap(), None);
     }
 }

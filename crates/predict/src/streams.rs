@@ -1,22 +1,22 @@
 //! Predicts streams through virtual switches, each with its guaranteed rate only.
 use crate::PredictError;
-use crate::answer::{Delays, Expected, FlowAnswer, Status};
+use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus, StreamExpectation};
 use crate::arrivals::unevenness;
 use crate::sizes::lengths;
-use crate::station::{Arriving, Station, Timed};
+use crate::station::{AnalyticStation, ArrivalStream, ServiceMoments};
 use std::time::Duration;
 use weir_fabric::{InterDiscipline, drr_bound, strict_priority_bound};
 use weir_model::ModelError;
-use weir_scenario::{Fabric, PacketStream, Scenario, Switch, VirtualPort, VirtualSwitch};
+use weir_scenario::{FabricSpec, PacketStream, Scenario, ScenarioSwitch, VirtualPortSpec, VirtualSwitch};
 use weir_units::Bps;
 
 /// Rounds to settle a single queue.
 const ROUNDS: u32 = 3;
 
 /// Streams of one virtual switch to one output.
-struct Group<'a> {
-    switch: &'a Switch,
-    fabric: &'a Fabric,
+struct OutputStreams<'a> {
+    switch: &'a ScenarioSwitch,
+    fabric: &'a FabricSpec,
     virtual_switch: Option<&'a VirtualSwitch>,
     output: u32,
     streams: Vec<&'a PacketStream>,
@@ -25,13 +25,13 @@ struct Group<'a> {
 }
 
 /// Returns the answers of all streams, one for each virtual switch and output.
-pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictError> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowPrediction>, PredictError> {
+    let mut groups: Vec<OutputStreams<'_>> = Vec::new();
     for (place, stream) in scenario.streams.iter().enumerate() {
         let switch = &scenario.switches[stream.switch];
         let Some(fabric) = &switch.fabric else { continue };
         let virtual_switch = stream.virtual_switch.and_then(|at| switch.virtual_switches.get(at));
-        let same = |group: &&mut Group<'_>| {
+        let same = |group: &&mut OutputStreams<'_>| {
             std::ptr::eq(group.switch, switch)
                 && group.output == stream.output
                 && group.virtual_switch.map(|one| &one.name) == virtual_switch.map(|one| &one.name)
@@ -41,7 +41,7 @@ pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictErr
                 group.streams.push(stream);
                 group.places.push(place);
             }
-            None => groups.push(Group {
+            None => groups.push(OutputStreams {
                 switch,
                 fabric,
                 virtual_switch,
@@ -51,15 +51,15 @@ pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictErr
             }),
         }
     }
-    let answer = |group: &Group<'_>| group.answer(left(&groups, group)?);
+    let answer = |group: &OutputStreams<'_>| group.answer(left(&groups, group)?);
     groups.iter().map(|group| answer(group).map_err(|error| PredictError::at(&group.name(), error))).collect()
 }
 
 /// Returns the rate that others leave a group of its port, at least its guaranteed one. Under strict priority only
 /// virtual switches with higher priority count.
-fn left(groups: &[Group<'_>], group: &Group<'_>) -> Result<Bps, ModelError> {
+fn left(groups: &[OutputStreams<'_>], group: &OutputStreams<'_>) -> Result<Bps, ModelError> {
     let (port, guaranteed) = group.rates();
-    let place = |one: &Group<'_>| one.virtual_switch.map_or(0, |own| own.priority);
+    let place = |one: &OutputStreams<'_>| one.virtual_switch.map_or(0, |own| own.priority);
     let strict = group.fabric.discipline == InterDiscipline::StrictPriority;
     let mut others = 0.0;
     for other in groups {
@@ -74,7 +74,7 @@ fn left(groups: &[Group<'_>], group: &Group<'_>) -> Result<Bps, ModelError> {
     Ok(Bps(left.clamp(guaranteed.0.min(port.0), port.0).min(ceiling.0)))
 }
 
-impl Group<'_> {
+impl OutputStreams<'_> {
     fn name(&self) -> String {
         let owner = self.virtual_switch.map_or(&self.switch.name, |one| &one.name);
         format!("{owner} to port {}", self.output)
@@ -86,7 +86,7 @@ impl Group<'_> {
         (port, self.share().map_or(port, |share| share.rate_out))
     }
 
-    fn share(&self) -> Option<&VirtualPort> {
+    fn share(&self) -> Option<&VirtualPortSpec> {
         self.virtual_switch?.ports.iter().find(|share| share.port == self.output)
     }
 
@@ -118,7 +118,7 @@ impl Group<'_> {
     }
 
     /// Returns the answer; `left` is the rate that others leave of the port.
-    fn answer(&self, left: Bps) -> Result<FlowAnswer, ModelError> {
+    fn answer(&self, left: Bps) -> Result<FlowPrediction, ModelError> {
         let (port, guaranteed) = self.rates();
         let mut notes: Vec<String> = Vec::new();
         let alone = self.solve(port, &mut notes)?;
@@ -147,19 +147,19 @@ impl Group<'_> {
                 bound.as_secs_f64() * 1e6
             )
         }));
-        let delay = own.as_ref().map(|own| Delays::of(&own.delay)).transpose()?;
-        let expected = |beside: Alone| {
-            let delay = Delays::of(&beside.delay)?;
-            Ok(Expected { rate_bps: left.0, delay, loss: beside.loss, distribution: beside.delay })
+        let delay = own.as_ref().map(|own| PredictedDelay::of(&own.delay)).transpose()?;
+        let expected = |beside: StreamSolution| {
+            let delay = PredictedDelay::of(&beside.delay)?;
+            Ok(StreamExpectation { rate_bps: left.0, delay, loss: beside.loss, distribution: beside.delay })
         };
-        Ok(FlowAnswer {
+        Ok(FlowPrediction {
             item: None,
             streams: self.places.clone(),
             expected: beside.map(expected).transpose()?,
             kind: "stream",
             from: format!("{} inputs", self.streams.iter().map(|stream| stream.inputs.len()).sum::<usize>()),
             to: self.name(),
-            status: if own.is_some() { Status::Ok } else { Status::Unstable },
+            status: if own.is_some() { PredictionStatus::Ok } else { PredictionStatus::Unstable },
             packets_per_s: rate,
             delay,
             data: None,
@@ -173,22 +173,22 @@ impl Group<'_> {
         })
     }
 
-    fn solve(&self, rate: Bps, notes: &mut Vec<String>) -> Result<Option<Alone>, ModelError> {
+    fn solve(&self, rate: Bps, notes: &mut Vec<String>) -> Result<Option<StreamSolution>, ModelError> {
         let per_byte_s = 8.0 / rate.0.max(1) as f64;
-        let mut station = Station::new(self.name(), None);
+        let mut station = AnalyticStation::new(self.name(), None);
         station.buffer_s = Some(self.buffer_bytes() as f64 * per_byte_s);
         for stream in &self.streams {
             let uneven = unevenness(&stream.source);
             notes.extend(uneven.doubt.map(str::to_owned));
-            let service = Timed::new(lengths(&stream.source)?.scaled(per_byte_s)?);
-            let one = Arriving { rate: stream.source.per_second(), scv: uneven.scv, service, first: false };
+            let service = ServiceMoments::new(lengths(&stream.source)?.scaled(per_byte_s)?);
+            let one = ArrivalStream { rate: stream.source.per_second(), scv: uneven.scv, service, first: false };
             station.arriving.extend(std::iter::repeat_n(one, stream.inputs.len()));
         }
         for _ in 0..ROUNDS {
             station.settle(1.0)?;
         }
         let solved = station.solve()?;
-        Ok(solved.map(|solved| Alone { delay: solved.waiting[1].clone(), loss: station.state.loss }))
+        Ok(solved.map(|solved| StreamSolution { delay: solved.waiting[1].clone(), loss: station.state.loss }))
     }
 
     /// Returns the delay that the discipline between virtual switches guarantees, if it does.
@@ -211,7 +211,7 @@ impl Group<'_> {
 }
 
 /// Solution of a group with a given rate.
-struct Alone {
+struct StreamSolution {
     delay: weir_model::Distribution,
     loss: f64,
 }

@@ -1,10 +1,10 @@
 //! Computes the rates of TCP connections: a fair share of what others leave, limited by the window in a round trip;
 //! then the course of each connection from start to end.
-use crate::graph::{Graph, Hop};
-use crate::network::{Flow, Network, Place, Step};
+use crate::graph::{RouteGraph, RouteHop};
+use crate::network::{QueueLocation, QueueingNetwork, RouteStep, UnidirectionalFlow};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use weir_model::mechanism::{Bulk, Transfer};
+use weir_model::mechanism::{TcpBulkResult, TcpBulkTransfer};
 use weir_model::{Distribution, ModelError};
 use weir_scenario::native;
 
@@ -16,32 +16,37 @@ pub(crate) const ACKNOWLEDGEMENT_BYTES: f64 = 60.0;
 
 /// Connection in progress.
 #[derive(Debug, Clone)]
-pub(crate) struct Connection {
+pub(crate) struct TcpConnection {
     pub(crate) item: usize,
-    pub(crate) route: Vec<Hop>,
+    pub(crate) route: Vec<RouteHop>,
     /// Flow of its frames, at the average rate it gets.
-    pub(crate) flow: Flow,
+    pub(crate) flow: UnidirectionalFlow,
     /// Time from its start to its end.
     pub(crate) duration: Duration,
     /// Place that limits its rate; none if its window does.
-    pub(crate) held_by: Option<Place>,
+    pub(crate) held_by: Option<QueueLocation>,
     /// Rate available to it, in frames a second.
     pub(crate) available: f64,
     /// Course of the connection.
-    pub(crate) transfer: Option<Transfer>,
+    pub(crate) transfer: Option<TcpBulkResult>,
 }
 
-impl Connection {
-    pub(crate) fn new(item: usize, route: Vec<Hop>, flow: Flow, duration: Duration) -> Connection {
-        Connection { item, route, flow, duration, held_by: None, available: 0.0, transfer: None }
+impl TcpConnection {
+    pub(crate) fn new(
+        item: usize,
+        route: Vec<RouteHop>,
+        flow: UnidirectionalFlow,
+        duration: Duration,
+    ) -> TcpConnection {
+        TcpConnection { item, route, flow, duration, held_by: None, available: 0.0, transfer: None }
     }
 
     /// Returns the station with the longest service of its frames: bursts wait there, even if the window limits the
     /// rate.
     fn slowest(&self) -> Option<usize> {
         let visits = self.flow.steps.iter().filter_map(|step| match step {
-            Step::Visit(visit) => Some((visit.service.mean, visit.station)),
-            Step::Ask { .. } => None,
+            RouteStep::Visit(visit) => Some((visit.service.mean, visit.station)),
+            RouteStep::Ask { .. } => None,
         });
         visits.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, station)| station)
     }
@@ -49,28 +54,34 @@ impl Connection {
     /// Returns the service time of a frame at a station on the route, in seconds.
     fn frame_s(&self, at: usize) -> Option<f64> {
         self.flow.steps.iter().find_map(|step| match step {
-            Step::Visit(visit) if visit.station == at => Some(visit.service.mean),
+            RouteStep::Visit(visit) if visit.station == at => Some(visit.service.mean),
             _ => None,
         })
     }
 }
 
 /// Returns the round-trip time without queueing, in seconds; the way back has equal delays.
-fn round_trip(connection: &Connection, graph: &Graph) -> f64 {
-    let delay = |hop: &Hop| if let Hop::Line(line) = hop { graph.lines[*line].spec.delay.as_secs_f64() } else { 0.0 };
-    let served = |step: &Step| if let Step::Visit(visit) = step { visit.service.mean } else { 0.0 };
+fn round_trip(connection: &TcpConnection, graph: &RouteGraph) -> f64 {
+    let delay =
+        |hop: &RouteHop| if let RouteHop::Line(line) = hop { graph.lines[*line].spec.delay.as_secs_f64() } else { 0.0 };
+    let served = |step: &RouteStep| if let RouteStep::Visit(visit) = step { visit.service.mean } else { 0.0 };
     let there: f64 = connection.route.iter().map(delay).sum();
     2.0 * there + connection.flow.steps.iter().map(served).sum::<f64>()
 }
 
 /// Shares the capacity that `others` leave of each line and data path: all rates grow alike until something limits
 /// them (max-min fairness).
-pub(crate) fn share(connections: &mut [Connection], others: &[Flow], network: &Network<'_>, graph: &Graph) {
+pub(crate) fn share(
+    connections: &mut [TcpConnection],
+    others: &[UnidirectionalFlow],
+    network: &QueueingNetwork<'_>,
+    graph: &RouteGraph,
+) {
     // Share of each queue's time that is left.
     let mut left: HashMap<usize, f64> = HashMap::new();
     for flow in others {
         for step in flow.steps.iter() {
-            if let Step::Visit(visit) = step {
+            if let RouteStep::Visit(visit) = step {
                 *left.entry(visit.station).or_insert(1.0) -= flow.rate * visit.service.mean;
             }
         }
@@ -78,8 +89,8 @@ pub(crate) fn share(connections: &mut [Connection], others: &[Flow], network: &N
     let visits: Vec<Vec<(usize, f64)>> = connections
         .iter()
         .map(|connection| {
-            let visit = |step: &Step| {
-                if let Step::Visit(visit) = step { Some((visit.station, visit.service.mean)) } else { None }
+            let visit = |step: &RouteStep| {
+                if let RouteStep::Visit(visit) = step { Some((visit.station, visit.service.mean)) } else { None }
             };
             connection.flow.steps.iter().filter_map(visit).collect()
         })
@@ -131,11 +142,11 @@ pub(crate) fn share(connections: &mut [Connection], others: &[Flow], network: &N
 /// Computes the course of each connection from start to end, and updates its average rate. Returns the waiting time
 /// at the queues that connections fill, by station.
 pub(crate) fn follow(
-    connections: &mut [Connection],
-    graph: &Graph,
-    network: &Network<'_>,
+    connections: &mut [TcpConnection],
+    graph: &RouteGraph,
+    network: &QueueingNetwork<'_>,
 ) -> Result<BTreeMap<usize, Distribution>, ModelError> {
-    let held = |one: &Connection| one.held_by.and_then(|place| network.find(place));
+    let held = |one: &TcpConnection| one.held_by.and_then(|place| network.find(place));
     let mut together: HashMap<usize, f64> = HashMap::new();
     for one in connections.iter() {
         if let Some(station) = held(one) {
@@ -161,12 +172,18 @@ pub(crate) fn follow(
 }
 
 /// Returns the parameters of a connection at the queue that limits it, with its share of that buffer.
-fn bulk(one: &Connection, station: Option<usize>, share: f64, round_trip_s: f64, network: &Network<'_>) -> Bulk {
+fn bulk(
+    one: &TcpConnection,
+    station: Option<usize>,
+    share: f64,
+    round_trip_s: f64,
+    network: &QueueingNetwork<'_>,
+) -> TcpBulkTransfer {
     let available = FRAME_BYTES * one.available;
     let line = station.and_then(|at| one.frame_s(at)).map_or(available, |frame_s| FRAME_BYTES / frame_s.max(1e-15));
     let places = |at: usize| network.stations[at].places.map(|places| places as f64 * FRAME_BYTES);
     let buffer = |at: usize| network.stations[at].buffer_s.map(|seconds| seconds * line).or(places(at));
-    Bulk {
+    TcpBulkTransfer {
         share: available.min(line),
         line,
         round_trip_s: round_trip_s.max(1e-9),

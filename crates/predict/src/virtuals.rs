@@ -1,11 +1,11 @@
 //! Models traffic between hosts over switches with virtual switches: finds the virtual switch that takes the packets,
 //! and the output at which they wait.
-use crate::graph::{Graph, Hop};
-use weir_scenario::{Control, FailMode, Scenario, Selector, Traffic, VirtualSwitch};
+use crate::graph::{RouteGraph, RouteHop};
+use weir_scenario::{PacketSelector, Scenario, ScenarioController, SwitchFailMode, TrafficItem, VirtualSwitch};
 
 /// Share of an output that a virtual switch has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Output {
+pub(crate) struct VirtualSwitchOutput {
     /// Index of the switch in the scenario.
     pub(crate) switch: usize,
     /// Index of the virtual switch in its switch.
@@ -16,9 +16,9 @@ pub(crate) struct Output {
 }
 
 /// Properties of a packet on its route.
-struct Packet<'a> {
+struct RoutedPacket<'a> {
     scenario: &'a Scenario,
-    traffic: &'a Traffic,
+    traffic: &'a TrafficItem,
     /// Sender and receiver of this direction.
     ends: [usize; 2],
     /// VLAN of the packet on the line by which it arrived; 0 for none.
@@ -31,17 +31,18 @@ struct Packet<'a> {
 /// The reason in words why packets do not get through.
 pub(crate) fn through(
     scenario: &Scenario,
-    graph: &Graph,
-    traffic: &Traffic,
+    graph: &RouteGraph,
+    traffic: &TrafficItem,
     ends: [usize; 2],
-    route: Vec<Hop>,
-) -> Result<Vec<Hop>, String> {
-    let mut packet = Packet { scenario, traffic, ends, vlan: 0 };
+    route: Vec<RouteHop>,
+) -> Result<Vec<RouteHop>, String> {
+    let mut packet = RoutedPacket { scenario, traffic, ends, vlan: 0 };
     let mut way = Vec::new();
     for (at, hop) in route.iter().enumerate() {
         way.push(*hop);
-        let Hop::Switch(switch) = *hop else { continue };
-        let (Some(Hop::Line(before)), Some(Hop::Line(after))) = (route.get(at.wrapping_sub(1)), route.get(at + 1))
+        let RouteHop::Switch(switch) = *hop else { continue };
+        let (Some(RouteHop::Line(before)), Some(RouteHop::Line(after))) =
+            (route.get(at.wrapping_sub(1)), route.get(at + 1))
         else {
             continue;
         };
@@ -50,12 +51,12 @@ pub(crate) fn through(
             packet.leaves_uncut(graph.is_down(*after));
             continue;
         }
-        way.push(Hop::Output(packet.taken(switch, input, output)?));
+        way.push(RouteHop::Output(packet.taken(switch, input, output)?));
     }
     Ok(way)
 }
 
-impl Packet<'_> {
+impl RoutedPacket<'_> {
     /// Updates the VLAN behind a switch without virtual switches: a controller for tenants tags packets between
     /// switches.
     fn leaves_uncut(&mut self, to_host: bool) {
@@ -64,7 +65,7 @@ impl Packet<'_> {
     }
 
     /// Returns the output of the virtual switch that takes the packet from port to port.
-    fn taken(&mut self, switch: usize, input: u32, output: u32) -> Result<Output, String> {
+    fn taken(&mut self, switch: usize, input: u32, output: u32) -> Result<VirtualSwitchOutput, String> {
         let physical = &self.scenario.switches[switch];
         let whose = |one: &VirtualSwitch| one.select.iter().any(|selector| self.is_chosen(selector, input));
         let name = &physical.name;
@@ -80,21 +81,22 @@ impl Packet<'_> {
         if own.connect.is_empty()
             && own.listen.is_empty()
             && own.entries.is_empty()
-            && own.fail_mode != FailMode::Standalone
+            && own.fail_mode != SwitchFailMode::Standalone
         {
             let problem = "has neither a controller nor entries, and is not standalone: it forwards nothing";
             return Err(format!("{name}: virtual switch {} {problem}", own.name));
         }
         self.vlan = leaves.vlan.unwrap_or(self.vlan);
-        Ok(Output { switch, cut, input, output })
+        Ok(VirtualSwitchOutput { switch, cut, input, output })
     }
 
-    fn is_chosen(&self, selector: &Selector, input: u32) -> bool {
+    fn is_chosen(&self, selector: &PacketSelector, input: u32) -> bool {
         let [from, to] = self.ends.map(|host| &self.scenario.hosts[host]);
         // The item's address is the receiver's on the way there, and the sender's on the way back.
         let there = self.ends == [self.traffic.from, self.traffic.to];
         let v6 = self.traffic.address.is_ipv6();
-        let own = |host: &weir_scenario::Host| host.ip.iter().find(|ip| ip.addr.is_ipv6() == v6).map(|ip| ip.addr);
+        let own =
+            |host: &weir_scenario::ScenarioHost| host.ip.iter().find(|ip| ip.addr.is_ipv6() == v6).map(|ip| ip.addr);
         let (source, target) =
             if there { (own(from), Some(self.traffic.address)) } else { (Some(self.traffic.address), own(to)) };
         selector.port.is_none_or(|port| port == input)
@@ -112,7 +114,7 @@ impl Packet<'_> {
 pub(crate) fn forwards(scenario: &Scenario, switch: usize) -> bool {
     let switch = &scenario.switches[switch];
     !switch.virtual_switches.is_empty()
-        || scenario.control != Control::None
-        || switch.fail_mode == FailMode::Standalone
+        || scenario.control != ScenarioController::None
+        || switch.fail_mode == SwitchFailMode::Standalone
         || !switch.entries.is_empty()
 }

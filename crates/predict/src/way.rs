@@ -1,7 +1,7 @@
 //! Computes the delay of one flow's packets through a solved network as a sum of independent parts, and the share
 //! that arrives.
-use crate::network::{Flow, Network, Step, Visit};
-use crate::station::Solved;
+use crate::network::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
+use crate::station::StationSolution;
 use crate::waking;
 use weir_model::{Distribution, Law, ModelError};
 
@@ -13,7 +13,7 @@ const NEGLIGIBLE: f64 = 1e-4;
 
 /// Result of a flow's packets of one kind: those that no switch asks about, or those that switches ask about.
 #[derive(Debug, Clone)]
-pub(crate) struct Passage {
+pub(crate) struct PathDelay {
     /// Share of the packets sent that arrive.
     pub(crate) arrives: f64,
     /// Delay, or the index of a queue without a steady state.
@@ -23,7 +23,7 @@ pub(crate) struct Passage {
 }
 
 #[derive(Default)]
-struct Parts {
+struct DelayTerms {
     constant: f64,
     per_byte_s: f64,
     laws: Vec<Distribution>,
@@ -31,40 +31,41 @@ struct Parts {
 
 /// Computes the result of a flow's packets. `asks` selects those that switches ask the controller about.
 pub(crate) fn passage(
-    network: &Network<'_>,
-    solved: &[Option<Solved>],
-    flow: &Flow,
+    network: &QueueingNetwork<'_>,
+    solved: &[Option<StationSolution>],
+    flow: &UnidirectionalFlow,
     asks: bool,
-) -> Result<Passage, ModelError> {
-    let mut walk = Walk { network, solved, parts: Parts::default(), arrives: 1.0, unstable: None, longest: None };
+) -> Result<PathDelay, ModelError> {
+    let mut walk =
+        PathDelayBuilder { network, solved, parts: DelayTerms::default(), arrives: 1.0, unstable: None, longest: None };
     for step in flow.steps.iter() {
         match step {
-            Step::Visit(visit) => walk.visit(visit),
-            Step::Ask { way, back, delay_s, .. } if asks => {
+            RouteStep::Visit(visit) => walk.visit(visit),
+            RouteStep::Ask { way, back, delay_s, .. } if asks => {
                 way.iter().chain(back).for_each(|visit| walk.visit(visit));
                 walk.parts.constant += delay_s;
             }
-            Step::Ask { .. } => {}
+            RouteStep::Ask { .. } => {}
         }
     }
     let delay = match walk.unstable {
         Some(station) => Err(station),
         None => Ok(walk.parts.sum(&flow.lengths)?),
     };
-    Ok(Passage { arrives: walk.arrives, delay, longest: walk.longest })
+    Ok(PathDelay { arrives: walk.arrives, delay, longest: walk.longest })
 }
 
-struct Walk<'a> {
-    network: &'a Network<'a>,
-    solved: &'a [Option<Solved>],
-    parts: Parts,
+struct PathDelayBuilder<'a> {
+    network: &'a QueueingNetwork<'a>,
+    solved: &'a [Option<StationSolution>],
+    parts: DelayTerms,
     arrives: f64,
     unstable: Option<usize>,
     longest: Option<(usize, f64)>,
 }
 
-impl Walk<'_> {
-    fn visit(&mut self, visit: &Visit) {
+impl PathDelayBuilder<'_> {
+    fn visit(&mut self, visit: &StationVisit) {
         self.arrives *= self.network.stations[visit.station].keeps();
         let station = &self.network.stations[visit.station];
         self.parts.constant += visit.delay_s + waking::seconds(visit.wakes, station.state.rate, self.network);
@@ -83,7 +84,7 @@ impl Walk<'_> {
     }
 }
 
-impl Parts {
+impl DelayTerms {
     /// Returns the sum of the constants, of the packet's own transmission on all lines together, and of independent
     /// parts.
     fn sum(mut self, lengths: &Law) -> Result<Distribution, ModelError> {

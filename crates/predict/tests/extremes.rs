@@ -1,6 +1,6 @@
 //! Replaces every number of a scenario by extreme ones: the scenario is refused with its line, or answered.
 use std::ops::Range;
-use weir_predict::{Settings, predict};
+use weir_predict::{PredictSettings, predict};
 use weir_scenario::Scenario;
 
 const EXTREMES: [&str; 6] = ["0", "-1", "1e-300", "1e308", "18446744073709551615", "nan"];
@@ -44,7 +44,7 @@ fn extreme_numbers_are_answered_or_refused_with_their_line() {
             let what = || format!("line {line}, {} as {extreme}", &text[place.clone()]);
             match Scenario::parse(&changed, name) {
                 Ok(scenario) => {
-                    predict(&scenario, &Settings::default())
+                    predict(&scenario, &PredictSettings::default())
                         .unwrap_or_else(|error| panic!("{name}: {}: {error}", what()));
                 }
                 Err(error) => {

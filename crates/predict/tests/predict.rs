@@ -1,12 +1,12 @@
 //! Compares predictions of whole scenarios with closed forms, reference values and simulations.
-use weir_model::control_path::{Agents, FourStations, four_stations};
+use weir_model::control_path::{AgentProcessors, FourStations, four_stations};
 use weir_model::{Law, station};
-use weir_predict::{FlowAnswer, Prediction, Settings, Status, predict};
+use weir_predict::{FlowPrediction, PredictSettings, Prediction, PredictionStatus, predict};
 use weir_scenario::Scenario;
 
 fn predicted(text: &str) -> Prediction {
     let scenario = Scenario::parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
-    predict(&scenario, &Settings::default()).unwrap()
+    predict(&scenario, &PredictSettings::default()).unwrap()
 }
 
 /// Returns a scenario with a switch between two hosts, and datagrams from one to the other.
@@ -80,11 +80,11 @@ fn a_finite_buffer_loses_what_its_formula_says() {
     near(flow.delay.unwrap().mean_s, exact.sojourn_s, 1e-3);
 }
 
-fn stages(lam: f64, p: f64, more: &str) -> FlowAnswer {
+fn stages(lam: f64, p: f64, more: &str) -> FlowPrediction {
     staged(lam, p, more, "")
 }
 
-fn staged(lam: f64, p: f64, more: &str, controller: &str) -> FlowAnswer {
+fn staged(lam: f64, p: f64, more: &str, controller: &str) -> FlowPrediction {
     let text = one_switch(
         &format!("service = {{ law = \"gamma\", mean = \"7.49ms\", scv = 0.5 }}{controller}"),
         &format!(
@@ -133,7 +133,7 @@ fn returns_to_one_processor_are_those_of_the_model() {
             packet_in: gamma(0.005_636_25),
             controller: gamma(0.007_49),
             packet_out: gamma(0.005_927_5),
-            agents: Agents::Returning,
+            agents: AgentProcessors::Returning,
             agent_places: None,
             controller_places: None,
         })
@@ -176,7 +176,7 @@ fn measured_control_paths_are_those_of_the_reference() {
 fn what_has_no_steady_state_is_named_and_the_rest_is_answered() {
     // 400 packets a second ask at an agent that serves 177.
     let flow = stages(800.0, 0.5, "");
-    assert_eq!(flow.status, Status::Unstable);
+    assert_eq!(flow.status, PredictionStatus::Unstable);
     assert!(flow.delay.is_none() && flow.control.is_none() && flow.loss.is_none());
     near(flow.data.unwrap().mean_s, 9e-6, 0.05);
     assert_eq!(flow.bottleneck.as_deref(), Some("s1 packet-in agent"));
@@ -188,7 +188,7 @@ fn what_has_no_steady_state_is_named_and_the_rest_is_answered() {
     let text = one_switch("app = \"learning\"", "data = \"1ms\"", &format!("rate = 1200\n{SMALL}"));
     let prediction = predicted(&text);
     let device = prediction.devices.iter().find(|device| device.device == "s1 data path").unwrap();
-    assert_eq!(device.status, Status::Unstable);
+    assert_eq!(device.status, PredictionStatus::Unstable);
     assert!(device.advice.as_ref().unwrap().contains("it serves 1000"), "{device:?}");
     assert_eq!(prediction.unstable(), 2);
     assert_eq!(prediction.warnings[0].kind, "UNSTABLE");
@@ -200,7 +200,7 @@ fn what_has_no_steady_state_is_named_and_the_rest_is_answered() {
 #[test]
 fn a_buffer_makes_too_much_a_loss() {
     let flow = staged(800.0, 0.5, "buffer = 20", "\nbuffer = 20");
-    assert_eq!(flow.status, Status::Ok);
+    assert_eq!(flow.status, PredictionStatus::Ok);
     // The controller serves 133 of 400 that ask.
     near(flow.loss.unwrap(), 0.5 * (1.0 - 133.5 / 400.0), 0.02);
 }
@@ -232,18 +232,18 @@ fn the_first_switch_alone_asks_where_paths_are_installed() {
 fn the_quickstart_is_what_virtual_time_has() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart.toml");
     let scenario = Scenario::read(&path).unwrap();
-    let prediction = predict(&scenario, &Settings::default()).unwrap();
+    let prediction = predict(&scenario, &PredictSettings::default()).unwrap();
     let flow =
         |kind: &str, from: &str| prediction.flows.iter().find(|flow| flow.kind == kind && flow.from == from).unwrap();
     // weir simulate gives 206 us after the first, 941 Mbit/s, and 707 us beside TCP.
     near(flow("ping", "red-b").delay.unwrap().p50_s, 207e-6, 0.03);
     near(flow("tcp", "red-a").goodput_bps.unwrap(), 941e6, 0.02);
     near(flow("udp", "blue-a").delay.unwrap().p50_s, 707e-6, 0.1);
-    let isolated = prediction.flows.iter().find(|flow| flow.status == Status::Isolated).unwrap();
+    let isolated = prediction.flows.iter().find(|flow| flow.status == PredictionStatus::Isolated).unwrap();
     assert_eq!((isolated.kind, isolated.loss), ("ping", Some(1.0)));
     assert_eq!(prediction.models[0].model, "native");
     assert!(
-        prediction.devices.iter().any(|device| device.status == Status::Full && device.device == "s1 -> s2"),
+        prediction.devices.iter().any(|device| device.status == PredictionStatus::Full && device.device == "s1 -> s2"),
         "{:?}",
         prediction.devices
     );
@@ -254,7 +254,7 @@ fn nothing_is_delivered_where_nobody_forwards() {
     let text = "[controller]\nconnect = \"none\"\n[[switch]]\nname = \"s1\"\n[[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\n\
         [[host]]\nname = \"b\"\nswitch = \"s1\"\nip = \"10.0.0.2/24\"\n[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\n";
     let flow = &predicted(text).flows[0];
-    assert_eq!((&flow.status, flow.loss), (&Status::NoPath, Some(1.0)));
+    assert_eq!((&flow.status, flow.loss), (&PredictionStatus::NoPath, Some(1.0)));
 }
 
 /// Returns the prediction for two hosts at a switch with a virtual switch for untagged packets, which has a fifth of
@@ -289,7 +289,7 @@ fn traffic_between_hosts_waits_at_its_virtual_switchs_share() {
     assert_eq!(tcp.bottleneck.as_deref(), Some("s1 one to port 2"));
     // No forwarding, or no virtual switch for the packets.
     let none = &cut("", udp).flows[0];
-    assert_eq!(none.status, Status::NoPath);
+    assert_eq!(none.status, PredictionStatus::NoPath);
     assert!(none.notes[0].contains("virtual switch one has neither a controller"), "{:?}", none.notes);
 }
 
@@ -339,7 +339,12 @@ fn a_data_path_that_entries_take_all_of_has_an_answer() {
         let service = "service = { law = \"exponential\", mean = \"1us\" }";
         let prediction = predicted(&one_switch(service, &timing, udp));
         let is_saturated = 1750.997 * 0.63 * write_s(write) + 1750.997e-6 > 1.0;
-        assert_eq!(prediction.flows[0].status == Status::Ok, !is_saturated, "{write}: {:?}", prediction.flows[0]);
+        assert_eq!(
+            prediction.flows[0].status == PredictionStatus::Ok,
+            !is_saturated,
+            "{write}: {:?}",
+            prediction.flows[0]
+        );
     }
 }
 
@@ -352,7 +357,7 @@ fn a_queue_behind_a_full_one_of_the_same_speed_has_an_answer() {
     );
     let udp = "rate = 810.08\nnew_flows = 0.745\narrival = \"constant\"\nsizes = \"imix\"";
     let prediction = predicted(&one_switch("service = { law = \"exponential\", mean = \"1us\" }", &timing, udp));
-    assert_ne!(prediction.flows[0].status, Status::Ok);
+    assert_ne!(prediction.flows[0].status, PredictionStatus::Ok);
 }
 
 fn write_s(text: &str) -> f64 {
@@ -384,7 +389,7 @@ fn a_hundred_switches_have_an_answer() {
     let prediction = predicted(&text);
     assert_eq!(prediction.flows.len(), 100);
     assert!(
-        prediction.flows.iter().all(|flow| flow.status == Status::Ok && flow.delay.is_some()),
+        prediction.flows.iter().all(|flow| flow.status == PredictionStatus::Ok && flow.delay.is_some()),
         "{:?}",
         prediction.warnings
     );
@@ -432,11 +437,11 @@ mod random {
                     prop_assert!(delays.p50_s <= delays.p95_s * (1.0 + 1e-9) && delays.p95_s <= delays.p99_s * (1.0 + 1e-9), "{delays:?}");
                 }
                 prop_assert!(flow.loss.is_none_or(|loss| (0.0..=1.0).contains(&loss)), "{flow:?}");
-                prop_assert!(flow.delay.is_some() == (flow.status == Status::Ok), "{flow:?}");
+                prop_assert!(flow.delay.is_some() == (flow.status == PredictionStatus::Ok), "{flow:?}");
             }
             for device in &prediction.devices {
                 prop_assert!(device.utilisation.is_finite() && device.utilisation >= 0.0, "{device:?}");
-                prop_assert!((device.status == Status::Unstable) == device.advice.is_some(), "{device:?}");
+                prop_assert!((device.status == PredictionStatus::Unstable) == device.advice.is_some(), "{device:?}");
                 prop_assert!(device.delay.is_none_or(|delays| delays.mean_s.is_finite() && delays.mean_s >= 0.0), "{device:?}");
             }
         }

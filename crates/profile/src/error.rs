@@ -1,5 +1,5 @@
 //! Defines the errors of reading a profile.
-use crate::Problem;
+use crate::SpannedProblem;
 
 /// Error in a profile: file and line, what was found, what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum ProfileError {
 }
 
 impl ProfileError {
-    pub(crate) fn at(file: &str, text: &str, problem: Problem) -> ProfileError {
+    pub(crate) fn at(file: &str, text: &str, problem: SpannedProblem) -> ProfileError {
         let start = problem.span.start.min(text.len());
         let line = 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
         ProfileError::Wrong { file: file.to_owned(), line, problem: problem.text }
@@ -43,6 +43,6 @@ impl ProfileError {
 
     pub(crate) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> ProfileError {
         let span = error.span().unwrap_or(0..0);
-        ProfileError::at(file, text, Problem { span, text: error.message().to_owned() })
+        ProfileError::at(file, text, SpannedProblem { span, text: error.message().to_owned() })
     }
 }

@@ -1,8 +1,8 @@
 //! Reads the evidence for parameters' values. Any value of a profile may be written alone, or as `{ value = ..,
 //! interval = [.., ..], r2 = .., residual = .., samples = .., note = ".." }`; laws have these keys besides their own.
 //! The keys are removed before the rest is read, so that all values have one form.
-use crate::check::{Checked, Problem};
-use crate::number::Quantity;
+use crate::check::{Checked, SpannedProblem};
+use crate::number::NumberOrTime;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,8 +36,8 @@ pub struct Evidence {
 }
 
 #[derive(Deserialize)]
-struct Written {
-    interval: Option<Spanned<[Quantity; 2]>>,
+struct EvidenceToml {
+    interval: Option<Spanned<[NumberOrTime; 2]>>,
     r2: Option<Spanned<f64>>,
     residual: Option<Spanned<f64>>,
     samples: Option<Spanned<u64>>,
@@ -45,10 +45,10 @@ struct Written {
 }
 
 /// Evidence by parameter key, with its position in the file.
-pub(crate) type Found = BTreeMap<String, (Evidence, Range<usize>)>;
+pub(crate) type EvidenceByKey = BTreeMap<String, (Evidence, Range<usize>)>;
 
 /// Removes all evidence from a table, and collects it in `found`.
-pub(crate) fn take(table: &mut DeTable<'_>, path: &str, depth: usize, found: &mut Found) -> Checked<()> {
+pub(crate) fn take(table: &mut DeTable<'_>, path: &str, depth: usize, found: &mut EvidenceByKey) -> Checked<()> {
     for (key, value) in table.iter_mut() {
         let path = if path.is_empty() { key.get_ref().to_string() } else { format!("{path}.{}", key.get_ref()) };
         take_value(value, &path, depth, found)?;
@@ -56,11 +56,11 @@ pub(crate) fn take(table: &mut DeTable<'_>, path: &str, depth: usize, found: &mu
     Ok(())
 }
 
-fn take_value(value: &mut Spanned<DeValue<'_>>, path: &str, depth: usize, found: &mut Found) -> Checked<()> {
+fn take_value(value: &mut Spanned<DeValue<'_>>, path: &str, depth: usize, found: &mut EvidenceByKey) -> Checked<()> {
     let span = value.span();
     if depth > MAX_DEPTH {
         let text = format!("{path}: found more than {MAX_DEPTH} tables in each other, expected a profile");
-        return Err(Problem { span, text });
+        return Err(SpannedProblem { span, text });
     }
     match value.as_mut() {
         DeValue::Table(table) if table.contains_key("value") || table.contains_key("law") => {
@@ -70,7 +70,7 @@ fn take_value(value: &mut Spanned<DeValue<'_>>, path: &str, depth: usize, found:
             let Some(inner) = table.remove("value") else { return Ok(()) };
             if let Some((key, _)) = table.iter().next() {
                 let expected = format!("expected value, {}", KEYS.join(", "));
-                return Err(Problem {
+                return Err(SpannedProblem {
                     span: key.span(),
                     text: format!("{path}: found `{}`, {expected}", key.get_ref()),
                 });
@@ -100,16 +100,16 @@ fn take_keys(table: &mut DeTable<'_>, path: &str) -> Checked<Option<Evidence>> {
     }
     let whole = taken.values().next().map_or(0..0, Spanned::span);
     let spanned = Spanned::new(whole.clone(), DeValue::Table(taken));
-    let written = Written::deserialize(ValueDeserializer::from(spanned)).map_err(|error| Problem {
+    let written = EvidenceToml::deserialize(ValueDeserializer::from(spanned)).map_err(|error| SpannedProblem {
         span: error.span().unwrap_or(whole),
         text: format!("{path}: {}", error.message()),
     })?;
     written.checked(path).map(Some)
 }
 
-impl Written {
+impl EvidenceToml {
     fn checked(self, path: &str) -> Checked<Evidence> {
-        let wrong = |span, text: String| Err(Problem { span, text: format!("{path}: {text}") });
+        let wrong = |span, text: String| Err(SpannedProblem { span, text: format!("{path}: {text}") });
         if let Some(interval) = &self.interval {
             let [low, high] = interval.as_ref();
             if !(low.0.is_finite() && high.0.is_finite() && low.0 <= high.0) {

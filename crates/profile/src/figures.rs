@@ -1,11 +1,11 @@
 //! Draws a profile's laws as charts.
-use crate::{LevelForwarding, MatchKind, Profile};
-use weir_model::switch::costs::{Adding, Changing, add_s, modify_s};
+use crate::{LevelForwarding, MatchLayers, Profile};
+use weir_model::switch::costs::{AddCostInputs, ChangeCostInputs, add_s, modify_s};
 use weir_model::switch::device::SwitchModel;
-use weir_model::switch::forward::{At, BASE};
-use weir_model::switch::speedup::Batch;
+use weir_model::switch::forward::{BASE, PacketConditions};
+use weir_model::switch::speedup::CommandBatch;
 use weir_model::{Distribution, Law};
-use weir_plot::{Axis, Chart, Figure, Look, Point, Series};
+use weir_plot::{Axis, Chart, ChartPoint, ChartSeries, Figure, LineStyle};
 
 /// Number of entries up to which an unlimited level is drawn.
 const ENTRIES: u64 = 8_000;
@@ -30,7 +30,7 @@ pub fn figures(profile: &Profile) -> Vec<Figure> {
     charts.into_iter().map(Figure::Chart).collect()
 }
 
-fn chart(profile: &Profile, name: &str, title: &str, x: Axis, unit: &str, series: Vec<Series>) -> Chart {
+fn chart(profile: &Profile, name: &str, title: &str, x: Axis, unit: &str, series: Vec<ChartSeries>) -> Chart {
     Chart {
         name: format!("{}-{name}", profile.name),
         title: format!("{}: {title}", profile.name),
@@ -44,10 +44,10 @@ fn chart(profile: &Profile, name: &str, title: &str, x: Axis, unit: &str, series
 /// shift.
 fn command_s(tables: &SwitchModel, at: usize, command: &str, entries: u64, batch: u32) -> Option<f64> {
     let costs = &tables.levels[at].costs;
-    let batch = Batch { commands: batch, most: tables.batching.most };
+    let batch = CommandBatch { commands: batch, most: tables.batching.most };
     let adding = |overhead, shifts| {
         let (shift_s, write_s) = (costs.shift_s, costs.write_s);
-        add_s(&Adding { overhead, entries, shifts, batch, shift_s, write_s }).ok()
+        add_s(&AddCostInputs { overhead, entries, shifts, batch, shift_s, write_s }).ok()
     };
     match command {
         "add, one priority" => adding(costs.add.single, 0),
@@ -56,7 +56,7 @@ fn command_s(tables: &SwitchModel, at: usize, command: &str, entries: u64, batch
         _ => {
             let overhead = costs.modify.several;
             let (search_s, write_s) = (costs.search_s, costs.write_s);
-            modify_s(&[Changing { overhead, entries, matching: 1, search_s, write_s }], batch).ok()
+            modify_s(&[ChangeCostInputs { overhead, entries, matching: 1, search_s, write_s }], batch).ok()
         }
     }
 }
@@ -70,10 +70,10 @@ fn over_entries(profile: &Profile, tables: &SwitchModel) -> Chart {
         for command in COMMANDS {
             let point = |step: u32| {
                 let entries = most * u64::from(step) / u64::from(POINTS);
-                Some(Point::new(entries as f64, command_s(tables, at, command, entries, 1)? * 1e3))
+                Some(ChartPoint::new(entries as f64, command_s(tables, at, command, entries, 1)? * 1e3))
             };
             let points = (0..=POINTS).filter_map(point).collect();
-            series.push(Series::looking(format!("{}: {command}", profile.levels[at]), Look::Curve, points));
+            series.push(ChartSeries::looking(format!("{}: {command}", profile.levels[at]), LineStyle::Curve, points));
         }
     }
     chart(profile, "entries", "one command alone", Axis::linear("entries in the level"), "ms", series)
@@ -87,25 +87,29 @@ fn over_batches(profile: &Profile, tables: &SwitchModel) -> Chart {
         for command in COMMANDS {
             let point = |step: u32| {
                 let batch = 1 + (most - 1) * step / POINTS;
-                Some(Point::new(f64::from(batch), command_s(tables, at, command, entries, batch)? * 1e3))
+                Some(ChartPoint::new(f64::from(batch), command_s(tables, at, command, entries, batch)? * 1e3))
             };
             let points = (0..=POINTS).filter_map(point).collect();
             let name = format!("{}: {command}, {entries} entries", profile.levels[at]);
-            series.push(Series::looking(name, Look::Curve, points));
+            series.push(ChartSeries::looking(name, LineStyle::Curve, points));
         }
     }
     chart(profile, "batches", "one command of a batch", Axis::linear("commands in the batch"), "ms", series)
 }
 
 /// Returns a line for each level and kind of match.
-fn forward(profile: &Profile, mut point: impl FnMut(&LevelForwarding, MatchKind, u32) -> Option<Point>) -> Vec<Series> {
+fn forward(
+    profile: &Profile,
+    mut point: impl FnMut(&LevelForwarding, MatchLayers, u32) -> Option<ChartPoint>,
+) -> Vec<ChartSeries> {
     let mut series = Vec::new();
     for (name, law) in profile.levels.iter().zip(&profile.forwarding) {
         let Some(law) = law else { continue };
-        for kind in MatchKind::ALL.into_iter().zip(law.base_s).filter(|(_, base)| base.is_some()).map(|(kind, _)| kind)
+        for kind in
+            MatchLayers::ALL.into_iter().zip(law.base_s).filter(|(_, base)| base.is_some()).map(|(kind, _)| kind)
         {
             let points = (0..=POINTS).filter_map(|step| point(law, kind, step)).collect();
-            series.push(Series::looking(format!("{name}: {}", kind.name()), Look::Steps, points));
+            series.push(ChartSeries::looking(format!("{name}: {}", kind.name()), LineStyle::Steps, points));
         }
     }
     series
@@ -114,8 +118,8 @@ fn forward(profile: &Profile, mut point: impl FnMut(&LevelForwarding, MatchKind,
 fn effect(profile: &Profile, law: &Law) -> Chart {
     let share = |step: u32| (f64::from(step) + 0.5) / f64::from(POINTS);
     let curve = Distribution::law(law).curve((0..POINTS).map(share));
-    let points = curve.into_iter().map(|(share, s)| Point::new(s * 1e3, share)).collect();
-    let series = vec![Series::looking("bursts", Look::Curve, points)];
+    let points = curve.into_iter().map(|(share, s)| ChartPoint::new(s * 1e3, share)).collect();
+    let series = vec![ChartSeries::looking("bursts", LineStyle::Curve, points)];
     let title = "until packets meet what commands changed";
     Chart {
         y: Axis::linear("share"),
@@ -126,7 +130,7 @@ fn effect(profile: &Profile, law: &Law) -> Chart {
 fn over_bytes(profile: &Profile) -> Chart {
     let series = forward(profile, |law, kind, step| {
         let bytes = 64.0 + 1450.0 * f64::from(step) / f64::from(POINTS);
-        Some(Point::new(bytes, law.forward(kind, At { bytes, ..BASE }).ok()?.delay_s * 1e6))
+        Some(ChartPoint::new(bytes, law.forward(kind, PacketConditions { bytes, ..BASE }).ok()?.delay_s * 1e6))
     });
     chart(profile, "bytes", "packets of an idle switch", Axis::linear("bytes"), "us", series)
 }
@@ -134,7 +138,7 @@ fn over_bytes(profile: &Profile) -> Chart {
 fn over_gaps(profile: &Profile) -> Chart {
     let series = forward(profile, |law, kind, step| {
         let gap_s = 1e-4 * 10f64.powf(4.0 * f64::from(step) / f64::from(POINTS));
-        Some(Point::new(gap_s * 1e3, law.forward(kind, At { gap_s, ..BASE }).ok()?.delay_s * 1e6))
+        Some(ChartPoint::new(gap_s * 1e3, law.forward(kind, PacketConditions { gap_s, ..BASE }).ok()?.delay_s * 1e6))
     });
     chart(profile, "gaps", "packets of an idle switch", Axis::log("ms between packets"), "us", series)
 }

@@ -4,7 +4,7 @@ use weir_units::Seconds;
 
 /// Time in seconds that may be negative, as slopes are: `-0.4ns`, `2us`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Signed(pub(crate) f64);
+pub(crate) struct SignedSeconds(pub(crate) f64);
 
 /// Reads a time such as `-0.4ns`, in seconds.
 pub(crate) fn signed(text: &str) -> Result<f64, String> {
@@ -19,28 +19,28 @@ pub(crate) fn show_seconds(seconds: f64) -> String {
     format!("{sign}{}", Seconds(seconds.abs()))
 }
 
-impl<'de> Deserialize<'de> for Signed {
+impl<'de> Deserialize<'de> for SignedSeconds {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        signed(&text).map(Signed).map_err(serde::de::Error::custom)
+        signed(&text).map(SignedSeconds).map_err(serde::de::Error::custom)
     }
 }
 
 /// Number, or time with its unit (in seconds).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Quantity(pub(crate) f64);
+pub(crate) struct NumberOrTime(pub(crate) f64);
 
-impl<'de> Deserialize<'de> for Quantity {
+impl<'de> Deserialize<'de> for NumberOrTime {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a number, or a time such as `7.5ms`")]
-        enum Either {
+        enum NumberOrText {
             Number(f64),
             Text(String),
         }
-        match Either::deserialize(from)? {
-            Either::Number(number) => Ok(Quantity(number)),
-            Either::Text(text) => signed(&text).map(Quantity).map_err(serde::de::Error::custom),
+        match NumberOrText::deserialize(from)? {
+            NumberOrText::Number(number) => Ok(NumberOrTime(number)),
+            NumberOrText::Text(text) => signed(&text).map(NumberOrTime).map_err(serde::de::Error::custom),
         }
     }
 }

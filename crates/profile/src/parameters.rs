@@ -1,18 +1,18 @@
 //! Lists the parameters of a profile, for display, comparison and other programs.
 use crate::number::show_seconds;
-use crate::timing::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
-use crate::{Evidence, LevelForwarding, MatchKind, Profile};
+use crate::timing::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
+use crate::{Evidence, LevelForwarding, MatchLayers, Profile};
 use serde::Serialize;
 use std::time::Duration;
-use weir_model::switch::costs::ByPriorities;
-use weir_model::switch::device::Level;
-use weir_model::switch::speedup::{Overhead, Speedup};
-use weir_model::{Law, Shape};
+use weir_model::switch::costs::PriorityCosts;
+use weir_model::switch::device::TableLevel;
+use weir_model::switch::speedup::{BatchSpeedup, PerEntryCost};
+use weir_model::{Law, LawShape};
 
 /// Value of a parameter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum ParameterValue {
     /// Number in the parameter's unit.
     Number(f64),
     /// Numbers in the parameter's unit.
@@ -30,31 +30,31 @@ pub enum Value {
     },
 }
 
-impl Value {
+impl ParameterValue {
     /// Returns the number, or the mean of a law in seconds; none for other values.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Value::Number(number) | Value::Law { mean_s: number, .. } => Some(*number),
-            Value::Numbers(_) | Value::Text(_) => None,
+            ParameterValue::Number(number) | ParameterValue::Law { mean_s: number, .. } => Some(*number),
+            ParameterValue::Numbers(_) | ParameterValue::Text(_) => None,
         }
     }
 }
 
 /// Parameter of a profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Parameter {
+pub struct ProfileParameter {
     /// Position in the file, such as `level1.add.single.per_entry`.
     pub key: String,
     /// Unit: `s`, `entries`, `packets`, `commands`, `1/s`, or empty.
     pub unit: &'static str,
     /// Value of the parameter.
-    pub value: Value,
+    pub value: ParameterValue,
     /// Evidence for the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
-impl Parameter {
+impl ProfileParameter {
     /// Formats a number in the parameter's unit.
     pub fn show(&self, number: f64) -> String {
         match self.unit {
@@ -67,10 +67,12 @@ impl Parameter {
     /// Formats the value.
     pub fn shown(&self) -> String {
         match &self.value {
-            Value::Number(number) => self.show(*number),
-            Value::Numbers(numbers) => numbers.iter().map(|number| self.show(*number)).collect::<Vec<_>>().join(", "),
-            Value::Text(text) => text.clone(),
-            Value::Law { law, per_byte_s, .. } => show_service(law.as_ref(), *per_byte_s),
+            ParameterValue::Number(number) => self.show(*number),
+            ParameterValue::Numbers(numbers) => {
+                numbers.iter().map(|number| self.show(*number)).collect::<Vec<_>>().join(", ")
+            }
+            ParameterValue::Text(text) => text.clone(),
+            ParameterValue::Law { law, per_byte_s, .. } => show_service(law.as_ref(), *per_byte_s),
         }
     }
 }
@@ -85,7 +87,7 @@ fn show_law(law: &Law) -> String {
     match law.parts() {
         [part] => show_shape(&part.shape),
         parts => {
-            let part = |part: &weir_model::Part| format!("{:.4} {}", part.weight, show_shape(&part.shape));
+            let part = |part: &weir_model::LawPart| format!("{:.4} {}", part.weight, show_shape(&part.shape));
             format!(
                 "one of {} (mean {})",
                 parts.iter().map(part).collect::<Vec<_>>().join(", "),
@@ -95,25 +97,25 @@ fn show_law(law: &Law) -> String {
     }
 }
 
-fn show_shape(shape: &Shape) -> String {
+fn show_shape(shape: &LawShape) -> String {
     match shape {
-        Shape::Constant(value) => show_seconds(*value),
-        Shape::Exponential(mean) => format!("exponential {}", show_seconds(*mean)),
-        Shape::Gamma { mean, scv } => format!("gamma {}, scv {scv:.4}", show_seconds(*mean)),
-        Shape::Uniform { low, high } => format!("uniform {} to {}", show_seconds(*low), show_seconds(*high)),
+        LawShape::Constant(value) => show_seconds(*value),
+        LawShape::Exponential(mean) => format!("exponential {}", show_seconds(*mean)),
+        LawShape::Gamma { mean, scv } => format!("gamma {}, scv {scv:.4}", show_seconds(*mean)),
+        LawShape::Uniform { low, high } => format!("uniform {} to {}", show_seconds(*low), show_seconds(*high)),
     }
 }
 
 /// List of parameters under construction.
-struct List<'a> {
+struct ParameterList<'a> {
     profile: &'a Profile,
-    made: Vec<Parameter>,
+    made: Vec<ProfileParameter>,
 }
 
 impl Profile {
     /// Returns all parameters, in the order of the file.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        let mut list = List { profile: self, made: Vec::new() };
+    pub fn parameters(&self) -> Vec<ProfileParameter> {
+        let mut list = ParameterList { profile: self, made: Vec::new() };
         list.switch();
         if let Some(timing) = &self.timing {
             list.timing(timing);
@@ -122,25 +124,25 @@ impl Profile {
     }
 }
 
-impl List<'_> {
-    fn add(&mut self, key: String, unit: &'static str, value: Value) {
+impl ParameterList<'_> {
+    fn add(&mut self, key: String, unit: &'static str, value: ParameterValue) {
         let evidence = self.profile.evidence.get(&key).cloned();
-        self.made.push(Parameter { key, unit, value, evidence });
+        self.made.push(ProfileParameter { key, unit, value, evidence });
     }
 
     fn seconds(&mut self, key: String, seconds: f64) {
-        self.add(key, "s", Value::Number(seconds));
+        self.add(key, "s", ParameterValue::Number(seconds));
     }
 
     fn service(&mut self, key: &str, service: Option<&ServiceTime>) {
         let Some(ServiceTime { law, per_byte_s }) = service else { return };
         let mean_s = law.as_ref().map_or(0.0, Law::mean);
-        self.add(key.to_owned(), "s", Value::Law { law: law.clone(), per_byte_s: *per_byte_s, mean_s });
+        self.add(key.to_owned(), "s", ParameterValue::Law { law: law.clone(), per_byte_s: *per_byte_s, mean_s });
     }
 
     fn packets(&mut self, key: &str, packets: Option<u32>) {
         if let Some(packets) = packets {
-            self.add(key.to_owned(), "packets", Value::Number(packets.into()));
+            self.add(key.to_owned(), "packets", ParameterValue::Number(packets.into()));
         }
     }
 
@@ -152,30 +154,30 @@ impl List<'_> {
         let profile = self.profile;
         self.service("barrier.lag", profile.barrier.lag.as_ref());
         if !profile.barrier.waits {
-            self.add("barrier.waits".to_owned(), "", Value::Text("false".to_owned()));
+            self.add("barrier.waits".to_owned(), "", ParameterValue::Text("false".to_owned()));
         }
         self.service("effect", profile.effect.as_ref());
         let Some(tables) = &profile.tables else { return };
         if tables.batching.most > 1 {
             self.seconds("batching.timeout".to_owned(), tables.batching.timeout_s);
-            self.add("batching.most".to_owned(), "commands", Value::Number(tables.batching.most.into()));
+            self.add("batching.most".to_owned(), "commands", ParameterValue::Number(tables.batching.most.into()));
         }
         if !tables.policy.0.is_empty() {
-            let rank = |rank: &weir_model::switch::policy::Rank| {
+            let rank = |rank: &weir_model::switch::policy::EvictionCriterion| {
                 format!("{:?} {:?}", rank.evicts, rank.attribute).to_lowercase()
             };
             let words = tables.policy.0.iter().map(rank).collect::<Vec<_>>().join(", then ");
-            self.add("policy".to_owned(), "", Value::Text(format!("evicts {words}")));
+            self.add("policy".to_owned(), "", ParameterValue::Text(format!("evicts {words}")));
         }
         for (at, (level, forwarding)) in tables.levels.iter().zip(&profile.forwarding).enumerate() {
             self.level(&format!("level{}", at + 1), &profile.levels[at], level, forwarding.as_ref());
         }
     }
 
-    fn level(&mut self, key: &str, name: &str, level: &Level, forwarding: Option<&LevelForwarding>) {
-        self.add(format!("{key}.name"), "", Value::Text(name.to_owned()));
+    fn level(&mut self, key: &str, name: &str, level: &TableLevel, forwarding: Option<&LevelForwarding>) {
+        self.add(format!("{key}.name"), "", ParameterValue::Text(name.to_owned()));
         if let Some(size) = level.size {
-            self.add(format!("{key}.size"), "entries", Value::Number(size as f64));
+            self.add(format!("{key}.size"), "entries", ParameterValue::Number(size as f64));
         }
         self.overheads(&format!("{key}.add"), &level.costs.add);
         self.overheads(&format!("{key}.modify"), &level.costs.modify);
@@ -190,17 +192,17 @@ impl List<'_> {
         }
     }
 
-    fn overheads(&mut self, key: &str, costs: &ByPriorities<Overhead>) {
+    fn overheads(&mut self, key: &str, costs: &PriorityCosts<PerEntryCost>) {
         for (name, overhead) in [("single", costs.single), ("several", costs.several)] {
             self.seconds(format!("{key}.{name}.per_entry"), overhead.per_entry_s);
-            if overhead.speedup != Speedup::NONE {
-                self.add(format!("{key}.{name}.speedup"), "", Value::Numbers(overhead.speedup.0.to_vec()));
+            if overhead.speedup != BatchSpeedup::NONE {
+                self.add(format!("{key}.{name}.speedup"), "", ParameterValue::Numbers(overhead.speedup.0.to_vec()));
             }
         }
     }
 
     fn forwarding(&mut self, key: &str, law: &LevelForwarding) {
-        for (kind, base) in MatchKind::ALL.into_iter().zip(law.base_s) {
+        for (kind, base) in MatchLayers::ALL.into_iter().zip(law.base_s) {
             if let Some(base) = base {
                 self.seconds(format!("{key}.base_{}", kind.name()), base);
             }
@@ -209,7 +211,7 @@ impl List<'_> {
         self.seconds(format!("{key}.per_entry"), law.slopes.per_entry_s);
         if !law.gap_levels_s.is_empty() {
             self.seconds(format!("{key}.per_gap_level"), law.slopes.per_level_s);
-            self.add(format!("{key}.gap_levels"), "s", Value::Numbers(law.gap_levels_s.clone()));
+            self.add(format!("{key}.gap_levels"), "s", ParameterValue::Numbers(law.gap_levels_s.clone()));
         }
         self.seconds(format!("{key}.shortest"), law.measured.shortest_s);
     }
@@ -219,22 +221,24 @@ impl List<'_> {
         self.packets("timing.data_buffer", timing.data_buffer);
         self.control(&timing.control);
         match timing.gate {
-            Some(Gate::Tick { every, most }) => {
+            Some(ReleaseGate::Tick { every, most }) => {
                 self.duration("timing.tick", every);
                 self.packets("timing.tick_max", most);
             }
-            Some(Gate::Batch { packets, timeout, stages }) => {
+            Some(ReleaseGate::Batch { packets, timeout, stages }) => {
                 self.packets("timing.batch.packets", Some(packets));
                 self.duration("timing.batch.timeout", timeout);
-                self.add("timing.batch.stages".to_owned(), "", Value::Number(stages.into()));
+                self.add("timing.batch.stages".to_owned(), "", ParameterValue::Number(stages.into()));
             }
             None => {}
         }
         match &timing.returns {
-            Returns::Direct => {}
-            Returns::Fifo => self.add("timing.returns".to_owned(), "", Value::Text("fifo".to_owned())),
-            Returns::Priority { service, buffer } => {
-                self.add("timing.returns.order".to_owned(), "", Value::Text("priority".to_owned()));
+            ReturnDiscipline::Direct => {}
+            ReturnDiscipline::Fifo => {
+                self.add("timing.returns".to_owned(), "", ParameterValue::Text("fifo".to_owned()))
+            }
+            ReturnDiscipline::Priority { service, buffer } => {
+                self.add("timing.returns.order".to_owned(), "", ParameterValue::Text("priority".to_owned()));
                 self.service("timing.returns.service", service.as_ref());
                 self.packets("timing.returns.buffer", *buffer);
             }
@@ -245,20 +249,20 @@ impl List<'_> {
         self.duration("timing.slow", timing.slow);
     }
 
-    fn control(&mut self, control: &ControlPath) {
+    fn control(&mut self, control: &ControlPathTiming) {
         match control {
-            ControlPath::Agents { packet_in, packet_out, shared, buffer } => {
+            ControlPathTiming::Agents { packet_in, packet_out, shared, buffer } => {
                 self.service("timing.packet_in", packet_in.as_ref());
                 self.service("timing.packet_out", packet_out.as_ref());
                 if *shared {
-                    self.add("timing.agents".to_owned(), "", Value::Text("shared".to_owned()));
+                    self.add("timing.agents".to_owned(), "", ParameterValue::Text("shared".to_owned()));
                 }
                 self.packets("timing.buffer", *buffer);
             }
-            ControlPath::Measured { delay_s, capacity, scv, buffer } => {
+            ControlPathTiming::Measured { delay_s, capacity, scv, buffer } => {
                 self.seconds("timing.control.delay".to_owned(), *delay_s);
-                self.add("timing.control.capacity".to_owned(), "1/s", Value::Number(*capacity));
-                self.add("timing.control.scv".to_owned(), "", Value::Number(*scv));
+                self.add("timing.control.capacity".to_owned(), "1/s", ParameterValue::Number(*capacity));
+                self.add("timing.control.scv".to_owned(), "", ParameterValue::Number(*scv));
                 self.packets("timing.control.buffer", *buffer);
             }
         }

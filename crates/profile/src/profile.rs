@@ -1,5 +1,5 @@
 //! Defines a profile, the description of a device's timing, and reads it from a file.
-use crate::evidence::{self, Evidence, Found};
+use crate::evidence::{self, Evidence, EvidenceByKey};
 use crate::{LevelForwarding, ProfileError, SHIPPED, ServiceTime, SwitchTiming, check, written};
 use serde::{Deserialize as _, Serialize};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// Origin of a profile's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum ProfileOrigin {
     /// Fitted to measurements of a device.
     Measured,
     /// Published by others, and not calibrated on a device.
@@ -28,21 +28,21 @@ pub enum Origin {
     Native,
 }
 
-impl Origin {
+impl ProfileOrigin {
     /// Returns the origin in words.
     pub fn words(self) -> &'static str {
         match self {
-            Origin::Measured => "measured",
-            Origin::Literature => "from the literature, not calibrated",
-            Origin::Assumed => "assumed, not measured",
-            Origin::Native => "the switch's own times, nothing is added",
+            ProfileOrigin::Measured => "measured",
+            ProfileOrigin::Literature => "from the literature, not calibrated",
+            ProfileOrigin::Assumed => "assumed, not measured",
+            ProfileOrigin::Native => "the switch's own times, nothing is added",
         }
     }
 }
 
 /// Behaviour of barriers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Barrier {
+pub struct BarrierTiming {
     /// True if a barrier waits for the commands before it; otherwise it overtakes them.
     pub waits: bool,
     /// Time from the end of that wait until the reply; `None` for no time.
@@ -57,7 +57,7 @@ pub struct Profile {
     /// Description of the device.
     pub device: String,
     /// Origin of the numbers.
-    pub origin: Origin,
+    pub origin: ProfileOrigin,
     /// Publication, or reason for the numbers.
     pub source: String,
     /// Program that measured the numbers, if they are measured.
@@ -73,7 +73,7 @@ pub struct Profile {
     /// Forwarding law of each level.
     pub forwarding: Vec<Option<LevelForwarding>>,
     /// Behaviour of barriers.
-    pub barrier: Barrier,
+    pub barrier: BarrierTiming,
     /// Time from when commands were carried out until packets are treated accordingly, for all commands together;
     /// `None` for no time.
     pub effect: Option<ServiceTime>,
@@ -127,10 +127,10 @@ impl Profile {
         let syntax = |error: toml::de::Error| ProfileError::syntax(file, text, &error);
         let wrong = |problem| ProfileError::at(file, text, problem);
         let mut table = DeTable::parse(text).map_err(syntax)?;
-        let mut found = Found::new();
+        let mut found = EvidenceByKey::new();
         evidence::take(table.get_mut(), "", 0, &mut found).map_err(wrong)?;
         let whole = toml::Spanned::new(table.span(), DeValue::Table(table.into_inner()));
-        let document = written::Document::deserialize(ValueDeserializer::from(whole)).map_err(syntax)?;
+        let document = written::ProfileToml::deserialize(ValueDeserializer::from(whole)).map_err(syntax)?;
         check::profile(document, found).map_err(wrong)
     }
 
@@ -139,7 +139,7 @@ impl Profile {
         Profile {
             name: name.to_owned(),
             device: format!("{name}, as it is described with the network"),
-            origin: Origin::Assumed,
+            origin: ProfileOrigin::Assumed,
             source: "The network's description".to_owned(),
             measured_with: None,
             date: None,
@@ -147,15 +147,15 @@ impl Profile {
             tables: None,
             levels: Vec::new(),
             forwarding: Vec::new(),
-            barrier: Barrier { waits: true, lag: None },
+            barrier: BarrierTiming { waits: true, lag: None },
             effect: None,
             timing: Some(timing),
             evidence: BTreeMap::new(),
         }
     }
 
-    /// Returns true if emulating this profile delays anything: false only for [`Origin::Native`].
+    /// Returns true if emulating this profile delays anything: false only for [`ProfileOrigin::Native`].
     pub fn takes_time(&self) -> bool {
-        self.origin != Origin::Native
+        self.origin != ProfileOrigin::Native
     }
 }

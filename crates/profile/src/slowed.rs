@@ -1,8 +1,8 @@
 //! Multiplies all times of a profile by a factor.
-use crate::{ControlPath, Gate, LevelForwarding, Profile, Returns, ServiceTime, SwitchTiming};
+use crate::{ControlPathTiming, LevelForwarding, Profile, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
 use std::time::Duration;
 use weir_model::ModelError;
-use weir_model::switch::device::Level;
+use weir_model::switch::device::TableLevel;
 
 impl Profile {
     /// Returns the profile with all times multiplied by `factor`. Its evidence is removed.
@@ -47,13 +47,13 @@ impl SwitchTiming {
             |service: &Option<ServiceTime>| service.as_ref().map(|service| service.slowed(factor)).transpose();
         let time = |time: Duration| Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX);
         let control = match &self.control {
-            ControlPath::Agents { packet_in, packet_out, shared, buffer } => ControlPath::Agents {
+            ControlPathTiming::Agents { packet_in, packet_out, shared, buffer } => ControlPathTiming::Agents {
                 packet_in: service(packet_in)?,
                 packet_out: service(packet_out)?,
                 shared: *shared,
                 buffer: *buffer,
             },
-            ControlPath::Measured { delay_s, capacity, scv, buffer } => ControlPath::Measured {
+            ControlPathTiming::Measured { delay_s, capacity, scv, buffer } => ControlPathTiming::Measured {
                 delay_s: delay_s * factor,
                 capacity: capacity / factor,
                 scv: *scv,
@@ -61,12 +61,16 @@ impl SwitchTiming {
             },
         };
         let returns = match &self.returns {
-            Returns::Priority { service: own, buffer } => Returns::Priority { service: service(own)?, buffer: *buffer },
+            ReturnDiscipline::Priority { service: own, buffer } => {
+                ReturnDiscipline::Priority { service: service(own)?, buffer: *buffer }
+            }
             direct => direct.clone(),
         };
         let gate = self.gate.map(|gate| match gate {
-            Gate::Tick { every, most } => Gate::Tick { every: time(every), most },
-            Gate::Batch { packets, timeout, stages } => Gate::Batch { packets, timeout: time(timeout), stages },
+            ReleaseGate::Tick { every, most } => ReleaseGate::Tick { every: time(every), most },
+            ReleaseGate::Batch { packets, timeout, stages } => {
+                ReleaseGate::Batch { packets, timeout: time(timeout), stages }
+            }
         });
         Ok(SwitchTiming {
             data: service(&self.data)?,
@@ -80,7 +84,7 @@ impl SwitchTiming {
     }
 }
 
-fn slow_level(level: &mut Level, factor: f64) {
+fn slow_level(level: &mut TableLevel, factor: f64) {
     let costs = &mut level.costs;
     let overheads =
         [&mut costs.add.single, &mut costs.add.several, &mut costs.modify.single, &mut costs.modify.several];

@@ -26,11 +26,11 @@ pub struct SwitchTiming {
     /// Most packets in the data path.
     pub data_buffer: Option<u32>,
     /// Gate at which packets also wait.
-    pub gate: Option<Gate>,
+    pub gate: Option<ReleaseGate>,
     /// Path to the controller and back.
-    pub control: ControlPath,
+    pub control: ControlPathTiming,
     /// Treatment of packets from the controller.
-    pub returns: Returns,
+    pub returns: ReturnDiscipline,
     /// Time for which a flow-mod seizes the data path.
     pub write: Duration,
     /// Delay at the switch above which a packet counts as held up, in the effective share of such packets.
@@ -39,7 +39,7 @@ pub struct SwitchTiming {
 
 /// Gate that releases packets in groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
+pub enum ReleaseGate {
     /// Releases packets served by the data path at every tick.
     Tick {
         /// Time between two ticks.
@@ -61,7 +61,7 @@ pub enum Gate {
 
 /// Path of packets to the controller and back.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ControlPath {
+pub enum ControlPathTiming {
     /// Agents of the switch, with the controller between them.
     Agents {
         /// Service time of packet-ins; none for no time.
@@ -87,16 +87,16 @@ pub enum ControlPath {
     },
 }
 
-impl ControlPath {
+impl ControlPathTiming {
     /// Returns true if nothing is known of the path.
     pub fn is_unknown(&self) -> bool {
-        matches!(self, ControlPath::Agents { packet_in: None, packet_out: None, .. })
+        matches!(self, ControlPathTiming::Agents { packet_in: None, packet_out: None, .. })
     }
 }
 
 /// Treatment of packets that return from the controller.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Returns {
+pub enum ReturnDiscipline {
     /// Leave the switch at once.
     Direct,
     /// Pass the data path again, in order of arrival, and count for its buffer.

@@ -1,20 +1,20 @@
 //! Writes a profile as the text of a file.
 use crate::check::{DEFAULT_SLOW, at_base};
 use crate::number::show_seconds;
-use crate::timing::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
-use crate::{Evidence, LevelForwarding, MatchKind, Profile};
+use crate::timing::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
+use crate::{Evidence, LevelForwarding, MatchLayers, Profile};
 use std::fmt::Write as _;
-use weir_model::switch::costs::ByPriorities;
-use weir_model::switch::device::{Level, SwitchModel};
-use weir_model::switch::forward::Measured;
-use weir_model::switch::speedup::{Overhead, Speedup};
-use weir_model::{Law, Part, Shape};
+use weir_model::switch::costs::PriorityCosts;
+use weir_model::switch::device::{SwitchModel, TableLevel};
+use weir_model::switch::forward::MeasuredRange;
+use weir_model::switch::speedup::{BatchSpeedup, PerEntryCost};
+use weir_model::{Law, LawPart, LawShape};
 
 impl Profile {
     /// Returns the text of a file that reads as this profile. Times are rounded to a millionth of their unit. Laws
     /// without a name in files are written as the gamma law of equal mean and variation.
     pub fn to_toml(&self) -> String {
-        let mut writer = Writer { profile: self, text: String::new() };
+        let mut writer = ProfileWriter { profile: self, text: String::new() };
         writer.head();
         if let Some(tables) = &self.tables {
             writer.tables(tables);
@@ -26,7 +26,7 @@ impl Profile {
     }
 }
 
-struct Writer<'a> {
+struct ProfileWriter<'a> {
     profile: &'a Profile,
     text: String,
 }
@@ -65,7 +65,7 @@ fn keys(evidence: &Evidence, is_time: bool) -> Vec<String> {
     .collect()
 }
 
-impl Writer<'_> {
+impl ProfileWriter<'_> {
     fn line(&mut self, key: &str, value: &str) {
         let _ = writeln!(self.text, "{key} = {value}");
     }
@@ -105,7 +105,7 @@ impl Writer<'_> {
             }
         }
         if let Some(tables) = profile.tables.as_ref().filter(|tables| !tables.policy.0.is_empty()) {
-            let rank = |rank: &weir_model::switch::policy::Rank| {
+            let rank = |rank: &weir_model::switch::policy::EvictionCriterion| {
                 format!("{{ attribute = \"{:?}\", evicts = \"{:?}\" }}", rank.attribute, rank.evicts).to_lowercase()
             };
             let value = self.with("policy", list(tables.policy.0.iter().map(rank)), false);
@@ -136,7 +136,7 @@ impl Writer<'_> {
         }
     }
 
-    fn level(&mut self, at: usize, level: &Level) {
+    fn level(&mut self, at: usize, level: &TableLevel) {
         let key = format!("level{}", at + 1);
         self.text.push_str("\n[[level]]\n");
         let name = self.profile.levels.get(at).map_or(key.as_str(), String::as_str).to_owned();
@@ -161,8 +161,8 @@ impl Writer<'_> {
         }
     }
 
-    fn overheads(&mut self, level: &str, command: &str, costs: &ByPriorities<Overhead>) {
-        if costs.single == Overhead::NONE && costs.several == Overhead::NONE {
+    fn overheads(&mut self, level: &str, command: &str, costs: &PriorityCosts<PerEntryCost>) {
+        if costs.single == PerEntryCost::NONE && costs.several == PerEntryCost::NONE {
             return;
         }
         let _ = writeln!(self.text, "[level.{command}]");
@@ -170,7 +170,7 @@ impl Writer<'_> {
             let key = format!("{level}.{command}.{name}");
             let mut parts =
                 vec![format!("per_entry = {}", self.seconds(&format!("{key}.per_entry"), overhead.per_entry_s))];
-            if overhead.speedup != Speedup::NONE {
+            if overhead.speedup != BatchSpeedup::NONE {
                 let speedup = list(overhead.speedup.0.map(number));
                 parts.push(format!("speedup = {}", self.with(&format!("{key}.speedup"), speedup, false)));
             }
@@ -180,7 +180,7 @@ impl Writer<'_> {
 
     fn forwarding(&mut self, key: &str, law: &LevelForwarding) {
         self.text.push_str("[level.forward]\n");
-        for (kind, base) in MatchKind::ALL.into_iter().zip(law.base_s) {
+        for (kind, base) in MatchLayers::ALL.into_iter().zip(law.base_s) {
             if let Some(base) = base {
                 let name = format!("base_{}", kind.name());
                 let value = self.seconds(&format!("{key}.{name}"), base);
@@ -203,7 +203,7 @@ impl Writer<'_> {
         self.range(&law.measured);
     }
 
-    fn range(&mut self, Measured { least, most, .. }: &Measured) {
+    fn range(&mut self, MeasuredRange { least, most, .. }: &MeasuredRange) {
         if !(most.gap_s.is_finite() && most.entries.is_finite() && most.bytes.is_finite()) {
             return;
         }
@@ -217,7 +217,7 @@ impl Writer<'_> {
 }
 
 /// Writes the service times.
-impl Writer<'_> {
+impl ProfileWriter<'_> {
     fn service(&mut self, full: &str, key: &str, service: Option<&ServiceTime>) {
         if let Some(service) = service {
             let value = self.service_table(full, service);
@@ -271,9 +271,9 @@ impl Writer<'_> {
         }
     }
 
-    fn control(&mut self, control: &ControlPath) {
+    fn control(&mut self, control: &ControlPathTiming) {
         match control {
-            ControlPath::Agents { packet_in, packet_out, shared, buffer } => {
+            ControlPathTiming::Agents { packet_in, packet_out, shared, buffer } => {
                 self.service("timing.packet_in", "packet_in", packet_in.as_ref());
                 self.service("timing.packet_out", "packet_out", packet_out.as_ref());
                 if *shared {
@@ -282,7 +282,7 @@ impl Writer<'_> {
                 }
                 self.packets("buffer", *buffer);
             }
-            ControlPath::Measured { delay_s, capacity, scv, buffer } => {
+            ControlPathTiming::Measured { delay_s, capacity, scv, buffer } => {
                 let mut parts = vec![
                     format!("delay = {}", self.seconds("timing.control.delay", *delay_s)),
                     format!("capacity = {}", self.with("timing.control.capacity", number(*capacity), false)),
@@ -296,14 +296,14 @@ impl Writer<'_> {
         }
     }
 
-    fn gate(&mut self, gate: Option<Gate>) {
+    fn gate(&mut self, gate: Option<ReleaseGate>) {
         match gate {
-            Some(Gate::Tick { every, most }) => {
+            Some(ReleaseGate::Tick { every, most }) => {
                 let every = self.seconds("timing.tick", every.as_secs_f64());
                 self.line("tick", &every);
                 self.packets("tick_max", most);
             }
-            Some(Gate::Batch { packets, timeout, stages }) => {
+            Some(ReleaseGate::Batch { packets, timeout, stages }) => {
                 let packets = self.count("timing.batch.packets", packets);
                 let timeout = self.seconds("timing.batch.timeout", timeout.as_secs_f64());
                 let stages = self.count("timing.batch.stages", stages);
@@ -313,14 +313,14 @@ impl Writer<'_> {
         }
     }
 
-    fn returns(&mut self, returns: &Returns) {
+    fn returns(&mut self, returns: &ReturnDiscipline) {
         match returns {
-            Returns::Direct => {}
-            Returns::Fifo => {
+            ReturnDiscipline::Direct => {}
+            ReturnDiscipline::Fifo => {
                 let order = self.with("timing.returns", quoted("fifo"), false);
                 self.line("returns", &order);
             }
-            Returns::Priority { service, buffer } => {
+            ReturnDiscipline::Priority { service, buffer } => {
                 let order = self.with("timing.returns.order", quoted("priority"), false);
                 let service = service.as_ref().map(|time| self.service_table("timing.returns.service", time));
                 let buffer = buffer.map(|buffer| self.count("timing.returns.buffer", buffer));
@@ -339,20 +339,23 @@ fn law(law: Option<&Law>) -> Vec<String> {
     let named =
         |name: &str, parts: Vec<String>| std::iter::once(format!("law = \"{name}\"")).chain(parts).collect::<Vec<_>>();
     let mean = |mean: f64| format!("mean = {}", time(mean));
-    let constant = |part: &Part| match part.shape {
-        Shape::Constant(value) => Some((part.weight, value)),
+    let constant = |part: &LawPart| match part.shape {
+        LawShape::Constant(value) => Some((part.weight, value)),
         _ => None,
     };
     match law.parts() {
-        [Part { shape: Shape::Constant(value), .. }] => named("constant", vec![mean(*value)]),
-        [Part { shape: Shape::Exponential(value), .. }] => named("exponential", vec![mean(*value)]),
-        [Part { shape: Shape::Gamma { mean: value, scv }, .. }] => {
+        [LawPart { shape: LawShape::Constant(value), .. }] => named("constant", vec![mean(*value)]),
+        [LawPart { shape: LawShape::Exponential(value), .. }] => named("exponential", vec![mean(*value)]),
+        [LawPart { shape: LawShape::Gamma { mean: value, scv }, .. }] => {
             named("gamma", vec![mean(*value), format!("scv = {}", number(*scv))])
         }
-        [Part { shape: Shape::Uniform { low, high }, .. }] => {
+        [LawPart { shape: LawShape::Uniform { low, high }, .. }] => {
             named("uniform", vec![format!("from = {}", time(*low)), format!("to = {}", time(*high))])
         }
-        [Part { weight, shape: Shape::Exponential(first) }, Part { shape: Shape::Exponential(second), .. }] => {
+        [
+            LawPart { weight, shape: LawShape::Exponential(first) },
+            LawPart { shape: LawShape::Exponential(second), .. },
+        ] => {
             let means = list([*first, *second].map(time));
             named("hyperexponential", vec![format!("share = {}", number(*weight)), format!("means = {means}")])
         }

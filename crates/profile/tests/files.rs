@@ -1,8 +1,10 @@
 //! Checks which profile files are read, and which errors others give.
 use std::path::Path;
-use weir_model::switch::device::{Command, Device};
+use weir_model::switch::device::{ResolvedFlowMod, SwitchModelState};
 use weir_model::switch::forward::BASE;
-use weir_profile::{ControlPath, MatchKind, Origin, Profile, SHIPPED, Value, differences, figures};
+use weir_profile::{
+    ControlPathTiming, MatchLayers, ParameterValue, Profile, ProfileOrigin, SHIPPED, differences, figures,
+};
 
 const MEASURED: &str = r#"
 name = "lab"
@@ -41,7 +43,7 @@ fn a_profile_has_values_and_what_they_rest_on() {
     let profile = parse(MEASURED).unwrap();
     let tables = profile.tables.as_ref().unwrap();
     assert_eq!((tables.levels[0].size, tables.levels[1].size, tables.batching.most), (Some(100), None, 20));
-    assert_eq!(tables.levels[0].costs.modify.single, weir_model::switch::speedup::Overhead::NONE);
+    assert_eq!(tables.levels[0].costs.modify.single, weir_model::switch::speedup::PerEntryCost::NONE);
     let parameters = profile.parameters();
     let of = |key: &str| parameters.iter().find(|parameter| parameter.key == key).unwrap();
     let add = of("level1.add.single.per_entry");
@@ -49,10 +51,10 @@ fn a_profile_has_values_and_what_they_rest_on() {
     let evidence = add.evidence.as_ref().unwrap();
     assert_eq!((evidence.r2, evidence.samples), (Some(0.98), Some(10)));
     assert!(evidence.interval.is_some_and(|[low, high]| (low - 0.9e-6).abs() < 1e-12 && (high - 1.1e-6).abs() < 1e-12));
-    assert_eq!(of("policy").value, Value::Text("evicts lowest traffic".to_owned()));
-    assert_eq!(of("barrier.waits").value, Value::Text("false".to_owned()));
+    assert_eq!(of("policy").value, ParameterValue::Text("evicts lowest traffic".to_owned()));
+    assert_eq!(of("barrier.waits").value, ParameterValue::Text("false".to_owned()));
     let forward = profile.forwarding[0].as_ref().unwrap();
-    assert!((forward.forward(MatchKind::L3, BASE).unwrap().delay_s - 3e-6).abs() < 1e-15);
+    assert!((forward.forward(MatchLayers::L3, BASE).unwrap().delay_s - 3e-6).abs() < 1e-15);
     let data = profile.timing.as_ref().unwrap().data.as_ref().unwrap();
     assert!((data.mean_s(128.0) - 3e-6).abs() < 1e-12, "the data path is that of the first table's packets");
     assert_eq!(figures(&profile).len(), 4);
@@ -229,7 +231,7 @@ fn shipped_profiles_are_right_and_say_that_nobody_measured_them() {
     for (name, text) in SHIPPED {
         let profile = Profile::parse(text, name).unwrap();
         assert_eq!(profile.name, name);
-        assert_ne!(profile.origin, Origin::Measured);
+        assert_ne!(profile.origin, ProfileOrigin::Measured);
         assert_eq!(profile.takes_time(), name != "native");
         assert_eq!(Profile::find(name, Path::new("/nowhere")).unwrap(), profile);
     }
@@ -246,7 +248,7 @@ fn shipped_profiles_agree_with_what_was_published() {
     for (bytes, us) in [(100.0, 4.11), (600.0, 8.04), (1400.0, 14.3)] {
         assert!((data.mean_s(bytes) * 1e6 - us).abs() < 0.3, "{bytes}");
     }
-    let ControlPath::Agents { packet_in: Some(up), packet_out: Some(down), buffer: Some(200), .. } = x510.control
+    let ControlPathTiming::Agents { packet_in: Some(up), packet_out: Some(down), buffer: Some(200), .. } = x510.control
     else {
         panic!("the agents' times are known")
     };
@@ -271,8 +273,8 @@ fn the_two_level_switch_behaves_as_described() {
     let profile = Profile::find("two-level-tcam", Path::new("")).unwrap();
     let tables = profile.tables.unwrap();
     let last = |priorities: &dyn Fn(u16) -> u16, entries: u16| {
-        let mut device = Device::new(&tables).unwrap();
-        let add = |at| (f64::from(at), Command::Add { priority: priorities(at) });
+        let mut device = SwitchModelState::new(&tables).unwrap();
+        let add = |at| (f64::from(at), ResolvedFlowMod::Add { priority: priorities(at) });
         device.run(&(0..entries).map(add).collect::<Vec<_>>()).unwrap().last().unwrap().duration_s
     };
     let (same, descending, ascending) = (|_| 500, |at| 60_000 - at, |at| 501 + at);

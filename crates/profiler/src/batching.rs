@@ -9,14 +9,14 @@
 //! On some switches, several changes take effect together: the first of two commands takes effect only when both are
 //! carried out. So its time is compared with that of the first of two commands sent at once. Delays within the noise of
 //! a single command do not count as waiting.
-use crate::bench::{Bench, Change, Sign, Watch};
+use crate::bench::{CompletionSign, EntryWatch, TestBench, TestEntryChange};
 use crate::levels::alike;
-use crate::rules::Rule;
-use crate::store::{Row, Store};
-use crate::{Grid, ProfilerError};
+use crate::rules::TestFlowEntry;
+use crate::store::{RawDataRow, RawDataStore};
+use crate::{MeasurementGrid, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::order::Middle;
-use weir_model::switch::batch::Batching;
+use weir_model::fit::order::MedianAndSpread;
+use weir_model::switch::batch::CommandBatching;
 
 /// Number of measurements of each case, of which the median counts.
 const RUNS: u32 = 5;
@@ -34,9 +34,9 @@ const SHORTEST: Duration = Duration::from_micros(100);
 
 /// Result of the measurement.
 #[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct MeasuredBatching {
     /// Batching of the switch in the form that models use.
-    pub batching: Batching,
+    pub batching: CommandBatching,
     /// Interval that contains the time-out, in seconds; `None` if the switch does not batch commands.
     pub timeout_s: Option<[f64; 2]>,
     /// Remarks for the user.
@@ -44,17 +44,21 @@ pub struct Found {
 }
 
 /// Measures the time-out and the size of batches by halving intervals.
-pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> Result<Found, ProfilerError> {
+pub(crate) fn measure(
+    bench: &mut TestBench<'_>,
+    grid: &MeasurementGrid,
+    store: &mut RawDataStore,
+) -> Result<MeasuredBatching, ProfilerError> {
     bench.during = "looking for batches".to_owned();
     bench.clear()?;
-    let mut look = Look { bench, store, next: 0 };
+    let mut look = BatchingSearch { bench, store, next: 0 };
     let alone = look.times(1, Duration::ZERO, CHANCE_RUNS)?.first;
     let chance = Duration::from_secs_f64(alone.iqr.max(0.0));
     let alone = Duration::from_secs_f64(alone.median.max(0.0));
     let together = look.times(2, Duration::ZERO, RUNS)?;
     let blur = chance.max(together.width);
     let together = together.median();
-    let mut found = Found { batching: Batching::NONE, timeout_s: None, notes: Vec::new() };
+    let mut found = MeasuredBatching { batching: CommandBatching::NONE, timeout_s: None, notes: Vec::new() };
     let Some((low, high)) = look.timeout(alone, alone.max(together), blur)? else { return Ok(found) };
     let timeout = (low + high) / 2;
     if alone.mul_f64(SLACK) < low {
@@ -70,49 +74,49 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     if most.is_none() {
         found.notes.push(format!("batching: no end of batches was found with {} commands", grid.batch_max));
     }
-    found.batching = Batching { timeout_s: timeout.as_secs_f64(), most: most.unwrap_or(grid.batch_max) };
+    found.batching = CommandBatching { timeout_s: timeout.as_secs_f64(), most: most.unwrap_or(grid.batch_max) };
     Ok(found)
 }
 
 /// Measured times of bursts of one kind.
-struct Times {
+struct FirstCommandTime {
     /// Time in seconds from sending a burst until its first command takes effect: median and spread.
-    first: Middle,
+    first: MedianAndSpread,
     /// Median width of the interval to which test packets narrow this time down.
     width: Duration,
 }
 
-impl Times {
+impl FirstCommandTime {
     fn median(&self) -> Duration {
         Duration::from_secs_f64(self.first.median.max(0.0))
     }
 }
 
 /// Search in progress.
-struct Look<'e, 'a> {
-    bench: &'e mut Bench<'a>,
-    store: &'e mut Store,
+struct BatchingSearch<'e, 'a> {
+    bench: &'e mut TestBench<'a>,
+    store: &'e mut RawDataStore,
     /// Number of the next entry to be added.
     next: u32,
 }
 
-impl Look<'_, '_> {
+impl BatchingSearch<'_, '_> {
     /// Returns the median time until the first of `commands` commands takes effect. They are sent with the time `apart`
     /// between each other.
     fn first_done(&mut self, commands: u32, apart: Duration) -> Result<Duration, ProfilerError> {
         Ok(self.times(commands, apart, RUNS)?.median())
     }
 
-    fn times(&mut self, commands: u32, apart: Duration, runs: u32) -> Result<Times, ProfilerError> {
+    fn times(&mut self, commands: u32, apart: Duration, runs: u32) -> Result<FirstCommandTime, ProfilerError> {
         let (mut times, mut widths) = (Vec::new(), Vec::new());
         for run in 0..runs {
-            let rules: Vec<Rule> = (0..commands).map(|at| alike(self.next + at)).collect();
+            let rules: Vec<TestFlowEntry> = (0..commands).map(|at| alike(self.next + at)).collect();
             self.next = (self.next + commands) % 32_768;
-            let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
+            let changes: Vec<TestEntryChange> = rules.iter().copied().map(TestEntryChange::Add).collect();
             let offsets: Vec<Duration> = (0..commands).map(|at| apart * at).collect();
-            let watches: Vec<Watch> = [0, rules.len() - 1]
+            let watches: Vec<EntryWatch> = [0, rules.len() - 1]
                 .into_iter()
-                .map(|command| Watch { command, rule: rules[command], sign: Sign::Leaves(1) })
+                .map(|command| EntryWatch { command, rule: rules[command], sign: CompletionSign::Leaves(1) })
                 .take(rules.len().min(2))
                 .collect();
             let outcome = self.bench.burst(&changes, &offsets, &watches)?;
@@ -120,12 +124,15 @@ impl Look<'_, '_> {
                 return Err(ProfilerError::wrong("the switch's tables", "no room", "room for a few entries"));
             };
             let s = (low.since(outcome.started) + high.since(outcome.started)).as_secs_f64() / 2.0;
-            self.store.write(&Row::Apart { commands, apart_s: apart.as_secs_f64(), run, first_s: s })?;
+            self.store.write(&RawDataRow::Apart { commands, apart_s: apart.as_secs_f64(), run, first_s: s })?;
             times.push(s);
             widths.push(high.since(low).as_secs_f64());
             self.bench.take_out(&rules)?;
         }
-        Ok(Times { first: Middle::of(&times)?, width: Duration::from_secs_f64(Middle::of(&widths)?.median) })
+        Ok(FirstCommandTime {
+            first: MedianAndSpread::of(&times)?,
+            width: Duration::from_secs_f64(MedianAndSpread::of(&widths)?.median),
+        })
     }
 
     /// Returns true if the first of two commands, sent with the time `apart` between them, waits for the second: if it

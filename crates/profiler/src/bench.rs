@@ -6,22 +6,22 @@ mod ports;
 mod probing;
 mod series;
 
-pub(crate) use burst::{Outcome, Sign, Watch};
+pub(crate) use burst::{CommandBurstOutcome, CompletionSign, EntryWatch};
 pub(crate) use ports::packet_out;
-pub(crate) use probing::Planned;
-pub use series::Became;
+pub(crate) use probing::PlannedProbe;
+pub use series::CommandCompletion;
 
-use crate::device::{Device, Seen};
-use crate::rules::{Rule, delete_group};
-use crate::terms::Terms;
-use crate::{ProfilerError, Settings};
+use crate::device::{DeviceEvent, DeviceUnderTest};
+use crate::rules::{TestFlowEntry, delete_group};
+use crate::terms::CostTermCounts;
+use crate::{MeasurementSettings, ProfilerError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_model::switch::device::SwitchModel;
-use weir_model::switch::policy::{Attribute, Rank};
+use weir_model::switch::policy::{EvictionAttribute, EvictionCriterion};
 use weir_openflow::model::{FlowMod, PortNo};
 use weir_openflow::{Body, Message};
-use weir_timing::Tables;
+use weir_timing::ProfiledTables;
 use weir_units::Instant;
 
 /// Commands sent at once while unmeasured entries are added or deleted.
@@ -34,20 +34,20 @@ const LATE: Duration = Duration::from_micros(500);
 
 /// A change of flow entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum TestEntryChange {
     /// Adds an entry; its packets leave by the second interface.
-    Add(Rule),
+    Add(TestFlowEntry),
     /// Changes where an entry's packets leave.
-    Modify(Rule, Way),
+    Modify(TestFlowEntry, TestEntryOutput),
     /// Deletes one entry.
-    Delete(Rule),
+    Delete(TestFlowEntry),
     /// Deletes all entries of a group.
     DeleteGroup(u32),
 }
 
 /// Output of an entry's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TestEntryOutput {
     /// Out of the second interface.
     On,
     /// Out of the third interface; back out of the first if there is no third.
@@ -55,16 +55,16 @@ pub(crate) enum Way {
 }
 
 /// Switch under test with the entries and levels known to be in it.
-pub(crate) struct Bench<'a> {
-    pub(crate) device: &'a mut dyn Device,
-    pub(crate) settings: Settings,
+pub(crate) struct TestBench<'a> {
+    pub(crate) device: &'a mut dyn DeviceUnderTest,
+    pub(crate) settings: MeasurementSettings,
     pub(crate) random: fastrand::Rng,
     /// Port numbers of the switch behind the interfaces.
     ports: Vec<PortNo>,
     /// Entries in the switch by number, each with its output.
-    rules: BTreeMap<u32, (Rule, Way)>,
+    rules: BTreeMap<u32, (TestFlowEntry, TestEntryOutput)>,
     /// Levels with the entries in them; none until the levels are known.
-    tables: Option<Tables>,
+    tables: Option<ProfiledTables>,
     model: Option<SwitchModel>,
     xid: u32,
     run: u16,
@@ -81,9 +81,13 @@ pub(crate) struct Bench<'a> {
     pub(crate) during: String,
 }
 
-impl<'a> Bench<'a> {
-    pub(crate) fn new(device: &'a mut dyn Device, settings: Settings, stop: &'a mut dyn FnMut() -> bool) -> Self {
-        Bench {
+impl<'a> TestBench<'a> {
+    pub(crate) fn new(
+        device: &'a mut dyn DeviceUnderTest,
+        settings: MeasurementSettings,
+        stop: &'a mut dyn FnMut() -> bool,
+    ) -> Self {
+        TestBench {
             random: fastrand::Rng::with_seed(settings.seed),
             device,
             settings,
@@ -121,14 +125,15 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the levels with their entries; none until the levels are known.
-    pub(crate) fn tables(&self) -> Option<&Tables> {
+    pub(crate) fn tables(&self) -> Option<&ProfiledTables> {
         self.tables.as_ref()
     }
 
     /// Returns true if packets decide which entries move to the next level. Watching entries then changes where they
     /// are.
     pub(crate) fn packets_decide(&self) -> bool {
-        let by_packets = |rank: &Rank| matches!(rank.attribute, Attribute::Used | Attribute::Traffic);
+        let by_packets =
+            |rank: &EvictionCriterion| matches!(rank.attribute, EvictionAttribute::Used | EvictionAttribute::Traffic);
         self.model.as_ref().is_some_and(|model| model.levels.len() > 1 && model.policy.0.iter().any(by_packets))
     }
 
@@ -141,15 +146,15 @@ impl<'a> Bench<'a> {
         self.rules.len()
     }
 
-    pub(crate) fn rules(&self) -> impl Iterator<Item = (Rule, Way)> + '_ {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = (TestFlowEntry, TestEntryOutput)> + '_ {
         self.rules.values().copied()
     }
 
-    pub(crate) fn interface(&self, way: Way) -> usize {
+    pub(crate) fn interface(&self, way: TestEntryOutput) -> usize {
         match way {
-            Way::On => 1,
-            Way::Aside if self.ports.len() > 2 => 2,
-            Way::Aside => 0,
+            TestEntryOutput::On => 1,
+            TestEntryOutput::Aside if self.ports.len() > 2 => 2,
+            TestEntryOutput::Aside => 0,
         }
     }
 
@@ -157,20 +162,20 @@ impl<'a> Bench<'a> {
         self.ports.get(interface).copied().unwrap_or(PortNo::ANY)
     }
 
-    fn out(&self, way: Way) -> PortNo {
+    fn out(&self, way: TestEntryOutput) -> PortNo {
         match way {
-            Way::Aside if self.ports.len() < 3 => PortNo::IN_PORT,
+            TestEntryOutput::Aside if self.ports.len() < 3 => PortNo::IN_PORT,
             way => self.port(self.interface(way)),
         }
     }
 
-    fn body(&self, change: &Change) -> Body {
+    fn body(&self, change: &TestEntryChange) -> Body {
         let in_port = self.port(0);
         Body::FlowMod(match change {
-            Change::Add(rule) => rule.add(in_port, self.out(Way::On)),
-            Change::Modify(rule, way) => rule.modify(in_port, self.out(*way)),
-            Change::Delete(rule) => rule.delete(in_port),
-            Change::DeleteGroup(group) => delete_group(*group),
+            TestEntryChange::Add(rule) => rule.add(in_port, self.out(TestEntryOutput::On)),
+            TestEntryChange::Modify(rule, way) => rule.modify(in_port, self.out(*way)),
+            TestEntryChange::Delete(rule) => rule.delete(in_port),
+            TestEntryChange::DeleteGroup(group) => delete_group(*group),
         })
     }
 
@@ -194,10 +199,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the terms of a burst of changes, and records the changes in the known state.
-    fn account(&mut self, changes: &[Change]) -> Terms {
+    fn account(&mut self, changes: &[TestEntryChange]) -> CostTermCounts {
         let together = u32::try_from(changes.len()).unwrap_or(u32::MAX);
         let most = self.model.as_ref().map_or(1, |model| model.batching.most);
-        let mut terms = Terms::burst(most > 1 && together < most);
+        let mut terms = CostTermCounts::burst(most > 1 && together < most);
         // Without batching each command is carried out alone.
         let batch = if most > 1 { together } else { 1 };
         for change in changes {
@@ -206,31 +211,31 @@ impl<'a> Bench<'a> {
         terms
     }
 
-    fn account_one(&mut self, change: &Change, batch: u32, terms: &mut Terms) {
+    fn account_one(&mut self, change: &TestEntryChange, batch: u32, terms: &mut CostTermCounts) {
         match change {
-            Change::Add(rule) => {
+            TestEntryChange::Add(rule) => {
                 if let Some(tables) = &mut self.tables {
                     terms.adding(tables, rule.priority, batch);
                     tables.added(rule.number.into(), rule.priority);
                 }
-                self.rules.insert(rule.number, (*rule, Way::On));
+                self.rules.insert(rule.number, (*rule, TestEntryOutput::On));
             }
-            Change::Modify(rule, way) => {
+            TestEntryChange::Modify(rule, way) => {
                 if let Some(tables) = &mut self.tables {
                     terms.modifying(tables, rule.number.into(), batch);
                     tables.modified(&[rule.number.into()]);
                 }
                 self.rules.insert(rule.number, (*rule, *way));
             }
-            Change::Delete(rule) => self.account_deleted(&[rule.number], terms),
-            Change::DeleteGroup(group) => {
+            TestEntryChange::Delete(rule) => self.account_deleted(&[rule.number], terms),
+            TestEntryChange::DeleteGroup(group) => {
                 let gone: Vec<u32> = self.group(*group).map(|rule| rule.number).collect();
                 self.account_deleted(&gone, terms);
             }
         }
     }
 
-    fn account_deleted(&mut self, gone: &[u32], terms: &mut Terms) {
+    fn account_deleted(&mut self, gone: &[u32], terms: &mut CostTermCounts) {
         if let Some(tables) = &mut self.tables {
             terms.deleting(tables, gone.iter().map(|number| u64::from(*number)));
             gone.iter().for_each(|number| tables.removed(u64::from(*number)));
@@ -239,13 +244,13 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the entries of a group that are in the switch.
-    pub(crate) fn group(&self, group: u32) -> impl Iterator<Item = Rule> + '_ {
+    pub(crate) fn group(&self, group: u32) -> impl Iterator<Item = TestFlowEntry> + '_ {
         let first = crate::rules::number(group, 0);
         self.rules.range(first..first + crate::rules::GROUP_ENTRIES).map(|(_, (rule, _))| *rule)
     }
 
     /// Removes an entry from the known state because the switch refused it.
-    fn forget(&mut self, rule: &Rule) {
+    fn forget(&mut self, rule: &TestFlowEntry) {
         self.rules.remove(&rule.number);
         if let Some(tables) = &mut self.tables {
             tables.removed(rule.number.into());
@@ -253,15 +258,16 @@ impl<'a> Bench<'a> {
     }
 
     /// Adds entries, and returns how many the switch accepted before it reported a full table.
-    pub(crate) fn fill(&mut self, rules: &[Rule]) -> Result<usize, ProfilerError> {
+    pub(crate) fn fill(&mut self, rules: &[TestFlowEntry]) -> Result<usize, ProfilerError> {
         if !self.has_channel() {
             self.learn(rules)?;
             return Ok(rules.len());
         }
         let mut taken = 0;
         for chunk in rules.chunks(FILL) {
-            let changes: Vec<Change> = chunk.iter().copied().map(Change::Add).collect();
-            let watch = Watch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: Sign::Leaves(1) };
+            let changes: Vec<TestEntryChange> = chunk.iter().copied().map(TestEntryChange::Add).collect();
+            let watch =
+                EntryWatch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: CompletionSign::Leaves(1) };
             let outcome = self.coarsely(&changes, watch)?;
             taken += chunk.len() - outcome.refused.len();
             if !outcome.refused.is_empty() {
@@ -272,17 +278,22 @@ impl<'a> Bench<'a> {
     }
 
     /// Deletes entries without measuring.
-    pub(crate) fn take_out(&mut self, rules: &[Rule]) -> Result<(), ProfilerError> {
+    pub(crate) fn take_out(&mut self, rules: &[TestFlowEntry]) -> Result<(), ProfilerError> {
         for chunk in rules.chunks(FILL) {
-            let changes: Vec<Change> = chunk.iter().copied().map(Change::Delete).collect();
-            let watch = Watch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: Sign::Gone };
+            let changes: Vec<TestEntryChange> = chunk.iter().copied().map(TestEntryChange::Delete).collect();
+            let watch =
+                EntryWatch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: CompletionSign::Gone };
             self.coarsely(&changes, watch)?;
         }
         Ok(())
     }
 
     /// Sends a burst whose completion times do not matter.
-    fn coarsely(&mut self, changes: &[Change], watch: Watch) -> Result<Outcome, ProfilerError> {
+    fn coarsely(
+        &mut self,
+        changes: &[TestEntryChange],
+        watch: EntryWatch,
+    ) -> Result<CommandBurstOutcome, ProfilerError> {
         self.is_coarse = true;
         let outcome = self.burst(changes, &[], &[watch]);
         self.is_coarse = false;
@@ -303,7 +314,7 @@ impl<'a> Bench<'a> {
             self.until_gone(rule)?;
         }
         self.rules.clear();
-        self.tables = self.model.clone().map(Tables::new);
+        self.tables = self.model.clone().map(ProfiledTables::new);
         Ok(())
     }
 
@@ -319,7 +330,7 @@ impl<'a> Bench<'a> {
         let until = self.device.now() + LEAVING.min(self.settings.patience);
         while self.device.now() < until {
             match self.device.wait(until) {
-                Ok(Some(Seen::Message { message, .. })) if message.xid == xid => return,
+                Ok(Some(DeviceEvent::Message { message, .. })) if message.xid == xid => return,
                 Ok(_) => {}
                 // The channel has ended: no confirmation can come.
                 Err(_) => return,
@@ -343,7 +354,7 @@ impl<'a> Bench<'a> {
         let until = self.device.now() + self.settings.patience;
         loop {
             match self.device.wait(until)? {
-                Some(Seen::Message { at, message }) if message.xid == xid => match message.body {
+                Some(DeviceEvent::Message { at, message }) if message.xid == xid => match message.body {
                     Body::Error(error) => {
                         return Err(ProfilerError::Refused {
                             what: format!("the request for a {what}"),

@@ -1,13 +1,13 @@
 //! Measures how long a switch takes to add, modify and delete flow entries. The times are measured on a grid: order of
 //! priorities, number of entries in the table, and number of commands sent at once (Cheng 2015, section 4.1).
-use crate::bench::{Bench, Change, Outcome, Sign, Watch, Way};
-use crate::rules::{GROUP_ENTRIES, Rule, number};
-use crate::store::{Row, Store};
-use crate::terms::Terms;
-use crate::{Grid, Priorities, ProfilerError, Progress};
+use crate::bench::{CommandBurstOutcome, CompletionSign, EntryWatch, TestBench, TestEntryChange, TestEntryOutput};
+use crate::rules::{GROUP_ENTRIES, TestFlowEntry, number};
+use crate::store::{RawDataRow, RawDataStore};
+use crate::terms::CostTermCounts;
+use crate::{MeasurementGrid, PriorityOrder, ProfilerError, ProgressReporter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use weir_profile::MatchKind;
+use weir_profile::MatchLayers;
 
 /// Number of the group ([`number`]) of entries that are in the table before a burst.
 const THERE: u32 = 1;
@@ -30,7 +30,7 @@ const PLACES: u64 = 3;
 /// Kind of the commands in a timed burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Command {
+pub enum TimedCommandKind {
     /// Adds entries, one by each command.
     Add,
     /// Modifies entries, one by each command.
@@ -43,14 +43,14 @@ pub enum Command {
 
 /// Measured time of a burst: commands that were sent at once.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timed {
+pub struct MeasuredBurst {
     /// Kind of the commands.
-    pub command: Command,
+    pub command: TimedCommandKind,
     /// Order of the priorities of the entries in the table and of the added ones.
-    pub priorities: Priorities,
+    pub priorities: PriorityOrder,
     /// Number of entries in the table, by the grid.
     pub entries: u64,
-    /// Number of commands; for [`Command::DeleteMany`], number of entries that the command deletes.
+    /// Number of commands; for [`TimedCommandKind::DeleteMany`], number of entries that the command deletes.
     pub batch: u32,
     /// Index of the repetition, from 0.
     pub run: u32,
@@ -63,10 +63,10 @@ pub struct Timed {
     /// True if commands were certainly not carried out in the order in which they were sent.
     pub reordered: bool,
     /// Cost terms of the burst.
-    pub terms: Terms,
+    pub terms: CostTermCounts,
 }
 
-impl Timed {
+impl MeasuredBurst {
     /// Returns the time from sending the burst to its completion, in seconds: the middle between the bounds.
     pub fn seconds(&self) -> f64 {
         (self.low_s + self.high_s) / 2.0
@@ -78,10 +78,10 @@ impl Timed {
         self.barrier_s - self.seconds()
     }
 
-    fn of(case: Case, outcome: Outcome) -> Option<Timed> {
+    fn of(case: CommandBurstCase, outcome: CommandBurstOutcome) -> Option<MeasuredBurst> {
         let (low, high) = outcome.completed()?;
         let since = |at: weir_units::Instant| at.since(outcome.started).as_secs_f64();
-        Some(Timed {
+        Some(MeasuredBurst {
             command: case.command,
             priorities: case.priorities,
             entries: case.entries.into(),
@@ -98,25 +98,25 @@ impl Timed {
 
 /// Measurement to be made: cell of the grid, and index of its repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Case {
-    command: Command,
-    priorities: Priorities,
+struct CommandBurstCase {
+    command: TimedCommandKind,
+    priorities: PriorityOrder,
     entries: u32,
     batch: u32,
     run: u32,
 }
 
 /// Measurement of the grid in progress.
-struct Measuring<'e, 'a> {
-    bench: &'e mut Bench<'a>,
-    grid: &'e Grid,
-    store: &'e mut Store,
-    progress: &'e mut Progress<'a>,
+struct ControlGridRun<'e, 'a> {
+    bench: &'e mut TestBench<'a>,
+    grid: &'e MeasurementGrid,
+    store: &'e mut RawDataStore,
+    progress: &'e mut ProgressReporter<'a>,
     /// Number of entries the switch has room for.
     room: u64,
     /// Measurements that have been made.
-    done: BTreeSet<Case>,
-    timed: Vec<Timed>,
+    done: BTreeSet<CommandBurstCase>,
+    timed: Vec<MeasuredBurst>,
     /// Number within its group of the next added entry.
     next: u32,
     /// True in the last attempt to time a burst: the time is kept even if it is blurred.
@@ -129,20 +129,21 @@ struct Measuring<'e, 'a> {
 /// for; `None` if unlimited. Returns the times of all bursts, including those from the store, and the error that ended
 /// the measurement early, if there was one.
 pub(crate) fn measure<'a>(
-    bench: &mut Bench<'a>,
-    grid: &Grid,
+    bench: &mut TestBench<'a>,
+    grid: &MeasurementGrid,
     room: Option<u64>,
-    store: &mut Store,
-    progress: &mut Progress<'a>,
-) -> (Vec<Timed>, Result<(), ProfilerError>) {
+    store: &mut RawDataStore,
+    progress: &mut ProgressReporter<'a>,
+) -> (Vec<MeasuredBurst>, Result<(), ProfilerError>) {
     let timed = match store.timed() {
         Ok(timed) => timed,
         Err(error) => return (Vec::new(), Err(error)),
     };
-    let done = timed.iter().map(Case::of).collect();
+    let done = timed.iter().map(CommandBurstCase::of).collect();
     let room = room.unwrap_or(u64::MAX);
     let (next, keeps_blurred, was_blurred) = (0, false, false);
-    let mut measuring = Measuring { bench, grid, store, progress, room, done, timed, next, keeps_blurred, was_blurred };
+    let mut measuring =
+        ControlGridRun { bench, grid, store, progress, room, done, timed, next, keeps_blurred, was_blurred };
     let ended = measuring.all();
     (measuring.timed, ended)
 }
@@ -168,9 +169,9 @@ fn beside(grid: &[u32], sizes: &[Option<u64>], least: u64, room: u64, most: u64)
     entries.into_iter().filter_map(|entries| u32::try_from(entries).ok()).collect()
 }
 
-impl Case {
-    fn of(timed: &Timed) -> Case {
-        Case {
+impl CommandBurstCase {
+    fn of(timed: &MeasuredBurst) -> CommandBurstCase {
+        CommandBurstCase {
             command: timed.command,
             priorities: timed.priorities,
             entries: u32::try_from(timed.entries).unwrap_or(u32::MAX),
@@ -180,7 +181,7 @@ impl Case {
     }
 }
 
-impl Measuring<'_, '_> {
+impl ControlGridRun<'_, '_> {
     fn all(&mut self) -> Result<(), ProfilerError> {
         let grid = self.grid;
         let entries = self.beside();
@@ -215,11 +216,17 @@ impl Measuring<'_, '_> {
     }
 
     /// Measures the times of single commands that each delete several entries.
-    fn deletions(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
+    fn deletions(&mut self, priorities: PriorityOrder) -> Result<(), ProfilerError> {
         let (grid, room) = (self.grid, self.room);
         for matching in grid.deletions.iter().filter(|matching| u64::from(**matching) <= room) {
             for run in 0..grid.runs {
-                let case = Case { command: Command::DeleteMany, priorities, entries: 0, batch: *matching, run };
+                let case = CommandBurstCase {
+                    command: TimedCommandKind::DeleteMany,
+                    priorities,
+                    entries: 0,
+                    batch: *matching,
+                    run,
+                };
                 self.progress.step(&format!("deleting {matching} entries at once"));
                 if self.done.contains(&case) {
                     continue;
@@ -228,8 +235,8 @@ impl Measuring<'_, '_> {
                 self.until_clear(|this| {
                     let rules = this.rules(DELETED, priorities, 0, *matching);
                     this.bench.fill(&rules)?;
-                    let watch = Watch { command: 0, rule: rules[rules.len() - 1], sign: Sign::Gone };
-                    let outcome = this.bench.burst(&[Change::DeleteGroup(DELETED)], &[], &[watch])?;
+                    let watch = EntryWatch { command: 0, rule: rules[rules.len() - 1], sign: CompletionSign::Gone };
+                    let outcome = this.bench.burst(&[TestEntryChange::DeleteGroup(DELETED)], &[], &[watch])?;
                     this.keep(case, outcome)
                 })?;
             }
@@ -238,34 +245,29 @@ impl Measuring<'_, '_> {
     }
 
     /// Returns `count` new entries of a group, with priorities that continue those of `from` entries in the table.
-    fn rules(&mut self, group: u32, priorities: Priorities, from: u32, count: u32) -> Vec<Rule> {
+    fn rules(&mut self, group: u32, priorities: PriorityOrder, from: u32, count: u32) -> Vec<TestFlowEntry> {
         (0..count)
             .map(|at| {
                 let place = u16::try_from((from + at) % u32::from(MIDDLE)).unwrap_or(MIDDLE);
                 let priority = match priorities {
-                    Priorities::Same => MIDDLE,
-                    Priorities::Ascending => LOWEST + place,
-                    Priorities::Descending => HIGHEST - place,
-                    Priorities::Random => self.bench.random.u16(LOWEST..HIGHEST),
+                    PriorityOrder::Same => MIDDLE,
+                    PriorityOrder::Ascending => LOWEST + place,
+                    PriorityOrder::Descending => HIGHEST - place,
+                    PriorityOrder::Random => self.bench.random.u16(LOWEST..HIGHEST),
                 };
-                Rule { number: number(group, (from + at) % GROUP_ENTRIES), priority, kind: MatchKind::L2L3 }
+                TestFlowEntry { number: number(group, (from + at) % GROUP_ENTRIES), priority, kind: MatchLayers::L2L3 }
             })
             .collect()
     }
 
     /// Measures the times of all bursts with `entries` entries in the table.
-    fn with_entries(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
+    fn with_entries(&mut self, priorities: PriorityOrder, entries: u32) -> Result<(), ProfilerError> {
         let grid = self.grid;
         let batches: Vec<u32> = self.batches(entries).collect();
         let wanted = batches.iter().flat_map(|batch| {
             (0..grid.runs).flat_map(move |run| {
-                [Command::Modify, Command::Add, Command::Delete].map(|command| Case {
-                    command,
-                    priorities,
-                    entries,
-                    batch: *batch,
-                    run,
-                })
+                [TimedCommandKind::Modify, TimedCommandKind::Add, TimedCommandKind::Delete]
+                    .map(|command| CommandBurstCase { command, priorities, entries, batch: *batch, run })
             })
         });
         if wanted.clone().all(|case| self.done.contains(&case)) {
@@ -277,19 +279,21 @@ impl Measuring<'_, '_> {
             for run in 0..grid.runs {
                 let name = priorities.name();
                 self.bench.during = format!("{batch} commands beside {entries} entries, priorities {name}");
-                let case = |command| Case { command, priorities, entries, batch: *batch, run };
+                let case = |command| CommandBurstCase { command, priorities, entries, batch: *batch, run };
                 self.progress.step("modifying");
-                self.until_clear(|this| this.modify(case(Command::Modify)))?;
+                self.until_clear(|this| this.modify(case(TimedCommandKind::Modify)))?;
                 self.progress.step("adding");
                 self.progress.step("deleting");
-                self.until_clear(|this| this.add_and_delete(case(Command::Add), case(Command::Delete)))?;
+                self.until_clear(|this| {
+                    this.add_and_delete(case(TimedCommandKind::Add), case(TimedCommandKind::Delete))
+                })?;
             }
         }
         Ok(())
     }
 
     /// Adds entries until the table has `entries` of them.
-    fn there(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
+    fn there(&mut self, priorities: PriorityOrder, entries: u32) -> Result<(), ProfilerError> {
         let are = u32::try_from(self.bench.entries()).unwrap_or(u32::MAX);
         if are < entries {
             self.bench.during = format!("adding {} entries", entries - are);
@@ -299,27 +303,28 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    fn modify(&mut self, case: Case) -> Result<(), ProfilerError> {
+    fn modify(&mut self, case: CommandBurstCase) -> Result<(), ProfilerError> {
         if self.done.contains(&case) || self.bench.entries() < case.batch as usize {
             return Ok(());
         }
-        let mut rules: Vec<(Rule, Way)> = self.bench.rules().collect();
+        let mut rules: Vec<(TestFlowEntry, TestEntryOutput)> = self.bench.rules().collect();
         self.bench.random.shuffle(&mut rules);
         rules.truncate(case.batch as usize);
-        let other = |way| if way == Way::On { Way::Aside } else { Way::On };
-        let changes: Vec<Change> = rules.iter().map(|(rule, way)| Change::Modify(*rule, other(*way))).collect();
-        let sign = |way| Sign::Leaves(self.bench.interface(other(way)));
-        let watches: Vec<Watch> = rules
+        let other = |way| if way == TestEntryOutput::On { TestEntryOutput::Aside } else { TestEntryOutput::On };
+        let changes: Vec<TestEntryChange> =
+            rules.iter().map(|(rule, way)| TestEntryChange::Modify(*rule, other(*way))).collect();
+        let sign = |way| CompletionSign::Leaves(self.bench.interface(other(way)));
+        let watches: Vec<EntryWatch> = rules
             .iter()
             .enumerate()
-            .map(|(command, (rule, way))| Watch { command, rule: *rule, sign: sign(*way) })
+            .map(|(command, (rule, way))| EntryWatch { command, rule: *rule, sign: sign(*way) })
             .collect();
         let outcome = self.bench.burst(&changes, &[], &watches)?;
         self.keep(case, outcome)
     }
 
     /// Measures the times of a burst that adds entries, and of a burst that deletes them, one by each command.
-    fn add_and_delete(&mut self, add: Case, delete: Case) -> Result<(), ProfilerError> {
+    fn add_and_delete(&mut self, add: CommandBurstCase, delete: CommandBurstCase) -> Result<(), ProfilerError> {
         if self.done.contains(&add) && self.done.contains(&delete) {
             return Ok(());
         }
@@ -335,15 +340,15 @@ impl Measuring<'_, '_> {
             rule.number = number(ADDED, self.next);
             self.next = (self.next + 1) % GROUP_ENTRIES;
         }
-        let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
+        let changes: Vec<TestEntryChange> = rules.iter().copied().map(TestEntryChange::Add).collect();
         // If the traffic decides which entries the switch moves to another level, packets to one entry of the burst
         // would change the level of the next one. Then only the last entry gets packets.
         let first_watched = if self.bench.packets_decide() { rules.len().saturating_sub(1) } else { 0 };
-        let watches: Vec<Watch> = rules
+        let watches: Vec<EntryWatch> = rules
             .iter()
             .enumerate()
             .skip(first_watched)
-            .map(|(command, rule)| Watch { command, rule: *rule, sign: Sign::Leaves(1) })
+            .map(|(command, rule)| EntryWatch { command, rule: *rule, sign: CompletionSign::Leaves(1) })
             .collect();
         let outcome = self.bench.burst(&changes, &[], &watches)?;
         let refused = outcome.refused.clone();
@@ -358,9 +363,9 @@ impl Measuring<'_, '_> {
         if rules.is_empty() {
             return Ok(());
         }
-        let changes: Vec<Change> = rules.iter().copied().map(Change::Delete).collect();
+        let changes: Vec<TestEntryChange> = rules.iter().copied().map(TestEntryChange::Delete).collect();
         let last = rules.len() - 1;
-        let watch = Watch { command: last, rule: rules[last], sign: Sign::Gone };
+        let watch = EntryWatch { command: last, rule: rules[last], sign: CompletionSign::Gone };
         let outcome = self.bench.burst(&changes, &[], &[watch])?;
         if refused.is_empty() {
             self.keep(delete, outcome)?;
@@ -370,7 +375,7 @@ impl Measuring<'_, '_> {
 
     /// Adds entries until the first level is full again, if there are entries in lower levels. Deleting entries that
     /// had displaced others leaves room there, into which the next entries would be inserted.
-    fn refill(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
+    fn refill(&mut self, priorities: PriorityOrder) -> Result<(), ProfilerError> {
         let (Some(tables), Some(model)) = (self.bench.tables(), self.bench.model()) else { return Ok(()) };
         let below: u64 = tables.occupancy().iter().skip(1).sum();
         let free = model.levels[0].size.map_or(0, |size| size.saturating_sub(tables.entries(0)));
@@ -400,15 +405,15 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    fn keep(&mut self, case: Case, outcome: Outcome) -> Result<(), ProfilerError> {
+    fn keep(&mut self, case: CommandBurstCase, outcome: CommandBurstOutcome) -> Result<(), ProfilerError> {
         if outcome.is_blurred && !self.keeps_blurred {
             self.was_blurred = true;
             return Ok(());
         }
-        if let Some(timed) = Timed::of(case, outcome)
+        if let Some(timed) = MeasuredBurst::of(case, outcome)
             && self.done.insert(case)
         {
-            self.store.write(&Row::Timed(&timed))?;
+            self.store.write(&RawDataRow::Timed(&timed))?;
             self.timed.push(timed);
         }
         Ok(())

@@ -1,14 +1,14 @@
 //! Measures packet delays by match kind, length, number of entries and time between packets, one factor at a time.
-use crate::bench::{Bench, Planned};
-use crate::fit::forwarding::{Case, cases, stairs};
+use crate::bench::{PlannedProbe, TestBench};
+use crate::fit::forwarding::{ForwardingCase, cases, stairs};
 use crate::levels::PRIORITY;
-use crate::rig::Rig;
-use crate::rules::{Rule, number};
-use crate::store::{DelayRow, Row, Store};
-use crate::{Grid, ProfilerError, Progress};
+use crate::rig::RigDelayTable;
+use crate::rules::{TestFlowEntry, number};
+use crate::store::{PacketDelayRow, RawDataRow, RawDataStore};
+use crate::{MeasurementGrid, ProfilerError, ProgressReporter};
 use std::time::Duration;
-use weir_model::fit::order::Middle;
-use weir_profile::MatchKind;
+use weir_model::fit::order::MedianAndSpread;
+use weir_profile::MatchLayers;
 
 /// Group of the entries.
 const GROUP: u32 = 5;
@@ -36,19 +36,19 @@ const AGAIN: u32 = 3;
 /// Delays of a level's packets.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelDelays {
-    pub(crate) base: Case,
-    pub(crate) rows: Vec<DelayRow>,
+    pub(crate) base: ForwardingCase,
+    pub(crate) rows: Vec<PacketDelayRow>,
 }
 
 /// Measures the cases of all levels that the store does not have. Appends to `made` level by level, also those
 /// measured before an error.
 pub(crate) fn measure(
-    bench: &mut Bench<'_>,
-    grid: &Grid,
+    bench: &mut TestBench<'_>,
+    grid: &MeasurementGrid,
     sizes: &[Option<u64>],
     delays_s: &[f64],
-    store: &mut Store,
-    progress: &mut Progress<'_>,
+    store: &mut RawDataStore,
+    progress: &mut ProgressReporter<'_>,
     made: &mut Vec<LevelDelays>,
 ) -> Result<(), ProfilerError> {
     let mut rows = store.delays()?;
@@ -57,8 +57,8 @@ pub(crate) fn measure(
         let room = size.unwrap_or(u64::MAX);
         let above: u64 = sizes[..level].iter().flatten().sum();
         let delay_us = delays_s.get(level).copied().unwrap_or(0.0) * 1e6;
-        let kind = if bench.has_channel() { MatchKind::L2L3 } else { MatchKind::L2 };
-        let mut measuring = Level {
+        let kind = if bench.has_channel() { MatchLayers::L2L3 } else { MatchLayers::L2 };
+        let mut measuring = LevelDelayRun {
             bench,
             grid,
             store,
@@ -67,7 +67,7 @@ pub(crate) fn measure(
             level,
             above,
             room,
-            base: Case { kind, ..base(level, room, delay_us) },
+            base: ForwardingCase { kind, ..base(level, room, delay_us) },
         };
         let ended = measuring.all();
         let base = measuring.base;
@@ -80,41 +80,51 @@ pub(crate) fn measure(
 /// Returns the base case of a level. The time between packets exceeds the level's delay, so that packets do not wait
 /// for each other.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within bounds, above 0")]
-fn base(level: usize, room: u64, delay_us: f64) -> Case {
+fn base(level: usize, room: u64, delay_us: f64) -> ForwardingCase {
     let gap_us = f64::from(GAP_US).max(delay_us * 4.0).min(1e6) as u32;
     // Entries are of three kinds, a third each.
-    Case { level, kind: MatchKind::L2L3, entries: ENTRIES.min(room - room / 4).max(1), bytes: BYTES, gap_us }
+    ForwardingCase {
+        level,
+        kind: MatchLayers::L2L3,
+        entries: ENTRIES.min(room - room / 4).max(1),
+        bytes: BYTES,
+        gap_us,
+    }
 }
 
-struct Level<'e, 'a, 'p> {
-    bench: &'e mut Bench<'a>,
-    grid: &'e Grid,
-    store: &'e mut Store,
-    progress: &'e mut Progress<'p>,
-    rows: &'e mut Vec<DelayRow>,
+struct LevelDelayRun<'e, 'a, 'p> {
+    bench: &'e mut TestBench<'a>,
+    grid: &'e MeasurementGrid,
+    store: &'e mut RawDataStore,
+    progress: &'e mut ProgressReporter<'p>,
+    rows: &'e mut Vec<PacketDelayRow>,
     level: usize,
     /// Number of entries in the levels above, which are full.
     above: u64,
     room: u64,
-    base: Case,
+    base: ForwardingCase,
 }
 
-impl Level<'_, '_, '_> {
+impl LevelDelayRun<'_, '_, '_> {
     fn all(&mut self) -> Result<(), ProfilerError> {
         let base = self.base;
-        let mut wanted: Vec<Case> = MatchKind::ALL.map(|kind| Case { kind, ..base }).to_vec();
-        wanted.extend(self.grid.bytes.iter().map(|bytes| Case { bytes: *bytes, ..base }));
+        let mut wanted: Vec<ForwardingCase> = MatchLayers::ALL.map(|kind| ForwardingCase { kind, ..base }).to_vec();
+        wanted.extend(self.grid.bytes.iter().map(|bytes| ForwardingCase { bytes: *bytes, ..base }));
         wanted.extend(
-            self.grid.gaps_us.iter().filter(|gap| **gap >= base.gap_us).map(|gap| Case { gap_us: *gap, ..base }),
+            self.grid
+                .gaps_us
+                .iter()
+                .filter(|gap| **gap >= base.gap_us)
+                .map(|gap| ForwardingCase { gap_us: *gap, ..base }),
         );
         self.cases(&wanted)?;
         self.refine()?;
         let entries = EIGHTHS.map(|eighths| self.room.min(4 * ENTRIES) * eighths / 8);
-        self.cases(&entries.map(|entries| Case { entries: entries.max(3), ..base }))
+        self.cases(&entries.map(|entries| ForwardingCase { entries: entries.max(3), ..base }))
     }
 
     /// Measures cases alternately, each in [`ROUNDS`] parts.
-    fn cases(&mut self, wanted: &[Case]) -> Result<(), ProfilerError> {
+    fn cases(&mut self, wanted: &[ForwardingCase]) -> Result<(), ProfilerError> {
         for round in 1..=ROUNDS {
             for case in wanted {
                 if round == 1 {
@@ -128,11 +138,11 @@ impl Level<'_, '_, '_> {
 
     /// Repeats cases whose delays spread much more widely than usual: a short disturbance may affect most packets of
     /// a case, and so hide a step or feign one.
-    fn blurred(&mut self, wanted: &[Case]) -> Result<(), ProfilerError> {
+    fn blurred(&mut self, wanted: &[ForwardingCase]) -> Result<(), ProfilerError> {
         let found = cases(self.rows, self.level);
-        let middles = found.iter().map(|(case, delays)| Ok((*case, Middle::of(delays)?)));
+        let middles = found.iter().map(|(case, delays)| Ok((*case, MedianAndSpread::of(delays)?)));
         let middles = middles.collect::<Result<Vec<_>, ProfilerError>>()?;
-        let Ok(usual) = Middle::of(&middles.iter().map(|(_, middle)| middle.iqr).collect::<Vec<_>>()) else {
+        let Ok(usual) = MedianAndSpread::of(&middles.iter().map(|(_, middle)| middle.iqr).collect::<Vec<_>>()) else {
             return Ok(());
         };
         for (case, middle) in middles.iter().filter(|(case, _)| wanted.contains(case)) {
@@ -144,27 +154,27 @@ impl Level<'_, '_, '_> {
     }
 
     /// Measures a case until the store has delays of `packets` packets.
-    fn case(&mut self, case: Case, packets: u32) -> Result<(), ProfilerError> {
-        let before =
-            u32::try_from(self.rows.iter().filter(|row| Case::of(row) == Some(case)).count()).unwrap_or(u32::MAX);
+    fn case(&mut self, case: ForwardingCase, packets: u32) -> Result<(), ProfilerError> {
+        let before = u32::try_from(self.rows.iter().filter(|row| ForwardingCase::of(row) == Some(case)).count())
+            .unwrap_or(u32::MAX);
         if before >= packets {
             return Ok(());
         }
         self.there(case.entries)?;
         let Some(rules) = self.tested(case.kind) else { return Ok(()) };
-        let Case { entries, bytes, gap_us, .. } = case;
+        let ForwardingCase { entries, bytes, gap_us, .. } = case;
         self.bench.during = format!("measuring packets of {bytes} bytes, {gap_us} us apart, beside {entries} entries");
         let gap = Duration::from_micros(gap_us.into());
         // The first packets do not count because the time before them differs.
         let warm = 2;
         let rule = |at: u32| rules[at as usize % rules.len()];
-        let planned: Vec<Planned> =
-            (0..warm + packets - before).map(|at| Planned { rule: rule(at), bytes, gap }).collect();
+        let planned: Vec<PlannedProbe> =
+            (0..warm + packets - before).map(|at| PlannedProbe { rule: rule(at), bytes, gap }).collect();
         let delays = self.bench.delays(&planned)?;
         for (packet, delay_s) in (before..).zip(delays.into_iter().skip(warm as usize)) {
             let kind = case.kind.name().to_owned();
-            let row = DelayRow { level: case.level, kind, entries, bytes, gap_us, packet, delay_s };
-            self.store.write(&Row::Delay(&row))?;
+            let row = PacketDelayRow { level: case.level, kind, entries, bytes, gap_us, packet, delay_s };
+            self.store.write(&RawDataRow::Delay(&row))?;
             self.rows.push(row);
         }
         self.bench.rest(gap)
@@ -179,19 +189,19 @@ impl Level<'_, '_, '_> {
         let are = self.bench.entries();
         if are < wanted {
             self.bench.during = format!("adding {} entries", wanted - are);
-            let rules: Vec<Rule> = (are..wanted).map(|at| rule(self.bench, at)).collect();
+            let rules: Vec<TestFlowEntry> = (are..wanted).map(|at| rule(self.bench, at)).collect();
             self.bench.fill(&rules)?;
         }
         self.bench.refresh()
     }
 
     /// Returns some entries of the level with the given kind; none if it has none.
-    fn tested(&self, kind: MatchKind) -> Option<Vec<Rule>> {
-        let is_here = |rule: &Rule| {
+    fn tested(&self, kind: MatchLayers) -> Option<Vec<TestFlowEntry>> {
+        let is_here = |rule: &TestFlowEntry| {
             let level = self.bench.tables().and_then(|tables| tables.level_of(rule.number.into()));
             rule.kind == kind && level.is_none_or(|level| level == self.level)
         };
-        let rules: Vec<Rule> = self.bench.rules().map(|(rule, _)| rule).filter(is_here).take(TESTED).collect();
+        let rules: Vec<TestFlowEntry> = self.bench.rules().map(|(rule, _)| rule).filter(is_here).take(TESTED).collect();
         Some(rules).filter(|rules| !rules.is_empty())
     }
 
@@ -203,10 +213,10 @@ impl Level<'_, '_, '_> {
             if !found.contains_key(&self.base) {
                 return Ok(());
             }
-            let thresholds = stairs(&found, self.base, &Rig::default())?.thresholds_s;
+            let thresholds = stairs(&found, self.base, &RigDelayTable::default())?.thresholds_s;
             let gaps: Vec<u32> = found
                 .keys()
-                .filter(|case| **case == Case { gap_us: case.gap_us, ..self.base })
+                .filter(|case| **case == ForwardingCase { gap_us: case.gap_us, ..self.base })
                 .map(|case| case.gap_us)
                 .collect();
             let middle = thresholds.iter().find_map(|threshold| {
@@ -218,7 +228,7 @@ impl Level<'_, '_, '_> {
             match middle.filter(|middle| !before.contains(middle)) {
                 Some(middle) => {
                     before.push(middle);
-                    self.cases(&[Case { gap_us: middle, ..self.base }])?;
+                    self.cases(&[ForwardingCase { gap_us: middle, ..self.base }])?;
                 }
                 None => return Ok(()),
             }
@@ -227,7 +237,7 @@ impl Level<'_, '_, '_> {
 }
 
 /// Returns the entry with index `at`: of each kind in turn, but only Ethernet addresses for a device that learns.
-pub(crate) fn rule(bench: &Bench<'_>, at: usize) -> Rule {
-    let kind = if bench.has_channel() { MatchKind::ALL[at % 3] } else { MatchKind::L2 };
-    Rule { number: number(GROUP, u32::try_from(at).unwrap_or(u32::MAX)), priority: PRIORITY, kind }
+pub(crate) fn rule(bench: &TestBench<'_>, at: usize) -> TestFlowEntry {
+    let kind = if bench.has_channel() { MatchLayers::ALL[at % 3] } else { MatchLayers::L2 };
+    TestFlowEntry { number: number(GROUP, u32::try_from(at).unwrap_or(u32::MAX)), priority: PRIORITY, kind }
 }

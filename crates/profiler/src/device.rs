@@ -5,7 +5,7 @@ use weir_units::Instant;
 
 /// Device under test: its control channel, the interfaces connected to its ports, and a clock. All times are of this
 /// clock.
-pub trait Device {
+pub trait DeviceUnderTest {
     /// Returns the current time.
     fn now(&self) -> Instant;
 
@@ -33,12 +33,12 @@ pub trait Device {
     ///
     /// # Errors
     /// The channel has ended, or an interface is gone.
-    fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError>;
+    fn wait(&mut self, until: Instant) -> Result<Option<DeviceEvent>, ProfilerError>;
 }
 
 /// Message or frame that arrived.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Seen {
+pub enum DeviceEvent {
     /// Message from the switch.
     Message {
         /// Arrival time on the device's clock.

@@ -1,13 +1,13 @@
 //! Finds how many table levels a switch has, and the number of entries each one holds: Cheng (2015), section 4.2.1.
-use crate::bench::Bench;
-use crate::bench::Planned;
-use crate::rules::{Rule, SHORTEST, number};
-use crate::store::{Row, Store};
-use crate::{Grid, ProfilerError};
+use crate::bench::PlannedProbe;
+use crate::bench::TestBench;
+use crate::rules::{SHORTEST, TestFlowEntry, number};
+use crate::store::{RawDataRow, RawDataStore};
+use crate::{MeasurementGrid, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::groups::Groups;
+use weir_model::fit::groups::LatencyClusters;
 use weir_model::fit::table_size::{LEVELS_MAX, TableSize};
-use weir_profile::MatchKind;
+use weir_profile::MatchLayers;
 
 /// Levels whose delays differ by less than this factor are merged: steps of delay over the time between packets look
 /// alike.
@@ -33,7 +33,7 @@ pub(crate) const PRIORITY: u16 = 1000;
 
 /// Levels found in a switch.
 #[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq)]
-pub struct Sizes {
+pub struct MeasuredLevels {
     /// Number of entries that each level holds; none for the last one if its end was not found.
     pub sizes: Vec<Option<u64>>,
     /// Interval of each size with 95 % confidence.
@@ -57,10 +57,10 @@ pub struct Sizes {
     pub notes: Vec<String>,
 }
 
-impl Sizes {
+impl MeasuredLevels {
     /// Returns one unlimited table of which nothing else is known.
-    pub(crate) fn unknown() -> Sizes {
-        Sizes {
+    pub(crate) fn unknown() -> MeasuredLevels {
+        MeasuredLevels {
             sizes: vec![None],
             intervals: vec![None],
             counted: Vec::new(),
@@ -81,16 +81,20 @@ impl Sizes {
 }
 
 /// Returns the entry with number `at` of those that differ in nothing else.
-pub(crate) fn alike(at: u32) -> Rule {
-    Rule { number: number(0, at), priority: PRIORITY, kind: MatchKind::L2L3 }
+pub(crate) fn alike(at: u32) -> TestFlowEntry {
+    TestFlowEntry { number: number(0, at), priority: PRIORITY, kind: MatchLayers::L2L3 }
 }
 
 /// Fills the switch, and sends each entry one packet per pass, in random order so that probing does not move entries
 /// systematically. Passes are repeated until they agree, [`LOOKS`] times at most.
-pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> Result<Sizes, ProfilerError> {
+pub(crate) fn measure(
+    bench: &mut TestBench<'_>,
+    grid: &MeasurementGrid,
+    store: &mut RawDataStore,
+) -> Result<MeasuredLevels, ProfilerError> {
     bench.during = "filling the tables".to_owned();
     bench.clear()?;
-    let rules: Vec<Rule> = (0..grid.entries_max).map(alike).collect();
+    let rules: Vec<TestFlowEntry> = (0..grid.entries_max).map(alike).collect();
     let taken = bench.fill(&rules)?;
     if taken == 0 {
         return Err(ProfilerError::wrong("the switch's tables", "no room for a single entry", "room for some"));
@@ -105,11 +109,11 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
         looks.push(once(bench, &rules[..taken], spacing)?);
         let (again, times) = agreed(&looks, taken, is_full)?;
         asked = times;
-        found = Sizes { confirmed: again.counted == found.counted, ..again };
+        found = MeasuredLevels { confirmed: again.counted == found.counted, ..again };
     }
     for (run, delays) in (0..).zip(&looks) {
         for (at, delay) in delays.iter().enumerate() {
-            store.write(&Row::Probe { run, entry: at as u64, delay_s: *delay })?;
+            store.write(&RawDataRow::Probe { run, entry: at as u64, delay_s: *delay })?;
         }
     }
     // Levels may be searched in parallel: packets without an entry then delay those of the slowest level.
@@ -128,17 +132,22 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
 
 /// Measures delays of a single entry, as many packets as there were entries and passes: slowness in them has other
 /// causes than levels.
-fn alone(bench: &mut Bench<'_>, entries: usize, times: usize, spacing: Duration) -> Result<Vec<f64>, ProfilerError> {
+fn alone(
+    bench: &mut TestBench<'_>,
+    entries: usize,
+    times: usize,
+    spacing: Duration,
+) -> Result<Vec<f64>, ProfilerError> {
     bench.during = "probing a single entry".to_owned();
     bench.clear()?;
     bench.fill(&[alike(0)])?;
-    let planned = vec![Planned { rule: alike(0), bytes: SHORTEST, gap: spacing }; entries * times];
+    let planned = vec![PlannedProbe { rule: alike(0), bytes: SHORTEST, gap: spacing }; entries * times];
     let delays = bench.one_by_one(&planned)?;
     Ok(fastest(&delays.chunks(entries.max(1)).map(<[_]>::to_vec).collect::<Vec<_>>()).into_iter().flatten().collect())
 }
 
 /// Merges two levels if packets of a single entry are slow at least half as often as packets of all entries.
-fn without_noise(found: &mut Sizes, alone: &[f64]) {
+fn without_noise(found: &mut MeasuredLevels, alone: &[f64]) {
     let all: usize = found.counted.iter().sum();
     let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
     for at in (0..found.boundaries_s.len()).rev() {
@@ -161,16 +170,16 @@ fn without_noise(found: &mut Sizes, alone: &[f64]) {
 /// Returns the levels that the passes together show, and the number of passes used. Normally the fastest packet of
 /// each entry counts, because chance delays differ between passes. If packets move entries between levels, the
 /// fastest packet would hide slow entries: only the last pass counts then.
-fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<(Sizes, usize), ProfilerError> {
-    let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<Sizes>, _>>()?;
-    let slow = Slow::of(looks, |look, delay| sizes[look].level(delay) > 0);
+fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<(MeasuredLevels, usize), ProfilerError> {
+    let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<MeasuredLevels>, _>>()?;
+    let slow = SlowEntryCounts::of(looks, |look, delay| sizes[look].level(delay) > 0);
     let confirmed = sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
     let counted = if slow.are_moved() { &looks[looks.len() - 1..] } else { looks };
-    Ok((Sizes { confirmed, ..infer(&fastest(counted), taken, is_full)? }, counted.len()))
+    Ok((MeasuredLevels { confirmed, ..infer(&fastest(counted), taken, is_full)? }, counted.len()))
 }
 
 /// Counts of entries with slow packets in several passes over the same entries.
-pub(crate) struct Slow {
+pub(crate) struct SlowEntryCounts {
     entries: usize,
     /// Number of slow entries in the pass with the fewest, and in the pass with the most.
     least: usize,
@@ -179,16 +188,16 @@ pub(crate) struct Slow {
     always: usize,
 }
 
-impl Slow {
+impl SlowEntryCounts {
     /// Counts slow entries in passes; `is_slow` decides by pass and delay.
-    pub(crate) fn of(looks: &[Vec<Option<f64>>], is_slow: impl Fn(usize, f64) -> bool) -> Slow {
+    pub(crate) fn of(looks: &[Vec<Option<f64>>], is_slow: impl Fn(usize, f64) -> bool) -> SlowEntryCounts {
         let slow = |look: usize, at: usize| looks[look][at].is_some_and(|delay| is_slow(look, delay));
         let entries = looks.first().map_or(0, Vec::len);
         let of_look = |look: usize| (0..entries).filter(|at| slow(look, *at)).count();
         let counts = || (0..looks.len()).map(of_look);
         let always = (0..entries).filter(|at| (0..looks.len()).all(|look| slow(look, *at))).count();
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
-        Slow { entries, least, most, always }
+        SlowEntryCounts { entries, least, most, always }
     }
 
     /// Returns true if packets move entries: each pass has about as many slow entries, but mostly others. Late
@@ -208,14 +217,14 @@ pub(crate) fn fastest(looks: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
 
 /// Sends each entry one packet, in random order. Returns delays in seconds, in the order of the entries.
 pub(crate) fn once(
-    bench: &mut Bench<'_>,
-    rules: &[Rule],
+    bench: &mut TestBench<'_>,
+    rules: &[TestFlowEntry],
     spacing: Duration,
 ) -> Result<Vec<Option<f64>>, ProfilerError> {
     let mut order: Vec<usize> = (0..rules.len()).collect();
     bench.random.shuffle(&mut order);
-    let planned: Vec<Planned> =
-        order.iter().map(|at| Planned { rule: rules[*at], bytes: SHORTEST, gap: spacing }).collect();
+    let planned: Vec<PlannedProbe> =
+        order.iter().map(|at| PlannedProbe { rule: rules[*at], bytes: SHORTEST, gap: spacing }).collect();
     let delays = bench.one_by_one(&planned)?;
     let mut found = vec![None; rules.len()];
     order.into_iter().zip(delays).for_each(|(at, delay)| found[at] = delay);
@@ -223,14 +232,14 @@ pub(crate) fn once(
 }
 
 /// Derives levels from the delays of one packet for each entry.
-fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
+fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<MeasuredLevels, ProfilerError> {
     let known: Vec<f64> = delays.iter().flatten().copied().filter(|delay| *delay > 0.0).collect();
     let lost = taken - known.len();
     if lost as f64 > LOST_MOST * taken as f64 || known.is_empty() {
         let found = format!("{lost} of {taken} entries whose packets do not come out");
         return Err(ProfilerError::wrong("the switch's entries", found, "all of them to forward; is a port down?"));
     }
-    let groups = Groups::find(&known, LEVELS_MAX)?;
+    let groups = LatencyClusters::find(&known, LEVELS_MAX)?;
     let doubtful = TableSize::infer(&known)?.map_or(0, |size| size.interval.1 - size.entries);
     let mut merged = merge(&groups, known.len());
     // A fastest level that is empty at the lower end of its size's interval is only a packet or two that were fast by
@@ -258,7 +267,7 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
     }
     let centres: Vec<f64> = merged.iter().map(|(_, centre)| *centre).collect();
     let boundaries_s = centres.windows(2).map(|pair| (pair[0] * pair[1]).sqrt()).collect();
-    Ok(Sizes {
+    Ok(MeasuredLevels {
         sizes,
         intervals,
         counted: merged.iter().map(|(size, _)| *size).collect(),
@@ -273,7 +282,7 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
 }
 
 /// Merges groups of delays that are too close or too small. Returns size and centre of each.
-fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
+fn merge(groups: &LatencyClusters, all: usize) -> Vec<(usize, f64)> {
     let mut far: Vec<(usize, f64)> = Vec::new();
     for (size, centre) in groups.sizes.iter().copied().zip(groups.centres.iter().copied()) {
         match far.last_mut() {

@@ -1,13 +1,13 @@
 //! Connects the measurement to a real device: network interfaces connected to its ports, and its control channel if
 //! it has one.
-use crate::device::{Device, Seen};
-use crate::{ProfilerError, Target};
+use crate::device::{DeviceEvent, DeviceUnderTest};
+use crate::{ProfilerError, SwitchAddress};
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_client::Client;
+use weir_client::OpenFlowClient;
 use weir_openflow::{Message, Version};
 use weir_packet::{Frame, FramePool};
-use weir_port::{Port, PortSpec, Ready, event};
+use weir_port::{Port, PortSpec, ReceiveReadiness, event};
 use weir_units::{Clock as _, Instant, SystemClock};
 
 /// Most frames received from an interface in one call.
@@ -25,14 +25,14 @@ const NAP: Duration = Duration::from_millis(20);
 const LINK: Duration = Duration::from_secs(2);
 
 /// Real device, with all times from one system clock.
-pub struct Live {
+pub struct LiveDevice {
     clock: SystemClock,
-    channel: Option<Client>,
+    channel: Option<OpenFlowClient>,
     /// Ports, each with the hardware or kernel timestamps that it provides.
-    ports: Vec<(Box<dyn Port>, Stamps)>,
+    ports: Vec<(Box<dyn Port>, InterfaceTimestamps)>,
     pool: FramePool,
     batch: Vec<Frame>,
-    came: VecDeque<Seen>,
+    came: VecDeque<DeviceEvent>,
     /// Time at which something was last sent.
     sent: Instant,
     /// True if delays start before sending a frame, even if the interface reports its departure.
@@ -41,24 +41,24 @@ pub struct Live {
 
 /// Timestamps that an interface provides.
 #[derive(Debug, Clone, Copy)]
-struct Stamps {
+struct InterfaceTimestamps {
     arrivals: bool,
     departures: bool,
 }
 
-impl Live {
+impl LiveDevice {
     /// Opens the interfaces, then the channel. An interface is a name, or a port such as `af_xdp:eth0`.
     ///
     /// # Errors
     /// An interface is missing, down or named twice, or the switch does not answer.
     pub fn open(
-        target: &Target,
+        target: &SwitchAddress,
         interfaces: &[String],
         versions: &[Version],
         patience: Duration,
-    ) -> Result<Live, ProfilerError> {
-        let mut made = Live::without_channel(interfaces)?;
-        made.channel = Some(Client::open(target, versions, patience, made.clock)?);
+    ) -> Result<LiveDevice, ProfilerError> {
+        let mut made = LiveDevice::without_channel(interfaces)?;
+        made.channel = Some(OpenFlowClient::open(target, versions, patience, made.clock)?);
         Ok(made)
     }
 
@@ -66,18 +66,18 @@ impl Live {
     ///
     /// # Errors
     /// An interface is missing, down or named twice.
-    pub fn without_channel(interfaces: &[String]) -> Result<Live, ProfilerError> {
+    pub fn without_channel(interfaces: &[String]) -> Result<LiveDevice, ProfilerError> {
         if let Some(twice) = interfaces.iter().enumerate().find(|(at, name)| interfaces[..*at].contains(name)) {
             return Err(ProfilerError::wrong(format!("--data {}", twice.1), "it twice", "an interface for each port"));
         }
         let clock = SystemClock::start();
         let ports = interfaces.iter().map(|name| open(name, clock)).collect::<Result<Vec<_>, _>>()?;
         let (pool, batch, came) = (FramePool::new(4096, 64), Vec::new(), VecDeque::new());
-        Ok(Live { clock, channel: None, ports, pool, batch, came, sent: Instant::ZERO, counts_sending: false })
+        Ok(LiveDevice { clock, channel: None, ports, pool, batch, came, sent: Instant::ZERO, counts_sending: false })
     }
 
     /// Sets whether delays start before sending a frame even where interfaces report its departure. Use it if the
-    /// rig's delay, which is subtracted, includes sending ([`crate::Rig::has_sending`]).
+    /// rig's delay, which is subtracted, includes sending ([`crate::RigDelayTable::has_sending`]).
     pub fn count_sending(&mut self, does_count: bool) {
         self.counts_sending = does_count;
     }
@@ -90,13 +90,13 @@ impl Live {
             for frame in self.batch.drain(..) {
                 // After a sleep this code runs late; the timestamp of the frame is earlier.
                 let at = if stamps.arrivals { Instant::from_nanos(frame.arrived()).min(now) } else { now };
-                self.came.push_back(Seen::Frame { at, interface, bytes: frame.bytes().to_vec() });
+                self.came.push_back(DeviceEvent::Frame { at, interface, bytes: frame.bytes().to_vec() });
                 self.pool.give(frame);
             }
         }
         let Some(channel) = &mut self.channel else { return Ok(()) };
         while let Some((at, message)) = channel.poll()? {
-            self.came.push_back(Seen::Message { at, message });
+            self.came.push_back(DeviceEvent::Message { at, message });
         }
         Ok(())
     }
@@ -106,27 +106,27 @@ impl Live {
         let now = self.clock.now();
         let time = until.since(now).saturating_sub(AWAKE_BEFORE).min(NAP);
         let is_under_way = now.since(self.sent) < AWAKE_AFTER;
-        if time.is_zero() || is_under_way || self.channel.as_mut().is_some_and(Client::has_output) {
+        if time.is_zero() || is_under_way || self.channel.as_mut().is_some_and(OpenFlowClient::has_output) {
             std::hint::spin_loop();
             return;
         }
-        if self.ports.iter_mut().any(|(port, _)| port.arm() == Ready::Now) {
+        if self.ports.iter_mut().any(|(port, _)| port.arm() == ReceiveReadiness::Now) {
             return;
         }
         let mut descriptors: Vec<_> = self.ports.iter().filter_map(|(port, _)| port.fd()).collect();
-        descriptors.extend(self.channel.as_ref().map(Client::fd));
+        descriptors.extend(self.channel.as_ref().map(OpenFlowClient::fd));
         event::wait_any(&descriptors, Some(time));
     }
 }
 
-fn open(name: &str, clock: SystemClock) -> Result<(Box<dyn Port>, Stamps), ProfilerError> {
+fn open(name: &str, clock: SystemClock) -> Result<(Box<dyn Port>, InterfaceTimestamps), ProfilerError> {
     let text = if name.contains(':') { name.to_owned() } else { format!("af_packet:{name}") };
     let mut port = weir_port::open(&text.parse::<PortSpec>()?)?;
     if !is_up_soon(port.as_mut(), clock) {
         let expected = format!("an interface that is up; set it up: ip link set {name} up, and so the other end");
         return Err(ProfilerError::wrong(format!("--data {name}"), "no link", expected));
     }
-    let stamps = Stamps { arrivals: port.stamp_arrivals(clock), departures: port.stamp_departures(clock) };
+    let stamps = InterfaceTimestamps { arrivals: port.stamp_arrivals(clock), departures: port.stamp_departures(clock) };
     Ok((port, stamps))
 }
 
@@ -144,7 +144,7 @@ fn is_up_soon(port: &mut dyn Port, clock: SystemClock) -> bool {
     }
 }
 
-impl Device for Live {
+impl DeviceUnderTest for LiveDevice {
     fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -154,7 +154,7 @@ impl Device for Live {
     }
 
     fn version(&self) -> Option<Version> {
-        self.channel.as_ref().map(Client::version)
+        self.channel.as_ref().map(OpenFlowClient::version)
     }
 
     fn send(&mut self, messages: &[Message]) -> Result<(), ProfilerError> {
@@ -171,7 +171,7 @@ impl Device for Live {
         self.batch.push(made);
         let began = self.clock.now();
         port.transmit(began, &mut self.pool, &mut self.batch)?;
-        // Frames that the interface did not accept are lost, as [`Device::transmit`] says.
+        // Frames that the interface did not accept are lost, as [`DeviceUnderTest::transmit`] says.
         while let Some(left) = self.batch.pop() {
             self.pool.give(left);
         }
@@ -185,7 +185,7 @@ impl Device for Live {
         Ok(port.departed().or_else(|| (took < SHORT).then_some(began + took / 2)))
     }
 
-    fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError> {
+    fn wait(&mut self, until: Instant) -> Result<Option<DeviceEvent>, ProfilerError> {
         loop {
             if let Some(seen) = self.came.pop_front() {
                 return Ok(Some(seen));

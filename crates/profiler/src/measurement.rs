@@ -1,19 +1,21 @@
 //! Runs a whole measurement of a device: its parts in order, and the fits at the end.
-use crate::bench::Bench;
-use crate::control::{self, Timed};
+use crate::bench::TestBench;
+use crate::control::{self, MeasuredBurst};
 use crate::data::{self, LevelDelays};
-use crate::device::Device;
-use crate::fit::build::{self, About, Barriers};
-use crate::fit::costs::{self, Costs};
-use crate::levels::{self, Sizes};
-use crate::store::{MessageRow, Store};
+use crate::device::DeviceUnderTest;
+use crate::fit::build::{self, BarrierBehaviour, ProfileMetadata};
+use crate::fit::costs::{self, FittedTableCosts};
+use crate::levels::{self, MeasuredLevels};
+use crate::store::{MessageRow, RawDataStore};
 use crate::throughput::{self, Throughput};
-use crate::{Grid, ProfilerError, Progress, Rig, Settings, batching, messages, policy};
-use weir_model::switch::batch::Batching;
-use weir_model::switch::costs::{ByPriorities, TableCosts};
-use weir_model::switch::device::{Level, SwitchModel};
-use weir_model::switch::policy::Policy;
-use weir_model::switch::speedup::Overhead;
+use crate::{
+    MeasurementGrid, MeasurementSettings, ProfilerError, ProgressReporter, RigDelayTable, batching, messages, policy,
+};
+use weir_model::switch::batch::CommandBatching;
+use weir_model::switch::costs::{PriorityCosts, TableCosts};
+use weir_model::switch::device::{SwitchModel, TableLevel};
+use weir_model::switch::policy::EvictionPolicy;
+use weir_model::switch::speedup::PerEntryCost;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortNo, Version};
@@ -27,7 +29,7 @@ const SILENT: &str = "A device without OpenFlow";
 
 /// Selection of the parts of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts {
+pub struct MeasurementParts {
     /// True to measure the control plane: the grid of timed commands, and the times of other messages.
     pub control: bool,
     /// True to measure table levels, policy and batches. On switches with a channel, levels and policy are measured in
@@ -37,9 +39,9 @@ pub struct Parts {
     pub data: bool,
 }
 
-impl Parts {
+impl MeasurementParts {
     /// All parts together.
-    pub const ALL: Parts = Parts { control: true, tables: true, data: true };
+    pub const ALL: MeasurementParts = MeasurementParts { control: true, tables: true, data: true };
 }
 
 /// Results of a measurement. If it ended early, results that were not obtained are `None` or empty.
@@ -52,17 +54,17 @@ pub struct Measurement {
     /// For each interface: number of the switch port to which it is connected.
     pub ports: Vec<PortNo>,
     /// Table levels and their sizes.
-    pub sizes: Option<Sizes>,
+    pub sizes: Option<MeasuredLevels>,
     /// Policy by which the switch selects entries to move to the next table level.
-    pub policy: Option<policy::Found>,
+    pub policy: Option<policy::MeasuredPolicy>,
     /// Rule by which the switch gathers commands in batches.
-    pub batching: Option<batching::Found>,
+    pub batching: Option<batching::MeasuredBatching>,
     /// Bursts of commands that were timed for the control plane's grid.
-    pub timed: Vec<Timed>,
+    pub timed: Vec<MeasuredBurst>,
     /// Costs of table changes for each table level, fitted to `timed`.
-    pub costs: Option<Costs>,
+    pub costs: Option<FittedTableCosts>,
     /// Behaviour of barriers, found from `timed`.
-    pub barriers: Option<Barriers>,
+    pub barriers: Option<BarrierBehaviour>,
     /// Times of single packet-ins, packet-outs, echoes and statistics.
     pub messages: Vec<MessageRow>,
     /// Packet delays by level.
@@ -73,35 +75,35 @@ pub struct Measurement {
     /// switch's.
     pub late_share: f64,
     /// Delay of the measuring equipment itself, which is not the device's. Unknown unless the caller sets it.
-    pub rig: Rig,
+    pub rig: RigDelayTable,
 }
 
 /// Options of a measurement.
-pub struct Options<'o> {
+pub struct MeasurementOptions<'o> {
     /// Precision and time limits.
-    pub settings: Settings,
+    pub settings: MeasurementSettings,
     /// Table occupancies, batch sizes, packet lengths and other values to measure at.
-    pub grid: Grid,
+    pub grid: MeasurementGrid,
     /// Parts to measure.
-    pub parts: Parts,
+    pub parts: MeasurementParts,
     /// Expected switch ports of the interfaces, in order; not checked if empty.
     pub ports: Vec<PortNo>,
     /// Stop request: polled regularly; true ends the measurement.
     pub stop: &'o mut dyn FnMut() -> bool,
     /// Receiver of progress reports.
-    pub progress: Progress<'o>,
+    pub progress: ProgressReporter<'o>,
 }
 
 /// Measures a device. Returns all results obtained, and the error that ended the measurement early, if any.
 pub fn measure<'o>(
-    device: &'o mut dyn Device,
-    options: Options<'o>,
-    store: &mut Store,
+    device: &'o mut dyn DeviceUnderTest,
+    options: MeasurementOptions<'o>,
+    store: &mut RawDataStore,
 ) -> (Measurement, Result<(), ProfilerError>) {
-    let Options { settings, grid, parts, ports, stop, progress } = options;
+    let MeasurementOptions { settings, grid, parts, ports, stop, progress } = options;
     let mut measurement = Measurement { version: device.version(), ..Measurement::default() };
-    let bench = Bench::new(device, settings, stop);
-    let mut run = Run { bench, grid, store, progress, made: &mut measurement };
+    let bench = TestBench::new(device, settings, stop);
+    let mut run = MeasurementRun { bench, grid, store, progress, made: &mut measurement };
     let ended = run.all(parts, &ports).map_err(|error| error.while_doing(&run.bench.during));
     if ended.is_err() {
         run.bench.leave();
@@ -111,16 +113,16 @@ pub fn measure<'o>(
     (measurement, ended)
 }
 
-struct Run<'o, 'r> {
-    bench: Bench<'o>,
-    grid: Grid,
-    store: &'r mut Store,
-    progress: Progress<'o>,
+struct MeasurementRun<'o, 'r> {
+    bench: TestBench<'o>,
+    grid: MeasurementGrid,
+    store: &'r mut RawDataStore,
+    progress: ProgressReporter<'o>,
     made: &'r mut Measurement,
 }
 
-impl Run<'_, '_> {
-    fn all(&mut self, parts: Parts, ports: &[PortNo]) -> Result<(), ProfilerError> {
+impl MeasurementRun<'_, '_> {
+    fn all(&mut self, parts: MeasurementParts, ports: &[PortNo]) -> Result<(), ProfilerError> {
         self.grid.check()?;
         if self.bench.device.interfaces() < 2 {
             let found = self.bench.device.interfaces();
@@ -155,7 +157,7 @@ impl Run<'_, '_> {
     }
 
     /// Measures the data plane of a device without a control channel.
-    fn without_channel(&mut self, parts: Parts) -> Result<(), ProfilerError> {
+    fn without_channel(&mut self, parts: MeasurementParts) -> Result<(), ProfilerError> {
         if parts.control || parts.tables {
             let expected = "its data plane alone (--only data), or the SWITCH's channel, such as tcp:192.0.2.1:6653";
             return Err(ProfilerError::wrong("a device without a control channel", "more to measure", expected));
@@ -176,7 +178,7 @@ impl Run<'_, '_> {
     }
 
     fn tables(&mut self) -> Result<(), ProfilerError> {
-        let sizes = match self.store.kept::<Sizes>("levels")? {
+        let sizes = match self.store.kept::<MeasuredLevels>("levels")? {
             Some(sizes) => sizes,
             None => {
                 let sizes = levels::measure(&mut self.bench, &self.grid, self.store)?;
@@ -218,13 +220,14 @@ impl Run<'_, '_> {
 
     /// Passes the levels, batching and policy found so far to the bench; costs are not known yet.
     fn know(&mut self) -> Result<(), ProfilerError> {
-        const NOTHING: ByPriorities<Overhead> = ByPriorities { single: Overhead::NONE, several: Overhead::NONE };
+        const NOTHING: PriorityCosts<PerEntryCost> =
+            PriorityCosts { single: PerEntryCost::NONE, several: PerEntryCost::NONE };
         let costs =
             TableCosts { add: NOTHING, modify: NOTHING, shift_s: 0.0, search_s: 0.0, write_s: 0.0, delete_s: None };
         let Some(sizes) = &self.made.sizes else { return Ok(()) };
-        let levels = sizes.sizes.iter().map(|size| Level { size: *size, costs }).collect();
-        let batching = self.made.batching.as_ref().map_or(Batching::NONE, |found| found.batching);
-        let policy = self.made.policy.as_ref().map_or(Policy::default(), |found| found.policy.clone());
+        let levels = sizes.sizes.iter().map(|size| TableLevel { size: *size, costs }).collect();
+        let batching = self.made.batching.as_ref().map_or(CommandBatching::NONE, |found| found.batching);
+        let policy = self.made.policy.as_ref().map_or(EvictionPolicy::default(), |found| found.policy.clone());
         self.bench.know(SwitchModel { levels, batching, policy })
     }
 
@@ -268,7 +271,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let levels = self.made.sizes.as_ref().map_or(1, |sizes| sizes.sizes.len());
-        let batching = self.made.batching.as_ref().map_or(Batching::NONE, |found| found.batching);
+        let batching = self.made.batching.as_ref().map_or(CommandBatching::NONE, |found| found.batching);
         let costs = costs::fit(&self.made.timed, levels, batching);
         self.made.barriers = Some(build::barriers(&self.made.timed, &costs, batching.most)?);
         self.made.costs = Some(costs);
@@ -281,13 +284,13 @@ impl Measurement {
     ///
     /// # Errors
     /// The fits fail, or the result is not a valid profile.
-    pub fn profile(&self, about: &About) -> Result<Profile, ProfilerError> {
+    pub fn profile(&self, about: &ProfileMetadata) -> Result<Profile, ProfilerError> {
         let device = if about.device.is_empty() { self.device.clone() } else { about.device.clone() };
-        build::profile(&About { device, ..about.clone() }, self)
+        build::profile(&ProfileMetadata { device, ..about.clone() }, self)
     }
 
     /// Returns the measured packet delays of all levels.
-    pub fn delays(&self) -> &[crate::store::DelayRow] {
+    pub fn delays(&self) -> &[crate::store::PacketDelayRow] {
         // The rows of each level include those of the levels before it.
         self.delays.last().map_or(&[], |level| &level.rows)
     }
@@ -314,7 +317,7 @@ impl Measurement {
         if self.sizes.as_ref().is_some_and(|sizes| !sizes.confirmed) {
             notes.push("levels: a second look at the same entries gave other sizes".to_owned());
         }
-        if let Some(Barriers { early: [early, all], reordered, .. }) = &self.barriers {
+        if let Some(BarrierBehaviour { early: [early, all], reordered, .. }) = &self.barriers {
             if *early > 0 {
                 notes.push(format!(
                     "barriers: {early} of {all} were answered before packets showed that the commands were carried out"

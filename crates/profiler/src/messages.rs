@@ -1,15 +1,15 @@
 //! Measures how long a switch takes for packet-ins, packet-outs, echo requests and flow statistics requests.
-use crate::bench::{Bench, packet_out};
-use crate::device::Seen;
+use crate::bench::{TestBench, packet_out};
+use crate::device::DeviceEvent;
 use crate::levels::{PRIORITY, alike};
-use crate::rules::Rule;
-use crate::store::{MessageRow, Row, Store};
-use crate::{Grid, ProfilerError, Progress};
+use crate::rules::TestFlowEntry;
+use crate::store::{MessageRow, RawDataRow, RawDataStore};
+use crate::{MeasurementGrid, ProfilerError, ProgressReporter};
 use std::time::Duration;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_openflow::model::{Action, Bytes, FlowMod, Instruction, PortNo, SwitchConfig};
-use weir_traffic::Probe;
+use weir_traffic::ProbeHeader;
 use weir_units::Instant;
 
 /// Lengths of the packets in packet-ins and packet-outs, in bytes.
@@ -28,10 +28,10 @@ const APART: Duration = Duration::from_millis(2);
 /// Measures the kinds of messages whose times are not in the store yet. Returns all times, including those that were in
 /// the store.
 pub(crate) fn measure(
-    bench: &mut Bench<'_>,
-    grid: &Grid,
-    store: &mut Store,
-    progress: &mut Progress<'_>,
+    bench: &mut TestBench<'_>,
+    grid: &MeasurementGrid,
+    store: &mut RawDataStore,
+    progress: &mut ProgressReporter<'_>,
 ) -> Result<Vec<MessageRow>, ProfilerError> {
     let mut rows = store.messages()?;
     progress.expect(SIZES.len() * 2 + 1 + ENTRIES.len());
@@ -71,14 +71,14 @@ fn has(rows: &[MessageRow], kind: &str, size: u32) -> bool {
 
 fn keep(
     rows: &mut Vec<MessageRow>,
-    store: &mut Store,
+    store: &mut RawDataStore,
     kind: &str,
     size: u32,
     delays: Vec<Option<f64>>,
 ) -> Result<(), ProfilerError> {
     for (run, delay_s) in (0..).zip(delays) {
         let row = MessageRow { message: kind.to_owned(), size, run, delay_s };
-        store.write(&Row::Message(&row))?;
+        store.write(&RawDataRow::Message(&row))?;
         rows.push(row);
     }
     Ok(())
@@ -86,7 +86,10 @@ fn keep(
 
 /// Waits for an event that `is_it` accepts, and returns its result; `None` if there is none in time (one second, or the
 /// bench's patience if that is shorter). Then waits for [`APART`], so that the next message finds the switch idle.
-fn until<T>(bench: &mut Bench<'_>, mut is_it: impl FnMut(Seen) -> Option<T>) -> Result<Option<T>, ProfilerError> {
+fn until<T>(
+    bench: &mut TestBench<'_>,
+    mut is_it: impl FnMut(DeviceEvent) -> Option<T>,
+) -> Result<Option<T>, ProfilerError> {
     bench.check_stop()?;
     let deadline = bench.device.now() + bench.settings.patience.min(Duration::from_secs(1));
     let mut found = None;
@@ -97,14 +100,18 @@ fn until<T>(bench: &mut Bench<'_>, mut is_it: impl FnMut(Seen) -> Option<T>) -> 
     Ok(found)
 }
 
-fn mark(bench: &Bench<'_>, run: u16, sequence: u32) -> Probe {
+fn mark(bench: &TestBench<'_>, run: u16, sequence: u32) -> ProbeHeader {
     let sent_ns = bench.device.now().as_nanos();
-    Probe { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
+    ProbeHeader { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
 }
 
 /// Measures the times from sending a packet-out to the arrival of its packet at the second interface, in seconds;
 /// `None` for a packet that did not arrive.
-fn packet_outs(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
+fn packet_outs(
+    bench: &mut TestBench<'_>,
+    grid: &MeasurementGrid,
+    size: u32,
+) -> Result<Vec<Option<f64>>, ProfilerError> {
     let run = bench.next_run();
     let mut delays = Vec::new();
     for sequence in 0..grid.messages {
@@ -113,7 +120,7 @@ fn packet_outs(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Opti
         let started = bench.device.now();
         bench.device.send(&[message])?;
         let came = until(bench, |seen| match seen {
-            Seen::Frame { at, interface: 1, bytes } if is_marked(&bytes, run, sequence) => Some(at),
+            DeviceEvent::Frame { at, interface: 1, bytes } if is_marked(&bytes, run, sequence) => Some(at),
             _ => None,
         })?;
         delays.push(came.map(|at: Instant| at.since(started).as_secs_f64()));
@@ -122,14 +129,15 @@ fn packet_outs(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Opti
 }
 
 fn is_marked(bytes: &[u8], run: u16, sequence: u32) -> bool {
-    Probe::find(bytes, Some(run)).is_some_and(|mark| mark.sequence == sequence)
+    ProbeHeader::find(bytes, Some(run)).is_some_and(|mark| mark.sequence == sequence)
 }
 
 /// Measures the times from sending a packet to the first interface to the arrival of its packet-in, in seconds,
 /// including the time in the data path; `None` for a packet without a packet-in.
-fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
+fn packet_ins(bench: &mut TestBench<'_>, grid: &MeasurementGrid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     bench.clear()?;
-    let asking = Rule { number: crate::rules::number(3, 1), priority: PRIORITY, kind: weir_profile::MatchKind::L2L3 };
+    let asking =
+        TestFlowEntry { number: crate::rules::number(3, 1), priority: PRIORITY, kind: weir_profile::MatchLayers::L2L3 };
     let to_controller = vec![Action::Output { port: PortNo::CONTROLLER, max_len: WHOLE }];
     let entry = FlowMod {
         instructions: vec![Instruction::ApplyActions(to_controller)],
@@ -150,11 +158,11 @@ fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Optio
         let began = bench.device.now();
         let started = bench.device.transmit(0, &packet)?.unwrap_or(began);
         let came = until(bench, |seen| match seen {
-            Seen::Message { at, message } => match message.body {
+            DeviceEvent::Message { at, message } => match message.body {
                 Body::PacketIn(packet) if is_marked(&packet.data.0, run, sequence) => Some(at),
                 _ => None,
             },
-            Seen::Frame { .. } => None,
+            DeviceEvent::Frame { .. } => None,
         })?;
         delays.push(came.map(|at: Instant| at.since(started).as_secs_f64()));
     }
@@ -164,13 +172,13 @@ fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Optio
 
 /// Sets how many bytes of a packet the switch sends to the controller. Switches that accept connections send nothing
 /// unsolicited until this is set; with 0, packets without an entry cause no packet-ins.
-fn configure(bench: &mut Bench<'_>, miss_send_len: u16) -> Result<(), ProfilerError> {
+fn configure(bench: &mut TestBench<'_>, miss_send_len: u16) -> Result<(), ProfilerError> {
     let message = bench.message(Body::SetConfig(SwitchConfig { flags: 0, miss_send_len }));
     bench.device.send(&[message])?;
     bench.barrier().map(drop)
 }
 
-fn echo(bench: &mut Bench<'_>) -> Result<Option<f64>, ProfilerError> {
+fn echo(bench: &mut TestBench<'_>) -> Result<Option<f64>, ProfilerError> {
     let started = bench.device.now();
     // The data must not be empty: empty echoes are the session's own.
     let (at, _) = bench.ask(Body::EchoRequest(Bytes(b"weir".to_vec())), "echo reply")?;
@@ -180,9 +188,9 @@ fn echo(bench: &mut Bench<'_>) -> Result<Option<f64>, ProfilerError> {
 
 /// Measures the times from sending a request for the statistics of `entries` flow entries to the arrival of the last
 /// part of the reply, in seconds; `None` for a request without a reply.
-fn statistics(bench: &mut Bench<'_>, entries: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
+fn statistics(bench: &mut TestBench<'_>, entries: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     bench.clear()?;
-    let rules: Vec<Rule> = (0..entries).map(alike).collect();
+    let rules: Vec<TestFlowEntry> = (0..entries).map(alike).collect();
     bench.fill(&rules)?;
     let mut delays = Vec::new();
     for _ in 0..STATISTICS {
@@ -191,7 +199,7 @@ fn statistics(bench: &mut Bench<'_>, entries: u32) -> Result<Vec<Option<f64>>, P
         let (xid, started) = (message.xid, bench.device.now());
         bench.device.send(&[message])?;
         let came = until(bench, |seen| match seen {
-            Seen::Message { at, message } if message.xid == xid => match message.body {
+            DeviceEvent::Message { at, message } if message.xid == xid => match message.body {
                 Body::MultipartReply(reply) if reply.more => None,
                 _ => Some(at),
             },

@@ -1,8 +1,8 @@
 //! Reports the progress of a measurement.
 
 /// Receiver of progress reports, with the current phase and step.
-pub struct Progress<'a> {
-    tell: &'a mut dyn FnMut(&At<'_>),
+pub struct ProgressReporter<'a> {
+    tell: &'a mut dyn FnMut(&MeasurementProgress<'_>),
     phase: &'static str,
     done: usize,
     of: usize,
@@ -10,7 +10,7 @@ pub struct Progress<'a> {
 
 /// Progress of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct At<'a> {
+pub struct MeasurementProgress<'a> {
     /// Name of the phase.
     pub phase: &'a str,
     /// Activity within the phase.
@@ -21,16 +21,16 @@ pub struct At<'a> {
     pub of: usize,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> ProgressReporter<'a> {
     /// Creates a progress that passes each report to `tell`.
-    pub fn new(tell: &'a mut dyn FnMut(&At<'_>)) -> Progress<'a> {
-        Progress { tell, phase: "", done: 0, of: 0 }
+    pub fn new(tell: &'a mut dyn FnMut(&MeasurementProgress<'_>)) -> ProgressReporter<'a> {
+        ProgressReporter { tell, phase: "", done: 0, of: 0 }
     }
 
     /// Begins a phase.
     pub(crate) fn begin(&mut self, phase: &'static str) {
         (self.phase, self.done, self.of) = (phase, 0, 0);
-        (self.tell)(&At { phase, doing: phase, done: 0, of: 0 });
+        (self.tell)(&MeasurementProgress { phase, doing: phase, done: 0, of: 0 });
     }
 
     /// Sets the number of steps of the phase.
@@ -40,7 +40,7 @@ impl<'a> Progress<'a> {
 
     /// Begins a step.
     pub(crate) fn step(&mut self, doing: &str) {
-        (self.tell)(&At { phase: self.phase, doing, done: self.done.min(self.of), of: self.of });
+        (self.tell)(&MeasurementProgress { phase: self.phase, doing, done: self.done.min(self.of), of: self.of });
         self.done += 1;
     }
 }

@@ -3,13 +3,13 @@ use crate::Measurement;
 use crate::throughput::Throughput;
 use serde::Serialize;
 use std::fmt::Write as _;
-use weir_model::fit::order::Middle;
+use weir_model::fit::order::MedianAndSpread;
 use weir_openflow::Version;
 use weir_units::Seconds;
 
 /// Median and 95th percentile of times, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spread {
+pub struct TimePercentiles {
     /// Median, in seconds.
     pub p50_s: f64,
     /// 95th percentile, in seconds.
@@ -18,12 +18,12 @@ pub struct Spread {
     pub samples: usize,
 }
 
-impl Spread {
-    fn of(mut values: Vec<f64>) -> Option<Spread> {
+impl TimePercentiles {
+    fn of(mut values: Vec<f64>) -> Option<TimePercentiles> {
         values.sort_by(f64::total_cmp);
         let at =
             |percent: usize| values.get((values.len() * percent / 100).min(values.len().saturating_sub(1))).copied();
-        Some(Spread { p50_s: at(50)?, p95_s: at(95)?, samples: values.len() })
+        Some(TimePercentiles { p50_s: at(50)?, p95_s: at(95)?, samples: values.len() })
     }
 
     fn text(&self) -> String {
@@ -39,14 +39,14 @@ pub struct MessageTimes {
     /// Length of the packet in bytes, or number of entries.
     pub size: u32,
     /// Times from request to answer.
-    pub times: Spread,
+    pub times: TimePercentiles,
     /// Number of messages without an answer.
     pub lost: usize,
 }
 
 /// Quality of the fit of the costs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Quality {
+pub struct CostFitQuality {
     /// Share of the variance of the bursts' times that the fit explains. It is 0 if all take the same time, however
     /// good the fit is.
     pub r2: f64,
@@ -64,14 +64,14 @@ pub struct Quality {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EffectTimes {
     /// Time from when commands were carried out until packets are treated accordingly.
-    pub times: Spread,
+    pub times: TimePercentiles,
     /// Decrease of Schwarz's criterion against a fit with costs of commands alone.
     pub criterion: f64,
 }
 
 /// Summary of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
+pub struct MeasurementSummary {
     /// Description that the switch gives of itself.
     pub device: String,
     /// OpenFlow version of the channel; none without a channel.
@@ -83,7 +83,7 @@ pub struct Summary {
     /// Number of timed bursts.
     pub bursts: usize,
     /// Quality of the fit of the costs.
-    pub fit: Option<Quality>,
+    pub fit: Option<CostFitQuality>,
     /// Time of bursts beside that of their commands; none if it is not certain.
     pub effect: Option<EffectTimes>,
     /// Times of messages by kind and size.
@@ -94,14 +94,14 @@ pub struct Summary {
     /// Highest rates without loss.
     pub throughput: Vec<Throughput>,
     /// Delay of the rig itself, subtracted from the packet delays at these rates and in the profile; none if unknown.
-    pub rig: Option<RigTimes>,
+    pub rig: Option<RigDelaySummary>,
     /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
 /// Delay of the rig itself, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RigTimes {
+pub struct RigDelaySummary {
     /// Source of the values.
     pub how: String,
     /// Delay of a packet of 128 bytes, sent 100 us after the previous one, in seconds.
@@ -112,25 +112,25 @@ pub struct RigTimes {
 
 impl Measurement {
     /// Returns the summary of the measurement.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> MeasurementSummary {
         let mut messages: Vec<MessageTimes> = Vec::new();
         let mut kinds: Vec<(&str, u32)> = self.messages.iter().map(|row| (row.message.as_str(), row.size)).collect();
         kinds.dedup();
         for (message, size) in kinds {
             let rows = || self.messages.iter().filter(|row| row.message == message && row.size == size);
-            if let Some(times) = Spread::of(rows().filter_map(|row| row.delay_s).collect()) {
+            if let Some(times) = TimePercentiles::of(rows().filter_map(|row| row.delay_s).collect()) {
                 let lost = rows().filter(|row| row.delay_s.is_none()).count();
                 messages.push(MessageTimes { message: message.to_owned(), size, times, lost });
             }
         }
-        let lags: Vec<f64> = self.timed.iter().map(crate::control::Timed::lag_s).collect();
-        Summary {
+        let lags: Vec<f64> = self.timed.iter().map(crate::control::MeasuredBurst::lag_s).collect();
+        MeasurementSummary {
             device: self.device.clone(),
             version: self.version,
             ports: self.ports.iter().map(|port| port.0).collect(),
             entries: self.sizes.as_ref().map(|sizes| (sizes.entries, sizes.is_full)),
             bursts: self.timed.len(),
-            fit: self.costs.as_ref().map(|costs| Quality {
+            fit: self.costs.as_ref().map(|costs| CostFitQuality {
                 r2: costs.fitted.r2,
                 error: costs.fitted.error,
                 case_error: costs.fitted.case_error,
@@ -138,12 +138,12 @@ impl Measurement {
                 samples: costs.fitted.samples,
             }),
             effect: self.costs.as_ref().and_then(|costs| costs.effect.as_ref()).and_then(|effect| {
-                Some(EffectTimes { times: Spread::of(effect.samples_s.clone())?, criterion: effect.criterion })
+                Some(EffectTimes { times: TimePercentiles::of(effect.samples_s.clone())?, criterion: effect.criterion })
             }),
             messages,
-            barrier_lag_s: Middle::of(&lags).ok().map(|middle| middle.median),
+            barrier_lag_s: MedianAndSpread::of(&lags).ok().map(|middle| middle.median),
             throughput: self.throughput.iter().map(|found| self.without_rig(found)).collect(),
-            rig: self.rig.is_known().then(|| RigTimes {
+            rig: self.rig.is_known().then(|| RigDelaySummary {
                 how: self.rig.how.clone(),
                 packet_s: self.rig.packet_s(128, 100),
                 message_s: self.rig.message_s(128),
@@ -164,7 +164,7 @@ impl Measurement {
     }
 }
 
-impl Summary {
+impl MeasurementSummary {
     /// Returns the summary as text, with a line for each item.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -173,7 +173,7 @@ impl Summary {
             Some(version) => writeln!(text, "{} (OpenFlow {version}), interfaces lead to ports {ports}", self.device),
             None => writeln!(text, "{}: its data plane alone", self.device),
         };
-        if let Some(RigTimes { how, packet_s, message_s }) = &self.rig {
+        if let Some(RigDelaySummary { how, packet_s, message_s }) = &self.rig {
             let (packet, message) = (Seconds(*packet_s), Seconds(*message_s));
             let _ = writeln!(
                 text,
@@ -184,7 +184,7 @@ impl Summary {
             let end = if is_full { "then it was full" } else { "no end was found" };
             let _ = writeln!(text, "entries        {entries} were taken, {end}");
         }
-        if let Some(Quality { r2, error, case_error, chance, samples }) = self.fit {
+        if let Some(CostFitQuality { r2, error, case_error, chance, samples }) = self.fit {
             let _ = writeln!(
                 text,
                 "commands       {samples} bursts fitted: half of them are met to {:.1} %, medians of their cases to {:.1} %; R2 {r2:.4}, {chance:.4} of the variance is chance",

@@ -7,18 +7,18 @@
 //!
 //! A message is written at one end of a local TCP connection and read at the other. A packet-in or packet-out also
 //! contains half of a packet's delay, because its packet is only sent or only received.
-use crate::bench::{Bench, Planned};
-use crate::live::Live;
-use crate::rules::{Rule, SHORTEST};
-use crate::{Device, Grid, ProfilerError, Settings};
+use crate::bench::{PlannedProbe, TestBench};
+use crate::live::LiveDevice;
+use crate::rules::{SHORTEST, TestFlowEntry};
+use crate::{DeviceUnderTest, MeasurementGrid, MeasurementSettings, ProfilerError};
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
-use weir_model::fit::order::Middle;
-use weir_profile::MatchKind;
+use weir_model::fit::order::MedianAndSpread;
+use weir_profile::MatchLayers;
 use weir_units::{Clock as _, Instant, Seconds, SystemClock};
 
 /// Most packets of each case.
@@ -86,7 +86,7 @@ impl FromStr for RigSource {
 
 /// Delay of the rig itself.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Rig {
+pub struct RigDelayTable {
     /// Source of the values; empty if nothing is known.
     pub how: String,
     /// Pairs of packet length (bytes) and delay from interface to interface (s), rising.
@@ -96,7 +96,7 @@ pub struct Rig {
     /// Time of a message in one direction, in seconds.
     pub message_s: f64,
     /// True if the delays include sending a packet. Measured delays must then start before sending, too
-    /// ([`Live::count_sending`]). Files of former versions lack the field and include sending.
+    /// ([`LiveDevice::count_sending`]). Files of former versions lack the field and include sending.
     #[serde(default = "yes")]
     pub has_sending: bool,
 }
@@ -105,29 +105,29 @@ fn yes() -> bool {
     true
 }
 
-impl Rig {
-    /// Obtains the rig's delay, for interfaces as given to [`Live::open`].
+impl RigDelayTable {
+    /// Obtains the rig's delay, for interfaces as given to [`LiveDevice::open`].
     ///
     /// # Errors
     /// The source cannot be created or read, or the user stopped.
     pub fn find(
         source: &RigSource,
         interfaces: &[String],
-        grid: &Grid,
+        grid: &MeasurementGrid,
         stop: &mut dyn FnMut() -> bool,
-    ) -> Result<Rig, ProfilerError> {
+    ) -> Result<RigDelayTable, ProfilerError> {
         match source {
-            RigSource::None => Ok(Rig::default()),
-            RigSource::Auto if !are_veths(interfaces) => Ok(Rig::default()),
-            RigSource::Auto | RigSource::Veth => Rig::of_veth(interfaces, grid, stop),
-            RigSource::Joined(names) => Rig::over(
-                &mut Live::without_channel(names)?,
+            RigSource::None => Ok(RigDelayTable::default()),
+            RigSource::Auto if !are_veths(interfaces) => Ok(RigDelayTable::default()),
+            RigSource::Auto | RigSource::Veth => RigDelayTable::of_veth(interfaces, grid, stop),
+            RigSource::Joined(names) => RigDelayTable::over(
+                &mut LiveDevice::without_channel(names)?,
                 format!("{} and {}, joined", names[0], names[1]),
                 grid,
                 stop,
             ),
-            RigSource::Given(s) => Ok(Rig::constant(*s, "as given".to_owned())),
-            RigSource::Report(path) => Rig::read(path),
+            RigSource::Given(s) => Ok(RigDelayTable::constant(*s, "as given".to_owned())),
+            RigSource::Report(path) => RigDelayTable::read(path),
         }
     }
 
@@ -136,11 +136,21 @@ impl Rig {
         !self.how.is_empty()
     }
 
-    fn constant(s: f64, how: String) -> Rig {
-        Rig { how, by_bytes: vec![(BYTES, s)], by_gap_us: vec![(GAP_US, s)], message_s: 0.0, has_sending: true }
+    fn constant(s: f64, how: String) -> RigDelayTable {
+        RigDelayTable {
+            how,
+            by_bytes: vec![(BYTES, s)],
+            by_gap_us: vec![(GAP_US, s)],
+            message_s: 0.0,
+            has_sending: true,
+        }
     }
 
-    fn of_veth(interfaces: &[String], grid: &Grid, stop: &mut dyn FnMut() -> bool) -> Result<Rig, ProfilerError> {
+    fn of_veth(
+        interfaces: &[String],
+        grid: &MeasurementGrid,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<RigDelayTable, ProfilerError> {
         let names = NUMBERS.map(|number| format!("weir{}p{number}", std::process::id()));
         let pair = weir_port::veth::VethPair::make(names).map_err(|error| {
             let expected = "root, or --rig none, a time, or a report of weir traffic";
@@ -151,34 +161,39 @@ impl Rig {
         let clock = SystemClock::start();
         let until = clock.now() + SETTLED;
         loop {
-            match Live::without_channel(&names) {
+            match LiveDevice::without_channel(&names) {
                 Err(ProfilerError::Wrong { .. }) if clock.now() < until => std::thread::park_timeout(LOOK_AGAIN),
-                opened => return Rig::over(&mut opened?, "a veth pair".to_owned(), grid, stop),
+                opened => return RigDelayTable::over(&mut opened?, "a veth pair".to_owned(), grid, stop),
             }
         }
     }
 
-    fn over(live: &mut Live, how: String, grid: &Grid, stop: &mut dyn FnMut() -> bool) -> Result<Rig, ProfilerError> {
-        let rig = Rig::measure(live, how, grid, stop)?;
-        Ok(Rig { message_s: message_delay(SystemClock::start()).unwrap_or(0.0), ..rig })
+    fn over(
+        live: &mut LiveDevice,
+        how: String,
+        grid: &MeasurementGrid,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<RigDelayTable, ProfilerError> {
+        let rig = RigDelayTable::measure(live, how, grid, stop)?;
+        Ok(RigDelayTable { message_s: message_delay(SystemClock::start()).unwrap_or(0.0), ..rig })
     }
 
     /// Measures the delay over two joined interfaces.
     pub(crate) fn measure(
-        device: &mut dyn Device,
+        device: &mut dyn DeviceUnderTest,
         how: String,
-        grid: &Grid,
+        grid: &MeasurementGrid,
         stop: &mut dyn FnMut() -> bool,
-    ) -> Result<Rig, ProfilerError> {
-        let settings = Settings { patience: Duration::from_secs(1), ..Settings::default() };
-        let mut bench = Bench::new(device, settings, stop);
+    ) -> Result<RigDelayTable, ProfilerError> {
+        let settings = MeasurementSettings { patience: Duration::from_secs(1), ..MeasurementSettings::default() };
+        let mut bench = TestBench::new(device, settings, stop);
         bench.during = "measuring the rig's own delay".to_owned();
         let packets = grid.packets.min(PACKETS);
         let mut lengths: Vec<u32> = grid.bytes.iter().map(|bytes| (*bytes).clamp(SHORTEST, LONGEST)).collect();
         lengths.push(BYTES);
         let mut gaps = grid.gaps_us.clone();
         gaps.push(GAP_US);
-        let mut rig = Rig { how, ..Rig::default() };
+        let mut rig = RigDelayTable { how, ..RigDelayTable::default() };
         for list in [&mut lengths, &mut gaps] {
             list.sort_unstable();
             list.dedup();
@@ -195,7 +210,7 @@ impl Rig {
     }
 
     /// Reads the median delay from a report of `weir traffic --json`.
-    fn read(path: &Path) -> Result<Rig, ProfilerError> {
+    fn read(path: &Path) -> Result<RigDelayTable, ProfilerError> {
         let wrong = |problem: String| ProfilerError::File { path: path.display().to_string(), problem };
         let reading = |error: std::io::Error| wrong(format!("--rig: reading it: {error}"));
         let length = std::fs::metadata(path).map_err(reading)?.len();
@@ -208,7 +223,7 @@ impl Rig {
         let median = report["received"]["delay"]["p50_us"].as_f64().filter(|us| (0.0..1e9).contains(us));
         let missing = "--rig: found no received.delay.p50_us, expected a report of weir traffic --json with delays";
         let us = median.ok_or_else(|| wrong(missing.to_owned()))?;
-        Ok(Rig::constant(us * 1e-6, format!("{}", path.display())))
+        Ok(RigDelayTable::constant(us * 1e-6, format!("{}", path.display())))
     }
 
     /// Returns the rig's delay of a packet of `bytes` bytes, sent `gap_us` microseconds after the previous one, in
@@ -270,9 +285,10 @@ fn least(known: &mut Vec<(u32, f64)>, place: u32, value: f64) {
     }
 }
 
-fn median(bench: &mut Bench<'_>, bytes: u32, gap_us: u32, packets: u32) -> Result<f64, ProfilerError> {
-    let rule = Rule { number: 0, priority: 0, kind: MatchKind::L2 };
-    let planned = vec![Planned { rule, bytes, gap: Duration::from_micros(gap_us.into()) }; (packets + WARM) as usize];
+fn median(bench: &mut TestBench<'_>, bytes: u32, gap_us: u32, packets: u32) -> Result<f64, ProfilerError> {
+    let rule = TestFlowEntry { number: 0, priority: 0, kind: MatchLayers::L2 };
+    let planned =
+        vec![PlannedProbe { rule, bytes, gap: Duration::from_micros(gap_us.into()) }; (packets + WARM) as usize];
     let delays: Vec<f64> = bench.delays(&planned)?.into_iter().skip(WARM as usize).flatten().collect();
     if delays.len() * 2 < packets as usize {
         let found = format!("{} of {packets} packets", delays.len());
@@ -282,7 +298,7 @@ fn median(bench: &mut Bench<'_>, bytes: u32, gap_us: u32, packets: u32) -> Resul
             "all of them: two interfaces that a cable joins",
         ));
     }
-    Ok(Middle::of(&delays)?.median)
+    Ok(MedianAndSpread::of(&delays)?.median)
 }
 
 /// Returns the median time of a message through a local TCP connection, in seconds; none if no connection can be
@@ -299,7 +315,7 @@ fn message_delay(clock: SystemClock) -> Option<f64> {
         near.write_all(&[0; MESSAGE_BYTES]).ok()?;
         times.push(came(&mut far, clock, started)?.as_secs_f64());
     }
-    Middle::of(&times).ok().map(|middle| middle.median)
+    MedianAndSpread::of(&times).ok().map(|middle| middle.median)
 }
 
 /// Returns the time from `started` until a whole message has arrived.
@@ -342,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_is_between_is_interpolated() {
-        let rig = Rig {
+        let rig = RigDelayTable {
             how: "a test".to_owned(),
             by_bytes: vec![(64, 1e-6), (128, 1.5e-6), (1500, 4e-6)],
             by_gap_us: vec![(100, 1.5e-6), (1000, 2.5e-6)],
@@ -354,14 +370,14 @@ mod tests {
         assert!(near(rig.packet_s(96, 550), 1.25e-6 + 0.5e-6) && near(rig.packet_s(9000, 5000), 5e-6));
         assert!(near(rig.message_s(128), 5.75e-6));
         assert!(near(rig.off(11e-6, 64, 100), 10e-6) && rig.off(1e-7, 64, 100) > 0.0, "never less than nothing");
-        assert_eq!(Rig::default().off(1e-6, 64, 100), 1e-6);
+        assert_eq!(RigDelayTable::default().off(1e-6, 64, 100), 1e-6);
         let mut known = Vec::new();
         for (place, value) in [(64, 3.0), (128, 2.0), (64, 1.0), (128, 9.0)] {
             least(&mut known, place, value);
         }
         assert_eq!(known, [(64, 1.0), (128, 2.0)], "what others held up does not count");
         assert_eq!(
-            (rig.note(1e-6).as_deref(), Rig::default().note(1.0)),
+            (rig.note(1e-6).as_deref(), RigDelayTable::default().note(1.0)),
             (Some("1us of the rig's own taken off"), None)
         );
     }
@@ -370,14 +386,14 @@ mod tests {
     fn reports_of_traffic_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rig.json");
-        let read = || Rig::read(&file).map_err(|error| error.to_string());
+        let read = || RigDelayTable::read(&file).map_err(|error| error.to_string());
         assert!(read().unwrap_err().contains("rig.json: --rig: reading it"));
         std::fs::write(&file, "{\"received\": {\"delay\": {\"p50_us\": 2.5}}}").unwrap();
         assert!((read().unwrap().packet_s(700, 3) - 2.5e-6).abs() < 1e-12);
         assert!(read().unwrap().has_sending, "weir traffic counts from before");
-        let kept: Rig =
+        let kept: RigDelayTable =
             serde_json::from_str(r#"{"how": "x", "by_bytes": [], "by_gap_us": [], "message_s": 0}"#).unwrap();
-        assert!(kept.has_sending && !Rig::default().has_sending, "so did who measured before");
+        assert!(kept.has_sending && !RigDelayTable::default().has_sending, "so did who measured before");
         for wrong in ["{}", "nothing", "{\"received\": {\"delay\": {\"p50_us\": -1}}}"] {
             std::fs::write(&file, wrong).unwrap();
             assert!(read().unwrap_err().contains("--rig: "), "{wrong}");

@@ -1,17 +1,17 @@
 //! Defines the settings of a measurement: time limits, precision and sizes.
 use crate::ProfilerError;
-use crate::rules::{GROUP_ENTRIES, Rule};
+use crate::rules::{GROUP_ENTRIES, TestFlowEntry};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use weir_model::fit::control::Order;
-use weir_profile::MatchKind;
+use weir_model::fit::control::InsertionOrder;
+use weir_profile::MatchLayers;
 
 /// Most entries in a grid: further entries are added beside them.
 const MAX_ENTRIES: u32 = GROUP_ENTRIES - 4096;
 
 /// Settings that apply to all parts of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct MeasurementSettings {
     /// Longest time the switch may take for anything.
     pub patience: Duration,
     /// Time between the packets that watch entries, as a share of the time passed.
@@ -26,9 +26,9 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Default for Settings {
+impl Default for MeasurementSettings {
     fn default() -> Self {
-        Settings {
+        MeasurementSettings {
             patience: Duration::from_secs(60),
             resolution: 1.0 / 200.0,
             finest: Duration::from_micros(20),
@@ -39,17 +39,17 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl MeasurementSettings {
     /// Returns an entry for packets that no entry in the switch matches.
-    pub(crate) fn any_rule() -> Rule {
-        Rule { number: 0xff_ffff, priority: 0, kind: MatchKind::L2L3 }
+    pub(crate) fn any_rule() -> TestFlowEntry {
+        TestFlowEntry { number: 0xff_ffff, priority: 0, kind: MatchLayers::L2L3 }
     }
 }
 
 /// Order of priorities in which entries are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Priorities {
+pub enum PriorityOrder {
     /// All entries have equal priority.
     Same,
     /// Each priority is higher than those before.
@@ -60,24 +60,24 @@ pub enum Priorities {
     Random,
 }
 
-impl Priorities {
+impl PriorityOrder {
     /// Returns the name used in files.
     pub fn name(self) -> &'static str {
         match self {
-            Priorities::Same => "same",
-            Priorities::Ascending => "ascending",
-            Priorities::Descending => "descending",
-            Priorities::Random => "random",
+            PriorityOrder::Same => "same",
+            PriorityOrder::Ascending => "ascending",
+            PriorityOrder::Descending => "descending",
+            PriorityOrder::Random => "random",
         }
     }
 
     /// Returns the order as the models' fits know it; none for random priorities.
-    pub fn order(self) -> Option<Order> {
+    pub fn order(self) -> Option<InsertionOrder> {
         match self {
-            Priorities::Same => Some(Order::Same),
-            Priorities::Ascending => Some(Order::Ascending),
-            Priorities::Descending => Some(Order::Descending),
-            Priorities::Random => None,
+            PriorityOrder::Same => Some(InsertionOrder::Same),
+            PriorityOrder::Ascending => Some(InsertionOrder::Ascending),
+            PriorityOrder::Descending => Some(InsertionOrder::Descending),
+            PriorityOrder::Random => None,
         }
     }
 }
@@ -85,9 +85,9 @@ impl Priorities {
 /// Sizes at which a switch is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Grid {
+pub struct MeasurementGrid {
     /// Orders of priorities.
-    pub priorities: Vec<Priorities>,
+    pub priorities: Vec<PriorityOrder>,
     /// Numbers of entries present, rising.
     pub entries: Vec<u32>,
     /// Numbers of commands in a burst, rising.
@@ -114,11 +114,11 @@ pub struct Grid {
     pub trial_ms: u32,
 }
 
-impl Grid {
+impl MeasurementGrid {
     /// Returns the published grid and more sizes: about an hour on a switch that takes milliseconds.
-    pub fn full() -> Grid {
-        use Priorities::{Ascending, Descending, Random, Same};
-        Grid {
+    pub fn full() -> MeasurementGrid {
+        use PriorityOrder::{Ascending, Descending, Random, Same};
+        MeasurementGrid {
             priorities: vec![Same, Ascending, Descending, Random],
             entries: vec![1, 5, 10, 20, 50, 100, 500, 1000, 2000, 3000, 4000, 5000, 6000, 7000],
             batches: vec![1, 3, 5, 10, 20, 50, 80, 100],
@@ -136,9 +136,9 @@ impl Grid {
     }
 
     /// Returns a small grid: some minutes.
-    pub fn quick() -> Grid {
-        use Priorities::{Ascending, Descending, Same};
-        Grid {
+    pub fn quick() -> MeasurementGrid {
+        use PriorityOrder::{Ascending, Descending, Same};
+        MeasurementGrid {
             priorities: vec![Same, Ascending, Descending],
             entries: vec![1, 50, 200, 500, 1000],
             batches: vec![1, 5, 20, 50],

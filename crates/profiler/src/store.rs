@@ -1,32 +1,32 @@
 //! Stores raw runs as they are measured, one file for each kind, and intermediate results, so that a stopped
 //! measurement can be resumed.
-use crate::control::{Command, Timed};
-use crate::{Grid, Priorities, ProfilerError, Rig};
+use crate::control::{MeasuredBurst, TimedCommandKind};
+use crate::{MeasurementGrid, PriorityOrder, ProfilerError, RigDelayTable};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use weir_model::fit::cache_policy::Probed;
+use weir_model::fit::cache_policy::ProbedEntry;
 
 /// Longest file of runs that is read, in bytes.
 const MAX_FILE: u64 = 1 << 28;
 
 /// Raw result of one run.
 #[derive(Debug, Clone)]
-pub(crate) enum Row<'a> {
+pub(crate) enum RawDataRow<'a> {
     /// Packet to an entry, sent to find levels.
     Probe { run: u32, entry: u64, delay_s: Option<f64> },
     /// Entry in an experiment that looks for a policy.
-    Standing { round: u32, experiment: &'static str, probe: Probed },
+    Standing { round: u32, experiment: &'static str, probe: ProbedEntry },
     /// Burst that looks for batches, with the time until its first command was done.
     Apart { commands: u32, apart_s: f64, run: u32, first_s: f64 },
     /// Burst of the control plane's grid.
-    Timed(&'a Timed),
+    Timed(&'a MeasuredBurst),
     /// Time of a message.
     Message(&'a MessageRow),
     /// Delay of a packet.
-    Delay(&'a DelayRow),
+    Delay(&'a PacketDelayRow),
     /// Trial of throughput.
     Trial(&'a TrialRow),
 }
@@ -46,7 +46,7 @@ pub struct MessageRow {
 
 /// Delay of a packet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DelayRow {
+pub struct PacketDelayRow {
     /// Level of the matched entry, from 0.
     pub level: usize,
     /// Fields that the entry matches: `l2`, `l3` or `l2l3`.
@@ -82,8 +82,8 @@ pub struct TrialRow {
 
 #[derive(Serialize, Deserialize)]
 struct ControlRow {
-    command: Command,
-    priorities: Priorities,
+    command: TimedCommandKind,
+    priorities: PriorityOrder,
     entries: u64,
     batch: u32,
     run: u32,
@@ -96,22 +96,22 @@ struct ControlRow {
 
 /// Folder for raw runs and intermediate results, or none.
 #[derive(Debug, Default)]
-pub struct Store {
+pub struct RawDataStore {
     folder: Option<PathBuf>,
     writers: BTreeMap<&'static str, csv::Writer<File>>,
 }
 
-impl Store {
+impl RawDataStore {
     /// Returns a store that keeps nothing.
-    pub fn none() -> Store {
-        Store::default()
+    pub fn none() -> RawDataStore {
+        RawDataStore::default()
     }
 
     /// Opens a folder, which is created if missing. Runs of an equal grid in it are resumed.
     ///
     /// # Errors
     /// The folder cannot be created or read, or has runs of another grid.
-    pub fn folder(folder: &Path, grid: &Grid) -> Result<Store, ProfilerError> {
+    pub fn folder(folder: &Path, grid: &MeasurementGrid) -> Result<RawDataStore, ProfilerError> {
         let file = |path: &Path, problem: String| ProfilerError::File { path: path.display().to_string(), problem };
         std::fs::create_dir_all(folder).map_err(|error| file(folder, format!("making the folder: {error}")))?;
         let path = folder.join("grid.toml");
@@ -127,7 +127,7 @@ impl Store {
             }
             Err(error) => return Err(file(&path, format!("reading it: {error}"))),
         }
-        Ok(Store { folder: Some(folder.to_owned()), writers: BTreeMap::new() })
+        Ok(RawDataStore { folder: Some(folder.to_owned()), writers: BTreeMap::new() })
     }
 
     /// Records which switch and interfaces the runs belong to.
@@ -150,7 +150,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be parsed.
-    pub fn rig(&self) -> Result<Option<Rig>, ProfilerError> {
+    pub fn rig(&self) -> Result<Option<RigDelayTable>, ProfilerError> {
         self.kept("rig")
     }
 
@@ -158,7 +158,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn keep_rig(&self, rig: &Rig) -> Result<(), ProfilerError> {
+    pub fn keep_rig(&self, rig: &RigDelayTable) -> Result<(), ProfilerError> {
         self.keep("rig", rig)
     }
 
@@ -167,25 +167,25 @@ impl Store {
         self.folder.as_deref()
     }
 
-    pub(crate) fn write(&mut self, row: &Row<'_>) -> Result<(), ProfilerError> {
+    pub(crate) fn write(&mut self, row: &RawDataRow<'_>) -> Result<(), ProfilerError> {
         match row {
-            Row::Probe { run, entry, delay_s } => {
+            RawDataRow::Probe { run, entry, delay_s } => {
                 self.line("probes", &["run", "entry", "delay_s"], (run, entry, delay_s))
             }
-            Row::Standing { round, experiment, probe } => {
-                let Probed { standing, slow } = probe;
+            RawDataRow::Standing { round, experiment, probe } => {
+                let ProbedEntry { standing, slow } = probe;
                 let names = ["round", "experiment", "modified", "used", "traffic", "priority", "slow"];
                 let values =
                     (round, experiment, standing.modified, standing.used, standing.traffic, standing.priority, slow);
                 self.line("policy", &names, values)
             }
-            Row::Apart { commands, apart_s, run, first_s } => {
+            RawDataRow::Apart { commands, apart_s, run, first_s } => {
                 self.line("batches", &["commands", "apart_s", "run", "first_s"], (commands, apart_s, run, first_s))
             }
-            Row::Timed(timed) => self.line("control", &[], ControlRow::of(timed)),
-            Row::Message(row) => self.line("messages", &[], row),
-            Row::Delay(row) => self.line("delays", &[], row),
-            Row::Trial(row) => self.line("trials", &[], row),
+            RawDataRow::Timed(timed) => self.line("control", &[], ControlRow::of(timed)),
+            RawDataRow::Message(row) => self.line("messages", &[], row),
+            RawDataRow::Delay(row) => self.line("delays", &[], row),
+            RawDataRow::Trial(row) => self.line("trials", &[], row),
         }
     }
 
@@ -227,7 +227,7 @@ impl Store {
         reader.deserialize().collect::<Result<Vec<T>, _>>().map_err(|error| failed(error.to_string()))
     }
 
-    pub(crate) fn timed(&self) -> Result<Vec<Timed>, ProfilerError> {
+    pub(crate) fn timed(&self) -> Result<Vec<MeasuredBurst>, ProfilerError> {
         let rows: Vec<ControlRow> = self.rows("control")?;
         let wrong = |problem| ProfilerError::File { path: "control.csv".to_owned(), problem };
         rows.into_iter().map(|row| row.timed().map_err(wrong)).collect()
@@ -237,7 +237,7 @@ impl Store {
         self.rows("messages")
     }
 
-    pub(crate) fn delays(&self) -> Result<Vec<DelayRow>, ProfilerError> {
+    pub(crate) fn delays(&self) -> Result<Vec<PacketDelayRow>, ProfilerError> {
         self.rows("delays")
     }
 
@@ -268,7 +268,7 @@ impl Store {
 }
 
 impl ControlRow {
-    fn of(timed: &Timed) -> ControlRow {
+    fn of(timed: &MeasuredBurst) -> ControlRow {
         ControlRow {
             command: timed.command,
             priorities: timed.priorities,
@@ -283,8 +283,8 @@ impl ControlRow {
         }
     }
 
-    fn timed(self) -> Result<Timed, String> {
-        Ok(Timed {
+    fn timed(self) -> Result<MeasuredBurst, String> {
+        Ok(MeasuredBurst {
             command: self.command,
             priorities: self.priorities,
             entries: self.entries,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use weir_timing::Tables;
+use weir_timing::ProfiledTables;
 
 /// Cost of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Column {
+pub enum CostTerm {
     /// Constant time of every burst.
     Constant,
     /// Wait for further commands, of bursts that do not fill a batch.
@@ -49,26 +49,26 @@ pub enum Column {
     },
 }
 
-impl fmt::Display for Column {
+impl fmt::Display for CostTerm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let priorities = |several: &bool| if *several { "several" } else { "single" };
         match self {
-            Column::Constant => f.write_str("constant"),
-            Column::Waiting => f.write_str("waiting"),
-            Column::Search => f.write_str("search"),
-            Column::Add { level, several, batch } => write!(f, "add.{level}.{}.{batch}", priorities(several)),
-            Column::Modify { level, several, batch } => write!(f, "modify.{level}.{}.{batch}", priorities(several)),
-            Column::Shift { level } => write!(f, "shift.{level}"),
-            Column::Write { level } => write!(f, "write.{level}"),
-            Column::Delete { level } => write!(f, "delete.{level}"),
+            CostTerm::Constant => f.write_str("constant"),
+            CostTerm::Waiting => f.write_str("waiting"),
+            CostTerm::Search => f.write_str("search"),
+            CostTerm::Add { level, several, batch } => write!(f, "add.{level}.{}.{batch}", priorities(several)),
+            CostTerm::Modify { level, several, batch } => write!(f, "modify.{level}.{}.{batch}", priorities(several)),
+            CostTerm::Shift { level } => write!(f, "shift.{level}"),
+            CostTerm::Write { level } => write!(f, "write.{level}"),
+            CostTerm::Delete { level } => write!(f, "delete.{level}"),
         }
     }
 }
 
-impl FromStr for Column {
+impl FromStr for CostTerm {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Column, String> {
+    fn from_str(text: &str) -> Result<CostTerm, String> {
         let wrong = || format!("found `{text}`, expected a cost such as add.0.single.1");
         let parts: Vec<&str> = text.split('.').collect();
         let level = |text: &str| text.parse::<usize>().ok().filter(|level| *level < weir_profile::MAX_LEVELS);
@@ -81,16 +81,16 @@ impl FromStr for Column {
             Some((level(at.first()?)?, several, at.get(2)?.parse().ok()?))
         };
         match parts.as_slice() {
-            ["constant"] => Some(Column::Constant),
-            ["waiting"] => Some(Column::Waiting),
-            ["search"] => Some(Column::Search),
-            ["add", rest @ ..] => batched(rest).map(|(level, several, batch)| Column::Add { level, several, batch }),
+            ["constant"] => Some(CostTerm::Constant),
+            ["waiting"] => Some(CostTerm::Waiting),
+            ["search"] => Some(CostTerm::Search),
+            ["add", rest @ ..] => batched(rest).map(|(level, several, batch)| CostTerm::Add { level, several, batch }),
             ["modify", rest @ ..] => {
-                batched(rest).map(|(level, several, batch)| Column::Modify { level, several, batch })
+                batched(rest).map(|(level, several, batch)| CostTerm::Modify { level, several, batch })
             }
-            ["shift", at] => level(at).map(|level| Column::Shift { level }),
-            ["write", at] => level(at).map(|level| Column::Write { level }),
-            ["delete", at] => level(at).map(|level| Column::Delete { level }),
+            ["shift", at] => level(at).map(|level| CostTerm::Shift { level }),
+            ["write", at] => level(at).map(|level| CostTerm::Write { level }),
+            ["delete", at] => level(at).map(|level| CostTerm::Delete { level }),
             _ => None,
         }
         .ok_or_else(wrong)
@@ -99,10 +99,10 @@ impl FromStr for Column {
 
 /// Multiplicity of each cost in a burst.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Terms(pub BTreeMap<Column, f64>);
+pub struct CostTermCounts(pub BTreeMap<CostTerm, f64>);
 
-impl Terms {
-    fn add(&mut self, column: Column, times: f64) {
+impl CostTermCounts {
+    fn add(&mut self, column: CostTerm, times: f64) {
         if times != 0.0 {
             *self.0.entry(column).or_default() += times;
         }
@@ -110,44 +110,44 @@ impl Terms {
 
     /// Returns the terms of a burst without its commands. `is_waited_for` is true if the switch waits for more
     /// commands.
-    pub(crate) fn burst(is_waited_for: bool) -> Terms {
-        let mut terms = Terms::default();
-        terms.add(Column::Constant, 1.0);
-        terms.add(Column::Waiting, f64::from(u8::from(is_waited_for)));
+    pub(crate) fn burst(is_waited_for: bool) -> CostTermCounts {
+        let mut terms = CostTermCounts::default();
+        terms.add(CostTerm::Constant, 1.0);
+        terms.add(CostTerm::Waiting, f64::from(u8::from(is_waited_for)));
         terms
     }
 
     /// Adds the terms of adding an entry, in a batch of `batch` commands; none if all levels are full.
-    pub(crate) fn adding(&mut self, tables: &Tables, priority: u16, batch: u32) {
+    pub(crate) fn adding(&mut self, tables: &ProfiledTables, priority: u16, batch: u32) {
         for visit in tables.visits(priority).into_iter().flatten() {
             let level = visit.level;
-            self.add(Column::Add { level, several: visit.different > 1, batch }, visit.entries as f64);
-            self.add(Column::Shift { level }, visit.shifts as f64);
-            self.add(Column::Write { level }, 1.0);
+            self.add(CostTerm::Add { level, several: visit.different > 1, batch }, visit.entries as f64);
+            self.add(CostTerm::Shift { level }, visit.shifts as f64);
+            self.add(CostTerm::Write { level }, 1.0);
         }
     }
 
     /// Adds the terms of modifying an entry.
-    pub(crate) fn modifying(&mut self, tables: &Tables, entry: u64, batch: u32) {
+    pub(crate) fn modifying(&mut self, tables: &ProfiledTables, entry: u64, batch: u32) {
         for (level, entries) in tables.occupancy().into_iter().enumerate() {
-            self.add(Column::Modify { level, several: tables.different(level) > 1, batch }, entries as f64);
+            self.add(CostTerm::Modify { level, several: tables.different(level) > 1, batch }, entries as f64);
         }
-        self.add(Column::Search, 1.0);
+        self.add(CostTerm::Search, 1.0);
         if let Some(level) = tables.level_of(entry) {
-            self.add(Column::Write { level }, 1.0);
+            self.add(CostTerm::Write { level }, 1.0);
         }
     }
 
     /// Adds the terms of deleting entries by one command.
-    pub(crate) fn deleting(&mut self, tables: &Tables, entries: impl IntoIterator<Item = u64>) {
-        self.add(Column::Search, 1.0);
+    pub(crate) fn deleting(&mut self, tables: &ProfiledTables, entries: impl IntoIterator<Item = u64>) {
+        self.add(CostTerm::Search, 1.0);
         for level in entries.into_iter().filter_map(|entry| tables.level_of(entry)) {
-            self.add(Column::Delete { level }, 1.0);
+            self.add(CostTerm::Delete { level }, 1.0);
         }
     }
 }
 
-impl fmt::Display for Terms {
+impl fmt::Display for CostTermCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut between = "";
         for (column, times) in &self.0 {
@@ -158,11 +158,11 @@ impl fmt::Display for Terms {
     }
 }
 
-impl FromStr for Terms {
+impl FromStr for CostTermCounts {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Terms, String> {
-        let mut terms = Terms::default();
+    fn from_str(text: &str) -> Result<CostTermCounts, String> {
+        let mut terms = CostTermCounts::default();
         for part in text.split_whitespace() {
             let (column, times) = part.split_once('=').ok_or_else(|| format!("found `{part}`, expected COST=TIMES"))?;
             let times: f64 = times.parse().map_err(|_| format!("found `{times}`, expected a number"))?;
@@ -181,20 +181,20 @@ mod tests {
 
     #[test]
     fn terms_are_read_as_they_were_written() {
-        let mut terms = Terms::burst(true);
+        let mut terms = CostTermCounts::burst(true);
         for column in [
-            Column::Search,
-            Column::Add { level: 1, several: true, batch: 20 },
-            Column::Modify { level: 0, several: false, batch: 1 },
-            Column::Shift { level: 2 },
-            Column::Write { level: 0 },
-            Column::Delete { level: 7 },
+            CostTerm::Search,
+            CostTerm::Add { level: 1, several: true, batch: 20 },
+            CostTerm::Modify { level: 0, several: false, batch: 1 },
+            CostTerm::Shift { level: 2 },
+            CostTerm::Write { level: 0 },
+            CostTerm::Delete { level: 7 },
         ] {
             terms.add(column, 12.5);
         }
         assert_eq!(terms.to_string().parse(), Ok(terms));
         for wrong in ["add=1", "add.0.both.1=1", "shift.99=1", "write.0=much", "write.0", "write.0=NaN"] {
-            assert!(wrong.parse::<Terms>().is_err(), "{wrong}");
+            assert!(wrong.parse::<CostTermCounts>().is_err(), "{wrong}");
         }
     }
 }

@@ -3,11 +3,11 @@
 //! A single packet lost by the machine says nothing about a rate: a rate counts as too high only if packets are lost
 //! in every try. The rate found is confirmed by repetitions without any loss, at lower and lower rates until there is
 //! none.
-use crate::bench::{Bench, Planned};
+use crate::bench::{PlannedProbe, TestBench};
 use crate::data::{TESTED, rule};
-use crate::rules::{Rule, SHORTEST};
-use crate::store::{Row, Store, TrialRow};
-use crate::{Grid, ProfilerError, Progress};
+use crate::rules::{SHORTEST, TestFlowEntry};
+use crate::store::{RawDataRow, RawDataStore, TrialRow};
+use crate::{MeasurementGrid, ProfilerError, ProgressReporter};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -49,10 +49,10 @@ pub struct Throughput {
 /// Searches the highest rate without loss for the shortest and the longest packets. Trials in the store are not
 /// repeated.
 pub(crate) fn measure(
-    bench: &mut Bench<'_>,
-    grid: &Grid,
-    store: &mut Store,
-    progress: &mut Progress<'_>,
+    bench: &mut TestBench<'_>,
+    grid: &MeasurementGrid,
+    store: &mut RawDataStore,
+    progress: &mut ProgressReporter<'_>,
 ) -> Result<Vec<Throughput>, ProfilerError> {
     if grid.trial_ms == 0 {
         return Ok(Vec::new());
@@ -61,7 +61,7 @@ pub(crate) fn measure(
     lengths.dedup();
     progress.expect(lengths.len() * (RATES + 2 * REPETITIONS + 2) as usize);
     bench.clear()?;
-    let rules: Vec<Rule> = (0..TESTED).map(|at| rule(bench, at)).collect();
+    let rules: Vec<TestFlowEntry> = (0..TESTED).map(|at| rule(bench, at)).collect();
     bench.fill(&rules)?;
     let before = store.trials()?;
     let of = |bytes: u32| {
@@ -75,7 +75,7 @@ pub(crate) fn measure(
                     before.clear();
                     progress.step("looking for the highest rate without loss");
                     let made = trial(bench, grid, &rules, bytes, rate)?;
-                    store.write(&Row::Trial(&made))?;
+                    store.write(&RawDataRow::Trial(&made))?;
                     Ok(made)
                 }
             }
@@ -85,13 +85,20 @@ pub(crate) fn measure(
 }
 
 /// Sends packets at a rate for the duration of a trial.
-fn trial(bench: &mut Bench<'_>, grid: &Grid, rules: &[Rule], bytes: u32, rate: f64) -> Result<TrialRow, ProfilerError> {
+fn trial(
+    bench: &mut TestBench<'_>,
+    grid: &MeasurementGrid,
+    rules: &[TestFlowEntry],
+    bytes: u32,
+    rate: f64,
+) -> Result<TrialRow, ProfilerError> {
     bench.during = format!("sending {rate:.0} packets a second");
     let time = f64::from(grid.trial_ms) * 1e-3;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 2 and two million")]
     let count = (rate * time).clamp(2.0, MOST_PACKETS) as usize;
     let gap = Duration::from_secs_f64(1.0 / rate.max(1e-3));
-    let planned: Vec<Planned> = (0..count).map(|at| Planned { rule: rules[at % rules.len()], bytes, gap }).collect();
+    let planned: Vec<PlannedProbe> =
+        (0..count).map(|at| PlannedProbe { rule: rules[at % rules.len()], bytes, gap }).collect();
     bench.refresh()?;
     let started = bench.device.now();
     let (delays, last) = bench.trial(&planned)?;
@@ -108,9 +115,9 @@ fn trial(bench: &mut Bench<'_>, grid: &Grid, rules: &[Rule], bytes: u32, rate: f
 }
 
 /// Function that runs a trial at a rate.
-type Sending<'s> = dyn FnMut(f64) -> Result<TrialRow, ProfilerError> + 's;
+type RateTrial<'s> = dyn FnMut(f64) -> Result<TrialRow, ProfilerError> + 's;
 
-fn search(bytes: u32, send: &mut Sending<'_>) -> Result<Throughput, ProfilerError> {
+fn search(bytes: u32, send: &mut RateTrial<'_>) -> Result<Throughput, ProfilerError> {
     let (mut low, mut high, mut sender_bound) = (0.0, f64::INFINITY, false);
     let mut rate = FIRST_PPS;
     for _ in 0..RATES {
@@ -149,7 +156,7 @@ fn search(bytes: u32, send: &mut Sending<'_>) -> Result<Throughput, ProfilerErro
 
 /// Tries a rate until all packets are sent in time and none is lost, [`REPETITIONS`] times at most. Returns the last
 /// trial.
-fn tried(rate: f64, send: &mut Sending<'_>) -> Result<TrialRow, ProfilerError> {
+fn tried(rate: f64, send: &mut RateTrial<'_>) -> Result<TrialRow, ProfilerError> {
     let mut trial = send(rate)?;
     for _ in 1..REPETITIONS {
         if trial.lost == 0 && trial.sent_pps >= SENT * rate {
@@ -163,7 +170,7 @@ fn tried(rate: f64, send: &mut Sending<'_>) -> Result<TrialRow, ProfilerError> {
 
 /// Repeats the rate found, and returns true if no packet is lost. With n packets and no loss, the share of lost packets
 /// is below 3/n with 95 % confidence.
-fn confirmed(found: &mut Throughput, send: &mut Sending<'_>) -> Result<bool, ProfilerError> {
+fn confirmed(found: &mut Throughput, send: &mut RateTrial<'_>) -> Result<bool, ProfilerError> {
     let mut packets = 0;
     for _ in 0..REPETITIONS {
         let trial = send(found.pps)?;

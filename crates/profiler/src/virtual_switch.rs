@@ -1,28 +1,28 @@
 //! Emulates a switch with a profile in virtual time. Measurements are tested against it, because its parameters are
 //! known and no machine disturbs it.
 //!
-//! Times come from [`weir_timing::Stage`], which the live switch and simulations also use. Packet handling is limited
-//! to what measuring needs: one table, output to a port, to the input port or to the controller.
+//! Times come from [`weir_timing::TimingStage`], which the live switch and simulations also use. Packet handling is
+//! limited to what measuring needs: one table, output to a port, to the input port or to the controller.
 mod flows;
 
 use crate::ProfilerError;
-use crate::device::{Device, Seen};
-use flows::Flows;
+use crate::device::{DeviceEvent, DeviceUnderTest};
+use flows::FlowEntriesByMask;
 use std::collections::VecDeque;
 use weir_openflow::model::error::FlowModFailed;
-use weir_openflow::model::multipart::{AggregateStats, Desc, MultipartReply, ReplyBody, RequestBody};
+use weir_openflow::model::multipart::{AggregateStats, MultipartReply, ReplyBody, RequestBody, SwitchDesc};
 use weir_openflow::model::{
     Body, Bytes, ErrorMessage, FlowMod, Match, Message, PacketIn, PacketInReason, PacketOut, PortDesc, PortNo, TableId,
     Version,
 };
 use weir_packet::{Field, MacAddr};
-use weir_profile::{MatchKind, Profile};
-use weir_timing::{Part, Passing, Record, Stage};
+use weir_profile::{MatchLayers, Profile};
+use weir_timing::{CommandRecord, DataPathPacket, ReleaseKind, TimingStage};
 use weir_units::Instant;
 
 /// Item deferred by the stage.
 #[derive(Debug)]
-enum Held {
+enum DeferredStageItem {
     FlowMod(u32, Box<FlowMod>),
     Barrier(u32),
     /// Frame to be sent to port `out`; with its input port, for packet-ins.
@@ -38,7 +38,7 @@ enum Held {
 
 /// Faults to inject into a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Faults {
+pub struct SwitchFaults {
     /// Number of messages after which the channel ends.
     pub ends_after: Option<u64>,
     /// Number of messages after which further ones are neither answered nor carried out.
@@ -49,41 +49,41 @@ pub struct Faults {
 
 /// Switch in virtual time; see the module documentation above for what it emulates.
 #[derive(Debug)]
-pub struct VirtualSwitch {
+pub struct VirtualTimeSwitch {
     now: Instant,
     interfaces: usize,
-    stage: Stage<Held>,
-    flows: Flows,
+    stage: TimingStage<DeferredStageItem>,
+    flows: FlowEntriesByMask,
     last_level: usize,
-    came: VecDeque<Seen>,
-    faults: Faults,
+    came: VecDeque<DeviceEvent>,
+    faults: SwitchFaults,
     messages: u64,
 }
 
-impl VirtualSwitch {
+impl VirtualTimeSwitch {
     /// Creates a switch with a profile; equal seeds give equal times.
     ///
     /// # Errors
     /// The profile takes no time, or has parts that only formulas support.
-    pub fn new(profile: &Profile, interfaces: usize, seed: u64) -> Result<VirtualSwitch, ProfilerError> {
-        let stage = Stage::new(profile, seed)?
+    pub fn new(profile: &Profile, interfaces: usize, seed: u64) -> Result<VirtualTimeSwitch, ProfilerError> {
+        let stage = TimingStage::new(profile, seed)?
             .ok_or_else(|| ProfilerError::wrong("profile", &profile.name, "one that takes time: not a native one"))?;
-        Ok(VirtualSwitch {
+        Ok(VirtualTimeSwitch {
             now: Instant::ZERO,
             interfaces,
             stage,
-            flows: Flows::default(),
+            flows: FlowEntriesByMask::default(),
             last_level: profile.levels.len().saturating_sub(1),
             came: VecDeque::new(),
-            faults: Faults::default(),
+            faults: SwitchFaults::default(),
             messages: 0,
         })
     }
 
     /// Returns the switch with faults.
     #[must_use]
-    pub fn with(self, faults: Faults) -> VirtualSwitch {
-        VirtualSwitch { faults, ..self }
+    pub fn with(self, faults: SwitchFaults) -> VirtualTimeSwitch {
+        VirtualTimeSwitch { faults, ..self }
     }
 
     /// Returns the number of entries.
@@ -92,7 +92,7 @@ impl VirtualSwitch {
     }
 
     /// Returns the records of commands since the last call: the truth that measurements try to find.
-    pub fn take_records(&mut self) -> Vec<Record> {
+    pub fn take_records(&mut self) -> Vec<CommandRecord> {
         self.stage.take_records()
     }
 
@@ -111,19 +111,19 @@ impl VirtualSwitch {
     }
 
     fn say(&mut self, at: Instant, xid: u32, body: Body) {
-        self.came.push_back(Seen::Message { at, message: Message { xid, body } });
+        self.came.push_back(DeviceEvent::Message { at, message: Message { xid, body } });
     }
 
     fn take(&mut self, message: &Message) {
         let (now, xid) = (self.now, message.xid);
         match &message.body {
-            Body::FlowMod(flow) => self.stage.command(now, Held::FlowMod(xid, Box::new(flow.clone()))),
-            Body::BarrierRequest => self.stage.barrier(now, Held::Barrier(xid)),
+            Body::FlowMod(flow) => self.stage.command(now, DeferredStageItem::FlowMod(xid, Box::new(flow.clone()))),
+            Body::BarrierRequest => self.stage.barrier(now, DeferredStageItem::Barrier(xid)),
             Body::EchoRequest(data) => self.say(now, xid, Body::EchoReply(data.clone())),
             Body::PacketOut(out) => {
                 let bytes = u32::try_from(out.data.0.len()).unwrap_or(u32::MAX);
-                if let Ok(Some(Held::PacketOut(out))) =
-                    self.stage.packet_out(now, bytes, Held::PacketOut(Box::new(out.clone())))
+                if let Ok(Some(DeferredStageItem::PacketOut(out))) =
+                    self.stage.packet_out(now, bytes, DeferredStageItem::PacketOut(Box::new(out.clone())))
                 {
                     self.carry_out(now, *out);
                 }
@@ -141,7 +141,7 @@ impl VirtualSwitch {
         match request {
             RequestBody::Desc => {
                 let text = |text: &str| text.to_owned();
-                Some(ReplyBody::Desc(Desc {
+                Some(ReplyBody::Desc(SwitchDesc {
                     mfr_desc: text("weir"),
                     hw_desc: text("virtual time"),
                     sw_desc: text(env!("CARGO_PKG_VERSION")),
@@ -170,7 +170,7 @@ impl VirtualSwitch {
     fn enter(&mut self, in_port: PortNo, bytes: &[u8]) {
         let found = self.flows.find(in_port, bytes);
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let (mut level, mut kind) = (self.last_level, MatchKind::L2);
+        let (mut level, mut kind) = (self.last_level, MatchLayers::L2);
         if let Some(found) = &found {
             kind = found.kind;
             level = self.stage.tables().map_or(0, |tables| {
@@ -178,12 +178,10 @@ impl VirtualSwitch {
                 tables.level_of(found.name).unwrap_or(0)
             });
         }
-        let passing = Passing { level, kind, bytes: length };
-        let held = found.and_then(|found| found.out).map_or(Held::Nothing, |out| Held::Frame {
-            in_port,
-            out,
-            bytes: bytes.to_vec(),
-        });
+        let passing = DataPathPacket { level, kind, bytes: length };
+        let held = found
+            .and_then(|found| found.out)
+            .map_or(DeferredStageItem::Nothing, |out| DeferredStageItem::Frame { in_port, out, bytes: bytes.to_vec() });
         // A packet without room in the stage's buffer is lost and counted there.
         let _ = self.stage.packet(self.now, passing, held);
     }
@@ -197,7 +195,7 @@ impl VirtualSwitch {
     fn leave(&mut self, at: Instant, in_port: PortNo, out: PortNo, bytes: Vec<u8>) {
         let port = if out == PortNo::IN_PORT { in_port } else { out };
         if let Some(interface) = self.interface(port) {
-            self.came.push_back(Seen::Frame { at, interface, bytes });
+            self.came.push_back(DeviceEvent::Frame { at, interface, bytes });
         }
     }
 
@@ -217,38 +215,42 @@ impl VirtualSwitch {
     /// Completes the next item that is due. Returns false if there is none.
     fn release(&mut self) -> bool {
         let flows = &self.flows;
-        let mut describe = |held: &Held| match held {
-            Held::FlowMod(_, flow) => flows.work(flow),
-            _ => weir_timing::Work::Nothing,
+        let mut describe = |held: &DeferredStageItem| match held {
+            DeferredStageItem::FlowMod(_, flow) => flows.work(flow),
+            _ => weir_timing::TableEffect::Nothing,
         };
         let Some(released) = self.stage.release(self.now, &mut describe) else { return false };
         let due = released.due;
         match (released.part, released.item) {
-            (Part::Command, Held::FlowMod(_, flow)) => {
+            (ReleaseKind::Command, DeferredStageItem::FlowMod(_, flow)) => {
                 self.flows.apply(&flow, self.stage.tables());
             }
-            (Part::Refused, Held::FlowMod(xid, _)) => {
+            (ReleaseKind::Refused, DeferredStageItem::FlowMod(xid, _)) => {
                 let error = ErrorMessage { error: FlowModFailed::TableFull.into(), data: Bytes::default() };
                 self.say(due, xid, Body::Error(error));
             }
-            (Part::Barrier, Held::Barrier(xid)) => self.say(due, xid, Body::BarrierReply),
-            (Part::Data, Held::Frame { in_port, out: PortNo::CONTROLLER, bytes }) => {
+            (ReleaseKind::Barrier, DeferredStageItem::Barrier(xid)) => self.say(due, xid, Body::BarrierReply),
+            (ReleaseKind::Data, DeferredStageItem::Frame { in_port, out: PortNo::CONTROLLER, bytes }) => {
                 let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-                let held = Held::Frame { in_port, out: PortNo::CONTROLLER, bytes };
-                if let Ok(Some(Held::Frame { bytes, .. })) = self.stage.packet_in(due, length, held) {
+                let held = DeferredStageItem::Frame { in_port, out: PortNo::CONTROLLER, bytes };
+                if let Ok(Some(DeferredStageItem::Frame { bytes, .. })) = self.stage.packet_in(due, length, held) {
                     self.ask_controller(due, in_port, bytes);
                 }
             }
-            (Part::PacketIn, Held::Frame { in_port, bytes, .. }) => self.ask_controller(due, in_port, bytes),
-            (Part::Data, Held::Frame { in_port, out, bytes }) => self.leave(due, in_port, out, bytes),
-            (Part::PacketOut, Held::PacketOut(out)) => self.carry_out(due, *out),
+            (ReleaseKind::PacketIn, DeferredStageItem::Frame { in_port, bytes, .. }) => {
+                self.ask_controller(due, in_port, bytes)
+            }
+            (ReleaseKind::Data, DeferredStageItem::Frame { in_port, out, bytes }) => {
+                self.leave(due, in_port, out, bytes)
+            }
+            (ReleaseKind::PacketOut, DeferredStageItem::PacketOut(out)) => self.carry_out(due, *out),
             _ => {}
         }
         true
     }
 }
 
-impl Device for VirtualSwitch {
+impl DeviceUnderTest for VirtualTimeSwitch {
     fn now(&self) -> Instant {
         self.now
     }
@@ -282,7 +284,7 @@ impl Device for VirtualSwitch {
         Ok(Some(self.now))
     }
 
-    fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError> {
+    fn wait(&mut self, until: Instant) -> Result<Option<DeviceEvent>, ProfilerError> {
         loop {
             if let Some(seen) = self.came.pop_front() {
                 return Ok(Some(seen));

@@ -4,7 +4,8 @@ use std::time::Duration;
 use weir_openflow::{Message, Version};
 use weir_profile::{Profile, differences};
 use weir_profiler::{
-    About, Device, Grid, Measurement, Options, Parts, ProfilerError, Progress, Rig, Seen, Settings, Store,
+    DeviceEvent, DeviceUnderTest, Measurement, MeasurementGrid, MeasurementOptions, MeasurementParts,
+    MeasurementSettings, ProfileMetadata, ProfilerError, ProgressReporter, RawDataStore, RigDelayTable,
 };
 use weir_units::Instant;
 
@@ -54,7 +55,7 @@ impl Bridge {
     }
 }
 
-impl Device for Bridge {
+impl DeviceUnderTest for Bridge {
     fn now(&self) -> Instant {
         self.now
     }
@@ -102,11 +103,11 @@ impl Device for Bridge {
         Ok(Some(self.now))
     }
 
-    fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError> {
+    fn wait(&mut self, until: Instant) -> Result<Option<DeviceEvent>, ProfilerError> {
         match self.came.pop_front_if(|(at, ..)| *at <= until) {
             Some((at, interface, bytes)) => {
                 self.now = self.now.max(at);
-                Ok(Some(Seen::Frame { at, interface, bytes }))
+                Ok(Some(DeviceEvent::Frame { at, interface, bytes }))
             }
             None => {
                 self.now = self.now.max(until);
@@ -116,23 +117,34 @@ impl Device for Bridge {
     }
 }
 
-fn grid() -> Grid {
-    Grid { packets: 20, bytes: vec![64, 512, 1500], gaps_us: vec![100, 1000, 10_000], trial_ms: 10, ..Grid::quick() }
+fn grid() -> MeasurementGrid {
+    MeasurementGrid {
+        packets: 20,
+        bytes: vec![64, 512, 1500],
+        gaps_us: vec![100, 1000, 10_000],
+        trial_ms: 10,
+        ..MeasurementGrid::quick()
+    }
 }
 
-const DATA: Parts = Parts { control: false, tables: false, data: true };
+const DATA: MeasurementParts = MeasurementParts { control: false, tables: false, data: true };
 
-fn measured(bridge: &mut Bridge, parts: Parts, store: &mut Store) -> (Measurement, Result<(), ProfilerError>) {
-    let mut tell = |_: &weir_profiler::At<'_>| ();
+fn measured(
+    bridge: &mut Bridge,
+    parts: MeasurementParts,
+    store: &mut RawDataStore,
+) -> (Measurement, Result<(), ProfilerError>) {
+    let mut tell = |_: &weir_profiler::MeasurementProgress<'_>| ();
     let mut stop = || false;
-    let settings = Settings { patience: Duration::from_secs(3), ..Settings::default() };
-    let progress = Progress::new(&mut tell);
-    let options = Options { settings, grid: grid(), parts, ports: Vec::new(), stop: &mut stop, progress };
+    let settings = MeasurementSettings { patience: Duration::from_secs(3), ..MeasurementSettings::default() };
+    let progress = ProgressReporter::new(&mut tell);
+    let options = MeasurementOptions { settings, grid: grid(), parts, ports: Vec::new(), stop: &mut stop, progress };
     weir_profiler::measure(bridge, options, store)
 }
 
 fn profile(found: &Measurement) -> Profile {
-    let about = About { name: "bridge".to_owned(), source: "a test".to_owned(), ..About::default() };
+    let about =
+        ProfileMetadata { name: "bridge".to_owned(), source: "a test".to_owned(), ..ProfileMetadata::default() };
     found.profile(&about).unwrap()
 }
 
@@ -143,7 +155,7 @@ fn near(found: f64, expected: f64, share: f64) {
 #[test]
 fn a_bridge_is_measured_by_packets_alone() {
     let mut bridge = Bridge::new(2);
-    let (found, ended) = measured(&mut bridge, DATA, &mut Store::none());
+    let (found, ended) = measured(&mut bridge, DATA, &mut RawDataStore::none());
     ended.unwrap();
     assert!(bridge.flooded < 5, "it was told where addresses are: {}", bridge.flooded);
     let made = profile(&found);
@@ -174,10 +186,10 @@ fn a_bridge_is_measured_by_packets_alone() {
 #[test]
 fn what_the_rig_takes_is_no_part_of_the_device() {
     let mut bridge = Bridge::new(2);
-    let (mut found, ended) = measured(&mut bridge, DATA, &mut Store::none());
+    let (mut found, ended) = measured(&mut bridge, DATA, &mut RawDataStore::none());
     ended.unwrap();
     let with = profile(&found);
-    found.rig = Rig {
+    found.rig = RigDelayTable {
         how: "a test".to_owned(),
         by_bytes: vec![(64, 1.0e-6), (1500, 2.436e-6)],
         by_gap_us: vec![(100, 1.1e-6)],
@@ -203,7 +215,7 @@ fn what_the_rig_takes_is_no_part_of_the_device() {
 fn step(disturbed: u32) -> (Vec<f64>, f64, usize) {
     let mut bridge = Bridge::new(2);
     (bridge.step, bridge.disturbed) = ((Duration::from_millis(6), Duration::from_micros(60)), disturbed);
-    let (found, ended) = measured(&mut bridge, DATA, &mut Store::none());
+    let (found, ended) = measured(&mut bridge, DATA, &mut RawDataStore::none());
     ended.unwrap();
     let forward = profile(&found).forwarding.remove(0).unwrap();
     let packets = found.delays().iter().filter(|row| row.gap_us / 100 == 77).count();
@@ -223,27 +235,28 @@ fn what_disturbs_the_packets_of_one_case_hides_no_step() {
 #[test]
 fn a_device_that_does_not_forward_is_told() {
     let mut dead = Bridge { forwards: false, ..Bridge::new(2) };
-    let error = measured(&mut dead, DATA, &mut Store::none()).1.unwrap_err().to_string();
+    let error = measured(&mut dead, DATA, &mut RawDataStore::none()).1.unwrap_err().to_string();
     assert!(
         error
             .starts_with("packets at the second interface (--data): found 0 of 20 packets that were sent by the first"),
         "{error}"
     );
-    let error = measured(&mut Bridge::new(2), Parts::ALL, &mut Store::none()).1.unwrap_err().to_string();
+    let error =
+        measured(&mut Bridge::new(2), MeasurementParts::ALL, &mut RawDataStore::none()).1.unwrap_err().to_string();
     assert!(error.starts_with("a device without a control channel: found more to measure"), "{error}");
-    let error = measured(&mut Bridge::new(1), DATA, &mut Store::none()).1.unwrap_err().to_string();
+    let error = measured(&mut Bridge::new(1), DATA, &mut RawDataStore::none()).1.unwrap_err().to_string();
     assert!(error.starts_with("interfaces (--data): found 1"), "{error}");
 }
 
 #[test]
 fn what_was_measured_is_not_measured_again() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::folder(folder.path(), &grid()).unwrap();
+    let mut store = RawDataStore::folder(folder.path(), &grid()).unwrap();
     store.of("one bridge").unwrap();
     let (first, ended) = measured(&mut Bridge::new(3), DATA, &mut store);
     ended.unwrap();
     drop(store);
-    let mut store = Store::folder(folder.path(), &grid()).unwrap();
+    let mut store = RawDataStore::folder(folder.path(), &grid()).unwrap();
     store.of("one bridge").unwrap();
     let rows = || std::fs::read_to_string(folder.path().join("delays.csv")).unwrap();
     let before = rows();

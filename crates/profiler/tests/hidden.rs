@@ -3,8 +3,8 @@
 use weir_openflow::model::PortNo;
 use weir_profile::{Profile, differences};
 use weir_profiler::{
-    About, Faults, Grid, Measurement, Options, Parts, Priorities, ProfilerError, Progress, Settings, Store,
-    VirtualSwitch,
+    Measurement, MeasurementGrid, MeasurementOptions, MeasurementParts, MeasurementSettings, PriorityOrder,
+    ProfileMetadata, ProfilerError, ProgressReporter, RawDataStore, SwitchFaults, VirtualTimeSwitch,
 };
 
 const TWO_LEVELS: &str = r#"
@@ -35,9 +35,9 @@ packet_in = { law = "lattice", values = ["4ms", "8ms"], probs = [1, 1] }
 packet_out = { law = "gamma", mean = "2ms", scv = 0.2 }
 "#;
 
-fn grid() -> Grid {
-    Grid {
-        priorities: vec![Priorities::Same, Priorities::Ascending, Priorities::Descending],
+fn grid() -> MeasurementGrid {
+    MeasurementGrid {
+        priorities: vec![PriorityOrder::Same, PriorityOrder::Ascending, PriorityOrder::Descending],
         entries: vec![1, 10, 40, 80, 130, 200, 250],
         batches: vec![1, 4, 8],
         deletions: vec![1, 10, 60, 150],
@@ -54,31 +54,38 @@ fn grid() -> Grid {
 }
 
 fn measured(
-    switch: &mut VirtualSwitch,
-    grid: Grid,
-    parts: Parts,
-    store: &mut Store,
+    switch: &mut VirtualTimeSwitch,
+    grid: MeasurementGrid,
+    parts: MeasurementParts,
+    store: &mut RawDataStore,
     stop: &mut dyn FnMut() -> bool,
 ) -> (Measurement, Result<(), ProfilerError>) {
-    let mut tell = |_: &weir_profiler::At<'_>| ();
-    let settings = Settings {
+    let mut tell = |_: &weir_profiler::MeasurementProgress<'_>| ();
+    let settings = MeasurementSettings {
         finest: std::time::Duration::from_micros(5),
         grace: std::time::Duration::from_millis(2),
-        ..Settings::default()
+        ..MeasurementSettings::default()
     };
-    let options = Options { settings, grid, parts, ports: Vec::new(), stop, progress: Progress::new(&mut tell) };
+    let options = MeasurementOptions {
+        settings,
+        grid,
+        parts,
+        ports: Vec::new(),
+        stop,
+        progress: ProgressReporter::new(&mut tell),
+    };
     weir_profiler::measure(switch, options, store)
 }
 
-fn about() -> About {
-    About { name: "found".to_owned(), source: "a test".to_owned(), ..About::default() }
+fn about() -> ProfileMetadata {
+    ProfileMetadata { name: "found".to_owned(), source: "a test".to_owned(), ..ProfileMetadata::default() }
 }
 
 #[test]
 fn a_hidden_profile_is_found_again() {
     let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
-    let mut switch = VirtualSwitch::new(&truth, 3, 7).unwrap();
-    let (found, ended) = measured(&mut switch, grid(), Parts::ALL, &mut Store::none(), &mut || false);
+    let mut switch = VirtualTimeSwitch::new(&truth, 3, 7).unwrap();
+    let (found, ended) = measured(&mut switch, grid(), MeasurementParts::ALL, &mut RawDataStore::none(), &mut || false);
     ended.unwrap();
     let profile = found.profile(&about()).unwrap();
     let apart = differences(&truth, &profile);
@@ -136,11 +143,15 @@ fn three_levels_without_batches_and_barriers_that_lie() {
             "[[level]]\nname = \"last\"\nwrite = \"100us\"\nforward = { base_l2l3 = \"700us\" }\n[timing]",
         );
     let truth = Profile::parse(&text, "three.toml").unwrap();
-    let mut switch = VirtualSwitch::new(&truth, 2, 3).unwrap();
-    let parts = Parts { control: true, tables: true, data: false };
-    let grid =
-        Grid { entries: vec![1, 10, 25, 50, 80, 120], batches: vec![1, 4], deletions: vec![1, 20, 90], ..grid() };
-    let (found, ended) = measured(&mut switch, grid, parts, &mut Store::none(), &mut || false);
+    let mut switch = VirtualTimeSwitch::new(&truth, 2, 3).unwrap();
+    let parts = MeasurementParts { control: true, tables: true, data: false };
+    let grid = MeasurementGrid {
+        entries: vec![1, 10, 25, 50, 80, 120],
+        batches: vec![1, 4],
+        deletions: vec![1, 20, 90],
+        ..grid()
+    };
+    let (found, ended) = measured(&mut switch, grid, parts, &mut RawDataStore::none(), &mut || false);
     ended.unwrap();
     let profile = found.profile(&about()).unwrap();
     let tables = profile.tables.as_ref().unwrap();
@@ -162,9 +173,9 @@ fn a_level_that_is_far_slower_than_packets_come_is_found() {
             .replace("size = 203", "size = 60")
             .replace("base_l2l3 = \"60us\"", &format!("base_l2l3 = \"{slow}\""));
         let truth = Profile::parse(&text, "slow.toml").unwrap();
-        let mut switch = VirtualSwitch::new(&truth, 2, 5).unwrap();
-        let parts = Parts { control: false, tables: true, data: false };
-        let (found, ended) = measured(&mut switch, grid(), parts, &mut Store::none(), &mut || false);
+        let mut switch = VirtualTimeSwitch::new(&truth, 2, 5).unwrap();
+        let parts = MeasurementParts { control: false, tables: true, data: false };
+        let (found, ended) = measured(&mut switch, grid(), parts, &mut RawDataStore::none(), &mut || false);
         ended.unwrap_or_else(|error| panic!("{slow}: {error}"));
         let sizes = found.sizes.as_ref().unwrap();
         assert_eq!((&sizes.sizes[..], sizes.confirmed), (&[Some(24), Some(60)][..], true), "{slow}: {sizes:?}");
@@ -195,10 +206,10 @@ fn packets_that_decide_who_goes_do_not_spoil_what_commands_cost() {
             .replace("size = 97", "size = 61")
             .replace("write = \"250us\"", "write = \"250us\"\ndelete = \"600us\"");
         let truth = Profile::parse(&text, "packets.toml").unwrap();
-        let mut switch = VirtualSwitch::new(&truth, 3, 9).unwrap();
-        let parts = Parts { control: true, tables: true, data: false };
-        let grid = Grid { entries: vec![1, 10, 40, 80, 130], ..grid() };
-        let (found, ended) = measured(&mut switch, grid, parts, &mut Store::none(), &mut || false);
+        let mut switch = VirtualTimeSwitch::new(&truth, 3, 9).unwrap();
+        let parts = MeasurementParts { control: true, tables: true, data: false };
+        let grid = MeasurementGrid { entries: vec![1, 10, 40, 80, 130], ..grid() };
+        let (found, ended) = measured(&mut switch, grid, parts, &mut RawDataStore::none(), &mut || false);
         ended.unwrap();
         let profile = found.profile(&about()).unwrap();
         let (tables, known) = (profile.tables.as_ref().unwrap(), truth.tables.as_ref().unwrap());
@@ -217,42 +228,43 @@ fn packets_that_decide_who_goes_do_not_spoil_what_commands_cost() {
 fn what_was_measured_is_kept_and_gone_on_with() {
     let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let grid = Grid {
+    let grid = MeasurementGrid {
         entries: vec![1, 40],
         batches: vec![1, 4],
         deletions: vec![1, 10],
-        priorities: vec![Priorities::Same],
+        priorities: vec![PriorityOrder::Same],
         ..grid()
     };
-    let parts = Parts { control: true, tables: false, data: false };
-    let mut store = Store::folder(folder.path(), &grid).unwrap();
+    let parts = MeasurementParts { control: true, tables: false, data: false };
+    let mut store = RawDataStore::folder(folder.path(), &grid).unwrap();
     // The channel ends somewhere in the grid.
-    let mut counted = VirtualSwitch::new(&truth, 2, 7).unwrap();
-    measured(&mut counted, grid.clone(), parts, &mut Store::none(), &mut || false).1.unwrap();
-    let faults = Faults { ends_after: Some(counted.messages() - 100), ..Faults::default() };
-    let mut ending = VirtualSwitch::new(&truth, 2, 7).unwrap().with(faults);
+    let mut counted = VirtualTimeSwitch::new(&truth, 2, 7).unwrap();
+    measured(&mut counted, grid.clone(), parts, &mut RawDataStore::none(), &mut || false).1.unwrap();
+    let faults = SwitchFaults { ends_after: Some(counted.messages() - 100), ..SwitchFaults::default() };
+    let mut ending = VirtualTimeSwitch::new(&truth, 2, 7).unwrap().with(faults);
     let (first, ended) = measured(&mut ending, grid.clone(), parts, &mut store, &mut || false);
     assert!(matches!(ended, Err(ProfilerError::Ended { .. })), "{ended:?}");
     assert!(!first.timed.is_empty());
     assert!(first.profile(&about()).is_ok(), "what there is makes a profile");
     drop(store);
-    let mut store = Store::folder(folder.path(), &grid).unwrap();
-    let mut whole = VirtualSwitch::new(&truth, 2, 8).unwrap();
+    let mut store = RawDataStore::folder(folder.path(), &grid).unwrap();
+    let mut whole = VirtualTimeSwitch::new(&truth, 2, 8).unwrap();
     let (second, ended) = measured(&mut whole, grid.clone(), parts, &mut store, &mut || false);
     ended.unwrap();
     assert_eq!(second.timed[..first.timed.len()], first.timed[..], "what was there is not measured again");
     assert!(second.timed.len() > first.timed.len());
-    let other = Grid { runs: 9, ..grid };
-    let error = Store::folder(folder.path(), &other).unwrap_err().to_string();
+    let other = MeasurementGrid { runs: 9, ..grid };
+    let error = RawDataStore::folder(folder.path(), &other).unwrap_err().to_string();
     assert!(error.contains("another grid"), "{error}");
 }
 
 #[test]
 fn switches_that_hang_and_people_who_stop_are_told_apart() {
     let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
-    let mut hanging =
-        VirtualSwitch::new(&truth, 2, 7).unwrap().with(Faults { hangs_after: Some(500), ..Faults::default() });
-    let (_, ended) = measured(&mut hanging, grid(), Parts::ALL, &mut Store::none(), &mut || false);
+    let mut hanging = VirtualTimeSwitch::new(&truth, 2, 7)
+        .unwrap()
+        .with(SwitchFaults { hangs_after: Some(500), ..SwitchFaults::default() });
+    let (_, ended) = measured(&mut hanging, grid(), MeasurementParts::ALL, &mut RawDataStore::none(), &mut || false);
     let said = ended.unwrap_err().to_string();
     assert!(said.starts_with("no ") && said.contains("--patience"), "{said}");
     let mut asked = 0;
@@ -260,37 +272,39 @@ fn switches_that_hang_and_people_who_stop_are_told_apart() {
         asked += 1;
         asked > 40
     };
-    let mut switch = VirtualSwitch::new(&truth, 2, 7).unwrap();
-    let (_, ended) = measured(&mut switch, grid(), Parts::ALL, &mut Store::none(), &mut stop);
+    let mut switch = VirtualTimeSwitch::new(&truth, 2, 7).unwrap();
+    let (_, ended) = measured(&mut switch, grid(), MeasurementParts::ALL, &mut RawDataStore::none(), &mut stop);
     assert!(matches!(ended, Err(ProfilerError::Stopped)), "{ended:?}");
 }
 
 #[test]
 fn interfaces_are_told_by_packets() {
     let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
-    let crossed = || VirtualSwitch::new(&truth, 2, 7).unwrap().with(Faults { crossed: true, ..Faults::default() });
-    let parts = Parts { control: false, tables: false, data: false };
-    let grid = Grid { entries_max: 32, ..grid() };
-    let (found, ended) = measured(&mut crossed(), grid.clone(), parts, &mut Store::none(), &mut || false);
+    let crossed = || {
+        VirtualTimeSwitch::new(&truth, 2, 7).unwrap().with(SwitchFaults { crossed: true, ..SwitchFaults::default() })
+    };
+    let parts = MeasurementParts { control: false, tables: false, data: false };
+    let grid = MeasurementGrid { entries_max: 32, ..grid() };
+    let (found, ended) = measured(&mut crossed(), grid.clone(), parts, &mut RawDataStore::none(), &mut || false);
     ended.unwrap();
     assert_eq!(found.ports, [PortNo(2), PortNo(1)], "the other way round");
-    let mut tell = |_: &weir_profiler::At<'_>| ();
+    let mut tell = |_: &weir_profiler::MeasurementProgress<'_>| ();
     let mut stop = || false;
-    let options = Options {
-        settings: Settings::default(),
+    let options = MeasurementOptions {
+        settings: MeasurementSettings::default(),
         grid: grid.clone(),
         parts,
         ports: vec![PortNo(1), PortNo(2)],
         stop: &mut stop,
-        progress: Progress::new(&mut tell),
+        progress: ProgressReporter::new(&mut tell),
     };
-    let error = weir_profiler::measure(&mut crossed(), options, &mut Store::none()).1.unwrap_err().to_string();
+    let error = weir_profiler::measure(&mut crossed(), options, &mut RawDataStore::none()).1.unwrap_err().to_string();
     assert_eq!(
         error,
         "port behind interface 1 of --data: found 2, expected 1 (--ports): are two cables the wrong way round?"
     );
-    let mut one = VirtualSwitch::new(&truth, 1, 7).unwrap();
-    let error = measured(&mut one, grid, parts, &mut Store::none(), &mut || false).1.unwrap_err().to_string();
+    let mut one = VirtualTimeSwitch::new(&truth, 1, 7).unwrap();
+    let error = measured(&mut one, grid, parts, &mut RawDataStore::none(), &mut || false).1.unwrap_err().to_string();
     assert!(error.starts_with("interfaces (--data): found 1"), "{error}");
 }
 
@@ -304,9 +318,9 @@ fn changes_that_take_effect_later_are_told_from_what_commands_cost() {
         let text = format!("effect = {effect}\n{TWO_LEVELS}");
         let text = if batching { text } else { text.replace("batching = { timeout = \"2ms\", most = 12 }\n", "") };
         let truth = Profile::parse(&text, "later.toml").unwrap();
-        let mut switch = VirtualSwitch::new(&truth, 3, 7).unwrap();
-        let parts = Parts { control: true, tables: true, data: false };
-        let (found, ended) = measured(&mut switch, grid(), parts, &mut Store::none(), &mut || false);
+        let mut switch = VirtualTimeSwitch::new(&truth, 3, 7).unwrap();
+        let parts = MeasurementParts { control: true, tables: true, data: false };
+        let (found, ended) = measured(&mut switch, grid(), parts, &mut RawDataStore::none(), &mut || false);
         ended.unwrap();
         let profile = found.profile(&about()).unwrap();
         let (tables, known) = (profile.tables.as_ref().unwrap(), truth.tables.as_ref().unwrap());
@@ -350,11 +364,11 @@ fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
         effect = { law = \"gamma\", mean = \"4ms\", scv = 0.8 }\nbarrier = { lag = \"300us\" }\n\
         [[level]]\nname = \"table\"\nwrite = \"60us\"\nforward = { base_l2l3 = \"4us\" }\n";
     let truth = Profile::parse(text, "soft.toml").unwrap();
-    let grid = Grid { runs: 10, entries: vec![1, 40, 200], batches: vec![1, 5, 20, 50], ..grid() };
-    let parts = Parts { control: true, tables: false, data: false };
+    let grid = MeasurementGrid { runs: 10, entries: vec![1, 40, 200], batches: vec![1, 5, 20, 50], ..grid() };
+    let parts = MeasurementParts { control: true, tables: false, data: false };
     let find = |truth: &Profile, seed| {
-        let mut switch = VirtualSwitch::new(truth, 3, seed).unwrap();
-        let (found, ended) = measured(&mut switch, grid.clone(), parts, &mut Store::none(), &mut || false);
+        let mut switch = VirtualTimeSwitch::new(truth, 3, seed).unwrap();
+        let (found, ended) = measured(&mut switch, grid.clone(), parts, &mut RawDataStore::none(), &mut || false);
         ended.unwrap();
         (found.profile(&about()).unwrap(), found)
     };
@@ -383,9 +397,9 @@ fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
 fn barriers_that_lie_are_told_where_changes_take_effect_later() {
     let text = format!("effect = \"3ms\"\n{TWO_LEVELS}").replace("lag = \"800us\"", "waits = false");
     let truth = Profile::parse(&text, "lies.toml").unwrap();
-    let mut switch = VirtualSwitch::new(&truth, 3, 7).unwrap();
-    let parts = Parts { control: true, tables: false, data: false };
-    let (found, ended) = measured(&mut switch, grid(), parts, &mut Store::none(), &mut || false);
+    let mut switch = VirtualTimeSwitch::new(&truth, 3, 7).unwrap();
+    let parts = MeasurementParts { control: true, tables: false, data: false };
+    let (found, ended) = measured(&mut switch, grid(), parts, &mut RawDataStore::none(), &mut || false);
     ended.unwrap();
     let profile = found.profile(&about()).unwrap();
     assert!(!profile.barrier.waits, "{}", profile.to_toml());

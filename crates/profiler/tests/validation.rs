@@ -1,9 +1,12 @@
 //! Measures random commands and packets on switches in virtual time with known parameters.
 use std::time::Duration;
 use weir_profile::Profile;
-use weir_profiler::validation::{Became, CommandSeries, Commands, Known, Packet, PacketSeries, commands, packets};
-use weir_profiler::{Faults, ProfilerError, Rig, Settings, VirtualSwitch};
-use weir_traffic::Stream;
+use weir_profiler::validation::{
+    CommandCompletion, CommandSeries, CommandSeriesParams, KnownSwitchTiming, PacketSeries, ReplayedPacket, commands,
+    packets,
+};
+use weir_profiler::{MeasurementSettings, ProfilerError, RigDelayTable, SwitchFaults, VirtualTimeSwitch};
+use weir_traffic::RandomStream;
 
 const TWO_LEVELS: &str = r#"
 name = "two"
@@ -28,30 +31,35 @@ write = "250us"
 forward = { base_l2l3 = "60us", per_byte = "8ns" }
 "#;
 
-const ENTRIES: Commands = Commands { count: 400, per_second: 100.0, entries: 80, entries_most: 120 };
+const ENTRIES: CommandSeriesParams =
+    CommandSeriesParams { count: 400, per_second: 100.0, entries: 80, entries_most: 120 };
 
-fn settings() -> Settings {
-    Settings { finest: Duration::from_micros(10), grace: Duration::from_millis(2), ..Settings::default() }
+fn settings() -> MeasurementSettings {
+    MeasurementSettings {
+        finest: Duration::from_micros(10),
+        grace: Duration::from_millis(2),
+        ..MeasurementSettings::default()
+    }
 }
 
-fn two() -> (Profile, Known) {
+fn two() -> (Profile, KnownSwitchTiming) {
     let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
-    let known = Known { tables: truth.tables.clone(), delays_s: vec![6e-6, 60e-6] };
+    let known = KnownSwitchTiming { tables: truth.tables.clone(), delays_s: vec![6e-6, 60e-6] };
     (truth, known)
 }
 
 #[test]
 fn packets_show_when_each_command_was_carried_out() {
     let (truth, known) = two();
-    let series = CommandSeries::draw(&ENTRIES, &mut Stream::new(4, 0, 0)).unwrap();
-    let mut switch = VirtualSwitch::new(&truth, 3, 1).unwrap();
+    let series = CommandSeries::draw(&ENTRIES, &mut RandomStream::new(4, 0, 0)).unwrap();
+    let mut switch = VirtualTimeSwitch::new(&truth, 3, 1).unwrap();
     let became = commands(&mut switch, &known, settings(), &series, &mut || false).unwrap();
     // The last command deletes all entries.
     let records = switch.take_records();
     let records = &records[..records.len() - 1];
     let records = &records[records.len() - became.len()..];
     for (at, (one, record)) in became.iter().zip(records).enumerate() {
-        let Became::Done { low_s, high_s } = *one else { panic!("command {at}: {one:?}") };
+        let CommandCompletion::Done { low_s, high_s } = *one else { panic!("command {at}: {one:?}") };
         let took_s = record.ended.since(record.came).as_secs_f64();
         assert!(
             low_s <= took_s && took_s <= high_s,
@@ -61,7 +69,7 @@ fn packets_show_when_each_command_was_carried_out() {
         assert!(high_s - low_s < 0.1 * took_s + 2e-3, "command {at}: {low_s} to {high_s}");
     }
     let mean = |of: &mut dyn Iterator<Item = f64>| of.sum::<f64>() / became.len() as f64;
-    let found = mean(&mut became.iter().filter_map(Became::seconds));
+    let found = mean(&mut became.iter().filter_map(CommandCompletion::seconds));
     let true_s = mean(&mut records.iter().map(|record| record.ended.since(record.came).as_secs_f64()));
     assert!((found / true_s - 1.0).abs() < 0.01, "{found} is not {true_s}");
     assert_eq!(switch.entries(), 0);
@@ -70,14 +78,14 @@ fn packets_show_when_each_command_was_carried_out() {
 #[test]
 fn what_has_no_room_is_told() {
     let (truth, known) = two();
-    let all = Commands { entries: 130, entries_most: 200, ..ENTRIES };
-    let mut switch = VirtualSwitch::new(&truth, 3, 1).unwrap();
-    let series = CommandSeries::draw(&all, &mut Stream::new(4, 0, 0)).unwrap();
+    let all = CommandSeriesParams { entries: 130, entries_most: 200, ..ENTRIES };
+    let mut switch = VirtualTimeSwitch::new(&truth, 3, 1).unwrap();
+    let series = CommandSeries::draw(&all, &mut RandomStream::new(4, 0, 0)).unwrap();
     let became = commands(&mut switch, &known, settings(), &series, &mut || false).unwrap();
-    let refused = became.iter().filter(|one| **one == Became::Refused).count();
+    let refused = became.iter().filter(|one| **one == CommandCompletion::Refused).count();
     assert!(refused > 10 && refused < became.len() / 2, "{refused}");
-    let more = Commands { entries: 131, ..all };
-    let series = CommandSeries::draw(&more, &mut Stream::new(4, 0, 0)).unwrap();
+    let more = CommandSeriesParams { entries: 131, ..all };
+    let series = CommandSeries::draw(&more, &mut RandomStream::new(4, 0, 0)).unwrap();
     let error = commands(&mut switch, &known, settings(), &series, &mut || false).unwrap_err().to_string();
     assert!(error.contains("found 130 of 131"), "{error}");
 }
@@ -85,11 +93,11 @@ fn what_has_no_room_is_told() {
 #[test]
 fn packets_take_what_their_level_takes() {
     let (truth, known) = two();
-    let packet = |destination| Packet { gap: Duration::from_millis(1), bytes: 128 + destination, destination };
-    let trace: Vec<Packet> = (0..200).map(|at| packet(at % 50)).collect();
-    let series = PacketSeries::draw(&trace, 130, &mut Stream::new(2, 0, 0)).unwrap();
-    let mut switch = VirtualSwitch::new(&truth, 3, 1).unwrap();
-    let delays = packets(&mut switch, &known, &Rig::default(), settings(), &series, &mut || false).unwrap();
+    let packet = |destination| ReplayedPacket { gap: Duration::from_millis(1), bytes: 128 + destination, destination };
+    let trace: Vec<ReplayedPacket> = (0..200).map(|at| packet(at % 50)).collect();
+    let series = PacketSeries::draw(&trace, 130, &mut RandomStream::new(2, 0, 0)).unwrap();
+    let mut switch = VirtualTimeSwitch::new(&truth, 3, 1).unwrap();
+    let delays = packets(&mut switch, &known, &RigDelayTable::default(), settings(), &series, &mut || false).unwrap();
     assert!(delays.iter().all(Option::is_some));
     let slow = delays.iter().flatten().filter(|delay| **delay > 30e-6).count();
     assert!(slow > 60 && slow < 180, "80 of 130 entries are in the second level: {slow} of 200");
@@ -99,8 +107,8 @@ fn packets_take_what_their_level_takes() {
 #[test]
 fn who_stops_gets_nothing_half_done() {
     let (truth, known) = two();
-    let series = CommandSeries::draw(&ENTRIES, &mut Stream::new(4, 0, 0)).unwrap();
-    let mut switch = VirtualSwitch::new(&truth, 3, 1).unwrap();
+    let series = CommandSeries::draw(&ENTRIES, &mut RandomStream::new(4, 0, 0)).unwrap();
+    let mut switch = VirtualTimeSwitch::new(&truth, 3, 1).unwrap();
     let mut asked = 0;
     let mut stop = || {
         asked += 1;
@@ -108,7 +116,7 @@ fn who_stops_gets_nothing_half_done() {
     };
     let ended = commands(&mut switch, &known, settings(), &series, &mut stop);
     assert!(matches!(ended, Err(ProfilerError::Stopped)), "{ended:?}");
-    let mut one = VirtualSwitch::new(&truth, 1, 1).unwrap();
+    let mut one = VirtualTimeSwitch::new(&truth, 1, 1).unwrap();
     let error = commands(&mut one, &known, settings(), &series, &mut || false).unwrap_err().to_string();
     assert!(error.contains("--data"), "{error}");
 }
@@ -116,10 +124,10 @@ fn who_stops_gets_nothing_half_done() {
 #[test]
 fn a_switch_that_hangs_is_told() {
     let (truth, known) = two();
-    let series = CommandSeries::draw(&ENTRIES, &mut Stream::new(4, 0, 0)).unwrap();
-    let faults = Faults { hangs_after: Some(300), ..Faults::default() };
-    let mut switch = VirtualSwitch::new(&truth, 3, 1).unwrap().with(faults);
-    let short = Settings { patience: Duration::from_secs(2), ..settings() };
+    let series = CommandSeries::draw(&ENTRIES, &mut RandomStream::new(4, 0, 0)).unwrap();
+    let faults = SwitchFaults { hangs_after: Some(300), ..SwitchFaults::default() };
+    let mut switch = VirtualTimeSwitch::new(&truth, 3, 1).unwrap().with(faults);
+    let short = MeasurementSettings { patience: Duration::from_secs(2), ..settings() };
     let ended = commands(&mut switch, &known, short, &series, &mut || false);
     assert!(matches!(ended, Err(ProfilerError::Silent { .. })), "{ended:?}");
 }

@@ -1,12 +1,12 @@
 //! Groups as specified (OpenFlow 1.3.5, 5.6.1 and 6.5).
-use super::Way;
+use super::ReferencePass;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_openflow::model::group::{Bucket, GroupMod};
 use weir_openflow::model::{GroupId, PortNo};
 
 /// Groups, and ports whose link is down.
 #[derive(Debug, Clone)]
-pub(super) struct Groups {
+pub(super) struct ReferenceGroups {
     groups: BTreeMap<GroupId, GroupMod>,
     ports: u32,
     down: BTreeSet<PortNo>,
@@ -15,13 +15,13 @@ pub(super) struct Groups {
 /// Enumerates the bucket choices of select groups: the choices for one packet in order, and all combinations one
 /// after the other.
 #[derive(Debug, Default)]
-pub struct Choices {
+pub struct BucketChoices {
     /// Choices of the current combination: bucket chosen, number of buckets.
     made: Vec<(usize, usize)>,
     next: usize,
 }
 
-impl Choices {
+impl BucketChoices {
     fn choose(&mut self, of: usize) -> usize {
         if self.next == self.made.len() {
             self.made.push((0, of));
@@ -44,9 +44,9 @@ impl Choices {
     }
 }
 
-impl Groups {
-    pub(super) fn new(ports: u32) -> Groups {
-        Groups { groups: BTreeMap::new(), ports, down: BTreeSet::new() }
+impl ReferenceGroups {
+    pub(super) fn new(ports: u32) -> ReferenceGroups {
+        ReferenceGroups { groups: BTreeMap::new(), ports, down: BTreeSet::new() }
     }
 
     pub(super) fn change(&mut self, change: &GroupMod) {
@@ -77,7 +77,7 @@ impl Groups {
     }
 }
 
-impl Way<'_> {
+impl ReferencePass<'_> {
     /// Processes a copy of the packet in each bucket that the group selects.
     pub(super) fn group(&mut self, group: GroupId, frame: &[u8]) {
         let groups = self.groups;

@@ -8,36 +8,36 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod groups;
 
-pub use groups::Choices;
+pub use groups::BucketChoices;
 
-use groups::Groups;
+use groups::ReferenceGroups;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, MatchField, PortNo};
 use weir_packet::{Field, FlowKey, parse};
 
 /// Output port and frame.
-pub type Sent = (PortNo, Vec<u8>);
+pub type ReferenceOutput = (PortNo, Vec<u8>);
 
 /// Flow entries, in no order, and groups.
 #[derive(Debug, Clone)]
-pub struct Reference {
+pub struct ReferencePipeline {
     entries: Vec<FlowMod>,
-    groups: Groups,
+    groups: ReferenceGroups,
 }
 
 /// State of one packet's processing: input port, frames sent so far in order, and number of copies dropped.
-struct Way<'a> {
-    groups: &'a Groups,
-    choices: &'a mut Choices,
+struct ReferencePass<'a> {
+    groups: &'a ReferenceGroups,
+    choices: &'a mut BucketChoices,
     in_port: u32,
-    sent: Vec<Sent>,
+    sent: Vec<ReferenceOutput>,
     drops: u64,
 }
 
-impl Reference {
+impl ReferencePipeline {
     /// Creates a pipeline without entries and groups, with ports 1 to `ports` whose links are up.
-    pub fn new(ports: u32) -> Reference {
-        Reference { entries: Vec::new(), groups: Groups::new(ports) }
+    pub fn new(ports: u32) -> ReferencePipeline {
+        ReferencePipeline { entries: Vec::new(), groups: ReferenceGroups::new(ports) }
     }
 
     /// Applies a group-mod that a datapath accepted. Only adds or replaces the group.
@@ -74,8 +74,8 @@ impl Reference {
 
     /// Processes a packet. Returns the frames sent, in order, and the number of copies dropped, with the buckets of
     /// select groups chosen by `choices`.
-    pub fn process(&self, in_port: u32, frame: &[u8], choices: &mut Choices) -> (Vec<Sent>, u64) {
-        let mut way = Way { groups: &self.groups, choices, in_port, sent: Vec::new(), drops: 0 };
+    pub fn process(&self, in_port: u32, frame: &[u8], choices: &mut BucketChoices) -> (Vec<ReferenceOutput>, u64) {
+        let mut way = ReferencePass { groups: &self.groups, choices, in_port, sent: Vec::new(), drops: 0 };
         let (mut frame, mut metadata, mut table, mut settled) = (frame.to_vec(), 0, 0, false);
         let mut set: Vec<Action> = Vec::new();
         loop {
@@ -129,7 +129,7 @@ impl Reference {
     }
 }
 
-impl Way<'_> {
+impl ReferencePass<'_> {
     /// Runs an action set: the last action of each type, in the order push, set, then group or else output. Returns
     /// true if the packet was sent, dropped or passed to a group.
     fn run_set(&mut self, set: &[Action], frame: &mut Vec<u8>) -> bool {

@@ -1,14 +1,14 @@
 //! Converts a scenario's fabrics and virtual switches to configurations of `weir_fabric`.
-use crate::{Fabric, IntraDiscipline, QueueManager, Red, VirtualSwitch};
+use crate::{FabricSpec, IntraDisciplineKind, QueueManager, RedSpec, VirtualSwitch};
 use std::time::Duration;
 use weir_fabric::{
-    Buffers, FabricConfig, Forwarding, InputConfig, OutputConfig, PortIndex, QueueConfig, RedConfig, Refused,
-    VirtualSwitchConfig,
+    AdmissionError, CrosspointBuffers, DropPolicy, FabricConfig, ForwardingMatrix, InputConfig, OutputConfig,
+    PortIndex, RedConfig, VirtualSwitchConfig,
 };
 use weir_units::{ByteSize, Instant};
 
-impl Fabric {
-    /// Returns the configuration of the fabric. Its ports are [`Fabric::ports`] in their order. `ceiling_slack` is
+impl FabricSpec {
+    /// Returns the configuration of the fabric. Its ports are [`FabricSpec::ports`] in their order. `ceiling_slack` is
     /// the slack of output ceilings, `seed` the seed of random numbers.
     pub fn config(&self, ceiling_slack: Duration, seed: u64) -> FabricConfig {
         let output = |rate| OutputConfig {
@@ -32,7 +32,7 @@ impl Fabric {
     }
 
     /// Converts the port indices in a refusal to the physical ports' numbers.
-    pub fn numbered(&self, refused: Refused) -> Refused {
+    pub fn numbered(&self, refused: AdmissionError) -> AdmissionError {
         let number = |index: PortIndex| self.ports.get(usize::from(index.0)).map(|port| port.port);
         refused.numbered(|index| number(index).and_then(|number| u16::try_from(number).ok()).unwrap_or(index.0))
     }
@@ -41,7 +41,7 @@ impl Fabric {
 impl VirtualSwitch {
     /// Returns the configuration of this virtual switch in a fabric. A fabric without its ports refuses the
     /// configuration. The lifetime begins at `now`.
-    pub fn config(&self, fabric: &Fabric, now: Instant) -> VirtualSwitchConfig {
+    pub fn config(&self, fabric: &FabricSpec, now: Instant) -> VirtualSwitchConfig {
         let ports = self.ports.iter().map(|port| weir_fabric::VirtualPort {
             physical: fabric.index(port.port).unwrap_or(NOWHERE),
             rate_in: port.rate_in,
@@ -56,14 +56,16 @@ impl VirtualSwitch {
         VirtualSwitchConfig {
             name: self.name.clone(),
             ports: ports.collect(),
-            forwarding: forwarding.map_or(Forwarding::All, Forwarding::Paths),
-            buffers: Buffers { default: self.buffer.0, certain: certain.collect() },
+            forwarding: forwarding.map_or(ForwardingMatrix::All, ForwardingMatrix::Paths),
+            buffers: CrosspointBuffers { default: self.buffer.0, certain: certain.collect() },
             queue: queue(self.queue, &self.red),
             intra: match self.discipline {
-                IntraDiscipline::RoundRobin => weir_fabric::IntraDiscipline::RoundRobin,
-                IntraDiscipline::Drr => weir_fabric::IntraDiscipline::Drr { quantum: saturated(self.intra_quantum) },
-                IntraDiscipline::Fcfs => weir_fabric::IntraDiscipline::Fcfs,
-                IntraDiscipline::Lqf => weir_fabric::IntraDiscipline::Lqf,
+                IntraDisciplineKind::RoundRobin => weir_fabric::IntraDiscipline::RoundRobin,
+                IntraDisciplineKind::Drr => {
+                    weir_fabric::IntraDiscipline::Drr { quantum: saturated(self.intra_quantum) }
+                }
+                IntraDisciplineKind::Fcfs => weir_fabric::IntraDiscipline::Fcfs,
+                IntraDisciplineKind::Lqf => weir_fabric::IntraDiscipline::Lqf,
             },
             priority: self.priority,
             expires: self.lifetime.map(|lifetime| now + lifetime),
@@ -71,7 +73,7 @@ impl VirtualSwitch {
     }
 
     /// Returns the index in the fabric of this virtual switch's port with this number.
-    pub fn index(&self, fabric: &Fabric, number: u32) -> Option<PortIndex> {
+    pub fn index(&self, fabric: &FabricSpec, number: u32) -> Option<PortIndex> {
         fabric.index(self.ports.iter().find(|port| port.number == number)?.port)
     }
 }
@@ -79,12 +81,12 @@ impl VirtualSwitch {
 /// Index of a port that no fabric has, so that the fabric refuses it.
 const NOWHERE: PortIndex = PortIndex(u16::MAX);
 
-fn queue(queue: QueueManager, red: &Red) -> QueueConfig {
+fn queue(queue: QueueManager, red: &RedSpec) -> DropPolicy {
     let default = RedConfig::default();
     match queue {
-        QueueManager::TailDrop => QueueConfig::TailDrop,
-        QueueManager::DropHead => QueueConfig::DropHead,
-        QueueManager::Red => QueueConfig::Red(RedConfig {
+        QueueManager::TailDrop => DropPolicy::TailDrop,
+        QueueManager::DropHead => DropPolicy::DropHead,
+        QueueManager::Red => DropPolicy::Red(RedConfig {
             min: red.min.map(|min| min.0),
             max: red.max.map(|max| max.0),
             probability: red.probability.unwrap_or(default.probability),

@@ -3,13 +3,14 @@ mod line;
 mod stream;
 mod topology;
 
-pub(crate) use line::{Line, Share};
-pub(crate) use stream::{Arrival, ArrivalLaw, Simulate, Size, SizeLaw, Stream};
-pub(crate) use topology::{Duplicates, Kind as TopologyKind, Topology, Unconnected};
-pub(crate) use weir_profile::written::{Law, Timing};
+pub(crate) use line::{LinkEffectsToml, ShareToml};
+pub(crate) use stream::{ArrivalLawToml, ArrivalToml, SimulateToml, SizeLawToml, SizeToml, StreamToml};
+pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
+pub(crate) use weir_profile::written::{LawToml, TimingToml};
 
 use crate::{
-    App, Expect, FailMode, Install, InterDiscipline, IntraDiscipline, IpNet, OpenFlow, QueueManager, Red, Sharing,
+    BufferSharing, EmbeddedApp, InstallScope, InterDiscipline, IntraDisciplineKind, IpNet, OpenFlowVersion,
+    QueueManager, RedSpec, SwitchFailMode, TrafficExpectation,
 };
 use serde::Deserialize;
 use std::fmt::Display;
@@ -17,31 +18,31 @@ use std::str::FromStr;
 use toml::Spanned;
 use weir_packet::MacAddr;
 use weir_traffic::impair::JitterLaw;
-use weir_units::{Bps, ByteSize, Span};
+use weir_units::{Bps, ByteSize, TimeSpan};
 
 /// Whole scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Document {
+pub(crate) struct ScenarioToml {
     pub(crate) name: Option<Spanned<String>>,
     #[serde(default = "default_seed")]
     pub(crate) seed: u64,
-    pub(crate) duration: Option<Spanned<Span>>,
-    pub(crate) controller: Option<Spanned<Controller>>,
-    pub(crate) topology: Option<Spanned<Topology>>,
+    pub(crate) duration: Option<Spanned<TimeSpan>>,
+    pub(crate) controller: Option<Spanned<ControllerToml>>,
+    pub(crate) topology: Option<Spanned<TopologyToml>>,
     #[serde(default)]
-    pub(crate) tenant: Vec<Spanned<Tenant>>,
+    pub(crate) tenant: Vec<Spanned<TenantToml>>,
     #[serde(default)]
-    pub(crate) switch: Vec<Spanned<Switch>>,
+    pub(crate) switch: Vec<Spanned<SwitchToml>>,
     #[serde(default)]
-    pub(crate) host: Vec<Spanned<Host>>,
+    pub(crate) host: Vec<Spanned<HostToml>>,
     #[serde(default)]
-    pub(crate) link: Vec<Spanned<Link>>,
+    pub(crate) link: Vec<Spanned<LinkToml>>,
     #[serde(default)]
-    pub(crate) traffic: Vec<Spanned<Traffic>>,
+    pub(crate) traffic: Vec<Spanned<TrafficToml>>,
     #[serde(default)]
-    pub(crate) stream: Vec<Spanned<Stream>>,
-    pub(crate) simulate: Option<Spanned<Simulate>>,
+    pub(crate) stream: Vec<Spanned<StreamToml>>,
+    pub(crate) simulate: Option<Spanned<SimulateToml>>,
 }
 
 fn default_seed() -> u64 {
@@ -50,78 +51,78 @@ fn default_seed() -> u64 {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Controller {
-    pub(crate) app: Option<App>,
+pub(crate) struct ControllerToml {
+    pub(crate) app: Option<EmbeddedApp>,
     pub(crate) connect: Option<Spanned<String>>,
-    pub(crate) openflow: Option<OpenFlow>,
-    pub(crate) service: Option<Spanned<Law>>,
+    pub(crate) openflow: Option<OpenFlowVersion>,
+    pub(crate) service: Option<Spanned<LawToml>>,
     pub(crate) buffer: Option<Spanned<u32>>,
-    pub(crate) delay: Option<Spanned<Span>>,
-    pub(crate) install: Option<Spanned<Install>>,
+    pub(crate) delay: Option<Spanned<TimeSpan>>,
+    pub(crate) install: Option<Spanned<InstallScope>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Tenant {
+pub(crate) struct TenantToml {
     pub(crate) name: Spanned<String>,
     pub(crate) vlan: Spanned<u16>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Switch {
+pub(crate) struct SwitchToml {
     pub(crate) name: Spanned<String>,
     pub(crate) dpid: Option<Spanned<u64>>,
     pub(crate) tables: Option<Spanned<u8>>,
     pub(crate) max_entries: Option<Spanned<u32>>,
-    pub(crate) fail_mode: Option<FailMode>,
-    pub(crate) threads: Option<crate::Threads>,
+    pub(crate) fail_mode: Option<SwitchFailMode>,
+    pub(crate) threads: Option<crate::ScenarioThreads>,
     #[serde(default)]
     pub(crate) entries: Vec<String>,
-    pub(crate) fabric: Option<Spanned<Fabric>>,
-    pub(crate) timing: Option<Spanned<Timing>>,
+    pub(crate) fabric: Option<Spanned<FabricToml>>,
+    pub(crate) timing: Option<Spanned<TimingToml>>,
     pub(crate) profile: Option<Spanned<String>>,
     #[serde(default)]
-    pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
+    pub(crate) r#virtual: Vec<Spanned<VirtualSwitchToml>>,
 }
 
 /// Section `fabric`, from which virtual switches are cut.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Fabric {
+pub(crate) struct FabricToml {
     pub(crate) ports: Option<Spanned<u32>>,
     pub(crate) rate: Option<Spanned<Bps>>,
     pub(crate) crosspoint: Option<Spanned<ByteSize>>,
     pub(crate) max_packet: Option<Spanned<ByteSize>>,
     pub(crate) discipline: Option<InterDiscipline>,
-    pub(crate) sharing: Option<Sharing>,
+    pub(crate) sharing: Option<BufferSharing>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct VirtualSwitch {
+pub(crate) struct VirtualSwitchToml {
     pub(crate) name: Spanned<String>,
     pub(crate) dpid: Option<Spanned<u64>>,
     #[serde(default)]
-    pub(crate) select: Vec<Spanned<Selector>>,
-    pub(crate) ports: Spanned<Vec<Spanned<VirtualPort>>>,
+    pub(crate) select: Vec<Spanned<SelectorToml>>,
+    pub(crate) ports: Spanned<Vec<Spanned<VirtualPortToml>>>,
     pub(crate) paths: Option<Vec<Spanned<[u32; 2]>>>,
     pub(crate) buffer: Spanned<ByteSize>,
     #[serde(default)]
-    pub(crate) buffers: Vec<Spanned<Crosspoint>>,
+    pub(crate) buffers: Vec<Spanned<CrosspointBufferToml>>,
     pub(crate) queue: Option<QueueManager>,
-    pub(crate) red: Option<Spanned<Red>>,
-    pub(crate) discipline: Option<IntraDiscipline>,
+    pub(crate) red: Option<Spanned<RedSpec>>,
+    pub(crate) discipline: Option<IntraDisciplineKind>,
     pub(crate) intra_quantum: Option<Spanned<ByteSize>>,
     pub(crate) priority: Option<Spanned<u8>>,
     pub(crate) time_weight: Option<Spanned<u64>>,
-    pub(crate) lifetime: Option<Spanned<Span>>,
+    pub(crate) lifetime: Option<Spanned<TimeSpan>>,
     pub(crate) connect: Option<OneOrMore<Spanned<String>>>,
     pub(crate) listen: Option<OneOrMore<Spanned<String>>>,
     pub(crate) tables: Option<Spanned<u8>>,
     pub(crate) max_entries: Option<Spanned<u32>>,
     pub(crate) max_packet_ins: Option<Spanned<u32>>,
-    pub(crate) fail_mode: Option<FailMode>,
+    pub(crate) fail_mode: Option<SwitchFailMode>,
     #[serde(default)]
     pub(crate) entries: Vec<String>,
 }
@@ -129,16 +130,16 @@ pub(crate) struct VirtualSwitch {
 /// File with only a fabric and virtual switches.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Cut {
-    pub(crate) fabric: Option<Spanned<Fabric>>,
+pub(crate) struct SlicingToml {
+    pub(crate) fabric: Option<Spanned<FabricToml>>,
     #[serde(default)]
-    pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
+    pub(crate) r#virtual: Vec<Spanned<VirtualSwitchToml>>,
 }
 
 /// Conditions on packets of a virtual switch, all of which have to be true.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Selector {
+pub(crate) struct SelectorToml {
     pub(crate) port: Option<Spanned<u32>>,
     pub(crate) vlan: Option<Spanned<u16>>,
     pub(crate) eth_src: Option<MacAddr>,
@@ -151,7 +152,7 @@ pub(crate) struct Selector {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct VirtualPort {
+pub(crate) struct VirtualPortToml {
     pub(crate) port: Spanned<u32>,
     pub(crate) number: Option<Spanned<u32>>,
     pub(crate) rate: Option<Spanned<Bps>>,
@@ -164,7 +165,7 @@ pub(crate) struct VirtualPort {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Crosspoint {
+pub(crate) struct CrosspointBufferToml {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) buffer: Spanned<ByteSize>,
@@ -174,7 +175,7 @@ pub(crate) struct Crosspoint {
 /// address.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Host {
+pub(crate) struct HostToml {
     pub(crate) name: Spanned<String>,
     pub(crate) switch: Option<Spanned<String>>,
     pub(crate) port: Option<Spanned<u32>>,
@@ -182,37 +183,37 @@ pub(crate) struct Host {
     pub(crate) ip: Option<OneOrMore<Spanned<IpNet>>>,
     pub(crate) mac: Option<Spanned<MacAddr>>,
     pub(crate) rate: Option<Bps>,
-    pub(crate) delay: Option<Spanned<Span>>,
+    pub(crate) delay: Option<Spanned<TimeSpan>>,
     pub(crate) buffer: Option<Spanned<ByteSize>>,
-    pub(crate) jitter: Option<Spanned<Span>>,
+    pub(crate) jitter: Option<Spanned<TimeSpan>>,
     pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
     pub(crate) reorder: Option<Spanned<bool>>,
-    pub(crate) loss: Option<Spanned<Share>>,
+    pub(crate) loss: Option<Spanned<ShareToml>>,
     pub(crate) loss_burst: Option<Spanned<f64>>,
     #[serde(default)]
-    pub(crate) queues: Vec<Spanned<Queue>>,
+    pub(crate) queues: Vec<Spanned<QueueToml>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Link {
+pub(crate) struct LinkToml {
     pub(crate) ends: [Spanned<String>; 2],
     pub(crate) ports: Option<[Spanned<u32>; 2]>,
     pub(crate) rate: Option<Bps>,
-    pub(crate) delay: Option<Spanned<Span>>,
+    pub(crate) delay: Option<Spanned<TimeSpan>>,
     pub(crate) buffer: Option<Spanned<ByteSize>>,
-    pub(crate) jitter: Option<Spanned<Span>>,
+    pub(crate) jitter: Option<Spanned<TimeSpan>>,
     pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
     pub(crate) reorder: Option<Spanned<bool>>,
-    pub(crate) loss: Option<Spanned<Share>>,
+    pub(crate) loss: Option<Spanned<ShareToml>>,
     pub(crate) loss_burst: Option<Spanned<f64>>,
     #[serde(default)]
-    pub(crate) queues: Vec<Spanned<Queue>>,
+    pub(crate) queues: Vec<Spanned<QueueToml>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Queue {
+pub(crate) struct QueueToml {
     pub(crate) queue: Spanned<u32>,
     pub(crate) min: Option<Spanned<Bps>>,
     pub(crate) max: Option<Spanned<Bps>>,
@@ -222,38 +223,38 @@ pub(crate) struct Queue {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Traffic {
-    pub(crate) kind: Spanned<Kind>,
+pub(crate) struct TrafficToml {
+    pub(crate) kind: Spanned<TrafficKindToml>,
     pub(crate) from: Spanned<String>,
     pub(crate) to: Spanned<String>,
     #[serde(default)]
-    pub(crate) start: Option<Spanned<Span>>,
-    pub(crate) duration: Option<Spanned<Span>>,
+    pub(crate) start: Option<Spanned<TimeSpan>>,
+    pub(crate) duration: Option<Spanned<TimeSpan>>,
     pub(crate) count: Option<Spanned<u32>>,
-    pub(crate) interval: Option<Spanned<Span>>,
-    pub(crate) rate: Option<Spanned<Rate>>,
+    pub(crate) interval: Option<Spanned<TimeSpan>>,
+    pub(crate) rate: Option<Spanned<RateToml>>,
     pub(crate) payload: Option<Spanned<ByteSize>>,
-    pub(crate) arrival: Option<Spanned<Arrival>>,
-    pub(crate) sizes: Option<Spanned<Size>>,
+    pub(crate) arrival: Option<Spanned<ArrivalToml>>,
+    pub(crate) sizes: Option<Spanned<SizeToml>>,
     pub(crate) new_flows: Option<Spanned<f64>>,
     pub(crate) flow_packets: Option<Spanned<f64>>,
     pub(crate) flows: Option<Spanned<u32>>,
     #[serde(default)]
     pub(crate) ipv6: Option<Spanned<bool>>,
-    pub(crate) expect: Option<Expect>,
+    pub(crate) expect: Option<TrafficExpectation>,
 }
 
 /// Rate in bits or in packets.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a rate such as `10Mbit/s`, or a number of packets a second")]
-pub(crate) enum Rate {
+pub(crate) enum RateToml {
     Packets(f64),
     Bits(String),
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum TrafficKindToml {
     Ping,
     Tcp,
     Udp,
@@ -268,15 +269,15 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for OneOrMore<Spanned<T>> {
         /// own message.
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Shape {
+        enum OneOrMoreStrings {
             One(String),
             More(Vec<String>),
         }
-        let spanned = Spanned::<Shape>::deserialize(from)?;
+        let spanned = Spanned::<OneOrMoreStrings>::deserialize(from)?;
         let span = spanned.span();
         let texts = match spanned.into_inner() {
-            Shape::One(text) => vec![text],
-            Shape::More(texts) => texts,
+            OneOrMoreStrings::One(text) => vec![text],
+            OneOrMoreStrings::More(texts) => texts,
         };
         let parse = |text: String| text.parse().map(|item| Spanned::new(span.clone(), item));
         texts.into_iter().map(parse).collect::<Result<_, _>>().map(OneOrMore).map_err(serde::de::Error::custom)

@@ -19,23 +19,24 @@ mod written_out;
 
 pub use address::IpNet;
 pub use error::ScenarioError;
-pub use stream::{PacketStream, Simulate};
-pub use timing::{ControllerTiming, Install};
+pub use stream::{PacketStream, SimulationSettings};
+pub use timing::{ControllerTiming, InstallScope};
 pub use virtual_switch::{
-    Crosspoint, Fabric, FabricPort, IntraDiscipline, QueueManager, Red, Selector, VirtualPort, VirtualSwitch,
+    CrosspointBuffer, FabricPort, FabricSpec, IntraDisciplineKind, PacketSelector, QueueManager, RedSpec,
+    VirtualPortSpec, VirtualSwitch,
 };
-pub use weir_fabric::{InterDiscipline, Sharing};
+pub use weir_fabric::{BufferSharing, InterDiscipline};
 pub use weir_profile::Profile;
-pub use weir_profile::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
-pub use weir_traffic::impair::{Jitter, JitterLaw, Loss};
+pub use weir_profile::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
+pub use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
 pub use written_out::write_out;
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 use weir_packet::MacAddr;
-use weir_traffic::Offered;
-use weir_units::{Bps, ByteSize, Span};
+use weir_traffic::OfferedPackets;
+use weir_units::{Bps, ByteSize, TimeSpan};
 
 /// Maximum number of switches in a scenario; also of hosts, of links, of traffic items, of streams, and of tenants.
 pub const MAX_ITEMS: usize = 1000;
@@ -48,26 +49,26 @@ pub struct Scenario {
     /// Seed for all random numbers.
     pub seed: u64,
     /// Controller of the switches, if there is one.
-    pub control: Control,
+    pub control: ScenarioController,
     /// Service time and delay of the controller.
     #[serde(skip)]
     pub controller: ControllerTiming,
     /// Tenants, in the file's order.
     pub tenants: Vec<Tenant>,
     /// Switches, in the file's order.
-    pub switches: Vec<Switch>,
+    pub switches: Vec<ScenarioSwitch>,
     /// Hosts, each on one switch port.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<ScenarioHost>,
     /// Links between switches.
-    pub links: Vec<Link>,
+    pub links: Vec<ScenarioLink>,
     /// Traffic between hosts, in order of start.
-    pub traffic: Vec<Traffic>,
+    pub traffic: Vec<TrafficItem>,
     /// Streams of packets through one switch, described by arrival times and lengths.
     #[serde(skip)]
     pub streams: Vec<PacketStream>,
     /// Settings of the simulation.
     #[serde(skip)]
-    pub simulate: Simulate,
+    pub simulate: SimulationSettings,
     /// Default length of tcp and udp items, and of the simulated time.
     pub duration: Duration,
 }
@@ -75,13 +76,13 @@ pub struct Scenario {
 /// Controller of a scenario's switches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Control {
+pub enum ScenarioController {
     /// Controller in this process.
     Embedded {
         /// Application of the controller.
-        app: App,
+        app: EmbeddedApp,
         /// Highest OpenFlow version offered: `1.0` or `1.3`.
-        openflow: OpenFlow,
+        openflow: OpenFlowVersion,
     },
     /// External controller, as `tcp:IP:PORT` or `unix:PATH`.
     Connect(String),
@@ -92,14 +93,14 @@ pub enum Control {
 /// Application of the embedded controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum App {
+pub enum EmbeddedApp {
     /// Learning switch, with isolated tenants.
     Learning,
 }
 
 /// OpenFlow version that scenario files can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub enum OpenFlow {
+pub enum OpenFlowVersion {
     /// Version 1.0 of OpenFlow.
     #[serde(rename = "1.0")]
     V10,
@@ -111,7 +112,7 @@ pub enum OpenFlow {
 /// Behaviour of a switch without a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FailMode {
+pub enum SwitchFailMode {
     /// The switch forwards packets by its flow entries only.
     Secure,
     /// The switch forwards like a learning bridge.
@@ -129,7 +130,7 @@ pub struct Tenant {
 
 /// Switch of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Switch {
+pub struct ScenarioSwitch {
     /// Name of the switch.
     pub name: String,
     /// Datapath id; by default the position in the file, from 1.
@@ -139,10 +140,10 @@ pub struct Switch {
     /// Maximum number of entries per table.
     pub max_entries: u32,
     /// Behaviour without a controller.
-    pub fail_mode: FailMode,
+    pub fail_mode: SwitchFailMode,
     /// Division of the work among threads, if the file sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads: Option<Threads>,
+    pub threads: Option<ScenarioThreads>,
     /// Initial flow entries in the format of `ovs-ofctl`, not parsed yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
@@ -156,7 +157,7 @@ pub struct Switch {
     /// Fabric (queues between the ports) that the virtual switches share; present if there are virtual switches, or if
     /// the file has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fabric: Option<Fabric>,
+    pub fabric: Option<FabricSpec>,
     /// Virtual switches into which the switch is divided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub virtual_switches: Vec<VirtualSwitch>,
@@ -166,7 +167,7 @@ pub struct Switch {
 /// syntax of the command line of `weir switch`, and are not checked yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-pub struct Threads {
+pub struct ScenarioThreads {
     /// Mode of forwarding: `rtc` or `pipeline`.
     pub mode: Option<String>,
     /// Method of handing bursts over between threads: `auto` or `always`.
@@ -182,7 +183,7 @@ pub struct Threads {
     /// Number of turns of a worker's loop after which an incomplete burst is passed on.
     pub worker_loop_count: Option<u32>,
     /// Time after which an incomplete burst is passed on.
-    pub flush_time: Option<Span>,
+    pub flush_time: Option<TimeSpan>,
     /// Number of frames that a ring between threads holds.
     pub ring_size: Option<usize>,
     /// Number of frame buffers at the start.
@@ -197,7 +198,7 @@ pub struct Threads {
 
 /// Host on a switch port.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Host {
+pub struct ScenarioHost {
     /// Name of the host.
     pub name: String,
     /// Index of the switch that the host is connected to.
@@ -213,12 +214,12 @@ pub struct Host {
     /// Link between host and switch; it has the same effects in both directions.
     pub link: LinkSpec,
     /// Queues of the switch's port to the host, in addition to the default queue.
-    pub queues: Vec<Queue>,
+    pub queues: Vec<PortQueueSpec>,
 }
 
 /// Queue of a switch port, with its share of the link's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Queue {
+pub struct PortQueueSpec {
     /// Number by which flow entries select the queue. Queue 0 gets packets for which no queue is selected.
     pub queue: u32,
     /// Guaranteed rate; `None` for no guarantee.
@@ -243,26 +244,26 @@ pub struct LinkSpec {
     pub buffer: Option<ByteSize>,
     /// Variation of the delay from frame to frame.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Jitter>,
+    pub jitter: Option<LinkJitter>,
     /// Random loss of frames.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Loss>,
+    pub loss: Option<LinkLoss>,
 }
 
 /// Link between two switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Link {
+pub struct ScenarioLink {
     /// Ends of the link.
-    pub ends: [End; 2],
+    pub ends: [LinkEnd; 2],
     /// Effects of the link on frames.
     pub spec: LinkSpec,
     /// Queues of the ports at both ends, in addition to the default queues.
-    pub queues: Vec<Queue>,
+    pub queues: Vec<PortQueueSpec>,
 }
 
 /// End of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct End {
+pub struct LinkEnd {
     /// Index of the switch.
     pub switch: usize,
     /// Number of the port on that switch.
@@ -271,7 +272,7 @@ pub struct End {
 
 /// Traffic from one host to another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Traffic {
+pub struct TrafficItem {
     /// Index of the sending host (the client).
     pub from: usize,
     /// Index of the receiving host (the server).
@@ -283,7 +284,7 @@ pub struct Traffic {
     /// Kind of the traffic, with its parameters.
     pub kind: TrafficKind,
     /// Expected outcome.
-    pub expect: Expect,
+    pub expect: TrafficExpectation,
 }
 
 /// Kind of traffic between hosts.
@@ -308,7 +309,7 @@ pub enum TrafficKind {
         duration: Duration,
         /// Arrival times and frame lengths.
         #[serde(skip)]
-        offered: Offered,
+        offered: OfferedPackets,
         /// Share of the datagrams that begin a flow, `0.0..=1.0`.
         new_flows: f64,
         /// Number of concurrent flows, if the file sets it. A flow then has `1 / new_flows` packets on average.
@@ -325,7 +326,7 @@ pub const fn udp_headers(ipv6: bool) -> u32 {
 /// Expected outcome of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Expect {
+pub enum TrafficExpectation {
     /// The traffic must arrive.
     Reach,
     /// The traffic must not arrive, because the hosts are isolated from each other.
@@ -349,8 +350,8 @@ impl Scenario {
     /// # Errors
     /// The text is not TOML, or does not describe a network. The error has the line.
     pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-        let document: document::Document =
+        let document: document::ScenarioToml =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
-        check::check(document, &check::Source { file, text })
+        check::check(document, &check::SourceFile { file, text })
     }
 }

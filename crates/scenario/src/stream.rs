@@ -1,6 +1,6 @@
 //! Packets by rule from input ports of a switch to one of its output ports, and settings of their simulation.
 use std::time::Duration;
-use weir_traffic::Offered;
+use weir_traffic::OfferedPackets;
 
 /// Stream: packets by rule through one switch.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub struct PacketStream {
     /// Number of the physical output port.
     pub output: u32,
     /// Packets that each source sends.
-    pub source: Offered,
+    pub source: OfferedPackets,
     /// Traffic class in reports.
     pub class: u8,
     /// Start, as time from the start of the run.
@@ -27,7 +27,7 @@ pub struct PacketStream {
 
 /// Settings of a scenario's simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Simulate {
+pub struct SimulationSettings {
     /// Time before packets count.
     pub warm_up: Duration,
     /// Length of the window after the warm-up in which arriving packets count.

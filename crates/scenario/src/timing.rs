@@ -5,7 +5,7 @@ use weir_profile::ServiceTime;
 /// Switches at which a packet that begins a flow asks the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Install {
+pub enum InstallScope {
     /// Every switch on the path.
     #[default]
     Hop,
@@ -23,5 +23,5 @@ pub struct ControllerTiming {
     /// Delay of a message between switch and controller, each way.
     pub delay: Duration,
     /// Switches at which a packet that begins a flow asks.
-    pub install: Install,
+    pub install: InstallScope,
 }

@@ -1,18 +1,18 @@
 //! Converts a scenario's switches and links to a graph, and finds the links that packets take.
-use crate::{Control, Scenario};
-use weir_topology::{Link, Node, Topology, spanning_tree};
+use crate::{Scenario, ScenarioController};
+use weir_topology::{Topology, TopologyLink, TopologyNode, spanning_tree};
 
 impl Scenario {
     /// Returns its switches and links as a graph, with rates and delays of the scenario.
     pub fn topology(&self) -> Topology {
         let takes_hosts = |at| self.hosts.iter().any(|host| host.switch == at);
-        let node = |(at, switch): (usize, &crate::Switch)| Node {
+        let node = |(at, switch): (usize, &crate::ScenarioSwitch)| TopologyNode {
             name: switch.name.clone(),
             place: None,
             takes_hosts: takes_hosts(at),
             line: None,
         };
-        let link = |link: &crate::Link| Link {
+        let link = |link: &crate::ScenarioLink| TopologyLink {
             ends: link.ends.map(|end| end.switch),
             rate: link.spec.rate,
             delay: Some(link.spec.delay),
@@ -28,7 +28,7 @@ impl Scenario {
     /// Returns for each link whether packets take it. Under the embedded controller only the links of its
     /// application's spanning tree are used, otherwise all.
     pub fn used_links(&self) -> Vec<bool> {
-        if !matches!(self.control, Control::Embedded { .. }) {
+        if !matches!(self.control, ScenarioController::Embedded { .. }) {
             return vec![true; self.links.len()];
         }
         // Nodes are numbered by datapath id because the application knows switches by it.

@@ -1,5 +1,5 @@
 //! Estimates how long packets may be under way after the last sender has finished.
-use crate::{Fabric, Link, LinkSpec, Scenario};
+use crate::{FabricSpec, LinkSpec, Scenario, ScenarioLink};
 use std::time::Duration;
 use weir_units::Bps;
 
@@ -14,7 +14,8 @@ impl Scenario {
         let delay = |spec: &LinkSpec| spec.delay + spec.jitter.map_or(Duration::ZERO, |jitter| jitter.most());
         let delays: Duration = self.links.iter().map(|link| delay(&link.spec)).sum();
         let access = self.hosts.iter().map(|host| delay(&host.link)).max().unwrap_or_default();
-        let links = self.links.iter().map(|Link { spec, .. }| spec).chain(self.hosts.iter().map(|host| &host.link));
+        let links =
+            self.links.iter().map(|ScenarioLink { spec, .. }| spec).chain(self.hosts.iter().map(|host| &host.link));
         let longest = links.filter_map(queue).max().unwrap_or_default();
         let fabrics = self.switches.iter().filter_map(|switch| switch.fabric.as_ref());
         OTHERS + delays + access * 2 + longest + fabrics.map(crosspoints).max().unwrap_or_default()
@@ -27,7 +28,7 @@ fn queue(spec: &LinkSpec) -> Option<Duration> {
 }
 
 /// Returns the time that all full crosspoints of an output take at its rate, at the slowest output.
-fn crosspoints(fabric: &Fabric) -> Duration {
+fn crosspoints(fabric: &FabricSpec) -> Duration {
     let bytes = fabric.crosspoint.0.saturating_mul(fabric.ports.len() as u64);
     fabric.ports.iter().map(|port| time(bytes, port.rate)).max().unwrap_or_default()
 }

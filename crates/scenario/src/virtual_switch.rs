@@ -1,16 +1,16 @@
 //! Virtual switches and the fabric that they are cut from.
-use crate::{FailMode, IpNet, ScenarioError, check, document};
+use crate::{IpNet, ScenarioError, SwitchFailMode, check, document};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
-use weir_fabric::{InterDiscipline, Sharing};
+use weir_fabric::{BufferSharing, InterDiscipline};
 use weir_packet::MacAddr;
 use weir_units::{Bps, ByteSize};
 
 /// Fabric of a physical switch: capacities and buffers that virtual switches share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fabric {
+pub struct FabricSpec {
     /// Ports with their capacity, in the order of their numbers.
     pub ports: Vec<FabricPort>,
     /// Buffer of each crosspoint, that is, of each pair of an input and an output.
@@ -20,19 +20,19 @@ pub struct Fabric {
     /// Discipline that picks the virtual switch that sends next on an output.
     pub discipline: InterDiscipline,
     /// Policy by which a virtual switch may use buffer that others do not use.
-    pub sharing: Sharing,
+    pub sharing: BufferSharing,
 }
 
-impl Default for Fabric {
+impl Default for FabricSpec {
     /// Returns the defaults of a fabric, without ports: crosspoints as large as the largest in the literature's
     /// figures (Anhalt, 2011, chapter 4), and whole Ethernet frames without tags.
     fn default() -> Self {
-        Fabric {
+        FabricSpec {
             ports: Vec::new(),
             crosspoint: ByteSize(192_000),
             max_packet: ByteSize(1514),
             discipline: InterDiscipline::default(),
-            sharing: Sharing::default(),
+            sharing: BufferSharing::default(),
         }
     }
 }
@@ -49,7 +49,7 @@ pub struct FabricPort {
 /// Discipline that picks which of a virtual switch's inputs sends next on an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum IntraDiscipline {
+pub enum IntraDisciplineKind {
     /// Each input in turn sends one packet.
     RoundRobin,
     /// Deficit round robin with equal quanta.
@@ -77,7 +77,7 @@ pub enum QueueManager {
 /// Settings of [`QueueManager::Red`]. Settings left out have the values that the authors recommend.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Red {
+pub struct RedSpec {
     /// Average length in bytes below which no packet is dropped.
     pub min: Option<ByteSize>,
     /// Average length in bytes from which on every packet is dropped.
@@ -92,7 +92,7 @@ pub struct Red {
 }
 
 // The check excludes values that are not numbers.
-impl Eq for Red {}
+impl Eq for RedSpec {}
 
 /// Virtual switch: an OpenFlow datapath of its own on some of a physical switch's ports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -102,22 +102,22 @@ pub struct VirtualSwitch {
     /// Datapath id of the virtual switch.
     pub dpid: u64,
     /// Selectors of the virtual switch's packets: a packet that matches one of them belongs to the virtual switch.
-    pub select: Vec<Selector>,
+    pub select: Vec<PacketSelector>,
     /// Ports of the virtual switch.
-    pub ports: Vec<VirtualPort>,
+    pub ports: Vec<VirtualPortSpec>,
     /// Pairs of port numbers, from and to, between which packets may pass; `None` for all pairs.
     pub paths: Option<Vec<[u32; 2]>>,
     /// Share of the buffer of each crosspoint that `buffers` does not name.
     pub buffer: ByteSize,
     /// Shares of individual crosspoints' buffers.
-    pub buffers: Vec<Crosspoint>,
+    pub buffers: Vec<CrosspointBuffer>,
     /// Treatment of packets when a buffer fills.
     pub queue: QueueManager,
     /// Settings of [`QueueManager::Red`].
-    pub red: Red,
+    pub red: RedSpec,
     /// Discipline that picks the input that sends next on an output.
-    pub discipline: IntraDiscipline,
-    /// Bytes that an input may send in a round of [`IntraDiscipline::Drr`].
+    pub discipline: IntraDisciplineKind,
+    /// Bytes that an input may send in a round of [`IntraDisciplineKind::Drr`].
     pub intra_quantum: ByteSize,
     /// Rank under [`InterDiscipline::StrictPriority`]: 0 is first.
     pub priority: u8,
@@ -138,7 +138,7 @@ pub struct VirtualSwitch {
     /// Maximum number of packet-in messages per second.
     pub max_packet_ins: u32,
     /// Behaviour without a controller.
-    pub fail_mode: FailMode,
+    pub fail_mode: SwitchFailMode,
     /// Initial flow entries in the format of `ovs-ofctl`. This crate does not parse them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
@@ -155,7 +155,7 @@ impl VirtualSwitch {
 
 /// Selector of a virtual switch's packets: matches packets for which all given fields are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Selector {
+pub struct PacketSelector {
     /// Physical input port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
@@ -184,7 +184,7 @@ pub struct Selector {
 
 /// Port of a virtual switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct VirtualPort {
+pub struct VirtualPortSpec {
     /// Port number on the virtual switch.
     pub number: u32,
     /// Number of the physical port of which the virtual port is a share.
@@ -203,16 +203,16 @@ pub struct VirtualPort {
     pub vlan: Option<u16>,
 }
 
-impl VirtualPort {
+impl VirtualPortSpec {
     /// Returns the selector that matches all packets of this port.
-    pub fn selector(&self) -> Selector {
-        Selector { port: Some(self.port), vlan: self.vlan, ..Selector::default() }
+    pub fn selector(&self) -> PacketSelector {
+        PacketSelector { port: Some(self.port), vlan: self.vlan, ..PacketSelector::default() }
     }
 }
 
 /// Share of a crosspoint's buffer for a virtual switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Crosspoint {
+pub struct CrosspointBuffer {
     /// Number of the virtual input port.
     pub from: u32,
     /// Number of the virtual output port.
@@ -221,7 +221,7 @@ pub struct Crosspoint {
     pub buffer: ByteSize,
 }
 
-impl Fabric {
+impl FabricSpec {
     /// Checks the text of a file with a section `[fabric]` and items `[[virtual]]`, which have the keys of a
     /// scenario's `[switch.fabric]` and `[[switch.virtual]]`. `switch` is the name of the switch, `ports` are its
     /// port numbers with their rates, if known.
@@ -233,10 +233,10 @@ impl Fabric {
         file: &str,
         switch: &str,
         ports: BTreeMap<u32, Option<Bps>>,
-    ) -> Result<(Fabric, Vec<VirtualSwitch>), ScenarioError> {
-        let document: document::Cut =
+    ) -> Result<(FabricSpec, Vec<VirtualSwitch>), ScenarioError> {
+        let document: document::SlicingToml =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
-        check::alone(&check::Source { file, text }, switch, document, ports)
+        check::alone(&check::SourceFile { file, text }, switch, document, ports)
     }
 }
 
@@ -247,21 +247,21 @@ impl VirtualSwitch {
     /// # Errors
     /// The text is not TOML or not a virtual switch, or names ports that the fabric does not have. The error has the
     /// line.
-    pub fn parse(text: &str, file: &str, fabric: &Fabric) -> Result<VirtualSwitch, ScenarioError> {
-        let document: document::VirtualSwitch =
+    pub fn parse(text: &str, file: &str, fabric: &FabricSpec) -> Result<VirtualSwitch, ScenarioError> {
+        let document: document::VirtualSwitchToml =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
-        check::virtual_switch(document, &check::Source { file, text }, fabric)
+        check::virtual_switch(document, &check::SourceFile { file, text }, fabric)
     }
 }
 
-impl crate::Switch {
+impl crate::ScenarioSwitch {
     /// Returns the datapath ids of the switch and of its virtual switches.
     pub fn dpids(&self) -> impl Iterator<Item = u64> {
         std::iter::once(self.dpid).chain(self.virtual_switches.iter().map(|cut| cut.dpid))
     }
 }
 
-impl fmt::Display for Selector {
+impl fmt::Display for PacketSelector {
     /// Writes the selector as in scenario files: `{ port = 1, vlan = 10 }`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |what: &str, value: Option<String>| value.map(|value| format!("{what} = {value}"));

@@ -1,10 +1,10 @@
 //! Writes out a scenario with a `[topology]` as one without: its switches, hosts and links are listed, other settings
 //! are kept.
-use crate::check::{self, Shared, Source};
-use crate::document::{self, Document};
+use crate::check::{self, SourceFile, TopologyTiming};
+use crate::document::{self, ScenarioToml};
 use crate::{JitterLaw, LinkSpec, Scenario, ScenarioError};
 use toml::{Spanned, Table, Value};
-use weir_units::{Bps, Span};
+use weir_units::{Bps, TimeSpan};
 
 /// Writes out a scenario's text with all items of its `[topology]`, so that single switches, hosts and links can be
 /// changed. Comments are lost. `file` names the text in errors and is the base of relative paths.
@@ -14,8 +14,8 @@ use weir_units::{Bps, Span};
 pub fn write_out(text: &str, file: &str) -> Result<String, ScenarioError> {
     let scenario = Scenario::parse(text, file)?;
     let syntax = |error| ScenarioError::syntax(file, text, &error);
-    let mut document: Document = toml::from_str(text).map_err(syntax)?;
-    let shared = check::expand(&mut document, &Source { file, text })?;
+    let mut document: ScenarioToml = toml::from_str(text).map_err(syntax)?;
+    let shared = check::expand(&mut document, &SourceFile { file, text })?;
     let mut table: Table = toml::from_str(text).map_err(syntax)?;
     let topology = table.remove("topology").and_then(|topology| topology.as_table().cloned()).unwrap_or_default();
     let mut given = |what: &str| match table.remove(what) {
@@ -45,12 +45,12 @@ fn say(item: &mut Table, key: &str, value: impl Into<Value>) {
 }
 
 fn written_switches(
-    switches: &[Spanned<document::Switch>],
+    switches: &[Spanned<document::SwitchToml>],
     mut given: Vec<Table>,
     topology: &Table,
-    shared: &Shared,
+    shared: &TopologyTiming,
 ) -> Vec<Table> {
-    let write = |switch: &Spanned<document::Switch>| {
+    let write = |switch: &Spanned<document::SwitchToml>| {
         let switch = switch.as_ref();
         let name = switch.name.as_ref();
         let known = given.iter().position(|item| is_named(item, name));
@@ -72,7 +72,7 @@ fn written_switches(
 }
 
 fn written_hosts(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
-    let write = |host: &crate::Host| {
+    let write = |host: &crate::ScenarioHost| {
         let known = given.iter().position(|item| is_named(item, &host.name));
         let mut item = known.map(|at| given.remove(at)).unwrap_or_default();
         say(&mut item, "name", host.name.as_str());
@@ -89,7 +89,7 @@ fn written_hosts(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
 }
 
 fn written_links(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
-    let write = |link: &crate::Link| {
+    let write = |link: &crate::ScenarioLink| {
         let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
         let joins = |item: &Table| {
             let ends: Vec<&str> =
@@ -112,13 +112,13 @@ fn say_link(item: &mut Table, spec: &LinkSpec) {
         say(item, "rate", if short.parse() == Ok::<Bps, _>(rate) { short } else { format!("{}bit/s", rate.0) });
     }
     if !spec.delay.is_zero() {
-        say(item, "delay", Span(spec.delay).to_string());
+        say(item, "delay", TimeSpan(spec.delay).to_string());
     }
     if let Some(buffer) = spec.buffer.filter(|buffer| *buffer != crate::native::BUFFER) {
         say(item, "buffer", buffer.to_string());
     }
     if let Some(jitter) = spec.jitter {
-        say(item, "jitter", Span(jitter.size).to_string());
+        say(item, "jitter", TimeSpan(jitter.size).to_string());
         let law = match jitter.law {
             JitterLaw::Uniform => "uniform",
             JitterLaw::Normal => "normal",

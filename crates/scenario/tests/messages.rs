@@ -177,8 +177,8 @@ start = "1s"
 "#
     );
     let scenario = Scenario::parse(&text, "two.toml").unwrap();
-    assert_eq!(scenario.traffic[1].expect, weir_scenario::Expect::Isolated);
-    assert_eq!(scenario.traffic[0].expect, weir_scenario::Expect::Reach);
+    assert_eq!(scenario.traffic[1].expect, weir_scenario::TrafficExpectation::Isolated);
+    assert_eq!(scenario.traffic[0].expect, weir_scenario::TrafficExpectation::Reach);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests streams in scenario files.
 use std::time::Duration;
 use weir_scenario::{PacketStream, Scenario};
-use weir_traffic::{Arrival, Bimodal, Offered, Size, TwoState};
+use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, TwoStateMmpp};
 
 /// Switch with 33 ports and streams of two virtual switches; each case breaks one line of it.
 const RIGHT: &str = r#"
@@ -105,11 +105,11 @@ fn the_right_one_says_what_it_means() {
         virtual_switch: Some(0),
         inputs: vec![1, 2],
         output: 33,
-        source: Offered::Rule {
-            arrival: Arrival::TwoState(TwoState { high: 3.0, low: 0.5, high_s: 0.0005 }),
+        source: OfferedPackets::Rule {
+            arrival: ArrivalProcess::TwoState(TwoStateMmpp { high: 3.0, low: 0.5, high_s: 0.0005 }),
             // A tenth of 1 Gbit/s from two inputs, in packets of 82 bytes.
             per_second: 0.1 * 1e9 / 8.0 / 2.0 / 82.0,
-            size: Size::Bimodal(Bimodal { short: 1.0, ..Bimodal::default() }),
+            size: PacketSizeLaw::Bimodal(BimodalSizes { short: 1.0, ..BimodalSizes::default() }),
         },
         class: 0,
         start: Duration::ZERO,
@@ -136,8 +136,8 @@ fn wrong_ones_say_where_and_why() {
 fn rates_and_sizes_may_be_said_plainly() {
     let text =
         RIGHT.replace("load = 0.1", "rate = \"12Mbit/s\"").replace("{ kind = \"bimodal\", short = 1.0 }", "\"1500B\"");
-    let Offered::Rule { per_second, size, .. } = stream(&text).source else { panic!("expected a rule") };
-    assert_eq!((per_second, size), (1000.0, Size::Fixed(1500)));
+    let OfferedPackets::Rule { per_second, size, .. } = stream(&text).source else { panic!("expected a rule") };
+    assert_eq!((per_second, size), (1000.0, PacketSizeLaw::Fixed(1500)));
 }
 
 #[test]
@@ -154,6 +154,6 @@ fn lists_of_packets_are_read_from_files_beside_the_scenario() {
     let read = Scenario::parse(&alone, file);
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(both.ends_with("expected neither rate, load nor sizes: the trace has them"), "{both}");
-    let Offered::Trace(trace) = read.unwrap().streams.remove(0).source else { panic!("expected a trace") };
+    let OfferedPackets::Trace(trace) = read.unwrap().streams.remove(0).source else { panic!("expected a trace") };
     assert_eq!(trace.0.iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [64, 1500]);
 }

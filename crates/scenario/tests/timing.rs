@@ -1,8 +1,10 @@
 //! Tests timing of devices and traffic by rule: parsed values, and the message of every error.
 use std::time::Duration;
 use weir_model::Law;
-use weir_scenario::{ControlPath, Gate, Install, Returns, Scenario, ServiceTime, TrafficKind};
-use weir_traffic::{Arrival, Offered, Size};
+use weir_scenario::{
+    ControlPathTiming, InstallScope, ReleaseGate, ReturnDiscipline, Scenario, ServiceTime, TrafficKind,
+};
+use weir_traffic::{ArrivalProcess, OfferedPackets, PacketSizeLaw};
 
 /// Valid scenario; each case breaks one line of it.
 const RIGHT: &str = r#"
@@ -54,21 +56,22 @@ fn timing_is_read() {
     let timing = scenario.switches[0].timing.as_ref().unwrap();
     let data = timing.data.as_ref().unwrap();
     assert!((data.mean_s(600.0) - (3.34e-6 + 600.0 * 7.96e-9)).abs() < 1e-15, "{data:?}");
-    assert_eq!(timing.gate, Some(Gate::Tick { every: Duration::from_millis(4), most: Some(3) }));
-    assert_eq!(timing.returns, Returns::Priority { service: Some(constant(5e-6)), buffer: Some(10) });
+    assert_eq!(timing.gate, Some(ReleaseGate::Tick { every: Duration::from_millis(4), most: Some(3) }));
+    assert_eq!(timing.returns, ReturnDiscipline::Priority { service: Some(constant(5e-6)), buffer: Some(10) });
     assert_eq!((timing.write, timing.slow), (Duration::from_micros(9300), Duration::from_millis(1)));
-    let ControlPath::Agents { packet_in: Some(into), packet_out: Some(out), shared: true, buffer: Some(50) } =
+    let ControlPathTiming::Agents { packet_in: Some(into), packet_out: Some(out), shared: true, buffer: Some(50) } =
         &timing.control
     else {
         panic!("{:?}", timing.control)
     };
     assert_eq!((into.law.clone(), out), (Some(Law::gamma(0.0056, 0.5).unwrap()), &constant(0.0059)));
     let controller = &scenario.controller;
-    assert_eq!((controller.buffer, controller.install), (Some(200), Install::Path));
+    assert_eq!((controller.buffer, controller.install), (Some(200), InstallScope::Path));
     assert_eq!(controller.service.as_ref().unwrap().law, Some(Law::exponential(0.0075).unwrap()));
     let TrafficKind::Udp { offered, new_flows, .. } = &scenario.traffic[0].kind else { panic!("no udp") };
     assert_eq!(*new_flows, 0.25);
-    let expected = Offered::Rule { arrival: Arrival::Poisson, per_second: 60.0, size: Size::Fixed(600) };
+    let expected =
+        OfferedPackets::Rule { arrival: ArrivalProcess::Poisson, per_second: 60.0, size: PacketSizeLaw::Fixed(600) };
     assert_eq!(*offered, expected);
 }
 
@@ -88,7 +91,7 @@ fn laws_are_read() {
     let law = |text: &str| {
         let scenario = parse(&RIGHT.replace("\"5.9ms\"", text)).unwrap();
         match &scenario.switches[0].timing.as_ref().unwrap().control {
-            ControlPath::Agents { packet_out: Some(out), .. } => out.law.clone().unwrap(),
+            ControlPathTiming::Agents { packet_out: Some(out), .. } => out.law.clone().unwrap(),
             other => panic!("{other:?}"),
         }
     };
@@ -111,7 +114,7 @@ fn a_measured_control_path_stands_for_agents_and_controller() {
         .replace("packet_in = { law = \"gamma\", mean = \"5.6ms\", scv = 0.5 }\npacket_out = \"5.9ms\"\n", "")
         .replace("service = { law = \"exponential\", mean = \"7.5ms\" }\nbuffer = 200\n", "app = \"learning\"\n");
     let scenario = parse(&text).unwrap();
-    let measured = ControlPath::Measured { delay_s: 0.01906, capacity: 70.0, scv: 0.5, buffer: Some(200) };
+    let measured = ControlPathTiming::Measured { delay_s: 0.01906, capacity: 70.0, scv: 0.5, buffer: Some(200) };
     assert_eq!(scenario.switches[0].timing.as_ref().unwrap().control, measured);
 }
 
@@ -372,7 +375,7 @@ fn what_only_parts_make_wrong_is_found() {
 fn a_profile_stands_for_timing() {
     let with = |line: &str| parse(&format!("[[switch]]\nname = 's1'\n{line}\n"));
     let x510 = with("profile = 'at-x510'").unwrap().switches[0].timing.clone().unwrap();
-    assert!(matches!(x510.control, ControlPath::Agents { buffer: Some(200), .. }), "{x510:?}");
+    assert!(matches!(x510.control, ControlPathTiming::Agents { buffer: Some(200), .. }), "{x510:?}");
     assert!((x510.data.unwrap().mean_s(600.0) * 1e6 - 8.04).abs() < 0.3);
     assert_eq!(with("profile = 'native'").unwrap().switches[0].timing, None);
     let both = with("profile = 'at-x510'\n[switch.timing]\ndata = '1us'").unwrap_err();

@@ -1,8 +1,8 @@
 //! Tests `[topology]`: networks by rule and from files become ordinary scenarios, and errors have their line.
 use std::collections::HashSet;
 use std::time::Duration;
-use weir_scenario::{JitterLaw, Loss, Scenario, write_out};
-use weir_topology::Measures;
+use weir_scenario::{JitterLaw, LinkLoss, Scenario, write_out};
+use weir_topology::TopologyMeasures;
 use weir_units::Bps;
 
 fn parse(text: &str) -> Scenario {
@@ -16,7 +16,7 @@ fn error(text: &str) -> String {
 
 /// Returns the numbers of switches, hosts and links, and the diameter.
 fn size(scenario: &Scenario) -> (usize, usize, usize, usize) {
-    let measures = Measures::of(&scenario.topology());
+    let measures = TopologyMeasures::of(&scenario.topology());
     assert_eq!(measures.parts, 1);
     (scenario.switches.len(), scenario.hosts.len(), scenario.links.len(), measures.diameter)
 }
@@ -73,7 +73,7 @@ fn what_the_topology_says_goes_for_all_and_tables_override_and_add() {
     assert_eq!((spec.rate, spec.delay), (mbit(10), Duration::from_millis(2)));
     let jitter = spec.jitter.unwrap();
     assert_eq!((jitter.size, jitter.law, jitter.reorder), (Duration::from_millis(1), JitterLaw::Uniform, false));
-    assert_eq!(spec.loss, Some(Loss { share: 0.01, burst: Some(3.0) }));
+    assert_eq!(spec.loss, Some(LinkLoss { share: 0.01, burst: Some(3.0) }));
     assert_eq!((scenario.links[1].spec.delay, scenario.links[1].spec.rate), (Duration::from_millis(7), mbit(10)));
     assert_eq!((scenario.links.len(), scenario.links[2].spec.rate), (3, None));
 }

@@ -1,5 +1,5 @@
 //! Tests virtual switches in scenario files.
-use weir_scenario::{FabricPort, Scenario, Selector, VirtualSwitch};
+use weir_scenario::{FabricPort, PacketSelector, Scenario, VirtualSwitch};
 use weir_units::{Bps, ByteSize};
 
 /// Switch with two virtual switches; each case breaks one line of it.
@@ -167,7 +167,7 @@ fn the_right_one_says_what_it_means() {
     assert_eq!(fabric.ports.len(), 4);
     assert_eq!(fabric.ports[3], FabricPort { port: 4, rate: Bps(1_000_000_000) });
     let [gold, tin] = &switch.virtual_switches[..] else { panic!("expected two virtual switches") };
-    let its_ports = [1, 4].map(|port| Selector { port: Some(port), ..Selector::default() });
+    let its_ports = [1, 4].map(|port| PacketSelector { port: Some(port), ..PacketSelector::default() });
     assert_eq!(gold.select, its_ports, "nothing said: its ports");
     assert_eq!(gold.ports[0].quantum, ByteSize(32 * 1514 / 4), "a quarter of the capacity");
     assert_eq!((gold.ports[1].number, gold.ports[1].port), (2, 4));
@@ -218,8 +218,8 @@ fn a_ports_vlan_is_in_its_selectors() {
     let tin = parsed("");
     assert_eq!(tin.ports[0].vlan, Some(20));
     let (port, vlan) = (Some(1), Some(20));
-    assert_eq!(tin.select, [Selector { port, vlan, ..Selector::default() }]);
+    assert_eq!(tin.select, [PacketSelector { port, vlan, ..PacketSelector::default() }]);
     let tin = parsed("select = [{ port = 1, mpls = 7 }, { mpls = 8 }]\n");
-    let labelled = |port, vlan, label| Selector { port, vlan, mpls: Some(label), ..Selector::default() };
+    let labelled = |port, vlan, label| PacketSelector { port, vlan, mpls: Some(label), ..PacketSelector::default() };
     assert_eq!(tin.select, [labelled(port, vlan, 7), labelled(None, None, 8)]);
 }

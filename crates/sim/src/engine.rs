@@ -1,21 +1,24 @@
-//! Simulates a [`Model`] once: handles events in order of time until none is left.
+//! Simulates a [`FabricNetwork`] once: handles events in order of time until none is left.
 use crate::agenda::Agenda;
-use crate::model::{Hop, Model, ModelError, Window};
-use crate::parts::{Item, LineState, SourceState, UnderWay};
-use crate::tally::{REASONS, Tally};
+use crate::model::{FabricHop, FabricNetwork, FabricNetworkError, SimulationWindow};
+use crate::parts::{InFlightQueue, LineState, SourceState, TransitPacket};
+use crate::tally::{PacketTally, REASONS};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use weir_fabric::{Count, Crosspoint, Dropped, Fabric, Line, Next, Packet, PortIndex, SwitchIndex};
-use weir_traffic::Stream;
+use weir_fabric::{
+    Crosspoint, DequeueResult, Fabric, FabricDrop, FabricPacket, OutputLine, PacketByteCount, PortIndex,
+    VirtualSwitchIndex,
+};
+use weir_traffic::RandomStream;
 use weir_units::Instant;
 
 /// Most packets that wait for a line. Further packets are lost with reason `line_full`.
 pub const MAX_ON_LINE: usize = 1 << 20;
-/// Events between two checks of [`Watch::cancel`].
+/// Events between two checks of [`SimulationMonitor::cancel`].
 const LOOK_EVERY: u64 = 1 << 16;
 
 /// Stops runs and counts their progress. All threads that simulate share it.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct SimulationMonitor {
     /// Set to stop the runs. Results are partial from then on.
     pub cancel: AtomicBool,
     /// Events handled so far.
@@ -27,9 +30,9 @@ pub struct Watch {
 
 /// Results of one run.
 #[derive(Debug, Clone)]
-pub struct RunResult {
-    /// Tallies by group, in the order of [`Model::groups`].
-    pub groups: Vec<Tally>,
+pub struct FabricRunResult {
+    /// Tallies by group, in the order of [`FabricNetwork::groups`].
+    pub groups: Vec<PacketTally>,
     /// Packets made, inside the counting window or not.
     pub packets: u64,
     /// Number of events simulated.
@@ -44,38 +47,38 @@ pub struct RunResult {
 /// State of a run. The agenda numbers its parts in this order: sources, lines, wires from an output to the next hop,
 /// outputs, lifetimes of the fabrics' virtual switches. With this order, packets arrive before outputs choose among
 /// events of the same time.
-struct Run<'a> {
+struct FabricRun<'a> {
     agenda: Agenda,
     sources: Vec<SourceState>,
     lines: Vec<LineState>,
-    wires: Vec<UnderWay>,
-    outputs: Vec<Output>,
-    fabrics: Vec<Fabric<Item>>,
+    wires: Vec<InFlightQueue>,
+    outputs: Vec<SimulatedOutput>,
+    fabrics: Vec<Fabric<TransitPacket>>,
     /// Index in `outputs` of the first output of each fabric.
     first_output: Vec<usize>,
-    paths: Vec<Way>,
-    hops: Vec<(Hop, Crosspoint)>,
-    tallies: Vec<Tally>,
-    dropped: Vec<Dropped<Item>>,
+    paths: Vec<IndexedPath>,
+    hops: Vec<(FabricHop, Crosspoint)>,
+    tallies: Vec<PacketTally>,
+    dropped: Vec<FabricDrop<TransitPacket>>,
     window: [Instant; 2],
     packets: u64,
     events: u64,
-    watch: &'a Watch,
+    watch: &'a SimulationMonitor,
 }
 
 /// Path of packets, in the form used for lookups.
-struct Way {
+struct IndexedPath {
     group: u32,
     class: u8,
     hops: u8,
-    /// Index of the path's first hop in `Run::hops`.
+    /// Index of the path's first hop in `FabricRun::hops`.
     first_hop: u32,
 }
 
-struct Output {
+struct SimulatedOutput {
     fabric: usize,
     port: PortIndex,
-    line: Line,
+    line: OutputLine,
 }
 
 /// Simulates a model once, counting packets in `window`. `seed` and `replication` together choose the random numbers:
@@ -84,12 +87,18 @@ struct Output {
 /// # Errors
 /// The model uses an index that does not exist, or has a source, split, fabric or virtual switch that is not
 /// possible.
-pub fn run(model: &Model, window: Window, seed: u64, replication: u64, watch: &Watch) -> Result<RunResult, ModelError> {
+pub fn run(
+    model: &FabricNetwork,
+    window: SimulationWindow,
+    seed: u64,
+    replication: u64,
+    watch: &SimulationMonitor,
+) -> Result<FabricRunResult, FabricNetworkError> {
     model.check()?;
-    let mut run = Run::new(model, window, seed, replication, watch)?;
+    let mut run = FabricRun::new(model, window, seed, replication, watch)?;
     let stopped = run.go_on();
     let end = stopped.map_or(run.window[1], |now| now.min(run.window[1]));
-    Ok(RunResult {
+    Ok(FabricRunResult {
         groups: run.tallies,
         packets: run.packets,
         events: run.events,
@@ -98,40 +107,42 @@ pub fn run(model: &Model, window: Window, seed: u64, replication: u64, watch: &W
     })
 }
 
-impl<'a> Run<'a> {
+impl<'a> FabricRun<'a> {
     fn new(
-        model: &Model,
-        window: Window,
+        model: &FabricNetwork,
+        window: SimulationWindow,
         seed: u64,
         replication: u64,
-        watch: &'a Watch,
-    ) -> Result<Run<'a>, ModelError> {
+        watch: &'a SimulationMonitor,
+    ) -> Result<FabricRun<'a>, FabricNetworkError> {
         let (mut fabrics, mut switches, mut outputs, mut first_output) = (vec![], vec![], vec![], vec![]);
         for (number, fabric) in model.fabrics.iter().enumerate() {
             let mut config = fabric.config.clone();
             config.seed ^= seed.rotate_left(32) ^ replication;
-            let cannot = |error| ModelError::Fabric { fabric: number, error };
+            let cannot = |error| FabricNetworkError::Fabric { fabric: number, error };
             let mut made = Fabric::new(config).map_err(cannot)?;
             let add = |switch: &weir_fabric::VirtualSwitchConfig| made.add(Instant::ZERO, switch.clone());
-            switches.push(fabric.switches.iter().map(add).collect::<Result<Vec<_>, _>>().map_err(ModelError::Refused)?);
+            switches.push(
+                fabric.switches.iter().map(add).collect::<Result<Vec<_>, _>>().map_err(FabricNetworkError::Refused)?,
+            );
             fabrics.push(made);
             first_output.push(outputs.len());
             for (port, output) in (0..).zip(&fabric.config.outputs) {
-                let line = Line::new(output.rate, std::time::Duration::ZERO);
-                outputs.push(Output { fabric: number, port: PortIndex(port), line });
+                let line = OutputLine::new(output.rate, std::time::Duration::ZERO);
+                outputs.push(SimulatedOutput { fabric: number, port: PortIndex(port), line });
             }
         }
-        let mut run = Run {
+        let mut run = FabricRun {
             agenda: Agenda::new(model.sources.len() + model.lines.len() + 2 * outputs.len() + fabrics.len()),
             sources: Vec::new(),
             lines: model.lines.iter().map(|line| LineState::new(*line)).collect(),
-            wires: outputs.iter().map(|_| UnderWay::default()).collect(),
+            wires: outputs.iter().map(|_| InFlightQueue::default()).collect(),
             outputs,
             fabrics,
             first_output,
             paths: Vec::new(),
             hops: Vec::new(),
-            tallies: vec![Tally::default(); model.groups.len()],
+            tallies: vec![PacketTally::default(); model.groups.len()],
             dropped: Vec::new(),
             window: window.bounds(),
             packets: 0,
@@ -141,7 +152,7 @@ impl<'a> Run<'a> {
         for (number, source) in model.sources.iter().enumerate() {
             let first_path = place(run.paths.len());
             run.add_paths(source, &switches);
-            let random = Stream::new(seed, replication, number as u64);
+            let random = RandomStream::new(seed, replication, number as u64);
             let (state, first) = SourceState::new(source, number, first_path, run.window[1], random)?;
             run.sources.push(state);
             run.agenda.set(number, first);
@@ -153,7 +164,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    fn add_paths(&mut self, source: &crate::model::Source, switches: &[Vec<SwitchIndex>]) {
+    fn add_paths(&mut self, source: &crate::model::FabricSource, switches: &[Vec<VirtualSwitchIndex>]) {
         for path in &source.paths {
             let first_hop = place(self.hops.len());
             for hop in &path.hops {
@@ -161,7 +172,7 @@ impl<'a> Run<'a> {
                 self.hops.push((*hop, Crosspoint { switch: switches[hop.fabric][hop.switch], input, output }));
             }
             let hops = u8::try_from(path.hops.len()).unwrap_or(u8::MAX);
-            self.paths.push(Way { group: place(path.group), class: path.class, hops, first_hop });
+            self.paths.push(IndexedPath { group: place(path.group), class: path.class, hops, first_hop });
         }
     }
 
@@ -229,10 +240,10 @@ impl<'a> Run<'a> {
     }
 
     #[cold]
-    fn lose_on_line(&mut self, item: Item, now: Instant) {
+    fn lose_on_line(&mut self, item: TransitPacket, now: Instant) {
         let tally = &mut self.tallies[self.paths[item.path as usize].group as usize];
         if now >= self.window[0] {
-            tally.arrived += Count { packets: 1, bytes: u64::from(item.bytes) };
+            tally.arrived += PacketByteCount { packets: 1, bytes: u64::from(item.bytes) };
             tally.lose(0, item.bytes, REASONS - 1);
         }
     }
@@ -240,7 +251,7 @@ impl<'a> Run<'a> {
     /// Handles the arrival of a packet's last bit at the next fabric, and schedules the following arrival of the same
     /// line or wire.
     #[inline]
-    fn land(&mut self, part: usize, arrived: Option<(Item, Instant)>, now: Instant, outputs: usize) {
+    fn land(&mut self, part: usize, arrived: Option<(TransitPacket, Instant)>, now: Instant, outputs: usize) {
         let Some((item, next)) = arrived else { return self.agenda.set(part, Instant::FAR) };
         self.agenda.set(part, next);
         self.arrive(item, now, outputs);
@@ -248,17 +259,18 @@ impl<'a> Run<'a> {
 
     /// Enqueues a packet at the fabric of its current hop and schedules the output.
     #[inline]
-    fn arrive(&mut self, mut item: Item, now: Instant, outputs: usize) {
+    fn arrive(&mut self, mut item: TransitPacket, now: Instant, outputs: usize) {
         let way = &self.paths[item.path as usize];
         let (hop, at) = &self.hops[way.first_hop as usize + usize::from(item.hop)];
         if item.hop == 0 {
             item.entered = now;
             item.counts = now >= self.window[0] && now < self.window[1];
             if item.counts {
-                self.tallies[way.group as usize].arrived += Count { packets: 1, bytes: u64::from(item.bytes) };
+                self.tallies[way.group as usize].arrived +=
+                    PacketByteCount { packets: 1, bytes: u64::from(item.bytes) };
             }
         }
-        let packet = Packet { bytes: item.bytes, class: way.class, number: item.number, item };
+        let packet = FabricPacket { bytes: item.bytes, class: way.class, number: item.number, item };
         let taken = self.fabrics[hop.fabric].enqueue(now, *at, packet, &mut self.dropped);
         if taken {
             let output = self.first_output[hop.fabric] + usize::from(hop.output);
@@ -296,11 +308,13 @@ impl<'a> Run<'a> {
     /// Sends the next packet of an output whose line is free, or schedules the next attempt.
     #[inline]
     fn decide(&mut self, part: usize, output: usize, now: Instant, wires: usize) {
-        let Output { fabric, port, line } = &mut self.outputs[output];
+        let SimulatedOutput { fabric, port, line } = &mut self.outputs[output];
         let item = match self.fabrics[*fabric].dequeue(now, *port) {
-            Next::Packet(departure) => departure.item,
-            Next::Wait(until) => return self.agenda.set(part, until.max(Instant::from_nanos(now.as_nanos() + 1))),
-            Next::Empty => return self.agenda.set(part, Instant::FAR),
+            DequeueResult::Packet(departure) => departure.item,
+            DequeueResult::Wait(until) => {
+                return self.agenda.set(part, until.max(Instant::from_nanos(now.as_nanos() + 1)));
+            }
+            DequeueResult::Empty => return self.agenda.set(part, Instant::FAR),
         };
         let through = line.send(now, item.bytes);
         self.agenda.set(part, through);
@@ -308,7 +322,7 @@ impl<'a> Run<'a> {
         if item.hop + 1 < way.hops {
             let (hop, _) = &self.hops[way.first_hop as usize + usize::from(item.hop)];
             let arrives = through + hop.delay;
-            if self.wires[output].push(arrives, Item { hop: item.hop + 1, ..item }) {
+            if self.wires[output].push(arrives, TransitPacket { hop: item.hop + 1, ..item }) {
                 self.agenda.set(wires + output, arrives);
             }
         } else if item.counts {
@@ -317,7 +331,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Converts an index to the `u32` that packets store. [`Model::check`] limits indices to
+/// Converts an index to the `u32` that packets store. [`FabricNetwork::check`] limits indices to
 /// [`MAX_PARTS`](crate::model::MAX_PARTS).
 fn place(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)

@@ -1,6 +1,6 @@
 //! Simulates networks in virtual time: discrete events over the live fabric, datapath and controller code.
 //!
-//! A [`Model`] has sources, lines and fabrics, and knows only lengths and classes of packets. [`engine::run`]
+//! A [`FabricNetwork`] has sources, lines and fabrics, and knows only lengths and classes of packets. [`engine::run`]
 //! simulates it once, [`replicate()`] several times until the results are sure enough, and [`mod@report`] sums up
 //! with confidence intervals. [`scenario`] makes models of scenario files. [`network`] simulates whole networks
 //! packet by packet, with hosts, flow tables and a controller. [`stations`] simulates devices as queueing stations.
@@ -19,7 +19,10 @@ pub mod stats;
 pub mod tally;
 
 pub use agenda::Agenda;
-pub use engine::{RunResult, Watch, run};
-pub use model::{FabricModel, Group, Hop, LineModel, Model, ModelError, Path, Source, Split, Window};
-pub use replicate::{Plan, Replications, replicate};
-pub use tally::Tally;
+pub use engine::{FabricRunResult, SimulationMonitor, run};
+pub use model::{
+    FabricHop, FabricModel, FabricNetwork, FabricNetworkError, FabricPath, FabricSource, LineModel, MeasurementGroup,
+    PathSplit, SimulationWindow,
+};
+pub use replicate::{ReplicationLimits, Replications, replicate};
+pub use tally::PacketTally;

@@ -2,8 +2,8 @@
 //! and the paths of packets through them.
 use std::collections::HashMap;
 use std::time::Duration;
-use weir_fabric::{FabricConfig, FabricError, SplitBy, SplitError, VirtualSwitchConfig};
-use weir_traffic::{Offered, TrafficError};
+use weir_fabric::{FabricConfig, FabricError, SplitError, SplitPolicy, VirtualSwitchConfig};
+use weir_traffic::{OfferedPackets, TrafficError};
 use weir_units::{Bps, Instant};
 
 /// Limit on the number of fabrics, lines, sources, groups and paths of a model, for each of them.
@@ -11,15 +11,15 @@ pub const MAX_PARTS: usize = 1 << 16;
 
 /// Network of fabrics and the traffic offered to it.
 #[derive(Debug, Clone, Default)]
-pub struct Model {
+pub struct FabricNetwork {
     /// Fabrics; hops name them by index.
     pub fabrics: Vec<FabricModel>,
     /// Lines on which packets arrive; sources name them by index.
     pub lines: Vec<LineModel>,
     /// Sources of packets.
-    pub sources: Vec<Source>,
+    pub sources: Vec<FabricSource>,
     /// Groups in which packets are measured together. Each path names one.
-    pub groups: Vec<Group>,
+    pub groups: Vec<MeasurementGroup>,
 }
 
 /// Fabric and the virtual switches it is cut into.
@@ -44,35 +44,35 @@ pub enum LineModel {
 
 /// Source of packets.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct FabricSource {
     /// Index of the line it sends on.
     pub line: usize,
     /// Packets it offers: their times and sizes.
-    pub traffic: Offered,
+    pub traffic: OfferedPackets,
     /// Time at which the source begins.
     pub start: Instant,
     /// Time at which the source ends; it ends with the run's window if that is earlier.
     pub stop: Instant,
     /// Rule that chooses a path for each packet.
-    pub split: Split,
+    pub split: PathSplit,
     /// Paths that its packets may take, at least one.
-    pub paths: Vec<Path>,
+    pub paths: Vec<FabricPath>,
 }
 
 /// Rule that distributes packets over paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Split {
+pub enum PathSplit {
     /// Each packet takes a random path, with probabilities by the paths' shares.
     #[default]
     Random,
-    /// Packets are distributed as by a virtual link's classifier ([`Splitter`](weir_fabric::Splitter)). Its weights
+    /// Packets are distributed as by a virtual link's classifier ([`Splitter`](weir_fabric::PathSplitter)). Its weights
     /// are the paths' shares, which must be whole numbers.
-    Link(SplitBy),
+    Link(SplitPolicy),
 }
 
 /// Path through fabrics.
 #[derive(Debug, Clone)]
-pub struct Path {
+pub struct FabricPath {
     /// Share of the packets, relative to the shares of the source's other paths.
     pub share: f64,
     /// Index of the group in which its packets are measured.
@@ -80,12 +80,12 @@ pub struct Path {
     /// Class of its packets.
     pub class: u8,
     /// Queues on the path in order, 1 to 255.
-    pub hops: Vec<Hop>,
+    pub hops: Vec<FabricHop>,
 }
 
 /// Queue on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hop {
+pub struct FabricHop {
     /// Index of the fabric.
     pub fabric: usize,
     /// Index of the virtual switch in that fabric.
@@ -101,7 +101,7 @@ pub struct Hop {
 
 /// Group of packets that are measured together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
+pub struct MeasurementGroup {
     /// Name of the virtual switch.
     pub switch: String,
     /// Name of the port that the packets leave by.
@@ -112,7 +112,7 @@ pub struct Group {
 
 /// Time window in which packets count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct SimulationWindow {
     /// Time before the window.
     pub warm_up: Duration,
     /// Length of the window after the warm-up. Packets that arrive in it count. At its end sources stop and queues
@@ -120,7 +120,7 @@ pub struct Window {
     pub length: Duration,
 }
 
-impl Window {
+impl SimulationWindow {
     /// Returns the begin and the end of the window.
     pub(crate) fn bounds(&self) -> [Instant; 2] {
         let begin = Instant::ZERO + self.warm_up;
@@ -130,7 +130,7 @@ impl Window {
 
 /// Reason why a model cannot be simulated.
 #[derive(Debug, thiserror::Error)]
-pub enum ModelError {
+pub enum FabricNetworkError {
     /// The described traffic of a source is not possible.
     #[error("source {source_index}: {error}")]
     Traffic {
@@ -157,7 +157,7 @@ pub enum ModelError {
     },
     /// The fabric does not admit a virtual switch.
     #[error("{0}")]
-    Refused(weir_fabric::Refused),
+    Refused(weir_fabric::AdmissionError),
     /// An index does not exist, or a number is out of its limits.
     #[error("{what}: found {found}, expected {expected}")]
     Index {
@@ -170,14 +170,15 @@ pub enum ModelError {
     },
 }
 
-impl Model {
+impl FabricNetwork {
     /// Checks that all indices exist, that counts and shares are within their limits, and that delays over one output
     /// agree.
     ///
     /// # Errors
     /// The first problem found.
-    pub fn check(&self) -> Result<(), ModelError> {
-        let wrong = |what: String, found: String, expected: String| Err(ModelError::Index { what, found, expected });
+    pub fn check(&self) -> Result<(), FabricNetworkError> {
+        let wrong =
+            |what: String, found: String, expected: String| Err(FabricNetworkError::Index { what, found, expected });
         for (what, count) in [
             ("fabrics", self.fabrics.len()),
             ("lines", self.lines.len()),
@@ -196,7 +197,7 @@ impl Model {
                 return wrong(what("line"), source.line.to_string(), format!("one of {}", self.lines.len()));
             }
             let shares: f64 = source.paths.iter().map(|path| path.share).sum();
-            let is_share = |path: &Path| path.share.is_finite() && path.share >= 0.0;
+            let is_share = |path: &FabricPath| path.share.is_finite() && path.share >= 0.0;
             if !(shares > 0.0 && source.paths.iter().all(is_share)) {
                 return wrong(what("paths"), format!("shares of {shares} in all"), "at least one above 0".into());
             }
@@ -223,8 +224,8 @@ impl Model {
         Ok(())
     }
 
-    fn check_hop(&self, source: usize, hop: &Hop) -> Result<(), ModelError> {
-        let Hop { fabric, switch, input, output, .. } = *hop;
+    fn check_hop(&self, source: usize, hop: &FabricHop) -> Result<(), FabricNetworkError> {
+        let FabricHop { fabric, switch, input, output, .. } = *hop;
         let found = self.fabrics.get(fabric);
         let is_there = found.is_some_and(|found| {
             switch < found.switches.len()
@@ -234,7 +235,7 @@ impl Model {
         if is_there {
             return Ok(());
         }
-        Err(ModelError::Index {
+        Err(FabricNetworkError::Index {
             what: format!("source {source}: hop"),
             found: format!("fabric {fabric}, virtual switch {switch}, input {input}, output {output}"),
             expected: "indices of the model".into(),

@@ -1,13 +1,13 @@
 //! Keeps the state of sources and lines during a run.
-use crate::model::{LineModel, ModelError, Path, Source, Split};
+use crate::model::{FabricNetworkError, FabricPath, FabricSource, LineModel, PathSplit};
 use std::collections::VecDeque;
-use weir_fabric::{Line, Splitter};
-use weir_traffic::{Generator, Stream};
+use weir_fabric::{OutputLine, PathSplitter};
+use weir_traffic::{PacketSampler, RandomStream};
 use weir_units::Instant;
 
 /// Packet between its source and its last output.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Item {
+pub(crate) struct TransitPacket {
     /// Arrival time at its first fabric.
     pub(crate) entered: Instant,
     /// Number among the packets of its source.
@@ -23,19 +23,19 @@ pub(crate) struct Item {
 
 /// Packets on one line, in the order in which they arrive at its far end.
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay(VecDeque<(Instant, Item)>);
+pub(crate) struct InFlightQueue(VecDeque<(Instant, TransitPacket)>);
 
-impl UnderWay {
+impl InFlightQueue {
     /// Appends a packet. Returns true if it is the first to arrive.
     #[inline]
-    pub(crate) fn push(&mut self, arrives: Instant, item: Item) -> bool {
+    pub(crate) fn push(&mut self, arrives: Instant, item: TransitPacket) -> bool {
         self.0.push_back((arrives, item));
         self.0.len() == 1
     }
 
     /// Removes the packet that arrives. Returns it with the arrival time of the next packet.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(Item, Instant)> {
+    pub(crate) fn pop(&mut self) -> Option<(TransitPacket, Instant)> {
         let (_, item) = self.0.pop_front()?;
         Some((item, self.0.front().map_or(Instant::FAR, |(arrives, _)| *arrives)))
     }
@@ -49,26 +49,26 @@ impl UnderWay {
 #[derive(Debug)]
 pub(crate) struct LineState {
     /// Line that serialises packets; `None` if packets arrive at once.
-    pub(crate) line: Option<Line>,
-    pub(crate) under_way: UnderWay,
+    pub(crate) line: Option<OutputLine>,
+    pub(crate) under_way: InFlightQueue,
 }
 
 impl LineState {
     pub(crate) fn new(model: LineModel) -> LineState {
         let line = match model {
-            LineModel::Serial(rate) => Some(Line::new(rate, std::time::Duration::ZERO)),
+            LineModel::Serial(rate) => Some(OutputLine::new(rate, std::time::Duration::ZERO)),
             LineModel::Point => None,
         };
-        LineState { line, under_way: UnderWay::default() }
+        LineState { line, under_way: InFlightQueue::default() }
     }
 }
 
 /// State of a source.
 pub(crate) struct SourceState {
-    generator: Generator,
+    generator: PacketSampler,
     pub(crate) line: u32,
     stop: Instant,
-    share_out: ShareOut,
+    share_out: PathChooser,
     /// Number of the next packet.
     number: u64,
     /// Index of its first path among all paths of the model.
@@ -76,33 +76,35 @@ pub(crate) struct SourceState {
 }
 
 /// Chooser of a packet's path.
-enum ShareOut {
+enum PathChooser {
     /// The source has a single path.
     One,
     /// Random choice. For each path, the sum of its own and all previous shares.
     Random(Box<[f64]>),
-    Link(Box<Splitter>),
+    Link(Box<PathSplitter>),
 }
 
 impl SourceState {
     /// Returns the state of source number `index` of the model, and the time of its first packet. The source stops at
     /// `end` at the latest.
     pub(crate) fn new(
-        source: &Source,
+        source: &FabricSource,
         index: usize,
         first_path: u32,
         end: Instant,
-        random: Stream,
-    ) -> Result<(SourceState, Instant), ModelError> {
-        let wrong = |error| ModelError::Traffic { source_index: index, error };
-        let mut generator = Generator::new(&source.traffic, source.start, random).map_err(wrong)?;
+        random: RandomStream,
+    ) -> Result<(SourceState, Instant), FabricNetworkError> {
+        let wrong = |error| FabricNetworkError::Traffic { source_index: index, error };
+        let mut generator = PacketSampler::new(&source.traffic, source.start, random).map_err(wrong)?;
         let share_out = match source.split {
-            _ if source.paths.len() == 1 => ShareOut::One,
-            Split::Random => ShareOut::Random(shares(source)),
-            Split::Link(by) => {
+            _ if source.paths.len() == 1 => PathChooser::One,
+            PathSplit::Random => PathChooser::Random(shares(source)),
+            PathSplit::Link(by) => {
                 let weights: Vec<u32> = source.paths.iter().map(|path| weight(path.share)).collect();
-                let splitter = Splitter::new(&weights, by, generator.random().below(u64::MAX));
-                ShareOut::Link(Box::new(splitter.map_err(|error| ModelError::Split { source_index: index, error })?))
+                let splitter = PathSplitter::new(&weights, by, generator.random().below(u64::MAX));
+                PathChooser::Link(Box::new(
+                    splitter.map_err(|error| FabricNetworkError::Split { source_index: index, error })?,
+                ))
             }
         };
         let mut state = SourceState {
@@ -126,28 +128,28 @@ impl SourceState {
 
     /// Makes the packet due now. The caller sets `entered` and `counts`.
     #[inline]
-    pub(crate) fn make(&mut self) -> Item {
+    pub(crate) fn make(&mut self) -> TransitPacket {
         let bytes = self.generator.bytes();
         let path = match &mut self.share_out {
-            ShareOut::One => 0,
-            ShareOut::Random(shares) => {
+            PathChooser::One => 0,
+            PathChooser::Random(shares) => {
                 let point = self.generator.random().unit();
                 shares.iter().position(|below| point < *below).unwrap_or(shares.len() - 1)
             }
-            ShareOut::Link(splitter) => splitter.split(bytes).0,
+            PathChooser::Link(splitter) => splitter.split(bytes).0,
         };
         let number = self.number;
         self.number += 1;
         let path = self.first_path + u32::try_from(path).unwrap_or(u32::MAX);
-        Item { entered: Instant::ZERO, number, path, bytes, hop: 0, counts: false }
+        TransitPacket { entered: Instant::ZERO, number, path, bytes, hop: 0, counts: false }
     }
 }
 
 /// Returns for each path the sum of its own and all previous shares, as a fraction of the total.
-fn shares(source: &Source) -> Box<[f64]> {
+fn shares(source: &FabricSource) -> Box<[f64]> {
     let total: f64 = source.paths.iter().map(|path| path.share).sum();
     let mut below = 0.0;
-    let up_to = |path: &Path| {
+    let up_to = |path: &FabricPath| {
         below += path.share / total;
         below
     };

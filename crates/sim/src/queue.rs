@@ -1,13 +1,13 @@
 //! Simulates one queue in front of one server, for comparison with formulas and with other simulators.
 use crate::agenda::Agenda;
-use crate::stats::Delays;
+use crate::stats::DelayTally;
 use std::collections::VecDeque;
-use weir_traffic::{Arrival, Arrivals, Stream, TrafficError};
+use weir_traffic::{ArrivalProcess, ArrivalSampler, RandomStream, TrafficError};
 use weir_units::Instant;
 
 /// Distribution of service times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Service {
+pub enum QueueServiceLaw {
     /// Exponentially distributed times.
     Exponential,
     /// Equal times for all customers.
@@ -16,13 +16,13 @@ pub enum Service {
 
 /// Queue whose customers arrive by a rule and are served one by one in order of arrival.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Queue {
+pub struct SingleServerQueue {
     /// Distribution of interarrival times.
-    pub arrival: Arrival,
+    pub arrival: ArrivalProcess,
     /// Mean arrivals per second.
     pub per_second: f64,
     /// Distribution of service times.
-    pub service: Service,
+    pub service: QueueServiceLaw,
     /// Mean customers per second that the server serves without pause.
     pub service_per_second: f64,
     /// Most customers in the system, including the one in service; a customer that arrives when the system is full is
@@ -41,7 +41,7 @@ pub struct QueueResult {
     /// Customers lost because the system was full.
     pub lost: u64,
     /// Times from arrival to the start of service.
-    pub waits: Delays,
+    pub waits: DelayTally,
     /// Number of events simulated.
     pub events: u64,
 }
@@ -49,16 +49,16 @@ pub struct QueueResult {
 const COMES: usize = 0;
 const LEAVES: usize = 1;
 
-impl Queue {
+impl SingleServerQueue {
     /// Simulates `warm_up` customers that are not counted and then `customers` that are, until all are served. `seed`
     /// and `replication` together choose the random numbers.
     ///
     /// # Errors
     /// A parameter is out of its limits.
     pub fn run(&self, seed: u64, replication: u64, warm_up: u64, customers: u64) -> Result<QueueResult, TrafficError> {
-        let mut random = Stream::new(seed, replication, 0);
-        let mut service = Stream::new(seed, replication, 1);
-        let mut arrivals = Arrivals::new(&self.arrival, self.per_second, &mut random)?;
+        let mut random = RandomStream::new(seed, replication, 0);
+        let mut service = RandomStream::new(seed, replication, 1);
+        let mut arrivals = ArrivalSampler::new(&self.arrival, self.per_second, &mut random)?;
         let mean_ns = 1e9 / self.service_per_second;
         if !(mean_ns.is_finite() && mean_ns > 0.0) {
             let (what, found) = ("customers served per second", self.service_per_second.to_string());
@@ -76,8 +76,8 @@ impl Queue {
                 result.waits.record(now.as_nanos() - came.as_nanos());
             }
             let ns = match self.service {
-                Service::Exponential => mean_ns * service.exponential(),
-                Service::Fixed => mean_ns,
+                QueueServiceLaw::Exponential => mean_ns * service.exponential(),
+                QueueServiceLaw::Fixed => mean_ns,
             };
             Instant::from_nanos(now.as_nanos().saturating_add(whole(ns, &mut service)))
         };
@@ -111,7 +111,7 @@ impl Queue {
 }
 
 /// Rounds a time in ns up or down at random, so that the mean is exact.
-fn whole(ns: f64, random: &mut Stream) -> u64 {
+fn whole(ns: f64, random: &mut RandomStream) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let floor = ns as u64;
     floor + u64::from(random.unit() < ns - floor as f64)
@@ -123,7 +123,7 @@ mod tests {
     use crate::stats::{Confidence, estimate};
 
     /// Returns mean wait in seconds and share lost, each with its interval's half width, of ten replications.
-    fn measured(queue: &Queue) -> [(f64, f64); 2] {
+    fn measured(queue: &SingleServerQueue) -> [(f64, f64); 2] {
         let results: Vec<_> = (0..10).map(|n| queue.run(7, n, 20_000, 60_000).unwrap()).collect();
         let over = |value: &dyn Fn(&QueueResult) -> f64| {
             let found = estimate(&results.iter().map(value).collect::<Vec<_>>(), Confidence::P99).unwrap();
@@ -137,15 +137,21 @@ mod tests {
         assert!(half <= expected * 0.08, "{what}: ± {half} says little of {expected}");
     }
 
-    fn queue(rho: f64, service: Service, places: Option<usize>) -> Queue {
+    fn queue(rho: f64, service: QueueServiceLaw, places: Option<usize>) -> SingleServerQueue {
         let service_per_second = 1e5;
-        Queue { arrival: Arrival::Poisson, per_second: rho * service_per_second, service, service_per_second, places }
+        SingleServerQueue {
+            arrival: ArrivalProcess::Poisson,
+            per_second: rho * service_per_second,
+            service,
+            service_per_second,
+            places,
+        }
     }
 
     #[test]
     fn agrees_with_the_formulas_of_m_m_1() {
         for rho in [0.3, 0.7] {
-            let [wait, lost] = measured(&queue(rho, Service::Exponential, None));
+            let [wait, lost] = measured(&queue(rho, QueueServiceLaw::Exponential, None));
             holds(wait, rho / (1.0 - rho) / 1e5, "M/M/1");
             assert_eq!(lost.0, 0.0);
         }
@@ -154,7 +160,7 @@ mod tests {
     #[test]
     fn agrees_with_the_formula_of_m_d_1() {
         // Formula of Pollaczek and Khinchine.
-        let [wait, _] = measured(&queue(0.7, Service::Fixed, None));
+        let [wait, _] = measured(&queue(0.7, QueueServiceLaw::Fixed, None));
         holds(wait, 0.7 / (2.0 * 0.3) / 1e5, "M/D/1");
     }
 
@@ -166,7 +172,7 @@ mod tests {
             // Little's law over waiting customers.
             let waiting: f64 = (1..=places).map(|n| f64::from(n - 1) * share(n)).sum();
             let wait = waiting / (rho * 1e5 * (1.0 - lost));
-            let found = measured(&queue(rho, Service::Exponential, Some(places.unsigned_abs() as usize)));
+            let found = measured(&queue(rho, QueueServiceLaw::Exponential, Some(places.unsigned_abs() as usize)));
             holds(found[0], wait, "M/M/1/K wait");
             holds(found[1], lost, "M/M/1/K loss");
         }
@@ -174,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_run() {
-        let run = |seed| queue(0.8, Service::Exponential, None).run(seed, 0, 100, 1000).unwrap();
+        let run = |seed| queue(0.8, QueueServiceLaw::Exponential, None).run(seed, 0, 100, 1000).unwrap();
         assert_eq!(run(3).waits.summary(), run(3).waits.summary());
         assert_ne!(run(3).waits.summary(), run(4).waits.summary());
     }

@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Limits on the number of replications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct ReplicationLimits {
     /// Smallest number of replications.
     pub least: u64,
     /// Largest number of replications.
@@ -29,12 +29,12 @@ pub struct Replications<R> {
 /// # Errors
 /// The error of the first replication that failed.
 pub fn replicate<R: Send, E: Send>(
-    plan: &Plan,
+    plan: &ReplicationLimits,
     run: impl Fn(u64) -> Result<Option<R>, E> + Sync,
     mut enough: impl FnMut(&[R]) -> bool,
 ) -> Result<Replications<R>, E> {
     let most = plan.most.max(1);
-    let shared = Shared { next: AtomicU64::new(0), done: Mutex::new(Vec::new()), changed: Condvar::new() };
+    let shared = ReplicationPool { next: AtomicU64::new(0), done: Mutex::new(Vec::new()), changed: Condvar::new() };
     std::thread::scope(|scope| {
         let threads = plan.threads.clamp(1, 256).min(usize::try_from(most).unwrap_or(usize::MAX));
         for _ in 0..threads {
@@ -63,19 +63,19 @@ pub fn replicate<R: Send, E: Send>(
 }
 
 /// Number and outcome of a replication.
-type Done<R, E> = (u64, Result<Option<R>, E>);
+type FinishedReplication<R, E> = (u64, Result<Option<R>, E>);
 
-struct Shared<R, E> {
+struct ReplicationPool<R, E> {
     next: AtomicU64,
     /// Replications that are done but not yet evaluated.
-    done: Mutex<Vec<Done<R, E>>>,
+    done: Mutex<Vec<FinishedReplication<R, E>>>,
     changed: Condvar,
 }
 
 /// Most finished replications that wait for evaluation: bounds the memory.
 const AHEAD: u64 = 64;
 
-impl<R, E> Shared<R, E> {
+impl<R, E> ReplicationPool<R, E> {
     fn work(&self, most: u64, run: &(impl Fn(u64) -> Result<Option<R>, E> + Sync)) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -119,7 +119,7 @@ mod tests {
     use std::convert::Infallible;
 
     fn squares(threads: usize, least: u64, most: u64, last: u64) -> Vec<u64> {
-        let plan = Plan { least, most, threads };
+        let plan = ReplicationLimits { least, most, threads };
         let run = |number| Ok::<_, Infallible>(Some(number * number));
         let Ok(found) = replicate(&plan, run, |results: &[u64]| results.last() >= Some(&last));
         assert!(!found.stopped);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_done_before_a_stop_is_kept() {
-        let plan = Plan { least: 10, most: 10, threads: 3 };
+        let plan = ReplicationLimits { least: 10, most: 10, threads: 3 };
         let run = |number| Ok::<_, Infallible>((number < 4).then_some(number));
         let Ok(found) = replicate(&plan, run, |_| false);
         assert_eq!((found.results, found.stopped), (vec![0, 1, 2, 3], true));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_it() {
-        let plan = Plan { least: 10, most: 10, threads: 2 };
+        let plan = ReplicationLimits { least: 10, most: 10, threads: 2 };
         let run = |number| if number == 2 { Err("no") } else { Ok(Some(number)) };
         assert_eq!(replicate(&plan, run, |_| false).unwrap_err(), "no");
     }

@@ -1,29 +1,29 @@
-//! Sums up replications of a [`Model`](crate::Model) by virtual switch, port and class.
-use crate::engine::RunResult;
-use crate::model::Group;
+//! Sums up replications of a [`Model`](crate::FabricNetwork) by virtual switch, port and class.
+use crate::engine::FabricRunResult;
+use crate::model::MeasurementGroup;
 use crate::stats::{Confidence, DelaySummary, Estimate, estimate};
-use crate::tally::{REASONS, Tally, reason_name};
+use crate::tally::{PacketTally, REASONS, reason_name};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Results of all replications.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct FabricReport {
     /// Row of all packets.
-    pub total: Row,
+    pub total: FabricReportRow,
     /// Rows by virtual switch.
-    pub switches: Vec<Row>,
+    pub switches: Vec<FabricReportRow>,
     /// Rows by port.
-    pub ports: Vec<Row>,
+    pub ports: Vec<FabricReportRow>,
     /// Rows by class.
-    pub classes: Vec<Row>,
+    pub classes: Vec<FabricReportRow>,
     /// Rows by virtual switch, port and class. Empty unless at least two of the three have more than one value.
-    pub groups: Vec<Row>,
+    pub groups: Vec<FabricReportRow>,
 }
 
 /// Measurements of packets taken together. Estimates are over replications.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct FabricReportRow {
     /// Virtual switch, if the row is for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
@@ -62,27 +62,27 @@ pub struct Row {
 /// Function that computes one value of a row from the tally of one replication. `window_s` is the length of the
 /// counting window in seconds. `accepted_bytes` is the length of all packets of the replication that were not lost, of
 /// all rows.
-type Value = fn(&Tally, window_s: f64, accepted_bytes: f64) -> Option<f64>;
+type RowValueFn = fn(&PacketTally, window_s: f64, accepted_bytes: f64) -> Option<f64>;
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// Sums up the replications in `runs`; `groups` names the tallies of each run.
-pub fn report(groups: &[Group], runs: &[RunResult], confidence: Confidence) -> Report {
-    let all = rows(groups, runs, confidence, |_| Key::default());
-    let by = |key: &dyn Fn(&Group) -> Key| rows(groups, runs, confidence, key);
-    let switches = by(&|group| Key { switch: Some(group.switch.clone()), ..Key::default() });
-    let ports = by(&|group| Key { port: Some(group.port.clone()), ..Key::default() });
-    let classes = by(&|group| Key { class: Some(group.class), ..Key::default() });
+pub fn report(groups: &[MeasurementGroup], runs: &[FabricRunResult], confidence: Confidence) -> FabricReport {
+    let all = rows(groups, runs, confidence, |_| ReportRowKey::default());
+    let by = |key: &dyn Fn(&MeasurementGroup) -> ReportRowKey| rows(groups, runs, confidence, key);
+    let switches = by(&|group| ReportRowKey { switch: Some(group.switch.clone()), ..ReportRowKey::default() });
+    let ports = by(&|group| ReportRowKey { port: Some(group.port.clone()), ..ReportRowKey::default() });
+    let classes = by(&|group| ReportRowKey { class: Some(group.class), ..ReportRowKey::default() });
     let several = [&switches, &ports, &classes].iter().filter(|rows| rows.len() > 1).count();
-    let own = |group: &Group| Key {
+    let own = |group: &MeasurementGroup| ReportRowKey {
         switch: Some(group.switch.clone()),
         port: Some(group.port.clone()),
         class: Some(group.class),
     };
-    Report {
-        total: all.into_iter().next().unwrap_or_else(|| row(Key::default(), &[], &[], confidence)),
+    FabricReport {
+        total: all.into_iter().next().unwrap_or_else(|| row(ReportRowKey::default(), &[], &[], confidence)),
         groups: if several > 1 { by(&own) } else { Vec::new() },
         switches,
         ports,
@@ -91,15 +91,20 @@ pub fn report(groups: &[Group], runs: &[RunResult], confidence: Confidence) -> R
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct ReportRowKey {
     switch: Option<String>,
     port: Option<String>,
     class: Option<u8>,
 }
 
 /// Returns a row for each distinct key, in the order of the groups.
-fn rows(groups: &[Group], runs: &[RunResult], confidence: Confidence, key: impl Fn(&Group) -> Key) -> Vec<Row> {
-    let mut order: Vec<Key> = Vec::new();
+fn rows(
+    groups: &[MeasurementGroup],
+    runs: &[FabricRunResult],
+    confidence: Confidence,
+    key: impl Fn(&MeasurementGroup) -> ReportRowKey,
+) -> Vec<FabricReportRow> {
+    let mut order: Vec<ReportRowKey> = Vec::new();
     for group in groups {
         let key = key(group);
         if !order.contains(&key) {
@@ -107,32 +112,32 @@ fn rows(groups: &[Group], runs: &[RunResult], confidence: Confidence, key: impl 
         }
     }
     let context: Vec<(f64, f64)> = runs.iter().map(|run| (run.window_s, accepted_bytes(run))).collect();
-    let row_of = |wanted: Key| {
-        let sum = |run: &RunResult| {
-            let mut sum = Tally::default();
+    let row_of = |wanted: ReportRowKey| {
+        let sum = |run: &FabricRunResult| {
+            let mut sum = PacketTally::default();
             let own = groups.iter().zip(&run.groups).filter(|(group, _)| key(group) == wanted);
             own.for_each(|(_, tally)| sum.merge(tally));
             sum
         };
-        let tallies: Vec<Tally> = runs.iter().map(sum).collect();
+        let tallies: Vec<PacketTally> = runs.iter().map(sum).collect();
         row(wanted, &tallies, &context, confidence)
     };
     order.into_iter().map(row_of).collect()
 }
 
-fn accepted_bytes(run: &RunResult) -> f64 {
+fn accepted_bytes(run: &FabricRunResult) -> f64 {
     run.groups.iter().map(|tally| tally.accepted().bytes).sum::<u64>() as f64
 }
 
-fn row(key: Key, tallies: &[Tally], context: &[(f64, f64)], confidence: Confidence) -> Row {
-    let over = |value: Value| {
+fn row(key: ReportRowKey, tallies: &[PacketTally], context: &[(f64, f64)], confidence: Confidence) -> FabricReportRow {
+    let over = |value: RowValueFn| {
         let each = tallies.iter().zip(context).filter_map(|(tally, (window, all))| value(tally, *window, *all));
         estimate(&each.collect::<Vec<_>>(), confidence)
     };
-    let mut all = Tally::default();
+    let mut all = PacketTally::default();
     tallies.iter().for_each(|tally| all.merge(tally));
     let lost = (0..REASONS).map(|reason| (reason_name(reason), all.lost_for[reason])).filter(|(_, count)| *count > 0);
-    Row {
+    FabricReportRow {
         switch: key.switch,
         port: key.port,
         class: key.class,
@@ -153,7 +158,7 @@ fn row(key: Key, tallies: &[Tally], context: &[(f64, f64)], confidence: Confiden
 
 /// Returns true if loss and mean delay of every group are known to within `relative` of their value. For losses, an
 /// interval within `1e-4` is enough.
-pub fn is_sure(runs: &[RunResult], confidence: Confidence, relative: f64) -> bool {
+pub fn is_sure(runs: &[FabricRunResult], confidence: Confidence, relative: f64) -> bool {
     const NO_LOSS: f64 = 1e-4;
     let sure = |values: Vec<f64>, floor: f64| {
         let found = estimate(&values, confidence);

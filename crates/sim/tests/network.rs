@@ -1,8 +1,8 @@
 //! Tests whole scenarios in virtual time.
-use weir_emulator::{LabResult, Progress};
+use weir_emulator::{LabProgress, LabResult};
 use weir_scenario::Scenario;
-use weir_sim::Watch;
-use weir_sim::network::{Settings, simulate};
+use weir_sim::SimulationMonitor;
+use weir_sim::network::{VirtualTimeSettings, simulate};
 
 fn quickstart() -> Scenario {
     let text = include_str!("../../../examples/quickstart.toml").replace("duration = \"2s\"", "duration = \"300ms\"");
@@ -10,7 +10,7 @@ fn quickstart() -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> LabResult {
-    let result = simulate(scenario, &Settings::default(), &Watch::default(), &mut |_| {});
+    let result = simulate(scenario, &VirtualTimeSettings::default(), &SimulationMonitor::default(), &mut |_| {});
     result.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -45,10 +45,10 @@ fn the_same_scenario_gives_the_same_result() {
 
 #[test]
 fn a_run_that_is_stopped_says_so() {
-    let watch = Watch::default();
+    let watch = SimulationMonitor::default();
     let mut told = 0;
-    let result = simulate(&quickstart(), &Settings::default(), &watch, &mut |progress| {
-        if let Progress::Traffic { elapsed, .. } = progress {
+    let result = simulate(&quickstart(), &VirtualTimeSettings::default(), &watch, &mut |progress| {
+        if let LabProgress::Traffic { elapsed, .. } = progress {
             told += 1;
             watch.cancel.store(elapsed.as_millis() > 100, std::sync::atomic::Ordering::Relaxed);
         }
@@ -70,7 +70,9 @@ fn a_slow_line_and_no_controller() {
 fn what_virtual_time_cannot_give_is_refused() {
     let text = include_str!("../../../examples/external.toml");
     let scenario = Scenario::parse(text, "external.toml").unwrap();
-    let error = simulate(&scenario, &Settings::default(), &Watch::default(), &mut |_| {}).unwrap_err().to_string();
+    let error = simulate(&scenario, &VirtualTimeSettings::default(), &SimulationMonitor::default(), &mut |_| {})
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("controllers elsewhere"), "{error}");
 }
 
@@ -106,7 +108,7 @@ fn hosts_behind_virtual_switches_have_their_shares() {
 #[test]
 fn hosts_behind_virtual_switches_reach_whom_they_reach_live() {
     let scenario = two_tenants("");
-    let live = weir_emulator::run(&scenario, &weir_emulator::Options::default(), &mut |_| {}).unwrap();
+    let live = weir_emulator::run(&scenario, &weir_emulator::LabOptions::default(), &mut |_| {}).unwrap();
     let verdicts = |result: &LabResult| {
         let of = |item: &weir_emulator::result::TrafficResult| (item.kind, item.ok, item.received > 0);
         result.traffic.iter().map(of).collect::<Vec<_>>()
@@ -123,6 +125,8 @@ fn a_virtual_switch_ends_with_its_lifetime_and_has_no_controller_elsewhere() {
     assert!(received[0] == 5 && (1..=3).contains(&received[1]), "{received:?}");
     assert!(received[3] > 0 && received[4] == 0, "{received:?}");
     let scenario = two_tenants("connect = \"tcp:127.0.0.1:6653\"\n");
-    let error = simulate(&scenario, &Settings::default(), &Watch::default(), &mut |_| {}).unwrap_err().to_string();
+    let error = simulate(&scenario, &VirtualTimeSettings::default(), &SimulationMonitor::default(), &mut |_| {})
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("switch s1: virtual switch tin: connect: found tcp:127.0.0.1:6653"), "{error}");
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use weir_scenario::Scenario;
-use weir_sim::stations::report::{Report, report};
+use weir_sim::stations::report::{QueueingReport, report};
 use weir_sim::stations::{plan, run};
 use weir_sim::stats::{Confidence, Estimate};
-use weir_sim::{Plan, Watch, replicate};
+use weir_sim::{ReplicationLimits, SimulationMonitor, replicate};
 
 const REPLICATIONS: u64 = 8;
 /// Packets of a replication, a tenth of them sent before the window.
@@ -155,17 +155,17 @@ fn scenario(described: &Described) -> Scenario {
     Scenario::parse(&text, "vector").unwrap_or_else(|error| panic!("{error} in\n{text}"))
 }
 
-fn simulate(described: &Described) -> Report {
+fn simulate(described: &Described) -> QueueingReport {
     let scenario = scenario(described);
     let plan = plan(&scenario).unwrap();
-    let (window, watch) = (weir_sim::scenario::window(&scenario), Watch::default());
+    let (window, watch) = (weir_sim::scenario::window(&scenario), SimulationMonitor::default());
     let one = |number| Ok::<_, Infallible>(Some(run(&plan, window, scenario.seed, number, &watch).unwrap()));
-    let replications = Plan { least: REPLICATIONS, most: REPLICATIONS, threads: 2 };
+    let replications = ReplicationLimits { least: REPLICATIONS, most: REPLICATIONS, threads: 2 };
     let Ok(done) = replicate(&replications, one, |_| true);
     report(&plan, &done.results, Confidence::P99)
 }
 
-fn found(report: &Report, metric: &str) -> Option<Estimate> {
+fn found(report: &QueueingReport, metric: &str) -> Option<Estimate> {
     let flow = &report.flows[0];
     match metric {
         "T" => flow.all.mean_s,

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use weir_model::Law;
 use weir_scenario::Scenario;
-use weir_sim::stations::report::{Report, report};
-use weir_sim::stations::{StationsRun, plan, run};
+use weir_sim::stations::report::{QueueingReport, report};
+use weir_sim::stations::{QueueingRunResult, plan, run};
 use weir_sim::stats::{Confidence, Estimate};
-use weir_sim::{Plan, Watch, replicate};
+use weir_sim::{ReplicationLimits, SimulationMonitor, replicate};
 
 /// Independent runs of each case.
 const REPLICATIONS: u64 = 8;
@@ -43,12 +43,12 @@ arrival = "poisson"
     )
 }
 
-fn simulate(text: &str) -> (Report, Vec<StationsRun>) {
+fn simulate(text: &str) -> (QueueingReport, Vec<QueueingRunResult>) {
     let scenario = Scenario::parse(text, "test.toml").unwrap();
     let plan = plan(&scenario).unwrap();
-    let (window, watch) = (weir_sim::scenario::window(&scenario), Watch::default());
+    let (window, watch) = (weir_sim::scenario::window(&scenario), SimulationMonitor::default());
     let one = |number| Ok::<_, Infallible>(Some(run(&plan, window, scenario.seed, number, &watch).unwrap()));
-    let replications = Plan { least: REPLICATIONS, most: REPLICATIONS, threads: 2 };
+    let replications = ReplicationLimits { least: REPLICATIONS, most: REPLICATIONS, threads: 2 };
     let Ok(done) = replicate(&replications, one, |_| true);
     (report(&plan, &done.results, Confidence::P99), done.results)
 }

@@ -6,14 +6,15 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_fabric::{
-    FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, OutputConfig, PortIndex, SplitBy, VirtualPort,
+    FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, OutputConfig, PortIndex, SplitPolicy, VirtualPort,
     VirtualSwitchConfig,
 };
 use weir_sim::stats::{Confidence, estimate};
 use weir_sim::{
-    FabricModel, Group, Hop, LineModel, Model, Path, Plan, RunResult, Source, Split, Watch, Window, replicate, run,
+    FabricHop, FabricModel, FabricNetwork, FabricPath, FabricRunResult, FabricSource, LineModel, MeasurementGroup,
+    PathSplit, ReplicationLimits, SimulationMonitor, SimulationWindow, replicate, run,
 };
-use weir_traffic::{Arrival, Bimodal, Offered, Size, Sizes, TwoState};
+use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, PacketSizeSampler, TwoStateMmpp};
 use weir_units::{Bps, Instant};
 
 /// Number of replications: ten by the rules. A debug build has time for fewer, whose wider interval counts.
@@ -58,17 +59,17 @@ fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(value)
 }
 
-fn generated(params: &Value, per_second: f64) -> Offered {
+fn generated(params: &Value, per_second: f64) -> OfferedPackets {
     let (high, low) = (number(params, "a"), number(params, "b"));
     let high_s = params["t1"].as_f64().unwrap_or(1.0);
-    let size = Size::Bimodal(Bimodal { short: number(params, "p"), ..Bimodal::default() });
-    Offered::Rule { arrival: Arrival::TwoState(TwoState { high, low, high_s }), per_second, size }
+    let size = PacketSizeLaw::Bimodal(BimodalSizes { short: number(params, "p"), ..BimodalSizes::default() });
+    OfferedPackets::Rule { arrival: ArrivalProcess::TwoState(TwoStateMmpp { high, low, high_s }), per_second, size }
 }
 
 /// Returns the packets per second that load a whole link by `load`, from the mean size.
 fn packets_per_second(params: &Value, load: f64) -> f64 {
-    let Offered::Rule { size, .. } = generated(params, 1.0) else { unreachable!("as made") };
-    load * number(params, "C") / (8.0 * Sizes::new(&size).unwrap().mean())
+    let OfferedPackets::Rule { size, .. } = generated(params, 1.0) else { unreachable!("as made") };
+    load * number(params, "C") / (8.0 * PacketSizeSampler::new(&size).unwrap().mean())
 }
 
 fn line(params: &Value) -> LineModel {
@@ -100,7 +101,7 @@ fn ports(inputs: u16, outputs: u16, rate_out: Bps, quantum: u32) -> Vec<VirtualP
 }
 
 /// Returns a model with `N` inputs, `V` virtual switches and one output.
-fn port_model(params: &Value) -> Model {
+fn port_model(params: &Value) -> FabricNetwork {
     let rate = Bps(whole(number(params, "C")));
     let inputs = u16::try_from(whole(number(params, "N"))).unwrap();
     let (caps, weights, quanta) = (list(params, "caps"), list(params, "weights"), list(params, "quantum"));
@@ -119,18 +120,18 @@ fn port_model(params: &Value) -> Model {
         outputs: vec![OutputConfig { discipline, ..OutputConfig::new(rate, crosspoint) }],
         ..FabricConfig::default()
     };
-    let path = |input: u16, v: usize| Path {
+    let path = |input: u16, v: usize| FabricPath {
         share: weights[v],
         group: v,
         class: 0,
-        hops: vec![Hop { fabric: 0, switch: v, input, output: 0, delay: Duration::ZERO }],
+        hops: vec![FabricHop { fabric: 0, switch: v, input, output: 0, delay: Duration::ZERO }],
     };
-    let source = |input: u16, share: f64, paths: Vec<Path>| Source {
+    let source = |input: u16, share: f64, paths: Vec<FabricPath>| FabricSource {
         line: usize::from(input),
         traffic: generated(params, packets_per_second(params, number(params, "load")) / f64::from(inputs) * share),
         start: Instant::ZERO,
         stop: Instant::FAR,
-        split: Split::Random,
+        split: PathSplit::Random,
         paths,
     };
     let switches = 0..weights.len();
@@ -138,16 +139,19 @@ fn port_model(params: &Value) -> Model {
         true => switches.clone().map(|v| source(input, weights[v], vec![path(input, v)])).collect::<Vec<_>>(),
         false => vec![source(input, 1.0, switches.clone().map(|v| path(input, v)).collect())],
     });
-    Model {
+    FabricNetwork {
         lines: vec![line(params); usize::from(inputs)],
         sources: sources.collect(),
-        groups: switches.clone().map(|v| Group { switch: format!("v{v}"), port: "p0".into(), class: 0 }).collect(),
+        groups: switches
+            .clone()
+            .map(|v| MeasurementGroup { switch: format!("v{v}"), port: "p0".into(), class: 0 })
+            .collect(),
         fabrics: vec![FabricModel { config, switches: switches.map(switch).collect() }],
     }
 }
 
 /// Returns a model of a virtual link over two paths from one switch to another, with cross traffic.
-fn split_model(params: &Value) -> Model {
+fn split_model(params: &Value) -> FabricNetwork {
     let rate = Bps(whole(number(params, "C")));
     let (vxb, add) = (whole(number(params, "vxb")), whole(number(params, "add")));
     let quantum = u32::try_from(whole(number(params, "quantum"))).unwrap();
@@ -166,15 +170,15 @@ fn split_model(params: &Value) -> Model {
         FabricModel { config: fabric(1, vxb + add), switches: vec![merge] },
     ];
     let extra = number(params, "extra");
-    let hop = |switch, input, output: u16, delay| Hop { fabric: 0, switch, input, output, delay };
-    let path = |group, hops| Path { share: 1.0, group, class: 0, hops };
+    let hop = |switch, input, output: u16, delay| FabricHop { fabric: 0, switch, input, output, delay };
+    let path = |group, hops| FabricPath { share: 1.0, group, class: 0, hops };
     let link = |output: u16| {
         let delay = if output == 1 { seconds(extra) } else { Duration::ZERO };
-        let second = Hop { fabric: 1, switch: 0, input: output, output: 0, delay: Duration::ZERO };
+        let second = FabricHop { fabric: 1, switch: 0, input: output, output: 0, delay: Duration::ZERO };
         path(0, vec![hop(0, 0, output, delay), second])
     };
     let cross = |output| path(1, vec![hop(1, 1, output, Duration::ZERO)]);
-    let source = |line, load, split, paths| Source {
+    let source = |line, load, split, paths| FabricSource {
         line,
         traffic: generated(params, packets_per_second(params, load)),
         start: Instant::ZERO,
@@ -183,29 +187,31 @@ fn split_model(params: &Value) -> Model {
         paths,
     };
     let classifier = match params["classifier"].as_str().unwrap() {
-        "alt" => Split::Link(SplitBy::Turn),
-        "rand" => Split::Link(SplitBy::Random),
-        "bytes" => Split::Link(SplitBy::Bytes),
+        "alt" => PathSplit::Link(SplitPolicy::Turn),
+        "rand" => PathSplit::Link(SplitPolicy::Random),
+        "bytes" => PathSplit::Link(SplitPolicy::Bytes),
         other => panic!("classifier {other}"),
     };
-    Model {
+    FabricNetwork {
         lines: vec![line(params); 2],
         sources: vec![
             source(0, number(params, "load"), classifier, vec![link(0), link(1)]),
-            source(1, number(params, "cross_load"), Split::Random, vec![cross(0), cross(1)]),
+            source(1, number(params, "cross_load"), PathSplit::Random, vec![cross(0), cross(1)]),
         ],
-        groups: ["link", "cross"].map(|switch| Group { switch: switch.into(), port: "p0".into(), class: 0 }).into(),
+        groups: ["link", "cross"]
+            .map(|switch| MeasurementGroup { switch: switch.into(), port: "p0".into(), class: 0 })
+            .into(),
         fabrics,
     }
 }
 
 /// Returns a metric of a replication, of all groups or of the group that its name ends with.
-fn metric(name: &str, result: &RunResult) -> f64 {
+fn metric(name: &str, result: &FabricRunResult) -> f64 {
     let (what, group) = match name.rsplit_once('_') {
         Some((what, group)) if group.parse::<usize>().is_ok() => (what, group.parse::<usize>().ok()),
         _ => (name, None),
     };
-    let mut tally = weir_sim::Tally::default();
+    let mut tally = weir_sim::PacketTally::default();
     match group {
         Some(group) => tally.merge(&result.groups[group]),
         None => result.groups.iter().for_each(|group| tally.merge(group)),
@@ -226,9 +232,9 @@ fn metric(name: &str, result: &RunResult) -> f64 {
 }
 
 /// Appends to `wrong` the values of a case that are outside their intervals.
-fn judge(case: &Case, results: &[RunResult], wrong: &mut Vec<String>) {
+fn judge(case: &Case, results: &[FabricRunResult], wrong: &mut Vec<String>) {
     for (name, mean, ci95) in &case.expected {
-        let of_link = |result: &RunResult| match (case.kind.as_str(), name.as_str()) {
+        let of_link = |result: &FabricRunResult| match (case.kind.as_str(), name.as_str()) {
             ("split", "delay") => metric("delay_0", result),
             _ => metric(name, result),
         };
@@ -248,15 +254,18 @@ fn judge(case: &Case, results: &[RunResult], wrong: &mut Vec<String>) {
     }
 }
 
-fn check(kind: &str, model: fn(&Value) -> Model) {
+fn check(kind: &str, model: fn(&Value) -> FabricNetwork) {
     let Some(cases) = cases(kind) else { return };
     assert!(!cases.is_empty());
-    let plan = Plan { least: REPLICATIONS, most: REPLICATIONS, threads: 2 };
+    let plan = ReplicationLimits { least: REPLICATIONS, most: REPLICATIONS, threads: 2 };
     let mut wrong = Vec::new();
     for case in &cases {
         let model = model(&case.params);
-        let window = Window { warm_up: seconds(number(&case.params, "W")), length: seconds(number(&case.params, "T")) };
-        let watch = Watch::default();
+        let window = SimulationWindow {
+            warm_up: seconds(number(&case.params, "W")),
+            length: seconds(number(&case.params, "T")),
+        };
+        let watch = SimulationMonitor::default();
         let runs = replicate(&plan, |number| run(&model, window, 1, number, &watch).map(Some), |_| false);
         judge(case, &runs.unwrap_or_else(|error| panic!("{}: {error}", case.id)).results, &mut wrong);
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use weir_switch::schedules::{Report, run};
+use weir_switch::schedules::{ScheduleReport, run};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Maximum number of printed failures; more of them give no new information.
@@ -115,7 +115,7 @@ fn work(arguments: &Arguments, clock: &SystemClock, next: &AtomicU64, sums: &Mut
 }
 
 impl Sums {
-    fn add(&mut self, report: Report) {
+    fn add(&mut self, report: ScheduleReport) {
         self.steps += report.steps;
         self.frames += report.frames;
         self.messages += report.messages;

@@ -13,7 +13,7 @@ mod machine {
     pub(crate) use weir_memory::cycles;
     pub(crate) use weir_units::SystemClock as SwitchClock;
 
-    /// Returns the clock for a switch's threads, given the one in [`crate::SwitchConfig`].
+    /// Returns the clock for a switch's threads, given the one in [`crate::SoftwareSwitchConfig`].
     pub(crate) fn switch_clock(clock: SwitchClock) -> SwitchClock {
         clock
     }
@@ -40,13 +40,13 @@ pub(crate) mod virtual_time {
     pub(crate) enum SwitchClock {
         /// The machine's clock.
         Machine(SystemClock),
-        /// Virtual time of the calling thread ([`Virtual`]).
+        /// Virtual time of the calling thread ([`ThreadVirtualTime`]).
         Virtual,
     }
 
     /// State of the virtual time of one thread.
     #[derive(Debug, Clone, Copy)]
-    pub(crate) struct Virtual {
+    pub(crate) struct ThreadVirtualTime {
         /// Current virtual time in nanoseconds since the start.
         now_ns: u64,
         /// Nanoseconds by which each reading advances the time, so that time also passes within a step.
@@ -56,13 +56,13 @@ pub(crate) mod virtual_time {
     }
 
     thread_local! {
-        static VIRTUAL: Cell<Option<Virtual>> = const { Cell::new(None) };
+        static VIRTUAL: Cell<Option<ThreadVirtualTime>> = const { Cell::new(None) };
     }
 
-    impl Virtual {
+    impl ThreadVirtualTime {
         /// Starts virtual time on this thread.
         pub(crate) fn start() {
-            VIRTUAL.set(Some(Virtual { now_ns: 1_000_000, reading_ns: 100, today_s: 1_700_000_000 }));
+            VIRTUAL.set(Some(ThreadVirtualTime { now_ns: 1_000_000, reading_ns: 100, today_s: 1_700_000_000 }));
         }
 
         /// Panics in virtual time after 1000 looks in vain: all parts of a run share this one thread, so waiting for
@@ -79,7 +79,7 @@ pub(crate) mod virtual_time {
             VIRTUAL.set(None);
         }
 
-        fn change(change: impl FnOnce(&mut Virtual)) {
+        fn change(change: impl FnOnce(&mut ThreadVirtualTime)) {
             let mut state = VIRTUAL.get().expect("this thread has virtual time");
             change(&mut state);
             VIRTUAL.set(Some(state));
@@ -133,7 +133,7 @@ pub(crate) mod virtual_time {
         fn now(&self) -> Instant {
             match self {
                 SwitchClock::Machine(clock) => clock.now(),
-                SwitchClock::Virtual => Instant::from_nanos(Virtual::read()),
+                SwitchClock::Virtual => Instant::from_nanos(ThreadVirtualTime::read()),
             }
         }
     }
@@ -151,6 +151,6 @@ pub(crate) mod virtual_time {
     /// Returns the processor's cycle counter. In virtual time a cycle is a nanosecond, so that decisions based on
     /// cycles are reproducible.
     pub(crate) fn cycles() -> u64 {
-        if VIRTUAL.get().is_some() { Virtual::read() } else { weir_memory::cycles() }
+        if VIRTUAL.get().is_some() { ThreadVirtualTime::read() } else { weir_memory::cycles() }
     }
 }

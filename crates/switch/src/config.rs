@@ -11,12 +11,12 @@ use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
 use weir_port::{Port, PortError, PortSpec};
 use weir_profile::Profile;
-use weir_scenario::{Fabric, VirtualSwitch};
-use weir_tls::Files;
+use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_tls::TlsFiles;
 use weir_units::SystemClock;
 
-/// Configuration of a switch. `..SwitchConfig::default()` fills in the fields that are not given.
-pub struct SwitchConfig {
+/// Configuration of a switch. `..SoftwareSwitchConfig::default()` fills in the fields that are not given.
+pub struct SoftwareSwitchConfig {
     /// Name (`datapath.name`), datapath id and limits of the datapath.
     pub datapath: DatapathConfig,
     /// Behaviour while no controller is connected.
@@ -32,11 +32,11 @@ pub struct SwitchConfig {
     /// Addresses on which the switch accepts connections from controllers and tools.
     pub listeners: Vec<ListenTarget>,
     /// Private key, certificate and the CA of the peers; needed for `ssl:` and `pssl:`.
-    pub tls: Option<Files>,
+    pub tls: Option<TlsFiles>,
     /// Control socket for `weir ctl`; none if absent.
     pub control_socket: Option<SocketFile>,
     /// Capacity from which virtual switches are cut. If absent: ports that have rates, with crosspoints of 192 kB.
-    pub fabric: Option<Fabric>,
+    pub fabric: Option<FabricSpec>,
     /// Virtual switches at the start. More can be added while the switch runs.
     pub virtual_switches: Vec<VirtualSwitch>,
     /// Behaviour of OpenFlow sessions.
@@ -55,9 +55,9 @@ pub struct SwitchConfig {
     pub clock: SystemClock,
 }
 
-impl Default for SwitchConfig {
+impl Default for SoftwareSwitchConfig {
     fn default() -> Self {
-        SwitchConfig {
+        SoftwareSwitchConfig {
             datapath: DatapathConfig::default(),
             fail_mode: FailMode::Secure,
             threads: ThreadsConfig::default(),
@@ -89,7 +89,7 @@ pub struct ProfileConfig {
 }
 
 /// Reopens a port after its device vanished.
-pub type Reopen = Box<dyn FnMut() -> Result<Box<dyn Port>, PortError> + Send>;
+pub type PortReopener = Box<dyn FnMut() -> Result<Box<dyn Port>, PortError> + Send>;
 
 /// A port of a switch: its number, the open port and how to reopen it.
 pub struct PortConfig {
@@ -98,7 +98,7 @@ pub struct PortConfig {
     /// The open port.
     pub port: Box<dyn Port>,
     /// Reopens the port after its device vanished, called once a second. Without it the port is removed for good.
-    pub reopen: Option<Reopen>,
+    pub reopen: Option<PortReopener>,
 }
 
 impl PortConfig {

@@ -1,28 +1,30 @@
 //! Starts, controls and stops a running switch.
 use crate::clock::switch_clock;
-use crate::config::{PortConfig, ProfileConfig, SwitchConfig};
-use crate::control::{self, Absent, ByteStream, Control, Order, Registry, Start};
-use crate::ctl::server::Server;
+use crate::config::{PortConfig, ProfileConfig, SoftwareSwitchConfig};
+use crate::control::{
+    self, AbsentPorts, ByteStream, ChannelRegistry, ControlContext, ControlThreadCommand, ControlThreadSetup,
+};
+use crate::ctl::server::CtlServer;
 use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
-use crate::snapshot::Snapshot;
+use crate::snapshot::SwitchSnapshot;
 use crate::targets::ListenTarget;
-use crate::threads::{Mode, ThreadsConfig, ThreadsError};
-use crate::turns::{Launch, SystemThreads};
+use crate::threads::{ThreadingMode, ThreadsConfig, ThreadsError};
+use crate::turns::{SystemThreadLauncher, ThreadLauncher};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
-use weir_datapath::{Datapath, Trace};
+use weir_datapath::{Datapath, PipelineTrace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
 use weir_packet::Frame;
 use weir_port::PortError;
 use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
-use weir_units::Stops;
+use weir_units::StallLog;
 
 /// Errors of starting and controlling a switch.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +59,7 @@ pub enum SwitchError {
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     #[error(transparent)]
-    Tls(#[from] weir_tls::FileError),
+    Tls(#[from] weir_tls::CredentialError),
     #[error(
         "{target}: TLS needs a private key, a certificate and the CA of the peers (--private-key, --certificate, --ca-cert)"
     )]
@@ -76,19 +78,19 @@ const CONTROL_SLICE: Duration = Duration::from_micros(100);
 /// Flow-mods that the engine carries out in one call: some tens of microseconds.
 const FLOW_MODS_AT_ONCE: usize = 64;
 
-/// Entry point: [`Switch::start`] starts a switch.
-pub struct Switch;
+/// Entry point: [`SoftwareSwitch::start`] starts a switch.
+pub struct SoftwareSwitch;
 
-impl Switch {
+impl SoftwareSwitch {
     /// Starts a switch. On return its ports forward, and its listeners and control socket accept connections.
     ///
     /// # Errors
     /// Fails if a port number is taken, a listener's address is in use, or the system has no thread left. Everything
     /// that was opened is closed again.
-    pub fn start(mut config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
+    pub fn start(mut config: SoftwareSwitchConfig) -> Result<SwitchHandle, SwitchError> {
         // Virtual switches are added by the control thread, so it must run. After an error, drops undo everything.
         let virtual_switches = std::mem::take(&mut config.virtual_switches);
-        let assembled = Assembled::new(config, !virtual_switches.is_empty(), &mut SystemThreads)?;
+        let assembled = AssembledSwitch::new(config, !virtual_switches.is_empty(), &mut SystemThreadLauncher)?;
         let handle = assembled.start()?;
         for spec in virtual_switches {
             handle.add_virtual(spec)?;
@@ -98,32 +100,36 @@ impl Switch {
 }
 
 /// A switch whose engine and control threads are not started yet.
-pub(crate) struct Assembled {
-    identity: Identity,
+pub(crate) struct AssembledSwitch {
+    identity: SwitchIdentity,
     addresses: Vec<ListenTarget>,
     pub(crate) engine: Engine,
-    pub(crate) control: Control,
-    pub(crate) start: Start,
+    pub(crate) control: ControlContext,
+    pub(crate) start: ControlThreadSetup,
     pub(crate) stopping: watch::Sender<bool>,
     stop_requests: watch::Receiver<bool>,
 }
 
-impl Assembled {
+impl AssembledSwitch {
     /// Opens and prepares everything that a switch needs. Worker threads are started through `threads`, the engine's
     /// thread is not.
     ///
     /// # Errors
-    /// Fails for the reasons of [`Switch::start`].
-    pub(crate) fn new(config: SwitchConfig, has_virtuals: bool, threads: &mut dyn Launch) -> Result<Self, SwitchError> {
+    /// Fails for the reasons of [`SoftwareSwitch::start`].
+    pub(crate) fn new(
+        config: SoftwareSwitchConfig,
+        has_virtuals: bool,
+        threads: &mut dyn ThreadLauncher,
+    ) -> Result<Self, SwitchError> {
         config.threads.check(&threads.machine())?;
         let buffers = config.threads.prepare_buffers()?;
         let credentials = credentials(&config)?;
         let (listeners, addresses) = control::listen(&config.listeners)?;
-        let identity = Identity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
+        let identity = SwitchIdentity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
         let (stop_requested, stop_requests) = watch::channel(false);
-        let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
+        let ctl = config.control_socket.map(|socket| CtlServer::new(socket, identity.clone(), stop_requested));
         let (client, inbox, messages) = inbox().map_err(system("making the engine's wake-up"))?;
-        let (clock, absent) = (switch_clock(config.clock), Arc::<Absent>::default());
+        let (clock, absent) = (switch_clock(config.clock), Arc::<AbsentPorts>::default());
         let lookup = config.datapath.lookup;
         let datapath = Datapath::new(config.datapath);
         let mut engine =
@@ -145,7 +151,7 @@ impl Assembled {
         engine.start_workers(&config.threads, &identity.name, buffers, threads)?;
         let (stopping, stop) = watch::channel(false);
         let (orders, orders_in) = mpsc::unbounded_channel();
-        let control = Control {
+        let control = ControlContext {
             engine: client,
             registry: Arc::default(),
             session: config.session,
@@ -159,15 +165,15 @@ impl Assembled {
             lookup,
             orders,
         };
-        let start = Start { controllers: config.controllers, listeners, ctl, orders: orders_in, absent };
-        Ok(Assembled { identity, addresses, engine, control, start, stopping, stop_requests })
+        let start = ControlThreadSetup { controllers: config.controllers, listeners, ctl, orders: orders_in, absent };
+        Ok(AssembledSwitch { identity, addresses, engine, control, start, stopping, stop_requests })
     }
 
     /// Starts the engine thread and the control thread.
     fn start(self) -> Result<SwitchHandle, SwitchError> {
-        let Assembled { identity, addresses, engine, control, start, stopping, stop_requests } = self;
+        let AssembledSwitch { identity, addresses, engine, control, start, stopping, stop_requests } = self;
         let engine_client = control.engine.clone();
-        let threads = Threads {
+        let threads = SwitchThreads {
             name: identity.name.clone(),
             engine_client: engine_client.clone(),
             stopping,
@@ -198,7 +204,7 @@ fn refuse_beside(config: &ProfileConfig, threads: &ThreadsConfig, is_whole: bool
     if !config.profile.takes_time() {
         return Ok(());
     }
-    if threads.mode != Mode::RunToCompletion || threads.workers != 1 {
+    if threads.mode != ThreadingMode::RunToCompletion || threads.workers != 1 {
         return wrong(
             "found several threads, expected --mode rtc and --workers 1: the device's data path is one queue",
         );
@@ -210,7 +216,7 @@ fn refuse_beside(config: &ProfileConfig, threads: &ThreadsConfig, is_whole: bool
 }
 
 /// Loads the TLS credentials, if files are given. Fails if a controller or listener uses TLS and no files are given.
-fn credentials(config: &SwitchConfig) -> Result<Option<Arc<Credentials>>, SwitchError> {
+fn credentials(config: &SoftwareSwitchConfig) -> Result<Option<Arc<Credentials>>, SwitchError> {
     let controllers = config.controllers.iter().filter(|spec| spec.target.is_tls()).map(ToString::to_string);
     let listeners = config.listeners.iter().filter(|target| target.is_tls()).map(ToString::to_string);
     match (&config.tls, controllers.chain(listeners).next()) {
@@ -222,7 +228,7 @@ fn credentials(config: &SwitchConfig) -> Result<Option<Arc<Credentials>>, Switch
 
 /// Name and datapath id of a switch.
 #[derive(Debug, Clone)]
-pub(crate) struct Identity {
+pub(crate) struct SwitchIdentity {
     pub(crate) name: String,
     pub(crate) datapath_id: u64,
 }
@@ -230,15 +236,15 @@ pub(crate) struct Identity {
 /// A running switch. Its methods wait for the engine (microseconds) and may be called from any thread. Dropping the
 /// handle stops the switch.
 pub struct SwitchHandle {
-    identity: Identity,
+    identity: SwitchIdentity,
     addresses: Vec<ListenTarget>,
     engine: EngineClient,
-    registry: Arc<Registry>,
-    orders: mpsc::UnboundedSender<Order>,
+    registry: Arc<ChannelRegistry>,
+    orders: mpsc::UnboundedSender<ControlThreadCommand>,
     stop_requests: watch::Receiver<bool>,
     /// Closed when the engine ends: the receiver is owned by the engine's thread.
     alive: watch::Sender<()>,
-    threads: Threads,
+    threads: SwitchThreads,
 }
 
 impl SwitchHandle {
@@ -286,7 +292,7 @@ impl SwitchHandle {
     /// error names what is short and by how much. In all these cases nothing has changed.
     pub fn add_virtual(&self, spec: VirtualSwitch) -> Result<Vec<ListenTarget>, SwitchError> {
         let (answer, answered) = crossbeam_channel::bounded(1);
-        let order = Order::AddVirtual(Box::new(spec), Box::new(move |result| drop(answer.send(result))));
+        let order = ControlThreadCommand::AddVirtual(Box::new(spec), Box::new(move |result| drop(answer.send(result))));
         self.orders.send(order).map_err(|_| SwitchError::Stopped)?;
         answered.recv().map_err(|_| SwitchError::Stopped)?
     }
@@ -328,15 +334,15 @@ impl SwitchHandle {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        self.orders.send(Order::Stream(ByteStream::new(stream))).map_err(|_| SwitchError::Stopped)
+        self.orders.send(ControlThreadCommand::Stream(ByteStream::new(stream))).map_err(|_| SwitchError::Stopped)
     }
 
     /// Returns when the machine or other threads stopped the engine, by the switch's clock; `None` without
-    /// `SwitchConfig::notes_stops`.
+    /// `SoftwareSwitchConfig::notes_stops`.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
-    pub fn stops(&self) -> Result<Option<Stops>, SwitchError> {
+    pub fn stops(&self) -> Result<Option<StallLog>, SwitchError> {
         self.engine.call(|engine| engine.stops())
     }
 
@@ -344,9 +350,9 @@ impl SwitchHandle {
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
-    pub fn snapshot(&self) -> Result<Snapshot, SwitchError> {
+    pub fn snapshot(&self) -> Result<SwitchSnapshot, SwitchError> {
         let engine = self.engine.call(Engine::snapshot)?;
-        Ok(Snapshot::new(&self.identity, engine, &self.registry))
+        Ok(SwitchSnapshot::new(&self.identity, engine, &self.registry))
     }
 
     /// Returns the requested flow entries with their counters. Forwarding continues meanwhile: an entry that exists
@@ -392,7 +398,7 @@ impl SwitchHandle {
     ///
     /// # Errors
     /// Fails if there is no such port.
-    pub fn trace(&self, in_port: PortNo, frame: &[u8]) -> Result<Trace, SwitchError> {
+    pub fn trace(&self, in_port: PortNo, frame: &[u8]) -> Result<PipelineTrace, SwitchError> {
         let frame = Frame::from_bytes(frame);
         self.engine.call(move |engine| engine.trace(in_port, &frame))?
     }
@@ -417,7 +423,7 @@ impl SwitchHandle {
 }
 
 /// The engine and control threads; dropping this stops and joins them.
-struct Threads {
+struct SwitchThreads {
     name: String,
     engine_client: EngineClient,
     stopping: watch::Sender<bool>,
@@ -425,13 +431,13 @@ struct Threads {
     control: Option<JoinHandle<()>>,
 }
 
-impl Threads {
+impl SwitchThreads {
     fn start(
         &mut self,
         worker: Engine,
         lives: watch::Receiver<()>,
-        control: Control,
-        start: Start,
+        control: ControlContext,
+        start: ControlThreadSetup,
     ) -> Result<(), SwitchError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(system("starting the control thread's runtime"))?;
@@ -449,7 +455,7 @@ impl Threads {
     }
 }
 
-impl Drop for Threads {
+impl Drop for SwitchThreads {
     fn drop(&mut self) {
         // Channels end first, while the engine still runs, so that their last messages are carried out.
         let _ = self.stopping.send(true);

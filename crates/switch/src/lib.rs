@@ -1,7 +1,7 @@
 //! The live switch: an engine thread moves frames between ports, a control thread serves controllers.
 //!
-//! [`Switch::start`] is the entry point, for the daemon and for labs that embed switches. The [`SwitchHandle`] that
-//! it returns controls the switch. Reading order: [`config`] (configuration), [`handle`] (control of a running
+//! [`SoftwareSwitch::start`] is the entry point, for the daemon and for labs that embed switches. The [`SwitchHandle`]
+//! that it returns controls the switch. Reading order: [`config`] (configuration), [`handle`] (control of a running
 //! switch), `engine` (the packet path), `control` (the channels), [`ctl`] (the control socket).
 mod clock;
 pub mod config;
@@ -22,15 +22,15 @@ pub mod timed;
 mod turns;
 pub mod virtuals;
 
-pub use config::{PortArgument, PortConfig, ProfileConfig, SwitchConfig};
-pub use handle::{Switch, SwitchError, SwitchHandle};
+pub use config::{PortArgument, PortConfig, ProfileConfig, SoftwareSwitchConfig};
+pub use handle::{SoftwareSwitch, SwitchError, SwitchHandle};
 pub use snapshot::{
-    ChannelSnapshot, ChannelState, CrosspointSnapshot, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot,
-    TimeSnapshot, VirtualPortSnapshot, VirtualSnapshot, WorkerSnapshot,
+    ChannelSnapshot, ChannelState, CpuShareSnapshot, CrosspointSnapshot, PortSnapshot, QueueSnapshot, SwitchSnapshot,
+    TableSnapshot, VirtualPortSnapshot, VirtualSwitchSnapshot, WorkerSnapshot,
 };
 pub use socket::SocketFile;
 pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
 pub use timed::{LatenessSnapshot, TimingSnapshot};
 pub use virtuals::convert::fail_mode;
-pub use weir_tls::Files as TlsFiles;
+pub use weir_tls::TlsFiles;

@@ -15,27 +15,27 @@ const KEPT: [Capability; 4] =
 
 /// User and group ids for the process to take on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct User {
+pub struct UnixUser {
     uid: Uid,
     gid: Gid,
 }
 
-impl User {
+impl UnixUser {
     /// Looks up a user in `/etc/passwd` by name or by number.
     ///
     /// # Errors
     /// Fails if there is no such user or the file cannot be read.
-    pub fn find(name: &str) -> Result<User, String> {
+    pub fn find(name: &str) -> Result<UnixUser, String> {
         let file = std::fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
         find_in(&file, name).ok_or_else(|| format!("found user `{name}`, expected one that /etc/passwd names"))
     }
 }
 
-fn find_in(file: &str, wanted: &str) -> Option<User> {
+fn find_in(file: &str, wanted: &str) -> Option<UnixUser> {
     file.lines().find_map(|line| {
         let mut fields = line.split(':');
         let (name, _password, uid, gid) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-        let user = User { uid: Uid::from_raw(uid.parse().ok()?), gid: Gid::from_raw(gid.parse().ok()?) };
+        let user = UnixUser { uid: Uid::from_raw(uid.parse().ok()?), gid: Gid::from_raw(gid.parse().ok()?) };
         (name == wanted || uid == wanted).then_some(user)
     })
 }
@@ -46,7 +46,7 @@ fn find_in(file: &str, wanted: &str) -> Option<User> {
 ///
 /// # Errors
 /// A message that names the step that was refused.
-pub fn reduce(user: Option<User>) -> Result<(), String> {
+pub fn reduce(user: Option<UnixUser>) -> Result<(), String> {
     let had = caps::read(None, CapSet::Permitted).map_err(|error| format!("reading capabilities: {error}"))?;
     let kept: CapsHashSet = KEPT.into_iter().filter(|capability| had.contains(capability)).collect();
     if let Some(user) = user {
@@ -61,7 +61,7 @@ pub fn reduce(user: Option<User>) -> Result<(), String> {
     thread::set_no_new_privs(true).map_err(|error| format!("giving up new privileges: {error}"))
 }
 
-fn become_user(user: User) -> rustix::io::Result<()> {
+fn become_user(user: UnixUser) -> rustix::io::Result<()> {
     // Permitted capabilities survive the change of user; `reduce` drops the unneeded ones right after.
     thread::set_keep_capabilities(true)?;
     thread::set_thread_groups(&[])?;
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn users_are_found_by_name_and_number() {
         let file = "root:x:0:0:root:/root:/bin/sh\nweir:x:990:991::/:/usr/sbin/nologin\nbroken:x\n";
-        let weir = User { uid: Uid::from_raw(990), gid: Gid::from_raw(991) };
+        let weir = UnixUser { uid: Uid::from_raw(990), gid: Gid::from_raw(991) };
         assert_eq!(find_in(file, "weir"), Some(weir));
         assert_eq!(find_in(file, "990"), Some(weir));
         assert_eq!(find_in(file, "broken"), None);

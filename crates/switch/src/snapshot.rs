@@ -1,18 +1,18 @@
 //! State of a switch at one moment: printed by `weir ctl show` and reported by labs.
-use crate::control::Registry;
+use crate::control::ChannelRegistry;
 use crate::engine::EngineSnapshot;
-use crate::handle::Identity;
+use crate::handle::SwitchIdentity;
 use crate::timed::TimingSnapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_openflow::model::PortNo;
-use weir_port::Counters;
+use weir_port::FrameCounters;
 use weir_port::queues::QueueCounters;
 use weir_units::Bps;
 
 /// State of a switch at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct SwitchSnapshot {
     /// Name of the switch.
     pub name: String,
     /// OpenFlow datapath id.
@@ -23,7 +23,7 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
     /// Virtual switches, in the order in which packets are offered to them.
     #[serde(default)]
-    pub virtual_switches: Vec<VirtualSnapshot>,
+    pub virtual_switches: Vec<VirtualSwitchSnapshot>,
     /// Tables that hold flow entries or have looked up packets.
     pub tables: Vec<TableSnapshot>,
     /// Workers in pipeline mode, or threads in the mode where each thread does everything for its ports.
@@ -69,7 +69,7 @@ pub struct PortSnapshot {
     /// Rate in bit/s, if known.
     pub speed_bps: Option<u64>,
     /// Counters of received and sent packets since the port was opened.
-    pub counters: Counters,
+    pub counters: FrameCounters,
     /// Queues by number, if the port has any.
     pub queues: Vec<QueueSnapshot>,
     /// Packets that were put in the default queue because the queue chosen for them does not exist.
@@ -97,7 +97,7 @@ pub struct QueueSnapshot {
 
 /// State of a virtual switch at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VirtualSnapshot {
+pub struct VirtualSwitchSnapshot {
     /// Name of the virtual switch.
     pub name: String,
     /// OpenFlow datapath id.
@@ -108,7 +108,7 @@ pub struct VirtualSnapshot {
     pub ports: Vec<VirtualPortSnapshot>,
     /// Share of the engine's time.
     #[serde(default)]
-    pub time: TimeSnapshot,
+    pub time: CpuShareSnapshot,
     /// Crosspoints that have received packets.
     pub crosspoints: Vec<CrosspointSnapshot>,
     /// Specification of the virtual switch, in the words of the scenario file.
@@ -117,7 +117,7 @@ pub struct VirtualSnapshot {
 
 /// Engine time used by a virtual switch, counted while ports had more packets than the engine took.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct TimeSnapshot {
+pub struct CpuShareSnapshot {
     /// Weight of the virtual switch in sharing the engine's time.
     pub weight: f64,
     /// Fraction used by this virtual switch of the time that all virtual switches used, 0 to 1.
@@ -258,10 +258,10 @@ pub enum ChannelState {
     },
 }
 
-impl Snapshot {
-    pub(crate) fn new(identity: &Identity, engine: EngineSnapshot, registry: &Registry) -> Snapshot {
+impl SwitchSnapshot {
+    pub(crate) fn new(identity: &SwitchIdentity, engine: EngineSnapshot, registry: &ChannelRegistry) -> SwitchSnapshot {
         let (channels, packet_ins) = registry.snapshot(&engine.roles);
-        Snapshot {
+        SwitchSnapshot {
             name: identity.name.clone(),
             datapath_id: identity.datapath_id,
             uptime_s: engine.uptime_s,

@@ -14,11 +14,11 @@
 //! The engine then spins for the shortest window only, for `RESTS` times as long: the scheduler runs a sleeper
 //! again sooner than a thread that yielded, and longer absences are to be rare.
 use crate::clock::SwitchClock;
-use crate::turns::Next;
+use crate::turns::TurnOutcome;
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
-use weir_units::{Clock, Instant, Span};
+use weir_units::{Clock, Instant, TimeSpan};
 
 /// Longest window of [`Spin::Auto`]: twice the millisecond at which probes and many applications send.
 const WINDOW_MAX: Duration = Duration::from_millis(2);
@@ -63,7 +63,7 @@ impl FromStr for Spin {
             "auto" => Ok(Spin::Auto),
             "0" => Ok(Spin::For(Duration::ZERO)),
             time => {
-                let span = time.parse::<Span>().map(|span| Spin::For(span.0));
+                let span = time.parse::<TimeSpan>().map(|span| Spin::For(span.0));
                 span.map_err(|_| format!("found `{text}`, expected auto, 0, or a time such as 50us"))
             }
         }
@@ -78,10 +78,10 @@ impl<'de> Deserialize<'de> for Spin {
 
 /// Next step of an engine that found no work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub(crate) enum SpinDecision {
     /// Poll again at once.
     Look,
-    /// Yield to other threads, report it by [`Spinner::gave_way`], and poll again.
+    /// Yield to other threads, report it by [`SpinState::gave_way`], and poll again.
     GiveWay,
     /// Sleep until work arrives.
     Sleep,
@@ -89,7 +89,7 @@ pub(crate) enum Wait {
 
 /// State of an engine's waiting.
 #[derive(Debug)]
-pub(crate) struct Spinner {
+pub(crate) struct SpinState {
     spin: Spin,
     window: Duration,
     /// Start of the last round that found work.
@@ -102,14 +102,14 @@ pub(crate) struct Spinner {
     near_release: Duration,
 }
 
-impl Spinner {
+impl SpinState {
     /// Returns the state at `now`, the start of the first wait.
-    pub(crate) fn new(spin: Spin, now: Instant) -> Spinner {
+    pub(crate) fn new(spin: Spin, now: Instant) -> SpinState {
         let window = match spin {
             Spin::Auto => WINDOW_MIN,
             Spin::For(time) => time,
         };
-        Spinner {
+        SpinState {
             spin,
             window,
             busy_at: now,
@@ -147,30 +147,30 @@ impl Spinner {
     }
 
     /// Returns the next step after the round that began at `now` found nothing.
-    pub(crate) fn wait(&mut self, now: Instant) -> Wait {
+    pub(crate) fn wait(&mut self, now: Instant) -> SpinDecision {
         let window = if now < self.rest_until { self.window.min(WINDOW_MIN) } else { self.window };
         if now.since(self.busy_at) >= window {
-            return Wait::Sleep;
+            return SpinDecision::Sleep;
         }
         if self.spin == Spin::Auto && now >= self.yield_at {
-            return Wait::GiveWay;
+            return SpinDecision::GiveWay;
         }
-        Wait::Look
+        SpinDecision::Look
     }
 
     /// Handles the round that began at `now`, which found nothing while nothing is due. Yields to other threads if it
     /// is time to, and returns the next step.
-    pub(crate) fn look_or_sleep(&mut self, now: Instant, clock: SwitchClock) -> Next {
+    pub(crate) fn look_or_sleep(&mut self, now: Instant, clock: SwitchClock) -> TurnOutcome {
         match self.wait(now) {
-            Wait::Look => std::hint::spin_loop(),
-            Wait::GiveWay => {
+            SpinDecision::Look => std::hint::spin_loop(),
+            SpinDecision::GiveWay => {
                 let from = clock.now();
                 std::thread::yield_now();
                 self.gave_way(from, clock.now());
             }
-            Wait::Sleep => return Next::Sleep,
+            SpinDecision::Sleep => return TurnOutcome::Sleep,
         }
-        Next::Turn
+        TurnOutcome::Turn
     }
 
     /// Returns true if work due at `due` is near enough to be awaited spinning.
@@ -225,7 +225,7 @@ mod tests {
 
     /// An engine in virtual time: a round takes a microsecond, a wake-up twenty.
     struct Engine {
-        spinner: Spinner,
+        spinner: SpinState,
         now: Instant,
         /// Microseconds spent awake.
         awake: u32,
@@ -236,7 +236,7 @@ mod tests {
 
     impl Engine {
         fn new(spin: Spin) -> Engine {
-            let (spinner, now) = (Spinner::new(spin, Instant::ZERO), Instant::ZERO);
+            let (spinner, now) = (SpinState::new(spin, Instant::ZERO), Instant::ZERO);
             Engine { spinner, now, awake: 0, sleeps: 0, others: Duration::ZERO }
         }
 
@@ -245,14 +245,14 @@ mod tests {
             let comes = self.spinner.busy_at + after;
             while self.now < comes {
                 match self.spinner.wait(self.now) {
-                    Wait::Look => self.round(),
-                    Wait::GiveWay => {
+                    SpinDecision::Look => self.round(),
+                    SpinDecision::GiveWay => {
                         let from = self.now;
                         self.now += self.others;
                         self.spinner.gave_way(from, self.now);
                         self.round();
                     }
-                    Wait::Sleep => {
+                    SpinDecision::Sleep => {
                         self.sleeps += 1;
                         self.now = comes + 20 * US;
                     }
@@ -341,12 +341,12 @@ mod tests {
     #[test]
     fn what_is_due_soon_is_waited_for_awake_where_spinning_is_allowed() {
         let now = Instant::ZERO + 1000 * US;
-        let near = |spin| [0, 60, 61].map(|after| Spinner::new(spin, now).is_near(now, now + after * US));
+        let near = |spin| [0, 60, 61].map(|after| SpinState::new(spin, now).is_near(now, now + after * US));
         assert_eq!(near(Spin::Auto), [true, true, false]);
         assert_eq!(near(Spin::For(20 * US)), [true, true, false]);
         assert_eq!(near(Spin::For(Duration::ZERO)), [false; 3]);
         // Others need the core.
-        let mut spinner = Spinner::new(Spin::Auto, now);
+        let mut spinner = SpinState::new(Spin::Auto, now);
         spinner.gave_way(now, now + 1000 * US);
         assert!(!spinner.is_near(now + 1001 * US, now + 1002 * US));
     }
@@ -354,19 +354,19 @@ mod tests {
     #[test]
     fn frames_that_ports_hold_back_are_woken_up_for_where_spinning_is_allowed() {
         let (now, due) = (Instant::ZERO, Instant::ZERO + 1000 * US);
-        let woken = |spin| Spinner::new(spin, now).wakes_for_frames(now, due);
+        let woken = |spin| SpinState::new(spin, now).wakes_for_frames(now, due);
         let early = Instant::ZERO + 900 * US;
         assert_eq!(
             [Spin::Auto, Spin::For(20 * US), Spin::For(Duration::ZERO)].map(woken),
             [early, early, Instant::FAR]
         );
-        assert_eq!(Spinner::new(Spin::Auto, now).wakes_for_frames(now, Instant::FAR), Instant::FAR);
-        let awaits = |spin, at| Spinner::new(spin, now).awaits_frames(at, due);
+        assert_eq!(SpinState::new(Spin::Auto, now).wakes_for_frames(now, Instant::FAR), Instant::FAR);
+        let awaits = |spin, at| SpinState::new(spin, now).awaits_frames(at, due);
         assert!(
             awaits(Spin::Auto, early) && !awaits(Spin::Auto, early - US) && !awaits(Spin::For(Duration::ZERO), due)
         );
         // Others need the core.
-        let mut spinner = Spinner::new(Spin::Auto, now);
+        let mut spinner = SpinState::new(Spin::Auto, now);
         spinner.gave_way(now, now + 500 * US);
         assert_eq!(spinner.wakes_for_frames(now + 600 * US, due), Instant::FAR);
     }
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn wakes_as_early_as_wake_ups_took_lately() {
-        let mut spinner = Spinner::new(Spin::Auto, Instant::ZERO);
+        let mut spinner = SpinState::new(Spin::Auto, Instant::ZERO);
         let due = Instant::ZERO + US * 1000;
         assert_eq!(spinner.wakes_for(due), Instant::ZERO + US * 900);
         spinner.overslept(US * 120);

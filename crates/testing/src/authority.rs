@@ -5,36 +5,36 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use time::{Duration, OffsetDateTime};
 
 /// A CA, and the folder with its certificate and those it signed.
-pub struct Authority {
+pub struct CertificateAuthority {
     folder: tempfile::TempDir,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// Paths of a party's files.
 #[derive(Debug, Clone)]
-pub struct Party {
+pub struct KeyAndCertificate {
     /// Private key of the party.
     pub private_key: PathBuf,
     /// Certificate of the party.
     pub certificate: PathBuf,
 }
 
-impl Authority {
+impl CertificateAuthority {
     /// Makes a CA with a unique name.
-    pub fn new() -> Authority {
+    pub fn new() -> CertificateAuthority {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        Authority::named(&format!("test CA {}", NEXT.fetch_add(1, Ordering::Relaxed)))
+        CertificateAuthority::named(&format!("test CA {}", NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// Makes a CA with the given name; several CAs may have equal names.
-    pub fn named(name: &str) -> Authority {
+    pub fn named(name: &str) -> CertificateAuthority {
         let folder = tempfile::tempdir().expect("a folder for certificates");
         let key = KeyPair::generate().expect("a key");
         let mut params = params(name, 3650);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).expect("a CA certificate");
         write(&folder.path().join("ca.pem"), &certificate.pem());
-        Authority { folder, issuer: Issuer::new(params, key) }
+        CertificateAuthority { folder, issuer: Issuer::new(params, key) }
     }
 
     /// Returns the path of the CA's certificate.
@@ -49,13 +49,13 @@ impl Authority {
 
     /// Signs a certificate for `name` (a DNS name), valid for 30 days. The files are `name-privkey.pem` and
     /// `name-cert.pem`; existing ones are replaced.
-    pub fn sign(&self, name: &str) -> Party {
+    pub fn sign(&self, name: &str) -> KeyAndCertificate {
         self.sign_for(name, 30)
     }
 
-    /// Signs as [`Authority::sign`], but with a certificate valid for `days` days from now. If `days` is negative, it
-    /// expired that many days ago.
-    pub fn sign_for(&self, name: &str, days: i64) -> Party {
+    /// Signs as [`CertificateAuthority::sign`], but with a certificate valid for `days` days from now. If `days` is
+    /// negative, it expired that many days ago.
+    pub fn sign_for(&self, name: &str, days: i64) -> KeyAndCertificate {
         let key = KeyPair::generate().expect("a key");
         let mut params = params(name, days);
         params.subject_alt_names = vec![rcgen::SanType::DnsName(name.try_into().expect("a DNS name"))];
@@ -64,13 +64,13 @@ impl Authority {
             ["privkey", "cert"].map(|what| self.folder.path().join(format!("{name}-{what}.pem")));
         write(&private_key, &key.serialize_pem());
         write(&certificate_file, &certificate.pem());
-        Party { private_key, certificate: certificate_file }
+        KeyAndCertificate { private_key, certificate: certificate_file }
     }
 }
 
-impl Default for Authority {
+impl Default for CertificateAuthority {
     fn default() -> Self {
-        Authority::new()
+        CertificateAuthority::new()
     }
 }
 

@@ -10,9 +10,9 @@ mod namespace;
 mod process;
 pub mod rules;
 
-pub use authority::{Authority, Party};
+pub use authority::{CertificateAuthority, KeyAndCertificate};
 pub use namespace::Namespace;
-pub use process::{Running, Signal, cpus_of_thread, output_within, pattern_switch, run, wait_until};
+pub use process::{Signal, TestProcess, cpus_of_thread, output_within, pattern_switch, run, wait_until};
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

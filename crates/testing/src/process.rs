@@ -10,17 +10,17 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A running process, with everything it starts, in its own process group; ended when dropped.
-pub struct Running {
+pub struct TestProcess {
     child: Child,
     name: String,
 }
 
-impl Running {
+impl TestProcess {
     /// Starts `command`; its output is handled as the command says.
-    pub fn start(command: &mut Command) -> Running {
+    pub fn start(command: &mut Command) -> TestProcess {
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command.process_group(0).stdin(Stdio::null()).spawn();
-        Running { child: child.unwrap_or_else(|error| panic!("cannot start {name}: {error}")), name }
+        TestProcess { child: child.unwrap_or_else(|error| panic!("cannot start {name}: {error}")), name }
     }
 
     /// Returns its process id.
@@ -73,7 +73,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for TestProcess {
     fn drop(&mut self) {
         self.end();
     }

@@ -11,7 +11,7 @@ use weir_packet::{Field, FlowKey, FlowMask};
 
 /// A flow entry: priority and match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
+pub struct RuleSetEntry {
     /// Priority; the higher one wins.
     pub priority: u16,
     /// Required values of the bits in `mask`; zero elsewhere.
@@ -30,14 +30,14 @@ pub fn gunzip(path: &Path) -> String {
 
 /// Parses ClassBench filters, one per line: `@source/length destination/length low : high low : high protocol/mask
 /// flags/mask`. The flags are ignored, as in measurements of other classifiers.
-pub fn classbench(text: &str) -> Vec<Rule> {
+pub fn classbench(text: &str) -> Vec<RuleSetEntry> {
     let mut rules = Vec::new();
     for (line, priority) in text.lines().filter(|line| line.starts_with('@')).zip((0..=u16::MAX).rev()) {
         let columns: Vec<&str> = line[1..].split('\t').collect();
         let [source, destination, source_ports, destination_ports, protocol, ..] = columns[..] else {
             panic!("five columns expected: {line}");
         };
-        let mut rule = Rule { priority, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
+        let mut rule = RuleSetEntry { priority, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
         rule.field(Field::EthType, eth_type::IPV4.into(), 0xffff);
         rule.prefix(Field::Ipv4Src, source);
         rule.prefix(Field::Ipv4Dst, destination);
@@ -67,14 +67,14 @@ pub fn prefixes(text: &str) -> Vec<(IpAddr, u32)> {
 /// Parses Cisco's `access-list` lines, as far as they match addresses: number, verdict, protocol, addresses with
 /// wildcard bits (any bits, not only the low ones), a destination port. The list's number becomes a match on the
 /// metadata.
-pub fn access_lists(text: &str) -> Vec<Rule> {
+pub fn access_lists(text: &str) -> Vec<RuleSetEntry> {
     let lines = text.lines().filter(|line| line.starts_with("access-list "));
     lines.zip((0..=u16::MAX).rev()).filter_map(|(line, priority)| access_list(line, priority)).collect()
 }
 
-fn access_list(line: &str, priority: u16) -> Option<Rule> {
+fn access_list(line: &str, priority: u16) -> Option<RuleSetEntry> {
     let mut words = line.split_whitespace().skip(1).peekable();
-    let mut rule = Rule { priority, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
+    let mut rule = RuleSetEntry { priority, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
     rule.field(Field::EthType, eth_type::IPV4.into(), 0xffff);
     rule.field(Field::Metadata, words.next()?.parse().ok()?, u64::MAX.into());
     let _permit_or_deny = words.next()?;
@@ -107,7 +107,7 @@ fn access_list(line: &str, priority: u16) -> Option<Rule> {
     Some(rule)
 }
 
-impl Rule {
+impl RuleSetEntry {
     /// Returns true if a packet matches.
     pub fn matches(&self, key: &FlowKey) -> bool {
         key.matches(&self.value, &self.mask)
@@ -147,9 +147,9 @@ fn blocks(range: &str) -> Vec<(u128, u128)> {
 
 /// Pseudo-random numbers; equal seeds give equal numbers (splitmix64).
 #[derive(Debug, Clone)]
-pub struct Draw(pub u64);
+pub struct SeededRng(pub u64);
 
-impl Draw {
+impl SeededRng {
     /// Returns any number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -163,14 +163,14 @@ impl Draw {
         usize::try_from(self.number() % end as u64).expect("below a usize")
     }
 
-    fn rule<'a>(&mut self, rules: &'a [Rule]) -> &'a Rule {
+    fn rule<'a>(&mut self, rules: &'a [RuleSetEntry]) -> &'a RuleSetEntry {
         &rules[self.below(rules.len())]
     }
 }
 
 /// Kinds of generated packets. Each field of an IPv4 packet with ports that a rule leaves open is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headers {
+pub enum HeaderSampling {
     /// Each packet matches a rule (perhaps a higher one than the one it was made for).
     Hits,
     /// Source, destination, and protocol with ports are taken from three rules: the combinations used in attacks on
@@ -181,12 +181,12 @@ pub enum Headers {
 }
 
 /// Returns headers of `count` packets; equal seeds give equal headers.
-pub fn headers(rules: &[Rule], kind: Headers, count: usize, seed: u64) -> Vec<FlowKey> {
-    let mut draw = Draw(seed);
+pub fn headers(rules: &[RuleSetEntry], kind: HeaderSampling, count: usize, seed: u64) -> Vec<FlowKey> {
+    let mut draw = SeededRng(seed);
     (0..count).map(|_| header(rules, kind, &mut draw)).collect()
 }
 
-fn header(rules: &[Rule], kind: Headers, draw: &mut Draw) -> FlowKey {
+fn header(rules: &[RuleSetEntry], kind: HeaderSampling, draw: &mut SeededRng) -> FlowKey {
     let mut key = FlowKey::EMPTY;
     key.set(Field::EthType, eth_type::IPV4.into());
     key.set(Field::Ipv4Src, draw.number().into());
@@ -195,14 +195,14 @@ fn header(rules: &[Rule], kind: Headers, draw: &mut Draw) -> FlowKey {
     key.set(Field::UdpDst, draw.number().into());
     key.set(Field::IpProto, if draw.below(2) == 0 { 6 } else { 17 });
     match kind {
-        Headers::Random => {}
-        Headers::Hits => {
+        HeaderSampling::Random => {}
+        HeaderSampling::Hits => {
             let rule = draw.rule(rules);
             for ((word, mask), value) in key.words.iter_mut().zip(rule.mask.words).zip(rule.value.words) {
                 *word = *word & !mask | value;
             }
         }
-        Headers::Crossed => {
+        HeaderSampling::Crossed => {
             take(&mut key, draw.rule(rules), &[Field::Ipv4Src]);
             take(&mut key, draw.rule(rules), &[Field::Ipv4Dst]);
             take(&mut key, draw.rule(rules), &[Field::IpProto, Field::UdpSrc, Field::UdpDst, Field::Metadata]);
@@ -212,7 +212,7 @@ fn header(rules: &[Rule], kind: Headers, draw: &mut Draw) -> FlowKey {
 }
 
 /// Sets the bits of these fields that the rule requires.
-fn take(key: &mut FlowKey, rule: &Rule, fields: &[Field]) {
+fn take(key: &mut FlowKey, rule: &RuleSetEntry, fields: &[Field]) {
     for field in fields {
         let mask = rule.mask.get(*field);
         key.set(*field, key.get(*field) & !mask | rule.value.get(*field));
@@ -244,7 +244,9 @@ mod tests {
         assert_eq!(rules[0].mask.get(Field::Ipv4Dst), 0);
         assert_eq!((rules[0].value.get(Field::UdpDst), rules[0].mask.get(Field::UdpDst)), (6, 0xfffe));
         assert_eq!(rules[0].value.get(Field::IpProto), 6);
-        assert!(headers(&rules, Headers::Hits, 50, 1).iter().all(|key| rules.iter().any(|rule| rule.matches(key))));
+        assert!(
+            headers(&rules, HeaderSampling::Hits, 50, 1).iter().all(|key| rules.iter().any(|rule| rule.matches(key)))
+        );
     }
 
     #[test]

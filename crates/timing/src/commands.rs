@@ -1,13 +1,13 @@
 //! Emulates the command queue of a profiled switch: gathers commands in batches, carries them out one after the other,
 //! each for the duration that the profile gives it, and answers barriers in order.
-use crate::effect::{Done, Effect};
-use crate::record::{Record, WorkKind};
-use crate::server::Drawn;
-use crate::tables::Charge;
+use crate::effect::{ExecutedCommand, VisibilityQueue};
+use crate::record::{CommandRecord, TableEffectKind};
+use crate::server::ServiceTimeSampler;
+use crate::tables::CommandCost;
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_model::switch::batch::Batching;
-use weir_model::switch::speedup::Batch;
+use weir_model::switch::batch::CommandBatching;
+use weir_model::switch::speedup::CommandBatch;
 use weir_units::Instant;
 
 /// Maximum number of commands and barriers in the queue. The caller must hold further ones back.
@@ -16,7 +16,7 @@ pub const MAX_COMMANDS: usize = 1 << 16;
 /// Effect of a command on the tables as they are when the command is started. Entries are identified by the names
 /// (numbers) under which they were added.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Work {
+pub enum TableEffect {
     /// Adds one entry.
     Add {
         /// Priority of the entry.
@@ -35,8 +35,8 @@ pub enum Work {
     /// Carries out a bundle.
     Bundle {
         /// Effects of the bundle's messages on the tables as they are before the bundle. Messages that change no
-        /// entries are [`Work::Nothing`].
-        members: Vec<Work>,
+        /// entries are [`TableEffect::Nothing`].
+        members: Vec<TableEffect>,
         /// Number of further messages, which take the mean time of `members`.
         more: usize,
     },
@@ -44,12 +44,12 @@ pub enum Work {
     Nothing,
 }
 
-impl Work {
+impl TableEffect {
     /// Returns the number of table changes this command makes.
     pub(crate) fn writes(&self) -> u32 {
         match self {
-            Work::Bundle { members, more } => {
-                let changing = members.iter().filter(|member| **member != Work::Nothing).count();
+            TableEffect::Bundle { members, more } => {
+                let changing = members.iter().filter(|member| **member != TableEffect::Nothing).count();
                 u32::try_from(changing.saturating_add(*more)).unwrap_or(u32::MAX)
             }
             _ => 1,
@@ -59,77 +59,77 @@ impl Work {
 
 /// Command that waits in a batch, with its arrival time.
 #[derive(Debug)]
-struct Waiting<T> {
+struct QueuedCommand<T> {
     item: T,
     came: Instant,
 }
 
 #[derive(Debug)]
-struct Current<T> {
+struct RunningCommand<T> {
     item: T,
-    record: Record,
+    record: CommandRecord,
     member: Option<usize>,
-    work: Work,
+    work: TableEffect,
 }
 
 /// Function that returns the effect and cost of a command in a batch, given the commands that were carried out but are
 /// not visible to packets yet.
-pub(crate) type Charging<'a, T> = dyn FnMut(&T, Batch, &VecDeque<Done<T>>) -> Charged + 'a;
+pub(crate) type CostFunction<'a, T> = dyn FnMut(&T, CommandBatch, &VecDeque<ExecutedCommand<T>>) -> CommandStart + 'a;
 
 /// Effect and cost of a command that is being started.
-pub(crate) struct Charged {
-    pub(crate) kind: WorkKind,
+pub(crate) struct CommandStart {
+    pub(crate) kind: TableEffectKind,
     /// Number of table changes this command makes.
     pub(crate) writes: u32,
-    pub(crate) charge: Charge,
-    pub(crate) work: Work,
+    pub(crate) charge: CommandCost,
+    pub(crate) work: TableEffect,
 }
 
 #[derive(Debug)]
-struct Barrier<T> {
+struct QueuedBarrier<T> {
     item: T,
     came: Instant,
-    /// Value of `Commands::done` from which on the barrier is answered: the number of commands that arrived before it,
-    /// or 0 if barriers do not wait.
+    /// Value of `CommandQueue::done` from which on the barrier is answered: the number of commands that arrived before
+    /// it, or 0 if barriers do not wait.
     after: u64,
 }
 
 #[derive(Debug)]
-pub(crate) struct Commands<T> {
-    batching: Batching,
+pub(crate) struct CommandQueue<T> {
+    batching: CommandBatching,
     /// Batch that is being gathered.
-    gathering: Vec<Waiting<T>>,
+    gathering: Vec<QueuedCommand<T>>,
     /// Arrival time of the latest command.
     last: Instant,
     /// Complete batches, oldest first: time at which the batch was complete, its number of commands, and its commands
     /// that were not started yet.
-    whole: VecDeque<(Instant, u32, VecDeque<Waiting<T>>)>,
+    whole: VecDeque<(Instant, u32, VecDeque<QueuedCommand<T>>)>,
     waiting: usize,
-    current: Option<Current<T>>,
+    current: Option<RunningCommand<T>>,
     /// Time at which the previous command was done, so that the next one can start.
     free: Instant,
     came: u64,
     /// Number of commands that count as done for barriers, and the time of the latest one.
     done: u64,
     counted: Instant,
-    effect: Effect<T>,
+    effect: VisibilityQueue<T>,
     /// Number of commands that were carried out but may still be refused when their changes become visible to packets.
     unsure: u64,
-    barriers: VecDeque<Barrier<T>>,
+    barriers: VecDeque<QueuedBarrier<T>>,
     /// Due time of the first barrier's reply, once it is known.
     answer: Option<Instant>,
     /// Due time of the latest barrier reply that was determined; later replies are not due before it.
     answered: Instant,
     waits: bool,
-    lag: Drawn,
+    lag: ServiceTimeSampler,
 }
 
-/// Event in the command queue, returned by [`Commands::step`].
-pub(crate) enum Step<T> {
+/// Event in the command queue, returned by [`CommandQueue::step`].
+pub(crate) enum CommandQueueEvent<T> {
     /// A command is done, and its changes are visible to packets.
     Done {
         item: T,
-        record: Record,
+        record: CommandRecord,
         /// If a bundle is refused because all table levels are full: index of the message that found them full.
         member: Option<usize>,
     },
@@ -145,9 +145,14 @@ pub(crate) enum Step<T> {
     },
 }
 
-impl<T> Commands<T> {
-    pub(crate) fn new(batching: Batching, waits: bool, lag: Drawn, effect: Effect<T>) -> Commands<T> {
-        Commands {
+impl<T> CommandQueue<T> {
+    pub(crate) fn new(
+        batching: CommandBatching,
+        waits: bool,
+        lag: ServiceTimeSampler,
+        effect: VisibilityQueue<T>,
+    ) -> CommandQueue<T> {
+        CommandQueue {
             batching,
             gathering: Vec::new(),
             last: Instant::ZERO,
@@ -183,7 +188,7 @@ impl<T> Commands<T> {
     }
 
     /// Returns the commands that were carried out but whose changes are not visible to packets yet.
-    pub(crate) fn unseen(&self) -> &VecDeque<Done<T>> {
+    pub(crate) fn unseen(&self) -> &VecDeque<ExecutedCommand<T>> {
         self.effect.waiting()
     }
 
@@ -197,7 +202,7 @@ impl<T> Commands<T> {
         self.came += 1;
         self.waiting += 1;
         self.last = now;
-        self.gathering.push(Waiting { item, came: now });
+        self.gathering.push(QueuedCommand { item, came: now });
         if self.gathering.len() as u64 >= u64::from(self.batching.most) {
             self.end_batch(now);
         }
@@ -205,7 +210,7 @@ impl<T> Commands<T> {
 
     pub(crate) fn barrier(&mut self, now: Instant, item: T) {
         let after = if self.waits { self.came } else { 0 };
-        self.barriers.push_back(Barrier { item, came: now, after });
+        self.barriers.push_back(QueuedBarrier { item, came: now, after });
         self.look_at_barrier();
     }
 
@@ -219,7 +224,7 @@ impl<T> Commands<T> {
     }
 
     /// Ends the gathered batch if its time-out has passed. A gap equal to the time-out ends a batch, as in
-    /// [`Batching::batches`].
+    /// [`CommandBatching::batches`].
     fn close(&mut self, now: Instant) {
         let closes = self.closes();
         if closes <= now {
@@ -250,31 +255,32 @@ impl<T> Commands<T> {
     }
 
     /// Performs the next step that is due by `now`, if there is one. `ahead` is the function passed to
-    /// [`Commands::due`]. `charge` is called when a command is started, and returns its effect and cost. All earlier
-    /// commands have been carried out then; those whose changes are not visible to packets yet are passed to `charge`.
+    /// [`CommandQueue::due`]. `charge` is called when a command is started, and returns its effect and cost. All
+    /// earlier commands have been carried out then; those whose changes are not visible to packets yet are passed to
+    /// `charge`.
     pub(crate) fn step(
         &mut self,
         now: Instant,
         ahead: &dyn Fn(Instant) -> Instant,
-        charge: &mut Charging<'_, T>,
-    ) -> Option<Step<T>> {
+        charge: &mut CostFunction<'_, T>,
+    ) -> Option<CommandQueueEvent<T>> {
         self.close(now);
         let ends = self.current.as_ref().map_or(Instant::FAR, |current| current.record.ended);
         if self.effect.due() <= self.answer.unwrap_or(Instant::FAR).min(ends)
-            && let Some(Done { item, record, holds, .. }) = self.effect.take(now)
+            && let Some(ExecutedCommand { item, record, holds, .. }) = self.effect.take(now)
         {
             if holds > 0 {
                 (self.unsure, self.done) = (self.unsure - 1, self.done + holds);
                 self.counted = self.counted.max(record.shown);
                 self.look_at_barrier();
             }
-            return Some(Step::Done { item, record, member: None });
+            return Some(CommandQueueEvent::Done { item, record, member: None });
         }
         if self.answers().is_some_and(|answer| ahead(answer) <= now) {
             let due = self.answer.take()?;
             let barrier = self.barriers.pop_front()?;
             self.look_at_barrier();
-            return Some(Step::Answer { item: barrier.item, due });
+            return Some(CommandQueueEvent::Answer { item: barrier.item, due });
         }
         if let Some(current) = self.current.take_if(|current| current.record.ended <= now) {
             return Some(self.end(current));
@@ -292,26 +298,26 @@ impl<T> Commands<T> {
         if batch.is_empty() {
             self.whole.pop_front();
         }
-        let Waiting { item, came } = first?;
+        let QueuedCommand { item, came } = first?;
         self.waiting -= 1;
-        let batch = Batch { commands: together, most: self.batching.most };
-        let Charged { kind, writes, charge, work } = charge(&item, batch, self.effect.waiting());
-        let Charge { duration_s, moved, full, member } = charge;
+        let batch = CommandBatch { commands: together, most: self.batching.most };
+        let CommandStart { kind, writes, charge, work } = charge(&item, batch, self.effect.waiting());
+        let CommandCost { duration_s, moved, full, member } = charge;
         let ended = began + Duration::try_from_secs_f64(duration_s).unwrap_or(Duration::ZERO);
-        let record = Record { kind, came, began, ended, shown: ended, batch: together, moved, full };
-        self.current = Some(Current { item, record, member, work });
-        Some(Step::Begun { at: began, writes })
+        let record = CommandRecord { kind, came, began, ended, shown: ended, batch: together, moved, full };
+        self.current = Some(RunningCommand { item, record, member, work });
+        Some(CommandQueueEvent::Begun { at: began, writes })
     }
 
     /// Ends a command. A refused command changes nothing; others are passed on to become visible to packets, in
     /// order.
-    fn end(&mut self, current: Current<T>) -> Step<T> {
-        let Current { item, record, member, work } = current;
+    fn end(&mut self, current: RunningCommand<T>) -> CommandQueueEvent<T> {
+        let RunningCommand { item, record, member, work } = current;
         self.free = record.ended;
         let is_refused = record.full || member.is_some();
-        let is_alone = record.kind == WorkKind::Nothing && self.unseen().is_empty();
+        let is_alone = record.kind == TableEffectKind::Nothing && self.unseen().is_empty();
         let is_unseen = self.effect.takes_time() && !is_refused && !is_alone;
-        let is_unsure = is_unseen && record.kind == WorkKind::Nothing;
+        let is_unsure = is_unseen && record.kind == TableEffectKind::Nothing;
         let is_held = is_unsure || (self.unsure > 0 && self.effect.hold());
         if !is_held {
             self.done += 1;
@@ -319,10 +325,10 @@ impl<T> Commands<T> {
         }
         self.unsure += u64::from(is_unsure);
         let step = if is_unseen {
-            self.effect.done(Done { item, record, work, holds: u64::from(is_unsure) });
-            Step::Unseen
+            self.effect.done(ExecutedCommand { item, record, work, holds: u64::from(is_unsure) });
+            CommandQueueEvent::Unseen
         } else {
-            Step::Done { item, record, member }
+            CommandQueueEvent::Done { item, record, member }
         };
         self.effect.look(self.free, self.batch_is_over(self.free), self.batching.most == 1);
         self.look_at_barrier();
@@ -333,7 +339,8 @@ impl<T> Commands<T> {
     /// is empty.
     fn batch_is_over(&self, now: Instant) -> bool {
         let next = self.whole.front();
-        let is_within = |(_, together, left): &(Instant, u32, VecDeque<Waiting<T>>)| left.len() < *together as usize;
+        let is_within =
+            |(_, together, left): &(Instant, u32, VecDeque<QueuedCommand<T>>)| left.len() < *together as usize;
         next.is_none_or(|next| next.0 > now || (self.batching.most > 1 && !is_within(next)))
     }
 

@@ -4,20 +4,20 @@
 //! periodically, whatever the number of commands. So a round begins when no further command is to be carried out, or
 //! at the end of a batch if the switch gathers them. When the round ends, it shows all changes done before it began.
 //! A switch that is never idle begins a round as soon as a change has waited for the mean length of a round.
-use crate::Work;
-use crate::record::Record;
-use crate::server::Drawn;
+use crate::TableEffect;
+use crate::record::CommandRecord;
+use crate::server::ServiceTimeSampler;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_units::Instant;
 
 /// Command that was carried out but that packets do not see yet.
 #[derive(Debug)]
-pub(crate) struct Done<T> {
+pub(crate) struct ExecutedCommand<T> {
     pub(crate) item: T,
-    pub(crate) record: Record,
+    pub(crate) record: CommandRecord,
     /// Effect of the command, as far as known.
-    pub(crate) work: Work,
+    pub(crate) work: TableEffect,
     /// Number of commands that count as done for barriers only when packets see this one, because it may still be
     /// refused.
     pub(crate) holds: u64,
@@ -25,11 +25,11 @@ pub(crate) struct Done<T> {
 
 /// Commands whose changes are not yet visible to packets.
 #[derive(Debug)]
-pub(crate) struct Effect<T> {
+pub(crate) struct VisibilityQueue<T> {
     /// Law of the delay; none if packets see changes at once.
-    time: Option<Drawn>,
+    time: Option<ServiceTimeSampler>,
     mean: Duration,
-    waiting: VecDeque<Done<T>>,
+    waiting: VecDeque<ExecutedCommand<T>>,
     /// Number of commands so far.
     came: u64,
     /// Number of commands covered by rounds that began.
@@ -40,11 +40,11 @@ pub(crate) struct Effect<T> {
     shown: (u64, Instant),
 }
 
-impl<T> Effect<T> {
+impl<T> VisibilityQueue<T> {
     /// Creates the queue with a law of delays and its mean.
-    pub(crate) fn new(time: Option<Drawn>, mean: Duration) -> Effect<T> {
+    pub(crate) fn new(time: Option<ServiceTimeSampler>, mean: Duration) -> VisibilityQueue<T> {
         let (waiting, rounds) = (VecDeque::new(), Vec::new());
-        Effect { time, mean, waiting, came: 0, covered: 0, rounds, shown: (0, Instant::ZERO) }
+        VisibilityQueue { time, mean, waiting, came: 0, covered: 0, rounds, shown: (0, Instant::ZERO) }
     }
 
     pub(crate) fn takes_time(&self) -> bool {
@@ -52,7 +52,7 @@ impl<T> Effect<T> {
     }
 
     /// Returns the commands that wait, in order of arrival.
-    pub(crate) fn waiting(&self) -> &VecDeque<Done<T>> {
+    pub(crate) fn waiting(&self) -> &VecDeque<ExecutedCommand<T>> {
         &self.waiting
     }
 
@@ -69,7 +69,7 @@ impl<T> Effect<T> {
     }
 
     /// Adds a command that was carried out.
-    pub(crate) fn done(&mut self, command: Done<T>) {
+    pub(crate) fn done(&mut self, command: ExecutedCommand<T>) {
         self.waiting.push_back(command);
         self.came += 1;
     }
@@ -97,7 +97,7 @@ impl<T> Effect<T> {
     }
 
     /// Returns the first waiting command if packets see it now.
-    pub(crate) fn take(&mut self, now: Instant) -> Option<Done<T>> {
+    pub(crate) fn take(&mut self, now: Instant) -> Option<ExecutedCommand<T>> {
         let due = self.due();
         if due > now {
             return None;

@@ -2,7 +2,7 @@
 use crate::MAX_HELD;
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_profile::Gate;
+use weir_profile::ReleaseGate;
 use weir_units::Instant;
 
 /// Queue whose packets are released together: at a tick, or when there are enough of them or the time-out since the
@@ -11,7 +11,7 @@ use weir_units::Instant;
 /// Ticks and time-outs without packets have no effect: the latest one is computed when the next packet arrives.
 #[derive(Debug)]
 pub struct GateQueue<T> {
-    kind: Gate,
+    kind: ReleaseGate,
     waiting: VecDeque<T>,
     /// Next tick or time-out, as far as computed.
     next: Instant,
@@ -21,7 +21,7 @@ pub struct GateQueue<T> {
 
 impl<T> GateQueue<T> {
     /// Creates an empty queue with its first tick at `first`.
-    pub fn new(kind: Gate, first: Instant) -> GateQueue<T> {
+    pub fn new(kind: ReleaseGate, first: Instant) -> GateQueue<T> {
         GateQueue { kind, waiting: VecDeque::new(), next: first, left: 0 }
     }
 
@@ -38,7 +38,7 @@ impl<T> GateQueue<T> {
             self.catch_up(now);
         }
         self.waiting.push_back(item);
-        if let Gate::Batch { packets, .. } = self.kind
+        if let ReleaseGate::Batch { packets, .. } = self.kind
             && self.left == 0
             && self.waiting.len() as u64 >= u64::from(packets)
         {
@@ -66,7 +66,7 @@ impl<T> GateQueue<T> {
         }
         if self.left == 0 {
             self.left = match self.kind {
-                Gate::Tick { most: Some(most), .. } => usize::try_from(most).unwrap_or(usize::MAX).max(1),
+                ReleaseGate::Tick { most: Some(most), .. } => usize::try_from(most).unwrap_or(usize::MAX).max(1),
                 _ => usize::MAX,
             }
             .min(self.waiting.len());
@@ -91,10 +91,10 @@ impl<T> GateQueue<T> {
     }
 
     /// Returns the time between two ticks or the time-out, in nanoseconds, at least 1.
-    pub fn every_ns(kind: Gate) -> u64 {
+    pub fn every_ns(kind: ReleaseGate) -> u64 {
         let every = match kind {
-            Gate::Tick { every, .. } => every,
-            Gate::Batch { timeout, .. } => timeout,
+            ReleaseGate::Tick { every, .. } => every,
+            ReleaseGate::Batch { timeout, .. } => timeout,
         };
         u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1)
     }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn packets_leave_at_ticks_and_so_many_at_most() {
         let every = Duration::from_millis(4);
-        let mut gate = GateQueue::new(Gate::Tick { every, most: Some(2) }, ms(1));
+        let mut gate = GateQueue::new(ReleaseGate::Tick { every, most: Some(2) }, ms(1));
         for (at, packet) in [(10, 0), (11, 1), (12, 2)] {
             gate.offer(ms(at), packet).unwrap();
         }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_batch_goes_when_it_is_full_or_late() {
         let timeout = Duration::from_millis(2);
-        let mut gate = GateQueue::new(Gate::Batch { packets: 2, timeout, stages: 1 }, ms(0));
+        let mut gate = GateQueue::new(ReleaseGate::Batch { packets: 2, timeout, stages: 1 }, ms(0));
         gate.offer(ms(5), 0).unwrap();
         assert_eq!(gate.due(), ms(6));
         gate.offer(ms(5), 1).unwrap();

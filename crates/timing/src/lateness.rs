@@ -10,14 +10,14 @@ pub const LATE: Duration = Duration::from_micros(20);
 
 /// Histogram of the lateness of releases.
 #[derive(Debug)]
-pub struct Lateness {
+pub struct ReleaseLateness {
     by: Histogram<u64>,
     late: u64,
 }
 
 /// Summary of the lateness of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LateBy {
+pub struct LatenessSummary {
     /// Number of releases.
     pub count: u64,
     /// Median of the lateness.
@@ -30,15 +30,15 @@ pub struct LateBy {
     pub late: u64,
 }
 
-impl Default for Lateness {
+impl Default for ReleaseLateness {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "the bounds are constants that are in order")]
         let by = Histogram::new_with_bounds(1, LONGEST_NS, 2).expect("bounds in order");
-        Lateness { by, late: 0 }
+        ReleaseLateness { by, late: 0 }
     }
 }
 
-impl Lateness {
+impl ReleaseLateness {
     /// Records a release that was late by `late`.
     pub fn note(&mut self, late: Duration) {
         self.late += u64::from(late > LATE);
@@ -46,9 +46,9 @@ impl Lateness {
     }
 
     /// Returns the summary of all releases.
-    pub fn sum(&self) -> LateBy {
+    pub fn sum(&self) -> LatenessSummary {
         let at = |quantile| Duration::from_nanos(self.by.value_at_quantile(quantile));
         let most = Duration::from_nanos(self.by.max());
-        LateBy { count: self.by.len(), p50: at(0.5), p99: at(0.99), most, late: self.late }
+        LatenessSummary { count: self.by.len(), p50: at(0.5), p99: at(0.99), most, late: self.late }
     }
 }

@@ -22,7 +22,7 @@ const SILENCES: usize = 12;
 
 /// Duration of handing something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Took {
+pub enum SendDuration {
     /// Exact duration until it left.
     Exactly(Duration),
     /// Upper bound, which includes time after it left.
@@ -31,17 +31,17 @@ pub enum Took {
 
 /// Lead before the due time, learned from the durations of handing out.
 #[derive(Debug)]
-pub(crate) struct Lead {
+pub(crate) struct SendLatency {
     /// Lead in nanoseconds for each class of silences; none while unknown.
     after: [Option<u64>; SILENCES],
     /// Time at which something was last handed out.
     last: Instant,
-    bounds: Bounds,
+    bounds: SendLatencyBounds,
 }
 
 /// Limits of what a duration may teach, in nanoseconds.
 #[derive(Debug)]
-struct Bounds {
+struct SendLatencyBounds {
     /// Largest lead that is learned.
     most: u64,
     /// Largest lead learned from upper bounds.
@@ -50,31 +50,31 @@ struct Bounds {
     longer: u64,
 }
 
-impl Lead {
+impl SendLatency {
     /// Creates the lead of packets, which the thread itself hands to the kernel: after 10 ms of silence they leave
     /// about 20 us later.
-    pub(crate) fn of_packets() -> Lead {
-        Lead::within(Bounds { most: 60_000, untold: UNTOLD_NS, longer: 8_000 })
+    pub(crate) fn of_packets() -> SendLatency {
+        SendLatency::within(SendLatencyBounds { most: 60_000, untold: UNTOLD_NS, longer: 8_000 })
     }
 
     /// Creates the lead of messages, which another thread writes.
-    pub(crate) fn of_messages() -> Lead {
-        Lead::within(Bounds { most: 150_000, untold: 150_000, longer: 60_000 })
+    pub(crate) fn of_messages() -> SendLatency {
+        SendLatency::within(SendLatencyBounds { most: 150_000, untold: 150_000, longer: 60_000 })
     }
 
-    fn within(bounds: Bounds) -> Lead {
-        Lead { after: [None; SILENCES], last: Instant::ZERO, bounds }
+    fn within(bounds: SendLatencyBounds) -> SendLatency {
+        SendLatency { after: [None; SILENCES], last: Instant::ZERO, bounds }
     }
 
     /// Records the duration of handing something out, which ended at `until`.
-    pub(crate) fn note(&mut self, until: Instant, took: Took) {
-        let (Took::Exactly(time) | Took::AtMost(time)) = took;
+    pub(crate) fn note(&mut self, until: Instant, took: SendDuration) {
+        let (SendDuration::Exactly(time) | SendDuration::AtMost(time)) = took;
         let place = self.place(until - time);
         let known = self.after(place);
         let (most, up, down) = match took {
-            Took::Exactly(_) => (self.bounds.most, FOLLOWS, FOLLOWS),
+            SendDuration::Exactly(_) => (self.bounds.most, FOLLOWS, FOLLOWS),
             // The cap for upper bounds does not reduce a larger known lead.
-            Took::AtMost(_) => (self.bounds.untold.max(known), UP, DOWN),
+            SendDuration::AtMost(_) => (self.bounds.untold.max(known), UP, DOWN),
         };
         let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let took_ns = took_ns.min(known + self.bounds.longer).min(most);
@@ -112,14 +112,14 @@ impl Lead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Took::{AtMost, Exactly};
+    use SendDuration::{AtMost, Exactly};
 
     const fn us(us: u64) -> Duration {
         Duration::from_micros(us)
     }
 
     /// Hands something out every `every`, with these durations.
-    fn each(lead: &mut Lead, every: Duration, took: impl IntoIterator<Item = Took>) -> Duration {
+    fn each(lead: &mut SendLatency, every: Duration, took: impl IntoIterator<Item = SendDuration>) -> Duration {
         for took in took {
             let (Exactly(time) | AtMost(time)) = took;
             lead.note(lead.last + every + time, took);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn it_is_what_handing_out_takes_mostly() {
-        let mut lead = Lead::of_packets();
+        let mut lead = SendLatency::of_packets();
         assert_eq!((lead.before(Instant::FAR), lead.time(Instant::ZERO)), (Instant::FAR, us(0)));
         let held_up = |at: u64, or: Duration| if at % 20 == 9 { us(5000) } else { or };
         let known = each(&mut lead, us(100), (0..200).map(|at| AtMost(held_up(at, us(10)))));
@@ -147,7 +147,7 @@ mod tests {
         let known = each(&mut lead, us(100), [Exactly(us(5000)); 1000]);
         assert!(known <= us(60), "{lead:?}");
         assert_eq!(
-            each(&mut Lead::of_messages(), us(100), [AtMost(us(50))]),
+            each(&mut SendLatency::of_messages(), us(100), [AtMost(us(50))]),
             us(50),
             "the first is believed, as far as it can be"
         );
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_follows_silence_is_known_by_itself() {
-        let mut lead = Lead::of_packets();
+        let mut lead = SendLatency::of_packets();
         let busy = each(&mut lead, us(100), [Exactly(us(4)); 50]);
         let silent = each(&mut lead, us(10_000), [Exactly(us(21)); 20]);
         assert!((us(3)..us(5)).contains(&busy), "{lead:?}");

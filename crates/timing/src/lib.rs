@@ -2,7 +2,7 @@
 //! turn, packets for the data path and its ticks, messages for the agents.
 //!
 //! The code has no clock and no sockets. Callers pass arrivals and `now`, and get items to release and the time of
-//! the next step ([`Stage`]).
+//! the next step ([`TimingStage`]).
 //!
 //! Items have any type `T`: frames and messages in live switches, their lengths in virtual time.
 mod commands;
@@ -17,12 +17,12 @@ mod server;
 mod stage;
 mod tables;
 
-pub use commands::{MAX_COMMANDS, Work};
+pub use commands::{MAX_COMMANDS, TableEffect};
 pub use error::TimingError;
 pub use gate::GateQueue;
-pub use lateness::{LATE, LateBy, Lateness};
-pub use lead::Took;
-pub use record::{CSV_HEAD, MAX_RECORDS, Record, WorkKind};
-pub use server::{MAX_HELD, Server};
-pub use stage::{Counts, Part, Passing, Released, Stage, Waiting};
-pub use tables::{Charge, Tables, Visit};
+pub use lateness::{LATE, LatenessSummary, ReleaseLateness};
+pub use lead::SendDuration;
+pub use record::{CSV_HEAD, CommandRecord, MAX_RECORDS, TableEffectKind};
+pub use server::{FifoServer, MAX_HELD};
+pub use stage::{DataPathPacket, ReleaseKind, ReleasedItem, TimingBacklog, TimingCounts, TimingStage};
+pub use tables::{CommandCost, LevelWrite, ProfiledTables};

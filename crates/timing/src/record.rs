@@ -9,7 +9,7 @@ pub const CSV_HEAD: &str = "kind,came_s,start_s,delay_s,batch,moved,full,effect_
 
 /// Effect of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkKind {
+pub enum TableEffectKind {
     /// Adds an entry.
     Add,
     /// Modifies or replaces entries.
@@ -24,9 +24,9 @@ pub enum WorkKind {
 
 /// Course of a command that was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
+pub struct CommandRecord {
     /// Effect of the command.
-    pub kind: WorkKind,
+    pub kind: TableEffectKind,
     /// Arrival time of the command.
     pub came: Instant,
     /// Start of its execution.
@@ -44,17 +44,17 @@ pub struct Record {
     pub full: bool,
 }
 
-impl Record {
+impl CommandRecord {
     /// Returns the record as a line of a file; see [`CSV_HEAD`]. `delay_s` is the time from arrival to the end of
     /// execution, `effect_s` from then until packets see the changes, both in seconds.
     pub fn csv(&self) -> String {
-        let Record { kind, came, began, ended, shown, batch, moved, full } = self;
+        let CommandRecord { kind, came, began, ended, shown, batch, moved, full } = self;
         let kind = match kind {
-            WorkKind::Add => "add",
-            WorkKind::Modify => "modify",
-            WorkKind::Delete => "delete",
-            WorkKind::Bundle => "bundle",
-            WorkKind::Nothing => "nothing",
+            TableEffectKind::Add => "add",
+            TableEffectKind::Modify => "modify",
+            TableEffectKind::Delete => "delete",
+            TableEffectKind::Bundle => "bundle",
+            TableEffectKind::Nothing => "nothing",
         };
         let [came_s, start_s] = [came, began].map(|at| at.as_secs_f64());
         let delay_s = ended.since(*came).as_secs_f64();

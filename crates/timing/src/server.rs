@@ -2,7 +2,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_profile::ServiceTime;
-use weir_traffic::{Services, Stream, TrafficError};
+use weir_traffic::{LawSampler, RandomStream, TrafficError};
 use weir_units::Instant;
 
 /// Most items at one server if the profile has no limit; more are refused.
@@ -11,7 +11,7 @@ pub const MAX_HELD: usize = 1 << 16;
 /// Server with a first-come, first-served queue. The end of each service is known on arrival, unless something seizes
 /// the server later.
 #[derive(Debug)]
-pub struct Server<T> {
+pub struct FifoServer<T> {
     /// Items, each with the end of its service less `shift_ns` (modulo 2^64).
     queue: VecDeque<(u64, T)>,
     /// Sum of the delays by seizures, in nanoseconds.
@@ -23,12 +23,12 @@ pub struct Server<T> {
     rest_ns: f64,
 }
 
-impl<T> Server<T> {
+impl<T> FifoServer<T> {
     /// Creates an idle server that holds at most `limit` items, including the one in service; without a limit,
     /// [`MAX_HELD`].
-    pub fn new(limit: Option<u32>) -> Server<T> {
+    pub fn new(limit: Option<u32>) -> FifoServer<T> {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MAX_HELD).min(MAX_HELD);
-        Server { queue: VecDeque::new(), shift_ns: 0, busy_ns: 0, limit, rest_ns: 0.0 }
+        FifoServer { queue: VecDeque::new(), shift_ns: 0, busy_ns: 0, limit, rest_ns: 0.0 }
     }
 
     /// Adds an item with a service time of `service_ns` nanoseconds.
@@ -88,16 +88,16 @@ impl<T> Server<T> {
 
 /// Random service times.
 #[derive(Debug)]
-pub(crate) struct Drawn {
-    services: Services,
+pub(crate) struct ServiceTimeSampler {
+    services: LawSampler,
     per_byte_ns: f64,
-    random: Stream,
+    random: RandomStream,
 }
 
-impl Drawn {
-    pub(crate) fn new(time: Option<&ServiceTime>, random: Stream) -> Result<Drawn, TrafficError> {
-        let services = Services::new(time.and_then(|time| time.law.as_ref()))?;
-        Ok(Drawn { services, per_byte_ns: time.map_or(0.0, |time| time.per_byte_s * 1e9), random })
+impl ServiceTimeSampler {
+    pub(crate) fn new(time: Option<&ServiceTime>, random: RandomStream) -> Result<ServiceTimeSampler, TrafficError> {
+        let services = LawSampler::new(time.and_then(|time| time.law.as_ref()))?;
+        Ok(ServiceTimeSampler { services, per_byte_ns: time.map_or(0.0, |time| time.per_byte_s * 1e9), random })
     }
 
     pub(crate) fn draw_ns(&mut self, bytes: u32) -> f64 {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn each_waits_for_those_before_it() {
-        let mut server = Server::new(Some(2));
+        let mut server = FifoServer::new(Some(2));
         assert_eq!(server.offer(at(0), 10_000.0, 'a'), Ok(()));
         assert_eq!(server.offer(at(4), 10_000.0, 'b'), Ok(()));
         assert_eq!(server.offer(at(9), 10_000.0, 'c'), Err('c'), "two have a place");
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn who_is_interrupted_goes_on_afterwards() {
-        let mut server = Server::new(None);
+        let mut server = FifoServer::new(None);
         for (name, come) in [('a', 0), ('b', 1), ('c', 2)] {
             server.offer(at(come), 10_000.0, name).unwrap();
         }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn parts_of_nanoseconds_add_up() {
-        let mut server = Server::new(None);
+        let mut server = FifoServer::new(None);
         (0..1000).for_each(|_| server.offer(at(0), 1.5, ()).unwrap());
         assert_eq!(std::iter::from_fn(|| server.take(at(10))).last().unwrap().0, Instant::from_nanos(1500));
     }

@@ -1,19 +1,19 @@
 //! Tracks a switch's tables as a profile sees them: the level of each entry, and the cost of changes.
 //!
-//! The laws are those of [`weir_model::switch::device::Device`], for entries that have names, are added and removed
+//! The laws are those of [`weir_model::switch::device::SwitchModelState`], for entries that have names, are added and removed
 //! independently, and match packets. The cost of a command is returned before it is carried out.
-use crate::commands::Work;
+use crate::commands::TableEffect;
 use std::collections::HashMap;
 use weir_model::ModelError;
-use weir_model::switch::costs::{Changing, delete_s, modify_s};
+use weir_model::switch::costs::{ChangeCostInputs, delete_s, modify_s};
 use weir_model::switch::device::SwitchModel;
-use weir_model::switch::policy::Standing;
-use weir_model::switch::priorities::Priorities;
-use weir_model::switch::speedup::{Batch, Overhead};
+use weir_model::switch::policy::EntryAttributes;
+use weir_model::switch::priorities::PriorityCounts;
+use weir_model::switch::speedup::{CommandBatch, PerEntryCost};
 
 /// Cost of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Charge {
+pub struct CommandCost {
     /// Duration in seconds.
     pub duration_s: f64,
     /// Number of entries moved to the next level for it.
@@ -26,7 +26,7 @@ pub struct Charge {
 
 /// Write of an entry to a level when an entry is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Visit {
+pub struct LevelWrite {
     /// Level, from 0.
     pub level: usize,
     /// Priority of the entry that is written.
@@ -41,33 +41,33 @@ pub struct Visit {
 
 /// Entries by level. Each entry has a unique number as its name.
 #[derive(Debug, Clone)]
-pub struct Tables {
+pub struct ProfiledTables {
     model: SwitchModel,
-    levels: Vec<Level>,
+    levels: Vec<LevelEntries>,
     level_of: HashMap<u64, usize>,
     clock: u64,
     beyond: u64,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Level {
-    entries: HashMap<u64, Standing>,
-    priorities: Priorities,
+struct LevelEntries {
+    entries: HashMap<u64, EntryAttributes>,
+    priorities: PriorityCounts,
 }
 
 /// Entry that leaves a full level.
-enum Goes {
+enum DisplacedEntry {
     /// Entry that is being added.
     Coming,
     /// Present entry, by name.
-    There(u64, Standing),
+    There(u64, EntryAttributes),
 }
 
-impl Tables {
+impl ProfiledTables {
     /// Creates empty tables.
-    pub fn new(model: SwitchModel) -> Tables {
-        let levels = model.levels.iter().map(|_| Level::default()).collect();
-        Tables { model, levels, level_of: HashMap::new(), clock: 0, beyond: 0 }
+    pub fn new(model: SwitchModel) -> ProfiledTables {
+        let levels = model.levels.iter().map(|_| LevelEntries::default()).collect();
+        ProfiledTables { model, levels, level_of: HashMap::new(), clock: 0, beyond: 0 }
     }
 
     /// Returns the level of an entry, from 0.
@@ -94,26 +94,26 @@ impl Tables {
     ///
     /// # Errors
     /// A cost has no value, which checked profiles exclude.
-    pub fn charge(&self, work: &Work, batch: Batch) -> Result<Charge, ModelError> {
-        let whole = |duration_s| Charge { duration_s, ..Charge::default() };
+    pub fn charge(&self, work: &TableEffect, batch: CommandBatch) -> Result<CommandCost, ModelError> {
+        let whole = |duration_s| CommandCost { duration_s, ..CommandCost::default() };
         match work {
-            Work::Nothing => Ok(Charge::default()),
-            Work::Add { priority } => self.charge_add(*priority, batch),
-            Work::Modify { entries } => modify_s(&self.changing(entries, true), batch).map(whole),
-            Work::Delete { entries } => delete_s(&self.changing(entries, false)).map(whole),
-            Work::Bundle { members, more } => self.charge_bundle(members, *more, batch.most),
+            TableEffect::Nothing => Ok(CommandCost::default()),
+            TableEffect::Add { priority } => self.charge_add(*priority, batch),
+            TableEffect::Modify { entries } => modify_s(&self.changing(entries, true), batch).map(whole),
+            TableEffect::Delete { entries } => delete_s(&self.changing(entries, false)).map(whole),
+            TableEffect::Bundle { members, more } => self.charge_bundle(members, *more, batch.most),
         }
     }
 
     /// Returns the cost of a bundle: each message finds the tables as those before left them, in batches of the
     /// switch's largest size.
-    fn charge_bundle(&self, members: &[Work], more: usize, most: u32) -> Result<Charge, ModelError> {
-        let (mut after, mut sum) = (self.clone(), Charge::default());
+    fn charge_bundle(&self, members: &[TableEffect], more: usize, most: u32) -> Result<CommandCost, ModelError> {
+        let (mut after, mut sum) = (self.clone(), CommandCost::default());
         let all = members.len() + more;
         for (number, work) in members.iter().enumerate() {
-            let charge = after.charge(work, Batch { commands: together(number, all, most), most })?;
+            let charge = after.charge(work, CommandBatch { commands: together(number, all, most), most })?;
             if charge.full {
-                return Ok(Charge { full: true, member: Some(number), ..sum });
+                return Ok(CommandCost { full: true, member: Some(number), ..sum });
             }
             sum.duration_s += charge.duration_s;
             sum.moved = sum.moved.saturating_add(charge.moved);
@@ -126,9 +126,9 @@ impl Tables {
 
     /// Carries out the effect of a command that packets do not see yet, when its entries have no names. `name` is an
     /// unused name, and counts down.
-    pub(crate) fn foresee(&mut self, work: &Work, name: &mut u64) {
+    pub(crate) fn foresee(&mut self, work: &TableEffect, name: &mut u64) {
         let members = match work {
-            Work::Bundle { members, .. } => members.as_slice(),
+            TableEffect::Bundle { members, .. } => members.as_slice(),
             one => std::slice::from_ref(one),
         };
         for member in members {
@@ -138,44 +138,46 @@ impl Tables {
     }
 
     /// Carries out the effect of a command; an added entry gets this name.
-    fn carry_out(&mut self, work: &Work, name: u64) {
+    fn carry_out(&mut self, work: &TableEffect, name: u64) {
         match work {
-            Work::Add { priority } => self.added(name, *priority),
-            Work::Modify { entries } => self.modified(entries),
-            Work::Delete { entries } => entries.iter().for_each(|entry| self.removed(*entry)),
-            Work::Bundle { .. } | Work::Nothing => {}
+            TableEffect::Add { priority } => self.added(name, *priority),
+            TableEffect::Modify { entries } => self.modified(entries),
+            TableEffect::Delete { entries } => entries.iter().for_each(|entry| self.removed(*entry)),
+            TableEffect::Bundle { .. } | TableEffect::Nothing => {}
         }
     }
 
     /// Returns the cost of adding an entry. A switch reports full tables before it moves anything: a present entry is
     /// never lost.
-    fn charge_add(&self, priority: u16, batch: Batch) -> Result<Charge, ModelError> {
-        let Some(visits) = self.visits(priority) else { return Ok(Charge { full: true, ..Charge::default() }) };
-        let added_s = |visit: &Visit| {
+    fn charge_add(&self, priority: u16, batch: CommandBatch) -> Result<CommandCost, ModelError> {
+        let Some(visits) = self.visits(priority) else {
+            return Ok(CommandCost { full: true, ..CommandCost::default() });
+        };
+        let added_s = |visit: &LevelWrite| {
             let level = &self.levels[visit.level].priorities;
             self.model.levels[visit.level].added_s(level, visit.priority, batch)
         };
         let duration_s = visits.iter().map(added_s).sum::<Result<f64, _>>()?;
         let moved = u32::try_from(visits.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        Ok(Charge { duration_s, moved, ..Charge::default() })
+        Ok(CommandCost { duration_s, moved, ..CommandCost::default() })
     }
 
     /// Returns the levels where an added entry of this priority is written, and the entries written to lower levels
     /// because they are displaced; none if all levels are full.
-    pub fn visits(&self, priority: u16) -> Option<Vec<Visit>> {
+    pub fn visits(&self, priority: u16) -> Option<Vec<LevelWrite>> {
         if (0..self.levels.len()).all(|level| !self.has_room(level)) {
             return None;
         }
         let mut visits = Vec::new();
-        let mut coming = Standing { modified: self.clock + 1, used: 0, traffic: 0, priority };
+        let mut coming = EntryAttributes { modified: self.clock + 1, used: 0, traffic: 0, priority };
         for level in 0..self.levels.len() {
             let next = match self.goes(level, coming) {
                 None => None,
-                Some(Goes::Coming) => continue,
-                Some(Goes::There(_, standing)) => Some(standing),
+                Some(DisplacedEntry::Coming) => continue,
+                Some(DisplacedEntry::There(_, standing)) => Some(standing),
             };
             let there = &self.levels[level].priorities;
-            visits.push(Visit {
+            visits.push(LevelWrite {
                 level,
                 priority: coming.priority,
                 entries: there.entries(),
@@ -194,16 +196,22 @@ impl Tables {
     }
 
     /// Returns the parameters of modifying or deleting in each level.
-    fn changing(&self, entries: &[u64], modifying: bool) -> Vec<Changing> {
+    fn changing(&self, entries: &[u64], modifying: bool) -> Vec<ChangeCostInputs> {
         let mut found = vec![0; self.levels.len()];
         entries.iter().filter_map(|entry| self.level_of(*entry)).for_each(|level| found[level] += 1);
         let levels = self.model.levels.iter().zip(&self.levels).zip(found);
-        let one = |((model, level), matching): ((&weir_model::switch::device::Level, &Level), u64)| Changing {
-            overhead: if modifying { model.costs.modify.of(level.priorities.different()) } else { Overhead::NONE },
-            entries: level.priorities.entries(),
-            matching,
-            search_s: model.costs.search_s,
-            write_s: if modifying { model.costs.write_s } else { model.costs.deleted_s() },
+        let one = |((model, level), matching): ((&weir_model::switch::device::TableLevel, &LevelEntries), u64)| {
+            ChangeCostInputs {
+                overhead: if modifying {
+                    model.costs.modify.of(level.priorities.different())
+                } else {
+                    PerEntryCost::NONE
+                },
+                entries: level.priorities.entries(),
+                matching,
+                search_s: model.costs.search_s,
+                write_s: if modifying { model.costs.write_s } else { model.costs.deleted_s() },
+            }
         };
         levels.map(one).collect()
     }
@@ -214,22 +222,22 @@ impl Tables {
 
     /// Returns the entry that leaves a level to make room for another; none if there is room. All entries of the
     /// level are compared, because only the policy defines an order, and packets change it.
-    fn goes(&self, level: usize, coming: Standing) -> Option<Goes> {
+    fn goes(&self, level: usize, coming: EntryAttributes) -> Option<DisplacedEntry> {
         if self.has_room(level) {
             return None;
         }
         if self.model.policy.0.is_empty()
             && self.levels[level].entries.values().all(|there| there.modified <= coming.modified)
         {
-            return Some(Goes::Coming);
+            return Some(DisplacedEntry::Coming);
         }
         let there = self.levels[level].entries.iter().map(|(name, standing)| (Some(*name), *standing));
         let first = there
             .chain([(None, coming)])
             .min_by(|left, right| self.model.policy.first_to_go(&left.1, &right.1).then(left.0.cmp(&right.0)));
         match first {
-            Some((Some(name), standing)) => Some(Goes::There(name, standing)),
-            _ => Some(Goes::Coming),
+            Some((Some(name), standing)) => Some(DisplacedEntry::There(name, standing)),
+            _ => Some(DisplacedEntry::Coming),
         }
     }
 
@@ -238,7 +246,7 @@ impl Tables {
     pub fn added(&mut self, entry: u64, priority: u16) {
         self.removed(entry);
         self.clock += 1;
-        let mut moving = (entry, Standing { modified: self.clock, used: 0, traffic: 0, priority });
+        let mut moving = (entry, EntryAttributes { modified: self.clock, used: 0, traffic: 0, priority });
         let last = self.levels.len().saturating_sub(1);
         for level in 0..self.levels.len() {
             let next = match self.goes(level, moving.1) {
@@ -247,8 +255,8 @@ impl Tables {
                     self.beyond += 1;
                     None
                 }
-                Some(Goes::Coming) => continue,
-                Some(Goes::There(name, standing)) => {
+                Some(DisplacedEntry::Coming) => continue,
+                Some(DisplacedEntry::There(name, standing)) => {
                     self.removed(name);
                     Some((name, standing))
                 }
@@ -293,7 +301,7 @@ impl Tables {
         }
     }
 
-    fn standing(&mut self, entry: u64) -> Option<&mut Standing> {
+    fn standing(&mut self, entry: u64) -> Option<&mut EntryAttributes> {
         let level = *self.level_of.get(&entry)?;
         self.levels[level].entries.get_mut(&entry)
     }

@@ -1,6 +1,6 @@
 //! Reads and checks keys and certificates on disk.
 use crate::explain::certificate;
-use crate::verify::{self, Chain};
+use crate::verify::{self, CertChainVerifier};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,7 +22,7 @@ const ENCRYPTED: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,EN
 
 /// Paths of an end's key and certificates, each a PEM file, as for Open vSwitch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct TlsFiles {
     /// Private key: PKCS#8, PKCS#1 or SEC1, without a passphrase.
     pub private_key: PathBuf,
     /// Certificate for the key; intermediate certificates up to the CA may follow.
@@ -34,7 +34,7 @@ pub struct Files {
 /// Reasons why credentials cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
-pub enum FileError {
+pub enum CredentialError {
     #[error("{what} {path}: {error}")]
     Read { what: &'static str, path: String, error: io::Error },
     #[error("{what} {path}: found {found}, expected {expected}")]
@@ -46,26 +46,26 @@ pub enum FileError {
 }
 
 /// Length and modification time of each file, if it exists: changes when a file changes.
-pub(crate) type Stamp = [Option<(u64, SystemTime)>; 3];
+pub(crate) type FileStamps = [Option<(u64, SystemTime)>; 3];
 
 /// Contents of the files.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedCredentials {
     provider: Arc<CryptoProvider>,
     own: Arc<CertifiedKey>,
     roots: Arc<RootCertStore>,
     server: Arc<ServerConfig>,
 }
 
-impl Files {
-    pub(crate) fn stamp(&self) -> Stamp {
+impl TlsFiles {
+    pub(crate) fn stamp(&self) -> FileStamps {
         [&self.private_key, &self.certificate, &self.ca_cert].map(|path| {
             let found = std::fs::metadata(path).ok()?;
             Some((found.len(), found.modified().ok()?))
         })
     }
 
-    pub(crate) fn load(&self) -> Result<Loaded, FileError> {
+    pub(crate) fn load(&self) -> Result<LoadedCredentials, CredentialError> {
         let provider = Arc::new(ring::default_provider());
         let key = read_key(&self.private_key)?;
         if let Some(problem) = exposed(&self.private_key) {
@@ -77,13 +77,13 @@ impl Files {
         let own = CertifiedKey::from_der(chain, key, &provider).map_err(|error| self.not_a_pair(&error))?;
         let own = Arc::new(own);
         let server = Arc::new(self.server_config(&provider, &own, &roots)?);
-        Ok(Loaded { provider, own, roots, server })
+        Ok(LoadedCredentials { provider, own, roots, server })
     }
 
-    fn read_roots(&self) -> Result<RootCertStore, FileError> {
+    fn read_roots(&self) -> Result<RootCertStore, CredentialError> {
         let mut roots = RootCertStore::empty();
         for certificate in read_certificates("CA certificate", &self.ca_cert)? {
-            roots.add(certificate).map_err(|error| FileError::Content {
+            roots.add(certificate).map_err(|error| CredentialError::Content {
                 what: "CA certificate",
                 path: shown(&self.ca_cert),
                 found: unusable(&error),
@@ -98,7 +98,7 @@ impl Files {
         provider: &Arc<CryptoProvider>,
         own: &Arc<CertifiedKey>,
         roots: &Arc<RootCertStore>,
-    ) -> Result<ServerConfig, FileError> {
+    ) -> Result<ServerConfig, CredentialError> {
         let verifier =
             verify::clients(Arc::clone(roots), Arc::clone(provider)).map_err(|error| self.unusable(&error))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(provider)).with_safe_default_protocol_versions();
@@ -109,13 +109,13 @@ impl Files {
         Ok(config)
     }
 
-    fn not_a_pair(&self, error: &rustls::Error) -> FileError {
+    fn not_a_pair(&self, error: &rustls::Error) -> CredentialError {
         match error {
             rustls::Error::InconsistentKeys(_) => {
-                FileError::Mismatch { key: shown(&self.private_key), certificate: shown(&self.certificate) }
+                CredentialError::Mismatch { key: shown(&self.private_key), certificate: shown(&self.certificate) }
             }
             rustls::Error::InvalidCertificate(_) => self.unusable(error),
-            other => FileError::Content {
+            other => CredentialError::Content {
                 what: "private key",
                 path: shown(&self.private_key),
                 found: format!("one that cannot be used ({other})"),
@@ -124,13 +124,13 @@ impl Files {
         }
     }
 
-    fn unusable(&self, error: &rustls::Error) -> FileError {
+    fn unusable(&self, error: &rustls::Error) -> CredentialError {
         let path = shown(&self.certificate);
         match error {
             rustls::Error::InvalidCertificate(problem) if verify::is_out_of_date(problem) => {
-                FileError::Date { path, problem: certificate(problem) }
+                CredentialError::Date { path, problem: certificate(problem) }
             }
-            other => FileError::Content {
+            other => CredentialError::Content {
                 what: "certificate",
                 path,
                 found: unusable(other),
@@ -147,13 +147,13 @@ fn unusable(error: &rustls::Error) -> String {
     }
 }
 
-impl Loaded {
+impl LoadedCredentials {
     pub(crate) fn server_config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.server)
     }
 
     pub(crate) fn client_config(&self, name: Option<ServerName<'static>>) -> Result<ClientConfig, rustls::Error> {
-        let verifier = Chain::new(Arc::clone(&self.roots), &self.provider, name);
+        let verifier = CertChainVerifier::new(Arc::clone(&self.roots), &self.provider, name);
         let own = Arc::new(SingleCertAndKey::from(Arc::clone(&self.own)));
         let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider));
         let builder = builder.with_safe_default_protocol_versions()?.dangerous();
@@ -167,12 +167,12 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, FileError> {
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CredentialError> {
     let what = "private key";
     let text = read(what, path)?;
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
         let is_encrypted = ENCRYPTED.iter().any(|mark| text.windows(mark.len()).any(|found| found == *mark));
-        FileError::Content {
+        CredentialError::Content {
             what,
             path: shown(path),
             found: if is_encrypted { "one with a passphrase".to_owned() } else { found(&text, &error) },
@@ -190,12 +190,12 @@ fn exposed(path: &Path) -> Option<String> {
     (mode & 0o004 != 0).then(|| format!("{shown}: found mode {mode:04o}: {advice}"))
 }
 
-fn read_certificates(what: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
+fn read_certificates(what: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
     let text = read(what, path)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let certificates = certificates
         .and_then(|list| if list.is_empty() { Err(rustls::pki_types::pem::Error::NoItemsFound) } else { Ok(list) });
-    certificates.map_err(|error| FileError::Content {
+    certificates.map_err(|error| CredentialError::Content {
         what,
         path: shown(path),
         found: found(&text, &error),
@@ -215,13 +215,13 @@ fn found(text: &[u8], error: &rustls::pki_types::pem::Error) -> String {
     }
 }
 
-fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
+fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, CredentialError> {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut text));
-    read.map_err(|error| FileError::Read { what, path: shown(path), error })?;
+    read.map_err(|error| CredentialError::Read { what, path: shown(path), error })?;
     if text.len() as u64 > MAX_FILE {
         let found = format!("more than {MAX_FILE} bytes");
-        return Err(FileError::Content { what, path: shown(path), found, expected: "a PEM file" });
+        return Err(CredentialError::Content { what, path: shown(path), found, expected: "a PEM file" });
     }
     Ok(text)
 }

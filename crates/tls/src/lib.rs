@@ -17,11 +17,11 @@ mod files;
 mod verify;
 
 pub use explain::explain;
-pub use files::{FileError, Files};
+pub use files::{CredentialError, TlsFiles};
 pub use tokio_rustls::TlsStream;
 pub use tokio_rustls::rustls::pki_types::ServerName;
 
-use files::{Loaded, Stamp};
+use files::{FileStamps, LoadedCredentials};
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,15 +35,15 @@ pub const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Key and certificate that an end presents, and the CAs that it trusts.
 #[derive(Debug)]
 pub struct Credentials {
-    files: Files,
-    current: Mutex<Current>,
+    files: TlsFiles,
+    current: Mutex<CachedCredentials>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CachedCredentials {
     /// Stamp of the files when they were last read, usable or not.
-    stamp: Stamp,
-    loaded: Arc<Loaded>,
+    stamp: FileStamps,
+    loaded: Arc<LoadedCredentials>,
 }
 
 impl Credentials {
@@ -52,10 +52,10 @@ impl Credentials {
     /// # Errors
     /// Fails if a file cannot be read or has other contents, the key belongs to another certificate, or the
     /// certificate is out of date.
-    pub fn load(files: Files) -> Result<Credentials, FileError> {
+    pub fn load(files: TlsFiles) -> Result<Credentials, CredentialError> {
         let stamp = files.stamp();
         let loaded = Arc::new(files.load()?);
-        Ok(Credentials { files, current: Mutex::new(Current { stamp, loaded }) })
+        Ok(Credentials { files, current: Mutex::new(CachedCredentials { stamp, loaded }) })
     }
 
     /// Performs the connecting end's handshake with the peer at `address`. The peer's certificate must be for `name`,
@@ -92,7 +92,7 @@ impl Credentials {
     }
 
     /// Returns the contents of the files, read again if they have changed.
-    fn current(&self) -> Arc<Loaded> {
+    fn current(&self) -> Arc<LoadedCredentials> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.files.stamp();
         if stamp != current.stamp {

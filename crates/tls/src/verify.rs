@@ -12,23 +12,23 @@ use tokio_rustls::rustls::{CertificateError, DigitallySignedStruct, Error, RootC
 
 /// Verifies a listening peer's chain, and its name only if one is given.
 #[derive(Debug)]
-pub(crate) struct Chain {
+pub(crate) struct CertChainVerifier {
     roots: Arc<RootCertStore>,
     algorithms: WebPkiSupportedAlgorithms,
     name: Option<ServerName<'static>>,
 }
 
-impl Chain {
+impl CertChainVerifier {
     pub(crate) fn new(
         roots: Arc<RootCertStore>,
         provider: &CryptoProvider,
         name: Option<ServerName<'static>>,
-    ) -> Chain {
-        Chain { roots, algorithms: provider.signature_verification_algorithms, name }
+    ) -> CertChainVerifier {
+        CertChainVerifier { roots, algorithms: provider.signature_verification_algorithms, name }
     }
 }
 
-impl ServerCertVerifier for Chain {
+impl ServerCertVerifier for CertChainVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

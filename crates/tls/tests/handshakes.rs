@@ -3,14 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use weir_testing::{Authority, Party};
-use weir_tls::{Credentials, FileError, Files, ServerName, TlsStream, explain};
+use weir_testing::{CertificateAuthority, KeyAndCertificate};
+use weir_tls::{CredentialError, Credentials, ServerName, TlsFiles, TlsStream, explain};
 
-fn files(party: &Party, ca_cert: PathBuf) -> Files {
-    Files { private_key: party.private_key.clone(), certificate: party.certificate.clone(), ca_cert }
+fn files(party: &KeyAndCertificate, ca_cert: PathBuf) -> TlsFiles {
+    TlsFiles { private_key: party.private_key.clone(), certificate: party.certificate.clone(), ca_cert }
 }
 
-fn credentials(ca: &Authority, name: &str) -> Credentials {
+fn credentials(ca: &CertificateAuthority, name: &str) -> Credentials {
     Credentials::load(files(&ca.sign(name), ca.ca_cert())).unwrap()
 }
 
@@ -39,7 +39,7 @@ async fn meet(
 
 #[tokio::test]
 async fn ends_of_one_ca_accept_each_other_whatever_their_names() {
-    let ca = Authority::new();
+    let ca = CertificateAuthority::new();
     let (switch, controller) = (credentials(&ca, "s1.test"), credentials(&ca, "c1.test"));
     assert_eq!(meet(&switch, &controller, None).await, (Ok(7), Ok(())));
     assert_eq!(meet(&switch, &controller, Some("c1.test")).await, (Ok(7), Ok(())));
@@ -51,7 +51,7 @@ async fn ends_of_one_ca_accept_each_other_whatever_their_names() {
 /// Arrangement of `ovs-pki`: one CA for switches, one for controllers.
 #[tokio::test]
 async fn each_end_may_have_a_ca_of_its_own() {
-    let (switches, controllers) = (Authority::new(), Authority::new());
+    let (switches, controllers) = (CertificateAuthority::new(), CertificateAuthority::new());
     let switch = Credentials::load(files(&switches.sign("s1.test"), controllers.ca_cert())).unwrap();
     let controller = Credentials::load(files(&controllers.sign("c1.test"), switches.ca_cert())).unwrap();
     assert_eq!(meet(&switch, &controller, None).await, (Ok(7), Ok(())));
@@ -59,12 +59,12 @@ async fn each_end_may_have_a_ca_of_its_own() {
 
 #[tokio::test]
 async fn a_peer_of_another_ca_is_refused_and_both_ends_say_so() {
-    for others in [Authority::new(), Authority::named("the CA")] {
-        stranger_is_refused(&Authority::named("the CA"), &others).await;
+    for others in [CertificateAuthority::new(), CertificateAuthority::named("the CA")] {
+        stranger_is_refused(&CertificateAuthority::named("the CA"), &others).await;
     }
 }
 
-async fn stranger_is_refused(ours: &Authority, others: &Authority) {
+async fn stranger_is_refused(ours: &CertificateAuthority, others: &CertificateAuthority) {
     let stranger = Credentials::load(files(&others.sign("x.test"), ours.ca_cert())).unwrap();
     let controller = credentials(ours, "c1.test");
     let (client, server) = meet(&stranger, &controller, None).await;
@@ -81,7 +81,7 @@ async fn stranger_is_refused(ours: &Authority, others: &Authority) {
 #[tokio::test]
 async fn a_peer_without_certificate_is_refused() {
     use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::pem::PemObject};
-    let ca = Authority::new();
+    let ca = CertificateAuthority::new();
     let controller = credentials(&ca, "c1.test");
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(ca.ca_cert()).unwrap()).unwrap();
@@ -97,7 +97,7 @@ async fn a_peer_without_certificate_is_refused() {
 
 #[tokio::test]
 async fn a_peer_that_speaks_no_tls_is_told_apart() {
-    let ca = Authority::new();
+    let ca = CertificateAuthority::new();
     let credentials = credentials(&ca, "c1.test");
     let hello = [4, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 18];
     for plain in [&hello[..], b"GET / HTTP/1.1\r\n\r\n"] {
@@ -114,7 +114,7 @@ async fn a_peer_that_speaks_no_tls_is_told_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_says_nothing_has_its_time() {
-    let ca = Authority::new();
+    let ca = CertificateAuthority::new();
     let (_silent, there) = tokio::io::duplex(64);
     let error = explain(&credentials(&ca, "c1.test").accept(there).await.unwrap_err());
     assert_eq!(error, "no TLS handshake within 10s");
@@ -123,7 +123,7 @@ async fn a_peer_that_says_nothing_has_its_time() {
 /// Certificates are replaced while the end runs; unusable files are ignored until they are usable.
 #[tokio::test]
 async fn files_are_read_again_when_they_change() {
-    let (old, new) = (Authority::new(), Authority::new());
+    let (old, new) = (CertificateAuthority::new(), CertificateAuthority::new());
     let (switch, renewed) = (credentials(&old, "s1.test"), credentials(&new, "s1.test"));
     let party = old.sign("c1.test");
     let controller = Credentials::load(files(&party, old.ca_cert())).unwrap();
@@ -144,7 +144,7 @@ async fn files_are_read_again_when_they_change() {
 
 #[test]
 fn unusable_files_are_named_with_what_is_wrong() {
-    let ca = Authority::new();
+    let ca = CertificateAuthority::new();
     let (good, other) = (ca.sign("a.test"), ca.sign("b.test"));
     let garbage = ca.folder().join("garbage.pem");
     std::fs::write(&garbage, [0xff; 100]).unwrap();
@@ -157,8 +157,8 @@ fn unusable_files_are_named_with_what_is_wrong() {
     std::fs::write(&huge, vec![b'x'; (1 << 20) + 1]).unwrap();
     let missing = ca.folder().join("missing.pem");
     let error = |key: &PathBuf, certificate: &PathBuf, ca_cert: &PathBuf| -> String {
-        let files = Files { private_key: key.clone(), certificate: certificate.clone(), ca_cert: ca_cert.clone() };
-        let error: FileError = Credentials::load(files).unwrap_err();
+        let files = TlsFiles { private_key: key.clone(), certificate: certificate.clone(), ca_cert: ca_cert.clone() };
+        let error: CredentialError = Credentials::load(files).unwrap_err();
         error.to_string()
     };
     let (key, certificate, ca_cert) = (&good.private_key, &good.certificate, &ca.ca_cert());
@@ -191,7 +191,7 @@ fn unusable_files_are_named_with_what_is_wrong() {
 async fn an_expired_peer_is_refused_and_told() {
     use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
     use tokio_rustls::rustls::{ClientConfig, RootCertStore};
-    let ca = Authority::new();
+    let ca = CertificateAuthority::new();
     let expired = ca.sign_for("old.test", -2);
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(ca.ca_cert()).unwrap()).unwrap();

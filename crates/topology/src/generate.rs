@@ -1,9 +1,9 @@
 //! Generates the graphs of regular networks: single switches, rows, trees, rings and fat-trees.
-use crate::{Link, MAX_NODES, Node, Topology};
+use crate::{MAX_NODES, Topology, TopologyLink, TopologyNode};
 
 /// Kind of regular network, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum RegularTopology {
     /// A single switch.
     Single,
     /// Switches in a row.
@@ -38,29 +38,29 @@ pub enum Rule {
 /// # Errors
 /// The parameters are out of range, or the network exceeds [`MAX_NODES`] switches. The error states the value found
 /// and the values expected.
-pub fn generate(rule: Rule) -> Result<Topology, String> {
+pub fn generate(rule: RegularTopology) -> Result<Topology, String> {
     match rule {
-        Rule::Single => Ok(topology(1, |_| true, std::iter::empty())),
-        Rule::Linear { switches } => {
+        RegularTopology::Single => Ok(topology(1, |_| true, std::iter::empty())),
+        RegularTopology::Linear { switches } => {
             between("switches", switches, 1, MAX_NODES)?;
             Ok(topology(switches, |_| true, (1..switches).map(|at| [at - 1, at])))
         }
-        Rule::Ring { switches } => {
+        RegularTopology::Ring { switches } => {
             between("switches", switches, 3, MAX_NODES)?;
             Ok(topology(switches, |_| true, (0..switches).map(move |at| [at, (at + 1) % switches])))
         }
-        Rule::Tree { depth, fanout } => tree(depth, fanout),
-        Rule::FatTree { k } => fat_tree(k),
+        RegularTopology::Tree { depth, fanout } => tree(depth, fanout),
+        RegularTopology::FatTree { k } => fat_tree(k),
     }
 }
 
 /// Returns the default number of hosts at each switch that can have hosts.
-pub fn usual_hosts(rule: Rule) -> usize {
+pub fn usual_hosts(rule: RegularTopology) -> usize {
     match rule {
-        Rule::Single => 2,
-        Rule::Linear { .. } | Rule::Ring { .. } => 1,
-        Rule::Tree { fanout, .. } => fanout,
-        Rule::FatTree { k } => k / 2,
+        RegularTopology::Single => 2,
+        RegularTopology::Linear { .. } | RegularTopology::Ring { .. } => 1,
+        RegularTopology::Tree { fanout, .. } => fanout,
+        RegularTopology::FatTree { k } => k / 2,
     }
 }
 
@@ -71,12 +71,12 @@ fn between(what: &str, found: usize, least: usize, most: usize) -> Result<(), St
     Err(format!("{what}: found {found}, expected {least} to {most}"))
 }
 
-fn node(name: String, takes_hosts: bool) -> Node {
-    Node { name, place: None, takes_hosts, line: None }
+fn node(name: String, takes_hosts: bool) -> TopologyNode {
+    TopologyNode { name, place: None, takes_hosts, line: None }
 }
 
-fn link(ends: [usize; 2]) -> Link {
-    Link { ends, rate: None, delay: None, line: None }
+fn link(ends: [usize; 2]) -> TopologyLink {
+    TopologyLink { ends, rate: None, delay: None, line: None }
 }
 
 fn topology(nodes: usize, takes_hosts: impl Fn(usize) -> bool, links: impl Iterator<Item = [usize; 2]>) -> Topology {
@@ -126,11 +126,11 @@ fn fat_tree(k: usize) -> Result<Topology, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Measures;
+    use crate::TopologyMeasures;
 
-    fn measured(rule: Rule) -> (usize, usize, usize, usize, usize) {
+    fn measured(rule: RegularTopology) -> (usize, usize, usize, usize, usize) {
         let made = generate(rule).unwrap();
-        let Measures { nodes, links, diameter, parts, duplicates, .. } = Measures::of(&made);
+        let TopologyMeasures { nodes, links, diameter, parts, duplicates, .. } = TopologyMeasures::of(&made);
         assert_eq!((parts, duplicates), (1, 0), "{rule:?}");
         let takers = made.nodes.iter().filter(|node| node.takes_hosts).count();
         (nodes, links, diameter, takers, takers * usual_hosts(rule))
@@ -140,19 +140,19 @@ mod tests {
     /// hosts, and the number of hosts.
     #[test]
     fn each_kind_has_its_numbers() {
-        assert_eq!(measured(Rule::Single), (1, 0, 0, 1, 2));
-        assert_eq!(measured(Rule::Linear { switches: 5 }), (5, 4, 4, 5, 5));
-        assert_eq!(measured(Rule::Ring { switches: 5 }), (5, 5, 2, 5, 5));
-        assert_eq!(measured(Rule::Tree { depth: 3, fanout: 3 }), (13, 12, 4, 9, 27));
-        assert_eq!(measured(Rule::Tree { depth: 4, fanout: 1 }), (4, 3, 3, 1, 1));
-        assert_eq!(measured(Rule::FatTree { k: 2 }), (5, 4, 4, 2, 2));
-        assert_eq!(measured(Rule::FatTree { k: 4 }), (20, 32, 4, 8, 16));
-        assert_eq!(measured(Rule::FatTree { k: 8 }), (80, 256, 4, 32, 128));
+        assert_eq!(measured(RegularTopology::Single), (1, 0, 0, 1, 2));
+        assert_eq!(measured(RegularTopology::Linear { switches: 5 }), (5, 4, 4, 5, 5));
+        assert_eq!(measured(RegularTopology::Ring { switches: 5 }), (5, 5, 2, 5, 5));
+        assert_eq!(measured(RegularTopology::Tree { depth: 3, fanout: 3 }), (13, 12, 4, 9, 27));
+        assert_eq!(measured(RegularTopology::Tree { depth: 4, fanout: 1 }), (4, 3, 3, 1, 1));
+        assert_eq!(measured(RegularTopology::FatTree { k: 2 }), (5, 4, 4, 2, 2));
+        assert_eq!(measured(RegularTopology::FatTree { k: 4 }), (20, 32, 4, 8, 16));
+        assert_eq!(measured(RegularTopology::FatTree { k: 8 }), (80, 256, 4, 32, 128));
     }
 
     #[test]
     fn switches_of_a_fat_tree_have_k_ports() {
-        let made = generate(Rule::FatTree { k: 6 }).unwrap();
+        let made = generate(RegularTopology::FatTree { k: 6 }).unwrap();
         for (at, next) in made.neighbours().iter().enumerate() {
             let hosts = if made.nodes[at].takes_hosts { 3 } else { 0 };
             assert_eq!(next.len() + hosts, 6, "{}", made.nodes[at].name);
@@ -162,16 +162,19 @@ mod tests {
     #[test]
     fn what_there_is_not_is_refused() {
         for (rule, problem) in [
-            (Rule::Linear { switches: 0 }, "switches: found 0, expected 1 to 10000"),
-            (Rule::Ring { switches: 2 }, "switches: found 2, expected 3 to 10000"),
-            (Rule::Tree { depth: 0, fanout: 2 }, "depth: found 0, expected 1 to 10000"),
-            (Rule::Tree { depth: 2, fanout: 0 }, "fanout: found 0, expected 1 to 10000"),
+            (RegularTopology::Linear { switches: 0 }, "switches: found 0, expected 1 to 10000"),
+            (RegularTopology::Ring { switches: 2 }, "switches: found 2, expected 3 to 10000"),
+            (RegularTopology::Tree { depth: 0, fanout: 2 }, "depth: found 0, expected 1 to 10000"),
+            (RegularTopology::Tree { depth: 2, fanout: 0 }, "fanout: found 0, expected 1 to 10000"),
             (
-                Rule::Tree { depth: 9999, fanout: 9999 },
+                RegularTopology::Tree { depth: 9999, fanout: 9999 },
                 "depth: found 9999 with fanout 9999, expected at most 10000 switches",
             ),
-            (Rule::FatTree { k: 3 }, "k: found 3, expected an even number from 2 to 88"),
-            (Rule::FatTree { k: usize::MAX }, "k: found 18446744073709551615, expected an even number from 2 to 88"),
+            (RegularTopology::FatTree { k: 3 }, "k: found 3, expected an even number from 2 to 88"),
+            (
+                RegularTopology::FatTree { k: usize::MAX },
+                "k: found 18446744073709551615, expected an even number from 2 to 88",
+            ),
         ] {
             assert_eq!(generate(rule).unwrap_err(), problem);
         }

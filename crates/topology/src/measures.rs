@@ -7,7 +7,7 @@ use weir_units::Bps;
 
 /// Measures of a topology.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measures {
+pub struct TopologyMeasures {
     /// Number of nodes.
     pub nodes: usize,
     /// Number of links.
@@ -40,9 +40,9 @@ pub struct Measures {
     pub without_delay: usize,
 }
 
-impl Measures {
+impl TopologyMeasures {
     /// Computes the measures of a topology.
-    pub fn of(topology: &Topology) -> Measures {
+    pub fn of(topology: &Topology) -> TopologyMeasures {
         let next = topology.neighbours();
         let (part, parts) = topology.parts();
         let mut sizes = vec![0_usize; parts];
@@ -56,7 +56,7 @@ impl Measures {
             }
         }
         let degrees = || next.iter().map(Vec::len);
-        Measures {
+        TopologyMeasures {
             nodes: next.len(),
             links: topology.links.len(),
             degree_min: degrees().min().unwrap_or(0),
@@ -90,18 +90,18 @@ fn range<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Option<[T; 2
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Rule, generate};
+    use crate::generate::{RegularTopology, generate};
     use crate::tests::of;
 
     #[test]
     fn rings_and_broken_networks_are_told() {
-        let ring = Measures::of(&generate(Rule::Ring { switches: 6 }).unwrap());
+        let ring = TopologyMeasures::of(&generate(RegularTopology::Ring { switches: 6 }).unwrap());
         assert_eq!((ring.nodes, ring.links, ring.degree_min, ring.degree_max, ring.diameter), (6, 6, 2, 2, 3));
         assert_eq!(ring.hops_mean, Some((1 + 1 + 2 + 2 + 3) as f64 / 5.0));
-        let broken = Measures::of(&of(4, &[[0, 1], [1, 0]]));
+        let broken = TopologyMeasures::of(&of(4, &[[0, 1], [1, 0]]));
         assert_eq!((broken.parts, broken.largest_part, broken.duplicates, broken.diameter), (3, 2, 1, 1));
         assert_eq!((broken.rates, broken.without_delay), (Some([Bps(10_000_000); 2]), 2));
-        let none = Measures::of(&Topology::default());
+        let none = TopologyMeasures::of(&Topology::default());
         assert_eq!((none.nodes, none.hops_mean, none.degree_mean), (0, None, 0.0));
     }
 }

@@ -3,9 +3,9 @@ use std::collections::HashSet;
 
 /// Set of names in use; assigns unique names of `a-z`, `0-9` and `-`.
 #[derive(Debug, Default)]
-pub struct Names(HashSet<String>);
+pub struct UniqueNames(HashSet<String>);
 
-impl Names {
+impl UniqueNames {
     /// Returns a unique name of at most `max` characters (at least 3) derived from `label`, for example `new-york`
     /// for `New York`. If the name is taken, appends a number. A number at the end of the label is kept whole if it
     /// has at most half of the characters, because it usually distinguishes nodes.
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn names_are_short_and_unlike_each_other() {
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         for (label, name) in [
             ("New York", "new-york"),
             ("Washington DC", "washingt"),
@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_labels_get_names(labels in prop::collection::vec(".{0,12}", 0..60), max in 3usize..12) {
-            let mut names = Names::default();
+            let mut names = UniqueNames::default();
             let mut seen = HashSet::new();
             for label in labels {
                 let name = names.take(&label, max);

@@ -1,10 +1,10 @@
 //! Formats topologies as text for the terminal.
-use crate::{Measures, Topology};
+use crate::{Topology, TopologyMeasures};
 use std::fmt::Write as _;
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Returns the measures of a topology as text, one line per measure.
-pub fn show(topology: &Topology, measures: &Measures) -> String {
+pub fn show(topology: &Topology, measures: &TopologyMeasures) -> String {
     let m = measures;
     let mut rows = vec![
         ("nodes", m.nodes.to_string()),
@@ -14,7 +14,7 @@ pub fn show(topology: &Topology, measures: &Measures) -> String {
     let mean = m.hops_mean.map(|mean| format!(", {mean:.2} links between two nodes in the mean")).unwrap_or_default();
     rows.push(("diameter", format!("{} links{mean}", m.diameter)));
     rows.push(("rates", range(m.rates.map(|ends| ends.map(|rate| rate.to_string())), m.without_rate)));
-    rows.push(("delays", range(m.delays.map(|ends| ends.map(|delay| Span(delay).to_string())), m.without_delay)));
+    rows.push(("delays", range(m.delays.map(|ends| ends.map(|delay| TimeSpan(delay).to_string())), m.without_delay)));
     if m.parts > 1 {
         let parts = format!("{} that nothing joins, the largest of {} nodes", m.parts, m.largest_part);
         rows.push(("parts", parts));
@@ -46,7 +46,7 @@ pub fn list(topology: &Topology) -> String {
     let name = |end: usize| topology.nodes[end].name.clone();
     let links = topology.links.iter().map(|link| {
         let rate = link.rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string());
-        let delay = link.delay.map_or_else(|| "-".to_owned(), |delay| Span(delay).to_string());
+        let delay = link.delay.map_or_else(|| "-".to_owned(), |delay| TimeSpan(delay).to_string());
         vec![name(link.ends[0]), name(link.ends[1]), rate, delay]
     });
     table(&["node", "links", "place"], nodes.collect())
@@ -77,7 +77,7 @@ mod tests {
         broken.name = Some("small".to_owned());
         broken.links[2].rate = None;
         assert_eq!(
-            show(&broken, &Measures::of(&broken)),
+            show(&broken, &TopologyMeasures::of(&broken)),
             "small\n  nodes       4\n  links       3\n  degree      0 to 3, 1.50 in the mean\n  \
              diameter    2 links, 1.33 links between two nodes in the mean\n  rates       10Mbit/s, 1 links without\n  \
              delays      3 links without\n  parts       2 that nothing joins, the largest of 3 nodes\n  duplicates  1 links beside another one\n"

@@ -1,6 +1,6 @@
 //! Tests that reading any text ends in a topology or an error, and that every topology can be measured and printed.
 use proptest::prelude::*;
-use weir_topology::{Measures, read_text, text};
+use weir_topology::{TopologyMeasures, read_text, text};
 
 /// Valid files, by file name.
 const RIGHT: [(&str, &str); 5] = [
@@ -26,11 +26,11 @@ const RIGHT: [(&str, &str); 5] = [
 /// Reads a text and processes the topology as the command does.
 fn take(content: &str, file: &str) {
     if let Ok(mut found) = read_text(content, file) {
-        let measures = Measures::of(&found);
+        let measures = TopologyMeasures::of(&found);
         assert!(!text::show(&found, &measures).is_empty() && !text::list(&found).is_empty());
         found.merge_duplicates();
         found.keep_largest_part();
-        let after = Measures::of(&found);
+        let after = TopologyMeasures::of(&found);
         assert_eq!((after.parts, after.duplicates, after.nodes), (1, 0, measures.largest_part));
     }
 }

@@ -2,7 +2,7 @@
 //! Rocketfuel.
 use std::path::Path;
 use weir_testing::shared;
-use weir_topology::{Measures, read};
+use weir_topology::{TopologyMeasures, read};
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -35,7 +35,7 @@ fn every_file_of_the_collections_is_read() {
 #[test]
 fn known_networks_have_their_numbers() {
     let Some(folder) = shared("data/external/topologies") else { return };
-    let measured = |file: &str| Measures::of(&read(&folder.join(file)).unwrap());
+    let measured = |file: &str| TopologyMeasures::of(&read(&folder.join(file)).unwrap());
     let abilene = measured("zoo-graphml/Abilene.graphml");
     assert_eq!((abilene.nodes, abilene.links, abilene.diameter, abilene.parts), (11, 14, 5, 1));
     assert_eq!((abilene.without_rate, abilene.without_delay), (0, 0), "OC-192 everywhere, coordinates everywhere");

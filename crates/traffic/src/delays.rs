@@ -5,12 +5,12 @@ use std::time::Duration;
 
 /// Measured times in nanoseconds, to three significant digits.
 #[derive(Debug, Clone)]
-pub struct Delays(Histogram<u64>);
+pub struct TimeHistogram(Histogram<u64>);
 
 /// Statistics of measured times, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "named by their statistics")]
-pub struct Delay {
+pub struct TimeStatistics {
     pub samples: u64,
     pub min_us: f64,
     pub mean_us: f64,
@@ -30,13 +30,13 @@ pub fn shares() -> impl Iterator<Item = f64> {
 /// Significant digits kept.
 const DIGITS: u8 = 3;
 
-impl Default for Delays {
+impl Default for TimeHistogram {
     fn default() -> Self {
-        Delays(Histogram::new(DIGITS).expect("three digits are within the library's limits"))
+        TimeHistogram(Histogram::new(DIGITS).expect("three digits are within the library's limits"))
     }
 }
 
-impl Delays {
+impl TimeHistogram {
     /// Adds a time.
     pub fn record(&mut self, delay: Duration) {
         self.record_ns(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX));
@@ -54,7 +54,7 @@ impl Delays {
     }
 
     /// Adds all times of another histogram.
-    pub fn merge(&mut self, other: &Delays) {
+    pub fn merge(&mut self, other: &TimeHistogram) {
         // Both histograms grow automatically, so no value can be out of range.
         let _ = self.0.add(&other.0);
     }
@@ -89,10 +89,10 @@ impl Delays {
     }
 
     /// Returns the statistics; `None` without samples.
-    pub fn summary(&self) -> Option<Delay> {
+    pub fn summary(&self) -> Option<TimeStatistics> {
         let microseconds = |ns: u64| ns as f64 / 1000.0;
         let quantile = |q: f64| microseconds(self.0.value_at_quantile(q));
-        (!self.0.is_empty()).then(|| Delay {
+        (!self.0.is_empty()).then(|| TimeStatistics {
             samples: self.0.len(),
             min_us: microseconds(self.0.min()),
             mean_us: self.0.mean() / 1000.0,
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn delays_are_summed_up() {
-        let mut delays = Delays::default();
+        let mut delays = TimeHistogram::default();
         assert!(delays.summary().is_none() && delays.share_above(Duration::ZERO).is_none());
         for us in 1..=100 {
             delays.record(Duration::from_micros(us));

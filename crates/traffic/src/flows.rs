@@ -1,5 +1,5 @@
 //! Draws the flow that each packet belongs to.
-use crate::{Size, Sizes, Stream, TrafficError, positive};
+use crate::{PacketSizeLaw, PacketSizeSampler, RandomStream, TrafficError, positive};
 use rand_distr::{Distribution as _, Zipf};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,27 +36,27 @@ pub struct FlowArrivals {
     /// Packets per second of an active flow, as a Poisson process.
     pub packets_per_second: f64,
     /// Distribution of packet lengths.
-    pub size: Size,
+    pub size: PacketSizeLaw,
 }
 
 /// Flow of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pick {
+pub(crate) struct DrawnFlow {
     pub(crate) flow: u64,
     pub(crate) is_new: bool,
 }
 
 /// Draws flows from a mix.
 #[derive(Debug, Clone)]
-pub(crate) struct Mixed {
+pub(crate) struct FlowMixSampler {
     mix: FlowMix,
     zipf: Option<Zipf<f64>>,
     /// Number of the next flow never used before.
     next_new: u64,
 }
 
-impl Mixed {
-    pub(crate) fn new(mix: FlowMix) -> Result<Mixed, TrafficError> {
+impl FlowMixSampler {
+    pub(crate) fn new(mix: FlowMix) -> Result<FlowMixSampler, TrafficError> {
         // Numbers up to 2^52 are exact as `f64`.
         if !(1..=1 << 52).contains(&mix.known) {
             return Err(TrafficError::parameter("flows", mix.known, "1 to 2^52"));
@@ -70,15 +70,15 @@ impl Mixed {
         }
         let is_skewed = mix.zipf > 0.0 && mix.known > 1;
         let zipf = is_skewed.then(|| Zipf::new(mix.known as f64, mix.zipf).map_err(|_| refused())).transpose()?;
-        Ok(Mixed { mix, zipf, next_new: mix.known })
+        Ok(FlowMixSampler { mix, zipf, next_new: mix.known })
     }
 
     #[inline]
-    pub(crate) fn draw(&mut self, random: &mut Stream) -> Pick {
+    pub(crate) fn draw(&mut self, random: &mut RandomStream) -> DrawnFlow {
         // An impossible event draws no random number, so that sources without new flows keep their sequence.
         if self.mix.new > 0.0 && random.unit() < self.mix.new {
             self.next_new += 1;
-            return Pick { flow: self.next_new - 1, is_new: true };
+            return DrawnFlow { flow: self.next_new - 1, is_new: true };
         }
         let flow = match &self.zipf {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to `known`")]
@@ -86,16 +86,16 @@ impl Mixed {
             None if self.mix.known == 1 => 0,
             None => random.below(self.mix.known),
         };
-        Pick { flow, is_new: false }
+        DrawnFlow { flow, is_new: false }
     }
 }
 
 /// Draws the packets of flows that begin, send and end.
 #[derive(Debug, Clone)]
-pub(crate) struct Coming {
+pub(crate) struct FlowArrivalSampler {
     spec: FlowArrivals,
-    sizes: Sizes,
-    random: Stream,
+    sizes: PacketSizeSampler,
+    random: RandomStream,
     /// Time at which the next flow begins.
     next_flow: Instant,
     /// Number of flows that began so far.
@@ -106,29 +106,33 @@ pub(crate) struct Coming {
     pub(crate) refused: u64,
 }
 
-impl Coming {
-    pub(crate) fn new(spec: &FlowArrivals, start: Instant, random: Stream) -> Result<Coming, TrafficError> {
+impl FlowArrivalSampler {
+    pub(crate) fn new(
+        spec: &FlowArrivals,
+        start: Instant,
+        random: RandomStream,
+    ) -> Result<FlowArrivalSampler, TrafficError> {
         positive("flows per second", spec.per_second)?;
         positive("packets per second of a flow", spec.packets_per_second)?;
         if !(spec.packets.is_finite() && spec.packets >= 1.0) {
             return Err(TrafficError::parameter("packets of a flow", spec.packets, "1 or more"));
         }
-        let sizes = Sizes::new(&spec.size)?;
+        let sizes = PacketSizeSampler::new(&spec.size)?;
         let spec = spec.clone();
         let active = BinaryHeap::new();
-        let mut coming = Coming { spec, sizes, random, next_flow: start, begun: 0, active, refused: 0 };
+        let mut coming = FlowArrivalSampler { spec, sizes, random, next_flow: start, begun: 0, active, refused: 0 };
         coming.next_flow = coming.after(start, coming.spec.per_second);
         Ok(coming)
     }
 
     /// Returns the next packet: its arrival time, its flow and its length in bytes.
-    pub(crate) fn next(&mut self) -> (Instant, Pick, u32) {
+    pub(crate) fn next(&mut self) -> (Instant, DrawnFlow, u32) {
         loop {
             let ahead = self.active.peek().map(|Reverse(first)| *first);
             let (at, pick) = match ahead {
                 Some((at, flow)) if at < self.next_flow => {
                     self.active.pop();
-                    (at, Pick { flow, is_new: false })
+                    (at, DrawnFlow { flow, is_new: false })
                 }
                 _ => {
                     let at = self.next_flow;
@@ -138,7 +142,7 @@ impl Coming {
                         self.refused += 1;
                         continue;
                     }
-                    (at, Pick { flow: self.begun - 1, is_new: true })
+                    (at, DrawnFlow { flow: self.begun - 1, is_new: true })
                 }
             };
             if self.random.unit() >= 1.0 / self.spec.packets {
@@ -164,9 +168,9 @@ mod tests {
 
     #[test]
     fn popularity_falls_as_said() {
-        let mut random = Stream::new(3, 0, 0);
+        let mut random = RandomStream::new(3, 0, 0);
         for zipf in [0.0, 1.0, 1.5] {
-            let mut flows = Mixed::new(FlowMix { known: 100, zipf, new: 0.0 }).unwrap();
+            let mut flows = FlowMixSampler::new(FlowMix { known: 100, zipf, new: 0.0 }).unwrap();
             let mut counts = vec![0_u32; 100];
             for _ in 0..200_000 {
                 let pick = flows.draw(&mut random);
@@ -184,9 +188,9 @@ mod tests {
 
     #[test]
     fn new_flows_come_with_their_probability_and_never_twice() {
-        let mut random = Stream::new(4, 0, 0);
-        let mut flows = Mixed::new(FlowMix { known: 10, zipf: 0.0, new: 0.2 }).unwrap();
-        let picks: Vec<Pick> = (0..50_000).map(|_| flows.draw(&mut random)).collect();
+        let mut random = RandomStream::new(4, 0, 0);
+        let mut flows = FlowMixSampler::new(FlowMix { known: 10, zipf: 0.0, new: 0.2 }).unwrap();
+        let picks: Vec<DrawnFlow> = (0..50_000).map(|_| flows.draw(&mut random)).collect();
         let new: Vec<u64> = picks.iter().filter(|pick| pick.is_new).map(|pick| pick.flow).collect();
         assert!((9_700..10_300).contains(&new.len()), "{}", new.len());
         assert!(new.iter().all(|flow| *flow >= 10) && new.iter().collect::<HashSet<_>>().len() == new.len());
@@ -195,8 +199,9 @@ mod tests {
 
     #[test]
     fn flows_come_send_and_end() {
-        let spec = FlowArrivals { per_second: 200.0, packets: 5.0, packets_per_second: 50.0, size: Size::Fixed(100) };
-        let mut coming = Coming::new(&spec, Instant::ZERO, Stream::new(5, 0, 0)).unwrap();
+        let spec =
+            FlowArrivals { per_second: 200.0, packets: 5.0, packets_per_second: 50.0, size: PacketSizeLaw::Fixed(100) };
+        let mut coming = FlowArrivalSampler::new(&spec, Instant::ZERO, RandomStream::new(5, 0, 0)).unwrap();
         let mut packets: HashMap<u64, Vec<Instant>> = HashMap::new();
         let (mut last, mut news) = (Instant::ZERO, 0_u64);
         loop {
@@ -229,15 +234,15 @@ mod tests {
             FlowMix { zipf: -1.0, ..FlowMix::default() },
             FlowMix { zipf: f64::NAN, ..FlowMix::default() },
         ] {
-            assert!(Mixed::new(mix).is_err(), "{mix:?}");
+            assert!(FlowMixSampler::new(mix).is_err(), "{mix:?}");
         }
-        let right = FlowArrivals { per_second: 1.0, packets: 2.0, packets_per_second: 1.0, size: Size::Imix };
+        let right = FlowArrivals { per_second: 1.0, packets: 2.0, packets_per_second: 1.0, size: PacketSizeLaw::Imix };
         for spec in [
             FlowArrivals { per_second: 0.0, ..right.clone() },
             FlowArrivals { packets: 0.5, ..right.clone() },
             FlowArrivals { packets_per_second: f64::NAN, ..right.clone() },
         ] {
-            assert!(Coming::new(&spec, Instant::ZERO, Stream::new(0, 0, 0)).is_err(), "{spec:?}");
+            assert!(FlowArrivalSampler::new(&spec, Instant::ZERO, RandomStream::new(0, 0, 0)).is_err(), "{spec:?}");
         }
     }
 }

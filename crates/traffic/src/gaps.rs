@@ -1,5 +1,5 @@
 //! Compares the planned times between packets (gaps) with the actual ones.
-use crate::{Delay, Delays, GapLaw, Goodness};
+use crate::{GapLaw, GoodnessOfFit, TimeHistogram, TimeStatistics};
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of gaps kept for comparisons of distributions; above it, every second one is discarded.
@@ -7,7 +7,7 @@ const MAX_KEPT: usize = 1 << 16;
 
 /// Recorder of planned and actual times between packets (gaps).
 #[derive(Debug, Clone)]
-pub struct Gaps {
+pub struct GapRecorder {
     /// Planned and actual time of the last packet, in ns; `None` if the next packet begins no gap.
     last: Option<[u64; 2]>,
     /// Number of gaps recorded.
@@ -17,19 +17,28 @@ pub struct Gaps {
     /// Sums of the squared gaps: planned, actual.
     squares: [f64; 2],
     /// Absolute differences between planned and actual gaps.
-    errors: Delays,
+    errors: TimeHistogram,
     /// Actual gaps.
-    found: Delays,
+    found: TimeHistogram,
     /// Sampled gaps in ns: planned, actual.
     kept: Vec<[u32; 2]>,
     /// Sampling interval: one of this many gaps is kept.
     every: u64,
 }
 
-impl Default for Gaps {
+impl Default for GapRecorder {
     fn default() -> Self {
-        let (errors, found) = (Delays::default(), Delays::default());
-        Gaps { last: None, count: 0, sums: [0.0; 2], squares: [0.0; 2], errors, found, kept: Vec::new(), every: 1 }
+        let (errors, found) = (TimeHistogram::default(), TimeHistogram::default());
+        GapRecorder {
+            last: None,
+            count: 0,
+            sums: [0.0; 2],
+            squares: [0.0; 2],
+            errors,
+            found,
+            kept: Vec::new(),
+            every: 1,
+        }
     }
 }
 
@@ -45,9 +54,9 @@ pub struct GapQuality {
     /// Relative error of the mean gap: mean actual gap / mean planned gap - 1.
     pub mean_error: f64,
     /// Distribution of the absolute differences between planned and actual gaps.
-    pub errors: Option<Delay>,
+    pub errors: Option<TimeStatistics>,
     /// Distribution of the actual gaps.
-    pub spread: Option<Delay>,
+    pub spread: Option<TimeStatistics>,
     /// Squared coefficient of variation of the planned gaps: 0 for constant gaps, 1 for a Poisson process.
     pub planned_scv: f64,
     /// Squared coefficient of variation of the actual gaps.
@@ -57,10 +66,10 @@ pub struct GapQuality {
     pub distance_from_plan: Option<f64>,
     /// Statistical test whether the actual gaps have the distribution that the traffic was to have; `None` if no such
     /// distribution was given or it cannot be tested.
-    pub fit: Option<Goodness>,
+    pub fit: Option<GoodnessOfFit>,
 }
 
-impl Gaps {
+impl GapRecorder {
     /// Records a packet planned for `planned_ns` that was sent or received at `found_ns`. Packets are recorded in
     /// order.
     pub fn record(&mut self, planned_ns: u64, found_ns: u64) {
@@ -120,8 +129,8 @@ impl Gaps {
             spread: self.found.summary(),
             planned_scv: scv(0),
             scv: scv(1),
-            distance_from_plan: Goodness::between(&mut seconds(0), &mut seconds(1)),
-            fit: law.and_then(|law| Goodness::test(&mut seconds(1), law)),
+            distance_from_plan: GoodnessOfFit::between(&mut seconds(0), &mut seconds(1)),
+            fit: law.and_then(|law| GoodnessOfFit::test(&mut seconds(1), law)),
         })
     }
 }
@@ -129,17 +138,17 @@ impl Gaps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrival, Arrivals, Stream};
+    use crate::{ArrivalProcess, ArrivalSampler, RandomStream};
 
     fn quality(error_ns: impl Fn(u64) -> u64, count: u64) -> GapQuality {
-        let mut random = Stream::new(1, 0, 0);
-        let mut arrivals = Arrivals::new(&Arrival::Poisson, 1e5, &mut random).unwrap();
-        let (mut gaps, mut at) = (Gaps::default(), 0);
+        let mut random = RandomStream::new(1, 0, 0);
+        let mut arrivals = ArrivalSampler::new(&ArrivalProcess::Poisson, 1e5, &mut random).unwrap();
+        let (mut gaps, mut at) = (GapRecorder::default(), 0);
         for number in 0..count {
             at += arrivals.next(&mut random);
             gaps.record(at, at + error_ns(number));
         }
-        gaps.quality(GapLaw::of(&Arrival::Poisson, 1e5).as_ref()).unwrap()
+        gaps.quality(GapLaw::of(&ArrivalProcess::Poisson, 1e5).as_ref()).unwrap()
     }
 
     #[test]
@@ -155,14 +164,14 @@ mod tests {
     #[test]
     fn batches_are_seen_in_the_fit_not_in_the_mean() {
         // Packets are released every 50 us: about five at a time.
-        let mut random = Stream::new(1, 0, 0);
-        let mut arrivals = Arrivals::new(&Arrival::Poisson, 1e5, &mut random).unwrap();
-        let (mut gaps, mut at) = (Gaps::default(), 0_u64);
+        let mut random = RandomStream::new(1, 0, 0);
+        let mut arrivals = ArrivalSampler::new(&ArrivalProcess::Poisson, 1e5, &mut random).unwrap();
+        let (mut gaps, mut at) = (GapRecorder::default(), 0_u64);
         for _ in 0..20_000 {
             at += arrivals.next(&mut random);
             gaps.record(at, at.next_multiple_of(50_000));
         }
-        let found = gaps.quality(GapLaw::of(&Arrival::Poisson, 1e5).as_ref()).unwrap();
+        let found = gaps.quality(GapLaw::of(&ArrivalProcess::Poisson, 1e5).as_ref()).unwrap();
         assert!(found.mean_error.abs() < 0.001, "{found:?}");
         assert!(!found.fit.unwrap().fits() && found.distance_from_plan.unwrap() > 0.5, "{found:?}");
         assert!(found.scv > 2.0 && found.errors.unwrap().p99_us > 20.0, "{found:?}");
@@ -170,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_interruption_is_no_gap() {
-        let mut gaps = Gaps::default();
+        let mut gaps = GapRecorder::default();
         assert_eq!(gaps.quality(None), None);
         gaps.record(0, 0);
         gaps.record(10, 12);

@@ -1,5 +1,5 @@
 //! Goodness of fit of times between packets to their law (Kolmogorov-Smirnov test).
-use crate::{Arrival, OnOff};
+use crate::{ArrivalProcess, OnOff};
 use serde::{Deserialize, Serialize};
 use weir_model::{Distribution, Law};
 
@@ -24,14 +24,19 @@ pub enum GapLaw {
 impl GapLaw {
     /// Returns the law for arrivals of this rate; `None` if times between them are dependent or the law cannot be
     /// tested.
-    pub fn of(arrival: &Arrival, per_second: f64) -> Option<GapLaw> {
+    pub fn of(arrival: &ArrivalProcess, per_second: f64) -> Option<GapLaw> {
         let mean_s = 1.0 / per_second;
         match arrival {
-            Arrival::Constant => Some(GapLaw::Constant),
-            Arrival::Poisson => Some(GapLaw::Exponential(mean_s)),
-            Arrival::Pareto(shape) => Some(GapLaw::Pareto { least_s: mean_s * (shape - 1.0) / shape, shape: *shape }),
-            Arrival::Renewal(law) => of_law(law, mean_s),
-            Arrival::TwoState(_) | Arrival::Mmpp(_) | Arrival::ParetoOnOff(_) | Arrival::OnOff(OnOff { .. }) => None,
+            ArrivalProcess::Constant => Some(GapLaw::Constant),
+            ArrivalProcess::Poisson => Some(GapLaw::Exponential(mean_s)),
+            ArrivalProcess::Pareto(shape) => {
+                Some(GapLaw::Pareto { least_s: mean_s * (shape - 1.0) / shape, shape: *shape })
+            }
+            ArrivalProcess::Renewal(law) => of_law(law, mean_s),
+            ArrivalProcess::TwoState(_)
+            | ArrivalProcess::Mmpp(_)
+            | ArrivalProcess::ParetoOnOff(_)
+            | ArrivalProcess::OnOff(OnOff { .. }) => None,
         }
     }
 
@@ -50,7 +55,7 @@ impl GapLaw {
 /// Returns the law of renewal times, scaled to mean `mean_s`. A law with jumps is not tested, because rounding to
 /// nanoseconds alone would move times across the jumps.
 fn of_law(law: &Law, mean_s: f64) -> Option<GapLaw> {
-    let jumps = law.parts().iter().any(|part| matches!(part.shape, weir_model::Shape::Constant(_)));
+    let jumps = law.parts().iter().any(|part| matches!(part.shape, weir_model::LawShape::Constant(_)));
     if jumps && law.scv() == 0.0 {
         return Some(GapLaw::Constant);
     }
@@ -60,7 +65,7 @@ fn of_law(law: &Law, mean_s: f64) -> Option<GapLaw> {
 
 /// Result of a test of fit (Kolmogorov-Smirnov).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Goodness {
+pub struct GoodnessOfFit {
     /// Maximum difference between the empirical distribution and the law.
     pub distance: f64,
     /// Probability of a distance at least this large by chance, if the times follow the law.
@@ -69,14 +74,14 @@ pub struct Goodness {
     pub samples: u64,
 }
 
-impl Goodness {
+impl GoodnessOfFit {
     /// Returns true if the test does not reject the law at a significance level of 5 %.
     pub fn fits(&self) -> bool {
         self.p_value >= 0.05
     }
 
     /// Tests times against a law, and sorts them. Returns `None` without times, or for a law that cannot be tested.
-    pub fn test(times_s: &mut [f64], law: &GapLaw) -> Option<Goodness> {
+    pub fn test(times_s: &mut [f64], law: &GapLaw) -> Option<GoodnessOfFit> {
         times_s.sort_by(f64::total_cmp);
         let n = times_s.len() as f64;
         let mut distance = 0.0_f64;
@@ -86,7 +91,7 @@ impl Goodness {
             distance = distance.max((expected - below).abs()).max((above - expected).abs());
         }
         let scaled = (n.sqrt() + 0.12 + 0.11 / n.sqrt()) * distance;
-        (n > 0.0).then(|| Goodness { distance, p_value: kolmogorov(scaled), samples: times_s.len() as u64 })
+        (n > 0.0).then(|| GoodnessOfFit { distance, p_value: kolmogorov(scaled), samples: times_s.len() as u64 })
     }
 
     /// Returns the maximum difference between the distribution functions of two samples: 0 identical, 1 disjoint;
@@ -126,11 +131,11 @@ fn kolmogorov(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, Stream};
+    use crate::{ArrivalSampler, RandomStream};
 
-    fn drawn(arrival: &Arrival, per_second: f64, seed: u64, count: usize) -> Vec<f64> {
-        let mut random = Stream::new(seed, 0, 0);
-        let mut arrivals = Arrivals::new(arrival, per_second, &mut random).unwrap();
+    fn drawn(arrival: &ArrivalProcess, per_second: f64, seed: u64, count: usize) -> Vec<f64> {
+        let mut random = RandomStream::new(seed, 0, 0);
+        let mut arrivals = ArrivalSampler::new(arrival, per_second, &mut random).unwrap();
         (0..count).map(|_| arrivals.next(&mut random) as f64 / 1e9).collect()
     }
 
@@ -144,16 +149,16 @@ mod tests {
     #[test]
     fn every_law_fits_itself_and_no_other() {
         let laws = [
-            Arrival::Poisson,
-            Arrival::Pareto(2.5),
-            Arrival::Renewal(Law::gamma(1.0, 0.3).unwrap()),
-            Arrival::Renewal(Law::uniform(1.0, 3.0).unwrap()),
-            Arrival::Renewal(Law::balanced(1.0, 4.0).unwrap()),
+            ArrivalProcess::Poisson,
+            ArrivalProcess::Pareto(2.5),
+            ArrivalProcess::Renewal(Law::gamma(1.0, 0.3).unwrap()),
+            ArrivalProcess::Renewal(Law::uniform(1.0, 3.0).unwrap()),
+            ArrivalProcess::Renewal(Law::balanced(1.0, 4.0).unwrap()),
         ];
         for (i, source) in laws.iter().enumerate() {
             for (j, law) in laws.iter().enumerate() {
                 let mut times = drawn(source, 2000.0, 3, 2000);
-                let found = Goodness::test(&mut times, &GapLaw::of(law, 2000.0).unwrap()).unwrap();
+                let found = GoodnessOfFit::test(&mut times, &GapLaw::of(law, 2000.0).unwrap()).unwrap();
                 assert_eq!(found.fits(), i == j, "{source:?} against {law:?}: {found:?}");
             }
         }
@@ -161,24 +166,25 @@ mod tests {
 
     #[test]
     fn a_true_law_is_refused_one_time_in_twenty() {
-        let law = GapLaw::of(&Arrival::Poisson, 1e4).unwrap();
-        let fits = |seed| Goodness::test(&mut drawn(&Arrival::Poisson, 1e4, seed, 500), &law).unwrap().fits();
+        let law = GapLaw::of(&ArrivalProcess::Poisson, 1e4).unwrap();
+        let fits =
+            |seed| GoodnessOfFit::test(&mut drawn(&ArrivalProcess::Poisson, 1e4, seed, 500), &law).unwrap().fits();
         let refused = (0..400).filter(|seed| !fits(*seed)).count();
         assert!((8..=34).contains(&refused), "{refused} of 400");
     }
 
     #[test]
     fn what_cannot_be_tested_is_not() {
-        assert!(Goodness::test(&mut [1.0, 2.0], &GapLaw::Constant).is_none());
-        assert!(Goodness::test(&mut [], &GapLaw::Exponential(1.0)).is_none());
-        assert!(GapLaw::of(&Arrival::Renewal(Law::lattice(&[1.0, 2.0], &[0.5, 0.5]).unwrap()), 1.0).is_none());
+        assert!(GoodnessOfFit::test(&mut [1.0, 2.0], &GapLaw::Constant).is_none());
+        assert!(GoodnessOfFit::test(&mut [], &GapLaw::Exponential(1.0)).is_none());
+        assert!(GapLaw::of(&ArrivalProcess::Renewal(Law::lattice(&[1.0, 2.0], &[0.5, 0.5]).unwrap()), 1.0).is_none());
     }
 
     #[test]
     fn the_distance_of_two_samples() {
-        assert_eq!(Goodness::between(&mut [1.0, 2.0], &mut [3.0, 4.0]), Some(1.0));
-        assert_eq!(Goodness::between(&mut [1.0, 2.0, 2.0], &mut [2.0, 1.0, 2.0]), Some(0.0));
-        assert_eq!(Goodness::between(&mut [1.0, 2.0, 3.0, 4.0], &mut [3.0, 4.0]), Some(0.5));
-        assert_eq!(Goodness::between(&mut [], &mut [3.0]), None);
+        assert_eq!(GoodnessOfFit::between(&mut [1.0, 2.0], &mut [3.0, 4.0]), Some(1.0));
+        assert_eq!(GoodnessOfFit::between(&mut [1.0, 2.0, 2.0], &mut [2.0, 1.0, 2.0]), Some(0.0));
+        assert_eq!(GoodnessOfFit::between(&mut [1.0, 2.0, 3.0, 4.0], &mut [3.0, 4.0]), Some(0.5));
+        assert_eq!(GoodnessOfFit::between(&mut [], &mut [3.0]), None);
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Draws depend on the seed and on the number of earlier frames, not on a clock. A link without jitter and loss draws
 //! nothing.
-use crate::{Stream, TrafficError};
+use crate::{RandomStream, TrafficError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Maximum deviation of a normally distributed delay, in standard deviations.
 pub const MOST_DEVIATIONS: f64 = 4.0;
@@ -17,7 +17,7 @@ const PARETO_MOST: f64 = 100.0;
 
 /// Variation of a link's delay from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Jitter {
+pub struct LinkJitter {
     /// Amount of jitter, as defined by the law.
     pub size: Duration,
     /// Distribution of the jitter.
@@ -52,7 +52,7 @@ impl std::str::FromStr for JitterLaw {
     }
 }
 
-impl Jitter {
+impl LinkJitter {
     /// Checks that a link with this delay can have this jitter.
     ///
     /// # Errors
@@ -66,8 +66,8 @@ impl Jitter {
         if self.size <= most {
             return Ok(());
         }
-        let expected = format!("at most {}, {what}; the law `pareto` only adds to the delay", Span(most));
-        Err(TrafficError::parameter("jitter", Span(self.size), expected))
+        let expected = format!("at most {}, {what}; the law `pareto` only adds to the delay", TimeSpan(most));
+        Err(TrafficError::parameter("jitter", TimeSpan(self.size), expected))
     }
 
     /// Returns a time that almost no frame exceeds beyond the link's delay, for callers that wait for the last frame.
@@ -83,7 +83,7 @@ impl Jitter {
 
 /// Random loss of a link's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Loss {
+pub struct LinkLoss {
     /// Share of lost frames, `0.0..=1.0`.
     pub share: f64,
     /// Mean number of consecutive losses, at least 1 (Gilbert, Capacity of a burst-noise channel, 1960); `None`:
@@ -91,7 +91,7 @@ pub struct Loss {
     pub burst: Option<f64>,
 }
 
-impl Loss {
+impl LinkLoss {
     /// Checks that the values are valid.
     ///
     /// # Errors
@@ -115,25 +115,25 @@ impl Loss {
 
 /// Random decisions about the frames of one direction of a link.
 #[derive(Debug)]
-pub struct Dice {
-    random: Stream,
+pub struct ImpairmentRng {
+    random: RandomStream,
     /// True if the last frame was lost as part of a burst.
     in_burst: bool,
 }
 
-impl Dice {
+impl ImpairmentRng {
     /// Creates the decisions for direction `number` of a link, for this seed.
-    pub fn new(seed: u64, number: u64) -> Dice {
-        Dice::of(Stream::new(seed, 0, number))
+    pub fn new(seed: u64, number: u64) -> ImpairmentRng {
+        ImpairmentRng::of(RandomStream::new(seed, 0, number))
     }
 
     /// Creates decisions that draw from a given stream.
-    pub fn of(random: Stream) -> Dice {
-        Dice { random, in_burst: false }
+    pub fn of(random: RandomStream) -> ImpairmentRng {
+        ImpairmentRng { random, in_burst: false }
     }
 
     /// Draws whether the next frame is lost. Returns true if it is.
-    pub fn loses(&mut self, loss: Loss) -> bool {
+    pub fn loses(&mut self, loss: LinkLoss) -> bool {
         let Some(burst) = loss.burst else { return self.random.unit() < loss.share };
         // Two states; the state changes before each frame, and frames are lost in one of them. A burst ends with a
         // probability of one over its mean length, and begins so often that the share of frames in bursts equals the
@@ -144,7 +144,7 @@ impl Dice {
     }
 
     /// Draws the delay of the next frame on a link with this base delay.
-    pub fn delay(&mut self, delay: Duration, jitter: Jitter) -> Duration {
+    pub fn delay(&mut self, delay: Duration, jitter: LinkJitter) -> Duration {
         let off = match jitter.law {
             JitterLaw::Uniform => self.random.unit() * 2.0 - 1.0,
             JitterLaw::Normal => self.deviations(),
@@ -174,8 +174,8 @@ mod tests {
     const FRAMES: usize = 200_000;
 
     fn delays(law: JitterLaw) -> Vec<f64> {
-        let mut dice = Dice::new(7, 0);
-        let jitter = Jitter { size: Duration::from_millis(2), law, reorder: true };
+        let mut dice = ImpairmentRng::new(7, 0);
+        let jitter = LinkJitter { size: Duration::from_millis(2), law, reorder: true };
         (0..FRAMES).map(|_| dice.delay(Duration::from_millis(20), jitter).as_secs_f64() * 1e3).collect()
     }
 
@@ -235,8 +235,8 @@ mod tests {
     }
 
     /// Returns the share of lost frames, and the mean number of consecutive losses.
-    fn losses(loss: Loss) -> (f64, f64) {
-        let mut dice = Dice::new(3, 0);
+    fn losses(loss: LinkLoss) -> (f64, f64) {
+        let mut dice = ImpairmentRng::new(3, 0);
         let lost: Vec<bool> = (0..FRAMES).map(|_| dice.loses(loss)).collect();
         let total = lost.iter().filter(|lost| **lost).count() as f64;
         let begun = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(lost[0]);
@@ -245,21 +245,21 @@ mod tests {
 
     #[test]
     fn frames_are_lost_by_themselves_or_in_bursts() {
-        let (share, row) = losses(Loss { share: 0.1, burst: None });
+        let (share, row) = losses(LinkLoss { share: 0.1, burst: None });
         assert!((share - 0.1).abs() < 0.0034 && (row - 1.0 / 0.9).abs() < 0.02, "{share} {row}");
-        let (share, row) = losses(Loss { share: 0.1, burst: Some(10.0) });
+        let (share, row) = losses(LinkLoss { share: 0.1, burst: Some(10.0) });
         assert!((share - 0.1).abs() < 0.015 && (row - 10.0).abs() < 1.1, "{share} {row}");
-        let (share, row) = losses(Loss { share: 0.2, burst: Some(1.0) });
+        let (share, row) = losses(LinkLoss { share: 0.2, burst: Some(1.0) });
         assert!((share - 0.2).abs() < 0.005 && row == 1.0, "{share} {row}");
-        assert_eq!(losses(Loss { share: 0.0, burst: Some(5.0) }).0, 0.0);
-        assert_eq!(losses(Loss { share: 1.0, burst: None }).0, 1.0);
+        assert_eq!(losses(LinkLoss { share: 0.0, burst: Some(5.0) }).0, 0.0);
+        assert_eq!(losses(LinkLoss { share: 1.0, burst: None }).0, 1.0);
     }
 
     #[test]
     fn what_no_link_can_do_is_refused() {
         let ms = Duration::from_millis;
         let check = |law, size, delay| {
-            Jitter { size: ms(size), law, reorder: false }.check(ms(delay)).map_err(|e| e.to_string())
+            LinkJitter { size: ms(size), law, reorder: false }.check(ms(delay)).map_err(|e| e.to_string())
         };
         assert_eq!(check(JitterLaw::Uniform, 5, 5), Ok(()));
         assert_eq!(check(JitterLaw::Normal, 5, 20), Ok(()));
@@ -267,7 +267,7 @@ mod tests {
         let late = "jitter: found 6ms, expected at most 5ms, the delay; the law `pareto` only adds to the delay";
         assert_eq!(check(JitterLaw::Uniform, 6, 5), Err(late.to_owned()));
         assert!(check(JitterLaw::Normal, 6, 20).unwrap_err().contains("at most 5ms, a quarter of the delay"));
-        let loss = |share, burst| Loss { share, burst }.check().map_err(|error| error.to_string());
+        let loss = |share, burst| LinkLoss { share, burst }.check().map_err(|error| error.to_string());
         assert_eq!(loss(1.0, None), Ok(()));
         assert_eq!(loss(0.5, Some(1.0)), Ok(()));
         assert!(loss(0.51, Some(1.0)).unwrap_err().starts_with("loss: found 0.51, expected at most 0.5000 with"));
@@ -281,8 +281,8 @@ mod tests {
         fn the_seed_decides_and_no_delay_is_negative(seed: u64, delay_us in 0u64..10_000_000, size_us in 0u64..10_000_000) {
             let delay = Duration::from_micros(delay_us);
             for law in [JitterLaw::Uniform, JitterLaw::Normal, JitterLaw::Pareto] {
-                let jitter = Jitter { size: Duration::from_micros(size_us), law, reorder: false };
-                let draw = || { let mut dice = Dice::new(seed, 1); [(); 20].map(|()| dice.delay(delay, jitter)) };
+                let jitter = LinkJitter { size: Duration::from_micros(size_us), law, reorder: false };
+                let draw = || { let mut dice = ImpairmentRng::new(seed, 1); [(); 20].map(|()| dice.delay(delay, jitter)) };
                 prop_assert_eq!(draw(), draw());
                 let most = delay + jitter.size.mul_f64(if law == JitterLaw::Pareto { PARETO_MOST } else { MOST_DEVIATIONS } + 1e-6);
                 prop_assert!(draw().iter().all(|found| *found <= most + Duration::from_nanos(1)));

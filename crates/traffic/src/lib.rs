@@ -1,10 +1,10 @@
 //! Generates traffic by statistical rules and measures what becomes of it.
 //!
-//! Arrival times ([`Arrivals`]), packet lengths ([`Sizes`]) and service times ([`Services`]) are drawn from one
-//! random stream per source, so a seed gives the same packets again, whatever else is simulated or generated.
-//! [`Schedule`] combines arrivals and lengths with the flows that packets belong to. A [`Probe`] is the header by
-//! which packets are recognised. A [`Recorder`] computes delay, loss and order of received packets, and [`Gaps`]
-//! measures how accurately they were sent.
+//! Arrival times ([`ArrivalSampler`]), packet lengths ([`PacketSizeSampler`]) and service times ([`LawSampler`]) are
+//! drawn from one random stream per source, so a seed gives the same packets again, whatever else is simulated or
+//! generated. [`PacketSchedule`] combines arrivals and lengths with the flows that packets belong to. A [`ProbeHeader`]
+//! is the header by which packets are recognised. A [`ProbeRecorder`] computes delay, loss and order of received
+//! packets, and [`GapRecorder`] measures how accurately they were sent.
 //!
 //! ```
 //! use weir_traffic::{Arrival, Arrivals, Bimodal, Size, Sizes, Stream};
@@ -34,21 +34,21 @@ mod stream;
 mod trace;
 mod turns;
 
-pub use arrival::{Arrival, Arrivals, OnOff, ParetoOnOff};
-pub use delays::{Delay, Delays, shares};
+pub use arrival::{ArrivalProcess, ArrivalSampler, OnOff, ParetoOnOff};
+pub use delays::{TimeHistogram, TimeStatistics, shares};
 pub use flows::{FlowArrivals, FlowMix, MAX_ACTIVE};
-pub use gaps::{GapQuality, Gaps};
-pub use goodness::{GapLaw, Goodness};
-pub use mmpp::{MAX_STATES, Mmpp, TwoState};
-pub use probe::Probe;
-pub use recorder::Recorder;
-pub use schedule::{Offer, Planned, Schedule};
-pub use service::Services;
-pub use size::{Bimodal, Empirical, MAX_BYTES, MAX_EMPIRICAL, Size, Sizes};
-pub use source::{Generator, Offered};
-pub use stream::Stream;
-pub use trace::{MAX_TRACE, Trace, TracePacket};
-pub use turns::{FlowOfPacket, Flows, MAX_FLOWS};
+pub use gaps::{GapQuality, GapRecorder};
+pub use goodness::{GapLaw, GoodnessOfFit};
+pub use mmpp::{MAX_STATES, Mmpp, TwoStateMmpp};
+pub use probe::ProbeHeader;
+pub use recorder::ProbeRecorder;
+pub use schedule::{OfferedTraffic, PacketSchedule, ScheduledPacket};
+pub use service::LawSampler;
+pub use size::{BimodalSizes, EmpiricalSizes, MAX_BYTES, MAX_EMPIRICAL, PacketSizeLaw, PacketSizeSampler};
+pub use source::{OfferedPackets, PacketSampler};
+pub use stream::RandomStream;
+pub use trace::{MAX_TRACE, TracePacket, TrafficTrace};
+pub use turns::{ConcurrentFlows, FlowOfPacket, MAX_FLOWS};
 
 /// Error of a traffic description.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

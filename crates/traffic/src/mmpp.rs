@@ -1,12 +1,12 @@
 //! Markov modulated Poisson processes: arrivals whose rate changes with a random state.
-use crate::{Stream, TrafficError, positive};
+use crate::{RandomStream, TrafficError, positive};
 
 /// Maximum number of states of a process.
 pub const MAX_STATES: usize = 64;
 
 /// A process of two states: bursts of a higher rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TwoState {
+pub struct TwoStateMmpp {
     /// Rate in the high state relative to the mean rate: at least 1. A value of 1 makes a Poisson process.
     pub high: f64,
     /// Rate in the low state relative to the mean rate: from 0 to below 1.
@@ -24,7 +24,7 @@ pub struct Mmpp {
     pub transitions: Vec<Vec<f64>>,
 }
 
-impl TwoState {
+impl TwoStateMmpp {
     /// Returns the equivalent [`Mmpp`]. The mean stay in the low state follows from the mean rate.
     ///
     /// # Errors
@@ -116,15 +116,15 @@ impl Mmpp {
 
 /// Draws arrivals of a process.
 #[derive(Debug, Clone)]
-pub(crate) struct Modulated {
-    states: Box<[State]>,
+pub(crate) struct MmppSampler {
+    states: Box<[MmppState]>,
     state: usize,
     /// Remaining time of the current stay, in ns.
     stay_ns: f64,
 }
 
 #[derive(Debug, Clone)]
-struct State {
+struct MmppState {
     /// Mean time between arrivals in ns; infinite for a rate of zero.
     between_ns: f64,
     /// Mean stay in ns; infinite if the state is never left.
@@ -133,14 +133,14 @@ struct State {
     next: Box<[(f64, usize)]>,
 }
 
-impl Modulated {
+impl MmppSampler {
     /// Creates the process with a mean rate of `per_second`, in a state drawn from the stationary distribution.
-    pub(crate) fn new(process: &Mmpp, per_second: f64, random: &mut Stream) -> Result<Modulated, TrafficError> {
+    pub(crate) fn new(process: &Mmpp, per_second: f64, random: &mut RandomStream) -> Result<MmppSampler, TrafficError> {
         process.check()?;
         let shares = process.shares()?;
         let mean: f64 = shares.iter().zip(&process.rates).map(|(share, rate)| share * rate).sum();
         let scale = per_second / positive("mean rate of the states", mean)?;
-        let states: Box<[State]> = (0..shares.len()).map(|at| state(process, at, scale)).collect();
+        let states: Box<[MmppState]> = (0..shares.len()).map(|at| state(process, at, scale)).collect();
         let point = random.unit();
         let mut below = 0.0;
         let drawn = shares.iter().position(|share| {
@@ -149,12 +149,12 @@ impl Modulated {
         });
         let state = drawn.unwrap_or(shares.len() - 1);
         let stay_ns = states[state].stay_ns * random.exponential();
-        Ok(Modulated { states, state, stay_ns })
+        Ok(MmppSampler { states, state, stay_ns })
     }
 
     /// Returns the time to the next arrival in ns.
     #[inline]
-    pub(crate) fn next(&mut self, random: &mut Stream) -> f64 {
+    pub(crate) fn next(&mut self, random: &mut RandomStream) -> f64 {
         let mut waited = 0.0;
         loop {
             let after = self.states[self.state].between_ns * random.exponential();
@@ -168,7 +168,7 @@ impl Modulated {
         }
     }
 
-    fn turn(&mut self, random: &mut Stream) {
+    fn turn(&mut self, random: &mut RandomStream) {
         self.state = match &*self.states[self.state].next {
             [(_, only)] => *only,
             next => {
@@ -180,7 +180,7 @@ impl Modulated {
     }
 }
 
-fn state(process: &Mmpp, at: usize, scale: f64) -> State {
+fn state(process: &Mmpp, at: usize, scale: f64) -> MmppState {
     let leads = || process.transitions[at].iter().enumerate().filter(|(to, rate)| *to != at && **rate > 0.0);
     let leave: f64 = leads().map(|(_, rate)| rate).sum();
     let mut below = 0.0;
@@ -190,7 +190,7 @@ fn state(process: &Mmpp, at: usize, scale: f64) -> State {
     });
     // The sum of no rates is -0, whose inverse would be negative infinity.
     let stay_ns = if leave > 0.0 { 1e9 / leave } else { f64::INFINITY };
-    State { between_ns: 1e9 / (process.rates[at] * scale), stay_ns, next: next.collect() }
+    MmppState { between_ns: 1e9 / (process.rates[at] * scale), stay_ns, next: next.collect() }
 }
 
 #[cfg(test)]
@@ -198,8 +198,8 @@ mod tests {
     use super::*;
 
     fn arrivals(process: &Mmpp, per_second: f64, seconds: f64) -> Vec<f64> {
-        let mut random = Stream::new(5, 0, 0);
-        let mut made = Modulated::new(process, per_second, &mut random).unwrap();
+        let mut random = RandomStream::new(5, 0, 0);
+        let mut made = MmppSampler::new(process, per_second, &mut random).unwrap();
         let (mut now, mut times) = (0.0, Vec::new());
         while now < seconds * 1e9 {
             now += made.next(&mut random);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn two_states_keep_the_mean_and_come_in_bursts() {
-        let process = TwoState { high: 3.0, low: 0.5, high_s: 0.0005 }.general().unwrap();
+        let process = TwoStateMmpp { high: 3.0, low: 0.5, high_s: 0.0005 }.general().unwrap();
         assert!((process.transitions[1][0] - 500.0).abs() < 1e-9, "the published example's rate");
         let times = arrivals(&process, 5184.0, 200.0);
         let rate = times.len() as f64 / 200.0;
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn high_of_one_is_a_poisson_process() {
-        let process = TwoState { high: 1.0, low: 1.0, high_s: 0.0 }.general().unwrap();
+        let process = TwoStateMmpp { high: 1.0, low: 1.0, high_s: 0.0 }.general().unwrap();
         let found = dispersion(&arrivals(&process, 1000.0, 200.0), 0.05);
         assert!((found - 1.0).abs() < 0.1, "{found}");
     }
@@ -270,10 +270,10 @@ mod tests {
         let ragged = Mmpp { rates: vec![1.0, 2.0], transitions: vec![vec![0.0, 1.0]] };
         let none = Mmpp { rates: vec![], transitions: vec![] };
         for process in [trap, silent, ragged, none] {
-            assert!(Modulated::new(&process, 1.0, &mut Stream::new(0, 0, 0)).is_err(), "{process:?}");
+            assert!(MmppSampler::new(&process, 1.0, &mut RandomStream::new(0, 0, 0)).is_err(), "{process:?}");
         }
         for (high, low, high_s) in [(0.5, 0.1, 1.0), (2.0, 1.0, 1.0), (2.0, 0.5, 0.0), (f64::NAN, 0.5, 1.0)] {
-            assert!(TwoState { high, low, high_s }.general().is_err());
+            assert!(TwoStateMmpp { high, low, high_s }.general().is_err());
         }
     }
 }

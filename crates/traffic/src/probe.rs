@@ -28,7 +28,7 @@ const KNOWN: u8 = NEW_FLOW | COUNTS | WALL | 0x0f;
 
 /// Contents of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+pub struct ProbeHeader {
     /// Number of the run.
     pub run: u16,
     /// Number of the packet in its run, modulo 2^32.
@@ -43,7 +43,7 @@ pub struct Probe {
     pub is_wall: bool,
 }
 
-impl Probe {
+impl ProbeHeader {
     /// Encodes the header.
     pub fn bytes(&self) -> [u8; BYTES] {
         let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
@@ -58,7 +58,7 @@ impl Probe {
     }
 
     /// Decodes the header at the start of `bytes`; `None` if there is none, or one of another version.
-    pub fn read(bytes: &[u8]) -> Option<Probe> {
+    pub fn read(bytes: &[u8]) -> Option<ProbeHeader> {
         let bytes: &[u8; BYTES] = bytes.first_chunk()?;
         let flags = bytes[2];
         if bytes[..2] != MARK || flags & 0x0f != VERSION || flags & !KNOWN != 0 || bytes[3] != check(bytes) {
@@ -66,7 +66,7 @@ impl Probe {
         }
         let [_, _, _, _, run @ .., _, _, _, _, _, _, _, _, _, _, _, _] = *bytes;
         let (sequence, sent) = bytes[6..].split_first_chunk()?;
-        Some(Probe {
+        Some(ProbeHeader {
             run: u16::from_be_bytes(run),
             sequence: u32::from_be_bytes(*sequence),
             sent_ns: u64::from_be_bytes(*sent.first_chunk()?),
@@ -78,22 +78,22 @@ impl Probe {
 
     /// Finds the first header in a frame's first [`REACH`] bytes, else the one at its end. Accepts only this run, if
     /// `run` is given.
-    pub fn find(frame: &[u8], run: Option<u16>) -> Option<Probe> {
-        Probe::all(frame, REACH, run).next().or_else(|| Probe::at_end(frame, run))
+    pub fn find(frame: &[u8], run: Option<u16>) -> Option<ProbeHeader> {
+        ProbeHeader::all(frame, REACH, run).next().or_else(|| ProbeHeader::at_end(frame, run))
     }
 
     /// Returns the header at the end of a frame, where the generator writes it into replayed packets. At most one byte
     /// follows, because the header is aligned to the 16-bit words of the transport checksum.
-    fn at_end(frame: &[u8], run: Option<u16>) -> Option<Probe> {
-        let at = |behind: usize| frame.len().checked_sub(BYTES + behind).and_then(|at| Probe::read(&frame[at..]));
+    fn at_end(frame: &[u8], run: Option<u16>) -> Option<ProbeHeader> {
+        let at = |behind: usize| frame.len().checked_sub(BYTES + behind).and_then(|at| ProbeHeader::read(&frame[at..]));
         at(0).or_else(|| at(1)).filter(|found| run.is_none_or(|run| found.run == run))
     }
 
     /// Iterates over all headers in a frame's first `reach` bytes. Accepts only this run, if `run` is given.
-    pub fn all(frame: &[u8], reach: usize, run: Option<u16>) -> impl Iterator<Item = Probe> {
+    pub fn all(frame: &[u8], reach: usize, run: Option<u16>) -> impl Iterator<Item = ProbeHeader> {
         let reach = reach.min(frame.len());
         let at = (0..reach.saturating_sub(BYTES - 1)).filter(move |at| frame[*at] == MARK[0]);
-        at.filter_map(|at| Probe::read(&frame[at..])).filter(move |found| run.is_none_or(|run| found.run == run))
+        at.filter_map(|at| ProbeHeader::read(&frame[at..])).filter(move |found| run.is_none_or(|run| found.run == run))
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PROBE: Probe =
-        Probe { run: 0x1234, sequence: 7, sent_ns: 1 << 50, is_new_flow: true, counts: false, is_wall: false };
+    const PROBE: ProbeHeader =
+        ProbeHeader { run: 0x1234, sequence: 7, sent_ns: 1 << 50, is_new_flow: true, counts: false, is_wall: false };
 
     #[test]
     fn the_layout_is_as_documented() {
@@ -121,21 +121,25 @@ mod tests {
     #[test]
     fn it_is_found_wherever_it_stands() {
         let mut frame = [0x57; 300];
-        assert_eq!(Probe::find(&frame, None), None);
+        assert_eq!(ProbeHeader::find(&frame, None), None);
         frame[81..81 + BYTES].copy_from_slice(&PROBE.bytes());
-        assert_eq!(Probe::find(&frame, None), Some(PROBE));
-        assert_eq!(Probe::find(&frame, Some(0x1235)), None);
+        assert_eq!(ProbeHeader::find(&frame, None), Some(PROBE));
+        assert_eq!(ProbeHeader::find(&frame, Some(0x1235)), None);
         let mut long = [0x57; 1500];
         for (at, found) in [(1482, Some(PROBE)), (1481, Some(PROBE)), (1480, None)] {
             long.fill(0x57);
             long[at..at + BYTES].copy_from_slice(&PROBE.bytes());
-            assert_eq!((Probe::find(&long, Some(0x1234)), Probe::find(&long, Some(1))), (found, None), "at {at}");
+            assert_eq!(
+                (ProbeHeader::find(&long, Some(0x1234)), ProbeHeader::find(&long, Some(1))),
+                (found, None),
+                "at {at}"
+            );
         }
-        let second = Probe { sequence: 8, ..PROBE };
+        let second = ProbeHeader { sequence: 8, ..PROBE };
         frame[282..].copy_from_slice(&second.bytes());
-        assert_eq!(Probe::all(&frame, 300, Some(0x1234)).collect::<Vec<_>>(), [PROBE, second]);
-        assert_eq!(Probe::all(&frame, 299, None).count(), 1, "the second is beyond reach");
-        assert_eq!(Probe::all(&frame[..98], 1000, None).count(), 0, "the first is cut off");
+        assert_eq!(ProbeHeader::all(&frame, 300, Some(0x1234)).collect::<Vec<_>>(), [PROBE, second]);
+        assert_eq!(ProbeHeader::all(&frame, 299, None).count(), 1, "the second is beyond reach");
+        assert_eq!(ProbeHeader::all(&frame[..98], 1000, None).count(), 0, "the first is cut off");
     }
 
     #[test]
@@ -143,7 +147,7 @@ mod tests {
         for at in 0..BYTES {
             let mut bytes = PROBE.bytes();
             bytes[at] ^= 1;
-            assert_eq!(Probe::read(&bytes), None, "byte {at}");
+            assert_eq!(ProbeHeader::read(&bytes), None, "byte {at}");
         }
     }
 
@@ -151,13 +155,13 @@ mod tests {
         #[test]
         fn what_is_written_is_read(run: u16, sequence: u32, sent_ns: u64, flags: [bool; 3]) {
             let [is_new_flow, counts, is_wall] = flags;
-            let probe = Probe { run, sequence, sent_ns, is_new_flow, counts, is_wall };
-            prop_assert_eq!(Probe::read(&probe.bytes()), Some(probe));
+            let probe = ProbeHeader { run, sequence, sent_ns, is_new_flow, counts, is_wall };
+            prop_assert_eq!(ProbeHeader::read(&probe.bytes()), Some(probe));
         }
 
         #[test]
         fn any_bytes_are_looked_through(bytes: Vec<u8>, reach in 0_usize..100) {
-            prop_assert!(Probe::all(&bytes, reach, None).count() <= bytes.len());
+            prop_assert!(ProbeHeader::all(&bytes, reach, None).count() <= bytes.len());
         }
     }
 }

@@ -1,45 +1,45 @@
 //! Draws service times by a law.
-use crate::{Stream, TrafficError};
+use crate::{RandomStream, TrafficError};
 use rand_distr::{Distribution, Gamma};
-use weir_model::{Law, Shape};
+use weir_model::{Law, LawShape};
 
 /// Draws times by a law.
 #[derive(Debug, Clone)]
-pub struct Services {
+pub struct LawSampler {
     /// Parts of the mixture with their cumulative weights.
-    parts: Box<[(f64, Draw)]>,
+    parts: Box<[(f64, ShapeSampler)]>,
 }
 
 /// Distribution of times in nanoseconds.
 #[derive(Debug, Clone)]
-enum Draw {
+enum ShapeSampler {
     Constant(f64),
     Exponential(f64),
     Gamma(Gamma<f64>),
     Uniform { from: f64, width: f64 },
 }
 
-impl Services {
+impl LawSampler {
     /// Creates a sampler of the law's times, which are in seconds; without a law, all times are zero.
     ///
     /// # Errors
     /// A gamma law with parameters from which no number can be drawn.
-    pub fn new(law: Option<&Law>) -> Result<Services, TrafficError> {
+    pub fn new(law: Option<&Law>) -> Result<LawSampler, TrafficError> {
         let mut below = 0.0;
         let parts = law.map(Law::parts).unwrap_or_default().iter().map(|part| {
             below += part.weight;
-            Ok((below, Draw::new(&part.shape)?))
+            Ok((below, ShapeSampler::new(&part.shape)?))
         });
         let mut parts = parts.collect::<Result<Vec<_>, TrafficError>>()?;
         if parts.is_empty() {
-            parts.push((1.0, Draw::Constant(0.0)));
+            parts.push((1.0, ShapeSampler::Constant(0.0)));
         }
-        Ok(Services { parts: parts.into() })
+        Ok(LawSampler { parts: parts.into() })
     }
 
     /// Draws the next time in nanoseconds.
     #[inline]
-    pub fn draw_ns(&self, random: &mut Stream) -> f64 {
+    pub fn draw_ns(&self, random: &mut RandomStream) -> f64 {
         match &*self.parts {
             [(_, only)] => only.draw_ns(random),
             parts => {
@@ -51,26 +51,26 @@ impl Services {
     }
 }
 
-impl Draw {
-    fn new(shape: &Shape) -> Result<Draw, TrafficError> {
+impl ShapeSampler {
+    fn new(shape: &LawShape) -> Result<ShapeSampler, TrafficError> {
         Ok(match *shape {
-            Shape::Constant(s) => Draw::Constant(s * 1e9),
-            Shape::Exponential(mean) => Draw::Exponential(mean * 1e9),
-            Shape::Gamma { mean, scv } => {
+            LawShape::Constant(s) => ShapeSampler::Constant(s * 1e9),
+            LawShape::Exponential(mean) => ShapeSampler::Exponential(mean * 1e9),
+            LawShape::Gamma { mean, scv } => {
                 let refused = |_| TrafficError::parameter("scv", scv, "a number above 0, such as 0.5");
-                Draw::Gamma(Gamma::new(1.0 / scv, mean * 1e9 * scv).map_err(refused)?)
+                ShapeSampler::Gamma(Gamma::new(1.0 / scv, mean * 1e9 * scv).map_err(refused)?)
             }
-            Shape::Uniform { low, high } => Draw::Uniform { from: low * 1e9, width: (high - low) * 1e9 },
+            LawShape::Uniform { low, high } => ShapeSampler::Uniform { from: low * 1e9, width: (high - low) * 1e9 },
         })
     }
 
     #[inline]
-    fn draw_ns(&self, random: &mut Stream) -> f64 {
+    fn draw_ns(&self, random: &mut RandomStream) -> f64 {
         match self {
-            Draw::Constant(ns) => *ns,
-            Draw::Exponential(mean) => mean * random.exponential(),
-            Draw::Gamma(gamma) => gamma.sample(random),
-            Draw::Uniform { from, width } => from + width * random.unit(),
+            ShapeSampler::Constant(ns) => *ns,
+            ShapeSampler::Exponential(mean) => mean * random.exponential(),
+            ShapeSampler::Gamma(gamma) => gamma.sample(random),
+            ShapeSampler::Uniform { from, width } => from + width * random.unit(),
         }
     }
 }
@@ -94,8 +94,8 @@ mod tests {
         let n = 400_000;
         for law in laws {
             let law = law.unwrap();
-            let services = Services::new(Some(&law)).unwrap();
-            let mut random = Stream::new(5, 0, 1);
+            let services = LawSampler::new(Some(&law)).unwrap();
+            let mut random = RandomStream::new(5, 0, 1);
             let (mut first, mut second) = (0.0, 0.0);
             for _ in 0..n {
                 let s = services.draw_ns(&mut random) / 1e9;
@@ -111,6 +111,6 @@ mod tests {
 
     #[test]
     fn no_law_takes_no_time() {
-        assert_eq!(Services::new(None).unwrap().draw_ns(&mut Stream::new(1, 0, 0)), 0.0);
+        assert_eq!(LawSampler::new(None).unwrap().draw_ns(&mut RandomStream::new(1, 0, 0)), 0.0);
     }
 }

@@ -1,29 +1,31 @@
 //! Traffic sources: draws arrival times and packet lengths from a rule or a trace.
-use crate::{Arrival, Arrivals, Size, Sizes, Stream, Trace, TrafficError};
+use crate::{
+    ArrivalProcess, ArrivalSampler, PacketSizeLaw, PacketSizeSampler, RandomStream, TrafficError, TrafficTrace,
+};
 use weir_units::Instant;
 
 /// Description of a source's packets.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Offered {
+pub enum OfferedPackets {
     /// Packets by rule.
     Rule {
         /// Law of the arrival times.
-        arrival: Arrival,
+        arrival: ArrivalProcess,
         /// Mean number of packets per second.
         per_second: f64,
         /// Distribution of packet lengths.
-        size: Size,
+        size: PacketSizeLaw,
     },
     /// Packets of a trace, sent once.
-    Trace(Trace),
+    Trace(TrafficTrace),
 }
 
-impl Offered {
+impl OfferedPackets {
     /// Returns the mean number of packets per second.
     pub fn per_second(&self) -> f64 {
         match self {
-            Offered::Rule { per_second, .. } => *per_second,
-            Offered::Trace(trace) => match trace.0.last() {
+            OfferedPackets::Rule { per_second, .. } => *per_second,
+            OfferedPackets::Trace(trace) => match trace.0.last() {
                 Some(last) if last.at_ns > 0 => trace.0.len() as f64 / (last.at_ns as f64 / 1e9),
                 _ => 0.0,
             },
@@ -36,8 +38,8 @@ impl Offered {
     /// The size description is not valid.
     pub fn mean_bytes(&self) -> Result<f64, TrafficError> {
         match self {
-            Offered::Rule { size, .. } => Ok(Sizes::new(size)?.mean()),
-            Offered::Trace(trace) => {
+            OfferedPackets::Rule { size, .. } => Ok(PacketSizeSampler::new(size)?.mean()),
+            OfferedPackets::Trace(trace) => {
                 let sum: u64 = trace.0.iter().map(|packet| u64::from(packet.bytes)).sum();
                 Ok(if trace.0.is_empty() { 0.0 } else { sum as f64 / trace.0.len() as f64 })
             }
@@ -50,8 +52,8 @@ impl Offered {
     /// The size description is not valid.
     pub fn longest(&self) -> Result<Option<u32>, TrafficError> {
         match self {
-            Offered::Rule { size, .. } => Ok(Some(Sizes::new(size)?.longest())),
-            Offered::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).max()),
+            OfferedPackets::Rule { size, .. } => Ok(Some(PacketSizeSampler::new(size)?.longest())),
+            OfferedPackets::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).max()),
         }
     }
 
@@ -61,39 +63,43 @@ impl Offered {
     /// The size description is not valid.
     pub fn shortest(&self) -> Result<Option<u32>, TrafficError> {
         match self {
-            Offered::Rule { size, .. } => Ok(Some(Sizes::new(size)?.shortest())),
-            Offered::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).min()),
+            OfferedPackets::Rule { size, .. } => Ok(Some(PacketSizeSampler::new(size)?.shortest())),
+            OfferedPackets::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).min()),
         }
     }
 }
 
 /// Draws the packets of a source one by one.
 #[derive(Debug, Clone)]
-pub struct Generator {
-    law: Law,
-    random: Stream,
+pub struct PacketSampler {
+    law: PacketSamplerKind,
+    random: RandomStream,
 }
 
 #[derive(Debug, Clone)]
-enum Law {
-    Rule(Box<Arrivals>, Sizes),
-    Trace { trace: Trace, next: usize, start: Instant },
+enum PacketSamplerKind {
+    Rule(Box<ArrivalSampler>, PacketSizeSampler),
+    Trace { trace: TrafficTrace, next: usize, start: Instant },
 }
 
-impl Generator {
+impl PacketSampler {
     /// Creates a source that begins at `start`, with its own random stream.
     ///
     /// # Errors
     /// A parameter is out of its limits.
-    pub fn new(offered: &Offered, start: Instant, mut random: Stream) -> Result<Generator, TrafficError> {
+    pub fn new(
+        offered: &OfferedPackets,
+        start: Instant,
+        mut random: RandomStream,
+    ) -> Result<PacketSampler, TrafficError> {
         let law = match offered {
-            Offered::Rule { arrival, per_second, size } => {
-                let arrivals = Box::new(Arrivals::new(arrival, *per_second, &mut random)?);
-                Law::Rule(arrivals, Sizes::new(size)?)
+            OfferedPackets::Rule { arrival, per_second, size } => {
+                let arrivals = Box::new(ArrivalSampler::new(arrival, *per_second, &mut random)?);
+                PacketSamplerKind::Rule(arrivals, PacketSizeSampler::new(size)?)
             }
-            Offered::Trace(trace) => Law::Trace { trace: trace.clone(), next: 0, start },
+            OfferedPackets::Trace(trace) => PacketSamplerKind::Trace { trace: trace.clone(), next: 0, start },
         };
-        Ok(Generator { law, random })
+        Ok(PacketSampler { law, random })
     }
 
     /// Returns the arrival time of the packet after one at `last` (for the first packet, the source's start).
@@ -101,8 +107,8 @@ impl Generator {
     #[inline]
     pub fn next_after(&mut self, last: Instant) -> Instant {
         let (from, after) = match &mut self.law {
-            Law::Rule(arrivals, _) => (last, arrivals.next(&mut self.random)),
-            Law::Trace { trace, next, start } => match trace.0.get(*next) {
+            PacketSamplerKind::Rule(arrivals, _) => (last, arrivals.next(&mut self.random)),
+            PacketSamplerKind::Trace { trace, next, start } => match trace.0.get(*next) {
                 Some(packet) => (*start, packet.at_ns),
                 None => return Instant::FAR,
             },
@@ -114,8 +120,8 @@ impl Generator {
     #[inline]
     pub fn bytes(&mut self) -> u32 {
         match &mut self.law {
-            Law::Rule(_, sizes) => sizes.draw(&mut self.random),
-            Law::Trace { trace, next, .. } => {
+            PacketSamplerKind::Rule(_, sizes) => sizes.draw(&mut self.random),
+            PacketSamplerKind::Trace { trace, next, .. } => {
                 *next += 1;
                 trace.0.get(*next - 1).map_or(0, |packet| packet.bytes)
             }
@@ -124,7 +130,7 @@ impl Generator {
 
     /// Returns the source's random stream, for other draws about its packets.
     #[inline]
-    pub fn random(&mut self) -> &mut Stream {
+    pub fn random(&mut self) -> &mut RandomStream {
         &mut self.random
     }
 }
@@ -135,8 +141,8 @@ mod tests {
 
     #[test]
     fn a_list_is_offered_once_from_its_start_on() {
-        let offered = Offered::Trace(Trace::parse("0.5,64\n0.75,1500\n").unwrap());
-        let mut source = Generator::new(&offered, Instant::from_nanos(1_000), Stream::new(1, 0, 0)).unwrap();
+        let offered = OfferedPackets::Trace(TrafficTrace::parse("0.5,64\n0.75,1500\n").unwrap());
+        let mut source = PacketSampler::new(&offered, Instant::from_nanos(1_000), RandomStream::new(1, 0, 0)).unwrap();
         let mut packets = Vec::new();
         loop {
             let at = source.next_after(Instant::from_nanos(1_000));
@@ -152,9 +158,10 @@ mod tests {
 
     #[test]
     fn a_rule_gives_the_same_packets_again() {
-        let offered = Offered::Rule { arrival: Arrival::Poisson, per_second: 1e6, size: Size::Imix };
+        let offered =
+            OfferedPackets::Rule { arrival: ArrivalProcess::Poisson, per_second: 1e6, size: PacketSizeLaw::Imix };
         let packets = || {
-            let mut source = Generator::new(&offered, Instant::ZERO, Stream::new(5, 1, 2)).unwrap();
+            let mut source = PacketSampler::new(&offered, Instant::ZERO, RandomStream::new(5, 1, 2)).unwrap();
             let mut at = Instant::ZERO;
             let next = |_| {
                 at = source.next_after(at);

@@ -7,11 +7,11 @@ use std::convert::Infallible;
 /// A stream of random numbers (xoshiro256++, Blackman and Vigna). Equal seed, replication and number give an equal
 /// stream on every machine and in every version; different ones give independent streams.
 #[derive(Debug, Clone)]
-pub struct Stream(Xoshiro256PlusPlus);
+pub struct RandomStream(Xoshiro256PlusPlus);
 
-impl Stream {
+impl RandomStream {
     /// Creates stream `number` of a replication for this seed.
-    pub fn new(seed: u64, replication: u64, number: u64) -> Stream {
+    pub fn new(seed: u64, replication: u64, number: u64) -> RandomStream {
         let mut state = [0; 32];
         let mut mixed = 0;
         for (bytes, part) in state.chunks_exact_mut(8).zip([seed, replication, number, 0]) {
@@ -19,7 +19,7 @@ impl Stream {
             mixed = mix(mixed ^ part);
             bytes.copy_from_slice(&mixed.to_le_bytes());
         }
-        Stream(Xoshiro256PlusPlus::from_seed(state))
+        RandomStream(Xoshiro256PlusPlus::from_seed(state))
     }
 
     /// Returns a uniform number from 0 to below 1.
@@ -60,7 +60,7 @@ fn mix(value: u64) -> u64 {
 }
 
 /// Lets other libraries' distributions draw from the stream.
-impl TryRng for Stream {
+impl TryRng for RandomStream {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn streams_are_repeatable_and_differ() {
-        let first = |seed, replication, number| Stream::new(seed, replication, number).next_u64();
+        let first = |seed, replication, number| RandomStream::new(seed, replication, number).next_u64();
         assert_eq!(first(1, 2, 3), first(1, 2, 3));
         // Recorded: results of a seed hold from version to version.
         assert_eq!(first(1, 0, 0), 8_519_585_912_109_933_218);
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn numbers_have_their_law() {
-        let mut random = Stream::new(7, 0, 0);
+        let mut random = RandomStream::new(7, 0, 0);
         let n = 200_000;
         let mean = |draw: &mut dyn FnMut() -> f64| (0..n).map(|_| draw()).sum::<f64>() / f64::from(n);
         assert!((mean(&mut || random.unit()) - 0.5).abs() < 0.005);

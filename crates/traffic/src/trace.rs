@@ -7,7 +7,7 @@ pub const MAX_TRACE: usize = 20_000_000;
 
 /// Recorded packets in order of time. Clones share the list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trace(pub Arc<[TracePacket]>);
+pub struct TrafficTrace(pub Arc<[TracePacket]>);
 
 /// A packet of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub struct TracePacket {
     pub bytes: u32,
 }
 
-impl Trace {
+impl TrafficTrace {
     /// Parses lines of `SECONDS BYTES` or `SECONDS,BYTES`. `#` begins a comment; a header line without digits is
     /// skipped.
     ///
     /// # Errors
     /// The first line that cannot be parsed or goes back in time; more than [`MAX_TRACE`] packets.
-    pub fn parse(text: &str) -> Result<Trace, TrafficError> {
+    pub fn parse(text: &str) -> Result<TrafficTrace, TrafficError> {
         let mut packets: Vec<TracePacket> = Vec::new();
         for (number, line) in lines(text) {
             let wrong =
@@ -46,7 +46,7 @@ impl Trace {
                 return Err(TrafficError::parameter("trace", "more", format!("at most {MAX_TRACE} packets")));
             }
         }
-        Ok(Trace(packets.into()))
+        Ok(TrafficTrace(packets.into()))
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn reads_what_tools_write() {
-        let trace = Trace::parse("time,bytes\n0.5,64\n\n0.500001 1500 # long\n").unwrap();
+        let trace = TrafficTrace::parse("time,bytes\n0.5,64\n\n0.500001 1500 # long\n").unwrap();
         let found: Vec<_> = trace.0.iter().map(|packet| (packet.at_ns, packet.bytes)).collect();
         assert_eq!(found, [(500_000_000, 64), (500_001_000, 1500)]);
     }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn names_the_line_that_is_wrong() {
         for (text, line) in [("1 64\n0.5 64", 2), ("1 0", 1), ("-1 64", 1), ("1 64 3", 1), ("\n# x\n1", 3)] {
-            let error = Trace::parse(text).unwrap_err().to_string();
+            let error = TrafficTrace::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("line {line}: found ")), "{text:?}: {error}");
         }
     }
@@ -90,8 +90,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[0-9a-z.,# \n-]{0,200}") {
-            let _ = Trace::parse(&text);
-            let _ = crate::Empirical::parse(&text);
+            let _ = TrafficTrace::parse(&text);
+            let _ = crate::EmpiricalSizes::parse(&text);
         }
     }
 }

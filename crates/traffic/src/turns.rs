@@ -1,5 +1,5 @@
 //! Assigns a source's packets to flows: a number of concurrent flows, each with geometrically many packets.
-use crate::Stream;
+use crate::RandomStream;
 
 /// Maximum number of concurrent flows of a source.
 pub const MAX_FLOWS: u32 = 1000;
@@ -12,7 +12,7 @@ pub const MAX_FLOWS: u32 = 1000;
 /// geometrically many packets, and each flow's packets arrive as a Poisson process. Without `at_a_time`, each packet
 /// begins a flow with that probability, or belongs to the last one.
 #[derive(Debug, Clone)]
-pub struct Flows {
+pub struct ConcurrentFlows {
     share: f64,
     /// Number of flows that began so far in each place.
     begun: Vec<u32>,
@@ -29,17 +29,17 @@ pub struct FlowOfPacket {
     pub begins: bool,
 }
 
-impl Flows {
+impl ConcurrentFlows {
     /// Creates flows: `share` of the packets (`0.0..=1.0`) begin a flow; `at_a_time` flows are concurrent, at most
     /// [`MAX_FLOWS`].
-    pub fn new(share: f64, at_a_time: Option<u32>) -> Flows {
+    pub fn new(share: f64, at_a_time: Option<u32>) -> ConcurrentFlows {
         let places = at_a_time.map_or(1, |flows| flows.clamp(1, MAX_FLOWS)) as usize;
         // Without `at_a_time`, the first packet may belong to a flow that existed before.
-        Flows { share, begun: vec![u32::from(at_a_time.is_none()); places] }
+        ConcurrentFlows { share, begun: vec![u32::from(at_a_time.is_none()); places] }
     }
 
     /// Draws the flow of the next packet.
-    pub fn draw(&mut self, random: &mut Stream) -> FlowOfPacket {
+    pub fn draw(&mut self, random: &mut RandomStream) -> FlowOfPacket {
         let places = self.begun.len();
         #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
         let place = if places > 1 { random.below(places as u64) as usize } else { 0 };
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn flows_have_geometrically_many_packets_and_share_the_source() {
-        let (mut random, mut flows) = (Stream::new(5, 0, 0), Flows::new(0.2, Some(4)));
+        let (mut random, mut flows) = (RandomStream::new(5, 0, 0), ConcurrentFlows::new(0.2, Some(4)));
         let mut lengths: Vec<u32> = Vec::new();
         let mut now = [0u32; 4];
         let mut of_place = [0u32; 4];
@@ -84,11 +84,11 @@ mod tests {
 
     #[test]
     fn first_packets_begin_flows_where_their_number_is_known() {
-        let mut random = Stream::new(1, 0, 0);
-        let first = Flows::new(0.0, Some(1)).draw(&mut random);
+        let mut random = RandomStream::new(1, 0, 0);
+        let first = ConcurrentFlows::new(0.0, Some(1)).draw(&mut random);
         assert_eq!(first, FlowOfPacket { place: 0, number: 1, begins: true });
-        let first = Flows::new(0.0, None).draw(&mut random);
+        let first = ConcurrentFlows::new(0.0, None).draw(&mut random);
         assert_eq!(first, FlowOfPacket { place: 0, number: 1, begins: false });
-        assert_eq!(Flows::new(1.0, Some(u32::MAX)).places(), MAX_FLOWS as usize);
+        assert_eq!(ConcurrentFlows::new(1.0, Some(u32::MAX)).places(), MAX_FLOWS as usize);
     }
 }

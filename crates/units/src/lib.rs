@@ -17,10 +17,10 @@ mod time;
 pub use clock::{Clock, Epoch, ManualClock, SystemClock};
 pub use rate::Bps;
 pub use size::ByteSize;
-pub use span::{Seconds, Span};
-pub use stops::{MAX_STOPS, StopSum, Stops};
+pub use span::{Seconds, TimeSpan};
+pub use stops::{MAX_STOPS, StallLog, StallTotals};
 pub use text::read_text;
-pub use throttle::Throttle;
+pub use throttle::LogThrottle;
 pub use time::Instant;
 
 /// Error of a quantity such as `10Mbit/s` that could not be parsed.

@@ -9,17 +9,17 @@ pub const MAX_STOPS: usize = 1 << 16;
 
 /// Stops of a watched thread.
 #[derive(Debug, Clone, Default)]
-pub struct Stops {
+pub struct StallLog {
     /// Time of the last look at the clock; `None` if the thread had work to do or slept since.
     looked: Option<Instant>,
     /// Start and end of each stop, in order.
     kept: VecDeque<(Instant, Instant)>,
-    sum: StopSum,
+    sum: StallTotals,
 }
 
 /// Sum of stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StopSum {
+pub struct StallTotals {
     /// Number of stops.
     pub count: u64,
     /// Total duration of the stops.
@@ -28,7 +28,7 @@ pub struct StopSum {
     pub longest: Duration,
 }
 
-impl Stops {
+impl StallLog {
     /// Records a look at the clock. If the thread had no work since the last look, a time of `least` or more between
     /// both is a stop.
     #[inline]
@@ -71,7 +71,7 @@ impl Stops {
     }
 
     /// Returns the sum of all stops, including discarded ones.
-    pub fn sum(&self) -> StopSum {
+    pub fn sum(&self) -> StallTotals {
         self.sum
     }
 }
@@ -88,11 +88,11 @@ mod tests {
 
     #[test]
     fn long_times_between_looks_are_stops() {
-        let mut stops = Stops::default();
+        let mut stops = StallLog::default();
         [0, 5, 10, 110, 115].into_iter().for_each(|at| stops.look(us(at), LEAST));
         stops.look_away();
         [900, 919, 939].into_iter().for_each(|at| stops.look(us(at), LEAST));
-        let expected = StopSum { count: 2, time: Duration::from_micros(120), longest: Duration::from_micros(100) };
+        let expected = StallTotals { count: 2, time: Duration::from_micros(120), longest: Duration::from_micros(100) };
         assert_eq!(stops.sum(), expected);
         let touched = [(0, 10), (0, 11), (109, 200), (110, 919), (111, 920), (50, 60)];
         assert_eq!(
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn stops_that_overlap_are_kept_in_order() {
-        let mut stops = Stops::default();
+        let mut stops = StallLog::default();
         [(10, 50), (20, 40), (30, 70), (90, 95)].into_iter().for_each(|(from, until)| stops.note(us(from), us(until)));
         assert_eq!(stops.kept, [(us(10), us(50)), (us(50), us(70)), (us(90), us(95))]);
         assert_eq!(stops.sum().count, 4);
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut stops = Stops::default();
+        let mut stops = StallLog::default();
         (0..=MAX_STOPS as u64).for_each(|at| stops.note(us(10 * at), us(10 * at + 5)));
         assert!(!stops.touch(us(0), us(5)) && stops.touch(us(10), us(15)));
         assert_eq!(stops.sum().count, MAX_STOPS as u64 + 1);

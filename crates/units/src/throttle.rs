@@ -5,16 +5,16 @@ use std::time::Duration;
 /// Lets one message pass in each interval, and counts the others. For log lines that a peer could cause without
 /// limit.
 #[derive(Debug)]
-pub struct Throttle {
+pub struct LogThrottle {
     every: Duration,
     next: Instant,
     held_back: u64,
 }
 
-impl Throttle {
+impl LogThrottle {
     /// Creates a throttle that lets one message pass per `every`.
-    pub fn new(every: Duration) -> Throttle {
-        Throttle { every, next: Instant::ZERO, held_back: 0 }
+    pub fn new(every: Duration) -> LogThrottle {
+        LogThrottle { every, next: Instant::ZERO, held_back: 0 }
     }
 
     /// Returns `None` if the message must be suppressed. Otherwise returns the number of messages suppressed since
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn one_passes_per_interval_and_says_how_many_did_not() {
-        let mut throttle = Throttle::new(Duration::from_secs(1));
+        let mut throttle = LogThrottle::new(Duration::from_secs(1));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let passed: Vec<_> = [0, 1, 2, 999, 1000, 1500, 5000].map(|ms| throttle.pass(at(ms))).into();
         assert_eq!(passed, [Some(0), None, None, None, Some(3), None, Some(1)]);

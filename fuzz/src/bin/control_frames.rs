@@ -8,14 +8,14 @@ use libfuzzer_sys::fuzz_target;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
-use weir_controller::apps::learning::{Learning, LearningConfig};
-use weir_controller::{App, ConnectionId, Outbox};
-use weir_emulator::parts::Host;
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
+use weir_controller::{ConnectionId, ControllerApp, ControllerOutbox};
+use weir_emulator::parts::StackHost;
 use weir_fuzz::bounded_by;
 use weir_openflow::model::{Body, Bytes, FeaturesReply, Match, PacketIn, PacketInReason, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version, decode, encode};
 use weir_packet::{Field, Frame, FramePool, MacAddr, checksum, parse};
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
 use weir_scenario::Scenario;
 use weir_units::Instant;
 
@@ -101,8 +101,8 @@ impl Port for Wire {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
-        Counters::default()
+    fn counters(&self) -> FrameCounters {
+        FrameCounters::default()
     }
 }
 
@@ -112,7 +112,7 @@ fn host<'a>(operations: impl Iterator<Item = (u8, &'a [u8])>) {
     let (incoming, sent) = (Arc::<Mutex<VecDeque<Frame>>>::default(), Arc::<Mutex<Vec<Frame>>>::default());
     let info = PortInfo { spec: "fuzz".into(), name: "fuzz".into(), mac: HOST, mtu: 1500 };
     let port = Wire { info, incoming: incoming.clone(), sent: sent.clone() };
-    let mut host = Host::new(Box::new(port), HOST, &SCENARIO.hosts[0].ip, 1);
+    let mut host = StackHost::new(Box::new(port), HOST, &SCENARIO.hosts[0].ip, 1);
     let (mut now, mut done) = (Instant::from_nanos(1), Vec::new());
     host.start(&SCENARIO, 0, now);
     for (choice, bytes) in operations {
@@ -168,10 +168,10 @@ fn controller<'a>(choice: u8, operations: impl Iterator<Item = (u8, &'a [u8])>) 
     if choice & 0x80 != 0 {
         config.links = vec![[(1, PortNo(4)), (2, PortNo(4))], [(1, PortNo(3)), (2, PortNo(3))]];
     }
-    let mut app = Learning::new(config);
+    let mut app = LearningSwitch::new(config);
     let ports =
         |n| (1..=n).map(|port| PortDesc::new(PortNo(port), MacAddr([2, 1, 0, 0, 0, 9]), format!("p{port}"))).collect();
-    let (mut now, mut out) = (Instant::from_nanos(1), Outbox::new());
+    let (mut now, mut out) = (Instant::from_nanos(1), ControllerOutbox::new());
     for dpid in 1..=2 {
         let features =
             FeaturesReply { datapath_id: dpid, n_buffers: 4, n_tables: 4, ports: ports(4), ..FeaturesReply::default() };
@@ -213,7 +213,7 @@ fn packet_in(port: PortNo, is_cut: bool, bytes: &[u8]) -> PacketIn {
     }
 }
 
-fn sendable(out: &mut Outbox, version: Version) {
+fn sendable(out: &mut ControllerOutbox, version: Version) {
     for (_, message) in out.drain(..) {
         let encoded = encode(&message, version, &mut Vec::new());
         assert!(encoded.is_ok(), "{encoded:?}: {message:?}");

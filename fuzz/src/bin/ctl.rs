@@ -9,25 +9,25 @@ use std::sync::LazyLock;
 use weir_fuzz::bounded;
 use weir_openflow::model::{FlowCommand, group::GroupMod, meter};
 use weir_openflow::text;
-use weir_packet::{Field, Parsed, PortNo};
-use weir_port::queues::QueueConfig;
-use weir_scenario::{Fabric, FabricPort, VirtualSwitch};
+use weir_packet::{Field, ParsedHeaders, PortNo};
+use weir_port::queues::PortQueueConfig;
+use weir_scenario::{FabricPort, FabricSpec, VirtualSwitch};
 use weir_switch::PortArgument;
-use weir_switch::ctl::{Reply, Request, described};
+use weir_switch::ctl::{CtlReply, CtlRequest, described};
 use weir_units::Bps;
 
-/// Fabric that virtual switches are divided from.
-static FABRIC: LazyLock<Fabric> = LazyLock::new(|| Fabric {
+/// FabricSpec that virtual switches are divided from.
+static FABRIC: LazyLock<FabricSpec> = LazyLock::new(|| FabricSpec {
     ports: (1..=4).map(|port| FabricPort { port, rate: Bps(1_000_000_000) }).collect(),
-    ..Fabric::default()
+    ..FabricSpec::default()
 });
 
 fuzz_target!(|line: &[u8]| {
     bounded(line, || {
-        if let Some(Reply::Ok(_) | Reply::Error(_)) = again::<Reply>(line) {
+        if let Some(CtlReply::Ok(_) | CtlReply::Error(_)) = again::<CtlReply>(line) {
             return;
         }
-        if let Some(request) = again::<Request>(line) {
+        if let Some(request) = again::<CtlRequest>(line) {
             read(&request);
         }
     });
@@ -43,18 +43,18 @@ fn again<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(
 }
 
 /// Parses the text inside a request as the switch does.
-fn read(request: &Request) {
+fn read(request: &CtlRequest) {
     match request {
-        Request::AddPort { port } => written_again::<PortArgument>(port, |argument| argument.spec.to_string()),
-        Request::SetQueue { queue, .. } => written_again::<QueueConfig>(queue, ToString::to_string),
-        Request::DumpFlows { filter } => drop(text::parse_flow(filter, FlowCommand::Delete)),
-        Request::FlowMod { command, flow } => drop(text::parse_flow(flow, (*command).into())),
-        Request::GroupMod { group, .. } => drop(text::parse_group(group, GroupMod::ADD)),
-        Request::MeterMod { meter, .. } => drop(text::parse_meter(meter, meter::command::ADD)),
-        Request::DumpMeters { meter } | Request::MeterStats { meter } => drop(text::parse_meter_id(meter)),
-        Request::Trace { packet, .. } => packet_described(packet),
-        Request::AddVirtual { text, file } => virtual_switch(text, file),
-        Request::Of { what, .. } => read(what),
+        CtlRequest::AddPort { port } => written_again::<PortArgument>(port, |argument| argument.spec.to_string()),
+        CtlRequest::SetQueue { queue, .. } => written_again::<PortQueueConfig>(queue, ToString::to_string),
+        CtlRequest::DumpFlows { filter } => drop(text::parse_flow(filter, FlowCommand::Delete)),
+        CtlRequest::FlowMod { command, flow } => drop(text::parse_flow(flow, (*command).into())),
+        CtlRequest::GroupMod { group, .. } => drop(text::parse_group(group, GroupMod::ADD)),
+        CtlRequest::MeterMod { meter, .. } => drop(text::parse_meter(meter, meter::command::ADD)),
+        CtlRequest::DumpMeters { meter } | CtlRequest::MeterStats { meter } => drop(text::parse_meter_id(meter)),
+        CtlRequest::Trace { packet, .. } => packet_described(packet),
+        CtlRequest::AddVirtual { text, file } => virtual_switch(text, file),
+        CtlRequest::Of { what, .. } => read(what),
         _ => {}
     }
 }
@@ -69,7 +69,7 @@ fn written_again<T: FromStr<Err: Display> + PartialEq + Debug>(text: &str, write
 /// Checks that a described packet can be parsed, and has the described fields.
 fn packet_described(text: &str) {
     let Ok(packet) = described(text) else { return };
-    let parsed = Parsed::of(&packet.frame, PortNo(1));
+    let parsed = ParsedHeaders::of(&packet.frame, PortNo(1));
     let Ok(matching) = text::parse_match(text) else { return };
     // Digits alone are a frame, although some are a field's name, too.
     if text.contains(|c: char| !c.is_ascii_hexdigit() && !c.is_whitespace() && c != ':') {

@@ -7,14 +7,14 @@
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Lookup, Output, VerdictCache};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput, LookupMethod, VerdictCacheMode};
 use weir_fuzz::pipeline::{self, Flow, Group, Meter, PORTS, Packet, Style, TABLES};
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{GroupId, MeterId, PortDesc, PortNo};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_reference::{Choices, Reference};
+use weir_reference::{BucketChoices, ReferencePipeline};
 use weir_units::Instant;
 
 const CONTROLLER: ChannelId = ChannelId(13);
@@ -67,13 +67,13 @@ fuzz_target!(|input: Input| {
 struct All {
     style: Style,
     twins: [Twin; 2],
-    reference: Reference,
+    reference: ReferencePipeline,
 }
 
 impl All {
     fn new(style: Style) -> All {
-        let kinds = [(Lookup::Adaptive, VerdictCache::On), (Lookup::Linear, VerdictCache::Off)];
-        let mut all = All { style, twins: kinds.map(Twin::new), reference: Reference::new(PORTS) };
+        let kinds = [(LookupMethod::Adaptive, VerdictCacheMode::On), (LookupMethod::Linear, VerdictCacheMode::Off)];
+        let mut all = All { style, twins: kinds.map(Twin::new), reference: ReferencePipeline::new(PORTS) };
         let (groups, meters) = pipeline::first();
         groups.iter().for_each(|group| all.group(group));
         for meter in meters {
@@ -150,7 +150,7 @@ impl All {
 
     /// Checks a packet's outcome against the reference, for any choice of buckets in select groups.
     fn judge(&self, in_port: PortNo, frame: &[u8], found: &(Vec<(PortNo, Vec<u8>)>, u64)) {
-        let (mut choices, mut expected) = (Choices::default(), Vec::new());
+        let (mut choices, mut expected) = (BucketChoices::default(), Vec::new());
         for _ in 0..MOST_WAYS {
             let (mut sent, drops) = self.reference.process(in_port.0, frame, &mut choices);
             sent.sort();
@@ -173,7 +173,7 @@ fn port_of(number: u8) -> PortNo {
 struct Twin {
     datapath: Datapath,
     pool: FramePool,
-    out: Output,
+    out: DatapathOutput,
     now: Instant,
 }
 
@@ -186,12 +186,12 @@ struct Outcome {
 }
 
 impl Twin {
-    fn new((lookup, verdict_cache): (Lookup, VerdictCache)) -> Twin {
+    fn new((lookup, verdict_cache): (LookupMethod, VerdictCacheMode)) -> Twin {
         let config = DatapathConfig { n_tables: TABLES, lookup, verdict_cache, ..DatapathConfig::default() };
         let mut twin = Twin {
             datapath: Datapath::new(config),
             pool: FramePool::default(),
-            out: Output::default(),
+            out: DatapathOutput::default(),
             now: Instant::from_nanos(1_000_000_000),
         };
         for number in 1..=PORTS {

@@ -7,9 +7,11 @@
 //! EtherTypes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use weir_packet::edit::{self, Edited};
+use weir_packet::edit::{self, EditEffect};
 use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
-use weir_packet::{Field, Frame, FramePool, Layers, PacketType, Parsed, PortNo, checksum, offload, parse_frequent};
+use weir_packet::{
+    Field, Frame, FramePool, Layers, PacketType, ParsedHeaders, PortNo, checksum, offload, parse_frequent,
+};
 
 const EDITS: usize = 4;
 /// Numbers of edits below this set a field.
@@ -31,9 +33,9 @@ fuzz_target!(|input: &[u8]| {
     finish(frame);
 });
 
-fn parse(frame: &Frame) -> Result<Parsed, impl std::fmt::Debug> {
-    let parsed = Parsed::of(frame, PortNo(1));
-    let mut short = Parsed::default();
+fn parse(frame: &Frame) -> Result<ParsedHeaders, impl std::fmt::Debug> {
+    let parsed = ParsedHeaders::of(frame, PortNo(1));
+    let mut short = ParsedHeaders::default();
     if frame.is_plain() && parse_frequent(frame, PortNo(1), &mut short).is_some() {
         assert_eq!(Some(&short), parsed.as_ref().ok());
     }
@@ -58,7 +60,7 @@ fn set_offload(frame: &mut Frame, choice: &[u8]) {
 }
 
 /// Applies an edit and checks the result that it reports.
-fn apply(frame: &mut Frame, before: &Parsed, which: u8, value: u128) {
+fn apply(frame: &mut Frame, before: &ParsedHeaders, which: u8, value: u128) {
     let bytes = frame.bytes().to_vec();
     let field = Field::ALL.get(usize::from(which)).copied().filter(|_| which < FIELDS);
     let edited = match field {
@@ -66,25 +68,25 @@ fn apply(frame: &mut Frame, before: &Parsed, which: u8, value: u128) {
         None => other_edit(frame, &before.layers, which.wrapping_sub(FIELDS), value),
     };
     match (edited, field) {
-        (Edited::Nothing, _) => assert_eq!(frame.bytes(), bytes),
-        (Edited::InPlace, None) => assert_eq!(parse(frame).unwrap().layers, before.layers),
-        (Edited::InPlace, Some(field)) => {
+        (EditEffect::Nothing, _) => assert_eq!(frame.bytes(), bytes),
+        (EditEffect::InPlace, None) => assert_eq!(parse(frame).unwrap().layers, before.layers),
+        (EditEffect::InPlace, Some(field)) => {
             let mut expected = *before;
             let present = if field == Field::VlanVid { 0x1000 } else { 0 };
             expected.key.set(field, value | present);
             assert_eq!(parse(frame).unwrap(), expected, "{field}");
         }
-        (Edited::Moved, _) => {}
+        (EditEffect::Moved, _) => {}
     }
 }
 
-fn other_edit(frame: &mut Frame, layers: &Layers, which: u8, value: u128) -> Edited {
+fn other_edit(frame: &mut Frame, layers: &Layers, which: u8, value: u128) -> EditEffect {
     let number = (value & 0xffff) as u16;
     let ttl = (value & 0xff) as u8;
     match which {
         0 => edit::push_vlan(frame, layers, 0x88a8).unwrap(),
         1 => edit::pop_vlan(frame, layers),
-        2 => edit::push_mpls(frame, layers, 0x8847).unwrap_or(Edited::Nothing),
+        2 => edit::push_mpls(frame, layers, 0x8847).unwrap_or(EditEffect::Nothing),
         3 => edit::pop_mpls(frame, layers, number),
         4 => edit::push_pbb(frame, layers, 0x88e7).unwrap(),
         5 => edit::pop_pbb(frame, layers),
@@ -92,13 +94,13 @@ fn other_edit(frame: &mut Frame, layers: &Layers, which: u8, value: u128) -> Edi
         7 => edit::copy_ttl_out(frame, layers),
         8 => edit::set_nw_ttl(frame, layers, ttl),
         9 => edit::set_mpls_ttl(frame, layers, ttl),
-        10 => edit::dec_nw_ttl(frame, layers).unwrap_or(Edited::Nothing),
-        11 => edit::dec_mpls_ttl(frame, layers).unwrap_or(Edited::Nothing),
-        12 => edit::dec_nsh_ttl(frame, layers).unwrap_or(Edited::Nothing),
-        13 => edit::encap_nsh(frame, 1 + ttl % 2, std::iter::empty()).unwrap_or(Edited::Nothing),
-        14 => edit::encap_ethernet(frame).unwrap_or(Edited::Nothing),
-        15 => edit::decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap_or(Edited::Nothing),
-        _ => Edited::Nothing,
+        10 => edit::dec_nw_ttl(frame, layers).unwrap_or(EditEffect::Nothing),
+        11 => edit::dec_mpls_ttl(frame, layers).unwrap_or(EditEffect::Nothing),
+        12 => edit::dec_nsh_ttl(frame, layers).unwrap_or(EditEffect::Nothing),
+        13 => edit::encap_nsh(frame, 1 + ttl % 2, std::iter::empty()).unwrap_or(EditEffect::Nothing),
+        14 => edit::encap_ethernet(frame).unwrap_or(EditEffect::Nothing),
+        15 => edit::decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap_or(EditEffect::Nothing),
+        _ => EditEffect::Nothing,
     }
 }
 

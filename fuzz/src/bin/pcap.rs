@@ -8,7 +8,7 @@ use std::io::Read;
 use weir_fuzz::bounded_by;
 use weir_packet::FramePool;
 use weir_packet::frame::MAX_FRAME;
-use weir_port::pcap::Reader;
+use weir_port::pcap::PcapFileReader;
 
 /// Memory of a reader in bytes: a buffer of 1 MiB, and room for interfaces and frames.
 const READER_BYTES: usize = 4 << 20;
@@ -35,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
 
 fn read(bytes: &[u8], length: u8) {
     let length = if length == 0 { usize::MAX } else { length.into() };
-    let Ok(mut reader) = Reader::new(Pieces { bytes: bytes.to_vec(), at: 0, length }) else { return };
+    let Ok(mut reader) = PcapFileReader::new(Pieces { bytes: bytes.to_vec(), at: 0, length }) else { return };
     let (mut pool, mut total, mut frames) = (FramePool::new(0, 0), 0, 0);
     let mut damaged = false;
     loop {

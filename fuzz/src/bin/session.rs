@@ -15,7 +15,7 @@ use weir_openflow::model::{
     Body, Bytes, FeaturesReply, FlowMod, Match, PacketIn, PacketInReason, PortDesc, PortNo, TableId,
     port::{PortStatus, PortStatusReason},
 };
-use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_openflow::{Message, Version};
 use weir_packet::{Field, MacAddr};
 use weir_units::Instant;
@@ -270,17 +270,17 @@ impl Pair {
         while let Some(event) = self.ends[end].next_event() {
             assert!(!self.closed[end], "an event behind the end: {event:?}");
             match event {
-                Event::Up { version, features } => {
+                SessionEvent::Up { version, features } => {
                     assert!(!std::mem::replace(&mut self.up[end], true), "up twice");
                     assert_eq!(features.is_some(), end == CONTROLLER);
                     assert_eq!(self.ends[end].version().unwrap_or(version), version);
                     assert!(self.configs[end].versions.contains(&version));
                 }
-                Event::Closed { reason } => {
+                SessionEvent::Closed { reason } => {
                     assert!(!reason.is_empty());
                     self.closed[end] = true;
                 }
-                Event::Message(message) => self.message(end, message),
+                SessionEvent::Message(message) => self.message(end, message),
             }
         }
     }

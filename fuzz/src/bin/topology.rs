@@ -5,7 +5,7 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::{bounded, choice_and_text};
-use weir_topology::{Measures, read_text, spanning_tree, text};
+use weir_topology::{TopologyMeasures, read_text, spanning_tree, text};
 
 const FILES: [&str; 5] = ["x.graphml", "x.json", "x.xml", "x.latencies.intra", "x.weights.intra"];
 
@@ -14,11 +14,11 @@ fuzz_target!(|input: &[u8]| {
     bounded(input, || {
         let Ok(mut found) = read_text(written, FILES[usize::from(choice) % FILES.len()]) else { return };
         assert!(found.links.iter().flat_map(|link| link.ends).all(|end| end < found.nodes.len()));
-        let measures = Measures::of(&found);
+        let measures = TopologyMeasures::of(&found);
         assert!(!text::show(&found, &measures).is_empty() && !text::list(&found).is_empty());
         found.merge_duplicates();
         found.keep_largest_part();
-        let after = Measures::of(&found);
+        let after = TopologyMeasures::of(&found);
         assert_eq!((after.parts, after.duplicates, after.nodes), (1, 0, measures.largest_part));
         let ends: Vec<_> = found.links.iter().map(|link| link.ends).collect();
         let kept = spanning_tree(found.nodes.len(), &ends);

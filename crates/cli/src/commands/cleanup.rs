@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use weir_emulator::cleanup::{Leftover, leftovers};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CleanupArgs {
     /// Clean up only after these processes [default: all processes that have ended]
     #[arg(value_name = "PID")]
     pids: Vec<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(rustix::process::geteuid().is_root(), "cleaning up needs root: use sudo");
     let found = leftovers();
     let is_meant = |left: &&Leftover| match args.pids.is_empty() {

@@ -6,26 +6,26 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
-use weir_controller::apps::learning::{Learning, LearningConfig};
-use weir_controller::{Controller, ControllerConfig, Listen, Mastership, Snapshot, SwitchEvent};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
+use weir_controller::{Controller, ControllerConfig, ControllerSnapshot, ListenAddress, Mastership, SwitchEvent};
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::model::role::Role;
 use weir_openflow::session::SessionConfig;
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ControllerArgs {
     /// Address to listen on for switches: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; may be repeated. Only ssl: is
     /// encrypted
     #[arg(long, value_name = "ADDRESS", default_value = "tcp:127.0.0.1:6653")]
-    listen: Vec<Listen>,
+    listen: Vec<ListenAddress>,
     #[command(flatten)]
     tls: TlsArgs,
     /// Time without a message from a switch before the controller sends an echo request; after the same time without
     /// an answer the connection ends; 0s: never
     #[arg(long, value_name = "TIME", default_value = "5s")]
-    echo_interval: Span,
+    echo_interval: TimeSpan,
     /// Role requested from the switch (OpenFlow 1.3): equal requests none; master makes the previous master a slave;
     /// slave stays passive until promoted. SIGUSR1 makes the controller master, SIGUSR2 slave
     #[arg(long, value_enum, default_value_t = RoleName::Equal)]
@@ -39,10 +39,10 @@ pub(crate) struct Args {
     /// Make a port an untagged access port of a VLAN: it reaches only ports of the same VLAN; all other ports are
     /// trunks and carry tags. DPID is hexadecimal, as in 1:2=100; may be repeated
     #[arg(long, value_name = "DPID:PORT=VLAN", value_parser = parse_access)]
-    access: Vec<Access>,
+    access: Vec<AccessPortVlan>,
     /// Idle timeout of flow entries: an entry without packets for this time is removed; 0s for never
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_idle_timeout)]
-    idle_timeout: Span,
+    idle_timeout: TimeSpan,
     /// Maximum number of stations remembered per switch and VLAN
     #[arg(long, value_name = "N", default_value_t = LearningConfig::default().max_addresses)]
     max_addresses: usize,
@@ -69,9 +69,9 @@ enum RoleName {
 }
 
 /// An access port (datapath id and port number) and its VLAN.
-type Access = ((u64, PortNo), u16);
+type AccessPortVlan = ((u64, PortNo), u16);
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     let json = args.json;
     let config = ControllerConfig {
         listen: args.listen.clone(),
@@ -86,7 +86,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..ControllerConfig::default()
     };
     let AppName::Learning = args.app;
-    let app = Learning::new(learning_config(&args)?);
+    let app = LearningSwitch::new(learning_config(&args)?);
     let signals =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
     let controller = Controller::start(Box::new(app), config)?;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn learning_config(args: &Args) -> anyhow::Result<LearningConfig> {
+fn learning_config(args: &ControllerArgs) -> anyhow::Result<LearningConfig> {
     let mut access = HashMap::new();
     for ((dpid, port), vlan) in &args.access {
         let earlier = access.insert((*dpid, *port), *vlan).filter(|earlier| earlier != vlan);
@@ -108,7 +108,7 @@ fn learning_config(args: &Args) -> anyhow::Result<LearningConfig> {
     Ok(LearningConfig { access, idle_timeout: args.idle_timeout.0, max_addresses, ..LearningConfig::default() })
 }
 
-fn mastership(args: &Args) -> anyhow::Result<Mastership> {
+fn mastership(args: &ControllerArgs) -> anyhow::Result<Mastership> {
     Ok(match (args.role, args.generation_id) {
         (RoleName::Equal, None) => Mastership::Equal,
         (RoleName::Equal, Some(_)) => anyhow::bail!("--generation-id goes with --role master or --role slave"),
@@ -136,7 +136,7 @@ async fn obey_signals(controller: &Controller) -> anyhow::Result<()> {
 }
 
 fn ready_line(controller: &Controller, versions: &[Version], json: bool) -> String {
-    let addresses: Vec<_> = controller.addresses().iter().map(Listen::to_string).collect();
+    let addresses: Vec<_> = controller.addresses().iter().map(ListenAddress::to_string).collect();
     if json {
         return serde_json::json!({"event": "ready", "listen": addresses}).to_string();
     }
@@ -172,7 +172,7 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-fn summary(end: &Snapshot, json: bool) -> String {
+fn summary(end: &ControllerSnapshot, json: bool) -> String {
     if json {
         return serde_json::to_string(end).unwrap_or_else(|error| error.to_string());
     }
@@ -193,7 +193,7 @@ fn summary(end: &Snapshot, json: bool) -> String {
     text
 }
 
-fn parse_access(text: &str) -> Result<Access, String> {
+fn parse_access(text: &str) -> Result<AccessPortVlan, String> {
     let error = || format!("found `{text}`, expected DPID:PORT=VLAN with a VLAN from 1 to 4094, such as 1:2=100");
     let (place, vlan) = text.split_once('=').ok_or_else(error)?;
     let (dpid, port) = place.split_once(':').ok_or_else(error)?;
@@ -203,9 +203,9 @@ fn parse_access(text: &str) -> Result<Access, String> {
     Ok(((dpid, port), vlan))
 }
 
-fn parse_idle_timeout(text: &str) -> Result<Span, String> {
+fn parse_idle_timeout(text: &str) -> Result<TimeSpan, String> {
     let expected = || format!("found `{text}`, expected whole seconds from 0s to 65535s, such as 60s");
-    let span: Span = text.parse().map_err(|_| expected())?;
+    let span: TimeSpan = text.parse().map_err(|_| expected())?;
     let whole = span.0.subsec_nanos() == 0 && span.0.as_secs() <= u64::from(u16::MAX);
     whole.then_some(span).ok_or_else(expected)
 }

@@ -11,11 +11,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
-use weir_switch::ctl::{self, Client, FlowVerb, Flows, GroupVerb, Groups, MeterVerb, Meters, Request, Traced};
-use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot, WorkerSnapshot};
+use weir_switch::ctl::{
+    self, CtlClient, CtlRequest, FlowDump, FlowVerb, GroupDump, GroupVerb, MeterDump, MeterVerb, TraceReply,
+};
+use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, SwitchSnapshot, WorkerSnapshot};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CtlArgs {
     /// Name of the switch or path of its control socket [default: the only running switch]
     #[arg(long, visible_alias = "switch", value_name = "NAME|PATH", global = true)]
     socket: Option<String>,
@@ -26,11 +28,11 @@ pub(crate) struct Args {
     #[arg(long = "vs", value_name = "NAME", global = true)]
     of: Option<String>,
     #[command(subcommand)]
-    command: Command,
+    command: CtlCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum CtlCommand {
     /// Show ports, tables, control channels and drops
     Show,
     /// Open and add a port
@@ -174,65 +176,69 @@ enum Command {
     },
     /// Add, resize, remove and show virtual switches
     #[command(subcommand)]
-    Vs(virtuals::Command),
+    Vs(virtuals::CtlVirtualCommand),
     /// Stop the switch
     Stop,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
     let path = ctl::find(args.socket.as_deref()).map_err(anyhow::Error::msg)?;
     let request = match args.of {
-        Some(name) => Request::Of { name, what: Box::new(args.command.request()?) },
+        Some(name) => CtlRequest::Of { name, what: Box::new(args.command.request()?) },
         None => args.command.request()?,
     };
-    let answer = Client::connect(&path)?.ask(&request)?;
+    let answer = CtlClient::connect(&path)?.ask(&request)?;
     let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
     crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Command {
-    fn request(&self) -> anyhow::Result<Request> {
+impl CtlCommand {
+    fn request(&self) -> anyhow::Result<CtlRequest> {
         Ok(match self {
-            Command::Show | Command::DumpPorts | Command::DumpQueues | Command::Counters => Request::Show,
-            Command::AddPort { port } => Request::AddPort { port: port.clone() },
-            Command::DelPort { port } => Request::DelPort { port: port.clone() },
-            Command::SetQueue { port, queue, settings } => {
-                let settings = settings.iter().map(|setting| format!(":{setting}"));
-                Request::SetQueue { port: port.clone(), queue: format!("{queue}{}", settings.collect::<String>()) }
+            CtlCommand::Show | CtlCommand::DumpPorts | CtlCommand::DumpQueues | CtlCommand::Counters => {
+                CtlRequest::Show
             }
-            Command::DelQueue { port, queue } => Request::DelQueue { port: port.clone(), queue: *queue },
-            Command::DumpFlows { filter } => Request::DumpFlows { filter: filter.clone() },
-            Command::AddFlow { flow } => flow_mod(FlowVerb::Add, flow),
-            Command::ModFlows { flow, strict: false } => flow_mod(FlowVerb::Modify, flow),
-            Command::ModFlows { flow, strict: true } => flow_mod(FlowVerb::ModifyStrict, flow),
-            Command::DelFlows { flow, strict: false } => flow_mod(FlowVerb::Delete, flow),
-            Command::DelFlows { flow, strict: true } => flow_mod(FlowVerb::DeleteStrict, flow),
-            Command::AddGroup { group } => group_mod(GroupVerb::Add, group),
-            Command::ModGroup { group } => group_mod(GroupVerb::Modify, group),
-            Command::DelGroups { group } => group_mod(GroupVerb::Delete, group),
-            Command::DumpGroups => Request::DumpGroups,
-            Command::DumpGroupStats { group } => Request::DumpGroupStats { group: *group },
-            Command::AddMeter { meter } => meter_mod(MeterVerb::Add, meter),
-            Command::ModMeter { meter } => meter_mod(MeterVerb::Modify, meter),
-            Command::DelMeters { meter } => meter_mod(MeterVerb::Delete, meter),
-            Command::DumpMeters { meter } => Request::DumpMeters { meter: meter.clone() },
-            Command::MeterStats { meter } => Request::MeterStats { meter: meter.clone() },
-            Command::Trace { in_port, packet } => Request::Trace { in_port: in_port.clone(), packet: packet.clone() },
-            Command::Profile { commands } => Request::Profile { commands: commands.is_some() },
-            Command::Perf { seconds } => Request::Perf { seconds: *seconds },
-            Command::Vs(command) => command.request()?,
-            Command::Stop => Request::Stop,
+            CtlCommand::AddPort { port } => CtlRequest::AddPort { port: port.clone() },
+            CtlCommand::DelPort { port } => CtlRequest::DelPort { port: port.clone() },
+            CtlCommand::SetQueue { port, queue, settings } => {
+                let settings = settings.iter().map(|setting| format!(":{setting}"));
+                CtlRequest::SetQueue { port: port.clone(), queue: format!("{queue}{}", settings.collect::<String>()) }
+            }
+            CtlCommand::DelQueue { port, queue } => CtlRequest::DelQueue { port: port.clone(), queue: *queue },
+            CtlCommand::DumpFlows { filter } => CtlRequest::DumpFlows { filter: filter.clone() },
+            CtlCommand::AddFlow { flow } => flow_mod(FlowVerb::Add, flow),
+            CtlCommand::ModFlows { flow, strict: false } => flow_mod(FlowVerb::Modify, flow),
+            CtlCommand::ModFlows { flow, strict: true } => flow_mod(FlowVerb::ModifyStrict, flow),
+            CtlCommand::DelFlows { flow, strict: false } => flow_mod(FlowVerb::Delete, flow),
+            CtlCommand::DelFlows { flow, strict: true } => flow_mod(FlowVerb::DeleteStrict, flow),
+            CtlCommand::AddGroup { group } => group_mod(GroupVerb::Add, group),
+            CtlCommand::ModGroup { group } => group_mod(GroupVerb::Modify, group),
+            CtlCommand::DelGroups { group } => group_mod(GroupVerb::Delete, group),
+            CtlCommand::DumpGroups => CtlRequest::DumpGroups,
+            CtlCommand::DumpGroupStats { group } => CtlRequest::DumpGroupStats { group: *group },
+            CtlCommand::AddMeter { meter } => meter_mod(MeterVerb::Add, meter),
+            CtlCommand::ModMeter { meter } => meter_mod(MeterVerb::Modify, meter),
+            CtlCommand::DelMeters { meter } => meter_mod(MeterVerb::Delete, meter),
+            CtlCommand::DumpMeters { meter } => CtlRequest::DumpMeters { meter: meter.clone() },
+            CtlCommand::MeterStats { meter } => CtlRequest::MeterStats { meter: meter.clone() },
+            CtlCommand::Trace { in_port, packet } => {
+                CtlRequest::Trace { in_port: in_port.clone(), packet: packet.clone() }
+            }
+            CtlCommand::Profile { commands } => CtlRequest::Profile { commands: commands.is_some() },
+            CtlCommand::Perf { seconds } => CtlRequest::Perf { seconds: *seconds },
+            CtlCommand::Vs(command) => command.request()?,
+            CtlCommand::Stop => CtlRequest::Stop,
         })
     }
 
     /// Converts the answer to the JSON document that is printed with `--json`.
     fn json(&self, answer: Value) -> anyhow::Result<Value> {
         Ok(match self {
-            Command::DumpPorts => serde_json::json!(present(&read::<Snapshot>(answer)?)),
-            Command::DumpQueues => queues::json(&read(answer)?),
-            Command::Counters => counters_json(&read(answer)?),
-            Command::Profile { commands } => profile::json(&read(answer)?, commands.as_deref())?,
+            CtlCommand::DumpPorts => serde_json::json!(present(&read::<SwitchSnapshot>(answer)?)),
+            CtlCommand::DumpQueues => queues::json(&read(answer)?),
+            CtlCommand::Counters => counters_json(&read(answer)?),
+            CtlCommand::Profile { commands } => profile::json(&read(answer)?, commands.as_deref())?,
             _ => answer,
         })
     }
@@ -240,45 +246,45 @@ impl Command {
     /// Converts the answer to text for a terminal.
     fn text(&self, mut answer: Value) -> anyhow::Result<String> {
         Ok(match self {
-            Command::Show => show(&read(answer)?),
-            Command::DumpPorts => port_counters(&present(&read::<Snapshot>(answer)?)),
-            Command::DumpQueues => queues::text(&read(answer)?),
-            Command::Counters => counters(&read(answer)?),
-            Command::Perf { .. } => perf::text(&read(answer)?),
-            Command::Profile { commands } => profile::text(&read(answer)?, commands.as_deref())?,
-            Command::DumpFlows { .. } => flows(&read(answer)?),
-            Command::DumpGroups | Command::DumpGroupStats { .. } => {
-                read::<Groups>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
+            CtlCommand::Show => show(&read(answer)?),
+            CtlCommand::DumpPorts => port_counters(&present(&read::<SwitchSnapshot>(answer)?)),
+            CtlCommand::DumpQueues => queues::text(&read(answer)?),
+            CtlCommand::Counters => counters(&read(answer)?),
+            CtlCommand::Perf { .. } => perf::text(&read(answer)?),
+            CtlCommand::Profile { commands } => profile::text(&read(answer)?, commands.as_deref())?,
+            CtlCommand::DumpFlows { .. } => flows(&read(answer)?),
+            CtlCommand::DumpGroups | CtlCommand::DumpGroupStats { .. } => {
+                read::<GroupDump>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
             }
-            Command::AddGroup { .. } | Command::ModGroup { .. } | Command::DelGroups { .. } => String::new(),
-            Command::DumpMeters { .. } | Command::MeterStats { .. } => {
-                read::<Meters>(answer)?.meters.into_iter().map(|meter| meter.text).collect()
+            CtlCommand::AddGroup { .. } | CtlCommand::ModGroup { .. } | CtlCommand::DelGroups { .. } => String::new(),
+            CtlCommand::DumpMeters { .. } | CtlCommand::MeterStats { .. } => {
+                read::<MeterDump>(answer)?.meters.into_iter().map(|meter| meter.text).collect()
             }
-            Command::AddMeter { .. } | Command::ModMeter { .. } | Command::DelMeters { .. } => String::new(),
-            Command::Trace { .. } => format!("{}\n", read::<Traced>(answer)?.text.trim_end()),
-            Command::AddPort { .. } => format!("port {} is added\n", read::<PortNo>(answer["added"].take())?),
-            Command::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
-            Command::Vs(command) => command.text(answer)?,
-            Command::Stop => "the switch stops\n".to_owned(),
-            Command::AddFlow { .. }
-            | Command::ModFlows { .. }
-            | Command::DelFlows { .. }
-            | Command::SetQueue { .. }
-            | Command::DelQueue { .. } => String::new(),
+            CtlCommand::AddMeter { .. } | CtlCommand::ModMeter { .. } | CtlCommand::DelMeters { .. } => String::new(),
+            CtlCommand::Trace { .. } => format!("{}\n", read::<TraceReply>(answer)?.text.trim_end()),
+            CtlCommand::AddPort { .. } => format!("port {} is added\n", read::<PortNo>(answer["added"].take())?),
+            CtlCommand::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
+            CtlCommand::Vs(command) => command.text(answer)?,
+            CtlCommand::Stop => "the switch stops\n".to_owned(),
+            CtlCommand::AddFlow { .. }
+            | CtlCommand::ModFlows { .. }
+            | CtlCommand::DelFlows { .. }
+            | CtlCommand::SetQueue { .. }
+            | CtlCommand::DelQueue { .. } => String::new(),
         })
     }
 }
 
-fn flow_mod(command: FlowVerb, flow: &str) -> Request {
-    Request::FlowMod { command, flow: flow.to_owned() }
+fn flow_mod(command: FlowVerb, flow: &str) -> CtlRequest {
+    CtlRequest::FlowMod { command, flow: flow.to_owned() }
 }
 
-fn group_mod(command: GroupVerb, group: &str) -> Request {
-    Request::GroupMod { command, group: group.to_owned() }
+fn group_mod(command: GroupVerb, group: &str) -> CtlRequest {
+    CtlRequest::GroupMod { command, group: group.to_owned() }
 }
 
-fn meter_mod(command: MeterVerb, meter: &str) -> Request {
-    Request::MeterMod { command, meter: meter.to_owned() }
+fn meter_mod(command: MeterVerb, meter: &str) -> CtlRequest {
+    CtlRequest::MeterMod { command, meter: meter.to_owned() }
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> anyhow::Result<T> {
@@ -286,11 +292,11 @@ fn read<T: DeserializeOwned>(answer: Value) -> anyhow::Result<T> {
 }
 
 /// Returns the ports whose devices are present.
-fn present(snapshot: &Snapshot) -> Vec<&PortSnapshot> {
+fn present(snapshot: &SwitchSnapshot) -> Vec<&PortSnapshot> {
     snapshot.ports.iter().filter(|port| port.present).collect()
 }
 
-fn show(switch: &Snapshot) -> String {
+fn show(switch: &SwitchSnapshot) -> String {
     let mut text = format!(
         "switch {}, dpid {:#018x}, up {:.1} s, {} flow entries\n",
         switch.name,
@@ -376,7 +382,7 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
     format!("{}\n", rows.trim_fmt())
 }
 
-fn drops(switch: &Snapshot) -> String {
+fn drops(switch: &SwitchSnapshot) -> String {
     let mut reasons: Vec<_> =
         switch.drops.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
     if switch.packet_ins_dropped > 0 {
@@ -423,11 +429,11 @@ fn port_counters(ports: &[&PortSnapshot]) -> String {
     format!("{}\n", rows.trim_fmt())
 }
 
-fn counters(switch: &Snapshot) -> String {
+fn counters(switch: &SwitchSnapshot) -> String {
     format!("{}\n{}{}", port_counters(&present(switch)), channels(&switch.channels), drops(switch))
 }
 
-fn counters_json(switch: &Snapshot) -> Value {
+fn counters_json(switch: &SwitchSnapshot) -> Value {
     serde_json::json!({
         "ports": present(switch),
         "tables": switch.tables,
@@ -439,7 +445,7 @@ fn counters_json(switch: &Snapshot) -> Value {
     })
 }
 
-fn flows(found: &Flows) -> String {
+fn flows(found: &FlowDump) -> String {
     let mut text: String = found.flows.iter().map(|flow| format!("{}\n", flow.text)).collect();
     if found.left_out > 0 {
         let _ = writeln!(text, "... and {} more; say which you want to see", found.left_out);

@@ -1,16 +1,16 @@
 //! `weir experiment`: repeats measurements from the literature. Exit status 0 if the figures show what they are
 //! expected to show, 1 if not, 130 if stopped.
-use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
+use super::run::{NOT_AS_EXPECTED, STOPPED, StopSignalHandler};
 use crate::output;
 use anyhow::Context;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weir_experiments::{EXPERIMENTS, LiveSwitch, Options, Report, find};
-use weir_profiler::Target;
+use weir_experiments::{EXPERIMENTS, ExperimentOptions, ExperimentReport, ExternalSwitch, find};
+use weir_profiler::SwitchAddress;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ExperimentArgs {
     /// Name of the experiment; `list`, or no name, prints the list
     #[arg(value_name = "ID", default_value = "list", hide_default_value = true)]
     id: String,
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Measure this switch instead of simulated ones; its flow entries are deleted: tcp:HOST:PORT, unix:PATH or
     /// ptcp:PORT. For model-validation-control and model-validation-data; needs root for its interfaces
     #[arg(long, value_name = "SWITCH", requires = "data")]
-    switch: Option<Target>,
+    switch: Option<SwitchAddress>,
     /// Network interfaces connected to the switch's ports, as for `weir profile`
     #[arg(long, value_name = "INTERFACE", value_delimiter = ',', requires = "switch")]
     data: Vec<String>,
@@ -47,13 +47,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     if args.id == "list" {
         output::print(&list(args.json)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let experiment = find(&args.id)?;
-    let signals = Signals::watch()?;
+    let signals = StopSignalHandler::watch()?;
     // Checked before minutes of measuring, so that no result is lost.
     if let Some(path) = &args.record {
         output::check_file(path).with_context(|| format!("--record: create {}", path.display()))?;
@@ -74,12 +74,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(status(&report))
 }
 
-fn options(args: &Args, signals: &Signals) -> Options {
+fn options(args: &ExperimentArgs, signals: &StopSignalHandler) -> ExperimentOptions {
     let switch = args.switch.clone().map(|target| {
         let (data, profile) = (args.data.clone(), args.profile.clone());
-        LiveSwitch { target, data, profile }
+        ExternalSwitch { target, data, profile }
     });
-    Options {
+    ExperimentOptions {
         full: args.full,
         live: args.live,
         seed: args.seed,
@@ -90,7 +90,7 @@ fn options(args: &Args, signals: &Signals) -> Options {
 }
 
 /// Writes the report as an HTML page, and each of its charts as an SVG file.
-fn write_plots(report: &Report, folder: &Path) -> anyhow::Result<()> {
+fn write_plots(report: &ExperimentReport, folder: &Path) -> anyhow::Result<()> {
     let write = |name: String, text: String| {
         let path = folder.join(name);
         output::write_file(&path, &text).with_context(|| format!("--plots: write {}", path.display()))
@@ -99,7 +99,7 @@ fn write_plots(report: &Report, folder: &Path) -> anyhow::Result<()> {
     write("report.html".into(), report.html())
 }
 
-fn status(report: &Report) -> ExitCode {
+fn status(report: &ExperimentReport) -> ExitCode {
     match (report.partial, report.holds()) {
         (true, _) => ExitCode::from(STOPPED),
         (false, true) => ExitCode::SUCCESS,

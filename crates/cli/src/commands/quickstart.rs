@@ -7,11 +7,11 @@ use weir_scenario::Scenario;
 const EXAMPLE: &str = include_str!("../../../../examples/quickstart.toml");
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct QuickstartArgs {
     #[command(flatten)]
     lab: LabArgs,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: QuickstartArgs) -> anyhow::Result<ExitCode> {
     run_scenario(Scenario::parse(EXAMPLE, "examples/quickstart.toml")?, &args.lab)
 }

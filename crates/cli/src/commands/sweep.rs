@@ -14,14 +14,14 @@ const MAX_POINTS: usize = 100_000;
 
 /// A key of the scenario file and the values that replace its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sweep {
+pub(crate) struct ParameterSweep {
     key: String,
-    steps: Vec<Step>,
+    steps: Vec<KeyPathElement>,
     values: Vec<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum KeyPathElement {
     Key(String),
     Index(usize),
 }
@@ -29,15 +29,15 @@ enum Step {
 /// Replaced keys with their new values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Point(pub(crate) BTreeMap<String, Value>);
+pub(crate) struct SweptValues(pub(crate) BTreeMap<String, Value>);
 
-impl Point {
+impl SweptValues {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl fmt::Display for Point {
+impl fmt::Display for SweptValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
         for (key, value) in &self.0 {
@@ -52,17 +52,17 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-impl Sweep {
+impl ParameterSweep {
     /// Returns the swept key.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
 }
 
-impl FromStr for Sweep {
+impl FromStr for ParameterSweep {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Sweep, String> {
+    fn from_str(text: &str) -> Result<ParameterSweep, String> {
         let expected = "expected KEY=A,B,C or KEY=FROM..TO:STEP, such as link[0].rate=10Mbit/s..100Mbit/s:10Mbit/s";
         let (key, values) = text.split_once('=').ok_or_else(|| format!("found `{text}`, {expected}"))?;
         let (key, values) = (key.trim(), values.trim());
@@ -75,21 +75,21 @@ impl FromStr for Sweep {
         if values.is_empty() || values.len() > MAX_POINTS {
             return Err(format!("found {} values, expected 1 to {MAX_POINTS}", values.len()));
         }
-        Ok(Sweep { key: key.to_owned(), steps, values })
+        Ok(ParameterSweep { key: key.to_owned(), steps, values })
     }
 }
 
-fn steps(key: &str) -> Option<Vec<Step>> {
+fn steps(key: &str) -> Option<Vec<KeyPathElement>> {
     let mut steps = Vec::new();
     for part in key.split('.') {
         let (name, mut rest) = part.find('[').map_or((part, ""), |at| part.split_at(at));
         if name.is_empty() {
             return None;
         }
-        steps.push(Step::Key(name.to_owned()));
+        steps.push(KeyPathElement::Key(name.to_owned()));
         while let Some(inner) = rest.strip_prefix('[') {
             let (index, after) = inner.split_once(']')?;
-            steps.push(Step::Index(index.parse().ok()?));
+            steps.push(KeyPathElement::Index(index.parse().ok()?));
             rest = after;
         }
         if !rest.is_empty() {
@@ -133,16 +133,16 @@ fn number(text: &str) -> Option<(f64, &str)> {
 }
 
 /// Returns the scenarios for all combinations of the sweeps' values, or the file's own scenario without sweeps.
-pub(crate) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point, Scenario)>> {
+pub(crate) fn points(file: &Path, sweeps: &[ParameterSweep]) -> anyhow::Result<Vec<(SweptValues, Scenario)>> {
     let scenario = Scenario::read(file)?;
     if sweeps.is_empty() {
-        return Ok(vec![(Point::default(), scenario)]);
+        return Ok(vec![(SweptValues::default(), scenario)]);
     }
     let count = sweeps.iter().try_fold(1usize, |count, sweep| count.checked_mul(sweep.values.len()));
     ensure!(count.is_some_and(|count| count <= MAX_POINTS), "--sweep: expected at most {MAX_POINTS} points in all");
     let text = weir_units::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
     let document: toml::Table = toml::from_str(&text)?;
-    let mut points = vec![(Point::default(), document)];
+    let mut points = vec![(SweptValues::default(), document)];
     for sweep in sweeps {
         let mut next = Vec::new();
         for (point, document) in points {
@@ -155,7 +155,7 @@ pub(crate) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point
         }
         points = next;
     }
-    let read = |(point, document): (Point, toml::Table)| {
+    let read = |(point, document): (SweptValues, toml::Table)| {
         let text = toml::to_string(&document)?;
         // The error omits line numbers, which would refer to the rewritten text; the swept values identify the place.
         let scenario = Scenario::parse(&text, &file.display().to_string())
@@ -165,7 +165,7 @@ pub(crate) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point
     points.into_iter().map(read).collect()
 }
 
-fn replace(document: &mut toml::Table, sweep: &Sweep, value: Value) -> anyhow::Result<()> {
+fn replace(document: &mut toml::Table, sweep: &ParameterSweep, value: Value) -> anyhow::Result<()> {
     let mut whole = Value::Table(std::mem::take(document));
     let replaced =
         set(&mut whole, &sweep.steps, &value).map_err(|problem| anyhow!("--sweep: {}: {problem}", sweep.key));
@@ -176,34 +176,34 @@ fn replace(document: &mut toml::Table, sweep: &Sweep, value: Value) -> anyhow::R
 }
 
 /// Sets the value at the path `steps` below `at`.
-fn set(at: &mut Value, steps: &[Step], value: &Value) -> Result<(), String> {
+fn set(at: &mut Value, steps: &[KeyPathElement], value: &Value) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
         *at = value.clone();
         return Ok(());
     };
     match (step, at) {
-        (Step::Key(name), Value::Table(table)) if rest.is_empty() => {
+        (KeyPathElement::Key(name), Value::Table(table)) if rest.is_empty() => {
             table.insert(name.clone(), value.clone());
             Ok(())
         }
-        (Step::Key(name), Value::Table(table)) => {
+        (KeyPathElement::Key(name), Value::Table(table)) => {
             let next = table.get_mut(name).ok_or_else(|| format!("the file has no `{name}` there"))?;
             set(next, rest, value)
         }
-        (Step::Index(index), Value::Array(items)) => {
+        (KeyPathElement::Index(index), Value::Array(items)) => {
             let count = items.len();
             let item =
                 items.get_mut(*index).ok_or_else(|| format!("found [{index}], expected one of {count}, from 0"))?;
             set(item, rest, value)
         }
-        (Step::Key(name), Value::Array(items)) => {
+        (KeyPathElement::Key(name), Value::Array(items)) => {
             // A list without an index: sets every item that has the key, or every item if none has it.
             let says = |item: &Value| item.get(name).is_some();
             let all = !items.iter().any(says);
             items.iter_mut().filter(|item| all || says(item)).try_for_each(|item| set(item, steps, value))
         }
-        (Step::Key(name), _) => Err(format!("`{name}` is asked of what is no table")),
-        (Step::Index(index), _) => Err(format!("[{index}] is asked of what is no list")),
+        (KeyPathElement::Key(name), _) => Err(format!("`{name}` is asked of what is no table")),
+        (KeyPathElement::Index(index), _) => Err(format!("[{index}] is asked of what is no list")),
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn values(text: &str) -> Vec<String> {
-        text.parse::<Sweep>().unwrap().values.iter().map(plain).collect()
+        text.parse::<ParameterSweep>().unwrap().values.iter().map(plain).collect()
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             "a=1kB..2MB:1kB",
             "a=0..1:1e-9",
         ] {
-            assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ParameterSweep>().is_err(), "{wrong}");
         }
     }
 
@@ -260,11 +260,11 @@ mod tests {
     #[test]
     fn values_are_replaced_where_they_are() {
         let mut document: toml::Table = toml::from_str("[[a]]\n[[a.b]]\nc = 1\n[[a.b]]\nc = 2\n").unwrap();
-        let sweep: Sweep = "a[0].b[1].c=7".parse().unwrap();
+        let sweep: ParameterSweep = "a[0].b[1].c=7".parse().unwrap();
         replace(&mut document, &sweep, Value::Integer(7)).unwrap();
         assert_eq!(document["a"][0]["b"][1]["c"].as_integer(), Some(7));
         for wrong in ["x.y=1", "a[1].b[0].c=1", "a[0].b.x.c=1", "a[0].b[0].c.d=1"] {
-            let sweep: Sweep = wrong.parse().unwrap();
+            let sweep: ParameterSweep = wrong.parse().unwrap();
             assert!(replace(&mut document, &sweep, Value::Integer(1)).is_err(), "{wrong}");
         }
     }

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use weir_datapath::{DatapathConfig, FailMode, Lookup, PacketInLimit, VerdictCache};
+use weir_datapath::{DatapathConfig, FailMode, LookupMethod, PacketInLimit, VerdictCacheMode};
 use weir_openflow::Version;
 use weir_profile::Profile;
-use weir_scenario::{Fabric, VirtualSwitch};
-use weir_switch::privileges::{self, User};
+use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_switch::privileges::{self, UnixUser};
 use weir_switch::system_calls;
-use weir_switch::threads::Machine;
+use weir_switch::threads::MachineResources;
 use weir_switch::{
-    ControllerSpec, ListenTarget, PortArgument, PortConfig, ProfileConfig, SocketFile, Spin, Switch, SwitchConfig,
-    SwitchError, SwitchHandle, ctl,
+    ControllerSpec, ListenTarget, PortArgument, PortConfig, ProfileConfig, SocketFile, SoftwareSwitch,
+    SoftwareSwitchConfig, Spin, SwitchError, SwitchHandle, ctl,
 };
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Name of a switch without a configured name; the second one on the machine is `weir-2`.
 const NAME: &str = "weir";
@@ -27,19 +27,19 @@ const NAME: &str = "weir";
 const MAX_UNNAMED: u32 = 1000;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SwitchArgs {
     /// Read settings from a TOML file: the long options' names and values, repeatable ones as lists. Options on the
     /// command line override the file; ports, controllers and listeners on the command line replace the file's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    settings: Settings,
+    settings: SwitchSettings,
 }
 
 /// Settings that are accepted on the command line and in the file given by `--config`.
 #[derive(clap::Args, Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-struct Settings {
+struct SwitchSettings {
     /// Name of the switch and of its control socket [default: weir, or the first of weir-2, weir-3, ... that is free]
     #[arg(long)]
     name: Option<String>,
@@ -76,11 +76,11 @@ struct Settings {
     /// Time without a message from a controller before the switch sends an echo request; after the same time without
     /// an answer the connection ends; 0s: never [default: 5s]
     #[arg(long, value_name = "TIME")]
-    echo_interval: Option<Span>,
+    echo_interval: Option<TimeSpan>,
     /// Behaviour without a controller: secure (use the tables only) or standalone (forward as a learning bridge)
     /// [default: secure]
     #[arg(long, value_enum)]
-    fail_mode: Option<Mode>,
+    fail_mode: Option<FailModeArg>,
     /// OpenFlow versions offered, separated by commas [default: 1.5,1.4,1.3,1.0; to --controller 1.4,1.3,1.0]
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     versions: Vec<Version>,
@@ -104,7 +104,7 @@ struct Settings {
     /// Cache results of lookups in several tables for later packets of a flow: auto (while it pays), off, on
     /// [default: auto]
     #[arg(long, value_enum)]
-    verdict_cache: Option<CacheMode>,
+    verdict_cache: Option<VerdictCacheArg>,
     /// Path of the socket for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
@@ -130,7 +130,7 @@ struct Settings {
 
 #[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Mode {
+enum FailModeArg {
     Secure,
     Standalone,
 }
@@ -144,7 +144,7 @@ enum LookupMode {
 
 #[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum CacheMode {
+enum VerdictCacheArg {
     Auto,
     Off,
     On,
@@ -173,9 +173,9 @@ impl TryFrom<String> for DatapathId {
     }
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: SwitchArgs) -> anyhow::Result<ExitCode> {
     let settings = match &args.config {
-        Some(path) => args.settings.over(Settings::read(path)?),
+        Some(path) => args.settings.over(SwitchSettings::read(path)?),
         None => args.settings,
     };
     settings.check()?;
@@ -183,10 +183,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     runtime.block_on(serve(settings))
 }
 
-async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
+async fn serve(settings: SwitchSettings) -> anyhow::Result<ExitCode> {
     // Installed first, so that a signal during the following steps is not lost.
-    let mut signals = Signals::new()?;
-    let user = settings.user.as_deref().map(User::find).transpose().map_err(said)?;
+    let mut signals = SwitchStopSignals::new()?;
+    let user = settings.user.as_deref().map(UnixUser::find).transpose().map_err(said)?;
     let ports = open_ports(&settings.port)?;
     privileges::reduce(user).map_err(said)?;
     if let Err(error) = system_calls::restrict() {
@@ -197,7 +197,7 @@ async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     let config = settings.into_config(name, ports, socket)?;
     let controllers = config.controllers.clone();
     let dpid = config.datapath.datapath_id;
-    let switch = Switch::start(config).map_err(said)?;
+    let switch = SoftwareSwitch::start(config).map_err(said)?;
     say_ready(&switch, dpid, &controllers, &path)?;
     let reason = tokio::select! {
         name = signals.next() => name,
@@ -241,8 +241,8 @@ fn open_ports(ports: &[PortArgument]) -> anyhow::Result<Vec<PortConfig>> {
     ports.into_iter().map(|port| PortConfig::open(port).map_err(said)).collect()
 }
 
-impl Settings {
-    fn read(path: &Path) -> anyhow::Result<Settings> {
+impl SwitchSettings {
+    fn read(path: &Path) -> anyhow::Result<SwitchSettings> {
         let text =
             weir_units::read_text(path).with_context(|| format!("{}: cannot read the settings", path.display()))?;
         toml::from_str(&text).map_err(|error| {
@@ -252,12 +252,12 @@ impl Settings {
     }
 
     /// Returns these settings, with unset ones taken from `file`.
-    fn over(self, file: Settings) -> Settings {
+    fn over(self, file: SwitchSettings) -> SwitchSettings {
         fn list<T>(here: Vec<T>, file: Vec<T>) -> Vec<T> {
             if here.is_empty() { file } else { here }
         }
         let TlsArgs { private_key, certificate, ca_cert } = self.tls;
-        Settings {
+        SwitchSettings {
             tls: TlsArgs {
                 private_key: private_key.or(file.private_key),
                 certificate: certificate.or(file.certificate),
@@ -295,7 +295,7 @@ impl Settings {
             bail!("tables: found {}, expected 1 to 254", self.tables.unwrap_or_default());
         }
         self.tls.files()?;
-        self.threads.config().check(&Machine::here()).map_err(said)?;
+        self.threads.config().check(&MachineResources::here()).map_err(said)?;
         if self.packet_in_rate == Some(0) {
             bail!("packet-in-rate: found 0, expected 1 or more; leave it out for no limit");
         }
@@ -329,7 +329,12 @@ impl Settings {
         last
     }
 
-    fn into_config(self, name: String, mut ports: Vec<PortConfig>, socket: SocketFile) -> anyhow::Result<SwitchConfig> {
+    fn into_config(
+        self,
+        name: String,
+        mut ports: Vec<PortConfig>,
+        socket: SocketFile,
+    ) -> anyhow::Result<SoftwareSwitchConfig> {
         let (fabric, virtual_switches) = match &self.r#virtual {
             Some(path) => {
                 let (fabric, cuts) = cut(path, &name, &mut ports)?;
@@ -339,7 +344,7 @@ impl Settings {
         };
         let profile =
             self.profile.as_deref().map(|name| Profile::find(name, Path::new(""))).transpose().map_err(said)?;
-        let defaults = (DatapathConfig::default(), SwitchConfig::default());
+        let defaults = (DatapathConfig::default(), SoftwareSwitchConfig::default());
         let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
         let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
         let mut session = defaults.1.session;
@@ -352,7 +357,7 @@ impl Settings {
         if let Some(interval) = self.echo_interval {
             session.echo_interval = interval.0;
         }
-        Ok(SwitchConfig {
+        Ok(SoftwareSwitchConfig {
             datapath: DatapathConfig {
                 datapath_id: dpid.unwrap_or(defaults.0.datapath_id),
                 name,
@@ -362,19 +367,19 @@ impl Settings {
                     .map(|per_second| PacketInLimit { per_second, burst: self.packet_in_burst }),
                 max_entries: self.max_entries.unwrap_or(defaults.0.max_entries),
                 lookup: match self.lookup {
-                    Some(LookupMode::Linear) => Lookup::Linear,
-                    Some(LookupMode::Adaptive) | None => Lookup::Adaptive,
+                    Some(LookupMode::Linear) => LookupMethod::Linear,
+                    Some(LookupMode::Adaptive) | None => LookupMethod::Adaptive,
                 },
                 verdict_cache: match self.verdict_cache {
-                    Some(CacheMode::Off) => VerdictCache::Off,
-                    Some(CacheMode::On) => VerdictCache::On,
-                    Some(CacheMode::Auto) | None => VerdictCache::Auto,
+                    Some(VerdictCacheArg::Off) => VerdictCacheMode::Off,
+                    Some(VerdictCacheArg::On) => VerdictCacheMode::On,
+                    Some(VerdictCacheArg::Auto) | None => VerdictCacheMode::Auto,
                 },
                 ..defaults.0
             },
             fail_mode: match self.fail_mode {
-                Some(Mode::Standalone) => FailMode::Standalone,
-                Some(Mode::Secure) | None => FailMode::Secure,
+                Some(FailModeArg::Standalone) => FailMode::Standalone,
+                Some(FailModeArg::Secure) | None => FailMode::Secure,
             },
             threads: self.threads.config(),
             ports,
@@ -399,7 +404,7 @@ impl Settings {
 }
 
 /// Reads the file that divides the switch into virtual switches.
-fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fabric, Vec<VirtualSwitch>)> {
+fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(FabricSpec, Vec<VirtualSwitch>)> {
     let text =
         weir_units::read_text(path).with_context(|| format!("{}: cannot read the virtual switches", path.display()))?;
     let mut numbers: Vec<u32> = ports.iter().filter_map(|port| port.number).map(|number| number.0).collect();
@@ -412,15 +417,15 @@ fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fab
         numbers.push(number);
         rates.insert(number, port.port.link().speed);
     }
-    Fabric::parse_cut(&text, &path.display().to_string(), name, rates).map_err(said)
+    FabricSpec::parse_cut(&text, &path.display().to_string(), name, rates).map_err(said)
 }
 
 /// Signals that stop the switch.
-struct Signals([(Signal, &'static str); 3]);
+struct SwitchStopSignals([(Signal, &'static str); 3]);
 
-impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        Ok(Signals([
+impl SwitchStopSignals {
+    fn new() -> std::io::Result<SwitchStopSignals> {
+        Ok(SwitchStopSignals([
             (signal(SignalKind::terminate())?, "SIGTERM"),
             (signal(SignalKind::interrupt())?, "SIGINT"),
             (signal(SignalKind::hangup())?, "SIGHUP"),
@@ -441,20 +446,20 @@ impl Signals {
 mod tests {
     use super::*;
     use clap::Parser;
-    use weir_switch::threads::{Mode as ThreadMode, Policy};
+    use weir_switch::threads::{ReceivePolicy, ThreadingMode as ThreadMode};
 
     #[test]
     fn the_example_is_right() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/switch/switch.toml");
-        let settings = Settings::read(&file).unwrap();
+        let settings = SwitchSettings::read(&file).unwrap();
         settings.check().unwrap();
         assert_eq!((settings.name.as_deref(), settings.port.len()), (Some("s1"), 2));
     }
 
-    fn settings(text: &str) -> anyhow::Result<Settings> {
+    fn settings(text: &str) -> anyhow::Result<SwitchSettings> {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), text)?;
-        Settings::read(file.path())
+        SwitchSettings::read(file.path())
     }
 
     #[test]
@@ -462,11 +467,11 @@ mod tests {
         let file = "name = 's1'\ndpid = '0x2a'\nport = ['1=null:a', 'null:b']\ncontroller = ['tcp:127.0.0.1:6653']\n\
                     listen = ['ptcp:6654']\nprivate-key = 'a'\ncertificate = 'b'\nca-cert = 'c'\necho-interval = '1s'\nfail-mode = 'standalone'\ntables = 8\nspin = '50us'\n";
         let tls = TlsArgs { private_key: None, certificate: Some("other".into()), ca_cert: None };
-        let flags = Settings { dpid: Some(DatapathId(7)), tls, tables: Some(9), ..Settings::default() };
+        let flags = SwitchSettings { dpid: Some(DatapathId(7)), tls, tables: Some(9), ..SwitchSettings::default() };
         let merged = flags.over(settings(file).unwrap());
         assert_eq!((merged.name.as_deref(), merged.dpid.unwrap().0, merged.tables), (Some("s1"), 7, Some(9)));
         assert_eq!((merged.port.len(), merged.controller.len(), merged.listen.len()), (2, 1, 1));
-        assert!(matches!(merged.fail_mode, Some(Mode::Standalone)));
+        assert!(matches!(merged.fail_mode, Some(FailModeArg::Standalone)));
         let files = merged.tls.files().unwrap().unwrap();
         assert_eq!(files.certificate, PathBuf::from("other"), "the flag wins");
         assert_eq!((files.private_key, files.ca_cert), (PathBuf::from("a"), PathBuf::from("c")));
@@ -497,14 +502,14 @@ mod tests {
     fn threads_are_a_section_and_flags_win() {
         let file = "[threads]\nmode = 'pipeline'\nworkers = 1\nbursts = '1,2,3,4,5,6'\nio-loop-count = 7\n\
                     worker-loop-count = 8\nflush-time = '9us'\nring-size = 64\npolicy = 'mac'\nclass = ['icmp=>0']\n";
-        let here: Args =
+        let here: SwitchArgs =
             Flags::parse_from(["x", "--ring-size", "128", "--class", "udp,tp_dst=53=>0", "--policy", "port"]).args;
         let merged = here.settings.over(settings(file).unwrap());
         merged.check().unwrap();
         let threads = merged.threads.config();
         assert_eq!((threads.mode, threads.bursts.tx_write, threads.io_loop_count), (ThreadMode::Pipeline, 6, 7));
         assert_eq!((threads.worker_loop_count, threads.flush_time.as_micros()), (8, 9));
-        assert_eq!((threads.ring_size, threads.policy, threads.classes.len()), (128, Policy::Port, 1));
+        assert_eq!((threads.ring_size, threads.policy, threads.classes.len()), (128, ReceivePolicy::Port, 1));
         assert_eq!(threads.classes[0].to_string(), "udp,tp_dst=53=>0");
         let zero = settings("[threads]\nio-loop-count = 0").unwrap().check().unwrap_err().to_string();
         assert!(zero.contains("io-loop-count: found 0, expected 1 or more"), "{zero}");
@@ -513,7 +518,7 @@ mod tests {
     #[derive(clap::Parser)]
     struct Flags {
         #[command(flatten)]
-        args: Args,
+        args: SwitchArgs,
     }
 
     #[test]
@@ -521,7 +526,7 @@ mod tests {
         let twice = "port = ['1=null:a', '1=null:b']";
         assert!(settings(twice).unwrap().check().unwrap_err().to_string().contains("given twice"));
         let half = settings("private-key = 'a'").unwrap();
-        let half = Settings::default().over(half).check().unwrap_err().to_string();
+        let half = SwitchSettings::default().over(half).check().unwrap_err().to_string();
         assert!(half.contains("--certificate is not given"), "{half}");
         assert!(settings("tables = 255").unwrap().check().is_err());
         let no_rate = settings("packet-in-burst = 5").unwrap().check().unwrap_err().to_string();

@@ -4,42 +4,42 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_scenario::{Scenario, write_out};
-use weir_topology::{Measures, Topology, text};
-use weir_units::{Bps, Span};
+use weir_topology::{Topology, TopologyMeasures, text};
+use weir_units::{Bps, TimeSpan};
 
 /// Show networks. FILE is a scenario (`.toml`), or a topology: `.graphml` (Topology Zoo), `.json` (TopoHub), `.xml`
 /// (SNDlib), `.intra` (Rocketfuel)
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TopologyArgs {
     #[command(subcommand)]
-    command: Command,
+    command: TopologyCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum TopologyCommand {
     /// Show the measures of a network: nodes, links, degree, diameter, rates, delays, unconnected parts
-    Show(Show),
+    Show(TopologyShowArgs),
     /// List a network's nodes and links
-    List(List),
+    List(TopologyListArgs),
 }
 
 #[derive(clap::Args)]
-struct Show {
+struct TopologyShowArgs {
     #[command(flatten)]
-    what: What,
+    what: TopologyInputArgs,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "toml")]
     json: bool,
 }
 
 #[derive(clap::Args)]
-struct List {
+struct TopologyListArgs {
     #[command(flatten)]
-    what: What,
+    what: TopologyInputArgs,
 }
 
 #[derive(clap::Args)]
-struct What {
+struct TopologyInputArgs {
     /// A scenario or a topology
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -52,7 +52,7 @@ struct What {
     rate: Option<Bps>,
     /// With --toml: delay of links that have none in the topology file
     #[arg(long, requires = "toml", value_name = "TIME")]
-    delay: Option<Span>,
+    delay: Option<TimeSpan>,
     /// With --toml: hosts at each switch [default: 1]
     #[arg(long, requires = "toml", value_name = "N")]
     hosts: Option<u32>,
@@ -64,24 +64,28 @@ struct What {
     unconnected: Option<String>,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: TopologyArgs) -> anyhow::Result<ExitCode> {
     let printed = match args.command {
-        Command::Show(Show { what, .. }) | Command::List(List { what }) if what.toml => what.toml()?,
-        Command::Show(Show { what, json }) => {
+        TopologyCommand::Show(TopologyShowArgs { what, .. }) | TopologyCommand::List(TopologyListArgs { what })
+            if what.toml =>
+        {
+            what.toml()?
+        }
+        TopologyCommand::Show(TopologyShowArgs { what, json }) => {
             let topology = what.topology()?;
-            let measures = Measures::of(&topology);
+            let measures = TopologyMeasures::of(&topology);
             match json {
                 true => format!("{}\n", json!({ "name": topology.name, "measures": measures })),
                 false => text::show(&topology, &measures),
             }
         }
-        Command::List(List { what }) => text::list(&what.topology()?),
+        TopologyCommand::List(TopologyListArgs { what }) => text::list(&what.topology()?),
     };
     crate::output::print(&printed)?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl What {
+impl TopologyInputArgs {
     fn is_scenario(&self) -> bool {
         self.file.extension().is_some_and(|ending| ending == "toml")
     }

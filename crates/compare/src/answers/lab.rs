@@ -1,44 +1,48 @@
 //! Makes answers of labs' results, live or in virtual time.
 use super::names::flow_names;
 use super::{mean_quantiles, over};
-use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Verb};
+use crate::answer::{
+    AnswerRow, AnswerSource, AnswerState, EvaluationMethod, PerformanceMetric, ScenarioAnswer, SubjectKind,
+};
 use weir_emulator::LabResult;
-use weir_emulator::result::{Delay, Mode, TrafficResult};
-use weir_scenario::{Expect, Scenario};
+use weir_emulator::result::{LabHostKind, TimeStatistics, TrafficResult};
+use weir_scenario::{Scenario, TrafficExpectation};
 
 const MICRO: f64 = 1e-6;
 
 /// Function that takes a figure from an item of traffic in one round.
-type Value = fn(&TrafficResult) -> Option<f64>;
+type LabValueFn = fn(&TrafficResult) -> Option<f64>;
 
-const FIGURES: [(Metric, Value); 6] = [
-    (Metric::DelayMean, |item| delay(item).map(|delay| delay.mean_us * MICRO)),
-    (Metric::DelayP50, |item| delay(item).map(|delay| delay.p50_us * MICRO)),
-    (Metric::DelayP95, |item| delay(item).map(|delay| delay.p95_us * MICRO)),
-    (Metric::DelayP99, |item| delay(item).map(|delay| delay.p99_us * MICRO)),
-    (Metric::Loss, |item| item.loss),
-    (Metric::Rate, |item| item.goodput_bps),
+const FIGURES: [(PerformanceMetric, LabValueFn); 6] = [
+    (PerformanceMetric::DelayMean, |item| delay(item).map(|delay| delay.mean_us * MICRO)),
+    (PerformanceMetric::DelayP50, |item| delay(item).map(|delay| delay.p50_us * MICRO)),
+    (PerformanceMetric::DelayP95, |item| delay(item).map(|delay| delay.p95_us * MICRO)),
+    (PerformanceMetric::DelayP99, |item| delay(item).map(|delay| delay.p99_us * MICRO)),
+    (PerformanceMetric::Loss, |item| item.loss),
+    (PerformanceMetric::Rate, |item| item.goodput_bps),
 ];
 
 /// Returns the delays of an item. For pings those after the first, because formulas assume networks that have
 /// resolved addresses.
-fn delay(item: &TrafficResult) -> Option<Delay> {
+fn delay(item: &TrafficResult) -> Option<TimeStatistics> {
     item.rtt_after_first.or(item.rtt).or(item.delay)
 }
 
 /// Makes the answer of several rounds of a scenario. Stopped rounds are used only if there is no complete one.
-pub fn answer(verb: Verb, scenario: &Scenario, rounds: &[LabResult]) -> Answer {
+pub fn answer(verb: EvaluationMethod, scenario: &Scenario, rounds: &[LabResult]) -> ScenarioAnswer {
     let whole: Vec<&LabResult> = rounds.iter().filter(|round| !round.partial).collect();
     let is_partial = whole.len() < rounds.len();
     let used = if whole.is_empty() { rounds.iter().collect() } else { whole };
-    let Some(first) = used.first() else { return Answer::left_out(Answerer::new(verb), "stopped before it began") };
+    let Some(first) = used.first() else {
+        return ScenarioAnswer::left_out(AnswerSource::new(verb), "stopped before it began");
+    };
     let names = flow_names(scenario).into_iter().enumerate();
-    let mut rows: Vec<Row> = names.map(|(place, name)| flow(&used, place, name)).collect();
+    let mut rows: Vec<AnswerRow> = names.map(|(place, name)| flow(&used, place, name)).collect();
     rows.extend((0..first.switches.len()).map(|place| switch(&used, place)));
     rows.extend(first.controller.as_ref().map(|_| controller(&used)));
-    Answer {
-        by: Answerer::new(verb),
-        state: if is_partial { State::Partial } else { State::Answered },
+    ScenarioAnswer {
+        by: AnswerSource::new(verb),
+        state: if is_partial { AnswerState::Partial } else { AnswerState::Answered },
         runs: used.len(),
         passed: rounds.iter().all(|round| round.passed || round.partial),
         conditions: conditions(first, used.len()),
@@ -46,9 +50,9 @@ pub fn answer(verb: Verb, scenario: &Scenario, rounds: &[LabResult]) -> Answer {
     }
 }
 
-fn flow(rounds: &[&LabResult], place: usize, name: String) -> Row {
+fn flow(rounds: &[&LabResult], place: usize, name: String) -> AnswerRow {
     let items: Vec<&TrafficResult> = rounds.iter().filter_map(|round| round.traffic.get(place)).collect();
-    let mut row = Row::new(Part::Flow, name);
+    let mut row = AnswerRow::new(SubjectKind::Flow, name);
     let Some(first) = items.first() else { return row };
     row.samples = items.iter().filter_map(|item| delay(item)).map(|delay| delay.samples).sum();
     row.delay_of = match (first.kind, row.samples) {
@@ -67,24 +71,24 @@ fn flow(rounds: &[&LabResult], place: usize, name: String) -> Row {
 
 fn failure(item: &TrafficResult) -> String {
     let what = match item.expect {
-        Expect::Reach => "NOT REACHED",
-        Expect::Isolated => "LEAKED: expected to be isolated",
+        TrafficExpectation::Reach => "NOT REACHED",
+        TrafficExpectation::Isolated => "LEAKED: expected to be isolated",
     };
     item.problem.as_ref().map_or_else(|| what.to_owned(), |problem| format!("{what}: {problem}"))
 }
 
-fn switch(rounds: &[&LabResult], place: usize) -> Row {
+fn switch(rounds: &[&LabResult], place: usize) -> AnswerRow {
     let name = &rounds[0].switches[place].name;
-    let mut row = Row::new(Part::Device, format!("switch {name}"));
+    let mut row = AnswerRow::new(SubjectKind::Device, format!("switch {name}"));
     let each = |round: &&LabResult| round.switches.get(place).and_then(|switch| per_second(round, switch.packets));
-    row.put(Metric::Packets, over(rounds, each));
+    row.put(PerformanceMetric::Packets, over(rounds, each));
     row
 }
 
-fn controller(rounds: &[&LabResult]) -> Row {
-    let mut row = Row::new(Part::Device, "controller");
+fn controller(rounds: &[&LabResult]) -> AnswerRow {
+    let mut row = AnswerRow::new(SubjectKind::Device, "controller");
     let each = |round: &&LabResult| round.controller.as_ref().and_then(|own| per_second(round, own.packet_ins));
-    row.put(Metric::Packets, over(rounds, each));
+    row.put(PerformanceMetric::Packets, over(rounds, each));
     row
 }
 
@@ -96,9 +100,9 @@ fn conditions(result: &LabResult, rounds: usize) -> String {
     let setup = &result.setup;
     let build = if setup.release_build { "release" } else { "debug" };
     let how = match setup.mode {
-        Mode::Memory => "hosts in this process",
-        Mode::Netns => "hosts in network namespaces",
-        Mode::Virtual => "hosts, links, tables and controller in virtual time, packet by packet",
+        LabHostKind::Memory => "hosts in this process",
+        LabHostKind::Netns => "hosts in network namespaces",
+        LabHostKind::Virtual => "hosts, links, tables and controller in virtual time, packet by packet",
     };
     format!(
         "{rounds} x {:.1} s, {how}, seed {}, weir {} ({build} build), {} cores of {}, Linux {}",

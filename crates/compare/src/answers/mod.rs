@@ -5,13 +5,13 @@ pub mod predict;
 pub mod stations;
 pub mod streams;
 
-use crate::answer::Figure;
+use crate::answer::MetricValue;
 use weir_sim::stats::{Confidence, estimate};
 
 /// Returns the mean of the rounds' values with its interval.
-fn over<T>(rounds: &[T], value: impl Fn(&T) -> Option<f64>) -> Option<Figure> {
+fn over<T>(rounds: &[T], value: impl Fn(&T) -> Option<f64>) -> Option<MetricValue> {
     let values: Vec<f64> = rounds.iter().filter_map(value).collect();
-    estimate(&values, Confidence::P95).map(Figure::from)
+    estimate(&values, Confidence::P95).map(MetricValue::from)
 }
 
 /// Combines the distributions of several rounds: the mean of their quantiles at each share.

@@ -1,5 +1,5 @@
 //! Names of flows and devices that are equal in all answers.
-use weir_scenario::{Scenario, Traffic, TrafficKind};
+use weir_scenario::{Scenario, TrafficItem, TrafficKind};
 
 /// Returns distinct names of the scenario's items of traffic, in their order.
 pub fn flow_names(scenario: &Scenario) -> Vec<String> {
@@ -13,7 +13,7 @@ pub fn flow_names(scenario: &Scenario) -> Vec<String> {
     names
 }
 
-fn flow_name(scenario: &Scenario, item: &Traffic) -> String {
+fn flow_name(scenario: &Scenario, item: &TrafficItem) -> String {
     let kind = match item.kind {
         TrafficKind::Ping { .. } => "ping",
         TrafficKind::Tcp { .. } => "tcp",

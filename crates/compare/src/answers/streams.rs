@@ -2,12 +2,14 @@
 //!
 //! Rows are the simulation's groups: packets of one virtual switch, port and class.
 use super::{mean_quantiles, over};
-use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Verb};
+use crate::answer::{
+    AnswerRow, AnswerSource, AnswerState, EvaluationMethod, PerformanceMetric, ScenarioAnswer, SubjectKind,
+};
 use weir_emulator::LabResult;
 use weir_emulator::parts::shares;
-use weir_emulator::result::{Delay, StreamResult};
+use weir_emulator::result::{StreamResult, TimeStatistics};
 use weir_scenario::{PacketStream, Scenario};
-use weir_sim::{Group, RunResult, Tally};
+use weir_sim::{FabricRunResult, MeasurementGroup, PacketTally};
 
 const MICRO: f64 = 1e-6;
 pub(super) const DELAY_OF: &str = "fabric";
@@ -26,15 +28,17 @@ pub(super) fn name_of(scenario: &Scenario, stream: &PacketStream) -> String {
 }
 
 /// Function that takes a figure of a group from one replication, given its window's length in seconds.
-type Value = fn(&Tally, f64) -> Option<f64>;
+type TallyValueFn = fn(&PacketTally, f64) -> Option<f64>;
 
-const FIGURES: [(Metric, Value); 6] = [
-    (Metric::DelayMean, |tally, _| tally.delays.mean_s()),
-    (Metric::DelayP50, |tally, _| tally.delays.quantile_s(0.5)),
-    (Metric::DelayP95, |tally, _| tally.delays.quantile_s(0.95)),
-    (Metric::DelayP99, |tally, _| tally.delays.quantile_s(0.99)),
-    (Metric::Loss, |tally, _| share(tally.lost().packets, tally.arrived.packets)),
-    (Metric::Rate, |tally, window_s| (window_s > 0.0).then(|| tally.accepted().bytes as f64 * 8.0 / window_s)),
+const FIGURES: [(PerformanceMetric, TallyValueFn); 6] = [
+    (PerformanceMetric::DelayMean, |tally, _| tally.delays.mean_s()),
+    (PerformanceMetric::DelayP50, |tally, _| tally.delays.quantile_s(0.5)),
+    (PerformanceMetric::DelayP95, |tally, _| tally.delays.quantile_s(0.95)),
+    (PerformanceMetric::DelayP99, |tally, _| tally.delays.quantile_s(0.99)),
+    (PerformanceMetric::Loss, |tally, _| share(tally.lost().packets, tally.arrived.packets)),
+    (PerformanceMetric::Rate, |tally, window_s| {
+        (window_s > 0.0).then(|| tally.accepted().bytes as f64 * 8.0 / window_s)
+    }),
 ];
 
 fn share(part: u64, whole: u64) -> Option<f64> {
@@ -42,28 +46,36 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Makes the answer of the replications. `is_partial`: more replications were planned.
-pub fn simulated(groups: &[Group], runs: &[RunResult], conditions: String, is_partial: bool) -> Answer {
+pub fn simulated(
+    groups: &[MeasurementGroup],
+    runs: &[FabricRunResult],
+    conditions: String,
+    is_partial: bool,
+) -> ScenarioAnswer {
     if runs.is_empty() {
-        return Answer::left_out(Answerer::new(Verb::Simulate), "stopped before a replication was through");
+        return ScenarioAnswer::left_out(
+            AnswerSource::new(EvaluationMethod::Simulate),
+            "stopped before a replication was through",
+        );
     }
-    let row = |(place, group): (usize, &Group)| {
-        let mut row = Row::new(Part::Flow, group_name(&group.switch, &group.port, group.class));
-        let tally = |run: &RunResult| run.groups.get(place).cloned().unwrap_or_default();
+    let row = |(place, group): (usize, &MeasurementGroup)| {
+        let mut row = AnswerRow::new(SubjectKind::Flow, group_name(&group.switch, &group.port, group.class));
+        let tally = |run: &FabricRunResult| run.groups.get(place).cloned().unwrap_or_default();
         for (metric, value) in FIGURES {
             row.put(metric, over(runs, |run| value(&tally(run), run.window_s)));
         }
         row.samples = runs.iter().map(|run| tally(run).delays.count()).sum();
         row.delay_of = (row.samples > 0).then_some(DELAY_OF);
-        let quantiles = |run: &RunResult| {
+        let quantiles = |run: &FabricRunResult| {
             let delays = tally(run).delays;
             shares().filter_map(|share| Some((share, delays.quantile_s(share)?))).collect()
         };
         row.quantiles_s = mean_quantiles(&runs.iter().map(quantiles).collect::<Vec<_>>());
         row
     };
-    Answer {
-        by: Answerer::new(Verb::Simulate),
-        state: if is_partial { State::Partial } else { State::Answered },
+    ScenarioAnswer {
+        by: AnswerSource::new(EvaluationMethod::Simulate),
+        state: if is_partial { AnswerState::Partial } else { AnswerState::Answered },
         runs: runs.len(),
         passed: true,
         conditions,
@@ -72,7 +84,7 @@ pub fn simulated(groups: &[Group], runs: &[RunResult], conditions: String, is_pa
 }
 
 /// Adds the results of the scenario's streams to a live answer.
-pub fn add_live(answer: &mut Answer, scenario: &Scenario, rounds: &[LabResult]) {
+pub fn add_live(answer: &mut ScenarioAnswer, scenario: &Scenario, rounds: &[LabResult]) {
     let rounds: Vec<&LabResult> = if rounds.iter().any(|round| !round.partial) {
         rounds.iter().filter(|round| !round.partial).collect()
     } else {
@@ -94,28 +106,28 @@ pub fn add_live(answer: &mut Answer, scenario: &Scenario, rounds: &[LabResult]) 
 }
 
 /// Returns the row of a group, from the results of its streams in each round.
-fn live(name: &str, rounds: &[Vec<StreamResult>]) -> Row {
-    let mut row = Row::new(Part::Flow, name);
+fn live(name: &str, rounds: &[Vec<StreamResult>]) -> AnswerRow {
+    let mut row = AnswerRow::new(SubjectKind::Flow, name);
     let sum = |streams: &[StreamResult], count: fn(&StreamResult) -> u64| streams.iter().map(count).sum::<u64>();
     row.put(
-        Metric::Loss,
+        PerformanceMetric::Loss,
         over(rounds, |round| {
             let (sent, received) = (sum(round, |stream| stream.sent), sum(round, |stream| stream.received));
             share(sent.saturating_sub(received), sent)
         }),
     );
-    row.put(Metric::Rate, over(rounds, |round| Some(round.iter().map(|stream| stream.rate_bps).sum())));
-    row.put(Metric::DelayMean, over(rounds, |round| mean(round)));
+    row.put(PerformanceMetric::Rate, over(rounds, |round| Some(round.iter().map(|stream| stream.rate_bps).sum())));
+    row.put(PerformanceMetric::DelayMean, over(rounds, |round| mean(round)));
     // Percentiles of several streams together cannot be computed from those of each.
-    let only = |value: fn(&Delay) -> f64| {
+    let only = |value: fn(&TimeStatistics) -> f64| {
         move |round: &Vec<StreamResult>| match &round[..] {
             [stream] => stream.delay.as_ref().map(|delay| value(delay) * MICRO),
             _ => None,
         }
     };
-    row.put(Metric::DelayP50, over(rounds, only(|delay| delay.p50_us)));
-    row.put(Metric::DelayP95, over(rounds, only(|delay| delay.p95_us)));
-    row.put(Metric::DelayP99, over(rounds, only(|delay| delay.p99_us)));
+    row.put(PerformanceMetric::DelayP50, over(rounds, only(|delay| delay.p50_us)));
+    row.put(PerformanceMetric::DelayP95, over(rounds, only(|delay| delay.p95_us)));
+    row.put(PerformanceMetric::DelayP99, over(rounds, only(|delay| delay.p99_us)));
     row.samples = rounds.iter().flatten().filter_map(|stream| stream.delay).map(|delay| delay.samples).sum();
     row.delay_of = (row.samples > 0).then_some(DELAY_OF);
     row

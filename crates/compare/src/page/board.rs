@@ -1,12 +1,12 @@
 //! Page of a leader board.
 use super::{foot, verdicts};
-use crate::board::{Board, Outcome, Place};
-use crate::score::Errors;
-use weir_plot::{Cell, Page, Table};
+use crate::board::{Leaderboard, LeaderboardRow, ScenarioOutcome};
+use crate::score::ErrorStatistics;
+use weir_plot::{HtmlCell, HtmlPage, HtmlTable};
 
 /// Returns the page of a leader board as HTML.
-pub fn board(folder: &str, board: &Board) -> String {
-    let mut page = Page::new(&format!("{folder}: who is how far from the reference"));
+pub fn board(folder: &str, board: &Leaderboard) -> String {
+    let mut page = HtmlPage::new(&format!("{folder}: who is how far from the reference"));
     if board.partial {
         page.warning("Stopped early, results are partial");
     }
@@ -14,7 +14,7 @@ pub fn board(folder: &str, board: &Board) -> String {
         "Errors in %, of loss in percentage points. \"In common\" is over the flows that everybody of the same figure answers: only these compare answers with \
          each other. What has no steady state is in no average, and counted.",
     );
-    page.table(&Table {
+    page.table(&HtmlTable {
         head: HEAD.map(str::to_owned).into(),
         texts: 2,
         rows: board.places.iter().map(place).collect(),
@@ -22,8 +22,8 @@ pub fn board(folder: &str, board: &Board) -> String {
     for entry in &board.entries {
         page.heading(&entry.file);
         match &entry.outcome {
-            Outcome::Failed(why) => _ = page.warning(why),
-            Outcome::Compared(comparison) => {
+            ScenarioOutcome::Failed(why) => _ = page.warning(why),
+            ScenarioOutcome::Compared(comparison) => {
                 verdicts(&mut page, comparison);
                 page.details("Measured with", |page| _ = page.text(&foot(comparison)));
             }
@@ -48,16 +48,16 @@ const HEAD: [&str; 13] = [
     "largest",
 ];
 
-fn place(place: &Place) -> Vec<Cell> {
-    let share = |errors: Option<Errors>, value: fn(&Errors) -> f64| {
+fn place(place: &LeaderboardRow) -> Vec<HtmlCell> {
+    let share = |errors: Option<ErrorStatistics>, value: fn(&ErrorStatistics) -> f64| {
         errors.map_or_else(String::new, |errors| format!("{:.2}", value(&errors) * 100.0))
     };
-    let mut cells: Vec<Cell> = vec![place.metric.name().into(), place.by.to_string().into()];
-    cells.extend([place.valid, place.unstable, place.not_answered].map(|count| Cell::from(count.to_string())));
+    let mut cells: Vec<HtmlCell> = vec![place.metric.name().into(), place.by.to_string().into()];
+    cells.extend([place.valid, place.unstable, place.not_answered].map(|count| HtmlCell::from(count.to_string())));
     cells.push(place.common.map_or(0, |errors| errors.valid).to_string().into());
-    let values: [fn(&Errors) -> f64; 3] = [|errors| errors.mean, |errors| errors.median, |errors| errors.p95];
-    cells.extend(values.map(|value| Cell::from(share(place.common, value))));
-    cells.extend(values.map(|value| Cell::from(share(place.own, value))));
+    let values: [fn(&ErrorStatistics) -> f64; 3] = [|errors| errors.mean, |errors| errors.median, |errors| errors.p95];
+    cells.extend(values.map(|value| HtmlCell::from(share(place.common, value))));
+    cells.extend(values.map(|value| HtmlCell::from(share(place.own, value))));
     cells.push(share(place.own, |errors| errors.max).into());
     cells
 }

@@ -5,43 +5,47 @@ mod swept;
 
 pub use board::board;
 pub use single::single;
-pub use swept::{Point, swept};
+pub use swept::{SweptComparison, swept};
 
-use crate::answer::{Answer, Metric, State, Status};
+use crate::answer::{AnswerRowStatus, AnswerState, PerformanceMetric, ScenarioAnswer};
 use crate::comparison::Comparison;
-use weir_plot::{Cell, Page, Table, short};
+use weir_plot::{HtmlCell, HtmlPage, HtmlTable, short};
 
 /// Most flows with charts of their own. Tables have all flows.
 const MOST_FLOWS: usize = 12;
 
 /// Unit in which delays are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Unit {
+struct ChartTimeUnit {
     name: &'static str,
     per_second: f64,
 }
 
-impl Unit {
+impl ChartTimeUnit {
     /// Returns microseconds, or milliseconds if the longest mean delay is at least 2 ms.
-    fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Unit {
+    fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> ChartTimeUnit {
         let rows = comparisons.flat_map(|comparison| &comparison.answers).flat_map(|answer| &answer.rows);
-        let longest = rows.filter_map(|row| row.value(Metric::DelayMean)).fold(0.0, f64::max);
-        if longest >= 2e-3 { Unit { name: "ms", per_second: 1e3 } } else { Unit { name: "us", per_second: 1e6 } }
+        let longest = rows.filter_map(|row| row.value(PerformanceMetric::DelayMean)).fold(0.0, f64::max);
+        if longest >= 2e-3 {
+            ChartTimeUnit { name: "ms", per_second: 1e3 }
+        } else {
+            ChartTimeUnit { name: "us", per_second: 1e6 }
+        }
     }
 }
 
 /// Returns the conditions of all answers, for the foot of a page.
 fn foot(comparison: &Comparison) -> String {
-    let answer = |answer: &Answer| match &answer.state {
-        State::LeftOut(why) => format!("{}: left out: {why}", answer.by),
-        State::Answered | State::Partial => format!("{}: {}", answer.by, answer.conditions),
+    let answer = |answer: &ScenarioAnswer| match &answer.state {
+        AnswerState::LeftOut(why) => format!("{}: left out: {why}", answer.by),
+        AnswerState::Answered | AnswerState::Partial => format!("{}: {}", answer.by, answer.conditions),
     };
     let answers: Vec<String> = comparison.answers.iter().map(answer).collect();
     format!("Scenario {}. {}", comparison.scenario, answers.join(" / "))
 }
 
 /// Adds the verdicts by answerer and metric to a page.
-fn verdicts(page: &mut Page, comparison: &Comparison) {
+fn verdicts(page: &mut HtmlPage, comparison: &Comparison) {
     let Some(reference) = &comparison.reference else {
         page.warning("Nothing to hold the answers against: neither run nor simulate answered");
         return;
@@ -53,7 +57,7 @@ fn verdicts(page: &mut Page, comparison: &Comparison) {
             vec![
                 compared.by.to_string().into(),
                 score.metric.name().into(),
-                if score.verdict.is_wrong() { Cell::wrong(verdict) } else { verdict.into() },
+                if score.verdict.is_wrong() { HtmlCell::wrong(verdict) } else { verdict.into() },
                 score.worst.clone().into(),
                 score.errors.valid.to_string().into(),
                 score.unstable.to_string().into(),
@@ -79,36 +83,43 @@ fn verdicts(page: &mut Page, comparison: &Comparison) {
         "inside the interval",
     ];
     page.heading(&format!("Against {reference}"));
-    page.table(&Table { head: head.map(str::to_owned).into(), texts: 4, rows: rows.collect() });
+    page.table(&HtmlTable { head: head.map(str::to_owned).into(), texts: 4, rows: rows.collect() });
 }
 
 /// Returns a table of all flows and answers.
-fn flows(comparison: &Comparison, unit: Unit) -> Table {
-    let metrics = [Metric::DelayMean, Metric::DelayP50, Metric::DelayP95, Metric::DelayP99, Metric::Loss, Metric::Rate];
+fn flows(comparison: &Comparison, unit: ChartTimeUnit) -> HtmlTable {
+    let metrics = [
+        PerformanceMetric::DelayMean,
+        PerformanceMetric::DelayP50,
+        PerformanceMetric::DelayP95,
+        PerformanceMetric::DelayP99,
+        PerformanceMetric::Loss,
+        PerformanceMetric::Rate,
+    ];
     let names = ["", "answer", "delay of", ""].into_iter().map(str::to_owned);
     let columns = metrics.iter().map(|metric| match metric {
-        Metric::Loss => "loss, %".to_owned(),
-        Metric::Rate => "rate, Mbit/s".to_owned(),
+        PerformanceMetric::Loss => "loss, %".to_owned(),
+        PerformanceMetric::Rate => "rate, Mbit/s".to_owned(),
         delay => format!("{}, {}", delay.name(), unit.name),
     });
     let mut rows = Vec::new();
-    for subject in comparison.subjects(crate::answer::Part::Flow) {
+    for subject in comparison.subjects(crate::answer::SubjectKind::Flow) {
         for answer in &comparison.answers {
             let Some(row) = answer.row(subject) else { continue };
-            let mut cells: Vec<Cell> = vec![
+            let mut cells: Vec<HtmlCell> = vec![
                 subject.name.clone().into(),
                 answer.by.to_string().into(),
                 row.delay_of.unwrap_or_default().into(),
                 match &row.status {
-                    Status::Ok => row.note.clone().unwrap_or_default().into(),
-                    Status::Unstable(why) => Cell::wrong(format!("UNSTABLE: {why}")),
-                    Status::NotAnswered(why) => format!("not answered: {why}").into(),
+                    AnswerRowStatus::Ok => row.note.clone().unwrap_or_default().into(),
+                    AnswerRowStatus::Unstable(why) => HtmlCell::wrong(format!("UNSTABLE: {why}")),
+                    AnswerRowStatus::NotAnswered(why) => format!("not answered: {why}").into(),
                 },
             ];
             for metric in metrics {
                 let scale = match metric {
-                    Metric::Loss => 100.0,
-                    Metric::Rate => 1e-6,
+                    PerformanceMetric::Loss => 100.0,
+                    PerformanceMetric::Rate => 1e-6,
                     _ => unit.per_second,
                 };
                 cells.push(
@@ -125,5 +136,5 @@ fn flows(comparison: &Comparison, unit: Unit) -> Table {
             rows.push(cells);
         }
     }
-    Table { head: names.chain(columns).collect(), texts: 4, rows }
+    HtmlTable { head: names.chain(columns).collect(), texts: 4, rows }
 }

@@ -1,13 +1,13 @@
 //! Page of one scenario.
-use super::{MOST_FLOWS, Unit, flows, foot, verdicts};
-use crate::answer::{Answer, Metric, Part, Subject};
+use super::{ChartTimeUnit, MOST_FLOWS, flows, foot, verdicts};
+use crate::answer::{AnswerSubject, PerformanceMetric, ScenarioAnswer, SubjectKind};
 use crate::comparison::Comparison;
-use weir_plot::{Axis, Bar, Bars, Chart, Figure, HeatMap, Look, Page, Panels, Point, Series};
+use weir_plot::{Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HeatMap, HtmlPage, LineStyle, Panels};
 
 /// Returns the page of one scenario as HTML.
 pub fn single(comparison: &Comparison) -> String {
-    let unit = Unit::of(std::iter::once(comparison));
-    let mut page = Page::new(&format!("{}: answers side by side", comparison.scenario));
+    let unit = ChartTimeUnit::of(std::iter::once(comparison));
+    let mut page = HtmlPage::new(&format!("{}: answers side by side", comparison.scenario));
     if comparison.partial {
         page.warning("Stopped early, results are partial");
     }
@@ -44,26 +44,27 @@ pub fn single(comparison: &Comparison) -> String {
 }
 
 /// Returns the flows with delays.
-fn delayed(comparison: &Comparison) -> Vec<&Subject> {
-    let has = |subject: &&Subject| {
+fn delayed(comparison: &Comparison) -> Vec<&AnswerSubject> {
+    let has = |subject: &&AnswerSubject| {
         comparison
             .answers
             .iter()
-            .any(|answer| answer.row(subject).is_some_and(|row| row.value(Metric::DelayMean).is_some()))
+            .any(|answer| answer.row(subject).is_some_and(|row| row.value(PerformanceMetric::DelayMean).is_some()))
     };
-    comparison.subjects(Part::Flow).into_iter().filter(has).collect()
+    comparison.subjects(SubjectKind::Flow).into_iter().filter(has).collect()
 }
 
-fn means(comparison: &Comparison, flows: &[&Subject], unit: Unit) -> Figure {
+fn means(comparison: &Comparison, flows: &[&AnswerSubject], unit: ChartTimeUnit) -> Figure {
     let shown = &flows[..flows.len().min(MOST_FLOWS)];
-    let bar = |answer: &Answer, subject: &Subject| {
-        let figure = *answer.row(subject)?.figures.get(&Metric::DelayMean)?;
+    let bar = |answer: &ScenarioAnswer, subject: &AnswerSubject| {
+        let figure = *answer.row(subject)?.figures.get(&PerformanceMetric::DelayMean)?;
         let [value, half] = [figure.value, figure.half_width.unwrap_or(0.0)].map(|seconds| seconds * unit.per_second);
         Some(Bar { value, interval: (half > 0.0).then_some([(value - half).max(0.0), value + half]) })
     };
-    let series =
-        |answer: &Answer| (answer.by.label().to_owned(), shown.iter().map(|subject| bar(answer, subject)).collect());
-    Figure::Bars(Bars {
+    let series = |answer: &ScenarioAnswer| {
+        (answer.by.label().to_owned(), shown.iter().map(|subject| bar(answer, subject)).collect())
+    };
+    Figure::Bars(BarChart {
         name: "means".into(),
         title: "Mean delay by flow".into(),
         x: String::new(),
@@ -75,11 +76,17 @@ fn means(comparison: &Comparison, flows: &[&Subject], unit: Unit) -> Figure {
 
 /// Returns a heat map of errors by answerer and flow, and by metric.
 fn errors(comparison: &Comparison) -> Figure {
-    let metrics = [Metric::DelayMean, Metric::DelayP50, Metric::DelayP95, Metric::DelayP99, Metric::Loss];
+    let metrics = [
+        PerformanceMetric::DelayMean,
+        PerformanceMetric::DelayP50,
+        PerformanceMetric::DelayP95,
+        PerformanceMetric::DelayP99,
+        PerformanceMetric::Loss,
+    ];
     let mut rows = Vec::new();
     for compared in &comparison.compared {
-        for subject in comparison.subjects(Part::Flow).into_iter().take(MOST_FLOWS) {
-            let error = |metric: &Metric| {
+        for subject in comparison.subjects(SubjectKind::Flow).into_iter().take(MOST_FLOWS) {
+            let error = |metric: &PerformanceMetric| {
                 comparison.difference(&compared.by, subject, *metric)?.error().map(|error| error * 100.0)
             };
             let values: Vec<Option<f64>> = metrics.iter().map(error).collect();
@@ -99,13 +106,13 @@ fn errors(comparison: &Comparison) -> Figure {
     })
 }
 
-fn distribution(comparison: &Comparison, subject: &Subject, unit: Unit) -> Option<Figure> {
-    let line = |answer: &Answer| {
+fn distribution(comparison: &Comparison, subject: &AnswerSubject, unit: ChartTimeUnit) -> Option<Figure> {
+    let line = |answer: &ScenarioAnswer| {
         let row = answer.row(subject).filter(|row| !row.quantiles_s.is_empty())?;
-        let points = row.quantiles_s.iter().map(|(share, delay_s)| Point::new(delay_s * unit.per_second, *share));
-        Some(Series::looking(answer.by.label(), Look::Curve, points.collect()))
+        let points = row.quantiles_s.iter().map(|(share, delay_s)| ChartPoint::new(delay_s * unit.per_second, *share));
+        Some(ChartSeries::looking(answer.by.label(), LineStyle::Curve, points.collect()))
     };
-    let series: Vec<Series> = comparison.answers.iter().filter_map(line).collect();
+    let series: Vec<ChartSeries> = comparison.answers.iter().filter_map(line).collect();
     (!series.is_empty()).then(|| {
         Figure::Chart(Chart {
             name: "distribution".into(),
@@ -117,10 +124,10 @@ fn distribution(comparison: &Comparison, subject: &Subject, unit: Unit) -> Optio
     })
 }
 
-fn quantiles(comparison: &Comparison, subject: &Subject, unit: Unit) -> Option<Figure> {
+fn quantiles(comparison: &Comparison, subject: &AnswerSubject, unit: ChartTimeUnit) -> Option<Figure> {
     let reference = comparison.answers.iter().find(|answer| comparison.is_reference(&answer.by))?;
     let own = &reference.row(subject)?.quantiles_s;
-    let pairs = |answer: &Answer| {
+    let pairs = |answer: &ScenarioAnswer| {
         let others = &answer.row(subject).filter(|row| !row.quantiles_s.is_empty())?.quantiles_s;
         // Shares are equal in all answers, but an answer may lack some.
         let same = own.iter().filter_map(|(share, delay_s)| {

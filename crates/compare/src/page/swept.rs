@@ -1,14 +1,14 @@
 //! Page of a sweep: one scenario with several values of its keys.
-use super::{MOST_FLOWS, Unit, foot, verdicts};
-use crate::answer::{Answer, Answerer, Metric, Part, Status, Subject};
+use super::{ChartTimeUnit, MOST_FLOWS, foot, verdicts};
+use crate::answer::{AnswerRowStatus, AnswerSource, AnswerSubject, PerformanceMetric, ScenarioAnswer, SubjectKind};
 use crate::comparison::Comparison;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use weir_plot::{Axis, Cell, Chart, Figure, HeatMap, Page, Panels, Series, Table, leading_number};
+use weir_plot::{Axis, Chart, ChartSeries, Figure, HeatMap, HtmlCell, HtmlPage, HtmlTable, Panels, leading_number};
 
 /// Comparison, with the values that the scenario had for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Point {
+pub struct SweptComparison {
     /// Keys of the scenario and their values, as written by the user.
     pub values: Vec<(String, String)>,
     /// Comparison of the answers.
@@ -16,7 +16,7 @@ pub struct Point {
     pub comparison: Comparison,
 }
 
-impl Point {
+impl SweptComparison {
     /// Returns the point's value along this key (or its number if the value is not a number), and the values of the
     /// other keys as text.
     fn place(&self, key: usize, number: usize) -> (f64, String) {
@@ -34,7 +34,7 @@ impl Point {
 }
 
 /// Returns the index of the key used as the x axis: the key with most values, the first if there are several.
-fn along(points: &[Point]) -> usize {
+fn along(points: &[SweptComparison]) -> usize {
     let keys = points.first().map_or(0, |point| point.values.len());
     let values = |key: usize| {
         let values: BTreeSet<&str> = points.iter().map(|point| point.values[key].1.as_str()).collect();
@@ -45,10 +45,10 @@ fn along(points: &[Point]) -> usize {
 
 /// Returns the page of a sweep as HTML. Charts have the key with most values as their x axis, and a panel for each
 /// combination of the other keys' values.
-pub fn swept(points: &[Point]) -> String {
+pub fn swept(points: &[SweptComparison]) -> String {
     let name = points.first().map_or("", |point| point.comparison.scenario.as_str());
-    let unit = Unit::of(points.iter().map(|point| &point.comparison));
-    let mut page = Page::new(&format!("{name}: answers side by side"));
+    let unit = ChartTimeUnit::of(points.iter().map(|point| &point.comparison));
+    let mut page = HtmlPage::new(&format!("{name}: answers side by side"));
     if points.iter().any(|point| point.comparison.partial) {
         page.warning("Stopped early, results are partial");
     }
@@ -61,12 +61,12 @@ pub fn swept(points: &[Point]) -> String {
     for subject in subjects.iter().take(MOST_FLOWS) {
         page.heading(&subject.name);
         for (metric, scale, label) in [
-            (Metric::DelayMean, unit.per_second, format!("mean delay, {}", unit.name)),
-            (Metric::DelayP95, unit.per_second, format!("p95, {}", unit.name)),
-            (Metric::Loss, 100.0, "loss, %".to_owned()),
+            (PerformanceMetric::DelayMean, unit.per_second, format!("mean delay, {}", unit.name)),
+            (PerformanceMetric::DelayP95, unit.per_second, format!("p95, {}", unit.name)),
+            (PerformanceMetric::Loss, 100.0, "loss, %".to_owned()),
         ] {
             let panels = panels(points, subject, metric, scale, &label);
-            if metric == Metric::Loss && !panels.is_empty() && !loses(points, subject) {
+            if metric == PerformanceMetric::Loss && !panels.is_empty() && !loses(points, subject) {
                 page.text("No answer has loss here.");
             } else if !panels.is_empty() {
                 let title = format!("{} of {}", metric.name(), subject.name);
@@ -87,14 +87,14 @@ pub fn swept(points: &[Point]) -> String {
 }
 
 /// Returns true if any answer has loss for this flow.
-fn loses(points: &[Point], subject: &Subject) -> bool {
+fn loses(points: &[SweptComparison], subject: &AnswerSubject) -> bool {
     let mut rows = points.iter().flat_map(|point| &point.comparison.answers).filter_map(|answer| answer.row(subject));
-    rows.any(|row| row.value(Metric::Loss).is_some_and(|loss| loss > 0.0))
+    rows.any(|row| row.value(PerformanceMetric::Loss).is_some_and(|loss| loss > 0.0))
 }
 
-fn subjects(points: &[Point]) -> Vec<Subject> {
-    let mut found: Vec<Subject> = Vec::new();
-    for subject in points.iter().flat_map(|point| point.comparison.subjects(Part::Flow)) {
+fn subjects(points: &[SweptComparison]) -> Vec<AnswerSubject> {
+    let mut found: Vec<AnswerSubject> = Vec::new();
+    for subject in points.iter().flat_map(|point| point.comparison.subjects(SubjectKind::Flow)) {
         if !found.contains(subject) {
             found.push(subject.clone());
         }
@@ -103,7 +103,7 @@ fn subjects(points: &[Point]) -> Vec<Subject> {
 }
 
 /// Returns the combinations of the other keys' values, in the order of the points.
-fn combinations(points: &[Point], key: usize) -> Vec<String> {
+fn combinations(points: &[SweptComparison], key: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (number, point) in points.iter().enumerate() {
         let (_, others) = point.place(key, number);
@@ -114,8 +114,8 @@ fn combinations(points: &[Point], key: usize) -> Vec<String> {
     found
 }
 
-fn answerers(points: &[Point]) -> Vec<Answerer> {
-    let mut found: Vec<Answerer> = Vec::new();
+fn answerers(points: &[SweptComparison]) -> Vec<AnswerSource> {
+    let mut found: Vec<AnswerSource> = Vec::new();
     for answer in points.iter().flat_map(|point| &point.comparison.answers).filter(|answer| answer.is_there()) {
         if !found.contains(&answer.by) {
             found.push(answer.by.clone());
@@ -125,21 +125,27 @@ fn answerers(points: &[Point]) -> Vec<Answerer> {
 }
 
 /// Returns a panel for each combination, with a line for each answerer.
-fn panels(points: &[Point], subject: &Subject, metric: Metric, scale: f64, label: &str) -> Vec<Figure> {
+fn panels(
+    points: &[SweptComparison],
+    subject: &AnswerSubject,
+    metric: PerformanceMetric,
+    scale: f64,
+    label: &str,
+) -> Vec<Figure> {
     let key = along(points);
     let x = points.first().and_then(|point| point.values.get(key)).map_or("", |(key, _)| key.as_str());
     let panel = |others: &String| {
-        let series = |by: &Answerer| {
-            let value = |(number, point): (usize, &Point)| {
+        let series = |by: &AnswerSource| {
+            let value = |(number, point): (usize, &SweptComparison)| {
                 let (along, own) = point.place(key, number);
                 let answer = point.comparison.answers.iter().find(|answer| answer.by == *by)?;
                 let figure = *answer.row(subject)?.figures.get(&metric)?;
                 let half = figure.half_width.map(|half| half * scale);
-                (own == *others).then(|| weir_plot::Point::within(along, figure.value * scale, half))
+                (own == *others).then(|| weir_plot::ChartPoint::within(along, figure.value * scale, half))
             };
-            Series::line(by.label(), points.iter().enumerate().filter_map(value).collect())
+            ChartSeries::line(by.label(), points.iter().enumerate().filter_map(value).collect())
         };
-        let series: Vec<Series> =
+        let series: Vec<ChartSeries> =
             answerers(points).iter().map(series).filter(|series| !series.points.is_empty()).collect();
         (!series.is_empty()).then(|| {
             let title =
@@ -151,17 +157,18 @@ fn panels(points: &[Point], subject: &Subject, metric: Metric, scale: f64, label
 }
 
 /// Returns a heat map of errors of the mean delay, by answerer and point.
-fn errors(points: &[Point], subject: &Subject) -> Option<Figure> {
-    let row = |by: &Answerer| {
-        let error = |point: &Point| {
-            let difference = point.comparison.difference(by, subject, Metric::DelayMean)?;
+fn errors(points: &[SweptComparison], subject: &AnswerSubject) -> Option<Figure> {
+    let row = |by: &AnswerSource| {
+        let error = |point: &SweptComparison| {
+            let difference = point.comparison.difference(by, subject, PerformanceMetric::DelayMean)?;
             difference.error().map(|error| error * 100.0)
         };
         (by.label().to_owned(), points.iter().map(error).collect::<Vec<_>>())
     };
     let rows: Vec<_> =
         answerers(points).iter().map(row).filter(|(_, errors)| errors.iter().any(Option::is_some)).collect();
-    let column = |point: &Point| point.values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ");
+    let column =
+        |point: &SweptComparison| point.values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ");
     (!rows.is_empty()).then(|| {
         Figure::HeatMap(HeatMap {
             name: "errors".into(),
@@ -178,19 +185,19 @@ fn errors(points: &[Point], subject: &Subject) -> Option<Figure> {
 }
 
 /// Returns a table of the points without a steady state.
-fn unstable(points: &[Point]) -> Table {
+fn unstable(points: &[SweptComparison]) -> HtmlTable {
     let rows = points.iter().flat_map(|point| {
-        point.comparison.answers.iter().flat_map(move |answer: &Answer| {
+        point.comparison.answers.iter().flat_map(move |answer: &ScenarioAnswer| {
             answer.rows.iter().filter_map(move |row| match &row.status {
-                Status::Unstable(why) => Some(vec![
+                AnswerRowStatus::Unstable(why) => Some(vec![
                     point.text().into(),
                     answer.by.to_string().into(),
                     row.subject.name.clone().into(),
-                    Cell::wrong(why.clone()),
+                    HtmlCell::wrong(why.clone()),
                 ]),
-                Status::Ok | Status::NotAnswered(_) => None,
+                AnswerRowStatus::Ok | AnswerRowStatus::NotAnswered(_) => None,
             })
         })
     });
-    Table { head: ["with", "answer", "", "why"].map(str::to_owned).into(), texts: 4, rows: rows.collect() }
+    HtmlTable { head: ["with", "answer", "", "why"].map(str::to_owned).into(), texts: 4, rows: rows.collect() }
 }

@@ -10,37 +10,37 @@
 mod role;
 mod types;
 
-use crate::{App, ConnectionId, Outbox};
-use role::Standing;
+use crate::{ConnectionId, ControllerApp, ControllerOutbox};
+use role::RoleNegotiation;
 use std::collections::BTreeMap;
 use weir_openflow::model::{Body, FeaturesReply};
-use weir_openflow::session::{Event, SendError, Session, SessionConfig};
+use weir_openflow::session::{SendError, Session, SessionConfig, SessionEvent};
 use weir_openflow::{Message, Version};
 use weir_units::Instant;
 
 pub use role::Mastership;
-pub use types::{Counters, Snapshot, SwitchEvent, SwitchInfo};
+pub use types::{ControllerCounters, ControllerSnapshot, SwitchEvent, SwitchInfo};
 
 /// Callback for events of switches. It is called while the hub is locked, so it must be quick and must not call the
 /// hub.
 pub type Observer = Box<dyn FnMut(&SwitchEvent) + Send>;
 /// Callback called when a connection gets output while another connection is handled, or is ended by the hub.
-pub type Wake = Box<dyn Fn() + Send>;
+pub type WakeCallback = Box<dyn Fn() + Send>;
 
 /// Sessions of all connections, and the application.
-pub struct Hub {
-    app: Box<dyn App>,
+pub struct ControllerHub {
+    app: Box<dyn ControllerApp>,
     session: SessionConfig,
     max_connections: usize,
     observer: Observer,
-    connections: BTreeMap<ConnectionId, Connection>,
+    connections: BTreeMap<ConnectionId, SwitchConnection>,
     last_id: u64,
-    counters: Counters,
-    outbox: Outbox,
+    counters: ControllerCounters,
+    outbox: ControllerOutbox,
     mastership: Mastership,
 }
 
-struct Connection {
+struct SwitchConnection {
     session: Session,
     peer: String,
     /// Description of the switch, if this is a main connection that is up.
@@ -49,57 +49,67 @@ struct Connection {
     features: FeaturesReply,
     /// Id of the main connection and own auxiliary id, if this is an auxiliary connection that is up.
     auxiliary: Option<(ConnectionId, u8)>,
-    standing: Standing,
+    standing: RoleNegotiation,
     /// True if the switch was announced to the application.
     is_served: bool,
     /// Reason for closing the connection, once it has ended.
     ended: Option<String>,
-    wake: Wake,
+    wake: WakeCallback,
 }
 
 /// Error: the hub has as many connections as allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there are {0} connections already, the most allowed")]
-pub struct TooMany(pub usize);
+pub struct TooManyConnections(pub usize);
 
-impl Hub {
+impl ControllerHub {
     /// Returns a hub without connections.
-    pub fn new(app: Box<dyn App>, session: SessionConfig, max_connections: usize, observer: Observer) -> Hub {
-        Hub {
+    pub fn new(
+        app: Box<dyn ControllerApp>,
+        session: SessionConfig,
+        max_connections: usize,
+        observer: Observer,
+    ) -> ControllerHub {
+        ControllerHub {
             app,
             session,
             max_connections,
             observer,
             connections: BTreeMap::new(),
             last_id: 0,
-            counters: Counters::default(),
-            outbox: Outbox::new(),
+            counters: ControllerCounters::default(),
+            outbox: ControllerOutbox::new(),
             mastership: Mastership::default(),
         }
     }
 
-    /// Adds a connection of a switch from `peer`. The connection has output at once: the hello message. See [`Wake`]
-    /// for `wake`.
+    /// Adds a connection of a switch from `peer`. The connection has output at once: the hello message. See
+    /// [`WakeCallback`] for `wake`.
     ///
     /// # Errors
-    /// [`TooMany`]; the caller has to close the connection.
-    pub fn connect(&mut self, now: Instant, peer: String, wake: Wake) -> Result<ConnectionId, TooMany> {
+    /// [`TooManyConnections`]; the caller has to close the connection.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        peer: String,
+        wake: WakeCallback,
+    ) -> Result<ConnectionId, TooManyConnections> {
         self.counters.connections += 1;
         if self.connections.len() >= self.max_connections {
-            let full = TooMany(self.max_connections);
+            let full = TooManyConnections(self.max_connections);
             self.counters.refused += 1;
             (self.observer)(&SwitchEvent::Refused { peer, reason: full.to_string() });
             return Err(full);
         }
         self.last_id += 1;
         let session = Session::controller(self.session.clone(), now);
-        let connection = Connection {
+        let connection = SwitchConnection {
             session,
             peer,
             info: None,
             features: FeaturesReply::default(),
             auxiliary: None,
-            standing: Standing::default(),
+            standing: RoleNegotiation::default(),
             is_served: false,
             ended: None,
             wake,
@@ -116,7 +126,7 @@ impl Hub {
         }
     }
 
-    /// Handles time-outs of a connection. Call it at the time that [`Hub::deadline`] returns.
+    /// Handles time-outs of a connection. Call it at the time that [`ControllerHub::deadline`] returns.
     pub fn poll(&mut self, now: Instant, id: ConnectionId) {
         if let Some(connection) = self.open(id) {
             connection.session.poll(now);
@@ -124,7 +134,7 @@ impl Hub {
         }
     }
 
-    /// Returns the time at which to call [`Hub::poll`] for this connection.
+    /// Returns the time at which to call [`ControllerHub::poll`] for this connection.
     pub fn deadline(&self, id: ConnectionId) -> Option<Instant> {
         self.connections.get(&id)?.session.deadline()
     }
@@ -147,16 +157,16 @@ impl Hub {
     }
 
     /// Returns the connected switches and all counters.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> ControllerSnapshot {
         let up = self.connections.values().filter_map(|connection| connection.info.clone());
-        Snapshot {
+        ControllerSnapshot {
             switches: up.collect(),
             counters: self.counters.clone(),
             app: self.app.counters().into_iter().collect(),
         }
     }
 
-    fn open(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+    fn open(&mut self, id: ConnectionId) -> Option<&mut SwitchConnection> {
         self.connections.get_mut(&id).filter(|connection| connection.ended.is_none())
     }
 
@@ -164,12 +174,12 @@ impl Hub {
     fn settle(&mut self, now: Instant, id: ConnectionId) {
         while let Some(event) = self.open(id).and_then(|connection| connection.session.next_event()) {
             match event {
-                Event::Up { version, features } => self.up(now, id, version, features.unwrap_or_default()),
-                Event::Message(message) => {
+                SessionEvent::Up { version, features } => self.up(now, id, version, features.unwrap_or_default()),
+                SessionEvent::Message(message) => {
                     self.count_received(&message);
                     self.message(now, id, message);
                 }
-                Event::Closed { reason } => self.end(now, id, reason),
+                SessionEvent::Closed { reason } => self.end(now, id, reason),
             }
             self.dispatch(id);
         }
@@ -234,7 +244,7 @@ impl Hub {
             Ok(found) => found,
             Err(reason) => return self.end(now, id, reason),
         };
-        let same = |found: &Connection| found.auxiliary == Some((main, number));
+        let same = |found: &SwitchConnection| found.auxiliary == Some((main, number));
         let former = self.connections.iter().find(|(_, found)| same(found)).map(|(id, _)| *id);
         if let Some(former) = former {
             self.end(now, former, "the switch opened it anew".to_owned());
@@ -272,7 +282,7 @@ impl Hub {
     }
 
     fn end_auxiliaries(&mut self, now: Instant, main: ConnectionId) {
-        let of_main = |found: &Connection| found.auxiliary.is_some_and(|(of, _)| of == main);
+        let of_main = |found: &SwitchConnection| found.auxiliary.is_some_and(|(of, _)| of == main);
         let auxiliaries: Vec<_> =
             self.connections.iter().filter(|(_, found)| of_main(found)).map(|(id, _)| *id).collect();
         for id in auxiliaries {
@@ -280,8 +290,8 @@ impl Hub {
         }
     }
 
-    /// Sends the application's messages. Calls [`Wake`] for each connection with a message except `current`, because
-    /// the caller looks for output of `current` anyway.
+    /// Sends the application's messages. Calls [`WakeCallback`] for each connection with a message except `current`,
+    /// because the caller looks for output of `current` anyway.
     fn dispatch(&mut self, current: ConnectionId) {
         let auxiliary_of = self.connections.get(&current).and_then(|connection| connection.auxiliary);
         for (main, mut message) in std::mem::take(&mut self.outbox) {

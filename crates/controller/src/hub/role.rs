@@ -7,7 +7,7 @@
 //! asks last is therefore master, and controllers need not know each other.
 //!
 //! The application sees a switch only while it may change it: while the role is equal or master.
-use super::{ConnectionId, Hub, SwitchEvent};
+use super::{ConnectionId, ControllerHub, SwitchEvent};
 use weir_openflow::model::error::{BadRequest, RoleRequestFailed};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{Body, ErrorType};
@@ -33,7 +33,7 @@ pub enum Mastership {
 
 /// State of the controller's role with a switch.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct RoleNegotiation {
     /// Role that the switch has granted; `None` (equal) until then.
     role: Option<Role>,
     /// Pending request: transaction id and wanted role.
@@ -41,7 +41,7 @@ pub(super) struct Standing {
     attempts: u32,
 }
 
-impl Standing {
+impl RoleNegotiation {
     /// Returns true if the application may see the switch: the role allows changes, or no role has been requested.
     fn may_change(&self) -> bool {
         match self.role {
@@ -51,7 +51,7 @@ impl Standing {
     }
 }
 
-impl Hub {
+impl ControllerHub {
     /// Sets the wanted role, for connected switches and for later ones.
     pub fn set_mastership(&mut self, now: Instant, wanted: Mastership) {
         self.mastership = wanted;

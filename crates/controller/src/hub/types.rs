@@ -57,7 +57,7 @@ pub struct SwitchInfo {
 
 /// Counters of the controller since its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Counters {
+pub struct ControllerCounters {
     /// Connections accepted or refused.
     pub connections: u64,
     /// Connections that ended before they were up: no common version, no answer, a datapath id that is connected
@@ -81,16 +81,16 @@ pub struct Counters {
 
 /// State and counters of the hub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Snapshot {
+pub struct ControllerSnapshot {
     /// Switches that are up.
     pub switches: Vec<SwitchInfo>,
     /// Counters of the controller.
-    pub counters: Counters,
+    pub counters: ControllerCounters,
     /// Counters of the application, by name.
     pub app: BTreeMap<&'static str, u64>,
 }
 
-impl Counters {
+impl ControllerCounters {
     /// Counts a message sent to a switch.
     pub(super) fn count_sent(&mut self, message: &Message) {
         match &message.body {

@@ -1,6 +1,6 @@
 //! Runs one connection: moves bytes between its stream and its session in the hub.
-use super::Shared;
-use super::listener::Stream;
+use super::SharedHub;
+use super::listener::AsyncByteStream;
 use crate::ConnectionId;
 use std::io;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ const PAUSE_BYTES: usize = 1 << 20;
 const LINGER: Duration = Duration::from_millis(200);
 
 /// Task of one connection.
-pub(super) struct Connection {
+pub(super) struct ConnectionTask {
     pub(super) id: ConnectionId,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedHub>,
     pub(super) wake: Arc<Notify>,
     pub(super) stopped: watch::Receiver<bool>,
 }
 
 /// Bytes on their way to a switch. They are taken from its session as a whole and written in pieces.
 #[derive(Default)]
-struct Writing {
+struct PendingWrite {
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Writing {
+impl PendingWrite {
     fn rest(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
 }
 
-impl Connection {
-    pub(super) async fn run(mut self, stream: Box<dyn Stream>, is_tls: bool) {
+impl ConnectionTask {
+    pub(super) async fn run(mut self, stream: Box<dyn AsyncByteStream>, is_tls: bool) {
         let mut stream = match self.shake_hands(stream, is_tls).await {
             Ok(stream) => stream,
             Err(error) => {
@@ -46,7 +46,7 @@ impl Connection {
                 return self.shared.hub().disconnect(now, self.id, &weir_tls::explain(&error));
             }
         };
-        let mut writing = Writing::default();
+        let mut writing = PendingWrite::default();
         let reason = self.exchange(&mut stream, &mut writing).await;
         let _ = tokio::time::timeout(LINGER, self.flush(&mut stream, &mut writing)).await;
         let now = self.shared.clock.now();
@@ -54,7 +54,11 @@ impl Connection {
     }
 
     /// Does the TLS handshake if the connection uses TLS. The session's handshake time runs meanwhile.
-    async fn shake_hands(&mut self, stream: Box<dyn Stream>, is_tls: bool) -> io::Result<Box<dyn Stream>> {
+    async fn shake_hands(
+        &mut self,
+        stream: Box<dyn AsyncByteStream>,
+        is_tls: bool,
+    ) -> io::Result<Box<dyn AsyncByteStream>> {
         if !is_tls {
             return Ok(stream);
         }
@@ -67,7 +71,7 @@ impl Connection {
     }
 
     /// Moves bytes both ways until the connection ends. Returns the reason for the end.
-    async fn exchange(&mut self, stream: &mut Box<dyn Stream>, writing: &mut Writing) -> String {
+    async fn exchange(&mut self, stream: &mut Box<dyn AsyncByteStream>, writing: &mut PendingWrite) -> String {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let mut input = vec![0; READ_BYTES];
         loop {
@@ -103,7 +107,7 @@ impl Connection {
 
     /// Takes output from the session once all earlier output is written. Returns the number of bytes that wait in
     /// all.
-    fn take_output(&self, writing: &mut Writing) -> usize {
+    fn take_output(&self, writing: &mut PendingWrite) -> usize {
         let mut hub = self.shared.hub();
         let Some(output) = hub.output(self.id) else {
             return writing.rest().len();
@@ -122,7 +126,7 @@ impl Connection {
     }
 
     /// Writes the remaining output before closing: most likely the error that tells the switch the reason.
-    async fn flush(&self, stream: &mut Box<dyn Stream>, writing: &mut Writing) -> io::Result<()> {
+    async fn flush(&self, stream: &mut Box<dyn AsyncByteStream>, writing: &mut PendingWrite) -> io::Result<()> {
         while self.take_output(writing) > 0 {
             writing.written += stream.write(writing.rest()).await?;
         }

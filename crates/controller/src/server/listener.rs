@@ -1,5 +1,5 @@
 //! Sockets on which the controller accepts switches.
-use crate::Listen;
+use crate::ListenAddress;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
 /// Socket on which switches connect.
-pub(super) enum Listener {
+pub(super) enum ControllerListener {
     Tcp(TcpListener),
     /// TCP socket for TLS; the connection's task does the handshake.
     Ssl(TcpListener),
@@ -15,39 +15,41 @@ pub(super) enum Listener {
 }
 
 /// Stream to a switch, of any transport.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+pub(super) trait AsyncByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> AsyncByteStream for T {}
 
-impl Listener {
-    pub(super) fn bind(listen: &Listen) -> io::Result<Listener> {
+impl ControllerListener {
+    pub(super) fn bind(listen: &ListenAddress) -> io::Result<ControllerListener> {
         let bound = match listen {
-            Listen::Tcp(address) => bind_tcp(*address).map(Listener::Tcp),
-            Listen::Ssl(address) => bind_tcp(*address).map(Listener::Ssl),
-            Listen::Unix(path) => bind_unix(path).map(|listener| Listener::Unix(listener, path.clone())),
+            ListenAddress::Tcp(address) => bind_tcp(*address).map(ControllerListener::Tcp),
+            ListenAddress::Ssl(address) => bind_tcp(*address).map(ControllerListener::Ssl),
+            ListenAddress::Unix(path) => {
+                bind_unix(path).map(|listener| ControllerListener::Unix(listener, path.clone()))
+            }
         };
         bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}")))
     }
 
     pub(super) fn is_tls(&self) -> bool {
-        matches!(self, Listener::Ssl(_))
+        matches!(self, ControllerListener::Ssl(_))
     }
 
-    pub(super) fn address(&self) -> io::Result<Listen> {
+    pub(super) fn address(&self) -> io::Result<ListenAddress> {
         Ok(match self {
-            Listener::Tcp(listener) => Listen::Tcp(listener.local_addr()?),
-            Listener::Ssl(listener) => Listen::Ssl(listener.local_addr()?),
-            Listener::Unix(_, path) => Listen::Unix(path.clone()),
+            ControllerListener::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
+            ControllerListener::Ssl(listener) => ListenAddress::Ssl(listener.local_addr()?),
+            ControllerListener::Unix(_, path) => ListenAddress::Unix(path.clone()),
         })
     }
 
-    pub(super) async fn accept(&self) -> io::Result<(Box<dyn Stream>, String)> {
+    pub(super) async fn accept(&self) -> io::Result<(Box<dyn AsyncByteStream>, String)> {
         match self {
-            Listener::Tcp(listener) | Listener::Ssl(listener) => {
+            ControllerListener::Tcp(listener) | ControllerListener::Ssl(listener) => {
                 let (stream, address) = listener.accept().await?;
                 stream.set_nodelay(true)?;
                 Ok((Box::new(stream), format!("{}:{address}", if self.is_tls() { "ssl" } else { "tcp" })))
             }
-            Listener::Unix(listener, path) => {
+            ControllerListener::Unix(listener, path) => {
                 let (stream, _) = listener.accept().await?;
                 Ok((Box::new(stream), format!("unix:{}", path.display())))
             }
@@ -55,9 +57,9 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for ControllerListener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
+        if let ControllerListener::Unix(_, path) = self {
             let _ = std::fs::remove_file(path);
         }
     }

@@ -6,10 +6,10 @@
 mod connection;
 mod listener;
 
-use crate::hub::{Hub, Mastership, Observer, Snapshot, TooMany};
-use crate::{App, Listen};
-use connection::{Connection, stopped};
-use listener::{Listener, Stream};
+use crate::hub::{ControllerHub, ControllerSnapshot, Mastership, Observer, TooManyConnections};
+use crate::{ControllerApp, ListenAddress};
+use connection::{ConnectionTask, stopped};
+use listener::{AsyncByteStream, ControllerListener};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,9 +28,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Configuration of a controller. `..ControllerConfig::default()` fills in defaults.
 pub struct ControllerConfig {
     /// Addresses to listen on. Default: none, for a controller of switches in this process only.
-    pub listen: Vec<Listen>,
-    /// Private key, certificate and the CA of the switches; needed for [`Listen::Ssl`].
-    pub tls: Option<weir_tls::Files>,
+    pub listen: Vec<ListenAddress>,
+    /// Private key, certificate and the CA of the switches; needed for [`ListenAddress::Ssl`].
+    pub tls: Option<weir_tls::TlsFiles>,
     /// Settings of its sessions: OpenFlow versions, echo interval, most output held.
     pub session: SessionConfig,
     /// Role that it wants among the controllers of a switch.
@@ -56,17 +56,17 @@ impl Default for ControllerConfig {
 
 /// Running controller. Dropping it stops it.
 pub struct Controller {
-    shared: Arc<Shared>,
+    shared: Arc<SharedHub>,
     /// Addresses in use, where port 0 is replaced by the actual port.
-    addresses: Vec<Listen>,
+    addresses: Vec<ListenAddress>,
     streams: mpsc::UnboundedSender<DuplexStream>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 /// State that connections share.
-struct Shared {
-    hub: Mutex<Hub>,
+struct SharedHub {
+    hub: Mutex<ControllerHub>,
     clock: SystemClock,
     credentials: Option<Credentials>,
 }
@@ -77,9 +77,9 @@ impl Controller {
     /// # Errors
     /// An address cannot be listened on, or the files of [`ControllerConfig::tls`] are missing or cannot be used. The
     /// error names the address or file.
-    pub fn start(app: Box<dyn App>, config: ControllerConfig) -> io::Result<Controller> {
+    pub fn start(app: Box<dyn ControllerApp>, config: ControllerConfig) -> io::Result<Controller> {
         let credentials = config.tls.map(Credentials::load).transpose().map_err(io::Error::other)?;
-        if let Some(listen) = config.listen.iter().find(|listen| matches!(listen, Listen::Ssl(_)))
+        if let Some(listen) = config.listen.iter().find(|listen| matches!(listen, ListenAddress::Ssl(_)))
             && credentials.is_none()
         {
             let needed = "TLS needs a private key, a certificate and the CA of the switches";
@@ -87,18 +87,18 @@ impl Controller {
             return Err(io::Error::other(format!("cannot listen on {listen}: {needed} ({flags})")));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listeners =
-            runtime.block_on(async { config.listen.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>() })?;
-        let addresses = listeners.iter().map(Listener::address).collect::<io::Result<_>>()?;
+        let listeners = runtime
+            .block_on(async { config.listen.iter().map(ControllerListener::bind).collect::<Result<Vec<_>, _>>() })?;
+        let addresses = listeners.iter().map(ControllerListener::address).collect::<io::Result<_>>()?;
         let observer = config.observer.unwrap_or_else(|| Box::new(|_| {}));
         let clock = SystemClock::start();
-        let mut hub = Hub::new(app, config.session, config.max_connections, observer);
+        let mut hub = ControllerHub::new(app, config.session, config.max_connections, observer);
         hub.set_mastership(clock.now(), config.mastership);
         let hub = Mutex::new(hub);
-        let shared = Arc::new(Shared { hub, clock, credentials });
+        let shared = Arc::new(SharedHub { hub, clock, credentials });
         let (streams, embedded) = mpsc::unbounded_channel();
         let (stop, stopped) = watch::channel(false);
-        let server = Server { shared: Arc::clone(&shared), stopped, tasks: JoinSet::new() };
+        let server = ControllerThread { shared: Arc::clone(&shared), stopped, tasks: JoinSet::new() };
         let thread = std::thread::Builder::new()
             .name("weir-controller".into())
             .spawn(move || runtime.block_on(server.run(listeners, embedded)))?;
@@ -106,7 +106,7 @@ impl Controller {
     }
 
     /// Returns the addresses in use, in the order of the configuration, with the actual ports.
-    pub fn addresses(&self) -> &[Listen] {
+    pub fn addresses(&self) -> &[ListenAddress] {
         &self.addresses
     }
 
@@ -126,13 +126,13 @@ impl Controller {
     }
 
     /// Returns the connected switches and all counters.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> ControllerSnapshot {
         self.shared.hub().snapshot()
     }
 
     /// Stops the controller: closes every connection and waits for the thread. The summary has the switches that were
     /// up before the stop.
-    pub fn stop(mut self) -> Snapshot {
+    pub fn stop(mut self) -> ControllerSnapshot {
         let mut summary = self.snapshot();
         self.join();
         let after = self.snapshot();
@@ -157,22 +157,22 @@ impl Drop for Controller {
     }
 }
 
-impl Shared {
+impl SharedHub {
     /// Locks the hub. After a panic under the lock the thread has ended, but counters can still be read.
-    fn hub(&self) -> MutexGuard<'_, Hub> {
+    fn hub(&self) -> MutexGuard<'_, ControllerHub> {
         self.hub.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// State of the controller's thread, which accepts connections and owns their tasks.
-struct Server {
-    shared: Arc<Shared>,
+struct ControllerThread {
+    shared: Arc<SharedHub>,
     stopped: watch::Receiver<bool>,
     tasks: JoinSet<()>,
 }
 
-impl Server {
-    async fn run(mut self, listeners: Vec<Listener>, mut embedded: mpsc::UnboundedReceiver<DuplexStream>) {
+impl ControllerThread {
+    async fn run(mut self, listeners: Vec<ControllerListener>, mut embedded: mpsc::UnboundedReceiver<DuplexStream>) {
         let (accepted_to, mut accepted) = mpsc::channel(1);
         let mut accepting = JoinSet::new();
         for listener in listeners {
@@ -191,7 +191,7 @@ impl Server {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    fn serve(&mut self, stream: Box<dyn Stream>, peer: String, is_tls: bool) {
+    fn serve(&mut self, stream: Box<dyn AsyncByteStream>, peer: String, is_tls: bool) {
         let wake = Arc::new(Notify::new());
         let waker = Arc::clone(&wake);
         let now = self.shared.clock.now();
@@ -199,18 +199,18 @@ impl Server {
         match connected {
             Ok(id) => {
                 let connection =
-                    Connection { id, shared: Arc::clone(&self.shared), wake, stopped: self.stopped.clone() };
+                    ConnectionTask { id, shared: Arc::clone(&self.shared), wake, stopped: self.stopped.clone() };
                 self.tasks.spawn(connection.run(stream, is_tls));
             }
-            Err(TooMany(_)) => drop(stream),
+            Err(TooManyConnections(_)) => drop(stream),
         }
     }
 }
 
 /// Accepted stream, address of its peer, and whether it uses TLS.
-type Accepted = (Box<dyn Stream>, String, bool);
+type AcceptedStream = (Box<dyn AsyncByteStream>, String, bool);
 
-async fn accept(listener: Listener, to: mpsc::Sender<Accepted>) {
+async fn accept(listener: ControllerListener, to: mpsc::Sender<AcceptedStream>) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {

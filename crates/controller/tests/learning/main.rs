@@ -9,7 +9,7 @@ use weir_controller::apps::learning::LearningConfig;
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_packet::MacAddr;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 
 const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa]);
@@ -19,11 +19,11 @@ const KINDS: [(Version, u32); 4] = [(Version::V13, 0), (Version::V13, 256), (Ver
 
 /// Returns a frame longer than the part that a switch with buffers sends along.
 fn frame(dst: MacAddr, src: MacAddr, text: &str) -> Vec<u8> {
-    Craft::ethernet(dst, src).ether_type(0x88b5).payload(text.repeat(40).as_bytes()).build()
+    FrameBuilder::ethernet(dst, src).ether_type(0x88b5).payload(text.repeat(40).as_bytes()).build()
 }
 
 fn tagged(dst: MacAddr, src: MacAddr, vid: u16, text: &str) -> Vec<u8> {
-    Craft::ethernet(dst, src)
+    FrameBuilder::ethernet(dst, src)
         .vlan(eth_type::VLAN, vid, 0)
         .ether_type(0x88b5)
         .payload(text.repeat(40).as_bytes())
@@ -208,7 +208,7 @@ fn what_is_for_the_switch_and_what_is_invalid_goes_nowhere() {
         for last in [0x00, 0x03, 0x0e, 0x0f] {
             assert_eq!(network.send(1, 1, &frame(MacAddr([1, 0x80, 0xc2, 0, 0, last]), A, "bridge")), []);
         }
-        let lldp = Craft::ethernet(MacAddr::BROADCAST, A).ether_type(0x88cc).payload(&[0; 50]).build();
+        let lldp = FrameBuilder::ethernet(MacAddr::BROADCAST, A).ether_type(0x88cc).payload(&[0; 50]).build();
         assert_eq!(network.send(1, 1, &lldp), []);
         let multicast = MacAddr([3, 0, 0, 0, 0, 1]);
         assert_eq!(network.send(1, 1, &frame(B, multicast, "from a group")), []);

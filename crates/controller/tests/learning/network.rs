@@ -2,14 +2,14 @@
 //! sockets.
 use std::collections::HashMap;
 use std::time::Duration;
-use weir_controller::apps::learning::{Learning, LearningConfig};
-use weir_controller::{ConnectionId, Hub, Snapshot};
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
+use weir_controller::{ConnectionId, ControllerHub, ControllerSnapshot};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::multipart::{
     FlowRequest, FlowStats, MultipartReply, MultipartRequest, ReplyBody, RequestBody,
 };
 use weir_openflow::model::{Body, PortDesc, PortNo};
-use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_openflow::{Message, Version};
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_units::Instant;
@@ -29,7 +29,7 @@ pub(crate) struct Left {
 
 pub(crate) struct Network {
     pub(crate) now: Instant,
-    pub(crate) hub: Hub,
+    pub(crate) hub: ControllerHub,
     switches: Vec<Switch>,
     wires: HashMap<(u64, u32), (u64, u32)>,
     left: Vec<Left>,
@@ -47,7 +47,7 @@ impl Network {
     /// Returns a network of switches with ports 1 to 9 under a learning controller.
     pub(crate) fn new(version: Version, n_buffers: u32, switches: u64, config: LearningConfig) -> Network {
         let session = SessionConfig { versions: vec![version], ..SessionConfig::default() };
-        let hub = Hub::new(Box::new(Learning::new(config)), session, 8, Box::new(|_| {}));
+        let hub = ControllerHub::new(Box::new(LearningSwitch::new(config)), session, 8, Box::new(|_| {}));
         let (now, wires) = (Instant::from_nanos(1), HashMap::new());
         let mut network = Network { now, hub, switches: Vec::new(), wires, left: Vec::new(), on_wires: Vec::new() };
         for dpid in 1..=switches {
@@ -61,7 +61,7 @@ impl Network {
     fn add_switch(&mut self, dpid: u64, version: Version, n_buffers: u32) {
         let mut datapath = Datapath::new(DatapathConfig { datapath_id: dpid, n_buffers, ..DatapathConfig::default() });
         for port in 1..=9 {
-            datapath.add_port(self.now, desc(port), &mut Output::default()).unwrap();
+            datapath.add_port(self.now, desc(port), &mut DatapathOutput::default()).unwrap();
         }
         let id = self.hub.connect(self.now, format!("switch {dpid}"), Box::new(|| {})).unwrap();
         let config = SessionConfig { versions: vec![version], ..SessionConfig::default() };
@@ -89,7 +89,7 @@ impl Network {
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now += time;
         for at in 0..self.switches.len() {
-            let mut out = Output::default();
+            let mut out = DatapathOutput::default();
             self.switches[at].datapath.expire(self.now, &mut out);
             self.act(at, out);
         }
@@ -97,13 +97,13 @@ impl Network {
     }
 
     pub(crate) fn set_link(&mut self, switch: u64, port: u32, up: bool) {
-        let (at, mut out) = (self.at(switch), Output::default());
+        let (at, mut out) = (self.at(switch), DatapathOutput::default());
         self.switches[at].datapath.set_link(self.now, PortNo(port), up, 0, &mut out);
         self.act(at, out);
         self.settle();
     }
 
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> ControllerSnapshot {
         self.hub.snapshot()
     }
 
@@ -116,7 +116,7 @@ impl Network {
     pub(crate) fn entries(&mut self, switch: u64) -> Vec<FlowStats> {
         let request = MultipartRequest { more: false, body: RequestBody::Flow(FlowRequest::all()) };
         let message = Message { xid: 1, body: Body::MultipartRequest(request) };
-        let (at, mut out) = (self.at(switch), Output::default());
+        let (at, mut out) = (self.at(switch), DatapathOutput::default());
         let mut pool = FramePool::new(0, 0);
         self.switches[at].datapath.handle(self.now, ChannelId::LOCAL, message, &mut pool, &mut out);
         let replies = out.messages.into_iter().flat_map(|(_, message)| match message.body {
@@ -131,7 +131,7 @@ impl Network {
     }
 
     fn arrive(&mut self, switch: u64, port: u32, bytes: &[u8]) {
-        let (at, mut out) = (self.at(switch), Output::default());
+        let (at, mut out) = (self.at(switch), DatapathOutput::default());
         let mut frames = vec![Frame::from_bytes(bytes)];
         let mut pool = FramePool::new(0, 0);
         self.switches[at].datapath.process(self.now, PortNo(port), &mut frames, &mut pool, &mut out);
@@ -139,7 +139,7 @@ impl Network {
     }
 
     /// Sends a datapath's output.
-    fn act(&mut self, at: usize, out: Output) {
+    fn act(&mut self, at: usize, out: DatapathOutput) {
         let switch = &mut self.switches[at];
         for (channel, message) in out.messages {
             assert_eq!(channel, CHANNEL);
@@ -177,12 +177,12 @@ impl Network {
         let down = self.hub.output(switch.id).map(std::mem::take).unwrap_or_default();
         switch.session.receive(self.now, &down);
         while let Some(event) = self.switches[at].session.next_event() {
-            let (mut out, mut pool) = (Output::default(), FramePool::new(0, 0));
+            let (mut out, mut pool) = (DatapathOutput::default(), FramePool::new(0, 0));
             let datapath = &mut self.switches[at].datapath;
             match event {
-                Event::Up { version, .. } => datapath.channel_up(self.now, CHANNEL, version),
-                Event::Message(message) => datapath.handle(self.now, CHANNEL, message, &mut pool, &mut out),
-                Event::Closed { reason } => panic!("switch {}: {reason}", self.switches[at].dpid),
+                SessionEvent::Up { version, .. } => datapath.channel_up(self.now, CHANNEL, version),
+                SessionEvent::Message(message) => datapath.handle(self.now, CHANNEL, message, &mut pool, &mut out),
+                SessionEvent::Closed { reason } => panic!("switch {}: {reason}", self.switches[at].dpid),
             }
             self.act(at, out);
         }

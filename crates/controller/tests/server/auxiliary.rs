@@ -1,12 +1,12 @@
 //! Tests auxiliary connections: joined to their switch, or refused.
 use crate::hub::{NOW, come_up, connect, exchange, hub, learning};
 use crate::peer::{Heard, features, packet_in};
-use weir_controller::{ConnectionId, Hub, SwitchEvent};
+use weir_controller::{ConnectionId, ControllerHub, SwitchEvent};
 use weir_openflow::model::Body;
 use weir_openflow::session::{Session, SessionConfig};
 use weir_openflow::{Message, Version};
 
-fn auxiliary(hub: &mut Hub, dpid: u64, number: u8) -> (ConnectionId, Session) {
+fn auxiliary(hub: &mut ControllerHub, dpid: u64, number: u8) -> (ConnectionId, Session) {
     let (id, mut session) = connect(hub);
     exchange(hub, id, &mut session, &features(dpid, number));
     (id, session)

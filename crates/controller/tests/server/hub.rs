@@ -3,32 +3,32 @@ use crate::peer::{Heard, features, packet_in};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use weir_controller::apps::learning::{Learning, LearningConfig};
-use weir_controller::hub::TooMany;
-use weir_controller::{App, ConnectionId, Hub, Outbox, SwitchEvent};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
+use weir_controller::hub::TooManyConnections;
+use weir_controller::{ConnectionId, ControllerApp, ControllerHub, ControllerOutbox, SwitchEvent};
 use weir_openflow::model::{Body, FeaturesReply, Match, Version};
-use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_openflow::{Message, model::FlowMod};
 use weir_units::Instant;
 
 pub(crate) const NOW: Instant = Instant::from_nanos(1);
 
-pub(crate) fn learning() -> Box<dyn App> {
-    Box::new(Learning::new(LearningConfig::default()))
+pub(crate) fn learning() -> Box<dyn ControllerApp> {
+    Box::new(LearningSwitch::new(LearningConfig::default()))
 }
 
-pub(crate) fn hub(app: Box<dyn App>, session: SessionConfig, heard: &Heard) -> Hub {
-    Hub::new(app, session, 3, heard.observer().unwrap())
+pub(crate) fn hub(app: Box<dyn ControllerApp>, session: SessionConfig, heard: &Heard) -> ControllerHub {
+    ControllerHub::new(app, session, 3, heard.observer().unwrap())
 }
 
-pub(crate) fn connect(hub: &mut Hub) -> (ConnectionId, Session) {
+pub(crate) fn connect(hub: &mut ControllerHub) -> (ConnectionId, Session) {
     let id = hub.connect(NOW, "test".into(), Box::new(|| {})).unwrap();
     (id, Session::switch(SessionConfig::default(), NOW))
 }
 
 /// Moves bytes once each way, twice, which is enough for a handshake. Returns the messages that the switch received.
 pub(crate) fn exchange(
-    hub: &mut Hub,
+    hub: &mut ControllerHub,
     id: ConnectionId,
     session: &mut Session,
     features: &FeaturesReply,
@@ -39,10 +39,10 @@ pub(crate) fn exchange(
         session.receive(NOW, &down);
         while let Some(event) = session.next_event() {
             match event {
-                Event::Message(Message { xid, body: Body::FeaturesRequest }) => {
+                SessionEvent::Message(Message { xid, body: Body::FeaturesRequest }) => {
                     session.send(&Message { xid, body: Body::FeaturesReply(features.clone()) }).unwrap();
                 }
-                Event::Message(message) => got.push(message),
+                SessionEvent::Message(message) => got.push(message),
                 _ => {}
             }
         }
@@ -52,7 +52,7 @@ pub(crate) fn exchange(
     got
 }
 
-pub(crate) fn come_up(hub: &mut Hub, dpid: u64) -> (ConnectionId, Session) {
+pub(crate) fn come_up(hub: &mut ControllerHub, dpid: u64) -> (ConnectionId, Session) {
     let (id, mut session) = connect(hub);
     exchange(hub, id, &mut session, &features(dpid, 0));
     (id, session)
@@ -78,7 +78,7 @@ fn connections_have_a_maximum() {
     let heard = Heard::default();
     let mut hub = hub(learning(), SessionConfig::default(), &heard);
     let ids = [1, 2, 3].map(|_| connect(&mut hub).0);
-    assert_eq!(hub.connect(NOW, "fourth".into(), Box::new(|| {})), Err(TooMany(3)));
+    assert_eq!(hub.connect(NOW, "fourth".into(), Box::new(|| {})), Err(TooManyConnections(3)));
     hub.disconnect(NOW, ids[0], "gone");
     connect(&mut hub);
     assert_eq!((hub.snapshot().counters.connections, hub.snapshot().counters.refused), (5, 2));
@@ -120,12 +120,12 @@ fn a_switch_that_does_not_read_costs_a_bounded_amount_of_memory() {
 #[derive(Default)]
 struct Gossip(Vec<ConnectionId>);
 
-impl App for Gossip {
-    fn switch_up(&mut self, _: Instant, switch: ConnectionId, _: Version, _: &FeaturesReply, _: &mut Outbox) {
+impl ControllerApp for Gossip {
+    fn switch_up(&mut self, _: Instant, switch: ConnectionId, _: Version, _: &FeaturesReply, _: &mut ControllerOutbox) {
         self.0.push(switch);
     }
 
-    fn message(&mut self, _: Instant, _: ConnectionId, _: Message, out: &mut Outbox) {
+    fn message(&mut self, _: Instant, _: ConnectionId, _: Message, out: &mut ControllerOutbox) {
         let entry = Body::FlowMod(FlowMod::add(1, Match::any(), Vec::new()));
         let both = || [entry.clone(), Body::GetAsyncRequest].map(|body| Message { xid: 0, body });
         out.extend(self.0.iter().flat_map(|switch| both().map(|message| (*switch, message))));

@@ -6,8 +6,8 @@ use weir_controller::SwitchEvent;
 use weir_controller::hub::Observer;
 use weir_openflow::Message;
 use weir_openflow::model::{Body, Bytes, FeaturesReply, Match, PacketIn, PacketInReason, TableId};
-use weir_openflow::session::{Event, Session, SessionConfig};
-use weir_packet::craft::Craft;
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Field, MacAddr};
 use weir_units::Instant;
 
@@ -21,7 +21,7 @@ pub(crate) fn features(dpid: u64, auxiliary_id: u8) -> FeaturesReply {
 /// Returns a packet-in from an unknown station to an unknown station, which the learning switch floods.
 pub(crate) fn packet_in() -> Message {
     let (src, dst) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
-    let data = Craft::ethernet(dst, src).ether_type(0x88b5).payload(&[0; 1000]).build();
+    let data = FrameBuilder::ethernet(dst, src).ether_type(0x88b5).payload(&[0; 1000]).build();
     let packet = PacketIn {
         buffer_id: None,
         total_len: u16::try_from(data.len()).unwrap(),
@@ -89,8 +89,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         loop {
             while let Some(event) = self.session.next_event() {
                 match event {
-                    Event::Message(message) if wanted(&message.body) => return Some(message),
-                    Event::Closed { .. } => return None,
+                    SessionEvent::Message(message) if wanted(&message.body) => return Some(message),
+                    SessionEvent::Closed { .. } => return None,
                     _ => {}
                 }
             }

@@ -1,7 +1,7 @@
 //! Tests the roles master and slave with a switch that has other controllers.
 use crate::hub::{NOW, connect, exchange, hub, learning};
 use crate::peer::{Heard, features, packet_in};
-use weir_controller::{ConnectionId, Hub, Mastership, SwitchEvent};
+use weir_controller::{ConnectionId, ControllerHub, Mastership, SwitchEvent};
 use weir_openflow::model::error::{BadRequest, ErrorMessage, RoleRequestFailed};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{Body, Bytes, ErrorType, FlowCommand};
@@ -19,13 +19,13 @@ struct Switch {
 }
 
 impl Switch {
-    fn up(hub: &mut Hub) -> Switch {
+    fn up(hub: &mut ControllerHub) -> Switch {
         let (id, session) = connect(hub);
         Switch { id, session, generation: None, role: Role::Equal, rivals: 0 }
     }
 
     /// Exchanges messages until none are left. Returns those that are not about roles.
-    fn run(&mut self, hub: &mut Hub) -> Vec<Body> {
+    fn run(&mut self, hub: &mut ControllerHub) -> Vec<Body> {
         let mut others = Vec::new();
         loop {
             let got = exchange(hub, self.id, &mut self.session, &features(7, 0));
@@ -63,7 +63,7 @@ impl Switch {
         RoleMessage { role: self.role, short_id: 0, generation_id: newest.unwrap_or(u64::MAX) }
     }
 
-    fn tell(&mut self, hub: &mut Hub, body: Body) -> Vec<Body> {
+    fn tell(&mut self, hub: &mut ControllerHub, body: Body) -> Vec<Body> {
         self.session.send(&Message { xid: 9999, body }).unwrap();
         self.run(hub)
     }
@@ -73,7 +73,7 @@ fn error(error: ErrorType) -> Body {
     Body::Error(ErrorMessage { error, data: Bytes::default() })
 }
 
-fn start(wanted: Mastership) -> (Hub, Heard) {
+fn start(wanted: Mastership) -> (ControllerHub, Heard) {
     let heard = Heard::default();
     let mut hub = hub(learning(), SessionConfig::default(), &heard);
     hub.set_mastership(NOW, wanted);

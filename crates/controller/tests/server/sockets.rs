@@ -5,15 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
-use weir_controller::apps::learning::{Learning, LearningConfig};
-use weir_controller::{Controller, ControllerConfig, Listen, SwitchEvent};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
+use weir_controller::{Controller, ControllerConfig, ListenAddress, SwitchEvent};
 use weir_openflow::model::Body;
 use weir_openflow::session::SessionConfig;
 
 fn start(listen: &[&str], heard: &Heard) -> Controller {
     let listen = listen.iter().map(|address| address.parse().unwrap()).collect();
     let config = ControllerConfig { listen, observer: heard.observer(), ..ControllerConfig::default() };
-    Controller::start(Box::new(Learning::new(LearningConfig::default())), config).unwrap()
+    Controller::start(Box::new(LearningSwitch::new(LearningConfig::default())), config).unwrap()
 }
 
 /// Runs a test, which fails if it takes too long.
@@ -25,7 +25,7 @@ pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
 }
 
 fn tcp_address(controller: &Controller) -> std::net::SocketAddr {
-    let [Listen::Tcp(address)] = controller.addresses() else { panic!("{:?}", controller.addresses()) };
+    let [ListenAddress::Tcp(address)] = controller.addresses() else { panic!("{:?}", controller.addresses()) };
     assert_ne!(address.port(), 0);
     *address
 }
@@ -89,8 +89,8 @@ fn a_stream_to_a_controller_that_ended_is_closed() {
 fn an_address_in_use_is_named() {
     let first = start(&["tcp:127.0.0.1:0"], &Heard::default());
     let taken = tcp_address(&first);
-    let config = ControllerConfig { listen: vec![Listen::Tcp(taken)], ..ControllerConfig::default() };
-    let second = Controller::start(Box::new(Learning::new(LearningConfig::default())), config);
+    let config = ControllerConfig { listen: vec![ListenAddress::Tcp(taken)], ..ControllerConfig::default() };
+    let second = Controller::start(Box::new(LearningSwitch::new(LearningConfig::default())), config);
     let error = second.err().expect("the address is taken");
     assert_eq!(error.kind(), ErrorKind::AddrInUse);
     assert!(error.to_string().starts_with(&format!("cannot listen on tcp:{taken}: ")), "{error}");
@@ -109,7 +109,7 @@ fn unix_sockets_are_private_taken_over_when_dead_and_removed() {
         Peer::up(UnixStream::connect(&path).await.unwrap(), 1).await;
     });
     let config = ControllerConfig { listen: vec![address.parse().unwrap()], ..ControllerConfig::default() };
-    let second = Controller::start(Box::new(Learning::new(LearningConfig::default())), config);
+    let second = Controller::start(Box::new(LearningSwitch::new(LearningConfig::default())), config);
     assert_eq!(second.err().map(|error| error.kind()), Some(ErrorKind::AddrInUse), "a live one is left alone");
     controller.stop();
     assert!(!path.exists());
@@ -144,7 +144,7 @@ fn a_switch_that_stalls_is_given_up() {
     let heard = Heard::default();
     let session = SessionConfig { echo_interval: Duration::from_millis(50), ..SessionConfig::default() };
     let config = ControllerConfig { session, observer: heard.observer(), ..ControllerConfig::default() };
-    let controller = Controller::start(Box::new(Learning::new(LearningConfig::default())), config).unwrap();
+    let controller = Controller::start(Box::new(LearningSwitch::new(LearningConfig::default())), config).unwrap();
     block_on(async {
         let mut stalled = Peer::up(controller.connect(), 1).await;
         let mut rest = Vec::new();

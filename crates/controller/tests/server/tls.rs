@@ -2,27 +2,27 @@
 use crate::peer::{Heard, Peer};
 use crate::sockets::block_on;
 use tokio::net::TcpStream;
-use weir_controller::apps::learning::{Learning, LearningConfig};
-use weir_controller::{Controller, ControllerConfig, Listen};
-use weir_testing::{Authority, Party};
-use weir_tls::{Credentials, Files};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
+use weir_controller::{Controller, ControllerConfig, ListenAddress};
+use weir_testing::{CertificateAuthority, KeyAndCertificate};
+use weir_tls::{Credentials, TlsFiles};
 
-fn files(party: Party, ca: &Authority) -> Files {
-    Files { private_key: party.private_key, certificate: party.certificate, ca_cert: ca.ca_cert() }
+fn files(party: KeyAndCertificate, ca: &CertificateAuthority) -> TlsFiles {
+    TlsFiles { private_key: party.private_key, certificate: party.certificate, ca_cert: ca.ca_cert() }
 }
 
-fn start(tls: Option<Files>, heard: &Heard) -> std::io::Result<Controller> {
+fn start(tls: Option<TlsFiles>, heard: &Heard) -> std::io::Result<Controller> {
     let listen = vec!["ssl:127.0.0.1:0".parse().unwrap()];
     let config = ControllerConfig { listen, tls, observer: heard.observer(), ..ControllerConfig::default() };
-    Controller::start(Box::new(Learning::new(LearningConfig::default())), config)
+    Controller::start(Box::new(LearningSwitch::new(LearningConfig::default())), config)
 }
 
 #[test]
 fn switches_show_a_certificate_of_the_ca_or_are_refused() {
-    let (ca, others) = (Authority::new(), Authority::new());
+    let (ca, others) = (CertificateAuthority::new(), CertificateAuthority::new());
     let heard = Heard::default();
     let controller = start(Some(files(ca.sign("c1.test"), &ca)), &heard).unwrap();
-    let Listen::Ssl(address) = controller.addresses()[0] else { panic!("{:?}", controller.addresses()) };
+    let ListenAddress::Ssl(address) = controller.addresses()[0] else { panic!("{:?}", controller.addresses()) };
     block_on(async {
         let good = Credentials::load(files(ca.sign("s1.test"), &ca)).unwrap();
         let stream = TcpStream::connect(address).await.unwrap();

@@ -1,8 +1,8 @@
 //! Handles bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for scheduled bundles). See
 //! [`crate::bundle`].
-use super::{Request, start_of};
-use crate::bundle::{Bundle, Commit, Due, Failure, Step};
-use crate::{ChannelId, Datapath, Output};
+use super::{AgentRequest, start_of};
+use crate::bundle::{BundleCommit, BundleFailure, CommitProgress, DueBundle, PendingBundle};
+use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::bundle::{
     BundleAdd, BundleCommand, BundleControl, BundleFeatures, BundleFeaturesProperty, BundleFeaturesRequest,
@@ -24,7 +24,7 @@ impl Datapath {
     pub(super) fn bundle_control(
         &mut self,
         control: &BundleControl,
-        request: &mut Request<'_>,
+        request: &mut AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
         let (now, channel, id, flags) = (request.now, request.channel, control.bundle, control.flags);
         let reply = match control.command {
@@ -56,11 +56,11 @@ impl Datapath {
         Ok(())
     }
 
-    /// Checks that a message may be added to a bundle; [`Bundles::keep`](crate::bundle::Bundles::keep) adds it.
+    /// Checks that a message may be added to a bundle; [`Bundles::keep`](crate::bundle::PendingBundles::keep) adds it.
     ///
     /// # Errors
     /// [`BundleFailed`]; the bundle is unchanged.
-    pub(super) fn bundle_add(&mut self, add: &BundleAdd, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn bundle_add(&mut self, add: &BundleAdd, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         check_flags(add.flags, request.version)?;
         if add.message.xid != request.xid {
             return Err(BundleFailed::MsgBadXid.into());
@@ -69,8 +69,8 @@ impl Datapath {
         Ok(self.bundles.may_add(request.now, request.channel, key, &add.message, request.version)?)
     }
 
-    fn begin_commit(&mut self, bundle: Bundle, version: Version, xid: u32) {
-        self.commit = Some(Box::new(Commit::new(bundle, version, xid, &self.journal)));
+    fn begin_commit(&mut self, bundle: PendingBundle, version: Version, xid: u32) {
+        self.commit = Some(Box::new(BundleCommit::new(bundle, version, xid, &self.journal)));
     }
 
     /// Returns true while a bundle is being committed or a message about many entries is unfinished. Then the caller
@@ -81,23 +81,23 @@ impl Datapath {
 
     /// Continues the unfinished bundle or message for about ten microseconds. An atomic bundle that changes more than
     /// flow entries is committed in a single call.
-    pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
+    pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
         self.generation += 1;
         let Some(mut commit) = self.commit.take() else { return self.go_on_with_job(now, pool, out) };
         let step = loop {
             let step = commit.step(self, now, pool, out);
-            if !(matches!(step, Step::More) && commit.is_in_one()) {
+            if !(matches!(step, CommitProgress::More) && commit.is_in_one()) {
                 break step;
             }
         };
         match step {
-            Step::More => return self.commit = Some(commit),
-            Step::Done => {
-                let mut request = Request::new(now, commit.channel, commit.version, commit.xid, pool, out);
+            CommitProgress::More => return self.commit = Some(commit),
+            CommitProgress::Done => {
+                let mut request = AgentRequest::new(now, commit.channel, commit.version, commit.xid, pool, out);
                 reply_with(BundleCommand::CommitReply, commit.id, commit.flags, &mut request);
             }
-            Step::Failed(failure) => {
-                let Failure { message, error } = *failure;
+            CommitProgress::Failed(failure) => {
+                let BundleFailure { message, error } = *failure;
                 let data = start_of(&message, commit.version).into();
                 let body = Body::Error(ErrorMessage { error, data });
                 out.messages.push((commit.channel, Message { xid: message.xid, body }));
@@ -109,7 +109,7 @@ impl Datapath {
     }
 
     /// Finishes the unfinished bundle or message.
-    pub(crate) fn finish_commit(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
+    pub(crate) fn finish_commit(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
         while self.is_busy() {
             self.go_on(now, pool, out);
         }
@@ -117,17 +117,17 @@ impl Datapath {
 
     /// Begins scheduled commits that are due, one at a time, and discards bundles whose controller has been silent
     /// for too long. Returns the time of the next call.
-    pub(crate) fn expire_bundles(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
+    pub(crate) fn expire_bundles(&mut self, now: Instant, out: &mut DatapathOutput) -> Option<Instant> {
         while !self.is_busy()
             && let Some(due) = self.bundles.due(now)
         {
             match due {
-                Due::Commit(bundle, xid) => {
+                DueBundle::Commit(bundle, xid) => {
                     if let Some(version) = self.plane.channels.version(bundle.channel) {
                         self.begin_commit(bundle, version, xid);
                     }
                 }
-                Due::GiveUp(channel, id) => {
+                DueBundle::GiveUp(channel, id) => {
                     self.refuse(channel, (id, BundleFlags::default()), 0, BundleFailed::Timeout, out);
                 }
             }
@@ -142,7 +142,7 @@ impl Datapath {
         (bundle, flags): (BundleId, BundleFlags),
         xid: u32,
         error: BundleFailed,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         let Some(version) = self.plane.channels.version(channel) else { return };
         let command = BundleCommand::CommitRequest;
@@ -184,7 +184,7 @@ impl Datapath {
     }
 }
 
-fn reply_with(command: BundleCommand, bundle: BundleId, flags: BundleFlags, request: &mut Request<'_>) {
+fn reply_with(command: BundleCommand, bundle: BundleId, flags: BundleFlags, request: &mut AgentRequest<'_>) {
     request.reply(Body::BundleControl(BundleControl { bundle, command, flags, properties: Vec::new() }));
 }
 

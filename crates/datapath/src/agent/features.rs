@@ -3,7 +3,7 @@ use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
 use weir_openflow::model::FeaturesReply;
 use weir_openflow::model::features::capability;
-use weir_openflow::model::multipart::Desc;
+use weir_openflow::model::multipart::SwitchDesc;
 
 /// Bitmap of the actions of 1.0: all twelve (OpenFlow 1.0.0, 5.2.4).
 const V10_ACTIONS: u32 = 0xfff;
@@ -35,8 +35,8 @@ impl Datapath {
         }
     }
 
-    pub(super) fn desc(&self) -> Desc {
-        Desc {
+    pub(super) fn desc(&self) -> SwitchDesc {
+        SwitchDesc {
             mfr_desc: "weir project".into(),
             hw_desc: "weir software switch".into(),
             sw_desc: concat!("weir ", env!("CARGO_PKG_VERSION")).into(),

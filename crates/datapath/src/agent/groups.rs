@@ -1,9 +1,9 @@
 //! Handles group-mods and requests about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
-use super::Request;
-use crate::flow_mod::Sweep;
-use crate::group::{Around, GroupWalk};
-use crate::journal::Undo;
-use crate::{Datapath, Output};
+use super::AgentRequest;
+use crate::flow_mod::EntrySweep;
+use crate::group::{GroupModContext, GroupWalk};
+use crate::journal::UndoRecord;
+use crate::{Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::ErrorType;
 use weir_openflow::model::group::{GroupFeatures, GroupMod, GroupStats};
@@ -11,7 +11,7 @@ use weir_units::Instant;
 
 impl Datapath {
     /// Applies a controller's group-mod.
-    pub(super) fn group_mod_of(&mut self, change: &GroupMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn group_mod_of(&mut self, change: &GroupMod, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         self.change_groups(request.now, change, request.version, request.out)
     }
 
@@ -25,13 +25,13 @@ impl Datapath {
         now: Instant,
         change: &GroupMod,
         version: Version,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) -> Result<(), ErrorType> {
         let plane = &mut self.plane;
-        self.journal.note(|| Undo::Groups(Box::new(self.groups.save(change.group, &plane.groups))));
-        let around = Around { now, version, ports: &plane.ports, counters: &mut plane.groups };
+        self.journal.note(|| UndoRecord::Groups(Box::new(self.groups.save(change.group, &plane.groups))));
+        let around = GroupModContext { now, version, ports: &plane.ports, counters: &mut plane.groups };
         if let Some(group) = self.groups.apply(change, around)? {
-            self.sweep(now, Sweep::with_group(group), out);
+            self.sweep(now, EntrySweep::with_group(group), out);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Handles meter-mods and requests about meters (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 and 7.3.5.13).
-use crate::flow_mod::Sweep;
-use crate::journal::Undo;
-use crate::{Datapath, Output};
+use crate::flow_mod::EntrySweep;
+use crate::journal::UndoRecord;
+use crate::{Datapath, DatapathOutput};
 use weir_openflow::model::error::{BadAction, MeterModFailed};
 use weir_openflow::model::meter::{MeterConfig, MeterMod, MeterStats};
 use weir_openflow::model::{Action, ErrorType, MeterId};
@@ -13,17 +13,22 @@ impl Datapath {
     ///
     /// # Errors
     /// The error that the agent would reply with; nothing has changed.
-    pub fn meter_mod(&mut self, now: Instant, change: &MeterMod, out: &mut Output) -> Result<(), ErrorType> {
+    pub fn meter_mod(&mut self, now: Instant, change: &MeterMod, out: &mut DatapathOutput) -> Result<(), ErrorType> {
         self.change_meters(now, change, out)?;
         self.finish_sweep(now, out);
         Ok(())
     }
 
     /// Applies a meter-mod like [`Datapath::meter_mod`], but may leave entries to be removed ([`Datapath::sweep`]).
-    pub(super) fn change_meters(&mut self, now: Instant, change: &MeterMod, out: &mut Output) -> Result<(), ErrorType> {
-        self.journal.note(|| Undo::Meters(self.plane.meters.save(change.meter)));
+    pub(super) fn change_meters(
+        &mut self,
+        now: Instant,
+        change: &MeterMod,
+        out: &mut DatapathOutput,
+    ) -> Result<(), ErrorType> {
+        self.journal.note(|| UndoRecord::Meters(self.plane.meters.save(change.meter)));
         if let Some(deleted) = self.plane.meters.apply(now, change)? {
-            self.sweep(now, Sweep::with_meter(deleted), out);
+            self.sweep(now, EntrySweep::with_meter(deleted), out);
         }
         Ok(())
     }

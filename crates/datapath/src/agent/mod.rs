@@ -17,13 +17,13 @@ mod table_features;
 mod tables;
 mod walk;
 
-pub(crate) use parts::Parts;
-pub(crate) use sweeps::Job;
+pub(crate) use parts::IncompleteRequests;
+pub(crate) use sweeps::SweepJob;
 pub use walk::{FlowWalk, LongReply, ReplyProgress};
 
-use crate::flow_mod::Manner;
-use crate::{ChannelId, Datapath, Output};
-use notices::Forwarded;
+use crate::flow_mod::FlowModSemantics;
+use crate::{ChannelId, Datapath, DatapathOutput};
+use notices::RequestForwardReason;
 use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::nicira::{NICIRA, NxMessage};
@@ -34,31 +34,31 @@ use weir_packet::FramePool;
 use weir_units::Instant;
 
 /// The message being handled, with the state needed to answer it.
-pub(crate) struct Request<'a> {
+pub(crate) struct AgentRequest<'a> {
     pub(crate) now: Instant,
     pub(crate) channel: ChannelId,
     pub(crate) version: Version,
     xid: u32,
     pub(crate) pool: &'a mut FramePool,
-    pub(crate) out: &'a mut Output,
+    pub(crate) out: &'a mut DatapathOutput,
 }
 
-impl Request<'_> {
+impl AgentRequest<'_> {
     fn reply(&mut self, body: Body) {
         self.out.messages.push((self.channel, Message { xid: self.xid, body }));
     }
 }
 
-impl<'a> Request<'a> {
+impl<'a> AgentRequest<'a> {
     pub(crate) fn new(
         now: Instant,
         channel: ChannelId,
         version: Version,
         xid: u32,
         pool: &'a mut FramePool,
-        out: &'a mut Output,
-    ) -> Request<'a> {
-        Request { now, channel, version, xid, pool, out }
+        out: &'a mut DatapathOutput,
+    ) -> AgentRequest<'a> {
+        AgentRequest { now, channel, version, xid, pool, out }
     }
 }
 
@@ -69,18 +69,18 @@ pub(crate) fn handle(
     channel: ChannelId,
     message: Message,
     pool: &mut FramePool,
-    out: &mut Output,
+    out: &mut DatapathOutput,
 ) {
     // A channel that is not up (any more) gets no answer.
     let Some(version) = datapath.plane.channels.version(channel) else { return };
     datapath.journal.by = Some((datapath.main_of(channel), message.xid));
-    let mut request = Request::new(now, channel, version, message.xid, pool, out);
+    let mut request = AgentRequest::new(now, channel, version, message.xid, pool, out);
     let answered = datapath.answer(&message.body, &mut request);
     if let Err(error) = answered {
         let version = request.version;
         request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
     } else if let Some(sweep) = datapath.begun.take() {
-        datapath.job = Some(Box::new(Job::new(channel, version, message, *sweep)));
+        datapath.job = Some(Box::new(SweepJob::new(channel, version, message, *sweep)));
     } else if let Body::BundleAdd(add) = message.body {
         // The message is moved, because copying it would take longer than everything else.
         datapath.bundles.keep(channel, add);
@@ -99,7 +99,7 @@ fn start_of(message: &Message, version: Version) -> Vec<u8> {
 
 impl Datapath {
     /// Answers a channel's message with an error instead of handling it.
-    pub fn refuse_message(&self, channel: ChannelId, message: &Message, error: ErrorType, out: &mut Output) {
+    pub fn refuse_message(&self, channel: ChannelId, message: &Message, error: ErrorType, out: &mut DatapathOutput) {
         // A channel that is not up (any more) gets no answer.
         let Some(version) = self.plane.channels.version(channel) else { return };
         let body = Body::Error(ErrorMessage { error, data: start_of(message, version).into() });
@@ -107,7 +107,7 @@ impl Datapath {
     }
 
     /// Finishes the handling of a message: adds learned entries and sends the notices that its changes cause.
-    pub(crate) fn settle(&mut self, now: Instant, out: &mut Output) {
+    pub(crate) fn settle(&mut self, now: Instant, out: &mut DatapathOutput) {
         if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
         }
@@ -116,7 +116,7 @@ impl Datapath {
         self.tell_vacancy(out);
     }
 
-    pub(crate) fn answer(&mut self, body: &Body, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(crate) fn answer(&mut self, body: &Body, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         if changes_state(body) && self.role_of(request.channel) == Role::Slave {
             return Err(BadRequest::IsSlave.into());
         }
@@ -127,18 +127,18 @@ impl Datapath {
             Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
             Body::SetConfig(config) => return self.set_switch_config(*config, request),
             Body::FlowMod(flow) => {
-                return self.handle_flow_mod(flow, Manner::of(flow, request.version), request);
+                return self.handle_flow_mod(flow, FlowModSemantics::of(flow, request.version), request);
             }
             Body::PacketOut(packet) => return self.packet_out(packet, request),
             Body::PortMod(change) => return self.port_mod(change, request),
             Body::TableMod(change) => return self.table_mod(change, request),
             Body::GroupMod(change) => {
                 self.group_mod_of(change, request)?;
-                self.forward_request(Forwarded::GroupMod, body, request);
+                self.forward_request(RequestForwardReason::GroupMod, body, request);
             }
             Body::MeterMod(change) => {
                 self.change_meters(request.now, change, request.out)?;
-                self.forward_request(Forwarded::MeterMod, body, request);
+                self.forward_request(RequestForwardReason::MeterMod, body, request);
             }
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
             // Every message is handled to its end before the next, so a barrier has nothing to wait for.
@@ -164,7 +164,12 @@ impl Datapath {
         Ok(())
     }
 
-    fn handle_flow_mod(&mut self, flow: &FlowMod, manner: Manner, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    fn handle_flow_mod(
+        &mut self,
+        flow: &FlowMod,
+        manner: FlowModSemantics,
+        request: &mut AgentRequest<'_>,
+    ) -> Result<(), ErrorType> {
         self.change_entries(flow, manner, request)?;
         match released(flow) {
             // Otherwise the packet is released after the last step of the change.
@@ -180,8 +185,8 @@ impl Datapath {
     pub(crate) fn change_entries(
         &mut self,
         flow: &FlowMod,
-        manner: Manner,
-        request: &mut Request<'_>,
+        manner: FlowModSemantics,
+        request: &mut AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
         let mut gone = Vec::new();
         let left = self.tables().apply(request.now, flow, manner, &mut gone)?;

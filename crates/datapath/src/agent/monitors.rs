@@ -1,10 +1,10 @@
 //! Handles flow monitor requests and sends updates to monitors (OpenFlow 1.4.1, 7.3.5.17). Before 1.4, Nicira's
 //! messages and an extension of 1.3 serve for this. The monitors are in [`crate::monitor`].
-use super::Request;
-use crate::flow_mod::{Filter, select};
-use crate::monitor::{Monitor, Monitors};
-use crate::table::TypeReading;
-use crate::{ChannelId, Datapath, Output};
+use super::AgentRequest;
+use crate::flow_mod::{EntryFilter, select};
+use crate::monitor::{FlowMonitors, MonitorSubscription};
+use crate::table::EthTypeReading;
+use crate::{ChannelId, Datapath, DatapathOutput};
 use std::collections::BTreeSet;
 use weir_openflow::model::error::FlowMonitorFailed;
 use weir_openflow::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, MonitorCommand};
@@ -22,7 +22,11 @@ impl Datapath {
     ///
     /// # Errors
     /// [`FlowMonitorFailed`], or the match is invalid. Parts of the request before the invalid one stay in force.
-    pub(super) fn flow_monitors(&mut self, asked: &[FlowMonitor], request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn flow_monitors(
+        &mut self,
+        asked: &[FlowMonitor],
+        request: &mut AgentRequest<'_>,
+    ) -> Result<(), ErrorType> {
         let channel = self.main_of(request.channel);
         let mut updates = Vec::new();
         for monitor in asked {
@@ -40,7 +44,7 @@ impl Datapath {
     ///
     /// # Errors
     /// [`FlowMonitorFailed`]: the monitor does not exist.
-    pub(super) fn cancel_monitor(&mut self, id: u32, request: &Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn cancel_monitor(&mut self, id: u32, request: &AgentRequest<'_>) -> Result<(), ErrorType> {
         self.monitors.remove(self.main_of(request.channel), id)?;
         self.journal.watch(!self.monitors.is_empty());
         Ok(())
@@ -62,7 +66,7 @@ impl Datapath {
         }
     }
 
-    fn monitor(&self, channel: ChannelId, asked: &FlowMonitor) -> Result<Monitor, ErrorType> {
+    fn monitor(&self, channel: ChannelId, asked: &FlowMonitor) -> Result<MonitorSubscription, ErrorType> {
         if asked.flags.0 & !FLAGS != 0 {
             return Err(FlowMonitorFailed::BadFlags.into());
         }
@@ -77,8 +81,8 @@ impl Datapath {
             ..FlowRequest::all()
         };
         // This reading of EtherTypes is right for 1.0, too, because monitors of 1.0 are Nicira's extension.
-        let filter = Filter::of_request(&request, TypeReading::BehindAllTags)?;
-        Ok(Monitor::new(channel, asked, filter))
+        let filter = EntryFilter::of_request(&request, EthTypeReading::BehindAllTags)?;
+        Ok(MonitorSubscription::new(channel, asked, filter))
     }
 
     /// Returns the present entries for a monitor that asks for them.
@@ -91,7 +95,7 @@ impl Datapath {
     }
 
     /// Sends updates to all monitors for the changes of flow entries since the last call.
-    pub(crate) fn tell_monitors(&mut self, out: &mut Output) {
+    pub(crate) fn tell_monitors(&mut self, out: &mut DatapathOutput) {
         for (channel, updates) in self.monitors.updates(&self.journal.take_changes()) {
             self.send_updates(channel, updates, out);
         }
@@ -99,7 +103,7 @@ impl Datapath {
 
     /// Pauses updates for a channel that does not read its messages, until [`Datapath::resume_monitors`], and sends it
     /// a notice of the pause. Updates for removed entries are still sent.
-    pub fn pause_monitors(&mut self, channel: ChannelId, out: &mut Output) {
+    pub fn pause_monitors(&mut self, channel: ChannelId, out: &mut DatapathOutput) {
         let since = self.timers.stamp();
         if self.monitors.pause(channel, since) {
             self.send_updates(channel, vec![FlowUpdate::Paused], out);
@@ -108,7 +112,7 @@ impl Datapath {
 
     /// Ends a pause. Sends the channel updates for the entries that were added or changed during the pause, in their
     /// present state, and a notice of the end of the pause.
-    pub fn resume_monitors(&mut self, channel: ChannelId, out: &mut Output) {
+    pub fn resume_monitors(&mut self, channel: ChannelId, out: &mut DatapathOutput) {
         let Some(since) = self.monitors.resume(channel) else { return };
         let mut updates = self.missed(&self.monitors, channel, since);
         updates.push(FlowUpdate::Resumed);
@@ -117,7 +121,7 @@ impl Datapath {
 
     /// Returns updates for the entries that match the channel's monitors and were added or changed after the stamp
     /// `since`, in their present state.
-    fn missed(&self, monitors: &Monitors, channel: ChannelId, since: u64) -> Vec<FlowUpdate> {
+    fn missed(&self, monitors: &FlowMonitors, channel: ChannelId, since: u64) -> Vec<FlowUpdate> {
         let (mut updates, mut reported) = (Vec::new(), BTreeSet::new());
         for monitor in monitors.of(channel) {
             for (table, id, entry) in select(&self.tables, &monitor.filter).filter(|(.., e)| e.changed > since) {
@@ -132,7 +136,7 @@ impl Datapath {
         updates
     }
 
-    fn send_updates(&self, channel: ChannelId, updates: Vec<FlowUpdate>, out: &mut Output) {
+    fn send_updates(&self, channel: ChannelId, updates: Vec<FlowUpdate>, out: &mut DatapathOutput) {
         let Some(version) = self.plane.channels.version(channel) else { return };
         let is_message = |update: &FlowUpdate| version < Version::V14 && pause_message(update).is_some();
         let (pauses, updates): (Vec<_>, Vec<_>) = updates.into_iter().partition(is_message);

@@ -1,5 +1,5 @@
 //! Replies to requests for statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
-use super::Request;
+use super::AgentRequest;
 use crate::{Datapath, meter};
 use weir_openflow::codec;
 use weir_openflow::model::error::BadRequest;
@@ -15,7 +15,7 @@ const V10_WILDCARDS: u32 = (1 << 22) - 1;
 const PART_ENTRIES: usize = 256;
 
 impl Datapath {
-    pub(super) fn multipart(&mut self, asked: &RequestBody, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn multipart(&mut self, asked: &RequestBody, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         let now = request.now;
         if let Some(reply) = self.begin_reply(request.channel, request.version, request.xid, asked) {
             let mut reply = reply?;

@@ -1,7 +1,7 @@
 //! Handles Nicira's messages: settings of a channel, and equivalents of standard messages.
-use super::Request;
-use crate::flow_mod::Manner;
-use crate::{Datapath, Output};
+use super::AgentRequest;
+use crate::flow_mod::FlowModSemantics;
+use crate::{Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadRequest, RoleRequestFailed};
 use weir_openflow::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
@@ -10,10 +10,10 @@ use weir_openflow::model::{Body, ErrorType};
 use weir_units::Instant;
 
 impl Datapath {
-    pub(super) fn nicira(&mut self, message: &NxMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn nicira(&mut self, message: &NxMessage, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         match message {
             NxMessage::FlowMod(flow) => {
-                return self.handle_flow_mod(flow, Manner::of_nicira(flow, request.version), request);
+                return self.handle_flow_mod(flow, FlowModSemantics::of_nicira(flow, request.version), request);
             }
             NxMessage::RoleRequest(asked) => return self.nicira_role(*asked, request),
             NxMessage::SetAsync(config) => {
@@ -46,14 +46,14 @@ impl Datapath {
         Ok(())
     }
 
-    fn change_nicira(&mut self, request: &Request<'_>, change: impl FnOnce(&mut crate::channels::NiciraSettings)) {
+    fn change_nicira(&mut self, request: &AgentRequest<'_>, change: impl FnOnce(&mut crate::channels::NiciraSettings)) {
         if let Some(channel) = self.plane.channels.get_mut(request.channel) {
             change(&mut channel.nicira);
         }
     }
 
     /// Handles Nicira's role request. Unlike the request of 1.3 it has no election: the latest request wins.
-    fn nicira_role(&mut self, asked: RoleMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    fn nicira_role(&mut self, asked: RoleMessage, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         if matches!(asked.role, Role::Unknown(_)) {
             return Err(RoleRequestFailed::BadRole.into());
         }
@@ -65,10 +65,11 @@ impl Datapath {
 
     /// Adds the flow entries that `learn` actions made.
     #[cold]
-    pub(crate) fn learn(&mut self, now: Instant, out: &mut Output) {
+    pub(crate) fn learn(&mut self, now: Instant, out: &mut DatapathOutput) {
         let mut gone = Vec::new();
         for flow in std::mem::take(&mut self.plane.to_learn) {
-            let applied = self.tables().apply_whole(now, &flow, Manner::of_nicira(&flow, Version::V13), &mut gone);
+            let applied =
+                self.tables().apply_whole(now, &flow, FlowModSemantics::of_nicira(&flow, Version::V13), &mut gone);
             if applied.is_err() {
                 self.plane.learn_failures += 1;
             }

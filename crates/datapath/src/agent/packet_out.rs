@@ -1,26 +1,26 @@
 //! Handles packet-outs (OpenFlow 1.3.5, 7.3.7).
-use super::Request;
-use crate::buffers::Kept;
-use crate::effects::{NO_COOKIE, Origin};
-use crate::live::Live;
-use crate::packet::Packet;
-use crate::validate::{self, Known, Place};
+use super::AgentRequest;
+use crate::buffers::BufferedPacket;
+use crate::effects::{NO_COOKIE, PuntOrigin};
+use crate::live::EngineEffects;
+use crate::packet::PipelinePacket;
+use crate::validate::{self, ActionListKind, KnownFields};
 use crate::{Datapath, execute, pipeline};
 use weir_openflow::Version;
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::{Action, BufferId, ErrorType, MatchField, PacketInReason, PacketOut, PortNo};
 use weir_packet::key::WORDS;
-use weir_packet::{Field, FlowMask, Frame, PacketType, Parsed, parse_as};
+use weir_packet::{Field, FlowMask, Frame, PacketType, ParsedHeaders, parse_as};
 
 /// Origin of a packet-in caused by a packet-out, which has neither table nor entry.
-const ORIGIN: Origin = Origin { table: 0, cookie: NO_COOKIE, reason: PacketInReason::Action };
+const ORIGIN: PuntOrigin = PuntOrigin { table: 0, cookie: NO_COOKIE, reason: PacketInReason::Action };
 
 fn is_output_to_tables(action: &Action) -> bool {
     matches!(action, Action::Output { port: PortNo::TABLE, .. })
 }
 
 impl Datapath {
-    pub(super) fn packet_out(&mut self, message: &PacketOut, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn packet_out(&mut self, message: &PacketOut, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         let kept = match message.buffer_id {
             Some(buffer) => Some(self.take_kept(buffer, request)?),
             None => None,
@@ -40,8 +40,8 @@ impl Datapath {
     pub(crate) fn check_packet_out(
         &self,
         message: &PacketOut,
-        kept: Option<&Kept>,
-        request: &Request<'_>,
+        kept: Option<&BufferedPacket>,
+        request: &AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
         let in_port = message.in_port;
         // 1.0's `NONE` is decoded as `ANY`. A port that does not exist (any more) does no harm. Controllers of 1.0
@@ -62,23 +62,29 @@ impl Datapath {
         let (bytes, kind) = kept
             .map_or((&message.data.0[..], packet_type(message)), |kept| (kept.frame.bytes(), kept.frame.packet_type()));
         let parsed = parse_as(bytes, kind).ok_or(BadRequest::BadPacket)?;
-        let known = Known::new(parsed.key, FlowMask { words: [u64::MAX; WORDS] });
-        validate::actions(&message.actions, &known, Place::PacketOut, request.version)?;
+        let known = KnownFields::new(parsed.key, FlowMask { words: [u64::MAX; WORDS] });
+        validate::actions(&message.actions, &known, ActionListKind::PacketOut, request.version)?;
         self.known_meters(&message.actions)?;
         self.groups.check_actions(&message.actions)
     }
 
     /// Executes a packet-out that was checked; `kept` is the buffered packet that it names.
-    pub(crate) fn send_packet_out(&mut self, message: &PacketOut, kept: Option<Kept>, request: &mut Request<'_>) {
+    pub(crate) fn send_packet_out(
+        &mut self,
+        message: &PacketOut,
+        kept: Option<BufferedPacket>,
+        request: &mut AgentRequest<'_>,
+    ) {
         let mut frame = kept.map_or_else(|| frame_of(message, request), |kept| kept.frame);
-        let parsed = Parsed::of(&frame, message.in_port);
+        let parsed = ParsedHeaders::of(&frame, message.in_port);
         // Without actions the switch drops the buffered packet. The controller asked for that, so it is not counted
         // as a drop.
         let Some(mut parsed) = parsed.ok().filter(|_| !message.actions.is_empty()) else {
             return request.pool.give(frame);
         };
-        let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
-        let mut packet = Packet::new(&mut frame, &mut parsed, message.in_port);
+        let mut live =
+            EngineEffects::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
+        let mut packet = PipelinePacket::new(&mut frame, &mut parsed, message.in_port);
         pipeline_fields(message).for_each(|(field, value)| packet.set(field, value, &mut live));
         let _ = execute::run(&message.actions, &mut packet, ORIGIN, &mut live);
         packet.finish(&mut live);
@@ -88,32 +94,37 @@ impl Datapath {
     ///
     /// # Errors
     /// There is no packet with that buffer id.
-    pub(crate) fn take_kept(&mut self, buffer: BufferId, request: &Request<'_>) -> Result<Kept, ErrorType> {
+    pub(crate) fn take_kept(
+        &mut self,
+        buffer: BufferId,
+        request: &AgentRequest<'_>,
+    ) -> Result<BufferedPacket, ErrorType> {
         self.plane.buffers.take(self.main_of(request.channel), buffer)
     }
 
     /// Runs a buffered packet through the pipeline, as a flow-mod that names it requests (OpenFlow 1.3.5, 7.3.4.2).
-    pub(super) fn release(&mut self, buffer: BufferId, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn release(&mut self, buffer: BufferId, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         let kept = self.take_kept(buffer, request)?;
         self.release_kept(kept, request);
         Ok(())
     }
 
     /// Runs a packet taken from the buffer through the pipeline.
-    pub(crate) fn release_kept(&mut self, kept: Kept, request: &mut Request<'_>) {
+    pub(crate) fn release_kept(&mut self, kept: BufferedPacket, request: &mut AgentRequest<'_>) {
         let (in_port, mut frame) = (kept.in_port, kept.frame);
-        let Ok(mut parsed) = Parsed::of(&frame, in_port) else {
+        let Ok(mut parsed) = ParsedHeaders::of(&frame, in_port) else {
             return request.pool.give(frame);
         };
-        let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
-        let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
+        let mut live =
+            EngineEffects::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
+        let mut packet = PipelinePacket::new(&mut frame, &mut parsed, in_port);
         pipeline::run(live.tables, &mut packet, &mut self.set, &mut live);
         packet.finish(&mut live);
     }
 }
 
 /// Returns the frame that a packet-out carries.
-fn frame_of(message: &PacketOut, request: &mut Request<'_>) -> Frame {
+fn frame_of(message: &PacketOut, request: &mut AgentRequest<'_>) -> Frame {
     let mut frame = request.pool.take(message.data.0.len());
     frame.assign(&message.data.0);
     frame.set_packet_type(packet_type(message));

@@ -1,7 +1,7 @@
 //! Collects multipart requests that arrive in several messages (OpenFlow 1.3.5, 7.3.5: `OFPMPF_REQ_MORE`) until they
 //! are complete.
-use super::{Request, start_of};
-use crate::{ChannelId, Datapath, Output};
+use super::{AgentRequest, start_of};
+use crate::{ChannelId, Datapath, DatapathOutput};
 use std::time::Duration;
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadRequest, ErrorMessage};
@@ -16,12 +16,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Incomplete requests of all channels, in the order they began.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
-    list: Vec<Unfinished>,
+pub(crate) struct IncompleteRequests {
+    list: Vec<IncompleteRequest>,
 }
 
 #[derive(Debug)]
-struct Unfinished {
+struct IncompleteRequest {
     channel: ChannelId,
     xid: u32,
     until: Instant,
@@ -35,7 +35,7 @@ impl Datapath {
     pub(super) fn multipart_part(
         &mut self,
         asked: &MultipartRequest,
-        request: &mut Request<'_>,
+        request: &mut AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
         let RequestBody::TableFeatures(tables) = &asked.body else { return self.multipart(&asked.body, request) };
         let (channel, xid) = (request.channel, request.xid);
@@ -53,12 +53,12 @@ impl Datapath {
         }
         let newest = Message { xid, body: Body::MultipartRequest(asked.clone()) };
         let start = start_of(&newest, request.version).into();
-        self.parts.keep(Unfinished { channel, xid, until: request.now + PATIENCE, tables: whole, start })
+        self.parts.keep(IncompleteRequest { channel, xid, until: request.now + PATIENCE, tables: whole, start })
     }
 
     /// Discards requests whose next part is overdue and sends an error to their channels. Returns the time when the
     /// next request is overdue. Version 1.3 has no such error (OpenFlow 1.4.1, 7.5.4.2).
-    pub(crate) fn expire_parts(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
+    pub(crate) fn expire_parts(&mut self, now: Instant, out: &mut DatapathOutput) -> Option<Instant> {
         for part in self.parts.take_late(now) {
             if self.plane.channels.version(part.channel).is_some_and(|version| version >= Version::V14) {
                 let error = BadRequest::MultipartRequestTimeout.into();
@@ -70,13 +70,13 @@ impl Datapath {
     }
 }
 
-impl Parts {
+impl IncompleteRequests {
     fn take(&mut self, channel: ChannelId, xid: u32) -> Option<Vec<TableFeatures>> {
         let at = self.list.iter().position(|part| (part.channel, part.xid) == (channel, xid))?;
         Some(self.list.remove(at).tables)
     }
 
-    fn keep(&mut self, part: Unfinished) -> Result<(), ErrorType> {
+    fn keep(&mut self, part: IncompleteRequest) -> Result<(), ErrorType> {
         if self.list.iter().filter(|other| other.channel == part.channel).count() >= MAX_UNFINISHED {
             return Err(BadRequest::MultipartBufferOverflow.into());
         }
@@ -90,7 +90,7 @@ impl Parts {
     }
 
     /// Removes the overdue requests and returns them.
-    fn take_late(&mut self, now: Instant) -> Vec<Unfinished> {
+    fn take_late(&mut self, now: Instant) -> Vec<IncompleteRequest> {
         let (kept, late) = std::mem::take(&mut self.list).into_iter().partition(|part| part.until > now);
         self.list = kept;
         late

@@ -1,7 +1,7 @@
 //! Handles port-mods (OpenFlow 1.3.5, 7.3.4.3).
-use super::Request;
+use super::AgentRequest;
 use crate::Datapath;
-use crate::journal::Undo;
+use crate::journal::UndoRecord;
 use weir_openflow::Version;
 use weir_openflow::model::ErrorType;
 use weir_openflow::model::error::PortModFailed;
@@ -13,7 +13,7 @@ const BOTH: u32 = bits::PORT_DOWN | bits::NO_RECV | bits::NO_FWD | bits::NO_PACK
 const V10: u32 = BOTH | bits::NO_FLOOD | bits::NO_STP | bits::NO_RECV_STP;
 
 impl Datapath {
-    pub(super) fn port_mod(&mut self, change: &PortMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn port_mod(&mut self, change: &PortMod, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         let port = self.plane.ports.get(change.port_no).ok_or(PortModFailed::BadPort)?;
         if port.desc.hw_addr != change.hw_addr {
             return Err(PortModFailed::BadHwAddr.into());
@@ -26,7 +26,7 @@ impl Datapath {
             return Err(PortModFailed::BadAdvertise.into());
         }
         let former = port.desc.config;
-        self.journal.note(|| Undo::Port(change.port_no, former));
+        self.journal.note(|| UndoRecord::Port(change.port_no, former));
         let was_down = port.desc.config & bits::PORT_DOWN;
         let changed = self.plane.ports.change(change.port_no, |desc| {
             desc.config = desc.config & !change.mask | change.config & change.mask;

@@ -1,5 +1,5 @@
 //! Handles the switch configuration, and the roles and asynchronous messages of channels.
-use super::Request;
+use super::AgentRequest;
 use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
 use weir_openflow::model::error::{RoleRequestFailed, SwitchConfigFailed};
@@ -26,7 +26,7 @@ impl Datapath {
     pub(super) fn set_switch_config(
         &mut self,
         config: SwitchConfig,
-        request: &mut Request<'_>,
+        request: &mut AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
         let fragments = config.flags & FRAGMENT_BITS;
         let is_known = config.flags == fragments && fragments <= FRAGMENT_DROP;
@@ -53,7 +53,7 @@ impl Datapath {
         self.plane.channels.get(channel).map_or(Role::Equal, |channel| channel.role)
     }
 
-    pub(super) fn role_request(&mut self, asked: RoleMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn role_request(&mut self, asked: RoleMessage, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
         if matches!(asked.role, Role::Unknown(_)) {
             return Err(RoleRequestFailed::BadRole.into());
         }

@@ -1,7 +1,7 @@
-//! Runs messages about many entries in steps ([`crate::flow_mod::Sweep`]) and answers them when they are done.
-use super::{Request, released, start_of};
-use crate::flow_mod::{STEP, Sweep};
-use crate::{ChannelId, Datapath, Output};
+//! Runs messages about many entries in steps ([`crate::flow_mod::EntrySweep`]) and answers them when they are done.
+use super::{AgentRequest, released, start_of};
+use crate::flow_mod::{EntrySweep, STEP};
+use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::error::ErrorMessage;
 use weir_openflow::model::{Body, BufferId, ErrorType, Message, NxMessage};
@@ -10,16 +10,16 @@ use weir_units::Instant;
 
 /// A message that is not finished yet.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct SweepJob {
     channel: ChannelId,
     version: Version,
     message: Message,
-    sweep: Sweep<'static>,
+    sweep: EntrySweep<'static>,
 }
 
-impl Job {
-    pub(super) fn new(channel: ChannelId, version: Version, message: Message, sweep: Sweep<'static>) -> Job {
-        Job { channel, version, message, sweep }
+impl SweepJob {
+    pub(super) fn new(channel: ChannelId, version: Version, message: Message, sweep: EntrySweep<'static>) -> SweepJob {
+        SweepJob { channel, version, message, sweep }
     }
 
     /// Returns the buffered packet to release when the change is done.
@@ -38,7 +38,7 @@ impl Job {
 impl Datapath {
     /// Begins a change of many entries that a message causes. The rest is left in `begun` for the function that
     /// handles the message.
-    pub(crate) fn sweep(&mut self, now: Instant, sweep: Sweep<'static>, out: &mut Output) {
+    pub(crate) fn sweep(&mut self, now: Instant, sweep: EntrySweep<'static>, out: &mut DatapathOutput) {
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
         self.begun = self.tables().begin(now, sweep, &mut gone).unwrap_or_default().map(Box::new);
@@ -46,7 +46,7 @@ impl Datapath {
     }
 
     /// Finishes the sweep that [`Datapath::sweep`] began.
-    pub(crate) fn finish_sweep(&mut self, now: Instant, out: &mut Output) {
+    pub(crate) fn finish_sweep(&mut self, now: Instant, out: &mut DatapathOutput) {
         let left = self.begun.take().map(|sweep| *sweep);
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
@@ -62,9 +62,9 @@ impl Datapath {
         &mut self,
         now: Instant,
         by: (ChannelId, u32),
-        sweep: &mut Sweep<'_>,
+        sweep: &mut EntrySweep<'_>,
         most: &mut usize,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) -> Result<bool, ErrorType> {
         self.journal.by = Some((self.main_of(by.0), by.1));
         let mut gone: Vec<_> = Vec::new();
@@ -74,7 +74,7 @@ impl Datapath {
     }
 
     /// Continues the unfinished message.
-    pub(super) fn go_on_with_job(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
+    pub(super) fn go_on_with_job(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
         let Some(mut job) = self.job.take() else { return };
         let by = (job.channel, job.message.xid);
         let swept = self.sweep_on(now, by, &mut job.sweep, &mut { STEP }, out);
@@ -82,7 +82,7 @@ impl Datapath {
             self.job = Some(job);
             return self.settle(now, out);
         }
-        let mut request = Request::new(now, job.channel, job.version, job.message.xid, pool, out);
+        let mut request = AgentRequest::new(now, job.channel, job.version, job.message.xid, pool, out);
         let released = swept.and_then(|_| job.buffer().map_or(Ok(()), |buffer| self.release(buffer, &mut request)));
         if let Err(error) = released {
             let data = start_of(&job.message, job.version).into();

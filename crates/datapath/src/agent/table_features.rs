@@ -1,12 +1,12 @@
 //! Table features: reports what tables can do, and restricts them on request (OpenFlow 1.3.5, 7.3.5.5). Without
 //! restrictions all tables are equal, except that goto leads only to later tables.
-use super::Request;
+use super::AgentRequest;
 use crate::Datapath;
-use crate::flow_mod::{Clear, Sweep};
-use crate::table::{Limits, TableSettings};
+use crate::flow_mod::{EntrySweep, InvalidEntries};
+use crate::table::{TableRestrictions, TableSettings};
 use std::collections::BTreeMap;
 use weir_openflow::model::error::TableFeaturesFailed;
-use weir_openflow::model::multipart::{OxmId, ReplyBody, TableFeatures, TableProperty, TypeId};
+use weir_openflow::model::multipart::{FeatureTypeId, OxmId, ReplyBody, TableFeatures, TableProperty};
 use weir_openflow::model::{Body, ErrorType, TableId};
 use weir_openflow::{Version, codec};
 use weir_packet::Field;
@@ -56,11 +56,11 @@ impl Datapath {
     pub(super) fn table_features(
         &mut self,
         wanted: &[TableFeatures],
-        request: &mut Request<'_>,
+        request: &mut AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
         if !wanted.is_empty() {
             let clear = self.set_table_features(wanted, request.version)?;
-            self.sweep(request.now, Sweep::clear(clear), request.out);
+            self.sweep(request.now, EntrySweep::clear(clear), request.out);
         }
         let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
         let body = ReplyBody::TableFeatures(tables.map(|table| self.features_of(table, request.version)).collect());
@@ -78,7 +78,7 @@ impl Datapath {
     /// Sets the pipeline as a request describes it. Tables that it does not name leave the pipeline (in 1.5 only if
     /// it replaces the whole pipeline). Returns the entries to remove without a message: those of tables whose
     /// features changed, and those whose goto became invalid (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18).
-    fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<Clear, ErrorType> {
+    fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<InvalidEntries, ErrorType> {
         let command = command_of(wanted)?;
         let mut asked: BTreeMap<u8, TableSettings> = BTreeMap::new();
         for features in wanted {
@@ -106,7 +106,7 @@ impl Datapath {
             *former = new;
         }
         self.plane.first_egress = egress;
-        Ok(Clear { all_of, dead_ends: self.dead_ends() })
+        Ok(InvalidEntries { all_of, dead_ends: self.dead_ends() })
     }
 
     /// Returns the first egress table after a request of 1.5: the flagged table, or none if the request replaces the
@@ -144,8 +144,8 @@ impl Datapath {
         }
         // `all` has every version's features, because a request of another version may set them.
         let all = self.properties(table.0, None);
-        let limits = Limits::new(features.properties.clone(), &all)?;
-        let is_all = limits == Limits::new(self.properties(table.0, Some(version)), &all)?;
+        let limits = TableRestrictions::new(features.properties.clone(), &all)?;
+        let is_all = limits == TableRestrictions::new(self.properties(table.0, Some(version)), &all)?;
         Ok(TableSettings {
             is_there: true,
             name: features.name.clone(),
@@ -200,11 +200,11 @@ impl Datapath {
         let has_meter = version != Some(Version::V15);
         let has = |kind: &u16| (has_next || *kind != GOTO) && (has_meter || *kind != METER);
         let instructions = INSTRUCTIONS.into_iter().filter(has);
-        let actions = || actions_of(version).map(TypeId::Standard).collect();
+        let actions = || actions_of(version).map(FeatureTypeId::Standard).collect();
         // Properties for misses are left out, which means that they equal the ordinary ones.
         let miss = false;
         vec![
-            TableProperty::Instructions { miss, ids: instructions.map(TypeId::Standard).collect() },
+            TableProperty::Instructions { miss, ids: instructions.map(FeatureTypeId::Standard).collect() },
             TableProperty::NextTables { miss, tables: next },
             TableProperty::WriteActions { miss, ids: actions() },
             TableProperty::ApplyActions { miss, ids: actions() },

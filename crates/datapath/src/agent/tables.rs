@@ -1,10 +1,10 @@
 //! Handles table-mods and sends table-status messages when a table's vacancy crosses a threshold (OpenFlow 1.4.1,
 //! 7.3.4.1, 7.3.5.16 and 7.4.5).
-use super::Request;
+use super::AgentRequest;
 use super::table_features::CONFIG_DEPRECATED;
-use crate::journal::Undo;
+use crate::journal::UndoRecord;
 use crate::table::{TableSettings, VacancyEvents, percent};
-use crate::{Datapath, Output};
+use crate::{Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::config::{TableMod, eviction, table_config};
 use weir_openflow::model::error::{BadProperty, TableModFailed};
@@ -19,7 +19,7 @@ impl Datapath {
     ///
     /// # Errors
     /// The error to reply with; nothing has changed.
-    pub(super) fn table_mod(&mut self, change: &TableMod, request: &Request<'_>) -> Result<(), ErrorType> {
+    pub(super) fn table_mod(&mut self, change: &TableMod, request: &AgentRequest<'_>) -> Result<(), ErrorType> {
         if change.table != TableId::ALL && !self.has_table(change.table) {
             return Err(TableModFailed::BadTable.into());
         }
@@ -43,7 +43,7 @@ impl Datapath {
             let new = change.vacancy.map(|wanted| VacancyEvents::new(wanted.down, wanted.up, now));
             settings.vacancy = new.or(settings.vacancy).filter(|_| wants_vacancy);
             let former = self.configure(table, settings);
-            self.journal.note(|| Undo::Table(table, Box::new(former)));
+            self.journal.note(|| UndoRecord::Table(table, Box::new(former)));
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl Datapath {
     }
 
     /// Sends table-status messages for tables that became full or have room again.
-    pub(crate) fn tell_vacancy(&mut self, out: &mut Output) {
+    pub(crate) fn tell_vacancy(&mut self, out: &mut DatapathOutput) {
         if !self.watches_vacancy {
             return;
         }

@@ -3,11 +3,11 @@
 //! A walk visits the places of entries in order, and an entry keeps its place as long as it exists. So an entry that
 //! exists from the walk's start to its end is visited exactly once, whatever changes in between. Groups have places,
 //! too.
-use crate::flow_mod::Filter;
+use crate::flow_mod::EntryFilter;
 use crate::group::GroupWalk;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, TypeReading};
-use crate::{ChannelId, Datapath, Output};
+use crate::table::{EthTypeReading, FlowEntry};
+use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::{AggregateStats, FlowRequest, FlowStats, MultipartReply, ReplyBody, RequestBody};
 use weir_openflow::model::{Body, ErrorType, Message, TableId};
@@ -17,7 +17,7 @@ use weir_units::Instant;
 /// Position of a walk over the flow entries that a request selects; see [`Datapath::walk_flows`].
 #[derive(Debug)]
 pub struct FlowWalk {
-    filter: Filter,
+    filter: EntryFilter,
     table: usize,
     place: usize,
 }
@@ -28,7 +28,7 @@ pub struct LongReply {
     channel: ChannelId,
     version: Version,
     xid: u32,
-    asked: Asked,
+    asked: MultipartWalk,
     /// True for replies to Nicira's requests.
     is_nicira: bool,
     /// Memory for the entries of a part, empty between parts.
@@ -46,7 +46,7 @@ pub struct ReplyProgress {
 
 /// The kind of request, and the walk's position.
 #[derive(Debug)]
-enum Asked {
+enum MultipartWalk {
     Flows(FlowWalk),
     /// Flow entries without instructions, as 1.5 requests them.
     Counters(FlowWalk),
@@ -62,15 +62,15 @@ impl Datapath {
     /// # Errors
     /// The error to reply with: the table does not exist, or the match is invalid.
     pub fn flow_walk(&self, asked: &FlowRequest) -> Result<FlowWalk, ErrorType> {
-        self.walk_of(asked, TypeReading::BehindAllTags)
+        self.walk_of(asked, EthTypeReading::BehindAllTags)
     }
 
     /// Begins a walk; `reading` is how the request's message reads a match on the EtherType.
-    fn walk_of(&self, asked: &FlowRequest, reading: TypeReading) -> Result<FlowWalk, ErrorType> {
+    fn walk_of(&self, asked: &FlowRequest, reading: EthTypeReading) -> Result<FlowWalk, ErrorType> {
         if asked.table != TableId::ALL && !self.has_table(asked.table) {
             return Err(BadRequest::BadTableId.into());
         }
-        Ok(FlowWalk { filter: Filter::of_request(asked, reading)?, table: 0, place: 0 })
+        Ok(FlowWalk { filter: EntryFilter::of_request(asked, reading)?, table: 0, place: 0 })
     }
 
     /// Continues a walk over at most `most` places and appends the entries found to `found`. Returns true if places
@@ -113,15 +113,15 @@ impl Datapath {
         body: &RequestBody,
     ) -> Option<Result<LongReply, ErrorType>> {
         let is_nicira = matches!(body, RequestBody::NxFlow(_) | RequestBody::NxAggregate(_));
-        let walk = |asked| self.walk_of(asked, TypeReading::of(version, is_nicira));
+        let walk = |asked| self.walk_of(asked, EthTypeReading::of(version, is_nicira));
         let asked = match body {
-            RequestBody::Flow(asked) | RequestBody::NxFlow(asked) => walk(asked).map(Asked::Flows),
+            RequestBody::Flow(asked) | RequestBody::NxFlow(asked) => walk(asked).map(MultipartWalk::Flows),
             RequestBody::Aggregate(asked) | RequestBody::NxAggregate(asked) => {
-                walk(asked).map(|walk| Asked::Sum(walk, AggregateStats::default()))
+                walk(asked).map(|walk| MultipartWalk::Sum(walk, AggregateStats::default()))
             }
-            RequestBody::FlowCounters(asked) => walk(asked).map(Asked::Counters),
-            RequestBody::Group(wanted) => Ok(Asked::GroupStats(GroupWalk::new(*wanted))),
-            RequestBody::GroupDesc(wanted) => Ok(Asked::GroupDescs(GroupWalk::new(*wanted))),
+            RequestBody::FlowCounters(asked) => walk(asked).map(MultipartWalk::Counters),
+            RequestBody::Group(wanted) => Ok(MultipartWalk::GroupStats(GroupWalk::new(*wanted))),
+            RequestBody::GroupDesc(wanted) => Ok(MultipartWalk::GroupDescs(GroupWalk::new(*wanted))),
             _ => return None,
         };
         Some(asked.map(|asked| LongReply { channel, version, xid, asked, is_nicira, found: Vec::new() }))
@@ -129,7 +129,7 @@ impl Datapath {
 
     /// Continues a reply over at most `most` places of entries, or about as many buckets of groups, and appends its
     /// messages to `out`. Returns true if parts remain.
-    pub fn reply_on(&self, now: Instant, reply: &mut LongReply, most: usize, out: &mut Output) -> bool {
+    pub fn reply_on(&self, now: Instant, reply: &mut LongReply, most: usize, out: &mut DatapathOutput) -> bool {
         let (part, more) = self.part(now, reply, most);
         // The last part ends the reply, even if it is empty.
         if more && is_empty(&part) {
@@ -171,19 +171,19 @@ impl Datapath {
     fn part(&self, now: Instant, reply: &mut LongReply, most: usize) -> (ReplyBody, bool) {
         let is_nicira = reply.is_nicira;
         match &mut reply.asked {
-            Asked::Flows(walk) => {
+            MultipartWalk::Flows(walk) => {
                 let mut found = std::mem::take(&mut reply.found);
                 let more = self.flow_stats(now, reply.version, walk, most, &mut found);
                 (if is_nicira { ReplyBody::NxFlow(found) } else { ReplyBody::Flow(found) }, more)
             }
-            Asked::Counters(walk) => {
+            MultipartWalk::Counters(walk) => {
                 let (mut found, tables) = (Vec::with_capacity(most), &self.tables);
                 let more = self.walk(walk, most, |table, id, entry| {
                     found.push(entry.counters(now, table, tables[usize::from(table)].counter_of(id)));
                 });
                 (ReplyBody::FlowCounters(found), more)
             }
-            Asked::Sum(walk, sum) => {
+            MultipartWalk::Sum(walk, sum) => {
                 let tables = &self.tables;
                 let more = self.walk(walk, most, |table, id, _| {
                     let counter = tables[usize::from(table)].counter_of(id);
@@ -195,11 +195,11 @@ impl Datapath {
                 let whole = if is_nicira { ReplyBody::NxAggregate(*sum) } else { ReplyBody::Aggregate(*sum) };
                 (if more { ReplyBody::Flow(Vec::new()) } else { whole }, more)
             }
-            Asked::GroupStats(walk) => {
+            MultipartWalk::GroupStats(walk) => {
                 let (groups, more) = self.group_stats(now, walk, most);
                 (ReplyBody::Group(groups), more)
             }
-            Asked::GroupDescs(walk) => {
+            MultipartWalk::GroupDescs(walk) => {
                 let (groups, more) = self.groups.descs(walk, most);
                 (ReplyBody::GroupDesc(groups), more)
             }

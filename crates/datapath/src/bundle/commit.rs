@@ -5,14 +5,14 @@
 //! The commit runs in steps between which forwarding continues, but no other controller request is handled. During an
 //! atomic bundle packets see the flow entries as they were before, until all messages have succeeded. An atomic
 //! bundle that changes more than flow entries is committed in a single step.
-use super::Bundle;
-use crate::agent::{Request, released};
-use crate::buffers::Kept;
-use crate::chunks::Chunks;
-use crate::flow_mod::{self as sweep, Manner, Sweep};
-use crate::journal::{Journal, Noted, Undo};
+use super::PendingBundle;
+use crate::agent::{AgentRequest, released};
+use crate::buffers::BufferedPacket;
+use crate::chunks::ChunkedQueue;
+use crate::flow_mod::{self as sweep, EntrySweep, FlowModSemantics};
+use crate::journal::{Journal, RecordedChanges, UndoRecord};
 use crate::table::FlowTable;
-use crate::{ChannelId, Datapath, Output};
+use crate::{ChannelId, Datapath, DatapathOutput};
 use std::collections::VecDeque;
 use weir_openflow::Version;
 use weir_openflow::model::bundle::{BundleFlags, BundleId};
@@ -27,89 +27,89 @@ const MESSAGE: usize = sweep::STEP / 8;
 
 /// A bundle that is being committed.
 #[derive(Debug)]
-pub(crate) struct Commit {
+pub(crate) struct BundleCommit {
     pub(crate) channel: ChannelId,
     pub(crate) version: Version,
     pub(crate) id: BundleId,
     pub(crate) flags: BundleFlags,
     /// Transaction id of the commit request.
     pub(crate) xid: u32,
-    stage: Stage,
+    stage: CommitStage,
     /// True if packets do not see the bundle's changes yet.
     is_held_back: bool,
     has_others: bool,
-    messages: Chunks<Box<Message>>,
+    messages: ChunkedQueue<Box<Message>>,
     /// A message about many entries, and the rest of its change.
-    begun: Option<(Box<Message>, Box<Sweep<'static>>)>,
+    begun: Option<(Box<Message>, Box<EntrySweep<'static>>)>,
     /// The journal's record of this commit, while no step runs.
-    noted: Noted,
+    noted: RecordedChanges,
     /// Recorded changes after all messages have succeeded, to be dropped.
-    changes: Chunks<Undo>,
-    rest: Chunks<Rest>,
+    changes: ChunkedQueue<UndoRecord>,
+    rest: ChunkedQueue<CommitEffect>,
     /// Output of the messages, held back until all have succeeded.
-    held: Output,
+    held: DatapathOutput,
 }
 
 /// Stage of a commit.
 #[derive(Debug)]
-enum Stage {
+enum CommitStage {
     Changing,
-    TakingBack(Box<Failure>),
+    TakingBack(Box<BundleFailure>),
     /// Sending; holds the remaining messages to channels.
     Telling(VecDeque<(ChannelId, Message)>),
 }
 
 /// Result of a step of a commit.
-pub(crate) enum Step {
+pub(crate) enum CommitProgress {
     /// More steps are needed.
     More,
     /// All messages have succeeded, and the commit is complete.
     Done,
     /// A message failed; nothing has changed.
-    Failed(Box<Failure>),
+    Failed(Box<BundleFailure>),
 }
 
 /// A message that failed within a bundle, with its error.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct BundleFailure {
     pub(crate) message: Message,
     pub(crate) error: ErrorType,
 }
 
 /// An effect that happens after all messages have succeeded.
 #[derive(Debug)]
-enum Rest {
+enum CommitEffect {
     /// A packet-out, with the buffered packet that it names.
-    PacketOut(PacketOut, Option<Kept>),
+    PacketOut(PacketOut, Option<BufferedPacket>),
     /// A buffered packet named by a flow-mod, to be run through the tables.
-    Release(Kept),
+    Release(BufferedPacket),
 }
 
-impl Commit {
+impl BundleCommit {
     /// Begins to commit a bundle, as the message `xid` of its channel requests.
-    pub(crate) fn new(bundle: Bundle, version: Version, xid: u32, journal: &Journal) -> Commit {
-        Commit {
+    pub(crate) fn new(bundle: PendingBundle, version: Version, xid: u32, journal: &Journal) -> BundleCommit {
+        BundleCommit {
             channel: bundle.channel,
             version,
             id: bundle.id,
             flags: bundle.flags,
             xid,
-            stage: Stage::Changing,
+            stage: CommitStage::Changing,
             is_held_back: false,
             has_others: bundle.has_others,
             messages: bundle.messages,
             begun: None,
             noted: journal.for_bundle(),
-            changes: Chunks::default(),
-            rest: Chunks::default(),
-            held: Output::default(),
+            changes: ChunkedQueue::default(),
+            rest: ChunkedQueue::default(),
+            held: DatapathOutput::default(),
         }
     }
 
     /// Returns true if the present stage must run in a single step, because packets must see none or all of its
     /// changes.
     pub(crate) fn is_in_one(&self) -> bool {
-        self.is_atomic() && self.has_others && !matches!(self.stage, Stage::Telling(_))
+        self.is_atomic() && self.has_others && !matches!(self.stage, CommitStage::Telling(_))
     }
 
     fn is_atomic(&self) -> bool {
@@ -137,22 +137,28 @@ impl Commit {
         datapath: &mut Datapath,
         now: Instant,
         pool: &mut FramePool,
-        out: &mut Output,
-    ) -> Step {
-        if matches!(self.stage, Stage::Telling(_)) {
+        out: &mut DatapathOutput,
+    ) -> CommitProgress {
+        if matches!(self.stage, CommitStage::Telling(_)) {
             return self.tell(datapath, now, pool, out);
         }
         self.hold_back(datapath);
         datapath.journal.swap(&mut self.noted);
         let step = match self.stage {
-            Stage::TakingBack(_) => self.take_back(datapath, now, out),
+            CommitStage::TakingBack(_) => self.take_back(datapath, now, out),
             _ => self.change(datapath, now, pool, out),
         };
         datapath.journal.swap(&mut self.noted);
         step
     }
 
-    fn change(&mut self, datapath: &mut Datapath, now: Instant, pool: &mut FramePool, out: &mut Output) -> Step {
+    fn change(
+        &mut self,
+        datapath: &mut Datapath,
+        now: Instant,
+        pool: &mut FramePool,
+        out: &mut DatapathOutput,
+    ) -> CommitProgress {
         let mut most = sweep::STEP;
         while most > 0 {
             let (message, changed) = match self.begun.take() {
@@ -169,11 +175,12 @@ impl Commit {
                 None => {
                     let Some(message) = self.messages.pop_front() else {
                         self.succeed(datapath, out);
-                        return Step::More;
+                        return CommitProgress::More;
                     };
                     most = most.saturating_sub(MESSAGE);
                     datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
-                    let mut request = Request::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
+                    let mut request =
+                        AgentRequest::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
                     let changed = datapath.change(&message, &mut request, &mut self.rest);
                     if let Some(sweep) = datapath.begun.take() {
                         self.begun = Some((message, sweep));
@@ -183,26 +190,26 @@ impl Commit {
                 }
             };
             if let Err(error) = changed {
-                self.stage = Stage::TakingBack(Box::new(Failure { message: *message, error }));
+                self.stage = CommitStage::TakingBack(Box::new(BundleFailure { message: *message, error }));
                 // Monitors get no notice of changes that are undone.
                 datapath.journal.take_changes();
                 break;
             }
         }
         datapath.journal.by = None;
-        Step::More
+        CommitProgress::More
     }
 
-    fn succeed(&mut self, datapath: &mut Datapath, out: &mut Output) {
+    fn succeed(&mut self, datapath: &mut Datapath, out: &mut DatapathOutput) {
         let mut held = std::mem::take(&mut self.held);
         self.changes = datapath.journal.end();
         datapath.tell_monitors(&mut held);
         let messages = std::mem::take(&mut held.messages);
         out.append(held);
-        self.stage = Stage::Telling(messages.into());
+        self.stage = CommitStage::Telling(messages.into());
     }
 
-    fn take_back(&mut self, datapath: &mut Datapath, now: Instant, out: &mut Output) -> Step {
+    fn take_back(&mut self, datapath: &mut Datapath, now: Instant, out: &mut DatapathOutput) -> CommitProgress {
         for _ in 0..STEP {
             if let Some(undo) = datapath.journal.take_last() {
                 datapath.take_back(now, undo, out);
@@ -211,31 +218,37 @@ impl Commit {
             } else if !Self::reveal(datapath) {
                 // The changes were never visible, so revealing the tables now changes nothing for packets.
                 break;
-            } else if let Stage::TakingBack(failure) = std::mem::replace(&mut self.stage, Stage::Changing) {
-                return Step::Failed(failure);
+            } else if let CommitStage::TakingBack(failure) = std::mem::replace(&mut self.stage, CommitStage::Changing) {
+                return CommitProgress::Failed(failure);
             }
         }
-        Step::More
+        CommitProgress::More
     }
 
-    fn tell(&mut self, datapath: &mut Datapath, now: Instant, pool: &mut FramePool, out: &mut Output) -> Step {
+    fn tell(
+        &mut self,
+        datapath: &mut Datapath,
+        now: Instant,
+        pool: &mut FramePool,
+        out: &mut DatapathOutput,
+    ) -> CommitProgress {
         if !Self::reveal(datapath) {
-            return Step::More;
+            return CommitProgress::More;
         }
         for _ in 0..STEP {
             drop(self.changes.pop_back());
-            if let Stage::Telling(messages) = &mut self.stage
+            if let CommitStage::Telling(messages) = &mut self.stage
                 && let Some(message) = messages.pop_front()
             {
                 out.messages.push(message);
             } else if let Some(rest) = self.rest.pop_front() {
-                let mut request = Request::new(now, self.channel, self.version, self.xid, pool, out);
+                let mut request = AgentRequest::new(now, self.channel, self.version, self.xid, pool, out);
                 datapath.finish(rest, &mut request);
             } else if self.changes.len() == 0 {
-                return Step::Done;
+                return CommitProgress::Done;
             }
         }
-        Step::More
+        CommitProgress::More
     }
 }
 
@@ -244,14 +257,14 @@ impl Datapath {
     fn change(
         &mut self,
         message: &Message,
-        request: &mut Request<'_>,
-        rest: &mut Chunks<Rest>,
+        request: &mut AgentRequest<'_>,
+        rest: &mut ChunkedQueue<CommitEffect>,
     ) -> Result<(), ErrorType> {
         match &message.body {
             Body::FlowMod(flow) => {
-                self.change_entries(flow, Manner::of(flow, request.version), request)?;
+                self.change_entries(flow, FlowModSemantics::of(flow, request.version), request)?;
                 if let Some(buffer) = released(flow) {
-                    rest.push(Rest::Release(self.take_kept(buffer, request)?));
+                    rest.push(CommitEffect::Release(self.take_kept(buffer, request)?));
                 }
                 Ok(())
             }
@@ -261,7 +274,7 @@ impl Datapath {
                     None => None,
                 };
                 let checked = self.check_packet_out(packet, kept.as_ref(), request);
-                rest.push(Rest::PacketOut(packet.clone(), kept));
+                rest.push(CommitEffect::PacketOut(packet.clone(), kept));
                 checked
             }
             body => self.answer(body, request),
@@ -269,15 +282,15 @@ impl Datapath {
     }
 
     /// Undoes a change; later changes must have been undone already.
-    fn take_back(&mut self, now: Instant, undo: Undo, out: &mut Output) {
+    fn take_back(&mut self, now: Instant, undo: UndoRecord, out: &mut DatapathOutput) {
         match undo {
-            Undo::Port(port, config) => {
+            UndoRecord::Port(port, config) => {
                 self.plane.ports.change(port, |desc| desc.config = config);
                 self.groups.follow(&self.plane.ports);
             }
-            Undo::Groups(saved) => self.groups.restore(*saved, &self.plane.ports, &mut self.plane.groups),
-            Undo::Meters(saved) => self.plane.meters.restore(saved),
-            Undo::Table(table, settings) => drop(self.configure(table, *settings)),
+            UndoRecord::Groups(saved) => self.groups.restore(*saved, &self.plane.ports, &mut self.plane.groups),
+            UndoRecord::Meters(saved) => self.plane.meters.restore(saved),
+            UndoRecord::Table(table, settings) => drop(self.configure(table, *settings)),
             entry => {
                 let lost = self.tables().undo(now, entry);
                 self.tell_removed(lost.into_iter().collect(), out);
@@ -286,17 +299,17 @@ impl Datapath {
     }
 
     /// Returns packets that messages of a failed bundle named to the buffer.
-    fn give_back(&mut self, rest: Rest) {
-        if let Rest::PacketOut(_, Some(kept)) | Rest::Release(kept) = rest {
+    fn give_back(&mut self, rest: CommitEffect) {
+        if let CommitEffect::PacketOut(_, Some(kept)) | CommitEffect::Release(kept) = rest {
             self.plane.buffers.put_back(kept);
         }
     }
 
-    fn finish(&mut self, rest: Rest, request: &mut Request<'_>) {
+    fn finish(&mut self, rest: CommitEffect, request: &mut AgentRequest<'_>) {
         match rest {
             // The packet-out was checked before, together with its buffered packet.
-            Rest::PacketOut(packet, kept) => self.send_packet_out(&packet, kept, request),
-            Rest::Release(kept) => self.release_kept(kept, request),
+            CommitEffect::PacketOut(packet, kept) => self.send_packet_out(&packet, kept, request),
+            CommitEffect::Release(kept) => self.release_kept(kept, request),
         }
     }
 }

@@ -11,11 +11,11 @@ mod commit;
 mod schedule;
 mod timed;
 
-pub(crate) use commit::{Commit, Failure, Step};
-pub(crate) use schedule::Schedule;
+pub(crate) use commit::{BundleCommit, BundleFailure, CommitProgress};
+pub(crate) use schedule::BundleSchedule;
 
 use crate::ChannelId;
-use crate::chunks::Chunks;
+use crate::chunks::ChunkedQueue;
 use std::time::Duration;
 use weir_openflow::model::bundle::{BundleAdd, BundleFlags, BundleId};
 use weir_openflow::model::error::BundleFailed;
@@ -35,31 +35,31 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The bundles of all channels, in the order they were opened.
 #[derive(Debug, Default)]
-pub(crate) struct Bundles {
-    list: Vec<Bundle>,
+pub(crate) struct PendingBundles {
+    list: Vec<PendingBundle>,
     /// Size of the messages of all bundles, in bytes as encoded.
     bytes: usize,
 }
 
 /// A bundle that is not committed yet.
 #[derive(Debug)]
-pub(crate) struct Bundle {
+pub(crate) struct PendingBundle {
     pub(crate) channel: ChannelId,
     pub(crate) id: BundleId,
     flags: BundleFlags,
     is_closed: bool,
     /// The messages, each still in the memory it was decoded into, because freeing large blocks makes the allocator
     /// do costly cleanup.
-    messages: Chunks<Box<Message>>,
+    messages: ChunkedQueue<Box<Message>>,
     bytes: usize,
     /// True if there are messages that change more than flow entries.
     has_others: bool,
-    end: End,
+    end: BundleDeadline,
 }
 
 /// Event that ends a bundle if its controller stays silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum BundleDeadline {
     /// The bundle is discarded at this time.
     GiveUp(Instant),
     /// The bundle is committed at this time, in answer to the message with this transaction id.
@@ -70,14 +70,14 @@ enum End {
 
 /// A bundle that is due.
 #[derive(Debug)]
-pub(crate) enum Due {
+pub(crate) enum DueBundle {
     /// To be committed; with the transaction id of the commit request.
-    Commit(Bundle, u32),
+    Commit(PendingBundle, u32),
     /// Discarded because its controller was silent for too long.
     GiveUp(ChannelId, BundleId),
 }
 
-impl Bundles {
+impl PendingBundles {
     /// Opens a bundle.
     ///
     /// # Errors
@@ -95,13 +95,13 @@ impl Bundles {
         if self.list.iter().filter(|bundle| bundle.channel == channel).count() >= MAX_BUNDLES {
             return Err(BundleFailed::OutOfBundles);
         }
-        let end = End::GiveUp(now + PATIENCE);
-        self.list.push(Bundle {
+        let end = BundleDeadline::GiveUp(now + PATIENCE);
+        self.list.push(PendingBundle {
             channel,
             id,
             flags,
             is_closed: false,
-            messages: Chunks::default(),
+            messages: ChunkedQueue::default(),
             bytes: 0,
             has_others: false,
             end,
@@ -109,8 +109,8 @@ impl Bundles {
         Ok(())
     }
 
-    /// Checks that a message may be added to a bundle; [`Bundles::keep`] then adds it. Opens the bundle if it does
-    /// not exist.
+    /// Checks that a message may be added to a bundle; [`PendingBundles::keep`] then adds it. Opens the bundle if it
+    /// does not exist.
     ///
     /// # Errors
     /// [`BundleFailed`]: the bundle is closed or has other flags, the message may not be in a bundle, or there are
@@ -143,7 +143,7 @@ impl Bundles {
         Ok(())
     }
 
-    /// Adds a message that [`Bundles::may_add`] allowed.
+    /// Adds a message that [`PendingBundles::may_add`] allowed.
     pub(crate) fn keep(&mut self, channel: ChannelId, add: BundleAdd) {
         if let Ok(at) = self.position(channel, add.bundle) {
             let bundle = &mut self.list[at];
@@ -171,19 +171,19 @@ impl Bundles {
     pub(crate) fn hold(&mut self, channel: ChannelId, id: BundleId, flags: BundleFlags) {
         let Ok(at) = self.position(channel, id) else { return };
         let bundle = &mut self.list[at];
-        if bundle.flags == flags && matches!(bundle.end, End::GiveUp(_)) {
-            bundle.end = End::Held;
+        if bundle.flags == flags && matches!(bundle.end, BundleDeadline::GiveUp(_)) {
+            bundle.end = BundleDeadline::Held;
         }
     }
 
-    /// Moves a bundle's messages out, until [`Bundles::put_back`]. Returns `None` if the bundle does not exist.
-    pub(crate) fn lend(&mut self, channel: ChannelId, id: BundleId) -> Option<Chunks<Box<Message>>> {
+    /// Moves a bundle's messages out, until [`PendingBundles::put_back`]. Returns `None` if the bundle does not exist.
+    pub(crate) fn lend(&mut self, channel: ChannelId, id: BundleId) -> Option<ChunkedQueue<Box<Message>>> {
         let at = self.position(channel, id).ok()?;
         Some(std::mem::take(&mut self.list[at].messages))
     }
 
-    /// Returns messages that were moved out by [`Bundles::lend`].
-    pub(crate) fn put_back(&mut self, channel: ChannelId, id: BundleId, messages: Chunks<Box<Message>>) {
+    /// Returns messages that were moved out by [`PendingBundles::lend`].
+    pub(crate) fn put_back(&mut self, channel: ChannelId, id: BundleId, messages: ChunkedQueue<Box<Message>>) {
         if let Ok(at) = self.position(channel, id) {
             self.list[at].messages = messages;
         }
@@ -199,7 +199,7 @@ impl Bundles {
         channel: ChannelId,
         id: BundleId,
         flags: BundleFlags,
-    ) -> Result<Bundle, BundleFailed> {
+    ) -> Result<PendingBundle, BundleFailed> {
         self.of(now, channel, id, flags)?;
         self.discard(channel, id)
     }
@@ -217,7 +217,7 @@ impl Bundles {
     ) -> Result<(), BundleFailed> {
         let bundle = self.of(at, channel, id, flags)?;
         bundle.is_closed = true;
-        bundle.end = End::Commit(at, xid);
+        bundle.end = BundleDeadline::Commit(at, xid);
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl Bundles {
     ///
     /// # Errors
     /// [`BundleFailed`]: the bundle does not exist.
-    pub(crate) fn discard(&mut self, channel: ChannelId, id: BundleId) -> Result<Bundle, BundleFailed> {
+    pub(crate) fn discard(&mut self, channel: ChannelId, id: BundleId) -> Result<PendingBundle, BundleFailed> {
         let at = self.position(channel, id)?;
         Ok(self.remove(at))
     }
@@ -238,13 +238,13 @@ impl Bundles {
     }
 
     /// Removes a bundle that is due, the earliest first.
-    pub(crate) fn due(&mut self, now: Instant) -> Option<Due> {
+    pub(crate) fn due(&mut self, now: Instant) -> Option<DueBundle> {
         let due = (0..self.list.len()).filter(|at| self.list[*at].end.at() <= now);
         let at = due.min_by_key(|at| self.list[*at].end.at())?;
         let bundle = self.remove(at);
         Some(match bundle.end {
-            End::Commit(_, xid) => Due::Commit(bundle, xid),
-            End::GiveUp(_) | End::Held => Due::GiveUp(bundle.channel, bundle.id),
+            BundleDeadline::Commit(_, xid) => DueBundle::Commit(bundle, xid),
+            BundleDeadline::GiveUp(_) | BundleDeadline::Held => DueBundle::GiveUp(bundle.channel, bundle.id),
         })
     }
 
@@ -265,33 +265,33 @@ impl Bundles {
         channel: ChannelId,
         id: BundleId,
         flags: BundleFlags,
-    ) -> Result<&mut Bundle, BundleFailed> {
+    ) -> Result<&mut PendingBundle, BundleFailed> {
         let at = self.position(channel, id)?;
         let bundle = &mut self.list[at];
         if bundle.flags != flags {
             return Err(BundleFailed::BadFlags);
         }
         match &mut bundle.end {
-            End::GiveUp(at) => *at = now + PATIENCE,
+            BundleDeadline::GiveUp(at) => *at = now + PATIENCE,
             // A scheduled bundle can only be discarded.
-            End::Commit(..) => return Err(BundleFailed::BundleInProgress),
-            End::Held => {}
+            BundleDeadline::Commit(..) => return Err(BundleFailed::BundleInProgress),
+            BundleDeadline::Held => {}
         }
         Ok(bundle)
     }
 
-    fn remove(&mut self, at: usize) -> Bundle {
+    fn remove(&mut self, at: usize) -> PendingBundle {
         let bundle = self.list.remove(at);
         self.bytes -= bundle.bytes;
         bundle
     }
 }
 
-impl End {
+impl BundleDeadline {
     fn at(self) -> Instant {
         match self {
-            End::GiveUp(at) | End::Commit(at, _) => at,
-            End::Held => Instant::FAR,
+            BundleDeadline::GiveUp(at) | BundleDeadline::Commit(at, _) => at,
+            BundleDeadline::Held => Instant::FAR,
         }
     }
 }

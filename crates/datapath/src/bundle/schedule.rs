@@ -1,7 +1,7 @@
 //! Schedules bundles with a time (OpenFlow 1.5.1, 7.3.9.8 and 7.3.5.20). Controllers state the time of day, but the
 //! datapath uses the engine's instants. So the engine tells how the two correspond.
 use std::time::Duration;
-use weir_openflow::model::bundle::{BundleFeaturesProperty, Time};
+use weir_openflow::model::bundle::{BundleFeaturesProperty, BundleTime};
 use weir_openflow::model::error::BundleFailed;
 use weir_units::Instant;
 
@@ -14,20 +14,20 @@ const ACCURACY: Duration = Duration::from_millis(1);
 
 /// The clock and tolerances of scheduled bundles.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct BundleSchedule {
     /// An instant of the engine and the time of day at that instant, since the beginning of 1970.
     clock: Option<(Instant, Duration)>,
     max_future: Duration,
     max_past: Duration,
 }
 
-impl Default for Schedule {
-    fn default() -> Schedule {
-        Schedule { clock: None, max_future: MAX_FUTURE, max_past: MAX_PAST }
+impl Default for BundleSchedule {
+    fn default() -> BundleSchedule {
+        BundleSchedule { clock: None, max_future: MAX_FUTURE, max_past: MAX_PAST }
     }
 }
 
-impl Schedule {
+impl BundleSchedule {
     /// Sets the time of day at the instant `now`.
     pub(crate) fn set_clock(&mut self, now: Instant, time_of_day: Duration) {
         self.clock = Some((now, time_of_day));
@@ -37,7 +37,7 @@ impl Schedule {
     ///
     /// # Errors
     /// [`BundleFailed`]: the time of day is not known, or `time` is too far in the future or past.
-    pub(crate) fn instant_of(&self, time: Time, now: Instant) -> Result<Instant, BundleFailed> {
+    pub(crate) fn instant_of(&self, time: BundleTime, now: Instant) -> Result<Instant, BundleFailed> {
         let today = self.time_of_day(now).ok_or(BundleFailed::SchedNotSupported)?;
         let asked = Duration::from_secs(time.seconds).saturating_add(Duration::from_nanos(time.nanoseconds.into()));
         match asked.checked_sub(today) {
@@ -56,8 +56,8 @@ impl Schedule {
     }
 
     /// Sets the tolerances that a controller requests, up to [`MAX_FUTURE`].
-    pub(crate) fn set_tolerances(&mut self, max_future: Time, max_past: Time) {
-        let span = |time: Time| {
+    pub(crate) fn set_tolerances(&mut self, max_future: BundleTime, max_past: BundleTime) {
+        let span = |time: BundleTime| {
             Duration::from_secs(time.seconds).saturating_add(Duration::from_nanos(time.nanoseconds.into()))
         };
         self.max_future = span(max_future).min(MAX_FUTURE);
@@ -70,6 +70,6 @@ impl Schedule {
     }
 }
 
-fn time(span: Duration) -> Time {
-    Time { seconds: span.as_secs(), nanoseconds: span.subsec_nanos() }
+fn time(span: Duration) -> BundleTime {
+    BundleTime { seconds: span.as_secs(), nanoseconds: span.subsec_nanos() }
 }

@@ -1,6 +1,6 @@
 //! Interfaces for callers that delay commits: the changes a bundle would make, and refusing a bundle for the caller's
 //! reason.
-use crate::{ChannelId, Datapath, Output, Subject};
+use crate::{ChannelId, Datapath, DatapathOutput, FlowModEffect};
 use std::collections::HashSet;
 use weir_openflow::model::bundle::BundleControl;
 use weir_openflow::model::error::BundleFailed;
@@ -20,25 +20,25 @@ impl Datapath {
         channel: ChannelId,
         commit: &BundleControl,
         most: usize,
-    ) -> Option<(Vec<Subject>, usize)> {
+    ) -> Option<(Vec<FlowModEffect>, usize)> {
         let messages = self.bundles.lend(channel, commit.bundle)?;
         let mut deleted = HashSet::new();
         let mut of = |message: &Message| {
             let subject = self.subject(channel, &message.body);
             match (subject, &message.body) {
-                (Subject::Delete(names), _) => {
+                (FlowModEffect::Delete(names), _) => {
                     deleted.extend(names.iter().copied());
-                    Subject::Delete(names)
+                    FlowModEffect::Delete(names)
                 }
-                (Subject::Modify(names), Body::FlowMod(flow))
+                (FlowModEffect::Modify(names), Body::FlowMod(flow))
                     if flow.command == FlowCommand::Add && names.iter().all(|name| deleted.contains(name)) =>
                 {
-                    Subject::Add { priority: flow.priority }
+                    FlowModEffect::Add { priority: flow.priority }
                 }
                 (other, _) => other,
             }
         };
-        let subjects: Vec<Subject> = messages.iter().take(most).map(|message| of(message)).collect();
+        let subjects: Vec<FlowModEffect> = messages.iter().take(most).map(|message| of(message)).collect();
         let more = messages.len() - subjects.len();
         self.bundles.put_back(channel, commit.bundle, messages);
         Some((subjects, more))
@@ -52,7 +52,7 @@ impl Datapath {
         commit: &Message,
         member: usize,
         error: ErrorType,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         let Body::BundleControl(control) = &commit.body else { return };
         let messages = self.bundles.lend(channel, control.bundle).unwrap_or_default();

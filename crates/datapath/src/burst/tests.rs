@@ -2,15 +2,15 @@
 //! parsing it alone.
 use super::*;
 use proptest::prelude::*;
-use weir_memory::Portable;
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_memory::PortableSimd;
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 use weir_packet::{MacAddr, PacketType};
 
 /// Returns a frame of one of a few shapes.
 fn frame(shape: usize, value: u8) -> Frame {
-    let link = || Craft::ethernet(MacAddr([value; 6]), MacAddr([2; 6]));
-    let ipv4 = |craft: Craft| craft.ipv4([10, 0, 0, value].into(), [10, 0, 1, value].into());
-    let ipv6 = |craft: Craft| craft.ipv6((u128::MAX - u128::from(value)).into(), u128::MAX.into());
+    let link = || FrameBuilder::ethernet(MacAddr([value; 6]), MacAddr([2; 6]));
+    let ipv4 = |craft: FrameBuilder| craft.ipv4([10, 0, 0, value].into(), [10, 0, 1, value].into());
+    let ipv6 = |craft: FrameBuilder| craft.ipv6((u128::MAX - u128::from(value)).into(), u128::MAX.into());
     let tcp = TcpHeader { flags: value, ..TcpHeader::default() };
     let here = (MacAddr([value; 6]), [10, 0, 0, value].into());
     let mut frame = match shape {
@@ -41,12 +41,12 @@ proptest! {
     fn what_a_packet_leaves_behind_no_other_finds(
         bursts in proptest::collection::vec(proptest::collection::vec((0..12_usize, any::<u8>(), any::<bool>()), 1..=MAX_BURST), 1..12)
     ) {
-        let mut burst = Burst::new(crate::VerdictCache::Off);
+        let mut burst = BurstState::new(crate::VerdictCacheMode::Off);
         for shapes in bursts {
             let frames: Vec<Frame> = shapes.iter().map(|(shape, value, _)| frame(*shape, *value)).collect();
-            let packets = burst.parse(Portable, &frames, PortNo(7));
+            let packets = burst.parse(PortableSimd, &frames, PortNo(7));
             for (lane, frame) in frames.iter().enumerate() {
-                let expected = Parsed::of(frame, PortNo(7)).map(|mut parsed| {
+                let expected = ParsedHeaders::of(frame, PortNo(7)).map(|mut parsed| {
                     parsed.key.set(Field::ActsetOutput, PortNo::UNSET.0.into());
                     parsed
                 });

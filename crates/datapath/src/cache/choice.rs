@@ -38,7 +38,7 @@ const WINDOW: u32 = 1 << 8;
 
 /// Way in which one burst is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct BurstLookupMode {
     /// True if the burst is looked up in the cache.
     pub(super) is_cached: bool,
     /// True if the time of the burst's lookups is measured.
@@ -47,7 +47,7 @@ pub(super) struct Turn {
 
 /// Result of looking up one burst.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Outcome {
+pub(super) struct BurstLookupOutcome {
     pub(super) packets: u32,
     /// Packets found in the cache.
     pub(super) hits: u32,
@@ -57,7 +57,7 @@ pub(super) struct Outcome {
     pub(super) is_full: bool,
 }
 
-impl Outcome {
+impl BurstLookupOutcome {
     /// Returns the fraction of packets that hit, in 1/256.
     fn share(packets: u32, hits: u32) -> u32 {
         hits.saturating_mul(256) / packets.max(1)
@@ -66,20 +66,20 @@ impl Outcome {
 
 /// State of the decision whether the cache is used, and how large its store is: see the [module](self).
 #[derive(Debug)]
-pub(super) struct Choice {
-    phase: Phase,
+pub(super) struct CachePolicy {
+    phase: CachePhase,
     /// Number of bursts in the current phase so far.
     bursts: u32,
     /// Number of bursts that will bypass the cache after the next failed trial.
     rest: u64,
-    trial: Trial,
+    trial: CacheTrial,
     trials: u64,
     /// Numbers of packets and of hits in the current [`WINDOW`] (while the cache is in use) or phase (before a trial).
     seen: (u32, u32),
     /// Fraction of packets that hit in the last successful trial, in 1/256.
     usual: u32,
     /// Current size of the store.
-    room: Room,
+    room: CacheStoreSize,
     /// True if a larger store is not expected to help.
     suffices: bool,
     /// Fraction of packets that hit before sampling began, in 1/256.
@@ -88,7 +88,7 @@ pub(super) struct Choice {
 
 /// Size of the cache's store of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum CacheStoreSize {
     Small,
     /// The store is small and is being enlarged, in steps.
     Growing,
@@ -96,7 +96,7 @@ enum Room {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum CachePhase {
     /// The cache is bypassed.
     Resting,
     Filling,
@@ -114,7 +114,7 @@ enum Phase {
 
 /// Measurements of a trial, which compares lookups with and without the cache.
 #[derive(Debug, Default)]
-struct Trial {
+struct CacheTrial {
     /// True if the trial began while the cache was in use.
     from_use: bool,
     /// By block: sums of cycles and packets of its timed bursts. Blocks with an even index use the cache.
@@ -123,7 +123,7 @@ struct Trial {
     hits: u32,
 }
 
-impl Trial {
+impl CacheTrial {
     /// Returns the cycles per thousand packets with the cache, and without it. Each value is the median over the
     /// blocks, because interrupts lengthen some blocks.
     fn costs(&self) -> [u64; 2] {
@@ -144,26 +144,26 @@ impl Trial {
     }
 }
 
-impl Choice {
+impl CachePolicy {
     /// Creates a choice that uses the cache while trials find it faster.
-    pub(super) fn free() -> Choice {
-        Choice {
-            phase: Phase::Resting,
+    pub(super) fn free() -> CachePolicy {
+        CachePolicy {
+            phase: CachePhase::Resting,
             bursts: 0,
             rest: REST,
-            trial: Trial::default(),
+            trial: CacheTrial::default(),
             trials: 0,
             seen: (0, 0),
             usual: 0,
-            room: Room::Small,
+            room: CacheStoreSize::Small,
             suffices: false,
             before: 0,
         }
     }
 
     /// Creates a choice that always uses the cache.
-    pub(super) fn forced() -> Choice {
-        Choice { phase: Phase::Forced, ..Choice::free() }
+    pub(super) fn forced() -> CachePolicy {
+        CachePolicy { phase: CachePhase::Forced, ..CachePolicy::free() }
     }
 
     /// Returns the number of bursts until the cache is first considered.
@@ -173,7 +173,7 @@ impl Choice {
 
     /// Returns true if the cache is in use regardless of its cost.
     pub(super) const fn is_forced(&self) -> bool {
-        matches!(self.phase, Phase::Forced)
+        matches!(self.phase, CachePhase::Forced)
     }
 
     /// Returns the number of completed trials.
@@ -183,90 +183,92 @@ impl Choice {
 
     /// Returns true if the cache is in use. It counts as in use during a trial that began while it was.
     pub(super) const fn is_using(&self) -> bool {
-        matches!(self.phase, Phase::Using | Phase::Forced) || matches!(self.phase, Phase::Trying) && self.trial.from_use
+        matches!(self.phase, CachePhase::Using | CachePhase::Forced)
+            || matches!(self.phase, CachePhase::Trying) && self.trial.from_use
     }
 
     /// Returns true if a trial, or the preparation of one, is under way while the cache is not in use.
     pub(super) const fn is_trying(&self) -> bool {
-        matches!(self.phase, Phase::Filling | Phase::Sampling | Phase::Growing | Phase::Trying) && !self.trial.from_use
+        matches!(self.phase, CachePhase::Filling | CachePhase::Sampling | CachePhase::Growing | CachePhase::Trying)
+            && !self.trial.from_use
     }
 
     /// Returns true if only a sample of flows, one in [`SAMPLED`], must be stored.
     pub(super) const fn is_sampling(&self) -> bool {
-        matches!(self.phase, Phase::Sampling)
+        matches!(self.phase, CachePhase::Sampling)
     }
 
     /// Returns true if the store must be enlarged.
     pub(super) const fn is_growing(&self) -> bool {
-        matches!(self.room, Room::Growing)
+        matches!(self.room, CacheStoreSize::Growing)
     }
 
     /// Returns true if the store should be large.
     pub(super) const fn is_large(&self) -> bool {
-        matches!(self.room, Room::Large)
+        matches!(self.room, CacheStoreSize::Large)
     }
 
     /// Records that the store is large now.
     pub(super) fn has_grown(&mut self) {
-        self.room = Room::Large;
-        if self.phase == Phase::Growing {
-            self.enter(Phase::Filling);
+        self.room = CacheStoreSize::Large;
+        if self.phase == CachePhase::Growing {
+            self.enter(CachePhase::Filling);
         }
     }
 
     /// Records that the store, which was large, has become small because the words or steps to store changed.
     pub(super) fn shrank(&mut self) {
-        self.room = Room::Small;
+        self.room = CacheStoreSize::Small;
     }
 
     /// Records that the store could not be enlarged.
     pub(super) fn stays_small(&mut self) {
-        (self.room, self.suffices) = (Room::Small, true);
-        if self.phase == Phase::Growing {
-            self.enter(Phase::Filling);
+        (self.room, self.suffices) = (CacheStoreSize::Small, true);
+        if self.phase == CachePhase::Growing {
+            self.enter(CachePhase::Filling);
         }
     }
 
     /// Stops using the cache, because the tables do not justify one. Returns the number of bursts that bypass the
     /// cache before the tables are checked again; `None` if the cache is forced.
     pub(super) fn give_up(&mut self) -> Option<u64> {
-        self.room = Room::Small;
-        if self.phase == Phase::Forced {
+        self.room = CacheStoreSize::Small;
+        if self.phase == CachePhase::Forced {
             return None;
         }
-        self.enter(Phase::Resting);
+        self.enter(CachePhase::Resting);
         Some(FIRST_REST)
     }
 
     /// Returns the way in which the next burst is looked up. Must be called only for bursts that do not bypass the
     /// cache.
     #[inline(always)]
-    pub(super) fn turn(&mut self) -> Turn {
-        if let Phase::Trying = self.phase {
+    pub(super) fn turn(&mut self) -> BurstLookupMode {
+        if let CachePhase::Trying = self.phase {
             let is_cached = (self.bursts / BLOCK).is_multiple_of(2);
-            return Turn { is_cached, is_timed: self.bursts % BLOCK >= UNCOUNTED };
+            return BurstLookupMode { is_cached, is_timed: self.bursts % BLOCK >= UNCOUNTED };
         }
-        if let Phase::Resting = self.phase {
-            self.trial = Trial::default();
-            self.enter(Phase::Filling);
+        if let CachePhase::Resting = self.phase {
+            self.trial = CacheTrial::default();
+            self.enter(CachePhase::Filling);
         }
-        Turn { is_cached: self.phase != Phase::Growing, is_timed: false }
+        BurstLookupMode { is_cached: self.phase != CachePhase::Growing, is_timed: false }
     }
 
     /// Records the outcome of a burst. Returns the number of bursts that bypass the cache from now on, if the cache is
     /// no longer used.
     #[inline(always)]
-    pub(super) fn came(&mut self, turn: Turn, outcome: Outcome) -> Option<u64> {
+    pub(super) fn came(&mut self, turn: BurstLookupMode, outcome: BurstLookupOutcome) -> Option<u64> {
         self.bursts += 1;
         match self.phase {
-            Phase::Forced => {
+            CachePhase::Forced => {
                 self.bursts = 0;
-                if outcome.is_full && self.room == Room::Small && !self.suffices {
-                    self.room = Room::Growing;
+                if outcome.is_full && self.room == CacheStoreSize::Small && !self.suffices {
+                    self.room = CacheStoreSize::Growing;
                 }
                 None
             }
-            Phase::Using => {
+            CachePhase::Using => {
                 self.seen.0 += outcome.packets;
                 self.seen.1 += outcome.hits;
                 if self.bursts.is_multiple_of(WINDOW) { self.look_back() } else { None }
@@ -280,10 +282,10 @@ impl Choice {
     #[cold]
     fn look_back(&mut self) -> Option<u64> {
         let (packets, hits) = std::mem::take(&mut self.seen);
-        let share = Outcome::share(packets, hits);
+        let share = BurstLookupOutcome::share(packets, hits);
         if self.bursts >= TERM || share < self.usual / 2 {
-            self.trial = Trial { from_use: true, ..Trial::default() };
-            self.enter(Phase::Trying);
+            self.trial = CacheTrial { from_use: true, ..CacheTrial::default() };
+            self.enter(CachePhase::Trying);
         }
         None
     }
@@ -291,14 +293,14 @@ impl Choice {
     /// Records a burst of a trial, or of the filling and sampling before it. Returns the number of bursts that bypass
     /// the cache from now on, if a trial failed.
     #[cold]
-    fn tried(&mut self, turn: Turn, outcome: Outcome) -> Option<u64> {
+    fn tried(&mut self, turn: BurstLookupMode, outcome: BurstLookupOutcome) -> Option<u64> {
         match self.phase {
-            Phase::Filling | Phase::Sampling => {
+            CachePhase::Filling | CachePhase::Sampling => {
                 self.seen.0 += outcome.packets;
                 self.seen.1 += outcome.hits;
-                return if self.phase == Phase::Filling { self.filled(outcome.is_full) } else { self.sampled() };
+                return if self.phase == CachePhase::Filling { self.filled(outcome.is_full) } else { self.sampled() };
             }
-            Phase::Trying => {
+            CachePhase::Trying => {
                 let block = self.bursts.saturating_sub(1) / BLOCK;
                 if let Some((cycles, packets)) = self.trial.sums.get_mut(block as usize)
                     && turn.is_timed
@@ -326,15 +328,15 @@ impl Choice {
         if self.bursts < if self.is_large() { FILLING_LARGE } else { FILLING } {
             return None;
         }
-        let share = Outcome::share(self.seen.0, self.seen.1);
-        if is_full && share < 256 / 8 * 7 && self.room == Room::Small && !self.suffices {
+        let share = BurstLookupOutcome::share(self.seen.0, self.seen.1);
+        if is_full && share < 256 / 8 * 7 && self.room == CacheStoreSize::Small && !self.suffices {
             self.before = share;
-            self.enter(Phase::Sampling);
+            self.enter(CachePhase::Sampling);
         } else if share < 256 / 16 {
             // So few hits do not pay for the misses with any tables. No measurement is needed.
             return self.failed();
         } else {
-            self.enter(Phase::Trying);
+            self.enter(CachePhase::Trying);
         }
         None
     }
@@ -347,7 +349,7 @@ impl Choice {
             return None;
         }
         let (packets, hits) = std::mem::take(&mut self.seen);
-        let share = Outcome::share(packets, hits.saturating_mul(SAMPLED));
+        let share = BurstLookupOutcome::share(packets, hits.saturating_mul(SAMPLED));
         // While a sample is new, some of the repeating flows have not been seen before.
         let least = if self.bursts < SAMPLING { 256 / 8 } else { 256 / 2 }.max(self.before + 256 / 8);
         if share < least {
@@ -356,10 +358,10 @@ impl Choice {
             if self.before < 256 / 16 {
                 return self.failed();
             }
-            self.enter(Phase::Filling);
+            self.enter(CachePhase::Filling);
         } else if self.bursts == SAMPLING {
-            self.room = Room::Growing;
-            self.enter(Phase::Growing);
+            self.room = CacheStoreSize::Growing;
+            self.enter(CachePhase::Growing);
         }
         None
     }
@@ -371,24 +373,24 @@ impl Choice {
             return self.failed();
         }
         self.trials += 1;
-        self.usual = Outcome::share(self.trial.packets, self.trial.hits);
+        self.usual = BurstLookupOutcome::share(self.trial.packets, self.trial.hits);
         (self.rest, self.suffices) = (REST, false);
-        self.enter(Phase::Using);
+        self.enter(CachePhase::Using);
         None
     }
 
     fn failed(&mut self) -> Option<u64> {
         self.trials += 1;
         // After a trial of a large store, the next one uses a small store.
-        self.suffices = self.room != Room::Small;
-        self.room = Room::Small;
+        self.suffices = self.room != CacheStoreSize::Small;
+        self.room = CacheStoreSize::Small;
         let rest = self.rest;
         self.rest = (rest * 2).min(LONGEST_REST);
-        self.enter(Phase::Resting);
+        self.enter(CachePhase::Resting);
         Some(rest)
     }
 
-    fn enter(&mut self, phase: Phase) {
+    fn enter(&mut self, phase: CachePhase) {
         (self.phase, self.bursts, self.seen) = (phase, 0, (0, 0));
     }
 }
@@ -400,7 +402,7 @@ mod tests {
     /// Runs bursts of 32 packets, of which `hits` are in the cache. With the cache, a hit takes `hit` cycles and a
     /// miss takes `miss` cycles; without it, a packet takes `plain` cycles. Returns the number of bursts looked up in
     /// the cache.
-    fn run(choice: &mut Choice, bursts: u64, hits: u32, hit: u64, miss: u64, plain: u64) -> u64 {
+    fn run(choice: &mut CachePolicy, bursts: u64, hits: u32, hit: u64, miss: u64, plain: u64) -> u64 {
         let (mut pause, mut cached) = (0, 0);
         for _ in 0..bursts {
             if pause > 0 {
@@ -412,35 +414,36 @@ mod tests {
             let cost = u64::from(hits) * hit + u64::from(32 - hits) * miss;
             let cycles = if turn.is_cached { cost } else { 32 * plain };
             cached += u64::from(turn.is_cached);
-            pause = choice.came(turn, Outcome { packets: 32, hits: found, cycles, is_full: false }).unwrap_or(0);
+            pause =
+                choice.came(turn, BurstLookupOutcome { packets: 32, hits: found, cycles, is_full: false }).unwrap_or(0);
         }
         cached
     }
 
     #[test]
     fn a_cache_that_pays_is_used() {
-        let mut choice = Choice::free();
+        let mut choice = CachePolicy::free();
         let cached = run(&mut choice, 1 << 20, 32, 20, 100, 80);
         assert!(choice.is_using() && cached > (1 << 20) * 98 / 100, "{cached}");
     }
 
     #[test]
     fn packets_that_never_come_twice_go_past_it() {
-        let mut choice = Choice::free();
+        let mut choice = CachePolicy::free();
         let cached = run(&mut choice, 1 << 22, 0, 20, 100, 80);
         assert!(!choice.is_using() && cached < (1 << 22) / 100, "{cached}");
     }
 
     #[test]
     fn hits_that_cost_what_they_save_do_not_pay() {
-        let mut choice = Choice::free();
+        let mut choice = CachePolicy::free();
         let cached = run(&mut choice, 1 << 22, 30, 12, 40, 12);
         assert!(!choice.is_using() && cached < (1 << 22) / 100, "{cached}");
     }
 
     #[test]
     fn it_notices_when_packets_become_others() {
-        let mut choice = Choice::free();
+        let mut choice = CachePolicy::free();
         run(&mut choice, 1 << 14, 32, 20, 100, 80);
         assert!(choice.is_using());
         let cached = run(&mut choice, 1 << 14, 0, 20, 100, 80);
@@ -452,7 +455,7 @@ mod tests {
 
     #[test]
     fn interrupted_blocks_do_not_decide() {
-        let mut trial = Trial::default();
+        let mut trial = CacheTrial::default();
         for (at, sum) in trial.sums.iter_mut().enumerate() {
             *sum = if at % 2 == 0 { (20_000, 1000) } else { (80_000, 1000) };
         }
@@ -464,7 +467,7 @@ mod tests {
 
     /// Runs bursts of 32 packets with more flows than fit in a small store; in a large one, `again` of 32 packets
     /// hit. Returns the number of bursts with a large store.
-    fn run_many(choice: &mut Choice, bursts: u32, again: u32) -> u32 {
+    fn run_many(choice: &mut CachePolicy, bursts: u32, again: u32) -> u32 {
         let (mut pause, mut phase_bursts, mut large) = (0, 0, 0);
         for _ in 0..bursts {
             if pause > 0 {
@@ -483,7 +486,7 @@ mod tests {
                 _ => 0,
             };
             let cycles = if turn.is_cached { u64::from(hits) * 30 + u64::from(32 - hits) * 220 } else { 32 * 200 };
-            pause = choice.came(turn, Outcome { packets: 32, hits, cycles, is_full: true }).unwrap_or(0);
+            pause = choice.came(turn, BurstLookupOutcome { packets: 32, hits, cycles, is_full: true }).unwrap_or(0);
             large += u32::from(choice.is_large());
         }
         large
@@ -491,7 +494,7 @@ mod tests {
 
     #[test]
     fn many_flows_that_come_again_get_room() {
-        let mut choice = Choice::free();
+        let mut choice = CachePolicy::free();
         let large = run_many(&mut choice, 1 << 18, 32);
         assert!(choice.is_using() && choice.is_large() && large > (1 << 18) * 8 / 10, "{large}");
         // The flows no longer repeat: the large store is given up.
@@ -501,7 +504,7 @@ mod tests {
 
     #[test]
     fn flows_that_do_not_come_again_get_no_room() {
-        let mut choice = Choice::free();
+        let mut choice = CachePolicy::free();
         assert_eq!(run_many(&mut choice, 1 << 22, 0), 0);
         assert!(!choice.is_using());
         assert!(choice.trials() < 12, "{} trials", choice.trials());
@@ -509,7 +512,7 @@ mod tests {
 
     #[test]
     fn a_forced_cache_grows_when_it_is_full() {
-        let mut choice = Choice::forced();
+        let mut choice = CachePolicy::forced();
         run(&mut choice, 100, 0, 20, 1000, 1);
         assert!(!choice.is_growing());
         run_many(&mut choice, 2, 0);
@@ -520,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_forced_cache_is_used_whatever_it_costs() {
-        let mut choice = Choice::forced();
+        let mut choice = CachePolicy::forced();
         assert_eq!(choice.first_rest(), 0);
         assert_eq!(run(&mut choice, 5000, 0, 20, 1000, 1), 5000);
         assert_eq!(choice.give_up(), None);

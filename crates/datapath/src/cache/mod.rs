@@ -16,100 +16,100 @@ mod plan;
 mod store;
 mod ways;
 
-use crate::VerdictCache;
-use crate::burst::{Counting, Fate};
+use crate::VerdictCacheMode;
+use crate::burst::{CountingMode, LookupResult};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, VerdictWord, tally_two};
 pub use counts::{CacheCounts, CacheState};
 
-use choice::{Choice, Outcome, Turn};
-use plan::Plan;
-use store::{Hits, Store};
-use ways::{Route, Ways};
-use weir_memory::{Wide, Work, cycles, run_widest};
-use weir_packet::Parsed;
+use choice::{BurstLookupMode, BurstLookupOutcome, CachePolicy};
+use plan::CacheDependencies;
+use store::{CacheHits, VerdictStore};
+use ways::{TablePath, TablePaths};
+use weir_memory::{SimdInstructions, SimdOperation, cycles, run_widest};
+use weir_packet::ParsedHeaders;
 
 /// Inverse rate of storing: when the cache is full, the misses of one in this many bursts with many misses are stored.
 const SPARSE: u32 = 8;
 
 /// Verdict cache of one worker: see the [module](self).
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub(crate) struct WorkerVerdictCache {
     /// Number of bursts that bypass the cache before it is considered again.
     rest: u64,
     /// True if the tables and entries that packets of this burst reach are recorded, because their results will be
     /// stored.
     notes: bool,
-    inner: Box<Inner>,
+    inner: Box<CacheInner>,
 }
 
 /// State that is separate because bursts that bypass the cache never access it.
 #[derive(Debug)]
-struct Inner {
+struct CacheInner {
     is_off: bool,
-    choice: Choice,
-    plan: Plan,
+    choice: CachePolicy,
+    plan: CacheDependencies,
     /// Generation of the tables for which the plan was last found valid.
     generation: Option<u64>,
     /// True if the plan is worth a cache and the store has memory for it.
     is_ready: bool,
-    store: Store,
-    hits: Hits,
-    ways: Ways,
+    store: VerdictStore,
+    hits: CacheHits,
+    ways: TablePaths,
     /// Packets of the burst whose results will be stored.
     kept: Lanes,
     /// True if only a sample of flows is stored.
     is_sample: bool,
     /// Way in which the current burst is looked up, and its outcome so far.
-    turn: Turn,
-    outcome: Outcome,
+    turn: BurstLookupMode,
+    outcome: BurstLookupOutcome,
     counts: CacheCounts,
     /// Number of bursts looked up.
     bursts: u32,
 }
 
 /// Burst to look up, and the memory for its results.
-pub(crate) struct Asked<'a> {
+pub(crate) struct CacheQuery<'a> {
     pub(crate) tables: &'a [FlowTable],
     /// Incremented whenever the tables may have changed.
     pub(crate) generation: u64,
-    pub(crate) keys: &'a [Parsed; MAX_BURST],
+    pub(crate) keys: &'a [ParsedHeaders; MAX_BURST],
     pub(crate) lanes: Lanes,
     pub(crate) bytes: &'a [u32; MAX_BURST],
-    pub(crate) counting: Counting,
-    pub(crate) fates: &'a mut [Fate; MAX_BURST],
+    pub(crate) counting: CountingMode,
+    pub(crate) fates: &'a mut [LookupResult; MAX_BURST],
 }
 
 /// Results of a lookup in the cache.
-pub(crate) struct Known {
+pub(crate) struct CacheResult {
     /// Packets that must be looked up in the tables.
     pub(crate) left: Lanes,
     /// Verdict of the other packets, if all have the same.
     pub(crate) alike: Option<VerdictWord>,
 }
 
-impl Cache {
-    pub(crate) fn new(mode: VerdictCache) -> Cache {
-        let choice = if mode == VerdictCache::On { Choice::forced() } else { Choice::free() };
-        let is_off = mode == VerdictCache::Off;
+impl WorkerVerdictCache {
+    pub(crate) fn new(mode: VerdictCacheMode) -> WorkerVerdictCache {
+        let choice = if mode == VerdictCacheMode::On { CachePolicy::forced() } else { CachePolicy::free() };
+        let is_off = mode == VerdictCacheMode::Off;
         let rest = if is_off { u64::MAX } else { choice.first_rest() };
-        let inner = Inner {
+        let inner = CacheInner {
             is_off,
             choice,
-            plan: Plan::default(),
+            plan: CacheDependencies::default(),
             generation: None,
             is_ready: false,
-            store: Store::default(),
-            hits: Hits::default(),
-            ways: Ways::default(),
+            store: VerdictStore::default(),
+            hits: CacheHits::default(),
+            ways: TablePaths::default(),
             kept: Lanes::default(),
             is_sample: false,
-            turn: Turn { is_cached: false, is_timed: false },
-            outcome: Outcome::default(),
+            turn: BurstLookupMode { is_cached: false, is_timed: false },
+            outcome: BurstLookupOutcome::default(),
             counts: CacheCounts::default(),
             bursts: 0,
         };
-        Cache { rest, notes: false, inner: Box::new(inner) }
+        WorkerVerdictCache { rest, notes: false, inner: Box::new(inner) }
     }
 
     /// Returns true if the current burst bypasses the cache, and counts it. Must be called once for each burst.
@@ -120,21 +120,21 @@ impl Cache {
         rests
     }
 
-    /// Returns true if [`Cache::note`] must be called for each table that packets reach.
+    /// Returns true if [`WorkerVerdictCache::note`] must be called for each table that packets reach.
     #[inline(always)]
     pub(crate) const fn notes(&self) -> bool {
         self.notes
     }
 
-    /// Looks up a burst in the cache, sets the fates of the packets found, and counts them at their entries and
-    /// tables. The caller must look up the other packets ([`Known::left`]) in the tables and then call [`Cache::end`].
-    /// All packets are left if the cache is not used for this burst.
+    /// Looks up a burst in the cache, sets the fates of the packets found, and counts them at their entries and tables.
+    /// The caller must look up the other packets ([`CacheResult::left`]) in the tables and then call
+    /// [`WorkerVerdictCache::end`]. All packets are left if the cache is not used for this burst.
     #[inline(never)]
-    pub(crate) fn begin(&mut self, mut asked: Asked<'_>) -> Known {
-        let nothing = Known { left: asked.lanes, alike: None };
+    pub(crate) fn begin(&mut self, mut asked: CacheQuery<'_>) -> CacheResult {
+        let nothing = CacheResult { left: asked.lanes, alike: None };
         let inner = &mut *self.inner;
         inner.turn = inner.choice.turn();
-        inner.outcome = Outcome { packets: asked.lanes.count(), ..Outcome::default() };
+        inner.outcome = BurstLookupOutcome { packets: asked.lanes.count(), ..BurstLookupOutcome::default() };
         if inner.turn.is_timed {
             inner.outcome.cycles = cycles();
         }
@@ -150,11 +150,11 @@ impl Cache {
         }
         if !inner.is_ready {
             self.rest = inner.choice.give_up().unwrap_or(0);
-            inner.outcome = Outcome::default();
+            inner.outcome = BurstLookupOutcome::default();
             inner.agree();
             return nothing;
         }
-        let known = run_widest(LookUp { inner: &mut *inner, asked: &mut asked });
+        let known = run_widest(CacheLookup { inner: &mut *inner, asked: &mut asked });
         inner.kept = inner.wanted(known.left, asked.lanes);
         self.notes = !inner.kept.is_empty();
         if self.notes {
@@ -169,10 +169,10 @@ impl Cache {
         self.inner.ways.note(table, lanes, found);
     }
 
-    /// Ends the burst begun by [`Cache::begin`]: stores the results of packets that were not found (all or a
-    /// selection), and records the burst's outcome for the decision whether the cache is used.
+    /// Ends the burst begun by [`WorkerVerdictCache::begin`]: stores the results of packets that were not found (all or
+    /// a selection), and records the burst's outcome for the decision whether the cache is used.
     #[inline(never)]
-    pub(crate) fn end(&mut self, keys: &[Parsed; MAX_BURST], fates: &[Fate; MAX_BURST]) {
+    pub(crate) fn end(&mut self, keys: &[ParsedHeaders; MAX_BURST], fates: &[LookupResult; MAX_BURST]) {
         let inner = &mut *self.inner;
         if self.notes {
             inner.store.keep(&inner.plan.words, keys, inner.kept, &inner.hits, &inner.ways, fates);
@@ -212,15 +212,15 @@ impl Cache {
     }
 }
 
-impl Inner {
+impl CacheInner {
     /// Makes a new plan if tables of the current plan have changed, or if the store could not be used with it.
     #[cold]
-    fn follow(&mut self, asked: &Asked<'_>) {
+    fn follow(&mut self, asked: &CacheQuery<'_>) {
         self.generation = Some(asked.generation);
         if self.plan.holds(asked.tables) && self.is_ready {
             return;
         }
-        self.plan = Plan::of(asked.tables);
+        self.plan = CacheDependencies::of(asked.tables);
         self.counts.renewals += 1;
         let is_wanted = self.plan.is_dear || self.choice.is_forced();
         self.is_ready = is_wanted && self.store.renew(self.plan.words.len(), self.plan.steps).is_ok();
@@ -252,7 +252,7 @@ impl Inner {
     }
 
     #[inline(always)]
-    fn look_up(&mut self, asked: &mut Asked<'_>) -> Known {
+    fn look_up(&mut self, asked: &mut CacheQuery<'_>) -> CacheResult {
         let lanes = asked.lanes;
         let found = self.store.find(&self.plan.words, asked.keys, lanes, &mut self.hits);
         let left = lanes.without(found);
@@ -260,7 +260,7 @@ impl Inner {
         self.outcome.hits = found.count();
         self.counts.hits += u64::from(found.count());
         self.counts.misses += u64::from(left.count());
-        Known { left, alike }
+        CacheResult { left, alike }
     }
 
     /// Selects the packets to store among those that were not found. If the store is full and many are missing, most
@@ -282,7 +282,7 @@ impl Inner {
     /// Sets the fates of packets that were found, and counts them, together for packets of one route. Returns their
     /// verdict if all have the same one.
     #[inline(always)]
-    fn settle(&self, found: Lanes, asked: &mut Asked<'_>) -> Option<VerdictWord> {
+    fn settle(&self, found: Lanes, asked: &mut CacheQuery<'_>) -> Option<VerdictWord> {
         let (mut first, mut differs, mut left) = (None, false, found);
         while !left.is_empty() {
             let route = self.hits.route(left.0.trailing_zeros() as usize);
@@ -293,7 +293,7 @@ impl Inner {
             (0..steps).for_each(|step| self.fetch_counts(step, route, lanes, asked));
             for lane in lanes {
                 let (verdict, entry) = (self.hits.verdict(lane), self.hits.entry(lane, steps.saturating_sub(1)));
-                asked.fates[lane] = Fate { verdict, table, entry };
+                asked.fates[lane] = LookupResult { verdict, table, entry };
                 differs |= *first.get_or_insert(verdict) != verdict;
                 missed += u64::from(entry == EntryId::NONE);
             }
@@ -304,10 +304,10 @@ impl Inner {
 
     /// Prefetches the counters for one step of a route, if they are mostly not in a near cache.
     #[inline(always)]
-    fn fetch_counts(&self, step: usize, route: Route, lanes: Lanes, asked: &Asked<'_>) {
+    fn fetch_counts(&self, step: usize, route: TablePath, lanes: Lanes, asked: &CacheQuery<'_>) {
         if let Some(table) = asked.tables.get(usize::from(route.table(step)))
             && table.has_many()
-            && let Counting::For(worker, _) = asked.counting
+            && let CountingMode::For(worker, _) = asked.counting
         {
             lanes.each(|lane| table.fetch_count(worker, self.hits.entry(lane, step)));
         }
@@ -316,8 +316,8 @@ impl Inner {
     /// Counts packets of one route, of which `missed` matched no entry in the last table. Two steps are counted at
     /// once, as their entries are stored in pairs.
     #[inline(always)]
-    fn count(&self, route: Route, lanes: Lanes, missed: u64, asked: &Asked<'_>) {
-        let Counting::For(worker, now) = asked.counting else { return };
+    fn count(&self, route: TablePath, lanes: Lanes, missed: u64, asked: &CacheQuery<'_>) {
+        let CountingMode::For(worker, now) = asked.counting else { return };
         let steps = route.len();
         let table = |step: usize| asked.tables.get(usize::from(route.table(step))).filter(|_| step < steps);
         for two in 0..steps.div_ceil(2) {
@@ -334,16 +334,16 @@ impl Inner {
 }
 
 /// Lookup of a burst.
-struct LookUp<'a, 'b> {
-    inner: &'a mut Inner,
-    asked: &'a mut Asked<'b>,
+struct CacheLookup<'a, 'b> {
+    inner: &'a mut CacheInner,
+    asked: &'a mut CacheQuery<'b>,
 }
 
-impl Work for LookUp<'_, '_> {
-    type Output = Known;
+impl SimdOperation for CacheLookup<'_, '_> {
+    type Output = CacheResult;
 
     #[inline(always)]
-    fn run<W: Wide>(self, _wide: W) -> Known {
+    fn run<W: SimdInstructions>(self, _wide: W) -> CacheResult {
         self.inner.look_up(self.asked)
     }
 }

@@ -1,7 +1,7 @@
 //! Determines what cached verdicts depend on. A cached verdict stands for a packet's path from the first table through
 //! entries whose only effect is a goto. So it depends only on the tables that such paths can reach, and on the bits of
 //! the packet on which lookups in these tables depend.
-use crate::shape::hash::{Double, Known, WordMask, pair_up};
+use crate::shape::hash::{MergedWords, PairReader, WordMask, pair_up};
 use crate::table::FlowTable;
 use weir_packet::FlowMask;
 
@@ -10,21 +10,21 @@ pub(super) const MAX_STEPS: usize = 8;
 
 /// Dependencies of cached verdicts: see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct CacheDependencies {
     /// Numbers and versions of the first table and of the tables that can be reached from it through entries whose only
     /// effect is a goto; ascending.
     tables: Vec<(u8, u64)>,
     /// Words of the flow key, with masks, on which lookups in these tables depend.
-    pub(super) words: Vec<Double>,
+    pub(super) words: Vec<MergedWords>,
     /// Number of tables on the longest path through these tables, at most [`MAX_STEPS`].
     pub(super) steps: usize,
     /// True if lookups may be so expensive that a trial of the cache is worthwhile.
     pub(super) is_dear: bool,
 }
 
-impl Plan {
+impl CacheDependencies {
     /// Determines what cached verdicts depend on with the current tables.
-    pub(super) fn of(tables: &[FlowTable]) -> Plan {
+    pub(super) fn of(tables: &[FlowTable]) -> CacheDependencies {
         let reached = reached(tables);
         let mut mask = FlowMask::EMPTY;
         for table in reached.iter().filter_map(|number| tables.get(usize::from(*number))) {
@@ -33,9 +33,9 @@ impl Plan {
         let words: Vec<WordMask> =
             (0..).zip(mask.words).filter(|(_, mask)| *mask != 0).map(|(word, mask)| WordMask { word, mask }).collect();
         let is_dear = reached.len() > 1 || tables.first().is_some_and(|first| !first.is_cheap());
-        Plan {
+        CacheDependencies {
             steps: longest(tables, &reached).min(MAX_STEPS),
-            words: pair_up(&words).0.iter().map(|pair| Double::new(*pair)).collect(),
+            words: pair_up(&words).0.iter().map(|pair| MergedWords::new(*pair)).collect(),
             is_dear,
             tables: reached.into_iter().map(|number| (number, tables[usize::from(number)].reach().version())).collect(),
         }

@@ -13,13 +13,13 @@
 //!
 //! Changes of the tables change the epoch, which makes all slots outdated without touching them.
 use super::choice;
-use super::ways::{Route, Ways};
-use crate::burst::Fate;
-use crate::shape::hash::{Double, Known, Secret};
+use super::ways::{TablePath, TablePaths};
+use crate::burst::LookupResult;
+use crate::shape::hash::{HashSecret, MergedWords, PairReader};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::VerdictWord;
-use weir_memory::{Array, OutOfMemory, prefetch};
-use weir_packet::{FlowKey, Parsed};
+use weir_memory::{HugePageArray, OutOfMemory, prefetch};
+use weir_packet::{FlowKey, ParsedHeaders};
 
 /// Cache lines of a worker's slots: 1 MiB, half of a common second-level cache.
 const LINES: usize = 1 << 14;
@@ -44,11 +44,11 @@ const HIGH: u64 = LOW << 15;
 
 /// Stored verdicts: see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(super) struct VerdictStore {
     /// By set: the tags of its slots.
-    tags: Array<u64>,
-    lines: Array<[u64; LINE]>,
-    secret: Secret,
+    tags: HugePageArray<u64>,
+    lines: HugePageArray<[u64; LINE]>,
+    secret: HashSecret,
     seed: u64,
     epoch: u64,
     /// Number of cache lines in a slot.
@@ -66,27 +66,27 @@ pub(super) struct Store {
 /// First line of a slot, aligned for writing it at once.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Head([u64; LINE]);
+struct CacheSlotHead([u64; LINE]);
 
 /// Results of a burst's lookup.
 #[derive(Debug)]
-pub(super) struct Hits {
+pub(super) struct CacheHits {
     hashes: [u32; MAX_BURST],
     /// By packet: the first line of the slot found.
-    heads: [Head; MAX_BURST],
+    heads: [CacheSlotHead; MAX_BURST],
 }
 
-impl Default for Hits {
-    fn default() -> Hits {
-        Hits { hashes: [0; MAX_BURST], heads: [Head([0; LINE]); MAX_BURST] }
+impl Default for CacheHits {
+    fn default() -> CacheHits {
+        CacheHits { hashes: [0; MAX_BURST], heads: [CacheSlotHead([0; LINE]); MAX_BURST] }
     }
 }
 
-impl Hits {
+impl CacheHits {
     /// Returns the route of a packet that was found.
     #[inline(always)]
-    pub(super) const fn route(&self, lane: usize) -> Route {
-        Route(self.heads[lane].0[1])
+    pub(super) const fn route(&self, lane: usize) -> TablePath {
+        TablePath(self.heads[lane].0[1])
     }
 
     /// Returns the entry of a packet that was found at a step of its path.
@@ -111,15 +111,15 @@ impl Hits {
 }
 
 /// Words of packets that lookups depend on, with specialized code for each small number of words.
-trait Words {
-    fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32;
+trait ComparedWords {
+    fn hash(&self, secret: HashSecret, seed: u64, key: &FlowKey) -> u32;
     /// Returns true if a packet's masked words equal those at the start of `slot`.
     fn are(&self, key: &FlowKey, slot: &[u64]) -> bool;
 }
 
-impl<const N: usize> Words for [Double; N] {
+impl<const N: usize> ComparedWords for [MergedWords; N] {
     #[inline(always)]
-    fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32 {
+    fn hash(&self, secret: HashSecret, seed: u64, key: &FlowKey) -> u32 {
         secret.hash(seed, self.iter().map(|word| word.of(key)))
     }
 
@@ -130,9 +130,9 @@ impl<const N: usize> Words for [Double; N] {
     }
 }
 
-impl Words for &[Double] {
+impl ComparedWords for &[MergedWords] {
     #[inline(always)]
-    fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32 {
+    fn hash(&self, secret: HashSecret, seed: u64, key: &FlowKey) -> u32 {
         secret.hash(seed, self.iter().map(|word| word.of(key)))
     }
 
@@ -143,7 +143,7 @@ impl Words for &[Double] {
     }
 }
 
-impl Store {
+impl VerdictStore {
     /// Returns the number of slots.
     pub(super) fn room(&self) -> usize {
         self.tags.len() * SLOTS
@@ -230,7 +230,7 @@ impl Store {
     }
 
     /// Returns the packets among `lanes`, which were just looked up, whose flows are in the sample.
-    pub(super) fn sampled(&self, lanes: Lanes, hits: &Hits) -> Lanes {
+    pub(super) fn sampled(&self, lanes: Lanes, hits: &CacheHits) -> Lanes {
         let mut sampled = Lanes::default();
         lanes.each(|lane| sampled.0 |= u64::from(hits.hashes[lane] & SAMPLE == 0) << lane);
         sampled
@@ -238,7 +238,13 @@ impl Store {
 
     /// Looks up packets. Returns those that were found.
     #[inline(always)]
-    pub(super) fn find(&self, words: &[Double], keys: &[Parsed; MAX_BURST], lanes: Lanes, hits: &mut Hits) -> Lanes {
+    pub(super) fn find(
+        &self,
+        words: &[MergedWords],
+        keys: &[ParsedHeaders; MAX_BURST],
+        lanes: Lanes,
+        hits: &mut CacheHits,
+    ) -> Lanes {
         macro_rules! with { ($($n:literal)*) => {
             match words.len() {
                 $($n => if let Some(words) = words.first_chunk::<$n>() { self.find_by(words, keys, lanes, hits) } else { Lanes::default() },)*
@@ -249,7 +255,13 @@ impl Store {
     }
 
     #[inline(always)]
-    fn find_by(&self, words: &impl Words, keys: &[Parsed; MAX_BURST], lanes: Lanes, hits: &mut Hits) -> Lanes {
+    fn find_by(
+        &self,
+        words: &impl ComparedWords,
+        keys: &[ParsedHeaders; MAX_BURST],
+        lanes: Lanes,
+        hits: &mut CacheHits,
+    ) -> Lanes {
         // Pass 1: compute each packet's hash, and prefetch the tags of its set.
         for lane in lanes {
             let hash = words.hash(self.secret, self.seed, &keys[lane].key);
@@ -277,7 +289,7 @@ impl Store {
                     && head[0] >> VerdictWord::BITS == self.epoch
                     && words.are(&keys[lane].key, slot.get(self.front..).unwrap_or_default())
                 {
-                    hits.heads[lane] = Head(*head);
+                    hits.heads[lane] = CacheSlotHead(*head);
                     found.add(lane);
                     break;
                 }
@@ -291,12 +303,12 @@ impl Store {
     #[inline(never)]
     pub(super) fn keep(
         &mut self,
-        words: &[Double],
-        keys: &[Parsed; MAX_BURST],
+        words: &[MergedWords],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
-        hits: &Hits,
-        ways: &Ways,
-        fates: &[Fate; MAX_BURST],
+        hits: &CacheHits,
+        ways: &TablePaths,
+        fates: &[LookupResult; MAX_BURST],
     ) {
         for lane in lanes {
             if let Some(way) = ways.get(lane, (self.front - HEAD) * 2) {
@@ -305,7 +317,14 @@ impl Store {
         }
     }
 
-    fn keep_one(&mut self, words: &[Double], key: &FlowKey, hash: u32, way: (Route, &[EntryId]), verdict: VerdictWord) {
+    fn keep_one(
+        &mut self,
+        words: &[MergedWords],
+        key: &FlowKey,
+        hash: u32,
+        way: (TablePath, &[EntryId]),
+        verdict: VerdictWord,
+    ) {
         let (set, candidates) = (self.set(hash), self.candidates(hash));
         // A slot with this tag most likely has the same flow, from before the tables changed.
         let place = match candidates {

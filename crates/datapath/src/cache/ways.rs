@@ -4,12 +4,12 @@ use crate::shape::{EntryId, Lanes, MAX_BURST};
 
 /// Tables that a packet reached, in order: one byte each, the first one lowest; [`NO_TABLE`] after the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Route(pub(super) u64);
+pub(super) struct TablePath(pub(super) u64);
 
 /// Byte for "no table"; there are at most 254 tables.
 const NO_TABLE: u8 = u8::MAX;
 
-impl Route {
+impl TablePath {
     /// Returns the number of tables.
     #[inline(always)]
     pub(super) const fn len(self) -> usize {
@@ -32,15 +32,15 @@ impl Route {
 
 /// Paths of a burst's packets.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct TablePaths {
     lens: [u8; MAX_BURST],
     tables: [[u8; MAX_STEPS]; MAX_BURST],
     entries: [[EntryId; MAX_STEPS]; MAX_BURST],
 }
 
-impl Default for Ways {
-    fn default() -> Ways {
-        Ways {
+impl Default for TablePaths {
+    fn default() -> TablePaths {
+        TablePaths {
             lens: [0; MAX_BURST],
             tables: [[NO_TABLE; MAX_STEPS]; MAX_BURST],
             entries: [[EntryId::NONE; MAX_STEPS]; MAX_BURST],
@@ -48,7 +48,7 @@ impl Default for Ways {
     }
 }
 
-impl Ways {
+impl TablePaths {
     /// Starts empty paths for these packets.
     pub(super) fn begin(&mut self, lanes: Lanes) {
         lanes.each(|lane| {
@@ -70,9 +70,11 @@ impl Ways {
     }
 
     /// Returns a packet's route and its entries, if the path has at most `steps` tables.
-    pub(super) fn get(&self, lane: usize, steps: usize) -> Option<(Route, &[EntryId])> {
+    pub(super) fn get(&self, lane: usize, steps: usize) -> Option<(TablePath, &[EntryId])> {
         let len = usize::from(self.lens[lane]);
-        (1..=steps).contains(&len).then(|| (Route(u64::from_le_bytes(self.tables[lane])), &self.entries[lane][..len]))
+        (1..=steps)
+            .contains(&len)
+            .then(|| (TablePath(u64::from_le_bytes(self.tables[lane])), &self.entries[lane][..len]))
     }
 }
 
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn routes_have_the_tables_in_order() {
-        let mut ways = Ways::default();
+        let mut ways = TablePaths::default();
         let (both, one) = (Lanes(0b101), Lanes(0b100));
         let mut found = [EntryId::NONE; MAX_BURST];
         ways.begin(both);
@@ -101,14 +103,14 @@ mod tests {
 
     #[test]
     fn a_way_that_is_too_long_is_not_kept() {
-        let mut ways = Ways::default();
+        let mut ways = TablePaths::default();
         let found = [EntryId(1); MAX_BURST];
         for table in 0..9 {
             ways.note(table, Lanes(1), &found);
             let is_kept = ways.get(0, MAX_STEPS).is_some();
             assert_eq!(is_kept, table < 8);
         }
-        assert_eq!(Route(u64::MAX).len(), 0);
-        assert_eq!(Route(u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 253])).len(), 8);
+        assert_eq!(TablePath(u64::MAX).len(), 0);
+        assert_eq!(TablePath(u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 253])).len(), 8);
     }
 }

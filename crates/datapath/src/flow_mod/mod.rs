@@ -3,22 +3,22 @@ mod subject;
 mod sweep;
 mod v10;
 
-pub use subject::Subject;
-pub(crate) use sweep::{Clear, STEP, Sweep};
-pub(crate) use v10::Manner;
+pub use subject::FlowModEffect;
+pub(crate) use sweep::{EntrySweep, InvalidEntries, STEP};
+pub(crate) use v10::FlowModSemantics;
 
 use crate::action_set;
-use crate::group::Groups;
-use crate::journal::{Journal, Undo};
-use crate::meter::Meters;
-use crate::program::Program;
-use crate::programs::Programs;
+use crate::group::GroupTable;
+use crate::journal::{Journal, UndoRecord};
+use crate::meter::MeterTable;
+use crate::program::EntryProgram;
+use crate::programs::ProgramInterner;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable, Gone, TableSettings, TypeReading, Written};
-use crate::timeouts::{TimerId, Timers};
-use crate::validate::{self, Known, Place};
+use crate::table::{EthTypeReading, FlowCounter, FlowEntry, FlowRemovedNotice, FlowTable, PackedMatch, TableSettings};
+use crate::timeouts::{TimeoutWheel, TimerId};
+use crate::validate::{self, ActionListKind, KnownFields};
 use std::borrow::Cow;
-use sweep::{Add, Modify};
+use sweep::{EntryAddition, EntryModification};
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
 use weir_openflow::model::monitor::FlowEvent;
@@ -30,22 +30,22 @@ use weir_packet::{Field, FlowKey, FlowMask};
 use weir_units::Instant;
 
 /// The tables, with everything that changes together with them.
-pub(crate) struct Tables<'a> {
+pub(crate) struct TableEditor<'a> {
     pub(crate) tables: &'a mut [FlowTable],
-    pub(crate) meters: &'a Meters,
-    pub(crate) timers: &'a mut Timers,
-    pub(crate) programs: &'a mut Programs,
+    pub(crate) meters: &'a MeterTable,
+    pub(crate) timers: &'a mut TimeoutWheel,
+    pub(crate) programs: &'a mut ProgramInterner,
     /// Settings of each table.
     pub(crate) settings: &'a [TableSettings],
     /// The first egress table, if there is one.
     pub(crate) first_egress: Option<u8>,
-    pub(crate) groups: &'a Groups,
+    pub(crate) groups: &'a GroupTable,
     pub(crate) journal: &'a mut Journal,
 }
 
 /// Selection of the entries that a message is about.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct EntryFilter {
     table: TableId,
     words: WordMatches,
     /// True for a non-strict message that names the packet type Ethernet. `words` cannot contain this condition,
@@ -63,7 +63,7 @@ pub(crate) struct Filter {
 /// Supported flags. The emergency flag of 1.0 is refused separately.
 const FLAGS: u16 = 0b1_1111;
 
-impl Tables<'_> {
+impl TableEditor<'_> {
     /// Applies a flow-mod. Removed entries that ask for a flow-removed message are appended to `gone`. Returns the
     /// rest of the work if many entries are concerned.
     ///
@@ -73,9 +73,9 @@ impl Tables<'_> {
         &mut self,
         now: Instant,
         flow: &'a FlowMod,
-        manner: Manner,
-        gone: &mut Vec<Gone>,
-    ) -> Result<Option<Sweep<'a>>, ErrorType> {
+        manner: FlowModSemantics,
+        gone: &mut Vec<FlowRemovedNotice>,
+    ) -> Result<Option<EntrySweep<'a>>, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
         check_flags(flow)?;
@@ -88,7 +88,7 @@ impl Tables<'_> {
             if let Some(table) = table {
                 table.fetch_entry(fetched);
             }
-            return self.begin(now, Sweep::delete(Filter::of_delete(flow, manner, words)), gone);
+            return self.begin(now, EntrySweep::delete(EntryFilter::of_delete(flow, manner, words)), gone);
         }
         let program = self.check(flow, manner.version, key, mask)?;
         let program = self.programs.share(program);
@@ -97,19 +97,19 @@ impl Tables<'_> {
         }
         let flow = Cow::Borrowed(flow);
         if flow.command != FlowCommand::Add {
-            let filter = Filter::of_flow_mod(&flow, manner, words.clone());
+            let filter = EntryFilter::of_flow_mod(&flow, manner, words.clone());
             let stamp = self.timers.stamp();
-            let modify = Modify { flow, manner, filter, program, words, stamp, found: false };
-            return self.begin(now, Sweep::modify(modify), gone);
+            let modify = EntryModification { flow, manner, filter, program, words, stamp, found: false };
+            return self.begin(now, EntrySweep::modify(modify), gone);
         }
-        let add = Add { flow, manner, words, program };
+        let add = EntryAddition { flow, manner, words, program };
         if add.flow.flags.contains(FlowFlags::CHECK_OVERLAP) {
-            return self.begin(now, Sweep::add(add), gone);
+            return self.begin(now, EntrySweep::add(add), gone);
         }
         self.add(now, &add, gone).map(|()| None)
     }
 
-    /// Applies a flow-mod completely, unlike [`Tables::apply`].
+    /// Applies a flow-mod completely, unlike [`TableEditor::apply`].
     ///
     /// # Errors
     /// The error to reply with; nothing has changed.
@@ -117,8 +117,8 @@ impl Tables<'_> {
         &mut self,
         now: Instant,
         flow: &FlowMod,
-        manner: Manner,
-        gone: &mut Vec<Gone>,
+        manner: FlowModSemantics,
+        gone: &mut Vec<FlowRemovedNotice>,
     ) -> Result<(), ErrorType> {
         let left = self.apply(now, flow, manner, gone)?;
         self.finish(now, left, gone)
@@ -134,29 +134,29 @@ impl Tables<'_> {
     }
 
     /// Checks a flow-mod that adds or modifies entries, and returns its compiled instructions.
-    fn check(&self, flow: &FlowMod, version: Version, key: FlowKey, mask: FlowMask) -> Result<Program, ErrorType> {
+    fn check(&self, flow: &FlowMod, version: Version, key: FlowKey, mask: FlowMask) -> Result<EntryProgram, ErrorType> {
         let is_egress = self.first_egress.is_some_and(|first| flow.table.0 >= first);
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
         // Goto may not lead from another table into an egress table (OpenFlow 1.5.1, 5.1).
         let end = self.first_egress.filter(|_| !is_egress).unwrap_or(n_tables);
-        let program = Program::compile(&flow.instructions, flow.table.0, end)?;
+        let program = EntryProgram::compile(&flow.instructions, flow.table.0, end)?;
         if is_egress {
             check_egress_set(&program)?;
         }
         self.check_meters(&program)?;
-        let known = Known::new(key, mask);
-        validate::actions(program.apply.iter().flat_map(|list| list.iter()), &known, Place::Entry, version)?;
+        let known = KnownFields::new(key, mask);
+        validate::actions(program.apply.iter().flat_map(|list| list.iter()), &known, ActionListKind::Entry, version)?;
         // The action set is checked in its order of execution.
         let mut set: Vec<_> = program.write.iter().flat_map(|list| list.iter()).collect();
         set.sort_by_key(|action| action_set::rank(action));
-        validate::actions(set, &known, Place::Entry, version)?;
+        validate::actions(set, &known, ActionListKind::Entry, version)?;
         self.groups.check_actions(program.actions())?;
         self.check_settings(flow, &mask, &program)?;
         Ok(program)
     }
 
     /// Checks an entry against the restrictions of its table.
-    fn check_settings(&self, flow: &FlowMod, mask: &FlowMask, program: &Program) -> Result<(), ErrorType> {
+    fn check_settings(&self, flow: &FlowMod, mask: &FlowMask, program: &EntryProgram) -> Result<(), ErrorType> {
         let table = &self.settings[usize::from(flow.table.0)];
         if program.goto.is_some_and(|next| !self.settings[usize::from(next)].is_there) {
             return Err(BadInstruction::BadTableId.into());
@@ -173,7 +173,7 @@ impl Tables<'_> {
     }
 
     /// Checks that the meters of an entry exist.
-    fn check_meters(&self, program: &Program) -> Result<(), ErrorType> {
+    fn check_meters(&self, program: &EntryProgram) -> Result<(), ErrorType> {
         let is_there = |meter: MeterId| meter <= MeterId::MAX && self.meters.contains(meter);
         match program.meter {
             Some(meter) if meter == MeterId(0) || meter > MeterId::MAX => Err(MeterModFailed::InvalidMeter.into()),
@@ -184,8 +184,13 @@ impl Tables<'_> {
     }
 
     /// Adds an entry. The caller has checked for overlaps.
-    fn add(&mut self, now: Instant, add: &Add<'_>, gone: &mut Vec<Gone>) -> Result<(), ErrorType> {
-        let Add { flow, manner, words, program } = add;
+    fn add(
+        &mut self,
+        now: Instant,
+        add: &EntryAddition<'_>,
+        gone: &mut Vec<FlowRemovedNotice>,
+    ) -> Result<(), ErrorType> {
+        let EntryAddition { flow, manner, words, program } = add;
         let table = &mut self.tables[usize::from(flow.table.0)];
         let same = table.find(words, manner.priority);
         if same.is_none() {
@@ -209,7 +214,7 @@ impl Tables<'_> {
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
-            matching: Written::new(&flow.matching, manner.reading),
+            matching: PackedMatch::new(&flow.matching, manner.reading),
             priority: manner.priority,
             asked_priority: flow.priority,
             cookie: flow.cookie,
@@ -235,7 +240,7 @@ impl Tables<'_> {
             }
             None => {
                 let id = table.insert(entry, words);
-                self.journal.note(|| Undo::Added(flow.table.0, id));
+                self.journal.note(|| UndoRecord::Added(flow.table.0, id));
                 id
             }
         };
@@ -256,12 +261,19 @@ impl Tables<'_> {
 
     fn note_removed(&mut self, table: u8, id: EntryId, entry: Option<FlowEntry>, counter: FlowCounter) {
         if let Some(entry) = entry.filter(|_| self.journal.is_on()) {
-            self.journal.note(|| Undo::Removed(table, id, Box::new((entry, counter))));
+            self.journal.note(|| UndoRecord::Removed(table, id, Box::new((entry, counter))));
         }
     }
 
     /// Removes an entry and records its flow-removed message in `gone` if the entry asks for one.
-    fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<Gone>) {
+    fn remove(
+        &mut self,
+        now: Instant,
+        table: u8,
+        id: EntryId,
+        reason: FlowRemovedReason,
+        gone: &mut Vec<FlowRemovedNotice>,
+    ) {
         let own = &self.tables[usize::from(table)];
         let Some(entry) = own.get(id) else { return };
         if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
@@ -281,7 +293,7 @@ impl Tables<'_> {
     }
 
     /// Removes expired entries, in at most `most` small steps. Returns the time of the next call.
-    pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<Gone>) -> Option<Instant> {
+    pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<FlowRemovedNotice>) -> Option<Instant> {
         let mut most = most;
         while let Some((table, id)) = self.timers.pop_due(now, &mut most) {
             let used = self.tables[usize::from(table)].counter_of(id).used;
@@ -306,7 +318,7 @@ impl Tables<'_> {
 /// Returns the entries that a filter selects.
 pub(crate) fn select<'a>(
     tables: &'a [FlowTable],
-    filter: &'a Filter,
+    filter: &'a EntryFilter,
 ) -> impl Iterator<Item = (u8, EntryId, &'a FlowEntry)> {
     let tables = (0_u8..).zip(tables).filter(move |(table, _)| filter.is_about(*table));
     tables.flat_map(move |(number, table)| {
@@ -320,13 +332,13 @@ pub(crate) fn select<'a>(
     })
 }
 
-impl Filter {
+impl EntryFilter {
     /// Returns the filter of a modify. A delete filters further.
-    fn of_flow_mod(flow: &FlowMod, manner: Manner, words: WordMatches) -> Filter {
+    fn of_flow_mod(flow: &FlowMod, manner: FlowModSemantics, words: WordMatches) -> EntryFilter {
         let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
         let asked = if is_strict { None } else { non_strict(&flow.matching, manner.reading).ok() };
         let (words, is_of_ethernet) = asked.unwrap_or((words, false));
-        Filter {
+        EntryFilter {
             table: flow.table,
             words,
             is_of_ethernet,
@@ -339,17 +351,21 @@ impl Filter {
     }
 
     /// Returns the filter of a delete. Only deletes also filter by the entries' actions (OpenFlow 1.3.5, 6.4).
-    fn of_delete(flow: &FlowMod, manner: Manner, words: WordMatches) -> Filter {
-        Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, manner, words) }
+    fn of_delete(flow: &FlowMod, manner: FlowModSemantics, words: WordMatches) -> EntryFilter {
+        EntryFilter {
+            out_port: flow.out_port,
+            out_group: flow.out_group,
+            ..EntryFilter::of_flow_mod(flow, manner, words)
+        }
     }
 
     /// Returns the filter of a statistics request; `reading` is how its message reads a match on the EtherType.
     ///
     /// # Errors
     /// The match is invalid.
-    pub(crate) fn of_request(request: &FlowRequest, reading: TypeReading) -> Result<Filter, ErrorType> {
+    pub(crate) fn of_request(request: &FlowRequest, reading: EthTypeReading) -> Result<EntryFilter, ErrorType> {
         let (words, is_of_ethernet) = non_strict(&request.matching, reading)?;
-        Ok(Filter {
+        Ok(EntryFilter {
             table: request.table,
             words,
             is_of_ethernet,
@@ -372,8 +388,13 @@ impl Filter {
         self.lets_doing(entry, &entry.program, words)
     }
 
-    /// Tests an entry like [`Filter::lets`], with `program` in place of the entry's own program.
-    pub(crate) fn lets_doing(&self, entry: &FlowEntry, program: &Program, words: impl FnOnce() -> WordMatches) -> bool {
+    /// Tests an entry like [`EntryFilter::lets`], with `program` in place of the entry's own program.
+    pub(crate) fn lets_doing(
+        &self,
+        entry: &FlowEntry,
+        program: &EntryProgram,
+        words: impl FnOnce() -> WordMatches,
+    ) -> bool {
         (entry.cookie ^ self.cookie) & self.cookie_mask == 0
             && (self.strict.is_some() || self.takes(words))
             && (self.out_port == PortNo::ANY || program.outputs_to(self.out_port))
@@ -395,7 +416,7 @@ impl Filter {
 ///
 /// # Errors
 /// The match is invalid.
-fn non_strict(matching: &Match, reading: TypeReading) -> Result<(WordMatches, bool), ErrorType> {
+fn non_strict(matching: &Match, reading: EthTypeReading) -> Result<(WordMatches, bool), ErrorType> {
     let (key, mut mask) = matching.written()?;
     let is_of_ethernet = mask.get(Field::PacketType) != 0 && key.get(Field::PacketType) == 0;
     if is_of_ethernet {
@@ -423,7 +444,7 @@ fn check_flags(flow: &FlowMod) -> Result<(), ErrorType> {
 
 /// Checks that an entry of an egress table does not change the output of its packets' action set (OpenFlow 1.5.1,
 /// 5.1).
-fn check_egress_set(program: &Program) -> Result<(), ErrorType> {
+fn check_egress_set(program: &EntryProgram) -> Result<(), ErrorType> {
     let problem = program.write.iter().flat_map(|list| list.iter()).find_map(|action| match action {
         Action::Output { .. } => Some(BadAction::BadOutPort),
         Action::Group(_) => Some(BadAction::BadOutGroup),

@@ -5,11 +5,11 @@
 //! those are examined.
 //!
 //! A table is examined from its end, so that memory of removed entries is freed on the way.
-use super::{Filter, Manner, Tables};
-use crate::journal::{Former, Undo};
-use crate::program::Program;
+use super::{EntryFilter, FlowModSemantics, TableEditor};
+use crate::journal::{FormerEntryState, UndoRecord};
+use crate::program::EntryProgram;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable, Gone};
+use crate::table::{FlowCounter, FlowEntry, FlowRemovedNotice, FlowTable};
 use std::borrow::Cow;
 use std::sync::Arc;
 use weir_openflow::Version;
@@ -32,32 +32,32 @@ const OPEN: usize = 4;
 
 /// A change in progress, with its position.
 #[derive(Debug)]
-pub(crate) struct Sweep<'a> {
-    what: What<'a>,
+pub(crate) struct EntrySweep<'a> {
+    what: SweepKind<'a>,
     /// Number of the present table.
     table: u8,
-    left: Left,
+    left: SweepRemainder,
 }
 
 #[derive(Debug)]
-enum What<'a> {
-    Delete(Filter),
-    Modify(Box<Modify<'a>>),
+enum SweepKind<'a> {
+    Delete(EntryFilter),
+    Modify(Box<EntryModification<'a>>),
     /// Looks for entries that a new one overlaps. If there is none, the new one is added.
-    Add(Box<Add<'a>>),
+    Add(Box<EntryAddition<'a>>),
     WithGroup(GroupId),
     WithMeter(MeterId),
     /// Removes entries without any notice.
-    Clear(Clear),
+    Clear(InvalidEntries),
 }
 
 /// The parameters of a modify.
 #[derive(Debug)]
-pub(super) struct Modify<'a> {
+pub(super) struct EntryModification<'a> {
     pub(super) flow: Cow<'a, FlowMod>,
-    pub(super) manner: Manner,
-    pub(super) filter: Filter,
-    pub(super) program: Arc<Program>,
+    pub(super) manner: FlowModSemantics,
+    pub(super) filter: EntryFilter,
+    pub(super) program: Arc<EntryProgram>,
     pub(super) words: WordMatches,
     pub(super) stamp: u64,
     pub(super) found: bool,
@@ -65,16 +65,16 @@ pub(super) struct Modify<'a> {
 
 /// An entry to be added.
 #[derive(Debug)]
-pub(super) struct Add<'a> {
+pub(super) struct EntryAddition<'a> {
     pub(super) flow: Cow<'a, FlowMod>,
-    pub(super) manner: Manner,
+    pub(super) manner: FlowModSemantics,
     pub(super) words: WordMatches,
-    pub(super) program: Arc<Program>,
+    pub(super) program: Arc<EntryProgram>,
 }
 
 /// The entries that a change of the pipeline makes invalid.
 #[derive(Debug)]
-pub(crate) struct Clear {
+pub(crate) struct InvalidEntries {
     /// True for tables whose entries are all removed.
     pub(crate) all_of: Vec<bool>,
     /// Invalid gotos: by table, true for each invalid target table.
@@ -83,7 +83,7 @@ pub(crate) struct Clear {
 
 /// Part of the present table that is not examined yet.
 #[derive(Debug)]
-enum Left {
+enum SweepRemainder {
     /// The whole table.
     All,
     Few(Vec<EntryId>),
@@ -91,70 +91,72 @@ enum Left {
     Below(u32),
 }
 
-impl<'a> Sweep<'a> {
-    fn new(what: What<'a>) -> Sweep<'a> {
+impl<'a> EntrySweep<'a> {
+    fn new(what: SweepKind<'a>) -> EntrySweep<'a> {
         let table = what.only().unwrap_or(0);
-        Sweep { what, table, left: Left::All }
+        EntrySweep { what, table, left: SweepRemainder::All }
     }
 
     /// Returns a sweep that deletes the entries a filter selects.
-    pub(super) fn delete(filter: Filter) -> Sweep<'a> {
-        Sweep::new(What::Delete(filter))
+    pub(super) fn delete(filter: EntryFilter) -> EntrySweep<'a> {
+        EntrySweep::new(SweepKind::Delete(filter))
     }
 
     /// Returns a sweep that gives the entries a filter selects new instructions.
-    pub(super) fn modify(modify: Modify<'a>) -> Sweep<'a> {
-        Sweep::new(What::Modify(Box::new(modify)))
+    pub(super) fn modify(modify: EntryModification<'a>) -> EntrySweep<'a> {
+        EntrySweep::new(SweepKind::Modify(Box::new(modify)))
     }
 
     /// Returns a sweep that adds an entry if it overlaps none of its priority.
-    pub(super) fn add(add: Add<'a>) -> Sweep<'a> {
-        Sweep::new(What::Add(Box::new(add)))
+    pub(super) fn add(add: EntryAddition<'a>) -> EntrySweep<'a> {
+        EntrySweep::new(SweepKind::Add(Box::new(add)))
     }
 
     /// Returns a sweep that removes the entries that send to a deleted group, or with [`GroupId::ALL`] to any group
     /// (OpenFlow 1.3.5, 6.5).
-    pub(crate) fn with_group(group: GroupId) -> Sweep<'a> {
-        Sweep::new(What::WithGroup(group))
+    pub(crate) fn with_group(group: GroupId) -> EntrySweep<'a> {
+        EntrySweep::new(SweepKind::WithGroup(group))
     }
 
     /// Returns a sweep that removes the entries that use a deleted meter, or with `ALL` any meter (OpenFlow 1.3.5,
     /// 6.5).
-    pub(crate) fn with_meter(meter: MeterId) -> Sweep<'a> {
-        Sweep::new(What::WithMeter(meter))
+    pub(crate) fn with_meter(meter: MeterId) -> EntrySweep<'a> {
+        EntrySweep::new(SweepKind::WithMeter(meter))
     }
 
     /// Returns a sweep that removes the entries that a change of the pipeline makes invalid.
-    pub(crate) fn clear(clear: Clear) -> Sweep<'a> {
-        Sweep::new(What::Clear(clear))
+    pub(crate) fn clear(clear: InvalidEntries) -> EntrySweep<'a> {
+        EntrySweep::new(SweepKind::Clear(clear))
     }
 
     /// Copies the borrowed message into the sweep.
-    pub(crate) fn into_owned(self) -> Sweep<'static> {
+    pub(crate) fn into_owned(self) -> EntrySweep<'static> {
         let owned = |flow: Cow<'a, FlowMod>| Cow::Owned(flow.into_owned());
         let what = match self.what {
-            What::Modify(modify) => What::Modify(Box::new(Modify { flow: owned(modify.flow), ..*modify })),
-            What::Add(add) => What::Add(Box::new(Add { flow: owned(add.flow), ..*add })),
-            What::Delete(filter) => What::Delete(filter),
-            What::WithGroup(group) => What::WithGroup(group),
-            What::WithMeter(meter) => What::WithMeter(meter),
-            What::Clear(clear) => What::Clear(clear),
+            SweepKind::Modify(modify) => {
+                SweepKind::Modify(Box::new(EntryModification { flow: owned(modify.flow), ..*modify }))
+            }
+            SweepKind::Add(add) => SweepKind::Add(Box::new(EntryAddition { flow: owned(add.flow), ..*add })),
+            SweepKind::Delete(filter) => SweepKind::Delete(filter),
+            SweepKind::WithGroup(group) => SweepKind::WithGroup(group),
+            SweepKind::WithMeter(meter) => SweepKind::WithMeter(meter),
+            SweepKind::Clear(clear) => SweepKind::Clear(clear),
         };
-        Sweep { what, table: self.table, left: self.left }
+        EntrySweep { what, table: self.table, left: self.left }
     }
 }
 
 /// Table number beyond all tables.
 const BEYOND: u8 = TableId::ALL.0;
 
-impl What<'_> {
+impl SweepKind<'_> {
     /// Returns the table concerned if it is a single one, as for nearly all flow-mods.
     fn only(&self) -> Option<u8> {
         let table = match self {
-            What::Delete(filter) => filter.table,
-            What::Modify(modify) => modify.filter.table,
-            What::Add(add) => add.flow.table,
-            What::WithGroup(_) | What::WithMeter(_) | What::Clear(_) => TableId::ALL,
+            SweepKind::Delete(filter) => filter.table,
+            SweepKind::Modify(modify) => modify.filter.table,
+            SweepKind::Add(add) => add.flow.table,
+            SweepKind::WithGroup(_) | SweepKind::WithMeter(_) | SweepKind::Clear(_) => TableId::ALL,
         };
         Some(table.0).filter(|_| table != TableId::ALL)
     }
@@ -167,40 +169,40 @@ impl What<'_> {
     /// Returns true if a table may hold entries concerned. Most groups and meters have no entries in most tables.
     fn is_about(&self, number: u8, table: &FlowTable) -> bool {
         let is_it = match self {
-            What::Delete(filter) => filter.is_about(number),
-            What::Modify(modify) => modify.filter.is_about(number),
-            What::Add(add) => add.flow.table.0 == number,
-            What::WithGroup(group) => table.sends_to(*group),
-            What::WithMeter(meter) => table.metered().is_by(*meter),
-            What::Clear(clear) => clear.is_about(number),
+            SweepKind::Delete(filter) => filter.is_about(number),
+            SweepKind::Modify(modify) => modify.filter.is_about(number),
+            SweepKind::Add(add) => add.flow.table.0 == number,
+            SweepKind::WithGroup(group) => table.sends_to(*group),
+            SweepKind::WithMeter(meter) => table.metered().is_by(*meter),
+            SweepKind::Clear(clear) => clear.is_about(number),
         };
         is_it && table.len() != 0
     }
 
     /// Returns the part of a table to examine.
-    fn open(&self, table: &FlowTable) -> Left {
+    fn open(&self, table: &FlowTable) -> SweepRemainder {
         let few = match self {
-            What::Delete(filter) => filter.few(table),
-            What::Modify(modify) => modify.filter.few(table),
-            What::Add(add) => table.few_overlapping(add.manner.priority, &add.words),
-            What::WithGroup(_) | What::WithMeter(_) | What::Clear(_) => None,
+            SweepKind::Delete(filter) => filter.few(table),
+            SweepKind::Modify(modify) => modify.filter.few(table),
+            SweepKind::Add(add) => table.few_overlapping(add.manner.priority, &add.words),
+            SweepKind::WithGroup(_) | SweepKind::WithMeter(_) | SweepKind::Clear(_) => None,
         };
-        few.map_or(Left::Below(u32::MAX), Left::Few)
+        few.map_or(SweepRemainder::Below(u32::MAX), SweepRemainder::Few)
     }
 
     fn lets(&self, table: u8, entry: &FlowEntry, words: impl FnOnce() -> WordMatches) -> bool {
         match self {
-            What::Delete(filter) => filter.lets(entry, words),
-            What::Modify(modify) => modify.filter.lets(entry, words),
-            What::Add(add) => entry.priority == add.manner.priority && words().overlaps(&add.words),
-            What::WithGroup(group) => entry.program.sends_to(*group),
-            What::WithMeter(meter) => entry.program.is_metered_by(*meter),
-            What::Clear(clear) => clear.takes(table, entry),
+            SweepKind::Delete(filter) => filter.lets(entry, words),
+            SweepKind::Modify(modify) => modify.filter.lets(entry, words),
+            SweepKind::Add(add) => entry.priority == add.manner.priority && words().overlaps(&add.words),
+            SweepKind::WithGroup(group) => entry.program.sends_to(*group),
+            SweepKind::WithMeter(meter) => entry.program.is_metered_by(*meter),
+            SweepKind::Clear(clear) => clear.takes(table, entry),
         }
     }
 }
 
-impl Filter {
+impl EntryFilter {
     /// Returns the entries of a table that the filter may select, if these are known to be few.
     pub(super) fn few(&self, table: &FlowTable) -> Option<Vec<EntryId>> {
         match self.strict {
@@ -210,7 +212,7 @@ impl Filter {
     }
 }
 
-impl Clear {
+impl InvalidEntries {
     fn is_about(&self, table: u8) -> bool {
         let table = usize::from(table);
         self.all_of.get(table).is_some_and(|all| *all)
@@ -225,7 +227,7 @@ impl Clear {
     }
 }
 
-impl Tables<'_> {
+impl TableEditor<'_> {
     /// Begins a sweep. Returns the sweep if more steps are needed.
     ///
     /// # Errors
@@ -233,9 +235,9 @@ impl Tables<'_> {
     pub(crate) fn begin<'a>(
         &mut self,
         now: Instant,
-        mut sweep: Sweep<'a>,
-        gone: &mut Vec<Gone>,
-    ) -> Result<Option<Sweep<'a>>, ErrorType> {
+        mut sweep: EntrySweep<'a>,
+        gone: &mut Vec<FlowRemovedNotice>,
+    ) -> Result<Option<EntrySweep<'a>>, ErrorType> {
         let is_done = self.go_on(now, &mut sweep, &mut { FIRST }, gone)?;
         Ok((!is_done).then_some(sweep))
     }
@@ -247,8 +249,8 @@ impl Tables<'_> {
     pub(crate) fn finish(
         &mut self,
         now: Instant,
-        sweep: Option<Sweep<'_>>,
-        gone: &mut Vec<Gone>,
+        sweep: Option<EntrySweep<'_>>,
+        gone: &mut Vec<FlowRemovedNotice>,
     ) -> Result<(), ErrorType> {
         let Some(mut sweep) = sweep else { return Ok(()) };
         while !self.go_on(now, &mut sweep, &mut { STEP }, gone)? {}
@@ -263,9 +265,9 @@ impl Tables<'_> {
     pub(crate) fn go_on(
         &mut self,
         now: Instant,
-        sweep: &mut Sweep<'_>,
+        sweep: &mut EntrySweep<'_>,
         most: &mut usize,
-        gone: &mut Vec<Gone>,
+        gone: &mut Vec<FlowRemovedNotice>,
     ) -> Result<bool, ErrorType> {
         loop {
             let Some((table, id)) = self.next_of(sweep, most) else {
@@ -282,27 +284,27 @@ impl Tables<'_> {
     }
 
     /// Returns the next entry to examine, or `None` at the end or when `most` is used up.
-    fn next_of(&self, sweep: &mut Sweep<'_>, most: &mut usize) -> Option<(u8, EntryId)> {
+    fn next_of(&self, sweep: &mut EntrySweep<'_>, most: &mut usize) -> Option<(u8, EntryId)> {
         let number = &mut sweep.table;
         while *most > 0
             && let Some(table) = self.tables.get(usize::from(*number))
         {
             let (found, is_through) = match &mut sweep.left {
                 _ if !sweep.what.is_about(*number, table) => (None, true),
-                Left::All => {
+                SweepRemainder::All => {
                     *most = most.saturating_sub(OPEN);
                     sweep.left = sweep.what.open(table);
                     continue;
                 }
-                Left::Few(few) => (few.pop(), true),
-                Left::Below(end) => {
+                SweepRemainder::Few(few) => (few.pop(), true),
+                SweepRemainder::Below(end) => {
                     let found = table.last_below(end, most).map(|(id, _)| id);
                     (found, *end == 0)
                 }
             };
             match found {
                 Some(id) => return Some((*number, id)),
-                None if is_through => (*number, sweep.left) = (sweep.what.after(*number), Left::All),
+                None if is_through => (*number, sweep.left) = (sweep.what.after(*number), SweepRemainder::All),
                 None => {}
             }
         }
@@ -313,18 +315,18 @@ impl Tables<'_> {
     fn change(
         &mut self,
         now: Instant,
-        sweep: &mut Sweep<'_>,
+        sweep: &mut EntrySweep<'_>,
         table: u8,
         id: EntryId,
-        gone: &mut Vec<Gone>,
+        gone: &mut Vec<FlowRemovedNotice>,
     ) -> Result<(), ErrorType> {
         match &mut sweep.what {
-            What::Delete(_) => self.remove(now, table, id, FlowRemovedReason::Delete, gone),
-            What::Modify(modify) => self.modify(now, modify, table, id),
-            What::Add(_) => return Err(FlowModFailed::Overlap.into()),
-            What::WithGroup(_) => self.remove(now, table, id, FlowRemovedReason::GroupDelete, gone),
-            What::WithMeter(_) => self.remove(now, table, id, FlowRemovedReason::MeterDelete, gone),
-            What::Clear(_) => {
+            SweepKind::Delete(_) => self.remove(now, table, id, FlowRemovedReason::Delete, gone),
+            SweepKind::Modify(modify) => self.modify(now, modify, table, id),
+            SweepKind::Add(_) => return Err(FlowModFailed::Overlap.into()),
+            SweepKind::WithGroup(_) => self.remove(now, table, id, FlowRemovedReason::GroupDelete, gone),
+            SweepKind::WithMeter(_) => self.remove(now, table, id, FlowRemovedReason::MeterDelete, gone),
+            SweepKind::Clear(_) => {
                 if let Some(entry) = self.tables[usize::from(table)].remove(id) {
                     self.timers.stop(entry.timer);
                     self.programs.step();
@@ -335,7 +337,7 @@ impl Tables<'_> {
     }
 
     /// Gives an entry new instructions.
-    fn modify(&mut self, now: Instant, modify: &mut Modify<'_>, table: u8, id: EntryId) {
+    fn modify(&mut self, now: Instant, modify: &mut EntryModification<'_>, table: u8, id: EntryId) {
         let entries = &mut self.tables[usize::from(table)];
         let Some(former) = entries.set_program(id, modify.program.clone()) else { return };
         modify.found = true;
@@ -349,7 +351,7 @@ impl Tables<'_> {
             entry.changed = modify.stamp;
             self.journal.changed(FlowEvent::Modified, None, table, Some(entry), Some(&former));
         }
-        self.journal.note(|| Undo::Modified(table, id, Former { program: former, cookie, counter }));
+        self.journal.note(|| UndoRecord::Modified(table, id, FormerEntryState { program: former, cookie, counter }));
         if modify.flow.flags.contains(FlowFlags::RESET_COUNTS) {
             let reset = FlowCounter { used: counter.used.min(now), ..FlowCounter::default() };
             entries.start_counter(id, reset);
@@ -357,20 +359,25 @@ impl Tables<'_> {
     }
 
     /// Finishes a sweep after all entries have been examined. Returns true if no work is left.
-    fn end(&mut self, now: Instant, sweep: &mut Sweep<'_>, gone: &mut Vec<Gone>) -> Result<bool, ErrorType> {
+    fn end(
+        &mut self,
+        now: Instant,
+        sweep: &mut EntrySweep<'_>,
+        gone: &mut Vec<FlowRemovedNotice>,
+    ) -> Result<bool, ErrorType> {
         match &mut sweep.what {
             // 1.0's modify adds an entry if none matches.
-            What::Modify(modify) if !modify.found && modify.manner.version == Version::V10 => {
-                let Modify { flow, manner, program, words, .. } = &**modify;
+            SweepKind::Modify(modify) if !modify.found && modify.manner.version == Version::V10 => {
+                let EntryModification { flow, manner, program, words, .. } = &**modify;
                 let (flow, program, words) = (Cow::Owned(flow.clone().into_owned()), program.clone(), words.clone());
-                let add = Add { flow, manner: *manner, words, program };
+                let add = EntryAddition { flow, manner: *manner, words, program };
                 if !add.flow.flags.contains(FlowFlags::CHECK_OVERLAP) {
                     return self.add(now, &add, gone).map(|()| true);
                 }
-                *sweep = Sweep::add(add);
+                *sweep = EntrySweep::add(add);
                 Ok(false)
             }
-            What::Add(add) => self.add(now, add, gone).map(|()| true),
+            SweepKind::Add(add) => self.add(now, add, gone).map(|()| true),
             _ => Ok(true),
         }
     }

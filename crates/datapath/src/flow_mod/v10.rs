@@ -1,5 +1,5 @@
 //! Rules for flow-mods that differ between versions, mostly those of 1.0.
-use crate::table::TypeReading;
+use crate::table::EthTypeReading;
 use weir_openflow::Version;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
@@ -7,26 +7,26 @@ use weir_packet::field::{eth_type, ip_proto};
 
 /// How a flow-mod is applied where versions differ.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct FlowModSemantics {
     pub(super) version: Version,
     /// Priority of the entry in lookups and strict commands. The flow-mod's own priority is only reported.
     pub(super) priority: u16,
     /// Which EtherType of a frame with several tags `eth_type` means.
-    pub(super) reading: TypeReading,
+    pub(super) reading: EthTypeReading,
 }
 
-impl Manner {
+impl FlowModSemantics {
     /// Returns the manner of a version's own flow-mod. In 1.0 an entry without wildcards has precedence over all
     /// others, whatever its priority (OpenFlow 1.0.0, 3.4).
-    pub(crate) fn of(flow: &FlowMod, version: Version) -> Manner {
+    pub(crate) fn of(flow: &FlowMod, version: Version) -> FlowModSemantics {
         let is_first = version == Version::V10 && is_exact(&flow.matching);
         let priority = if is_first { u16::MAX } else { flow.priority };
-        Manner { priority, version, reading: TypeReading::of(version, false) }
+        FlowModSemantics { priority, version, reading: EthTypeReading::of(version, false) }
     }
 
     /// Returns the manner of Nicira's flow-mod, which orders entries by priority in all versions.
-    pub(crate) fn of_nicira(flow: &FlowMod, version: Version) -> Manner {
-        Manner { version, priority: flow.priority, reading: TypeReading::of(version, true) }
+    pub(crate) fn of_nicira(flow: &FlowMod, version: Version) -> FlowModSemantics {
+        FlowModSemantics { version, priority: flow.priority, reading: EthTypeReading::of(version, true) }
     }
 }
 

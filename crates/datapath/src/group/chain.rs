@@ -1,15 +1,15 @@
 //! Maintains the chains of groups that lead to groups, by sending packets there or by watching them (OpenFlow 1.3.5,
 //! 6.5).
-use super::{Group, Groups, MAX_CHAIN};
+use super::{GroupEntry, GroupTable, MAX_CHAIN};
 use foldhash::{HashSet, HashSetExt};
 use std::collections::BTreeSet;
 use weir_openflow::model::error::{BadAction, GroupModFailed};
 use weir_openflow::model::{ErrorType, GroupId};
 
-impl Group {
+impl GroupEntry {
     /// Returns the groups that the buckets send to.
     pub(super) fn forwards(&self) -> BTreeSet<GroupId> {
-        self.buckets.iter().filter_map(super::Bucket::next).collect()
+        self.buckets.iter().filter_map(super::CompiledBucket::next).collect()
     }
 
     /// Returns the groups that the buckets watch.
@@ -22,14 +22,14 @@ impl Group {
     }
 }
 
-impl Groups {
+impl GroupTable {
     /// Checks that the groups that a new or changed group leads to exist and do not lead back to it. Sets the group's
     /// level.
     ///
     /// # Errors
     /// `OFPGMFC_LOOP`, `OFPBAC_BAD_OUT_GROUP`, `OFPGMFC_BAD_WATCH`, and `OFPGMFC_CHAINING_UNSUPPORTED` if the chain
     /// below is too long.
-    pub(super) fn check_chain(&self, group: &mut Group) -> Result<(), ErrorType> {
+    pub(super) fn check_chain(&self, group: &mut GroupEntry) -> Result<(), ErrorType> {
         if group.leads().any(|id| id == group.id) {
             return Err(GroupModFailed::Loop.into());
         }
@@ -49,7 +49,7 @@ impl Groups {
     }
 
     /// Returns true if a chain leads from a group to `target`.
-    fn leads_to(&self, group: &Group, target: GroupId) -> bool {
+    fn leads_to(&self, group: &GroupEntry, target: GroupId) -> bool {
         let mut seen = HashSet::new();
         let mut ways: Vec<GroupId> = group.leads().collect();
         while let Some(id) = ways.pop() {
@@ -67,7 +67,7 @@ impl Groups {
 
     /// Returns a group's level: one more than the highest level among the groups it leads to, or 0 if it leads to
     /// none.
-    fn level_above(&self, group: &Group) -> u8 {
+    fn level_above(&self, group: &GroupEntry) -> u8 {
         group.leads().filter_map(|id| self.find(id)).map(|(_, below)| below.level + 1).max().unwrap_or(0)
     }
 
@@ -100,7 +100,7 @@ impl Groups {
 
     /// Adds `change` to the reference counts in the groups that a group leads to: `1` for a new group, `-1` for a
     /// removed one.
-    pub(super) fn link(&mut self, group: &Group, change: i32) {
+    pub(super) fn link(&mut self, group: &GroupEntry, change: i32) {
         for id in group.forwards() {
             if let Some(below) = self.get_mut(id) {
                 below.forwarders = below.forwarders.saturating_add_signed(change);

@@ -1,6 +1,6 @@
 //! Applies group-mods (OpenFlow 1.3.5, 6.5 and 7.3.4.3; 1.5.1, 6.7). A refused group-mod changes nothing.
-use super::compile::Replaced;
-use super::{Group, GroupCounters, Groups};
+use super::compile::ReplacedGroup;
+use super::{GroupCounters, GroupEntry, GroupTable};
 use crate::ports::Ports;
 use weir_openflow::Version;
 use weir_openflow::model::error::GroupModFailed;
@@ -9,20 +9,24 @@ use weir_openflow::model::{ErrorType, GroupId};
 use weir_units::Instant;
 
 /// State besides the groups that a group-mod needs.
-pub(crate) struct Around<'a> {
+pub(crate) struct GroupModContext<'a> {
     pub(crate) now: Instant,
     pub(crate) version: Version,
     pub(crate) ports: &'a Ports,
     pub(crate) counters: &'a mut GroupCounters,
 }
 
-impl Groups {
+impl GroupTable {
     /// Applies a group-mod. Returns the deleted group, or [`GroupId::ALL`] if all were deleted: the caller must
     /// remove the flow entries that send to it.
     ///
     /// # Errors
     /// The error to reply with; nothing has changed.
-    pub(crate) fn apply(&mut self, change: &GroupMod, around: Around<'_>) -> Result<Option<GroupId>, ErrorType> {
+    pub(crate) fn apply(
+        &mut self,
+        change: &GroupMod,
+        around: GroupModContext<'_>,
+    ) -> Result<Option<GroupId>, ErrorType> {
         let names_bucket = matches!(change.command, GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET);
         if change.command_bucket != BucketId::ALL && !names_bucket {
             return Err(GroupModFailed::BadBucket.into());
@@ -39,7 +43,7 @@ impl Groups {
         }
     }
 
-    fn add(&mut self, change: &GroupMod, around: Around<'_>) -> Result<(), ErrorType> {
+    fn add(&mut self, change: &GroupMod, around: GroupModContext<'_>) -> Result<(), ErrorType> {
         if change.group > GroupId::MAX {
             return Err(GroupModFailed::InvalidGroup.into());
         }
@@ -49,7 +53,7 @@ impl Groups {
         if self.by_id.len() >= self.limits.groups {
             return Err(GroupModFailed::OutOfGroups.into());
         }
-        let group = self.compile(change, around.version, Replaced::nothing(around.now))?;
+        let group = self.compile(change, around.version, ReplacedGroup::nothing(around.now))?;
         self.link(&group, 1);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -65,12 +69,17 @@ impl Groups {
 
     /// Replaces a group's buckets. The group's statistics continue. Those of its buckets restart, unless
     /// `keeps_counters` keeps them for buckets that remain.
-    fn modify(&mut self, change: &GroupMod, around: Around<'_>, keeps_counters: bool) -> Result<(), ErrorType> {
+    fn modify(
+        &mut self,
+        change: &GroupMod,
+        around: GroupModContext<'_>,
+        keeps_counters: bool,
+    ) -> Result<(), ErrorType> {
         if change.group > GroupId::MAX {
             return Err(GroupModFailed::InvalidGroup.into());
         }
         let (slot, old) = self.find(change.group).ok_or(GroupModFailed::UnknownGroup)?;
-        let group = self.compile(change, around.version, Replaced::of(old))?;
+        let group = self.compile(change, around.version, ReplacedGroup::of(old))?;
         let (level, is_watched) = (group.level, group.watchers > 0);
         let Some(old) = self.slots[slot].replace(group) else { return Ok(()) };
         if level != old.level
@@ -89,7 +98,7 @@ impl Groups {
     }
 
     /// Updates links and counters after a group replaced another in its slot.
-    fn replaced(&mut self, slot: usize, old: &Group, counters: &mut GroupCounters, keeps_counters: bool) {
+    fn replaced(&mut self, slot: usize, old: &GroupEntry, counters: &mut GroupCounters, keeps_counters: bool) {
         self.link(old, -1);
         // The new group is moved out meanwhile. It leads to other groups, never to itself.
         let Some(new) = self.slots[slot].take() else { return };
@@ -100,7 +109,7 @@ impl Groups {
     }
 
     /// Deletes a group or all groups. A single group that others lead to cannot be deleted.
-    fn delete(&mut self, id: GroupId, around: Around<'_>) -> Result<Option<GroupId>, ErrorType> {
+    fn delete(&mut self, id: GroupId, around: GroupModContext<'_>) -> Result<Option<GroupId>, ErrorType> {
         if id == GroupId::ALL {
             (self.slots, self.free, self.n_buckets) = (Vec::new(), Vec::new(), 0);
             self.by_id.clear();

@@ -1,13 +1,13 @@
 //! Checks the group that a group-mod describes and prepares it for running.
-use super::select::Hashed;
-use super::{Bucket, Group, Groups, Kind, select};
+use super::select::SelectHash;
+use super::{CompiledBucket, GroupEntry, GroupKind, GroupTable, select};
 use crate::action_set::ActionSet;
-use crate::validate::{self, Known, Place};
+use crate::validate::{self, ActionListKind, KnownFields};
 use std::collections::HashSet;
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadProperty, GroupModFailed};
 use weir_openflow::model::group::{self, BucketId, GroupMod};
-use weir_openflow::model::property::Property;
+use weir_openflow::model::property::RawProperty;
 use weir_openflow::model::{Action, ErrorType, GroupId, PortNo};
 use weir_openflow::selection::SelectionMethod;
 use weir_packet::{FlowKey, FlowMask};
@@ -15,7 +15,7 @@ use weir_units::Instant;
 
 /// Properties that a new group takes over from the group it replaces; zero for a group that replaces none.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Replaced {
+pub(super) struct ReplacedGroup {
     created: Instant,
     forwarders: u32,
     watchers: u32,
@@ -23,40 +23,45 @@ pub(super) struct Replaced {
     buckets: usize,
 }
 
-impl Replaced {
-    pub(super) fn nothing(now: Instant) -> Replaced {
-        Replaced { created: now, ..Replaced::default() }
+impl ReplacedGroup {
+    pub(super) fn nothing(now: Instant) -> ReplacedGroup {
+        ReplacedGroup { created: now, ..ReplacedGroup::default() }
     }
 
-    pub(super) fn of(group: &Group) -> Replaced {
+    pub(super) fn of(group: &GroupEntry) -> ReplacedGroup {
         let (forwarders, watchers, buckets) = (group.forwarders, group.watchers, group.buckets.len());
-        Replaced { created: group.created, forwarders, watchers, is_live: group.is_live, buckets }
+        ReplacedGroup { created: group.created, forwarders, watchers, is_live: group.is_live, buckets }
     }
 }
 
-impl Groups {
+impl GroupTable {
     /// Compiles the group that a group-mod describes.
     ///
     /// # Errors
     /// The error to reply with.
-    pub(super) fn compile(&self, change: &GroupMod, version: Version, replaced: Replaced) -> Result<Group, ErrorType> {
-        let kind = Kind::from_number(change.kind).ok_or(GroupModFailed::BadType)?;
+    pub(super) fn compile(
+        &self,
+        change: &GroupMod,
+        version: Version,
+        replaced: ReplacedGroup,
+    ) -> Result<GroupEntry, ErrorType> {
+        let kind = GroupKind::from_number(change.kind).ok_or(GroupModFailed::BadType)?;
         let count = change.buckets.len();
         if count > self.limits.buckets || self.n_buckets - replaced.buckets + count > self.limits.buckets_in_all {
             return Err(GroupModFailed::OutOfBuckets.into());
         }
-        if kind == Kind::Indirect && count > 1 {
+        if kind == GroupKind::Indirect && count > 1 {
             return Err(GroupModFailed::InvalidGroup.into());
         }
         let hashed = self.selection(&change.properties, kind)?;
         check_numbers(&change.buckets)?;
         change.buckets.iter().try_for_each(|bucket| check(bucket, kind, version))?;
         let seeds = select::seeds(change.group, &change.buckets);
-        let buckets: Box<[Bucket]> =
-            change.buckets.iter().zip(seeds).map(|(bucket, seed)| Bucket::new(bucket, seed)).collect();
+        let buckets: Box<[CompiledBucket]> =
+            change.buckets.iter().zip(seeds).map(|(bucket, seed)| CompiledBucket::new(bucket, seed)).collect();
         let weights = || buckets.iter().map(|bucket| bucket.asked.weight).filter(|weight| *weight > 0);
         let is_even = weights().min() == weights().max();
-        let mut group = Group {
+        let mut group = GroupEntry {
             id: change.group,
             kind,
             buckets,
@@ -74,7 +79,7 @@ impl Groups {
     }
 
     /// Returns the hash that a group's properties set, if any. Other properties are refused.
-    fn selection(&self, properties: &[Property], kind: Kind) -> Result<Option<Box<Hashed>>, ErrorType> {
+    fn selection(&self, properties: &[RawProperty], kind: GroupKind) -> Result<Option<Box<SelectHash>>, ErrorType> {
         let Some((property, others)) = properties.split_first() else { return Ok(None) };
         let method = SelectionMethod::from_property(property)?;
         if !others.is_empty() {
@@ -85,7 +90,7 @@ impl Groups {
             "dp_hash" | "" => method.fields.is_empty(),
             _ => false,
         };
-        if !is_known || kind != Kind::Select {
+        if !is_known || kind != GroupKind::Select {
             return Err(BadProperty::BadExpValue.into());
         }
         Ok(Some(Box::new(self.hashed.with(&method.fields, method.param))))
@@ -93,10 +98,10 @@ impl Groups {
 }
 
 /// Refuses all properties of buckets, because weir supports none.
-fn check_properties(properties: &[Property]) -> Result<(), ErrorType> {
+fn check_properties(properties: &[RawProperty]) -> Result<(), ErrorType> {
     match properties.first() {
         None => Ok(()),
-        Some(property) if property.kind == Property::EXPERIMENTER => Err(BadProperty::BadExperimenter.into()),
+        Some(property) if property.kind == RawProperty::EXPERIMENTER => Err(BadProperty::BadExperimenter.into()),
         Some(_) => Err(BadProperty::BadType.into()),
     }
 }
@@ -116,22 +121,22 @@ fn check_numbers(buckets: &[group::Bucket]) -> Result<(), ErrorType> {
 }
 
 /// Checks a bucket's own fields.
-fn check(bucket: &group::Bucket, kind: Kind, version: Version) -> Result<(), ErrorType> {
+fn check(bucket: &group::Bucket, kind: GroupKind, version: Version) -> Result<(), ErrorType> {
     // A group is invalid if it sets fields that its type does not define (OpenFlow 1.3.5, 6.5).
-    if bucket.weight != 0 && kind != Kind::Select {
+    if bucket.weight != 0 && kind != GroupKind::Select {
         return Err(GroupModFailed::InvalidGroup.into());
     }
     // The port need not exist yet, but its number must be one that a port can have.
     let port = bucket.watch_port;
     let watches = port != PortNo::ANY || bucket.watch_group != GroupId::ANY;
     let is_port = port == PortNo::ANY || port == PortNo::LOCAL || port.is_ordinary();
-    if !is_port || kind == Kind::FastFailover && !watches {
+    if !is_port || kind == GroupKind::FastFailover && !watches {
         return Err(GroupModFailed::BadWatch.into());
     }
     check_properties(&bucket.properties)?;
     // The group's packets are not known, so no action is refused for its packets.
-    let known = Known::new(FlowKey::EMPTY, FlowMask::EMPTY);
-    validate::actions(&bucket.actions, &known, Place::Bucket, version)
+    let known = KnownFields::new(FlowKey::EMPTY, FlowMask::EMPTY);
+    validate::actions(&bucket.actions, &known, ActionListKind::Bucket, version)
 }
 
 /// Returns a bucket's actions in the order of execution, with only the last action of each type.
@@ -141,9 +146,9 @@ fn in_order(bucket: &group::Bucket) -> Box<[Action]> {
     set.actions().cloned().collect()
 }
 
-impl Bucket {
-    fn new(asked: &group::Bucket, seed: u64) -> Bucket {
-        Bucket {
+impl CompiledBucket {
+    fn new(asked: &group::Bucket, seed: u64) -> CompiledBucket {
+        CompiledBucket {
             actions: in_order(asked),
             is_live: false,
             seed,

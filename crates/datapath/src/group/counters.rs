@@ -1,7 +1,7 @@
 //! Counts packets and bytes of groups and buckets. Each worker has its own counters, as for flow entries
 //! ([`crate::table::WorkerNo`]), so that workers sharing a group never wait. Readers get the sum.
-use super::run::BucketAt;
-use super::{BucketId, Group};
+use super::run::BucketRef;
+use super::{BucketId, GroupEntry};
 use crate::table::WorkerNo;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,27 +10,27 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug)]
 pub(crate) struct GroupCounters {
     /// Counters of each worker. All workers have the same number of slots and buckets.
-    shares: Vec<Vec<GroupCount>>,
+    shares: Vec<Vec<WorkerGroupCount>>,
 }
 
 /// Counters of a group that belong to one worker.
 #[derive(Debug, Default)]
-struct GroupCount {
-    total: Count,
+struct WorkerGroupCount {
+    total: AtomicGroupCount,
     /// Counters of each bucket.
-    buckets: Vec<Count>,
+    buckets: Vec<AtomicGroupCount>,
 }
 
 /// Number of packets and bytes. One thread writes it, others read.
 #[derive(Debug, Default)]
-struct Count {
+struct AtomicGroupCount {
     packets: AtomicU64,
     bytes: AtomicU64,
 }
 
 /// Sums of all workers' counters of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Counted {
+pub(super) struct GroupTotals {
     /// Packets and bytes of the group.
     pub(super) total: (u64, u64),
     /// Packets and bytes of each bucket.
@@ -47,7 +47,7 @@ impl Default for GroupCounters {
 impl GroupCounters {
     /// Adds counters for another worker.
     pub(crate) fn add_worker(&mut self) {
-        let like = |group: &GroupCount| GroupCount::of(group.buckets.len());
+        let like = |group: &WorkerGroupCount| WorkerGroupCount::of(group.buckets.len());
         self.shares.push(self.shares[0].iter().map(like).collect());
     }
 
@@ -61,19 +61,19 @@ impl GroupCounters {
 
     /// Counts a packet in a bucket.
     #[inline]
-    pub(crate) fn count_bucket(&self, worker: WorkerNo, at: BucketAt, bytes: usize) {
+    pub(crate) fn count_bucket(&self, worker: WorkerNo, at: BucketRef, bytes: usize) {
         if let Some(bucket) = self.share(worker).get(at.slot()).and_then(|group| group.buckets.get(at.bucket())) {
             bucket.add(bytes);
         }
     }
 
-    fn share(&self, worker: WorkerNo) -> &[GroupCount] {
+    fn share(&self, worker: WorkerNo) -> &[WorkerGroupCount] {
         self.shares.get(worker.0).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the sums of all workers for the group in a slot.
-    pub(super) fn of(&self, slot: usize) -> Counted {
-        let mut sum = Counted::default();
+    pub(super) fn of(&self, slot: usize) -> GroupTotals {
+        let mut sum = GroupTotals::default();
         for group in self.shares.iter().filter_map(|share| share.get(slot)) {
             add(&mut sum.total, group.total.read());
             sum.buckets.resize(group.buckets.len(), (0, 0));
@@ -86,9 +86,9 @@ impl GroupCounters {
     pub(super) fn start(&mut self, slot: usize, buckets: usize) {
         for share in &mut self.shares {
             if share.len() <= slot {
-                share.resize_with(slot + 1, GroupCount::default);
+                share.resize_with(slot + 1, WorkerGroupCount::default);
             }
-            share[slot] = GroupCount::of(buckets);
+            share[slot] = WorkerGroupCount::of(buckets);
         }
     }
 
@@ -99,17 +99,17 @@ impl GroupCounters {
 
     /// Resets the counters of buckets after a group replaced another. With `keeps`, buckets that remain keep their
     /// counters.
-    pub(super) fn replace_buckets(&mut self, slot: usize, old: &Group, new: &Group, keeps: bool) {
+    pub(super) fn replace_buckets(&mut self, slot: usize, old: &GroupEntry, new: &GroupEntry, keeps: bool) {
         for group in self.shares.iter_mut().filter_map(|share| share.get_mut(slot)) {
             let counts = std::mem::take(&mut group.buckets);
-            let mut former: HashMap<BucketId, Count> =
+            let mut former: HashMap<BucketId, AtomicGroupCount> =
                 old.asked().map(|bucket| bucket.id).zip(counts).filter(|_| keeps).collect();
             group.buckets = new.asked().map(|bucket| former.remove(&bucket.id).unwrap_or_default()).collect();
         }
     }
 
     /// Sets the counters of the group in a slot to given sums.
-    pub(super) fn put_back(&mut self, slot: usize, counted: &Counted) {
+    pub(super) fn put_back(&mut self, slot: usize, counted: &GroupTotals) {
         self.start(slot, counted.buckets.len());
         let group = &self.shares[0][slot];
         group.total.set(counted.total);
@@ -117,15 +117,15 @@ impl GroupCounters {
     }
 }
 
-impl GroupCount {
-    fn of(buckets: usize) -> GroupCount {
-        let mut group = GroupCount::default();
-        group.buckets.resize_with(buckets, Count::default);
+impl WorkerGroupCount {
+    fn of(buckets: usize) -> WorkerGroupCount {
+        let mut group = WorkerGroupCount::default();
+        group.buckets.resize_with(buckets, AtomicGroupCount::default);
         group
     }
 }
 
-impl Count {
+impl AtomicGroupCount {
     /// Counts a packet. Only the thread that owns the counter may call this.
     fn add(&self, bytes: usize) {
         self.packets.store(self.packets.load(Relaxed) + 1, Relaxed);

@@ -1,5 +1,5 @@
 //! Describes the group table: statistics, descriptions and features (OpenFlow 1.3.5, 7.3.5.9 to 7.3.5.11).
-use super::{Group, GroupCounters, Groups, Kind};
+use super::{GroupCounters, GroupEntry, GroupKind, GroupTable};
 use crate::table::duration;
 use weir_openflow::model::GroupId;
 use weir_openflow::model::group::{GroupDesc, GroupFeatures, GroupStats};
@@ -24,7 +24,7 @@ impl GroupWalk {
     }
 }
 
-impl Groups {
+impl GroupTable {
     /// Continues a walk. Returns the statistics of the groups visited, and true if groups remain. `entries` returns
     /// the number of flow entries that send to a group.
     pub(crate) fn stats(
@@ -43,7 +43,7 @@ impl Groups {
     /// Continues a walk. Returns the descriptions of the groups visited, as requested by their group-mods, and true
     /// if groups remain.
     pub(crate) fn descs(&self, walk: &mut GroupWalk, most: usize) -> (Vec<GroupDesc>, bool) {
-        let desc = |group: &Group| GroupDesc {
+        let desc = |group: &GroupEntry| GroupDesc {
             kind: group.kind.number(),
             group: group.id,
             buckets: group.asked().cloned().collect(),
@@ -55,7 +55,7 @@ impl Groups {
 
     /// Returns the next groups, ordered by number, and true if groups remain. At most `most` slots and buckets are
     /// visited, except that the last group is completed.
-    fn walk(&self, walk: &mut GroupWalk, most: usize) -> (Vec<(usize, &Group)>, bool) {
+    fn walk(&self, walk: &mut GroupWalk, most: usize) -> (Vec<(usize, &GroupEntry)>, bool) {
         if walk.wanted != GroupId::ALL {
             return (self.find(walk.wanted).into_iter().collect(), false);
         }
@@ -73,7 +73,7 @@ impl Groups {
     /// Returns the features of groups; `actions` is the bitmap of action types that buckets may have.
     pub(crate) fn features(&self, actions: u32) -> GroupFeatures {
         let max_groups = u32::try_from(self.limits.groups).unwrap_or(u32::MAX);
-        let kinds = [Kind::All, Kind::Select, Kind::Indirect, Kind::FastFailover];
+        let kinds = [GroupKind::All, GroupKind::Select, GroupKind::Indirect, GroupKind::FastFailover];
         GroupFeatures {
             types: kinds.into_iter().fold(0, |types, kind| types | 1 << kind.number()),
             capabilities: CAPABILITIES,
@@ -83,7 +83,7 @@ impl Groups {
     }
 }
 
-impl Group {
+impl GroupEntry {
     fn stats(&self, now: Instant, counters: &GroupCounters, slot: usize, entries: u32) -> GroupStats {
         let (duration_sec, duration_nsec) = duration(now, self.created);
         let counted = counters.of(slot);

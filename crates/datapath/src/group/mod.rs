@@ -19,18 +19,18 @@ mod run;
 mod select;
 mod undo;
 
-pub(crate) use change::Around;
+pub(crate) use change::GroupModContext;
 pub(crate) use counters::GroupCounters;
 pub(crate) use describe::GroupWalk;
-pub(crate) use run::{BucketAt, MAX_BUCKETS_OF_PACKET, run, run_bucket};
-pub(crate) use undo::Saved;
+pub(crate) use run::{BucketRef, MAX_BUCKETS_OF_PACKET, run, run_bucket};
+pub(crate) use undo::SavedGroups;
 
 use crate::ports::Ports;
 use foldhash::{HashMap, HashMapExt};
-use select::Hashed;
+use select::SelectHash;
 use weir_openflow::model::error::BadAction;
 use weir_openflow::model::group::BucketId;
-use weir_openflow::model::property::Property;
+use weir_openflow::model::property::RawProperty;
 use weir_openflow::model::{Action, ErrorType, GroupId, PortNo, group};
 use weir_units::Instant;
 
@@ -39,7 +39,7 @@ const MAX_CHAIN: u8 = 16;
 
 /// Maximum numbers of groups and buckets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct GroupLimits {
     pub(crate) groups: usize,
     /// Maximum number of buckets per group.
     pub(crate) buckets: usize,
@@ -49,21 +49,21 @@ pub(crate) struct Limits {
 
 /// The groups of a datapath.
 #[derive(Debug)]
-pub(crate) struct Groups {
+pub(crate) struct GroupTable {
     /// The groups. A group keeps its slot as long as it exists.
-    slots: Vec<Option<Group>>,
+    slots: Vec<Option<GroupEntry>>,
     /// Indexes of the slots without a group.
     free: Vec<usize>,
     by_id: HashMap<GroupId, usize>,
     n_buckets: usize,
-    limits: Limits,
+    limits: GroupLimits,
     /// Hash of packets in select groups that do not state their own.
-    hashed: Hashed,
+    hashed: SelectHash,
 }
 
 /// Type of a group: which of its buckets a packet takes (`OFPGT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum GroupKind {
     All,
     Select,
     Indirect,
@@ -72,12 +72,12 @@ pub(crate) enum Kind {
 
 /// A group, ready to run.
 #[derive(Debug, Clone)]
-pub(crate) struct Group {
+pub(crate) struct GroupEntry {
     pub(crate) id: GroupId,
-    pub(crate) kind: Kind,
-    pub(crate) buckets: Box<[Bucket]>,
+    pub(crate) kind: GroupKind,
+    pub(crate) buckets: Box<[CompiledBucket]>,
     /// Properties, as requested.
-    properties: Vec<Property>,
+    properties: Vec<RawProperty>,
     created: Instant,
     /// Length of the longest chain of groups below this one.
     level: u8,
@@ -90,12 +90,12 @@ pub(crate) struct Group {
     /// True if all buckets (except those of weight 0) have the same weight.
     is_even: bool,
     /// Hash of packets, if a controller set it for this group.
-    hashed: Option<Box<Hashed>>,
+    hashed: Option<Box<SelectHash>>,
 }
 
 /// A bucket, ready to run.
 #[derive(Debug, Clone)]
-pub(crate) struct Bucket {
+pub(crate) struct CompiledBucket {
     /// The bucket as requested.
     asked: group::Bucket,
     /// The bucket's action set, in the order of execution.
@@ -108,35 +108,35 @@ pub(crate) struct Bucket {
     inverse_weight: f64,
 }
 
-impl Groups {
+impl GroupTable {
     /// Returns an empty table; the datapath id seeds the hash.
-    pub(crate) fn new(limits: Limits, datapath_id: u64) -> Groups {
-        Groups {
+    pub(crate) fn new(limits: GroupLimits, datapath_id: u64) -> GroupTable {
+        GroupTable {
             slots: Vec::new(),
             free: Vec::new(),
             by_id: HashMap::new(),
             n_buckets: 0,
             limits,
-            hashed: Hashed::new(datapath_id),
+            hashed: SelectHash::new(datapath_id),
         }
     }
 
     /// Returns a group and its slot.
     #[inline]
-    fn find(&self, id: GroupId) -> Option<(usize, &Group)> {
+    fn find(&self, id: GroupId) -> Option<(usize, &GroupEntry)> {
         let slot = *self.by_id.get(&id)?;
         Some((slot, self.at(slot)?))
     }
 
-    fn at(&self, slot: usize) -> Option<&Group> {
+    fn at(&self, slot: usize) -> Option<&GroupEntry> {
         self.slots.get(slot)?.as_ref()
     }
 
-    fn get_mut(&mut self, id: GroupId) -> Option<&mut Group> {
+    fn get_mut(&mut self, id: GroupId) -> Option<&mut GroupEntry> {
         self.slots.get_mut(*self.by_id.get(&id)?)?.as_mut()
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Group> {
+    fn iter(&self) -> impl Iterator<Item = &GroupEntry> {
         self.slots.iter().flatten()
     }
 
@@ -177,17 +177,17 @@ impl Groups {
     }
 }
 
-impl Group {
+impl GroupEntry {
     /// Returns the buckets as requested.
     fn asked(&self) -> impl Iterator<Item = &group::Bucket> {
         self.buckets.iter().map(|bucket| &bucket.asked)
     }
 }
 
-impl Bucket {
+impl CompiledBucket {
     /// Returns true if the bucket gets packets when it is live.
-    fn has_share(&self, kind: Kind) -> bool {
-        kind != Kind::Select || self.asked.weight > 0
+    fn has_share(&self, kind: GroupKind) -> bool {
+        kind != GroupKind::Select || self.asked.weight > 0
     }
 
     /// Returns true if the bucket watches nothing, or if the port or group it watches is live (OpenFlow 1.3.5, 6.5).
@@ -205,10 +205,12 @@ impl Bucket {
     }
 }
 
-impl Kind {
+impl GroupKind {
     /// Converts the number used in messages.
-    fn from_number(number: u8) -> Option<Kind> {
-        [Kind::All, Kind::Select, Kind::Indirect, Kind::FastFailover].get(usize::from(number)).copied()
+    fn from_number(number: u8) -> Option<GroupKind> {
+        [GroupKind::All, GroupKind::Select, GroupKind::Indirect, GroupKind::FastFailover]
+            .get(usize::from(number))
+            .copied()
     }
 
     /// Returns the number used in messages.

@@ -1,14 +1,14 @@
 //! Runs a packet through groups (OpenFlow 1.3.5, 5.6.1).
 //!
 //! Each bucket works on its own packet, so the packet given to a group stays unchanged. The last bucket is deferred
-//! ([`Packet::wait_for`]): if the packet is not needed afterwards, the bucket gets the packet itself instead of a
-//! copy.
-use super::select::Hashed;
-use super::{Group, Groups, Kind};
+//! ([`PipelinePacket::wait_for`]): if the packet is not needed afterwards, the bucket gets the packet itself instead of
+//! a copy.
+use super::select::SelectHash;
+use super::{GroupEntry, GroupKind, GroupTable};
 use crate::DropReason;
-use crate::effects::{Effects, Origin};
+use crate::effects::{Effects, PuntOrigin};
 use crate::execute;
-use crate::packet::Packet;
+use crate::packet::PipelinePacket;
 use weir_openflow::model::GroupId;
 
 /// Maximum number of buckets that one received packet runs through in all groups together. Without a limit, chains of
@@ -17,15 +17,15 @@ pub(crate) const MAX_BUCKETS_OF_PACKET: u16 = 4096;
 
 /// Location of a bucket, valid until the next group-mod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BucketAt {
+pub(crate) struct BucketRef {
     slot: u32,
     bucket: u32,
 }
 
-impl BucketAt {
+impl BucketRef {
     #[expect(clippy::cast_possible_truncation, reason = "limits of groups and buckets have 32 bits")]
-    fn new(slot: usize, bucket: usize) -> BucketAt {
-        BucketAt { slot: slot as u32, bucket: bucket as u32 }
+    fn new(slot: usize, bucket: usize) -> BucketRef {
+        BucketRef { slot: slot as u32, bucket: bucket as u32 }
     }
 
     /// Returns the slot of the group.
@@ -40,7 +40,13 @@ impl BucketAt {
 }
 
 /// Runs a packet through a group.
-pub(crate) fn run(groups: &Groups, id: GroupId, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+pub(crate) fn run(
+    groups: &GroupTable,
+    id: GroupId,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
+    fx: &mut impl Effects,
+) {
     // Flow entries are removed with their group and packet-outs are checked, so a missing group means a bug
     // elsewhere.
     let Some((slot, group)) = groups.find(id) else { return packet.dropped(DropReason::UnknownGroup, fx) };
@@ -50,19 +56,28 @@ pub(crate) fn run(groups: &Groups, id: GroupId, packet: &mut Packet, origin: Ori
     }
     let live = || (0..).zip(&group.buckets).filter(|(_, bucket)| bucket.is_live).map(|(number, _)| number);
     match group.kind {
-        Kind::All => live().for_each(|bucket| packet.wait_for(BucketAt::new(slot, bucket), origin, fx)),
+        GroupKind::All => live().for_each(|bucket| packet.wait_for(BucketRef::new(slot, bucket), origin, fx)),
         kind => {
-            let bucket =
-                if kind == Kind::Select { group.hashed(groups).choose(group, packet.key()) } else { live().next() };
+            let bucket = if kind == GroupKind::Select {
+                group.hashed(groups).choose(group, packet.key())
+            } else {
+                live().next()
+            };
             if let Some(bucket) = bucket {
-                packet.wait_for(BucketAt::new(slot, bucket), origin, fx);
+                packet.wait_for(BucketRef::new(slot, bucket), origin, fx);
             }
         }
     }
 }
 
 /// Runs a bucket's actions on a packet that belongs to the bucket alone.
-pub(crate) fn run_bucket(groups: &Groups, at: BucketAt, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+pub(crate) fn run_bucket(
+    groups: &GroupTable,
+    at: BucketRef,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
+    fx: &mut impl Effects,
+) {
     let Some(group) = groups.at(at.slot()) else { return };
     let Some(bucket) = group.buckets.get(at.bucket()) else { return };
     if !packet.enters_bucket() {
@@ -72,9 +87,9 @@ pub(crate) fn run_bucket(groups: &Groups, at: BucketAt, packet: &mut Packet, ori
     let _ = execute::run(bucket.actions.iter(), packet, origin, fx);
 }
 
-impl Group {
+impl GroupEntry {
     /// Returns the hash by which the group chooses a bucket.
-    fn hashed<'a>(&'a self, groups: &'a Groups) -> &'a Hashed {
+    fn hashed<'a>(&'a self, groups: &'a GroupTable) -> &'a SelectHash {
         self.hashed.as_deref().unwrap_or(&groups.hashed)
     }
 }

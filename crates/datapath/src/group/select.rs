@@ -22,7 +22,7 @@
 //! Tables", SPAA'05.
 //!
 //! **Example.** With weights 1 and 2 a third of the flows take the first bucket.
-use super::{Bucket, Group};
+use super::{CompiledBucket, GroupEntry};
 use std::hash::{BuildHasher as _, Hasher as _};
 use weir_openflow::model::{GroupId, group};
 use weir_packet::key::WORDS;
@@ -50,7 +50,7 @@ pub(super) const PORTS: [Field; 2] = [Field::TcpSrc, Field::TcpDst];
 
 /// Hash of packets: the words of the flow key that are hashed, and the initial value.
 #[derive(Debug, Clone)]
-pub(super) struct Hashed {
+pub(super) struct SelectHash {
     words: Vec<(usize, u64)>,
     /// The words hashed for IP fragments.
     fragment_words: Vec<(usize, u64)>,
@@ -58,29 +58,33 @@ pub(super) struct Hashed {
     start: u64,
 }
 
-impl Hashed {
-    pub(super) fn new(datapath_id: u64) -> Hashed {
+impl SelectHash {
+    pub(super) fn new(datapath_id: u64) -> SelectHash {
         let all = |field: Field| (field, field.all_ones());
-        Hashed::of(FIELDS.into_iter().chain(PORTS).map(all), mix(datapath_id ^ 0x243f_6a88_85a3_08d3))
+        SelectHash::of(FIELDS.into_iter().chain(PORTS).map(all), mix(datapath_id ^ 0x243f_6a88_85a3_08d3))
     }
 
     /// Returns a hash of the given bits of other fields, or of the same fields if `fields` is empty. Each value of
     /// `param` distributes flows differently.
-    pub(super) fn with(&self, fields: &[(Field, u128)], param: u64) -> Hashed {
+    pub(super) fn with(&self, fields: &[(Field, u128)], param: u64) -> SelectHash {
         let start = if param == 0 { self.start } else { mix(self.start ^ mix(param)) };
-        if fields.is_empty() { Hashed { start, ..self.clone() } } else { Hashed::of(fields.iter().copied(), start) }
+        if fields.is_empty() {
+            SelectHash { start, ..self.clone() }
+        } else {
+            SelectHash::of(fields.iter().copied(), start)
+        }
     }
 
-    fn of(fields: impl IntoIterator<Item = (Field, u128)>, start: u64) -> Hashed {
+    fn of(fields: impl IntoIterator<Item = (Field, u128)>, start: u64) -> SelectHash {
         let mut mask = FlowMask::EMPTY;
         fields.into_iter().for_each(|(field, bits)| mask.set(field, mask.get(field) | bits));
         let words = words_of(&mask);
         PORTS.into_iter().for_each(|field| mask.set(field, 0));
-        Hashed { words, fragment_words: words_of(&mask), start }
+        SelectHash { words, fragment_words: words_of(&mask), start }
     }
 
     /// Returns the index of the bucket that a packet takes, or `None` if no bucket is live.
-    pub(super) fn choose(&self, group: &Group, key: &FlowKey) -> Option<usize> {
+    pub(super) fn choose(&self, group: &GroupEntry, key: &FlowKey) -> Option<usize> {
         // Step 1.
         let hash = self.hash(key);
         // Step 2.
@@ -101,7 +105,7 @@ impl Hashed {
     }
 }
 
-impl Bucket {
+impl CompiledBucket {
     /// Returns the time at which the bucket's exponential clock goes off, for a number drawn for it.
     fn time(&self, draw: u64) -> f64 {
         // 53 bits, the precision of a double: (0, 1].

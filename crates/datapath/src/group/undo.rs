@@ -1,31 +1,31 @@
 //! Undoes group-mods when a later message of their bundle fails.
-use super::counters::Counted;
-use super::{Group, GroupCounters, Groups};
+use super::counters::GroupTotals;
+use super::{GroupCounters, GroupEntry, GroupTable};
 use crate::ports::Ports;
 use weir_openflow::model::GroupId;
 
 /// Groups as they were before a group-mod.
 #[derive(Debug)]
-pub(crate) struct Saved {
+pub(crate) struct SavedGroups {
     /// The group-mod's group, or [`GroupId::ALL`].
     id: GroupId,
     /// The groups that existed, with their slots and counters.
-    groups: Vec<(usize, Group, Counted)>,
+    groups: Vec<(usize, GroupEntry, GroupTotals)>,
 }
 
-impl Groups {
+impl GroupTable {
     /// Saves the group that a group-mod concerns, or all groups.
-    pub(crate) fn save(&self, id: GroupId, counters: &GroupCounters) -> Saved {
+    pub(crate) fn save(&self, id: GroupId, counters: &GroupCounters) -> SavedGroups {
         let places = match id {
             GroupId::ALL => (0..self.slots.len()).collect(),
             id => Vec::from_iter(self.by_id.get(&id).copied()),
         };
         let groups = places.into_iter().filter_map(|slot| Some((slot, self.at(slot)?.clone(), counters.of(slot))));
-        Saved { id, groups: groups.collect() }
+        SavedGroups { id, groups: groups.collect() }
     }
 
     /// Restores the groups as they were before a group-mod. Later group-mods must have been undone already.
-    pub(crate) fn restore(&mut self, saved: Saved, ports: &Ports, counters: &mut GroupCounters) {
+    pub(crate) fn restore(&mut self, saved: SavedGroups, ports: &Ports, counters: &mut GroupCounters) {
         let is_one = saved.id != GroupId::ALL;
         if is_one
             && let Some(slot) = self.by_id.remove(&saved.id)

@@ -34,17 +34,17 @@ pub(crate) struct TokenBucket {
 
 /// Cost of a packet, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cost(i64);
+pub(crate) struct TokenCost(i64);
 
-impl Cost {
+impl TokenCost {
     /// Returns the cost of packets, for meters that count packets.
-    pub(crate) fn of_packets(packets: u32) -> Cost {
-        Cost(i64::from(packets) * PER_UNIT)
+    pub(crate) fn of_packets(packets: u32) -> TokenCost {
+        TokenCost(i64::from(packets) * PER_UNIT)
     }
 
     /// Returns the cost of bytes, for meters that count bits.
-    pub(crate) fn of_bytes(bytes: u64) -> Cost {
-        Cost(i64::try_from(bytes.saturating_mul(PER_BYTE)).unwrap_or(i64::MAX))
+    pub(crate) fn of_bytes(bytes: u64) -> TokenCost {
+        TokenCost(i64::try_from(bytes.saturating_mul(PER_BYTE)).unwrap_or(i64::MAX))
     }
 }
 
@@ -69,7 +69,7 @@ impl TokenBucket {
 
     /// Takes a packet's cost if the packet conforms. Returns true if it does.
     #[inline]
-    pub(crate) fn take(&mut self, now: Instant, cost: Cost) -> bool {
+    pub(crate) fn take(&mut self, now: Instant, cost: TokenCost) -> bool {
         self.fill(now);
         // With a burst of zero the level is never above zero. Then a packet conforms if there is no debt, provided
         // that debts are ever paid (rate above zero).
@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// Offers a packet of `cost` every `gap_ns` during `span_ns`. Returns the number of packets that conform.
-    fn accepted(bucket: &mut TokenBucket, cost: Cost, gap_ns: u64, span_ns: u64) -> u64 {
+    fn accepted(bucket: &mut TokenBucket, cost: TokenCost, gap_ns: u64, span_ns: u64) -> u64 {
         (0..span_ns / gap_ns).map(|at| u64::from(bucket.take(after(at * gap_ns), cost))).sum()
     }
 
@@ -120,7 +120,7 @@ mod tests {
         ] {
             let mut bucket = TokenBucket::new(START, rate, burst);
             let gap_ns = bytes * 8_000_000 / u64::from(rate) / 2;
-            let passed = accepted(&mut bucket, Cost::of_bytes(bytes), gap_ns, SPAN_NS) * bytes * 8;
+            let passed = accepted(&mut bucket, TokenCost::of_bytes(bytes), gap_ns, SPAN_NS) * bytes * 8;
             let burst_bits = burst.map_or(u64::from(rate) * 1000, |kbit| u64::from(kbit) * 1000);
             let due = u64::from(rate) * 1000 * 100 + burst_bits;
             assert!(passed.abs_diff(due) <= bytes * 8, "{rate} kbit/s, {bytes} bytes: passed {passed}, due {due}");
@@ -131,7 +131,7 @@ mod tests {
     fn packets_accepted_in_a_hundred_seconds_are_exact() {
         for (rate, burst) in [(1, Some(0)), (7, Some(3)), (100, None), (9973, Some(500))] {
             let mut bucket = TokenBucket::new(START, rate, burst);
-            let passed = accepted(&mut bucket, Cost::of_packets(1), 500_000_000 / u64::from(rate), SPAN_NS);
+            let passed = accepted(&mut bucket, TokenCost::of_packets(1), 500_000_000 / u64::from(rate), SPAN_NS);
             let due = u64::from(rate) * 100 + burst.map_or(u64::from(rate), u64::from);
             assert!(passed.abs_diff(due) <= 1, "{rate}/s, burst {burst:?}: passed {passed}, due {due}");
         }
@@ -142,7 +142,7 @@ mod tests {
         const DAY: u64 = 86_400;
         let passed = |gap_ns: u64| {
             let mut bucket = TokenBucket::new(START, 1, Some(0));
-            (0..DAY).filter(|packet| bucket.take(after(packet * gap_ns), Cost::of_packets(1))).count() as u64
+            (0..DAY).filter(|packet| bucket.take(after(packet * gap_ns), TokenCost::of_packets(1))).count() as u64
         };
         assert_eq!(passed(1_000_000_001), DAY);
         assert_eq!(passed(999_999_999), DAY / 2, "every other one comes just too early");
@@ -153,47 +153,47 @@ mod tests {
         let mut bucket = TokenBucket::new(START, u32::MAX, Some(3));
         for idle_ns in [u64::MAX / 2, u64::MAX - 8_000_000_000] {
             let now = after(idle_ns);
-            assert_eq!((0..100).filter(|_| bucket.take(now, Cost::of_packets(1))).count(), 3);
+            assert_eq!((0..100).filter(|_| bucket.take(now, TokenCost::of_packets(1))).count(), 3);
         }
     }
 
     #[test]
     fn extremes_neither_overflow_nor_stick() {
         let zero = |burst| TokenBucket::new(START, 0, burst);
-        assert!(!zero(None).take(Instant::FAR, Cost::of_packets(1)));
-        assert!(!zero(Some(0)).take(Instant::FAR, Cost::of_packets(1)));
+        assert!(!zero(None).take(Instant::FAR, TokenCost::of_packets(1)));
+        assert!(!zero(Some(0)).take(Instant::FAR, TokenCost::of_packets(1)));
         let mut burst_only = zero(Some(2));
-        assert_eq!((0..9).filter(|_| burst_only.take(Instant::FAR, Cost::of_packets(1))).count(), 2);
+        assert_eq!((0..9).filter(|_| burst_only.take(Instant::FAR, TokenCost::of_packets(1))).count(), 2);
         let mut huge = TokenBucket::new(START, u32::MAX, Some(u32::MAX));
         for _ in 0..1000 {
-            assert!(huge.take(Instant::FAR, Cost::of_bytes(65_599)));
+            assert!(huge.take(Instant::FAR, TokenCost::of_bytes(65_599)));
         }
         assert!(
-            huge.take(Instant::ZERO, Cost::of_bytes(u64::MAX)),
+            huge.take(Instant::ZERO, TokenCost::of_bytes(u64::MAX)),
             "time that goes back gives nothing and takes nothing"
         );
-        assert!(!huge.take(Instant::ZERO, Cost::of_packets(u32::MAX)));
-        assert!(!huge.take(START, Cost::of_packets(1)), "what was paid into the future is not gained again");
+        assert!(!huge.take(Instant::ZERO, TokenCost::of_packets(u32::MAX)));
+        assert!(!huge.take(START, TokenCost::of_packets(1)), "what was paid into the future is not gained again");
     }
 
     #[test]
     fn a_packet_longer_than_the_burst_passes_and_is_paid_for() {
         // 1 Mbit/s, 1500 bytes of burst; 64 KiB take 524 ms.
         let mut bucket = TokenBucket::new(START, 1000, Some(12));
-        assert!(bucket.take(START, Cost::of_bytes(65_536)));
+        assert!(bucket.take(START, TokenCost::of_bytes(65_536)));
         let paid_ns = (65_536 * 8 - 12_000) * 1000;
-        assert!(!bucket.take(after(paid_ns), Cost::of_bytes(60)));
-        assert!(bucket.take(after(paid_ns + 1), Cost::of_bytes(60)));
+        assert!(!bucket.take(after(paid_ns), TokenCost::of_bytes(60)));
+        assert!(bucket.take(after(paid_ns + 1), TokenCost::of_bytes(60)));
     }
 
     #[test]
     fn a_changed_rate_gives_no_burst() {
         let mut bucket = TokenBucket::new(START, 10, Some(10));
-        assert_eq!((0..20).filter(|_| bucket.take(START, Cost::of_packets(1))).count(), 10);
+        assert_eq!((0..20).filter(|_| bucket.take(START, TokenCost::of_packets(1))).count(), 10);
         for rate in 1..100 {
             bucket = bucket.with(START, rate, Some(1000));
         }
-        assert!(!bucket.take(START, Cost::of_packets(1)));
+        assert!(!bucket.take(START, TokenCost::of_packets(1)));
         let small = TokenBucket::new(START, 10, Some(10)).with(START, 10, Some(1));
         assert_eq!(small.level, PER_UNIT);
     }
@@ -214,7 +214,7 @@ mod tests {
                 now += gap_ns;
                 level = (level + i128::from(rate) * i128::from(gap_ns)).min(full);
                 let conforms = level > 0 || level == 0 && full == 0 && rate > 0;
-                proptest::prop_assert_eq!(bucket.take(after(now), Cost::of_packets(count)), conforms);
+                proptest::prop_assert_eq!(bucket.take(after(now), TokenCost::of_packets(count)), conforms);
                 if conforms {
                     level -= i128::from(count) * 1_000_000_000;
                 }

@@ -1,12 +1,12 @@
 //! Adds, changes and deletes meters (OpenFlow 1.3.5, 6.5 and 7.3.4.4).
 use super::bucket::TokenBucket;
-use super::{BandState, MAX_BANDS, MAX_METERS, Meter, Meters, Shared};
+use super::{BandState, MAX_BANDS, MAX_METERS, MeterState, MeterTable, SharedMeter};
 use weir_openflow::model::MeterId;
 use weir_openflow::model::error::MeterModFailed;
 use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
 use weir_units::Instant;
 
-impl Meters {
+impl MeterTable {
     /// Applies a meter-mod. Returns the deleted meter, or [`MeterId::ALL`] if all were deleted: the caller must
     /// remove the flow entries that use it.
     ///
@@ -26,7 +26,7 @@ impl Meters {
                 if change.meter <= MeterId::MAX && self.n_ordinary() >= MAX_METERS as usize {
                     return Err(MeterModFailed::OutOfMeters);
                 }
-                self.by_id.insert(change.meter, Shared::new(Meter::new(now, change)));
+                self.by_id.insert(change.meter, SharedMeter::new(MeterState::new(now, change)));
             }
             command::MODIFY => {
                 check_number(change.meter)?;
@@ -57,10 +57,10 @@ impl Meters {
     }
 }
 
-impl Meter {
-    fn new(now: Instant, change: &MeterMod) -> Meter {
+impl MeterState {
+    fn new(now: Instant, change: &MeterMod) -> MeterState {
         let bands = change.bands.iter().map(|band| BandState::new(now, change.flags, band)).collect();
-        Meter { flags: change.flags, bands, created: now, packets: 0, bytes: 0 }
+        MeterState { flags: change.flags, bands, created: now, packets: 0, bytes: 0 }
     }
 
     /// Gives the meter new bands. The meter's counters stay. A band at the position of an old one of the same kind

@@ -1,15 +1,15 @@
 //! Raises the drop precedence in the DSCP field (OpenFlow 1.3.5, 5.7.1; RFC 2597, section 6).
 use crate::effects::Effects;
-use crate::packet::Packet;
+use crate::packet::PipelinePacket;
 use weir_openflow::model::PortNo;
-use weir_packet::parse::Network;
+use weir_packet::parse::NetworkProtocol;
 use weir_packet::{Field, Frame, edit, parse};
 
 /// Raises the drop precedence of a packet by `steps`, at most to the highest. Packets without a drop precedence stay
 /// unchanged: those that are neither IPv4 nor IPv6, and those of a class other than assured forwarding.
 #[cold]
-pub(crate) fn remark(packet: &mut Packet, steps: u8, fx: &mut impl Effects) {
-    if !matches!(packet.layers().network, Some((Network::Ipv4 | Network::Ipv6, _))) {
+pub(crate) fn remark(packet: &mut PipelinePacket, steps: u8, fx: &mut impl Effects) {
+    if !matches!(packet.layers().network, Some((NetworkProtocol::Ipv4 | NetworkProtocol::Ipv6, _))) {
         return;
     }
     let dscp = packet.key().get(Field::IpDscp);
@@ -22,7 +22,7 @@ pub(crate) fn remark(packet: &mut Packet, steps: u8, fx: &mut impl Effects) {
 /// Raises the drop precedence like [`remark`], for a frame outside the pipeline.
 pub(crate) fn remark_frame(frame: &mut Frame, steps: u8) {
     let Some(parsed) = (steps > 0).then(|| parse(frame.bytes(), PortNo::ANY).ok()).flatten() else { return };
-    if matches!(parsed.layers.network, Some((Network::Ipv4 | Network::Ipv6, _))) {
+    if matches!(parsed.layers.network, Some((NetworkProtocol::Ipv4 | NetworkProtocol::Ipv6, _))) {
         let dscp = u8::try_from(parsed.key.get(Field::IpDscp)).unwrap_or_default();
         edit::set_field(frame, &parsed.layers, Field::IpDscp, raised(dscp, steps).into());
     }

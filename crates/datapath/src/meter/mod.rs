@@ -12,11 +12,11 @@ mod dscp;
 mod undo;
 
 pub(crate) use dscp::{remark, remark_frame};
-pub(crate) use undo::Saved;
+pub(crate) use undo::SavedMeters;
 
 use crate::DropReason;
 use crate::table::duration;
-use bucket::{Cost, TokenBucket};
+use bucket::{TokenBucket, TokenCost};
 use foldhash::{HashMap, HashMapExt};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,40 +33,40 @@ pub const MAX_BANDS: u8 = 16;
 
 /// All meters of a datapath.
 #[derive(Debug, Clone)]
-pub(crate) struct Meters {
-    by_id: HashMap<MeterId, Shared>,
+pub(crate) struct MeterTable {
+    by_id: HashMap<MeterId, SharedMeter>,
 }
 
 /// A meter that workers share: its bands measure the packets of all workers, one packet at a time. With exclusive
 /// access to the datapath no lock is taken.
 #[derive(Debug)]
-struct Shared(Mutex<Meter>);
+struct SharedMeter(Mutex<MeterState>);
 
-impl Shared {
-    fn new(meter: Meter) -> Shared {
-        Shared(Mutex::new(meter))
+impl SharedMeter {
+    fn new(meter: MeterState) -> SharedMeter {
+        SharedMeter(Mutex::new(meter))
     }
 
     /// Locks the meter, for a few tens of nanoseconds. A poisoned lock is accepted, because a meter is consistent
     /// even after a panic.
-    fn lock(&self) -> MutexGuard<'_, Meter> {
+    fn lock(&self) -> MutexGuard<'_, MeterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get_mut(&mut self) -> &mut Meter {
+    fn get_mut(&mut self) -> &mut MeterState {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Clone for Shared {
-    fn clone(&self) -> Shared {
-        Shared::new(self.lock().clone())
+impl Clone for SharedMeter {
+    fn clone(&self) -> SharedMeter {
+        SharedMeter::new(self.lock().clone())
     }
 }
 
 /// State of one meter.
 #[derive(Debug, Clone)]
-struct Meter {
+struct MeterState {
     /// Flags `OFPMF_*`, as requested.
     flags: u16,
     bands: Vec<BandState>,
@@ -88,7 +88,7 @@ struct BandState {
 
 /// A meter's decision about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum MeterVerdict {
     /// The packet passes unchanged.
     Pass,
     /// The packet's drop precedence is raised by this many steps.
@@ -97,19 +97,19 @@ pub(crate) enum Verdict {
     Drop,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for MeterVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Verdict::Pass => f.write_str("passes"),
-            Verdict::Remark(steps) => write!(f, "raises the drop precedence by {steps}"),
-            Verdict::Drop => f.write_str("drops it"),
+            MeterVerdict::Pass => f.write_str("passes"),
+            MeterVerdict::Remark(steps) => write!(f, "raises the drop precedence by {steps}"),
+            MeterVerdict::Drop => f.write_str("drops it"),
         }
     }
 }
 
-impl Meters {
-    pub(crate) fn new() -> Meters {
-        Meters { by_id: HashMap::new() }
+impl MeterTable {
+    pub(crate) fn new() -> MeterTable {
+        MeterTable { by_id: HashMap::new() }
     }
 
     /// Returns true if the meter exists.
@@ -118,18 +118,18 @@ impl Meters {
     }
 
     /// Measures a packet. A meter that does not exist lets it pass.
-    pub(crate) fn measure(&mut self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
-        self.by_id.get_mut(&meter).map_or(Verdict::Pass, |meter| meter.get_mut().measure(now, size))
+    pub(crate) fn measure(&mut self, now: Instant, meter: MeterId, size: WireSize) -> MeterVerdict {
+        self.by_id.get_mut(&meter).map_or(MeterVerdict::Pass, |meter| meter.get_mut().measure(now, size))
     }
 
-    /// Measures a packet like [`Meters::measure`], concurrently with other workers.
-    pub(crate) fn measure_beside(&self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
-        self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.lock().measure(now, size))
+    /// Measures a packet like [`MeterTable::measure`], concurrently with other workers.
+    pub(crate) fn measure_beside(&self, now: Instant, meter: MeterId, size: WireSize) -> MeterVerdict {
+        self.by_id.get(&meter).map_or(MeterVerdict::Pass, |meter| meter.lock().measure(now, size))
     }
 
-    /// Returns what [`Meters::measure`] would return, without counting.
-    pub(crate) fn foresee(&self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
-        self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.lock().clone().measure(now, size))
+    /// Returns what [`MeterTable::measure`] would return, without counting.
+    pub(crate) fn foresee(&self, now: Instant, meter: MeterId, size: WireSize) -> MeterVerdict {
+        self.by_id.get(&meter).map_or(MeterVerdict::Pass, |meter| meter.lock().clone().measure(now, size))
     }
 
     /// Measures a punted packet with the meters of the slow path and of the controllers. Returns the number of steps
@@ -142,9 +142,9 @@ impl Meters {
             return Ok(0);
         }
         PUNT_METERS.into_iter().try_fold(0, |steps, (meter, reason)| match self.measure(now, meter, size) {
-            Verdict::Pass => Ok(steps),
-            Verdict::Remark(more) => Ok(more.saturating_add(steps)),
-            Verdict::Drop => Err(reason),
+            MeterVerdict::Pass => Ok(steps),
+            MeterVerdict::Remark(more) => Ok(more.saturating_add(steps)),
+            MeterVerdict::Drop => Err(reason),
         })
     }
 
@@ -156,7 +156,7 @@ impl Meters {
 
     /// Returns the configuration of one meter or of all as requested, ordered by number.
     pub(crate) fn configs(&self, wanted: MeterId) -> Vec<MeterConfig> {
-        let config = |(id, meter): (MeterId, &Shared)| {
+        let config = |(id, meter): (MeterId, &SharedMeter)| {
             let meter = meter.lock();
             let bands = meter.bands.iter().map(|metered| metered.band.clone()).collect();
             MeterConfig { flags: meter.flags, meter: id, bands }
@@ -164,7 +164,7 @@ impl Meters {
         self.wanted(wanted).map(config).collect()
     }
 
-    fn wanted(&self, wanted: MeterId) -> impl Iterator<Item = (MeterId, &Shared)> {
+    fn wanted(&self, wanted: MeterId) -> impl Iterator<Item = (MeterId, &SharedMeter)> {
         let mut ids: Vec<MeterId> = match wanted {
             MeterId::ALL => self.by_id.keys().copied().collect(),
             one => vec![one],
@@ -192,12 +192,15 @@ pub(crate) const FEATURES: MeterFeatures = MeterFeatures {
     max_color: 0,
 };
 
-impl Meter {
-    fn measure(&mut self, now: Instant, size: WireSize) -> Verdict {
+impl MeterState {
+    fn measure(&mut self, now: Instant, size: WireSize) -> MeterVerdict {
         self.packets += u64::from(size.packets);
         self.bytes += size.bytes;
-        let cost =
-            if self.flags & flags::PKTPS != 0 { Cost::of_packets(size.packets) } else { Cost::of_bytes(size.bytes) };
+        let cost = if self.flags & flags::PKTPS != 0 {
+            TokenCost::of_packets(size.packets)
+        } else {
+            TokenCost::of_bytes(size.bytes)
+        };
         let mut acting: Option<&mut BandState> = None;
         for metered in &mut self.bands {
             let conforms = metered.bucket.take(now, cost);
@@ -205,13 +208,13 @@ impl Meter {
                 acting = Some(metered);
             }
         }
-        let Some(metered) = acting else { return Verdict::Pass };
+        let Some(metered) = acting else { return MeterVerdict::Pass };
         metered.packets += u64::from(size.packets);
         metered.bytes += size.bytes;
         match metered.band.kind {
-            BandKind::DscpRemark { prec_level } => Verdict::Remark(prec_level),
+            BandKind::DscpRemark { prec_level } => MeterVerdict::Remark(prec_level),
             // Other kinds than drop are refused by the meter-mod.
-            _ => Verdict::Drop,
+            _ => MeterVerdict::Drop,
         }
     }
 

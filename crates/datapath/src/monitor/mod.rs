@@ -1,12 +1,12 @@
 //! Flow monitors: controllers that are notified of changes of flow entries (OpenFlow 1.4.1, 7.3.5.17).
 //!
-//! While there are monitors, every change of an entry is recorded ([`Change`]). After its message, each monitor gets
-//! the changes that its filter selects. A failed bundle causes no notices. A channel that does not read is paused: it
-//! gets a pause notice, then only removals. When it reads again, it gets the entries that were added or changed
-//! meanwhile, in their present state.
+//! While there are monitors, every change of an entry is recorded ([`MonitoredChange`]). After its message, each
+//! monitor gets the changes that its filter selects. A failed bundle causes no notices. A channel that does not read is
+//! paused: it gets a pause notice, then only removals. When it reads again, it gets the entries that were added or
+//! changed meanwhile, in their present state.
 use crate::ChannelId;
-use crate::flow_mod::Filter;
-use crate::program::Program;
+use crate::flow_mod::EntryFilter;
+use crate::program::EntryProgram;
 use crate::table::FlowEntry;
 use std::sync::Arc;
 use weir_openflow::model::error::FlowMonitorFailed;
@@ -18,23 +18,23 @@ pub(crate) const MAX_MONITORS: usize = 64;
 
 /// The monitors of all channels.
 #[derive(Debug, Default)]
-pub(crate) struct Monitors {
-    list: Vec<Monitor>,
-    paused: Vec<Paused>,
+pub(crate) struct FlowMonitors {
+    list: Vec<MonitorSubscription>,
+    paused: Vec<PausedChannel>,
 }
 
 /// A controller's subscription to changes of the entries that a filter selects.
 #[derive(Debug)]
-pub(crate) struct Monitor {
+pub(crate) struct MonitorSubscription {
     pub(crate) channel: ChannelId,
     pub(crate) id: u32,
     flags: MonitorFlags,
-    pub(crate) filter: Filter,
+    pub(crate) filter: EntryFilter,
 }
 
 /// A paused channel.
 #[derive(Debug, Clone, Copy)]
-struct Paused {
+struct PausedChannel {
     channel: ChannelId,
     /// Stamp of the pause's beginning: entries with a later stamp or change are unknown to the channel.
     since: u64,
@@ -42,21 +42,21 @@ struct Paused {
 
 /// A recorded change of an entry.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct MonitoredChange {
     pub(crate) event: FlowEvent,
     pub(crate) reason: Option<FlowRemovedReason>,
     pub(crate) table: u8,
     /// The entry after the change, or before its removal.
     pub(crate) entry: FlowEntry,
     /// The entry's former program, if it was modified.
-    pub(crate) former: Option<Arc<Program>>,
+    pub(crate) former: Option<Arc<EntryProgram>>,
     /// Channel whose message caused the change, and the message's transaction id.
     pub(crate) by: Option<(ChannelId, u32)>,
 }
 
-impl Monitor {
-    pub(crate) fn new(channel: ChannelId, asked: &FlowMonitor, filter: Filter) -> Monitor {
-        Monitor { channel, id: asked.id, flags: asked.flags, filter }
+impl MonitorSubscription {
+    pub(crate) fn new(channel: ChannelId, asked: &FlowMonitor, filter: EntryFilter) -> MonitorSubscription {
+        MonitorSubscription { channel, id: asked.id, flags: asked.flags, filter }
     }
 
     /// Returns true if the monitor wants the present entries when it begins.
@@ -93,7 +93,7 @@ impl Monitor {
     }
 
     /// Returns the update for a change, if the monitor wants one.
-    fn update(&self, change: &Change) -> Option<FlowUpdate> {
+    fn update(&self, change: &MonitoredChange) -> Option<FlowUpdate> {
         let wanted = match change.event {
             FlowEvent::Initial => MonitorFlags::INITIAL,
             FlowEvent::Added => MonitorFlags::ADD,
@@ -112,7 +112,7 @@ impl Monitor {
     }
 
     /// Returns true if the monitor's filter selects the entry before or after the change.
-    fn lets(&self, change: &Change) -> bool {
+    fn lets(&self, change: &MonitoredChange) -> bool {
         // The entry may have left its table, so its words are computed from its match.
         let words = || change.entry.matching.words();
         let was = change.former.as_ref().is_some_and(|former| self.filter.lets_doing(&change.entry, former, words));
@@ -120,7 +120,7 @@ impl Monitor {
     }
 }
 
-impl Monitors {
+impl FlowMonitors {
     /// Returns true if there are no monitors.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -130,7 +130,7 @@ impl Monitors {
     ///
     /// # Errors
     /// The channel has a monitor with that number, or too many monitors.
-    pub(crate) fn add(&mut self, monitor: Monitor) -> Result<(), FlowMonitorFailed> {
+    pub(crate) fn add(&mut self, monitor: MonitorSubscription) -> Result<(), FlowMonitorFailed> {
         if self.position(monitor.channel, monitor.id).is_ok() {
             return Err(FlowMonitorFailed::MonitorExists);
         }
@@ -146,7 +146,7 @@ impl Monitors {
     ///
     /// # Errors
     /// The monitor does not exist.
-    pub(crate) fn remove(&mut self, channel: ChannelId, id: u32) -> Result<Monitor, FlowMonitorFailed> {
+    pub(crate) fn remove(&mut self, channel: ChannelId, id: u32) -> Result<MonitorSubscription, FlowMonitorFailed> {
         let at = self.position(channel, id)?;
         Ok(self.list.remove(at))
     }
@@ -158,12 +158,12 @@ impl Monitors {
     }
 
     /// Returns a channel's monitor.
-    pub(crate) fn get(&self, channel: ChannelId, id: u32) -> Option<&Monitor> {
+    pub(crate) fn get(&self, channel: ChannelId, id: u32) -> Option<&MonitorSubscription> {
         self.list.iter().find(|monitor| (monitor.channel, monitor.id) == (channel, id))
     }
 
     /// Returns a channel's monitors.
-    pub(crate) fn of(&self, channel: ChannelId) -> impl Iterator<Item = &Monitor> {
+    pub(crate) fn of(&self, channel: ChannelId) -> impl Iterator<Item = &MonitorSubscription> {
         self.list.iter().filter(move |monitor| monitor.channel == channel)
     }
 
@@ -176,12 +176,12 @@ impl Monitors {
     }
 
     /// Returns the updates of each channel for a list of changes, in order.
-    pub(crate) fn updates(&self, changes: &[Change]) -> Vec<(ChannelId, Vec<FlowUpdate>)> {
+    pub(crate) fn updates(&self, changes: &[MonitoredChange]) -> Vec<(ChannelId, Vec<FlowUpdate>)> {
         let told = self.channels().into_iter().map(|channel| (channel, self.updates_of(channel, changes)));
         told.filter(|(_, updates)| !updates.is_empty()).collect()
     }
 
-    fn updates_of(&self, channel: ChannelId, changes: &[Change]) -> Vec<FlowUpdate> {
+    fn updates_of(&self, channel: ChannelId, changes: &[MonitoredChange]) -> Vec<FlowUpdate> {
         let is_paused = self.paused_since(channel).is_some();
         let mut updates: Vec<FlowUpdate> = Vec::new();
         for change in changes.iter().filter(|change| !is_paused || change.event == FlowEvent::Removed) {
@@ -202,7 +202,7 @@ impl Monitors {
     pub(crate) fn pause(&mut self, channel: ChannelId, since: u64) -> bool {
         let is_new = self.of(channel).next().is_some() && self.paused_since(channel).is_none();
         if is_new {
-            self.paused.push(Paused { channel, since });
+            self.paused.push(PausedChannel { channel, since });
         }
         is_new
     }

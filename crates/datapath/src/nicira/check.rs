@@ -1,9 +1,9 @@
 //! Checks Nicira's actions, with the same error codes as Open vSwitch.
 use super::learn;
-use crate::validate::{self, Known, Place, is_writable};
+use crate::validate::{self, ActionListKind, KnownFields, is_writable};
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadAction, FlowModFailed};
-use weir_openflow::model::nicira::{Learn, LearnDst, LearnSrc, Multipath, MultipathAlgorithm, NxAction};
+use weir_openflow::model::nicira::{LearnAction, LearnDst, LearnSrc, MultipathAction, MultipathAlgorithm, NxAction};
 use weir_openflow::model::{Action, ErrorType, PortNo, Subfield, TableId};
 use weir_packet::FlowKey;
 
@@ -17,11 +17,16 @@ const LEAST_BYTES: u32 = 14;
 const LEARN_FLAGS: u16 = 1;
 
 /// Checks one action and updates `known` to the facts after it.
-pub(crate) fn check(nx: &NxAction, known: &mut Known, place: Place, version: Version) -> Result<(), ErrorType> {
+pub(crate) fn check(
+    nx: &NxAction,
+    known: &mut KnownFields,
+    place: ActionListKind,
+    version: Version,
+) -> Result<(), ErrorType> {
     match nx {
         // Refused in buckets, because a bucket runs when its group is reached, on a packet whose resubmits are not
         // counted.
-        nx if nx.looks_up() && place == Place::Bucket => Err(BadAction::BadArgument.into()),
+        nx if nx.looks_up() && place == ActionListKind::Bucket => Err(BadAction::BadArgument.into()),
         NxAction::Resubmit { port, .. } if !is_port(*port) => Err(BadAction::BadOutPort.into()),
         NxAction::Resubmit { .. } => {
             // The entries that the resubmit finds are not known.
@@ -57,7 +62,7 @@ fn is_port(port: PortNo) -> bool {
     port.is_ordinary() || port == PortNo::IN_PORT || port == PortNo::LOCAL
 }
 
-fn read(src: Subfield, known: &Known) -> Result<(), ErrorType> {
+fn read(src: Subfield, known: &KnownFields) -> Result<(), ErrorType> {
     if !src.is_valid() {
         return Err(BadAction::BadArgument.into());
     }
@@ -65,7 +70,7 @@ fn read(src: Subfield, known: &Known) -> Result<(), ErrorType> {
     if there { Ok(()) } else { Err(BadAction::MatchInconsistent.into()) }
 }
 
-fn write(dst: Subfield, known: &mut Known) -> Result<(), ErrorType> {
+fn write(dst: Subfield, known: &mut KnownFields) -> Result<(), ErrorType> {
     if !is_writable(dst.field) {
         return Err(BadAction::BadSetArgument.into());
     }
@@ -74,7 +79,7 @@ fn write(dst: Subfield, known: &mut Known) -> Result<(), ErrorType> {
     Ok(())
 }
 
-fn multipath(multipath: &Multipath, known: &mut Known) -> Result<(), ErrorType> {
+fn multipath(multipath: &MultipathAction, known: &mut KnownFields) -> Result<(), ErrorType> {
     if multipath.algorithm == MultipathAlgorithm::Hrw && multipath.max_link >= MAX_HRW_LINKS {
         return Err(BadAction::BadArgument.into());
     }
@@ -82,9 +87,9 @@ fn multipath(multipath: &Multipath, known: &mut Known) -> Result<(), ErrorType> 
 }
 
 /// Checks the parts of a `learn` action that are equal for every packet.
-fn learn(learn: &Learn, known: &Known, place: Place) -> Result<(), ErrorType> {
+fn learn(learn: &LearnAction, known: &KnownFields, place: ActionListKind) -> Result<(), ErrorType> {
     let has_fin = learn.fin_idle_timeout != 0 || learn.fin_hard_timeout != 0;
-    if has_fin || learn.flags & !LEARN_FLAGS != 0 || place == Place::Bucket {
+    if has_fin || learn.flags & !LEARN_FLAGS != 0 || place == ActionListKind::Bucket {
         return Err(BadAction::BadArgument.into());
     }
     if learn.table == TableId::ALL {

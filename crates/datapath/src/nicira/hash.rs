@@ -1,7 +1,7 @@
 //! Hashes packets for the choice of a link by `multipath` and of a port by `bundle`. All packets of a flow get the
 //! same choice.
 use weir_openflow::model::PortNo;
-use weir_openflow::model::nicira::{Bundle, HashFields, Multipath, MultipathAlgorithm};
+use weir_openflow::model::nicira::{BundleAction, HashFields, MultipathAction, MultipathAlgorithm};
 use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::{Field, FlowKey};
 
@@ -57,7 +57,7 @@ fn hash(fields: HashFields, basis: u16, key: &FlowKey) -> u64 {
 }
 
 /// Returns the link of a packet, a number below the number of links.
-pub(super) fn link(multipath: &Multipath, key: &FlowKey) -> u16 {
+pub(super) fn link(multipath: &MultipathAction, key: &FlowKey) -> u16 {
     let links = u64::from(multipath.max_link) + 1;
     let hash = hash(multipath.fields, multipath.basis, key);
     let link = match multipath.algorithm {
@@ -76,7 +76,7 @@ pub(super) fn link(multipath: &Multipath, key: &FlowKey) -> u16 {
 }
 
 /// Returns the member of a bundle that a packet takes, among the members that are up.
-pub(super) fn member(bundle: &Bundle, key: &FlowKey, is_up: impl Fn(PortNo) -> bool) -> Option<PortNo> {
+pub(super) fn member(bundle: &BundleAction, key: &FlowKey, is_up: impl Fn(PortNo) -> bool) -> Option<PortNo> {
     let mut live = (0_u64..).zip(&bundle.members).filter(|(_, port)| is_up(**port));
     let chosen = if bundle.is_hrw {
         let hash = hash(bundle.fields, bundle.basis, key);
@@ -106,7 +106,7 @@ mod tests {
         for algorithm in [ModuloN, HashThreshold, Hrw, IterHash] {
             let dst = Subfield::all(Field::Reg0);
             let multipath =
-                Multipath { fields: HashFields::SymmetricL3L4, basis: 7, algorithm, max_link: 4, arg: 0, dst };
+                MultipathAction { fields: HashFields::SymmetricL3L4, basis: 7, algorithm, max_link: 4, arg: 0, dst };
             let mut counts = [0_u32; 5];
             for src in 0..5000 {
                 let link = link(&multipath, &key(src, 99));
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn members_that_are_down_are_passed_over() {
         let members = vec![PortNo(1), PortNo(2), PortNo(3)];
-        let mut bundle = Bundle { is_hrw: false, fields: HashFields::NwSrc, basis: 0, members, dst: None };
+        let mut bundle = BundleAction { is_hrw: false, fields: HashFields::NwSrc, basis: 0, members, dst: None };
         assert_eq!(member(&bundle, &key(1, 2), |port| port != PortNo(1)), Some(PortNo(2)));
         bundle.is_hrw = true;
         for src in 0..1000 {

@@ -1,6 +1,6 @@
 //! Builds the flow entry that the action `learn` adds.
 use super::port_of;
-use weir_openflow::model::nicira::{Learn, LearnDst, LearnSrc, NxAction};
+use weir_openflow::model::nicira::{LearnAction, LearnDst, LearnSrc, NxAction};
 use weir_openflow::model::{Action, FlowFlags, FlowMod, Instruction, Match, MatchField, Subfield};
 use weir_packet::{Field, FlowKey};
 
@@ -8,7 +8,7 @@ use weir_packet::{Field, FlowKey};
 const SEND_FLOW_REM: u16 = 1;
 
 /// Returns the flow-mod for a packet with the flow key `key`.
-pub(super) fn flow_mod(learn: &Learn, key: &FlowKey) -> FlowMod {
+pub(super) fn flow_mod(learn: &LearnAction, key: &FlowKey) -> FlowMod {
     let (mut fields, mut actions) = (Vec::new(), Vec::new());
     for spec in &learn.specs {
         let value = match spec.src {

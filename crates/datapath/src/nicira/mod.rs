@@ -11,11 +11,11 @@ pub(crate) use check::{check, looks_up};
 
 use crate::DropReason;
 use crate::action_set::ActionSet;
-use crate::effects::{Effects, NO_COOKIE, Origin};
+use crate::effects::{Effects, NO_COOKIE, PuntOrigin};
 use crate::execute;
-use crate::packet::Packet;
+use crate::packet::PipelinePacket;
 use std::ops::ControlFlow;
-use weir_openflow::model::nicira::{Bundle, ControllerAction, NxAction};
+use weir_openflow::model::nicira::{BundleAction, ControllerAction, NxAction};
 use weir_openflow::model::{Action, PacketInReason, PortNo, Subfield};
 use weir_packet::Field;
 use weir_packet::edit::{self, EditError};
@@ -32,8 +32,8 @@ pub(crate) const MAX_STACK: usize = 4096;
 #[cold]
 pub(crate) fn run<'a>(
     actions: impl IntoIterator<Item = &'a Action>,
-    packet: &mut Packet,
-    origin: Origin,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
     set: &mut ActionSet,
     fx: &mut impl Effects,
 ) -> ControlFlow<()> {
@@ -51,19 +51,24 @@ pub(crate) fn run<'a>(
 /// Runs one action outside an entry's list: an action of a packet-out, which has its own action set, or one that
 /// needs no action set.
 #[cold]
-pub(crate) fn alone(nx: &NxAction, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> ControlFlow<()> {
+pub(crate) fn alone(
+    nx: &NxAction,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
+    fx: &mut impl Effects,
+) -> ControlFlow<()> {
     let mut set = ActionSet::default();
     act(nx, packet, origin, &mut set, fx)?;
     if set.is_empty() {
         return ControlFlow::Continue(());
     }
-    execute::run(set.actions(), packet, Origin { cookie: NO_COOKIE, ..origin }, fx)
+    execute::run(set.actions(), packet, PuntOrigin { cookie: NO_COOKIE, ..origin }, fx)
 }
 
 fn act(
     nx: &NxAction,
-    packet: &mut Packet,
-    origin: Origin,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
     set: &mut ActionSet,
     fx: &mut impl Effects,
 ) -> ControlFlow<()> {
@@ -126,11 +131,11 @@ fn act(
     ControlFlow::Continue(())
 }
 
-fn read(packet: &mut Packet, part: Subfield) -> u128 {
+fn read(packet: &mut PipelinePacket, part: Subfield) -> u128 {
     (packet.key().get(part.field) & part.mask()) >> part.offset
 }
 
-fn write(packet: &mut Packet, part: Subfield, value: u128, fx: &mut impl Effects) {
+fn write(packet: &mut PipelinePacket, part: Subfield, value: u128, fx: &mut impl Effects) {
     packet.set_masked(part.field, value << part.offset & part.mask(), part.mask(), fx);
 }
 
@@ -144,13 +149,13 @@ pub(crate) fn port_of(value: u128) -> PortNo {
 }
 
 /// Decrements the TTL. If it has expired, punts the packet to the controllers `ids` and returns `Break`.
-fn dec_ttl(ids: &[u16], packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> ControlFlow<()> {
+fn dec_ttl(ids: &[u16], packet: &mut PipelinePacket, origin: PuntOrigin, fx: &mut impl Effects) -> ControlFlow<()> {
     let Err(problem) = packet.try_edit(fx, edit::dec_nw_ttl) else { return ControlFlow::Continue(()) };
     if problem != EditError::TtlExpired {
         execute::give_up(problem.into(), packet, origin, fx);
         return ControlFlow::Break(());
     }
-    let origin = Origin { reason: PacketInReason::InvalidTtl, ..origin };
+    let origin = PuntOrigin { reason: PacketInReason::InvalidTtl, ..origin };
     let told = ids.iter().filter(|id| fx.punt_to(packet, origin, &controller(**id)).is_ok()).count();
     if told > 0 {
         packet.punted()
@@ -164,7 +169,7 @@ fn controller(id: u16) -> ControllerAction {
     ControllerAction { id, ..ControllerAction::new(weir_openflow::model::action::NO_BUFFER) }
 }
 
-fn tell(action: &ControllerAction, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+fn tell(action: &ControllerAction, packet: &mut PipelinePacket, origin: PuntOrigin, fx: &mut impl Effects) {
     let reason = match action.reason {
         0 => PacketInReason::NoMatch,
         2 => PacketInReason::InvalidTtl,
@@ -173,13 +178,13 @@ fn tell(action: &ControllerAction, packet: &mut Packet, origin: Origin, fx: &mut
         5 => PacketInReason::PacketOut,
         _ => PacketInReason::Action,
     };
-    match fx.punt_to(packet, Origin { reason, ..origin }, action) {
+    match fx.punt_to(packet, PuntOrigin { reason, ..origin }, action) {
         Ok(()) => packet.punted(),
         Err(reason) => packet.dropped(reason, fx),
     }
 }
 
-fn bundle(bundle: &Bundle, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+fn bundle(bundle: &BundleAction, packet: &mut PipelinePacket, origin: PuntOrigin, fx: &mut impl Effects) {
     let port = hash::member(bundle, packet.key(), |port| fx.ports().may_send(port).is_ok());
     match (bundle.dst, port) {
         // Open vSwitch's number for no port is 0xffff.
@@ -192,8 +197,8 @@ fn bundle(bundle: &Bundle, packet: &mut Packet, origin: Origin, fx: &mut impl Ef
 /// Runs actions on a copy of the packet. Their changes and their end affect only the copy.
 fn clone(
     actions: &[Action],
-    packet: &mut Packet,
-    origin: Origin,
+    packet: &mut PipelinePacket,
+    origin: PuntOrigin,
     set: &mut ActionSet,
     fx: &mut impl Effects,
 ) -> ControlFlow<()> {

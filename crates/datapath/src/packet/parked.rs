@@ -1,32 +1,36 @@
 //! A packet set aside in its present state, for later processing outside the worker that parsed it.
-use super::Packet;
+use super::PipelinePacket;
 use crate::effects::Effects;
 use weir_openflow::model::PortNo;
-use weir_packet::{Frame, Parsed};
+use weir_packet::{Frame, ParsedHeaders};
 
 /// A packet set aside: see the [module](self).
 #[derive(Debug)]
-pub(crate) struct Parked {
+pub(crate) struct ParkedPacket {
     frame: Frame,
-    parsed: Box<Parsed>,
+    parsed: Box<ParsedHeaders>,
     in_port: PortNo,
     stale: bool,
     is_leaving: bool,
 }
 
-impl Packet<'_> {
+impl PipelinePacket<'_> {
     /// Copies the packet in its present state; `frame` is a copy of its frame.
-    pub(crate) fn park(&self, frame: Frame) -> Parked {
+    pub(crate) fn park(&self, frame: Frame) -> ParkedPacket {
         let parsed = Box::new(*self.parsed);
-        Parked { frame, parsed, in_port: self.in_port, stale: self.stale, is_leaving: self.is_leaving }
+        ParkedPacket { frame, parsed, in_port: self.in_port, stale: self.stale, is_leaving: self.is_leaving }
     }
 }
 
-impl Parked {
+impl ParkedPacket {
     /// Calls `act` with the packet, and ends its processing.
-    pub(crate) fn go_on<E: Effects>(mut self, fx: &mut E, act: impl FnOnce(&mut Packet, &mut E)) {
+    pub(crate) fn go_on<E: Effects>(mut self, fx: &mut E, act: impl FnOnce(&mut PipelinePacket, &mut E)) {
         let (stale, is_leaving) = (self.stale, self.is_leaving);
-        let mut packet = Packet { stale, is_leaving, ..Packet::new(&mut self.frame, &mut self.parsed, self.in_port) };
+        let mut packet = PipelinePacket {
+            stale,
+            is_leaving,
+            ..PipelinePacket::new(&mut self.frame, &mut self.parsed, self.in_port)
+        };
         act(&mut packet, fx);
         packet.finish(fx);
     }

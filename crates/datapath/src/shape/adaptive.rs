@@ -2,14 +2,14 @@
 //!
 //! Few entries are compared one after the other; more are hashed. In addition to the hash there are tries while all
 //! entries match prefixes of a few fields. Otherwise, if there are many masks, an index tells which tuples can match.
-use super::describe::Described;
-use super::hash::Slots;
-use super::linear::Linear;
-use super::prefix::Overlay;
-use super::pruned::Pruned;
+use super::describe::ClassifierInfo;
+use super::hash::EntryRows;
+use super::linear::LinearClassifier;
+use super::prefix::PrefixOverlay;
+use super::pruned::PrunedTupleSpace;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 use weir_units::Instant;
 
 /// Maximum number of entries that are compared one by one. At this number comparing costs as much as hashing
@@ -18,12 +18,12 @@ const MAX_LINEAR: usize = 4;
 
 /// Classifier of a flow table: see the [module](self).
 #[derive(Debug)]
-pub(crate) struct Adaptive {
+pub(crate) struct AdaptiveClassifier {
     /// Classifier for few entries. `None` from the time the table exceeded [`MAX_LINEAR`] entries until it is empty
     /// again.
-    linear: Option<Linear>,
+    linear: Option<LinearClassifier>,
     /// Classifier for many entries. Its rows (counters, verdicts) are in use for any number of entries.
-    hashed: Hashed,
+    hashed: HashClassifier,
     len: usize,
     /// True if entries are compared one by one regardless of their number.
     stays_linear: bool,
@@ -31,27 +31,32 @@ pub(crate) struct Adaptive {
 
 /// Classifier for many entries: the hash and what is built over it.
 #[derive(Debug, Default)]
-struct Hashed {
-    tuples: Pruned,
+struct HashClassifier {
+    tuples: PrunedTupleSpace,
     /// Tries that replace the hash in lookups while they contain all entries.
-    prefixes: Overlay,
+    prefixes: PrefixOverlay,
 }
 
-impl Default for Adaptive {
-    fn default() -> Adaptive {
-        Adaptive { linear: Some(Linear::default()), hashed: Hashed::default(), len: 0, stays_linear: false }
+impl Default for AdaptiveClassifier {
+    fn default() -> AdaptiveClassifier {
+        AdaptiveClassifier {
+            linear: Some(LinearClassifier::default()),
+            hashed: HashClassifier::default(),
+            len: 0,
+            stays_linear: false,
+        }
     }
 }
 
-impl Adaptive {
+impl AdaptiveClassifier {
     /// Creates a classifier that always compares entries one by one: the reference for the other data structures.
-    pub(crate) fn reference() -> Adaptive {
-        Adaptive { stays_linear: true, ..Adaptive::default() }
+    pub(crate) fn reference() -> AdaptiveClassifier {
+        AdaptiveClassifier { stays_linear: true, ..AdaptiveClassifier::default() }
     }
 
     /// Creates an empty classifier that compares entries one by one if this one does.
-    pub(crate) fn another(&self) -> Adaptive {
-        Adaptive { stays_linear: self.stays_linear, ..Adaptive::default() }
+    pub(crate) fn another(&self) -> AdaptiveClassifier {
+        AdaptiveClassifier { stays_linear: self.stays_linear, ..AdaptiveClassifier::default() }
     }
 
     /// Returns true if there are no entries.
@@ -61,12 +66,12 @@ impl Adaptive {
 
     /// Returns the rows: the memory that packets touch of each entry.
     #[inline(always)]
-    pub(crate) const fn rows(&self) -> &Slots {
+    pub(crate) const fn rows(&self) -> &EntryRows {
         self.hashed.tuples.entries().rows()
     }
 
     /// Returns the rows for modification.
-    pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
+    pub(crate) const fn rows_mut(&mut self) -> &mut EntryRows {
         self.hashed.tuples.rows_mut()
     }
 
@@ -75,7 +80,7 @@ impl Adaptive {
         match &self.linear {
             Some(_) => self.len <= MAX_LINEAR,
             None => {
-                let Hashed { tuples, prefixes } = &self.hashed;
+                let HashClassifier { tuples, prefixes } = &self.hashed;
                 prefixes.whole().is_none() && tuples.entries().tuples().in_order().len() <= 2
             }
         }
@@ -97,7 +102,7 @@ impl Adaptive {
     }
 }
 
-impl Classifier for Adaptive {
+impl Classifier for AdaptiveClassifier {
     /// Reserves memory, and switches from comparing to hashing if the table becomes too large for comparing.
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
         if let Some(linear) = &self.linear
@@ -131,7 +136,7 @@ impl Classifier for Adaptive {
                 // was large once may become large again.
                 if self.len == 0 {
                     self.hashed.empty();
-                    self.linear = Some(Linear::default());
+                    self.linear = Some(LinearClassifier::default());
                 }
             }
         }
@@ -190,7 +195,7 @@ impl Classifier for Adaptive {
         }
     }
 
-    fn describe(&self) -> Described {
+    fn describe(&self) -> ClassifierInfo {
         match &self.linear {
             Some(linear) => linear.describe(),
             None => self.hashed.describe(),
@@ -210,7 +215,7 @@ impl Classifier for Adaptive {
     #[inline(always)]
     fn lookup_burst(
         &self,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
@@ -225,9 +230,9 @@ impl Classifier for Adaptive {
     }
 }
 
-impl Hashed {
+impl HashClassifier {
     /// Inserts all entries of `linear`. On failure removes those inserted so far.
-    fn take_in(&mut self, linear: &Linear) -> Result<(), OutOfMemory> {
+    fn take_in(&mut self, linear: &LinearClassifier) -> Result<(), OutOfMemory> {
         for (done, (id, priority, words)) in linear.entries().enumerate() {
             if let Err(none) = self.tuples.make_room(id, words) {
                 linear.entries().take(done).for_each(|(id, priority, words)| self.remove(id, priority, words));
@@ -241,14 +246,14 @@ impl Hashed {
     /// Releases all memory except the rows: the counters of the last entry removed are still to be read.
     fn empty(&mut self) {
         let rows = std::mem::take(self.tuples.rows_mut());
-        *self = Hashed::default();
+        *self = HashClassifier::default();
         *self.tuples.rows_mut() = rows;
     }
 
-    fn describe(&self) -> Described {
-        let Described { shape, masks, bytes } = self.tuples.describe();
+    fn describe(&self) -> ClassifierInfo {
+        let ClassifierInfo { shape, masks, bytes } = self.tuples.describe();
         let shape = if self.prefixes.whole().is_some() { "prefix tries over a tuple space" } else { shape };
-        Described { shape, masks, bytes: bytes.map(|bytes| bytes + self.prefixes.held()) }
+        ClassifierInfo { shape, masks, bytes: bytes.map(|bytes| bytes + self.prefixes.held()) }
     }
 
     fn settle(&mut self, now: Instant) -> Option<Instant> {

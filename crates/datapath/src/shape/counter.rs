@@ -16,13 +16,13 @@ pub(crate) struct FlowCounter {
 /// ordinary memory accesses.
 #[derive(Debug, Default, FromZeros)]
 #[repr(C)]
-pub(crate) struct Count {
+pub(crate) struct AtomicFlowCounter {
     packets: AtomicU64,
     bytes: AtomicU64,
     used: AtomicU64,
 }
 
-impl Count {
+impl AtomicFlowCounter {
     /// Counts packets. Only the thread that owns these counters may call this.
     #[inline(always)]
     pub(crate) fn add(&self, packets: u64, bytes: u64, now: Instant) {

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// Kind and size of a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Described {
+pub(crate) struct ClassifierInfo {
     /// Name of the kind of classifier, for display, such as "linear" or "tuple space".
     pub(crate) shape: &'static str,
     /// Number of different masks of the entries; `None` if the classifier does not distinguish masks.
@@ -30,12 +30,12 @@ pub struct TableShape {
     /// Lookups that matched an entry.
     pub matches: u64,
     /// Lookup cost of a sample of the latest packets.
-    pub probes: Option<Probes>,
+    pub probes: Option<LookupCost>,
 }
 
 /// Lookup cost of sampled packets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Probes {
+pub struct LookupCost {
     /// Number of sampled packets.
     pub samples: usize,
     /// Mean cost per packet: the number of entries compared, hashes looked up or tree nodes visited, depending on the
@@ -45,19 +45,19 @@ pub struct Probes {
     pub max: u32,
 }
 
-impl Probes {
+impl LookupCost {
     /// Summarizes the costs of sampled packets; `None` if `costs` is empty.
-    pub(crate) fn of(costs: &[u32]) -> Option<Probes> {
+    pub(crate) fn of(costs: &[u32]) -> Option<LookupCost> {
         let max = *costs.iter().max()?;
         let sum: u64 = costs.iter().map(|cost| u64::from(*cost)).sum();
-        Some(Probes { samples: costs.len(), mean: sum as f64 / costs.len() as f64, max })
+        Some(LookupCost { samples: costs.len(), mean: sum as f64 / costs.len() as f64, max })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::{Classifier, EntryId, WordMatches, adaptive::Adaptive, hash::TupleSpace};
+    use crate::shape::{Classifier, EntryId, WordMatches, adaptive::AdaptiveClassifier, hash::TupleSpace};
     use weir_packet::{Field, FlowKey, FlowMask};
 
     fn table<C: Classifier + Default>(entries: &[(u16, u128, u128)]) -> C {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn few_entries_are_compared_one_after_the_other() {
-        let few: Adaptive = table(&[(3, 1, 0xff), (2, 2, 0xff), (1, 0, 0)]);
+        let few: AdaptiveClassifier = table(&[(3, 1, 0xff), (2, 2, 0xff), (1, 0, 0)]);
         assert_eq!(few.describe().shape, "linear");
         assert_eq!([1, 2, 9].map(|destination| probes(&few, destination)), [1, 2, 3]);
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn means_are_over_the_samples() {
-        assert_eq!(Probes::of(&[1, 2, 6]), Some(Probes { samples: 3, mean: 3.0, max: 6 }));
-        assert_eq!(Probes::of(&[]), None);
+        assert_eq!(LookupCost::of(&[1, 2, 6]), Some(LookupCost { samples: 3, mean: 3.0, max: 6 }));
+        assert_eq!(LookupCost::of(&[]), None);
     }
 }

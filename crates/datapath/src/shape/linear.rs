@@ -2,41 +2,41 @@
 //!
 //! A lookup takes time in proportion to the number of entries above the one found. Inserting and removing an entry
 //! does not depend on the number of entries, only (by a binary search) on the number of priorities in use.
-use super::describe::Described;
+use super::describe::ClassifierInfo;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 
 /// The reference classifier: see the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Linear {
+pub(crate) struct LinearClassifier {
     /// Entries by priority, highest first. No group is empty.
-    groups: Vec<Group>,
+    groups: Vec<PriorityList>,
     /// By entry: its index among its group's candidates.
     places: Vec<u32>,
 }
 
 /// Entries of one priority.
 #[derive(Debug)]
-struct Group {
+struct PriorityList {
     priority: u16,
-    candidates: Vec<Candidate>,
+    candidates: Vec<LinearEntry>,
 }
 
 #[derive(Debug)]
-struct Candidate {
+struct LinearEntry {
     id: EntryId,
     words: WordMatches,
 }
 
-impl Classifier for Linear {
+impl Classifier for LinearClassifier {
     fn make_room(&mut self, _id: EntryId, _words: &WordMatches) -> Result<(), OutOfMemory> {
         Ok(())
     }
 
     fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
         let at = self.group(priority).unwrap_or_else(|at| {
-            self.groups.insert(at, Group { priority, candidates: Vec::new() });
+            self.groups.insert(at, PriorityList { priority, candidates: Vec::new() });
             at
         });
         if self.places.len() <= id.index() {
@@ -44,7 +44,7 @@ impl Classifier for Linear {
         }
         let candidates = &mut self.groups[at].candidates;
         self.places[id.index()] = u32::try_from(candidates.len()).expect("no more candidates than entry ids");
-        candidates.push(Candidate { id, words: words.clone() });
+        candidates.push(LinearEntry { id, words: words.clone() });
     }
 
     fn remove(&mut self, id: EntryId, priority: u16, _words: &WordMatches) {
@@ -88,7 +88,7 @@ impl Classifier for Linear {
     #[inline(always)]
     fn lookup_burst(
         &self,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
@@ -108,8 +108,8 @@ impl Classifier for Linear {
         left.each(|lane| found[lane] = EntryId::NONE);
     }
 
-    fn describe(&self) -> Described {
-        Described { shape: "linear", ..Described::default() }
+    fn describe(&self) -> ClassifierInfo {
+        ClassifierInfo { shape: "linear", ..ClassifierInfo::default() }
     }
 
     fn probes(&self, key: &FlowKey) -> Option<u32> {
@@ -120,7 +120,7 @@ impl Classifier for Linear {
     }
 }
 
-impl Linear {
+impl LinearClassifier {
     /// Iterates over all entries, with their priorities and matches.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (EntryId, u16, &WordMatches)> {
         let groups = self.groups.iter();

@@ -13,12 +13,12 @@ pub(crate) mod prefix;
 pub(crate) mod pruned;
 mod words;
 
-pub(crate) use counter::{Count, FlowCounter};
+pub(crate) use counter::{AtomicFlowCounter, FlowCounter};
 pub(crate) use words::{WordMatch, WordMatches};
 
-use describe::Described;
+use describe::ClassifierInfo;
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 
 /// Maximum number of packets in a burst.
 pub(crate) const MAX_BURST: usize = 64;
@@ -141,8 +141,8 @@ pub(crate) trait Classifier {
     /// Returns the entry that a packet matches.
     fn lookup(&self, key: &FlowKey) -> Option<EntryId>;
     /// Describes the classifier's kind and size, for display.
-    fn describe(&self) -> Described {
-        Described::default()
+    fn describe(&self) -> ClassifierInfo {
+        ClassifierInfo::default()
     }
     /// Returns how many entries, hashes or nodes a lookup of this packet examines; `None` if unknown.
     fn probes(&self, _key: &FlowKey) -> Option<u32> {
@@ -153,7 +153,7 @@ pub(crate) trait Classifier {
     /// can prefetch what belongs to it.
     fn lookup_burst(
         &self,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),

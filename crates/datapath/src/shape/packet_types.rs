@@ -1,21 +1,21 @@
 //! Classifier of a flow table with entries for several packet types. A match without a packet type is about Ethernet
 //! packets (OpenFlow 1.5.1, 7.2.3.11). Entries of all other types are in a classifier of their own, so that lookups of
 //! Ethernet packets need not compare the type.
-use super::adaptive::Adaptive;
-use super::describe::Described;
-use super::hash::Slots;
+use super::adaptive::AdaptiveClassifier;
+use super::describe::ClassifierInfo;
+use super::hash::EntryRows;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{Field, FlowKey, Parsed};
+use weir_packet::{Field, FlowKey, ParsedHeaders};
 use weir_units::Instant;
 
 /// Classifier for entries of all packet types: see the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct ByPacketType {
+pub(crate) struct PacketTypeClassifier {
     /// Entries for Ethernet packets. Its rows (counters, verdicts) are in use for the entries of all types.
-    ethernet: Adaptive,
+    ethernet: AdaptiveClassifier,
     /// Entries for other packet types, if there are any.
-    others: Option<Box<Adaptive>>,
+    others: Option<Box<AdaptiveClassifier>>,
 }
 
 /// Returns true if a key is that of a packet with an Ethernet header.
@@ -24,20 +24,20 @@ fn is_of_ethernet(key: &FlowKey) -> bool {
     key.get(Field::PacketType) == 0
 }
 
-impl ByPacketType {
+impl PacketTypeClassifier {
     /// Creates a classifier that always compares entries one by one: the reference for the other data structures.
-    pub(crate) fn reference() -> ByPacketType {
-        ByPacketType { ethernet: Adaptive::reference(), others: None }
+    pub(crate) fn reference() -> PacketTypeClassifier {
+        PacketTypeClassifier { ethernet: AdaptiveClassifier::reference(), others: None }
     }
 
     /// Returns the rows: the memory that packets touch of each entry.
     #[inline(always)]
-    pub(crate) const fn rows(&self) -> &Slots {
+    pub(crate) const fn rows(&self) -> &EntryRows {
         self.ethernet.rows()
     }
 
     /// Returns the rows for modification.
-    pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
+    pub(crate) const fn rows_mut(&mut self) -> &mut EntryRows {
         self.ethernet.rows_mut()
     }
 
@@ -61,7 +61,12 @@ impl ByPacketType {
     /// Looks up those packets of a burst that are in `lanes` and have no Ethernet header, as
     /// [`Classifier::lookup_burst`] does for Ethernet packets.
     #[cold]
-    pub(crate) fn lookup_others(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
+    pub(crate) fn lookup_others(
+        &self,
+        keys: &[ParsedHeaders; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
+    ) {
         match &self.others {
             Some(others) => others.lookup_burst(keys, lanes, found, |id| self.rows().soon(id)),
             None => lanes.each(|lane| found[lane] = EntryId::NONE),
@@ -69,16 +74,16 @@ impl ByPacketType {
     }
 
     /// Returns the classifier of the packets with this key, if there is one.
-    fn for_key(&self, key: &FlowKey) -> Option<&Adaptive> {
+    fn for_key(&self, key: &FlowKey) -> Option<&AdaptiveClassifier> {
         if is_of_ethernet(key) { Some(&self.ethernet) } else { self.others.as_deref() }
     }
 
     /// Returns the classifier of the entries with this match, if there is one.
-    fn for_match(&self, words: &WordMatches) -> Option<&Adaptive> {
+    fn for_match(&self, words: &WordMatches) -> Option<&AdaptiveClassifier> {
         if words.is_of_ethernet() { Some(&self.ethernet) } else { self.others.as_deref() }
     }
 
-    fn for_match_mut(&mut self, words: &WordMatches) -> &mut Adaptive {
+    fn for_match_mut(&mut self, words: &WordMatches) -> &mut AdaptiveClassifier {
         if words.is_of_ethernet() {
             return &mut self.ethernet;
         }
@@ -86,7 +91,7 @@ impl ByPacketType {
     }
 }
 
-impl Classifier for ByPacketType {
+impl Classifier for PacketTypeClassifier {
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
         self.for_match_mut(words).make_room(id, words)
     }
@@ -138,22 +143,22 @@ impl Classifier for ByPacketType {
         if is_of_ethernet(key) { self.ethernet.lookup(key) } else { self.others.as_ref()?.lookup(key) }
     }
 
-    fn describe(&self) -> Described {
-        let Described { shape, masks, bytes } = self.ethernet.describe();
+    fn describe(&self) -> ClassifierInfo {
+        let ClassifierInfo { shape, masks, bytes } = self.ethernet.describe();
         let others = self.others.as_ref().map(|others| others.describe()).unwrap_or_default();
         let sum = |one: Option<usize>, other: Option<usize>| one.map(|one| one + other.unwrap_or(0)).or(other);
-        Described { shape, masks: sum(masks, others.masks), bytes: sum(bytes, others.bytes) }
+        ClassifierInfo { shape, masks: sum(masks, others.masks), bytes: sum(bytes, others.bytes) }
     }
 
     fn probes(&self, key: &FlowKey) -> Option<u32> {
         self.for_key(key).map_or(Some(0), |entries| entries.probes(key))
     }
 
-    /// Looks up packets with an Ethernet header. For other packets there is [`ByPacketType::lookup_others`].
+    /// Looks up packets with an Ethernet header. For other packets there is [`PacketTypeClassifier::lookup_others`].
     #[inline(always)]
     fn lookup_burst(
         &self,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
@@ -197,7 +202,7 @@ mod tests {
         ) {
             let ip = PacketType::of_eth_type(0x0800).to_bits();
             let kinds = [0, ip, PacketType::NSH.to_bits()];
-            let mut table = if is_reference { ByPacketType::reference() } else { ByPacketType::default() };
+            let mut table = if is_reference { PacketTypeClassifier::reference() } else { PacketTypeClassifier::default() };
             let mut entries: Vec<(EntryId, u16, u32, Option<u32>)> = Vec::new();
             for (number, (kind, destination, priority, goes)) in (0..).zip(steps) {
                 let kind = kinds[kind as usize];
@@ -217,7 +222,7 @@ mod tests {
                     }
                 }
             }
-            let mut keys = Box::new([Parsed::default(); MAX_BURST]);
+            let mut keys = Box::new([ParsedHeaders::default(); MAX_BURST]);
             let packets = kinds.into_iter().flat_map(|kind| (0..10).map(move |destination| (kind, destination)));
             for (lane, (kind, destination)) in packets.enumerate() {
                 keys[lane].key = packet(kind, destination);

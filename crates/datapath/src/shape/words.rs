@@ -2,8 +2,8 @@
 use super::{Lanes, MAX_BURST};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use weir_packet::field::Place;
-use weir_packet::{Field, FlowKey, FlowMask, Parsed};
+use weir_packet::field::FlowKeyPosition;
+use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
 
 /// Number of words that a match stores inline. Most matches need no more.
 const NEAR: usize = 3;
@@ -22,10 +22,10 @@ pub(crate) struct WordMatch {
 /// A match: conditions on words of the flow key, in ascending order of the words. Two matches are equal if their
 /// conditions are.
 #[derive(Debug, Clone)]
-pub(crate) struct WordMatches(Words);
+pub(crate) struct WordMatches(WordMatchList);
 
 #[derive(Debug, Clone)]
-enum Words {
+enum WordMatchList {
     Near {
         len: u8,
         words: [WordMatch; NEAR],
@@ -47,19 +47,19 @@ impl WordMatches {
         let (mut near, mut len) = ([WordMatch::default(); NEAR], 0);
         for word in words.by_ref() {
             if usize::from(len) == NEAR {
-                return WordMatches(Words::Far(near.into_iter().chain([word]).chain(words).collect()));
+                return WordMatches(WordMatchList::Far(near.into_iter().chain([word]).chain(words).collect()));
             }
             near[usize::from(len)] = word;
             len += 1;
         }
-        WordMatches(Words::Near { len, words: near })
+        WordMatches(WordMatchList::Near { len, words: near })
     }
 
     #[inline(always)]
     fn words(&self) -> &[WordMatch] {
         match &self.0 {
-            Words::Near { len, words } => words.get(..usize::from(*len)).unwrap_or_default(),
-            Words::Far(words) => words,
+            WordMatchList::Near { len, words } => words.get(..usize::from(*len)).unwrap_or_default(),
+            WordMatchList::Far(words) => words,
         }
     }
 
@@ -87,7 +87,7 @@ impl WordMatches {
 
     /// Returns those packets of `lanes` that match.
     #[inline(always)]
-    pub(crate) fn matches_of(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes) -> Lanes {
+    pub(crate) fn matches_of(&self, keys: &[ParsedHeaders; MAX_BURST], lanes: Lanes) -> Lanes {
         let mut hits = lanes;
         for one in self.iter() {
             let word = usize::from(one.word);
@@ -100,7 +100,7 @@ impl WordMatches {
 
     /// Returns true if the match has no packet type, so that it is about Ethernet packets (OpenFlow 1.5.1, 7.2.3.11).
     pub(crate) fn is_of_ethernet(&self) -> bool {
-        const TYPE: Place = Field::PacketType.place();
+        const TYPE: FlowKeyPosition = Field::PacketType.place();
         const BITS: u64 = u64::MAX >> (64 - TYPE.bits) << TYPE.shift;
         !self.iter().any(|one| usize::from(one.word) == TYPE.word && one.mask & BITS != 0)
     }

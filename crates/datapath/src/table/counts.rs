@@ -1,12 +1,12 @@
 //! Packet counters of a table: per entry, and in total. Each worker has its own counters, so that no worker waits for
 //! another's cache line. Reads return the sum.
 use super::FlowTable;
-use super::hot::{Verdict, VerdictWord};
-use crate::shape::packet_types::ByPacketType;
-use crate::shape::{Count, EntryId, FlowCounter};
+use super::hot::{EntryVerdict, VerdictWord};
+use crate::shape::packet_types::PacketTypeClassifier;
+use crate::shape::{AtomicFlowCounter, EntryId, FlowCounter};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use weir_memory::{Array, OutOfMemory, prefetch};
+use weir_memory::{HugePageArray, OutOfMemory, prefetch};
 use weir_units::Instant;
 
 /// Maximum number of places whose memory is released at once: some megabytes.
@@ -24,30 +24,30 @@ impl WorkerNo {
 }
 
 /// Counters of the workers. Those of the engine's own thread lie beside the words that entries are compared with, in
-/// the rows of [`crate::shape::hash::Slots`].
+/// the rows of [`crate::shape::hash::EntryRows`].
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct FlowTableCounters {
     /// By worker from 1 on, then by entry: the worker's counters.
-    shares: Vec<Array<Count>>,
+    shares: Vec<HugePageArray<AtomicFlowCounter>>,
     /// By worker: the totals.
-    tables: Vec<TableCount>,
+    tables: Vec<TableLookupCount>,
 }
 
 /// Number of packets looked up, and of those that matched an entry.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct TableCount {
+struct TableLookupCount {
     lookups: AtomicU64,
     matches: AtomicU64,
 }
 
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts { shares: Vec::new(), tables: vec![TableCount::default()] }
+impl Default for FlowTableCounters {
+    fn default() -> FlowTableCounters {
+        FlowTableCounters { shares: Vec::new(), tables: vec![TableLookupCount::default()] }
     }
 }
 
-impl Counts {
+impl FlowTableCounters {
     /// Releases the memory of the places from `n_places` on, at most [`MAX_TRIM`] places per call. These places must
     /// have no entry. Returns true if all of it is released.
     pub(super) fn trim(&mut self, n_places: usize) -> bool {
@@ -62,13 +62,13 @@ impl Counts {
 
     /// Returns the memory of the workers' counters, in bytes.
     pub(super) fn held(&self) -> usize {
-        self.shares.iter().map(Array::held).sum::<usize>()
+        self.shares.iter().map(HugePageArray::held).sum::<usize>()
     }
 }
 
-impl ByPacketType {
+impl PacketTypeClassifier {
     /// Stores the verdict of an entry.
-    pub(super) fn set_verdict(&mut self, id: EntryId, verdict: Verdict) {
+    pub(super) fn set_verdict(&mut self, id: EntryId, verdict: EntryVerdict) {
         if let Some(row) = self.rows_mut().row_mut(id) {
             row.verdict = VerdictWord::new(verdict).bits();
         }
@@ -78,10 +78,10 @@ impl ByPacketType {
 impl FlowTable {
     /// Adds the counters for another worker.
     pub(crate) fn add_worker(&mut self) {
-        let mut share = Array::new();
+        let mut share = HugePageArray::new();
         share.lengthen(self.n_places()).expect("there is memory for another worker");
         self.counts.shares.push(share);
-        self.counts.tables.push(TableCount::default());
+        self.counts.tables.push(TableLookupCount::default());
     }
 
     /// Initializes an entry's counters: the engine's to `counter`, the workers' to zero.
@@ -118,7 +118,7 @@ impl FlowTable {
 
     /// Returns the total number of packets looked up, and of those that matched.
     pub(crate) fn counted(&self) -> (u64, u64) {
-        let sum = |sum: (u64, u64), count: &TableCount| {
+        let sum = |sum: (u64, u64), count: &TableLookupCount| {
             (sum.0 + count.lookups.load(Relaxed), sum.1.wrapping_add(count.matches.load(Relaxed)))
         };
         self.counts.tables.iter().fold((0, 0), sum)
@@ -179,7 +179,7 @@ impl FlowTable {
         self.n_places() > NEAR_PLACES
     }
 
-    /// Returns the verdict for packets that match an entry; [`Verdict::Program`] for [`EntryId::NONE`].
+    /// Returns the verdict for packets that match an entry; [`EntryVerdict::Program`] for [`EntryId::NONE`].
     #[inline(always)]
     pub(crate) fn verdict(&self, id: EntryId) -> VerdictWord {
         VerdictWord::of_bits(self.classifier.rows().row(id).map_or(0, |row| row.verdict))
@@ -187,7 +187,7 @@ impl FlowTable {
 
     /// Returns a worker's counters for an entry.
     #[inline(always)]
-    pub(crate) fn count_of(&self, worker: WorkerNo, id: EntryId) -> Option<&Count> {
+    pub(crate) fn count_of(&self, worker: WorkerNo, id: EntryId) -> Option<&AtomicFlowCounter> {
         match worker {
             WorkerNo::ENGINE => self.classifier.rows().row(id).map(|row| &row.count),
             WorkerNo(other) => self.counts.shares.get(other - 1).and_then(|share| share.get(id.index())),
@@ -230,8 +230,8 @@ pub(crate) fn tally_two<'a>(
 fn tally_with<'a>(
     now: Instant,
     packets: impl Iterator<Item = (u64, u32)>,
-    first: impl Fn(EntryId) -> Option<&'a Count>,
-    second: impl Fn(EntryId) -> Option<&'a Count>,
+    first: impl Fn(EntryId) -> Option<&'a AtomicFlowCounter>,
+    second: impl Fn(EntryId) -> Option<&'a AtomicFlowCounter>,
 ) {
     let (mut entries, mut count, mut bytes) = (u64::MAX, 0, 0);
     let tally = |entries: u64, count, bytes| {

@@ -1,13 +1,13 @@
 //! A flow entry, and its statistics in messages.
-use crate::program::Program;
-use crate::table::{FlowCounter, Written};
+use crate::program::EntryProgram;
+use crate::table::{FlowCounter, PackedMatch};
 use crate::timeouts::TimerId;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_openflow::Version;
 use weir_openflow::model::flow::FlowFlags;
 use weir_openflow::model::multipart::{FlowCounters, FlowCountersReason, FlowStats};
-use weir_openflow::model::stats::{MoreStats, Stats};
+use weir_openflow::model::stats::{OxsExtraStats, OxsStats};
 use weir_openflow::model::{FlowRemoved, FlowRemovedReason, TableId};
 use weir_units::Instant;
 
@@ -15,7 +15,7 @@ use weir_units::Instant;
 #[derive(Debug, Clone)]
 pub(crate) struct FlowEntry {
     /// Match as the controller wrote it, for statistics. The classifier has the form that tables compare.
-    pub(crate) matching: Written,
+    pub(crate) matching: PackedMatch,
     /// Priority for lookups and strict commands.
     pub(crate) priority: u16,
     /// Priority in the flow-mod. Differs from `priority` for an entry of OpenFlow 1.0 without wildcards.
@@ -34,7 +34,7 @@ pub(crate) struct FlowEntry {
     pub(crate) timer: TimerId,
     /// Value of the stamp counter at the last change.
     pub(crate) changed: u64,
-    pub(crate) program: Arc<Program>,
+    pub(crate) program: Arc<EntryProgram>,
 }
 
 // Together with its row for lookups and counters, well below the limit of 300 bytes per connection entry.
@@ -42,12 +42,12 @@ const _: () = assert!(size_of::<FlowEntry>() == 88);
 
 /// The flow-removed message of an entry, for channels of any version.
 #[derive(Debug)]
-pub(crate) struct Gone {
+pub(crate) struct FlowRemovedNotice {
     message: FlowRemoved,
     asked_priority: u16,
 }
 
-impl Gone {
+impl FlowRemovedNotice {
     /// Returns the reason for the removal (`OFPRR_*`).
     pub(crate) fn reason(&self) -> FlowRemovedReason {
         self.message.reason
@@ -96,7 +96,13 @@ impl FlowEntry {
     }
 
     /// Returns the flow-removed message.
-    pub(crate) fn removed(&self, now: Instant, table: u8, reason: FlowRemovedReason, counter: FlowCounter) -> Gone {
+    pub(crate) fn removed(
+        &self,
+        now: Instant,
+        table: u8,
+        reason: FlowRemovedReason,
+        counter: FlowCounter,
+    ) -> FlowRemovedNotice {
         let (packet_count, byte_count) = self.reported(counter);
         let (duration_sec, duration_nsec) = duration(now, self.created);
         let message = FlowRemoved {
@@ -110,22 +116,22 @@ impl FlowEntry {
             hard_timeout: self.hard_timeout,
             packet_count,
             byte_count,
-            more: MoreStats::default(),
+            more: OxsExtraStats::default(),
             matching: self.matching.to_match(),
         };
-        Gone { message, asked_priority: self.asked_priority }
+        FlowRemovedNotice { message, asked_priority: self.asked_priority }
     }
 
     /// Returns the statistics without instructions (OpenFlow 1.5.1, 7.3.5.3). Counters that the entry does not keep
     /// are omitted.
     pub(crate) fn counters(&self, now: Instant, table: u8, counter: FlowCounter) -> FlowCounters {
         let kept = |count, flag| (!self.flags.contains(flag)).then_some(count);
-        let stats = Stats {
+        let stats = OxsStats {
             duration: Some(duration(now, self.created)),
             idle_time: Some(duration(now, counter.used)),
             packet_count: kept(counter.packets, FlowFlags::NO_PKT_COUNTS),
             byte_count: kept(counter.bytes, FlowFlags::NO_BYT_COUNTS),
-            ..Stats::default()
+            ..OxsStats::default()
         };
         let (priority, matching, reason) = (self.priority, self.matching.to_match(), FlowCountersReason::Request);
         FlowCounters { table: TableId(table), reason, priority, matching, stats }
@@ -147,7 +153,7 @@ impl FlowEntry {
             cookie: self.cookie,
             packet_count,
             byte_count,
-            more: MoreStats::default(),
+            more: OxsExtraStats::default(),
             matching: self.matching.to_match(),
             instructions: self.program.instructions(),
         }

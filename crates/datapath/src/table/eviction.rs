@@ -10,14 +10,14 @@ use weir_units::Instant;
 
 /// Order of eviction: see the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Eviction {
-    order: Option<BTreeSet<Rank>>,
+pub(crate) struct EvictionOrder {
+    order: Option<BTreeSet<EvictionRank>>,
 }
 
 /// Position of an entry in the order: importance, hard time-out, age. The id makes it unique.
-type Rank = (u16, Instant, u64, EntryId);
+type EvictionRank = (u16, Instant, u64, EntryId);
 
-impl Eviction {
+impl EvictionOrder {
     /// Starts keeping the order. `entries` are all present entries.
     pub(crate) fn start<'a>(&mut self, entries: impl Iterator<Item = (EntryId, &'a FlowEntry)>) {
         self.order = Some(entries.map(|(id, entry)| rank(id, entry)).collect());
@@ -44,6 +44,6 @@ impl Eviction {
     }
 }
 
-fn rank(id: EntryId, entry: &FlowEntry) -> Rank {
+fn rank(id: EntryId, entry: &FlowEntry) -> EvictionRank {
     (entry.importance, entry.hard_end().unwrap_or(Instant::FAR), entry.stamp, id)
 }

@@ -1,16 +1,16 @@
 //! Counts a table's entries by the groups they send to, so that statistics and the deletion of a group need not visit
 //! every entry.
-use crate::program::Program;
+use crate::program::EntryProgram;
 use foldhash::HashMap;
 use weir_openflow::model::GroupId;
 
 /// Number of entries by group. Contains only groups that some entry sends to.
 #[derive(Debug, Default)]
-pub(super) struct GroupEntries(HashMap<GroupId, u32>);
+pub(super) struct EntriesByGroup(HashMap<GroupId, u32>);
 
-impl GroupEntries {
+impl EntriesByGroup {
     /// Updates the counts: an entry with the program `went` was removed, one with `came` added.
-    pub(super) fn swap(&mut self, went: Option<&Program>, came: Option<&Program>) {
+    pub(super) fn swap(&mut self, went: Option<&EntryProgram>, came: Option<&EntryProgram>) {
         for group in came.iter().flat_map(|program| program.groups()) {
             *self.0.entry(*group).or_default() += 1;
         }

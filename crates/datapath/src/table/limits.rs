@@ -1,62 +1,65 @@
 //! Restricts the matches, instructions and actions of a table's entries to those that a controller listed in a table
 //! features request, if it listed fewer than weir supports (OpenFlow 1.3.5, 7.3.5.5).
-use crate::program::Program;
+use crate::program::EntryProgram;
 use std::collections::{HashMap, HashSet};
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, TableFeaturesFailed};
-use weir_openflow::model::multipart::{OxmId, TableProperty, TypeId};
+use weir_openflow::model::multipart::{FeatureTypeId, OxmId, TableProperty};
 use weir_openflow::model::{Action, ErrorType, Instruction, Match, MatchField};
 use weir_packet::Field;
 
 /// Restrictions of a table: see the [module](self).
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+pub(crate) struct TableRestrictions {
     /// Properties as requested, for table features replies.
     properties: Vec<TableProperty>,
     /// Permissions of all entries but the table-miss entry.
-    entries: Doing,
+    entries: EntryPermissions,
     /// Permissions of the table-miss entry.
-    miss: Doing,
+    miss: EntryPermissions,
     /// Fields that a match may contain; true if the field may have a mask.
     matched: HashMap<Field, bool>,
     /// Fields that may be omitted from a match.
     wildcards: HashSet<Field>,
 }
 
-impl PartialEq for Limits {
+impl PartialEq for TableRestrictions {
     /// Compares the permissions. The order of the requested properties does not count.
-    fn eq(&self, other: &Limits) -> bool {
-        let what = |limits: &Limits| (limits.entries.clone(), limits.miss.clone());
+    fn eq(&self, other: &TableRestrictions) -> bool {
+        let what = |limits: &TableRestrictions| (limits.entries.clone(), limits.miss.clone());
         what(self) == what(other) && self.matched == other.matched && self.wildcards == other.wildcards
     }
 }
 
-impl Eq for Limits {}
+impl Eq for TableRestrictions {}
 
 /// Allowed instructions, tables to continue in, actions and fields to set, by type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Doing {
-    instructions: HashSet<TypeId>,
+struct EntryPermissions {
+    instructions: HashSet<FeatureTypeId>,
     next: HashSet<u8>,
-    write: HashSet<TypeId>,
-    apply: HashSet<TypeId>,
+    write: HashSet<FeatureTypeId>,
+    apply: HashSet<FeatureTypeId>,
     write_fields: HashSet<Field>,
     apply_fields: HashSet<Field>,
 }
 
 /// `OFPAT_METER`, the action that corresponds to the meter instruction in OpenFlow 1.5.
-const METER_ACTION: TypeId = TypeId::Standard(29);
+const METER_ACTION: FeatureTypeId = FeatureTypeId::Standard(29);
 
 /// Nicira's experimenter id, which the extension actions of Open vSwitch carry.
 const NICIRA: u32 = 0x2320;
 
-impl Limits {
+impl TableRestrictions {
     /// Creates the restrictions that a controller requests with `properties`; `all` are the properties that weir
     /// supports.
     ///
     /// # Errors
     /// [`TableFeaturesFailed::BadType`] if a property is unknown or occurs twice,
     /// [`TableFeaturesFailed::BadArgument`] if one is missing or asks for more than is supported.
-    pub(crate) fn new(properties: Vec<TableProperty>, all: &[TableProperty]) -> Result<Limits, TableFeaturesFailed> {
+    pub(crate) fn new(
+        properties: Vec<TableProperty>,
+        all: &[TableProperty],
+    ) -> Result<TableRestrictions, TableFeaturesFailed> {
         let mut seen = HashSet::new();
         for property in &properties {
             let place = all.iter().find(|known| same_kind(known, property)).ok_or(TableFeaturesFailed::BadType)?;
@@ -71,9 +74,9 @@ impl Limits {
             return Err(TableFeaturesFailed::BadArgument);
         }
         let (matched, wildcards) = match_fields(&properties);
-        Ok(Limits {
-            entries: Doing::new(&properties, false),
-            miss: Doing::new(&properties, true),
+        Ok(TableRestrictions {
+            entries: EntryPermissions::new(&properties, false),
+            miss: EntryPermissions::new(&properties, true),
             matched,
             wildcards,
             properties,
@@ -89,7 +92,7 @@ impl Limits {
     ///
     /// # Errors
     /// The match or an instruction is not allowed. The error is the one to send to the controller.
-    pub(crate) fn check(&self, matching: &Match, is_miss: bool, program: &Program) -> Result<(), ErrorType> {
+    pub(crate) fn check(&self, matching: &Match, is_miss: bool, program: &EntryProgram) -> Result<(), ErrorType> {
         let doing = if is_miss { &self.miss } else { &self.entries };
         if !is_miss {
             self.check_match(matching)?;
@@ -113,9 +116,9 @@ impl Limits {
     }
 }
 
-impl Doing {
-    fn new(properties: &[TableProperty], for_miss: bool) -> Doing {
-        let mut doing = Doing::default();
+impl EntryPermissions {
+    fn new(properties: &[TableProperty], for_miss: bool) -> EntryPermissions {
+        let mut doing = EntryPermissions::default();
         // A property for table misses replaces the ordinary one, regardless of their order.
         let (ordinary, miss): (Vec<_>, Vec<_>) = properties.iter().partition(|property| !is_of_miss(property));
         for property in ordinary.into_iter().chain(miss.into_iter().filter(|_| for_miss)) {
@@ -146,7 +149,7 @@ impl Doing {
     }
 }
 
-fn check_actions(list: &[Action], ids: &HashSet<TypeId>, fields: &HashSet<Field>) -> Result<(), ErrorType> {
+fn check_actions(list: &[Action], ids: &HashSet<FeatureTypeId>, fields: &HashSet<Field>) -> Result<(), ErrorType> {
     for action in list {
         if !ids.contains(&action_id(action)) {
             return Err(BadAction::BadType.into());
@@ -159,8 +162,8 @@ fn check_actions(list: &[Action], ids: &HashSet<TypeId>, fields: &HashSet<Field>
 }
 
 /// Returns the instruction's type (`OFPIT_*`), or its experimenter id.
-fn instruction_id(instruction: &Instruction) -> TypeId {
-    TypeId::Standard(match instruction {
+fn instruction_id(instruction: &Instruction) -> FeatureTypeId {
+    FeatureTypeId::Standard(match instruction {
         Instruction::GotoTable(_) => 1,
         Instruction::WriteMetadata { .. } => 2,
         Instruction::WriteActions(_) => 3,
@@ -168,14 +171,16 @@ fn instruction_id(instruction: &Instruction) -> TypeId {
         Instruction::ClearActions => 5,
         Instruction::Meter(_) => 6,
         Instruction::StatTrigger { .. } => 7,
-        Instruction::Experimenter { id, .. } => return TypeId::Experimenter { id: *id, data: Default::default() },
+        Instruction::Experimenter { id, .. } => {
+            return FeatureTypeId::Experimenter { id: *id, data: Default::default() };
+        }
     })
 }
 
 /// Returns the action's type (`OFPAT_*`), or its experimenter id. Actions of OpenFlow 1.0 have the type of their
 /// later equivalent.
-fn action_id(action: &Action) -> TypeId {
-    TypeId::Standard(match action {
+fn action_id(action: &Action) -> FeatureTypeId {
+    FeatureTypeId::Standard(match action {
         Action::Output { .. } | Action::Enqueue { .. } => 0,
         Action::CopyTtlOut => 11,
         Action::CopyTtlIn => 12,
@@ -194,8 +199,8 @@ fn action_id(action: &Action) -> TypeId {
         Action::Move { .. } => 28,
         Action::Meter(_) => 29,
         action if set_field(action).is_some() => 25,
-        Action::Experimenter { id, .. } => return TypeId::Experimenter { id: *id, data: Default::default() },
-        _ => return TypeId::Experimenter { id: NICIRA, data: Default::default() },
+        Action::Experimenter { id, .. } => return FeatureTypeId::Experimenter { id: *id, data: Default::default() },
+        _ => return FeatureTypeId::Experimenter { id: NICIRA, data: Default::default() },
     })
 }
 

@@ -15,69 +15,69 @@ mod watch;
 mod written;
 
 pub(crate) use crate::shape::FlowCounter;
-use counts::Counts;
+use counts::FlowTableCounters;
 pub(crate) use counts::{WorkerNo, tally_two};
-pub(crate) use entry::{FlowEntry, Gone, duration};
-use groups::GroupEntries;
-pub(crate) use hot::{Verdict, VerdictWord};
-pub(crate) use limits::Limits;
-pub(crate) use metered::Metered;
-pub(crate) use reach::Reach;
-pub(crate) use reading::TypeReading;
+pub(crate) use entry::{FlowEntry, FlowRemovedNotice, duration};
+use groups::EntriesByGroup;
+pub(crate) use hot::{EntryVerdict, VerdictWord};
+pub(crate) use limits::TableRestrictions;
+pub(crate) use metered::EntriesByMeter;
+pub(crate) use reach::LookupDependencies;
+pub(crate) use reading::EthTypeReading;
 pub(crate) use settings::TableSettings;
 pub(crate) use vacancy::{VacancyEvents, percent};
 pub use watch::EntryChange;
-pub(crate) use written::Written;
+pub(crate) use written::PackedMatch;
 
-use eviction::Eviction;
-use pending::Pending;
-use reading::Readings;
-use watch::Watch;
+use eviction::EvictionOrder;
+use pending::PendingEntries;
+use reading::EthTypeReadings;
+use watch::EntryChangeLog;
 
-use crate::Lookup;
-use crate::program::Program;
-use crate::shape::describe::Described;
-use crate::shape::packet_types::ByPacketType;
+use crate::LookupMethod;
+use crate::program::EntryProgram;
+use crate::shape::describe::ClassifierInfo;
+use crate::shape::packet_types::PacketTypeClassifier;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
-use crate::slab::Slab;
+use crate::slab::ChunkedSlab;
 use std::sync::Arc;
 use weir_memory::OutOfMemory;
 use weir_openflow::model::GroupId;
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 use weir_units::Instant;
 
 /// A flow table. Workers can share it, because packets change nothing but counters, and each worker has its own
 /// counters ([`counts`]).
 #[derive(Debug)]
 pub(crate) struct FlowTable {
-    entries: Slab<FlowEntry>,
-    classifier: ByPacketType,
-    groups: GroupEntries,
-    metered: Metered,
-    eviction: Eviction,
-    reach: Reach,
-    readings: Readings,
-    counts: Counts,
+    entries: ChunkedSlab<FlowEntry>,
+    classifier: PacketTypeClassifier,
+    groups: EntriesByGroup,
+    metered: EntriesByMeter,
+    eviction: EvictionOrder,
+    reach: LookupDependencies,
+    readings: EthTypeReadings,
+    counts: FlowTableCounters,
     /// Former state of changed entries, which packets still match while a bundle changes the table atomically.
-    pending: Option<Box<Pending>>,
+    pending: Option<Box<PendingEntries>>,
     /// Record of changes to entries, if [`FlowTable::watch`] was called.
-    watch: Option<Box<Watch>>,
+    watch: Option<Box<EntryChangeLog>>,
 }
 
 impl FlowTable {
-    pub(crate) fn new(lookup: Lookup) -> FlowTable {
+    pub(crate) fn new(lookup: LookupMethod) -> FlowTable {
         FlowTable {
-            entries: Slab::default(),
+            entries: ChunkedSlab::default(),
             classifier: match lookup {
-                Lookup::Adaptive => ByPacketType::default(),
-                Lookup::Linear => ByPacketType::reference(),
+                LookupMethod::Adaptive => PacketTypeClassifier::default(),
+                LookupMethod::Linear => PacketTypeClassifier::reference(),
             },
-            groups: GroupEntries::default(),
-            metered: Metered::default(),
-            eviction: Eviction::default(),
-            reach: Reach::default(),
-            readings: Readings::default(),
-            counts: Counts::default(),
+            groups: EntriesByGroup::default(),
+            metered: EntriesByMeter::default(),
+            eviction: EvictionOrder::default(),
+            reach: LookupDependencies::default(),
+            readings: EthTypeReadings::default(),
+            counts: FlowTableCounters::default(),
             pending: None,
             watch: None,
         }
@@ -89,7 +89,7 @@ impl FlowTable {
     }
 
     /// Describes the classifier, for display.
-    pub(crate) fn describe(&self) -> Described {
+    pub(crate) fn describe(&self) -> ClassifierInfo {
         self.classifier.describe()
     }
 
@@ -129,13 +129,23 @@ impl FlowTable {
     /// Looks up those packets of a burst that are in `lanes`, all with an Ethernet header. Writes each one's entry, or
     /// [`EntryId::NONE`], to `found`.
     #[inline(always)]
-    pub(crate) fn lookup_burst(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
+    pub(crate) fn lookup_burst(
+        &self,
+        keys: &[ParsedHeaders; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
+    ) {
         self.classifier.lookup_burst(keys, lanes, found, |id| self.classifier.rows().soon(id));
     }
 
     /// Looks up packets of a burst like [`FlowTable::lookup_burst`], but packets without an Ethernet header.
     #[cold]
-    pub(crate) fn lookup_others(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
+    pub(crate) fn lookup_others(
+        &self,
+        keys: &[ParsedHeaders; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
+    ) {
         self.classifier.lookup_others(keys, lanes, found);
     }
 
@@ -152,13 +162,13 @@ impl FlowTable {
     }
 
     /// Returns the verdict to store in the classifier for an entry. While a bundle is pending, it is always
-    /// [`Verdict::Program`], so that packets take the path that considers the bundle.
-    fn verdict_of(&self, program: &Program) -> Verdict {
-        if self.pending.is_some() { Verdict::Program } else { Verdict::of(program) }
+    /// [`EntryVerdict::Program`], so that packets take the path that considers the bundle.
+    fn verdict_of(&self, program: &EntryProgram) -> EntryVerdict {
+        if self.pending.is_some() { EntryVerdict::Program } else { EntryVerdict::of(program) }
     }
 
     /// Returns the bits of packets on which lookups in this table depend, and the tables to which its entries lead.
-    pub(crate) const fn reach(&self) -> &Reach {
+    pub(crate) const fn reach(&self) -> &LookupDependencies {
         &self.reach
     }
 
@@ -168,7 +178,7 @@ impl FlowTable {
     }
 
     /// Returns the number of entries that use each meter.
-    pub(crate) fn metered(&self) -> &Metered {
+    pub(crate) fn metered(&self) -> &EntriesByMeter {
         &self.metered
     }
 
@@ -178,7 +188,7 @@ impl FlowTable {
     }
 
     /// Replaces the program of an entry. Returns the former program.
-    pub(crate) fn set_program(&mut self, id: EntryId, program: Arc<Program>) -> Option<Arc<Program>> {
+    pub(crate) fn set_program(&mut self, id: EntryId, program: Arc<EntryProgram>) -> Option<Arc<EntryProgram>> {
         let verdict = self.verdict_of(&program);
         let entry = self.entries.get_mut(id.0)?;
         if let Some(pending) = &mut self.pending {
@@ -210,7 +220,7 @@ impl FlowTable {
     }
 
     /// Returns the entry with this match and priority that was added with the other reading of `eth_type` (see
-    /// [`TypeReading`]).
+    /// [`EthTypeReading`]).
     pub(crate) fn find_in_other_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.find(&self.readings.other(words)?, priority)
     }
@@ -259,7 +269,7 @@ impl FlowTable {
         self.classifier.words_of(id, entry.priority).unwrap_or_else(|| entry.matching.words())
     }
 
-    /// Returns the last entry below the place `end`; see [`Slab::last_below`].
+    /// Returns the last entry below the place `end`; see [`ChunkedSlab::last_below`].
     pub(crate) fn last_below(&self, end: &mut u32, most: &mut usize) -> Option<(EntryId, &FlowEntry)> {
         loop {
             let entry = self.entries.last_below(end, most)?;
@@ -395,8 +405,8 @@ impl FlowTable {
             Some(pending) => {
                 let entry = self.entries.get(id.0).filter(|_| !pending.is_gone(id))?;
                 pending.goes(id, entry);
-                self.classifier.set_verdict(id, Verdict::Program);
-                self.reach.does(Verdict::Program);
+                self.classifier.set_verdict(id, EntryVerdict::Program);
+                self.reach.does(EntryVerdict::Program);
                 entry.clone()
             }
         };
@@ -447,7 +457,7 @@ impl FlowTable {
 impl FlowTable {
     /// Switches eviction on or off.
     pub(crate) fn set_eviction(&mut self, is_on: bool) {
-        let mut eviction = Eviction::default();
+        let mut eviction = EvictionOrder::default();
         if is_on {
             eviction.start(self.iter());
         }

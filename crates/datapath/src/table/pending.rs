@@ -3,11 +3,12 @@
 //! removed ones still visible. Then packets switch to the new state at once ([`FlowTable::reveal`]), and the former
 //! entries are released.
 //!
-//! Packets that match unchanged entries pay nothing. A changed entry has the verdict [`Verdict::Program`]. Code that
-//! runs the program asks here for the entry that packets see, which may require a search for the best visible entry.
+//! Packets that match unchanged entries pay nothing. A changed entry has the verdict [`EntryVerdict::Program`]. Code
+//! that runs the program asks here for the entry that packets see, which may require a search for the best visible
+//! entry.
 use super::FlowTable;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, Verdict};
+use crate::table::{EntryVerdict, FlowEntry};
 use std::collections::BTreeMap;
 use weir_packet::FlowKey;
 
@@ -16,16 +17,16 @@ const TIDY: usize = 8;
 
 /// Changes of a table that packets do not see yet: see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingEntries {
     /// Changed entries, and removed ones, which stay in their places until they are released.
-    changed: BTreeMap<EntryId, Changed>,
+    changed: BTreeMap<EntryId, PendingEntry>,
     /// Number of entries in `changed` that are removed.
     n_gone: usize,
     is_revealed: bool,
 }
 
 #[derive(Debug)]
-struct Changed {
+struct PendingEntry {
     /// Entry that packets see until the switch; `None` if the place was empty.
     before: Option<Box<FlowEntry>>,
     /// True if the entry is present in the new state.
@@ -34,7 +35,7 @@ struct Changed {
     is_new: bool,
 }
 
-impl Pending {
+impl PendingEntries {
     /// Returns the number of removed entries that are still in their places.
     pub(super) fn n_gone(&self) -> usize {
         self.n_gone
@@ -47,7 +48,7 @@ impl Pending {
 
     /// Records a new entry, also one at the place of a removed entry.
     pub(super) fn came(&mut self, id: EntryId) {
-        let new = Changed { before: None, is_there: true, is_new: true };
+        let new = PendingEntry { before: None, is_there: true, is_new: true };
         let changed = self.changed.entry(id).or_insert(new);
         if !std::mem::replace(&mut changed.is_there, true) {
             self.n_gone -= 1;
@@ -57,7 +58,7 @@ impl Pending {
 
     /// Records the state of an entry before its change.
     pub(super) fn changes(&mut self, id: EntryId, before: &FlowEntry) {
-        let known = || Changed { before: Some(Box::new(before.clone())), is_there: true, is_new: false };
+        let known = || PendingEntry { before: Some(Box::new(before.clone())), is_there: true, is_new: false };
         self.changed.entry(id).or_insert_with(known);
     }
 
@@ -116,7 +117,7 @@ impl FlowTable {
             *most = most.saturating_sub(TIDY);
             if changed.is_there {
                 if let Some(entry) = self.entries.get(id.0) {
-                    let verdict = Verdict::of(&entry.program);
+                    let verdict = EntryVerdict::of(&entry.program);
                     self.classifier.set_verdict(id, verdict);
                     self.reach.does(verdict);
                 }
@@ -130,7 +131,12 @@ impl FlowTable {
 
     /// Returns the entry that a packet sees instead of the one found for it.
     #[cold]
-    pub(super) fn shown(&self, pending: &Pending, found: EntryId, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
+    pub(super) fn shown(
+        &self,
+        pending: &PendingEntries,
+        found: EntryId,
+        key: &FlowKey,
+    ) -> Option<(EntryId, &FlowEntry)> {
         let id =
             if pending.shows(found) { found } else { self.classifier.lookup_among(key, &|id| pending.shows(id))? };
         // Borrowed from `self.pending` instead of `pending`, so that the result has the lifetime of the table.

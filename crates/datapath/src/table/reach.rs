@@ -1,13 +1,13 @@
 //! Tracks what lookups in a table can depend on and lead to, so that caches of lookup results know their
 //! dependencies, and when they are out of date.
-use super::hot::Verdict;
+use super::hot::EntryVerdict;
 use crate::shape::WordMatches;
 use weir_packet::FlowMask;
 
 /// Dependencies of lookups in a table. Bits and tables stay until the last entry is removed, so that maintaining them
 /// costs nothing. There may be more than the present entries have, never fewer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reach {
+pub(crate) struct LookupDependencies {
     version: u64,
     /// Bits of Ethernet packets that the masks of entries cover.
     looks_at: FlowMask,
@@ -15,7 +15,7 @@ pub(crate) struct Reach {
     leads_to: [u64; 4],
 }
 
-impl Reach {
+impl LookupDependencies {
     /// Returns the version, which increases with every change of entries and of their programs.
     pub(crate) const fn version(&self) -> u64 {
         self.version
@@ -34,7 +34,7 @@ impl Reach {
     }
 
     /// Records a new entry.
-    pub(super) fn came(&mut self, words: &WordMatches, verdict: Verdict) {
+    pub(super) fn came(&mut self, words: &WordMatches, verdict: EntryVerdict) {
         // Lookups of other packets are not cached.
         if words.is_of_ethernet() {
             words.iter().for_each(|one| self.looks_at.words[usize::from(one.word)] |= one.mask);
@@ -43,9 +43,9 @@ impl Reach {
     }
 
     /// Records the new verdict of an entry.
-    pub(super) fn does(&mut self, verdict: Verdict) {
+    pub(super) fn does(&mut self, verdict: EntryVerdict) {
         self.version += 1;
-        if let Verdict::Goto(table) = verdict {
+        if let EntryVerdict::Goto(table) = verdict {
             self.leads_to[usize::from(table / 64)] |= 1 << (table % 64);
         }
     }
@@ -54,7 +54,7 @@ impl Reach {
     pub(super) fn went(&mut self, was_last: bool) {
         self.version += 1;
         if was_last {
-            *self = Reach { version: self.version, ..Reach::default() };
+            *self = LookupDependencies { version: self.version, ..LookupDependencies::default() };
         }
     }
 }
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn it_knows_what_any_entry_looks_at_and_leads_to() {
-        let mut reach = Reach::default();
-        reach.came(&match_on(Field::InPort), Verdict::Goto(3));
-        reach.came(&match_on(Field::Ipv4Dst), Verdict::Goto(200));
-        reach.came(&match_on(Field::EthType), Verdict::Output(PortNo(1)));
-        reach.does(Verdict::Goto(253));
+        let mut reach = LookupDependencies::default();
+        reach.came(&match_on(Field::InPort), EntryVerdict::Goto(3));
+        reach.came(&match_on(Field::Ipv4Dst), EntryVerdict::Goto(200));
+        reach.came(&match_on(Field::EthType), EntryVerdict::Output(PortNo(1)));
+        reach.does(EntryVerdict::Goto(253));
         let mut mask = FlowMask::EMPTY;
         for field in [Field::InPort, Field::Ipv4Dst, Field::EthType] {
             mask.set(field, field.all_ones());
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn every_change_has_a_version_of_its_own() {
-        let (mut reach, mut versions) = (Reach::default(), vec![0]);
-        reach.came(&match_on(Field::InPort), Verdict::Program);
+        let (mut reach, mut versions) = (LookupDependencies::default(), vec![0]);
+        reach.came(&match_on(Field::InPort), EntryVerdict::Program);
         versions.push(reach.version());
-        reach.does(Verdict::Program);
+        reach.does(EntryVerdict::Program);
         versions.push(reach.version());
         reach.went(false);
         versions.push(reach.version());

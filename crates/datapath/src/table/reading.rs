@@ -2,13 +2,13 @@
 //! the OpenFlow version decides which of them a match on `eth_type` is compared with.
 use crate::shape::WordMatches;
 use weir_openflow::Version;
-use weir_packet::field::{Place, eth_type};
+use weir_packet::field::{FlowKeyPosition, eth_type};
 use weir_packet::{Field, FlowKey, FlowMask};
 
 /// Reading of `eth_type`: the EtherType, of a frame with several VLAN tags, that a match on `eth_type` is compared
 /// with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TypeReading {
+pub(crate) enum EthTypeReading {
     /// The EtherType behind all tags (OpenFlow 1.3.5, table 13).
     BehindAllTags,
     /// The EtherType behind the outermost tag, which is a VLAN type if a second tag follows (OpenFlow 1.0.0, figure
@@ -16,16 +16,16 @@ pub(crate) enum TypeReading {
     BehindOneTag,
 }
 
-impl TypeReading {
+impl EthTypeReading {
     /// Returns the reading that messages of a version use. Nicira's extension messages use the type behind all tags in
     /// 1.0, too.
-    pub(crate) fn of(version: Version, is_nicira: bool) -> TypeReading {
-        if version == Version::V10 && !is_nicira { TypeReading::BehindOneTag } else { TypeReading::BehindAllTags }
+    pub(crate) fn of(version: Version, is_nicira: bool) -> EthTypeReading {
+        if version == Version::V10 && !is_nicira { EthTypeReading::BehindOneTag } else { EthTypeReading::BehindAllTags }
     }
 
     /// Returns an entry's match in the form that tables compare with packets.
     pub(crate) fn words(self, key: &FlowKey, mask: &FlowMask) -> WordMatches {
-        if self == TypeReading::BehindAllTags || mask.get(Field::EthType) == 0 {
+        if self == EthTypeReading::BehindAllTags || mask.get(Field::EthType) == 0 {
             return WordMatches::new(key, mask);
         }
         let (mut key, mut mask) = (*key, *mask);
@@ -40,7 +40,7 @@ impl TypeReading {
     /// those that are at least as specific (OpenFlow 1.3.5, 6.4). Entries of both readings are found, unless the match
     /// is on the type of a VLAN tag.
     pub(crate) fn filter_words(self, key: &FlowKey, mask: &FlowMask) -> WordMatches {
-        if self == TypeReading::BehindAllTags {
+        if self == EthTypeReading::BehindAllTags {
             return WordMatches::new(key, mask);
         }
         let (mut key, mut mask) = (*key, *mask);
@@ -51,12 +51,12 @@ impl TypeReading {
 
 /// Translates an entry's match from `reading` to the other reading, to find entries that another OpenFlow version
 /// added.
-fn translated(words: &WordMatches, reading: TypeReading) -> WordMatches {
+fn translated(words: &WordMatches, reading: EthTypeReading) -> WordMatches {
     let (mut key, mut mask) = words.key_and_mask();
     match reading {
-        TypeReading::BehindAllTags if exchange_for_second_tag(&mut key, &mut mask) => {}
-        TypeReading::BehindAllTags => mask.count_second_tag(true),
-        TypeReading::BehindOneTag => {
+        EthTypeReading::BehindAllTags if exchange_for_second_tag(&mut key, &mut mask) => {}
+        EthTypeReading::BehindAllTags => mask.count_second_tag(true),
+        EthTypeReading::BehindOneTag => {
             if mask.get(Field::EthType) == 0 {
                 key.set(Field::EthType, key.second_tag().into());
                 mask.set(Field::EthType, Field::EthType.all_ones());
@@ -83,17 +83,17 @@ fn exchange_for_second_tag(key: &mut FlowKey, mask: &mut FlowMask) -> bool {
 
 /// Readings that matches on `eth_type` in a table have or had. A table with one reading needs no second search.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Readings {
+pub(super) struct EthTypeReadings {
     behind_all_tags: bool,
     behind_one_tag: bool,
 }
 
-impl Readings {
+impl EthTypeReadings {
     /// Records the reading of a match.
     pub(super) fn note(&mut self, words: &WordMatches) {
         match reading_of(words) {
-            Some(TypeReading::BehindAllTags) => self.behind_all_tags = true,
-            Some(TypeReading::BehindOneTag) => self.behind_one_tag = true,
+            Some(EthTypeReading::BehindAllTags) => self.behind_all_tags = true,
+            Some(EthTypeReading::BehindOneTag) => self.behind_one_tag = true,
             None => {}
         }
     }
@@ -102,21 +102,21 @@ impl Readings {
     pub(super) fn other(self, words: &WordMatches) -> Option<WordMatches> {
         let reading = reading_of(words)?;
         let is_there = match reading {
-            TypeReading::BehindAllTags => self.behind_one_tag,
-            TypeReading::BehindOneTag => self.behind_all_tags,
+            EthTypeReading::BehindAllTags => self.behind_one_tag,
+            EthTypeReading::BehindOneTag => self.behind_all_tags,
         };
         is_there.then(|| translated(words, reading))
     }
 }
 
-/// Returns the reading of a match that [`TypeReading::words`] made; `None` if the match is not on `eth_type`.
-fn reading_of(words: &WordMatches) -> Option<TypeReading> {
-    let looks_at = |place: Place| {
+/// Returns the reading of a match that [`EthTypeReading::words`] made; `None` if the match is not on `eth_type`.
+fn reading_of(words: &WordMatches) -> Option<EthTypeReading> {
+    let looks_at = |place: FlowKeyPosition| {
         let bits = u64::MAX >> (64 - place.bits) << place.shift;
         words.iter().any(|one| usize::from(one.word) == place.word && one.mask & bits != 0)
     };
     if looks_at(FlowKey::SECOND_TAG) {
-        return Some(TypeReading::BehindOneTag);
+        return Some(EthTypeReading::BehindOneTag);
     }
-    looks_at(Field::EthType.place()).then_some(TypeReading::BehindAllTags)
+    looks_at(Field::EthType.place()).then_some(EthTypeReading::BehindAllTags)
 }

@@ -1,5 +1,5 @@
 //! Settings of a table, from controllers and from the datapath's configuration.
-use super::limits::Limits;
+use super::limits::TableRestrictions;
 use super::vacancy::VacancyEvents;
 use weir_openflow::model::TableId;
 use weir_openflow::model::config::table_config;
@@ -18,7 +18,7 @@ pub(crate) struct TableSettings {
     /// Bits of the metadata that entries may write.
     pub(crate) metadata_write: u64,
     /// Restrictions on entries' matches and instructions; `None` if there are none.
-    pub(crate) limits: Option<Box<Limits>>,
+    pub(crate) limits: Option<Box<TableRestrictions>>,
     /// True if entries may be evicted for others.
     pub(crate) evicts: bool,
     /// Thresholds for vacancy events, if controllers are informed.

@@ -34,8 +34,8 @@ impl VacancyEvents {
     }
 
     /// Returns the thresholds and the present vacancy, as in messages.
-    pub(crate) fn described(self, now: u8) -> config::Vacancy {
-        config::Vacancy { down: self.down, up: self.up, now }
+    pub(crate) fn described(self, now: u8) -> config::VacancyThresholds {
+        config::VacancyThresholds { down: self.down, up: self.up, now }
     }
 }
 

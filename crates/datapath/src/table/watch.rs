@@ -32,9 +32,9 @@ pub enum EntryChange {
 
 /// Changes since they were last taken, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Watch(Vec<EntryChange>);
+pub(super) struct EntryChangeLog(Vec<EntryChange>);
 
-impl Watch {
+impl EntryChangeLog {
     pub(super) fn came(&mut self, entry: &FlowEntry) {
         let fields = entry.matching.to_match().fields;
         let looks_at = |wanted: &[Field]| {
@@ -61,7 +61,7 @@ impl Watch {
 impl FlowTable {
     /// Starts recording changes. The present entries are recorded as added.
     pub(crate) fn watch(&mut self) {
-        let mut watch = Watch::default();
+        let mut watch = EntryChangeLog::default();
         self.iter().for_each(|(_, entry)| watch.came(entry));
         self.watch = Some(Box::new(watch));
     }

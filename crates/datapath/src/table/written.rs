@@ -1,6 +1,6 @@
 //! Stores a match as the controller wrote it, in few bytes. It is only needed for statistics and messages about its
 //! entry.
-use super::TypeReading;
+use super::EthTypeReading;
 use crate::shape::WordMatches;
 use weir_openflow::model::{Match, MatchField};
 use weir_packet::Field;
@@ -13,29 +13,29 @@ const BEHIND_ONE_TAG: u8 = 126;
 /// A match that `Match::key_and_mask` accepted. Contains its fields in their order: for each field its number, the
 /// value in as many bytes as the field is wide, and the mask in as many bytes if there is one.
 #[derive(Debug, Clone)]
-pub(crate) struct Written(Bytes);
+pub(crate) struct PackedMatch(PackedMatchBytes);
 
 /// Number of bytes stored inline: enough for a connection and its input port.
 const NEAR: usize = 30;
 
 #[derive(Debug, Clone)]
-enum Bytes {
+enum PackedMatchBytes {
     Near { len: u8, bytes: [u8; NEAR] },
     Far(Box<[u8]>),
 }
 
-const _: () = assert!(size_of::<Written>() == 32);
+const _: () = assert!(size_of::<PackedMatch>() == 32);
 
-impl Written {
+impl PackedMatch {
     /// Encodes a match that was found valid, and its reading of `eth_type`.
-    pub(crate) fn new(matching: &Match, reading: TypeReading) -> Written {
+    pub(crate) fn new(matching: &Match, reading: EthTypeReading) -> PackedMatch {
         // Without a type both readings are equal.
-        let is_noted = reading == TypeReading::BehindOneTag && matching.get(Field::EthType).is_some();
+        let is_noted = reading == EthTypeReading::BehindOneTag && matching.get(Field::EthType).is_some();
         let length = known(matching).map(|(field, _, mask)| match mask {
             Some(_) => 2 + 2 * width(field),
             None => 1 + width(field),
         });
-        Written(Bytes::written(length.sum::<usize>() + usize::from(is_noted), |bytes| {
+        PackedMatch(PackedMatchBytes::written(length.sum::<usize>() + usize::from(is_noted), |bytes| {
             let mut rest = bytes;
             if is_noted {
                 put(&mut rest, &[BEHIND_ONE_TAG]);
@@ -54,8 +54,8 @@ impl Written {
 
     fn bytes(&self) -> &[u8] {
         match &self.0 {
-            Bytes::Near { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
-            Bytes::Far(bytes) => bytes,
+            PackedMatchBytes::Near { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            PackedMatchBytes::Far(bytes) => bytes,
         }
     }
 
@@ -66,10 +66,10 @@ impl Written {
     }
 
     /// Returns the reading of `eth_type`.
-    pub(crate) fn reading(&self) -> TypeReading {
+    pub(crate) fn reading(&self) -> EthTypeReading {
         match self.bytes().first() {
-            Some(&BEHIND_ONE_TAG) => TypeReading::BehindOneTag,
-            _ => TypeReading::BehindAllTags,
+            Some(&BEHIND_ONE_TAG) => EthTypeReading::BehindOneTag,
+            _ => EthTypeReading::BehindAllTags,
         }
     }
 
@@ -96,17 +96,17 @@ impl Written {
     }
 }
 
-impl Bytes {
+impl PackedMatchBytes {
     /// Allocates `len` bytes, and fills them with `write`.
-    fn written(len: usize, write: impl FnOnce(&mut [u8])) -> Bytes {
+    fn written(len: usize, write: impl FnOnce(&mut [u8])) -> PackedMatchBytes {
         if len > NEAR {
             let mut bytes = vec![0; len].into_boxed_slice();
             write(&mut bytes);
-            return Bytes::Far(bytes);
+            return PackedMatchBytes::Far(bytes);
         }
         let mut bytes = [0; NEAR];
         write(&mut bytes[..len]);
-        Bytes::Near { len: u8::try_from(len).unwrap_or(0), bytes }
+        PackedMatchBytes::Near { len: u8::try_from(len).unwrap_or(0), bytes }
     }
 }
 
@@ -163,8 +163,8 @@ mod tests {
         #[test]
         fn what_was_written_comes_back(fields in prop::collection::vec(any_field(), 0..20), is_v10 in any::<bool>()) {
             let matching = Match { fields };
-            let reading = if is_v10 { TypeReading::BehindOneTag } else { TypeReading::BehindAllTags };
-            let written = Written::new(&matching, reading);
+            let reading = if is_v10 { EthTypeReading::BehindOneTag } else { EthTypeReading::BehindAllTags };
+            let written = PackedMatch::new(&matching, reading);
             prop_assert_eq!(written.to_match(), matching.clone());
             if matching.get(Field::EthType).is_some() {
                 prop_assert_eq!(written.reading(), reading);
@@ -177,7 +177,7 @@ mod tests {
         for (field, mask) in Field::ALL.into_iter().flat_map(|f| [(f, None), (f, Some(0)), (f, Some(f.all_ones()))]) {
             for value in [0, 1, field.all_ones()] {
                 let fields = vec![MatchField::Known { field, value, mask }];
-                let written = Written::new(&Match { fields: fields.clone() }, TypeReading::BehindAllTags);
+                let written = PackedMatch::new(&Match { fields: fields.clone() }, EthTypeReading::BehindAllTags);
                 assert_eq!(written.to_match().fields, fields);
             }
         }
@@ -195,6 +195,6 @@ mod tests {
         let ports = [(Field::UdpSrc, 3), (Field::UdpDst, 4)];
         let all = fields.into_iter().chain(ports);
         let matching = all.fold(Match::any(), |matching, (field, value): (_, u128)| matching.with(field, value));
-        assert_eq!(Written::new(&matching, TypeReading::BehindAllTags).bytes().len(), 6 + 2 + 1 + 4 + 4 + 2 + 2);
+        assert_eq!(PackedMatch::new(&matching, EthTypeReading::BehindAllTags).bytes().len(), 6 + 2 + 1 + 4 + 4 + 2 + 2);
     }
 }

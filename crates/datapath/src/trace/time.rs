@@ -58,7 +58,7 @@ impl TraceCycles {
 
 /// Stopwatch of a run.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct TraceStopwatch {
     took: TraceCycles,
     last: u64,
     /// Cycles that a measurement itself takes.
@@ -67,10 +67,10 @@ pub(super) struct Marks {
     pool: FramePool,
 }
 
-impl Marks {
-    pub(super) fn new() -> Marks {
+impl TraceStopwatch {
+    pub(super) fn new() -> TraceStopwatch {
         let overhead = (0..32).map(|_| between(cycles())).min().unwrap_or(0);
-        Marks { took: TraceCycles::default(), last: cycles(), overhead, pool: FramePool::default() }
+        TraceStopwatch { took: TraceCycles::default(), last: cycles(), overhead, pool: FramePool::default() }
     }
 
     /// Begins a run and returns a frame with `bytes`.
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn marks_make_as_many_times_as_steps() {
-        let mut marks = Marks::new();
+        let mut marks = TraceStopwatch::new();
         for _ in 0..2 {
             let frame = marks.begin(&[7; 60]);
             assert_eq!(frame.bytes(), [7; 60]);

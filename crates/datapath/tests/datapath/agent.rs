@@ -7,7 +7,7 @@ use weir_openflow::model::error::{BadRequest, QueueOpFailed, RoleRequestFailed, 
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{Action, Bytes, ErrorType, FlowMod, Match, PortNo, SwitchConfig, TableId};
 use weir_openflow::{Body, Message, Version, codec};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 
 #[test]
 fn features_by_version() {
@@ -26,7 +26,7 @@ fn configuration_is_kept_and_fragments_dropped() {
     let config = SwitchConfig { flags: 1, miss_send_len: 40 };
     assert_eq!(bench.ask(CONTROLLER, Body::SetConfig(config)), []);
     assert_eq!(bench.ask(CONTROLLER, Body::GetConfigRequest), [Body::GetConfigReply(config)]);
-    let whole = Craft::ethernet(mac(2), mac(1)).ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let whole = FrameBuilder::ethernet(mac(2), mac(1)).ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let whole = whole.udp(1, 2).build();
     let mut fragment = whole.clone();
     fragment[20] |= 0x20;

@@ -2,19 +2,19 @@
 use crate::bench::*;
 use crate::sweeps::{any_flow, begin, entries, frame_to, go_on, to};
 use proptest::prelude::*;
-use weir_datapath::{ChannelId, DatapathConfig, Lookup};
+use weir_datapath::{ChannelId, DatapathConfig, LookupMethod};
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::error::{BundleFailed, ErrorMessage};
 use weir_openflow::model::multipart::{FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowCommand, FlowMod, Match, TableId};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 
 pub(crate) const CHANNEL: ChannelId = ChannelId(15);
 const ATOMIC: BundleFlags = BundleFlags(BundleFlags::ATOMIC.0 | BundleFlags::ORDERED.0);
 
-fn bench(lookup: Lookup) -> Bench {
+fn bench(lookup: LookupMethod) -> Bench {
     let mut bench = Bench::with(DatapathConfig { lookup, ..DatapathConfig::default() });
     bench.datapath.channel_up(bench.now, CHANNEL, Version::V15);
     bench
@@ -66,7 +66,7 @@ fn is_done(told: &[Body]) -> bool {
 
 #[test]
 fn packets_see_all_of_a_long_bundle_at_once() {
-    let mut bench = bench(Lookup::Adaptive);
+    let mut bench = bench(LookupMethod::Adaptive);
     (1..=1000).for_each(|number| bench.flow_mod(&to(number)).unwrap());
     bench.add(1, Match::any(), output(4));
     // The first third is deleted, the second is modified, the last is deleted and added again, and new entries are
@@ -97,7 +97,7 @@ fn packets_see_all_of_a_long_bundle_at_once() {
 
 #[test]
 fn packets_see_nothing_of_one_that_fails() {
-    let mut bench = bench(Lookup::Adaptive);
+    let mut bench = bench(LookupMethod::Adaptive);
     (1..=300).for_each(|number| bench.flow_mod(&to(number)).unwrap());
     let before = entries(&bench);
     let wrong = FlowMod { table: TableId(200), ..to(1) };
@@ -119,7 +119,7 @@ fn packets_see_nothing_of_one_that_fails() {
 
 #[test]
 fn what_entries_count_is_what_packets_see() {
-    let mut bench = bench(Lookup::Adaptive);
+    let mut bench = bench(LookupMethod::Adaptive);
     let wide = Match::any().with_masked(Field::EthDst, 0x0200_0000_0000_u64, 0xffff_0000_0000_u64);
     bench.flow_mod(&FlowMod { cookie: 7, ..FlowMod::add(1, wide, apply(output(4))) }).unwrap();
     fill(&mut bench, ATOMIC, (1..=500).map(to));
@@ -138,7 +138,7 @@ fn what_entries_count_is_what_packets_see() {
 
 #[test]
 fn packets_that_see_nothing_of_a_bundle_are_no_matches() {
-    let mut bench = bench(Lookup::Adaptive);
+    let mut bench = bench(LookupMethod::Adaptive);
     fill(&mut bench, ATOMIC, (1..=500).map(to));
     let (mut sent, mut missed) = (0_u64, 0_u64);
     commit(&mut bench, ATOMIC, |bench| {
@@ -162,7 +162,7 @@ fn probes() -> Vec<(u32, Vec<u8>)> {
         (1..4).flat_map(|port| (0..8_u64).flat_map(move |dst| (0..8_u64).step_by(2).map(move |src| (port, dst, src))));
     all.map(|(port, dst, src)| {
         let address = |bits| weir_packet::MacAddr::from_bits(bits);
-        (port, Craft::ethernet(address(dst), address(src)).payload(&[1; 60]).build())
+        (port, FrameBuilder::ethernet(address(dst), address(src)).payload(&[1; 60]).build())
     })
     .collect()
 }
@@ -192,7 +192,7 @@ proptest! {
         bundle in prop::collection::vec(any_flow(), 1..60),
         is_linear in any::<bool>(),
     ) {
-        let lookup = if is_linear { Lookup::Linear } else { Lookup::Adaptive };
+        let lookup = if is_linear { LookupMethod::Linear } else { LookupMethod::Adaptive };
         let [first, bundle] = [first, bundle].map(|flows| flows.into_iter().map(untied).collect::<Vec<_>>());
         let [mut stepped, mut old, mut new] = [(); 3].map(|()| bench(lookup));
         for bench in [&mut stepped, &mut old, &mut new] {

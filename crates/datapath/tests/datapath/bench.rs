@@ -1,10 +1,10 @@
 //! A test bench: a datapath with four ports, driven in virtual time.
 use std::time::Duration;
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, ErrorType, FlowMod, Instruction, Match, PacketIn, PortDesc, PortNo};
 use weir_openflow::{Body, Message, Version};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Field, Frame, FramePool, MacAddr};
 use weir_units::Instant;
 
@@ -12,7 +12,7 @@ use weir_units::Instant;
 pub(crate) struct Bench {
     pub(crate) datapath: Datapath,
     pub(crate) pool: FramePool,
-    pub(crate) out: Output,
+    pub(crate) out: DatapathOutput,
     pub(crate) now: Instant,
 }
 
@@ -33,7 +33,7 @@ impl Bench {
         let mut bench = Bench {
             datapath: Datapath::new(config),
             pool: FramePool::default(),
-            out: Output::default(),
+            out: DatapathOutput::default(),
             now: Instant::from_nanos(1_000_000_000),
         };
         for number in 1..=PORTS {
@@ -145,7 +145,7 @@ pub(crate) fn port(number: u32) -> PortDesc {
 
 /// Returns a frame of 214 bytes that is not an IP packet.
 pub(crate) fn frame() -> Vec<u8> {
-    Craft::ethernet(mac(2), mac(1)).payload(&[5; 200]).build()
+    FrameBuilder::ethernet(mac(2), mac(1)).payload(&[5; 200]).build()
 }
 
 /// Returns a local unicast address.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_datapath::{ChannelId, DatapathConfig};
 use weir_openflow::model::bundle::{
     BundleAdd, BundleCommand, BundleControl, BundleFeaturesProperty, BundleFeaturesRequest, BundleFlags, BundleId,
-    BundleProperty, Time,
+    BundleProperty, BundleTime,
 };
 use weir_openflow::model::config::{TableMod, table_config};
 use weir_openflow::model::error::{BadRequest, BundleFailed, ErrorMessage, FlowModFailed, PortModFailed};
@@ -311,7 +311,7 @@ fn bundles_with_a_time_wait_for_it() {
     let mut bench = bench();
     let flags = BundleFlags(BOTH.0 | BundleFlags::TIME.0);
     let commit = |id, seconds| {
-        let time = BundleProperty::Time(Time { seconds, nanoseconds: 500 });
+        let time = BundleProperty::Time(BundleTime { seconds, nanoseconds: 500 });
         control_with(id, BundleCommand::CommitRequest, flags, vec![time])
     };
     let message = |xid, to| Box::new(Message { xid, body: flow(1, to) });
@@ -363,7 +363,7 @@ fn tolerances_of_times_can_be_set() {
     let features = ask(&mut bench, BundleFeaturesRequest::default());
     assert_eq!((features.capabilities, features.properties), (BOTH, vec![]));
     bench.datapath.set_time_of_day(bench.now, Duration::from_secs(50));
-    let span = |seconds| Time { seconds, nanoseconds: 0 };
+    let span = |seconds| BundleTime { seconds, nanoseconds: 0 };
     let time = BundleFeaturesProperty::Time {
         accuracy: span(0),
         max_future: span(7),
@@ -373,7 +373,7 @@ fn tolerances_of_times_can_be_set() {
     let features = ask(&mut bench, BundleFeaturesRequest { flags: 2, properties: vec![time] });
     assert_eq!(features.capabilities, BundleFlags(7));
     let expected = BundleFeaturesProperty::Time {
-        accuracy: Time { seconds: 0, nanoseconds: 1_000_000 },
+        accuracy: BundleTime { seconds: 0, nanoseconds: 1_000_000 },
         max_future: span(7),
         max_past: span(3600),
         timestamp: span(50),

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use weir_openflow::model::{Action, FlowMod, Match, MatchField, PortNo};
 use weir_packet::Field;
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 
 /// Extension headers that can follow an IPv6 header, by number, in the order that RFC 8200 recommends: hop-by-hop,
 /// destination options, routing (no segments left), fragment (the only one).
 const EXTENSIONS: [u8; 4] = [0, 60, 43, 44];
 
-fn ipv6_with(extensions: Vec<bool>, craft: Craft) -> Vec<u8> {
+fn ipv6_with(extensions: Vec<bool>, craft: FrameBuilder) -> Vec<u8> {
     let mut frame = craft.build();
     let at = 14;
     let mut proto = frame[at + 6];
@@ -43,7 +43,7 @@ fn core() -> impl Strategy<Value = Vec<u8>> {
     );
     let ip = (ip, vec(any::<bool>(), 4), any::<bool>()).prop_map(|(ip, extensions, is_v6)| {
         let (is_tcp, source, destination, (from, to), ttl, class, payload) = ip;
-        let craft = Craft::ethernet(mac(2), mac(1)).ttl(ttl).traffic_class(class).payload(&payload);
+        let craft = FrameBuilder::ethernet(mac(2), mac(1)).ttl(ttl).traffic_class(class).payload(&payload);
         let craft = if is_tcp {
             craft.tcp(TcpHeader { source: from, destination: to, flags: 16, ..TcpHeader::default() })
         } else {
@@ -58,7 +58,7 @@ fn core() -> impl Strategy<Value = Vec<u8>> {
     });
     let arp = (1..3_u16, address()).prop_map(|(operation, last)| {
         let end = |number| (mac(number), [10, 0, 0, last].into());
-        Craft::ethernet(mac(2), mac(1)).arp(operation, end(1), end(2)).build()
+        FrameBuilder::ethernet(mac(2), mac(1)).arp(operation, end(1), end(2)).build()
     });
     prop_oneof![6 => ip, 1 => arp]
 }

@@ -3,7 +3,7 @@ use crate::bench::*;
 use crate::frames::frame;
 use std::path::Path;
 use std::time::Duration;
-use weir_datapath::{DatapathConfig, Drops, Lookup};
+use weir_datapath::{DatapathConfig, Drops, LookupMethod};
 use weir_openflow::model::FlowCommand;
 use weir_openflow::{Body, Version, text};
 
@@ -12,16 +12,16 @@ type Fates = Vec<String>;
 
 #[test]
 fn every_case_holds() {
-    every_case_holds_with(Lookup::Adaptive);
+    every_case_holds_with(LookupMethod::Adaptive);
 }
 
 /// The linear reference gives the same verdicts.
 #[test]
 fn every_case_holds_with_linear_lookup() {
-    every_case_holds_with(Lookup::Linear);
+    every_case_holds_with(LookupMethod::Linear);
 }
 
-fn every_case_holds_with(lookup: Lookup) {
+fn every_case_holds_with(lookup: LookupMethod) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/pipeline");
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "txt")).collect();
@@ -36,7 +36,7 @@ fn every_case_holds_with(lookup: Lookup) {
 }
 
 /// Runs a file's cases. Returns their number.
-fn run(file: &str, text: &str, lookup: Lookup) -> usize {
+fn run(file: &str, text: &str, lookup: LookupMethod) -> usize {
     let mut cases = 0;
     let mut bench = controlled(lookup);
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
@@ -64,7 +64,7 @@ fn run(file: &str, text: &str, lookup: Lookup) -> usize {
     cases
 }
 
-fn controlled(lookup: Lookup) -> Bench {
+fn controlled(lookup: LookupMethod) -> Bench {
     let mut bench = Bench::with(DatapathConfig { lookup, ..DatapathConfig::default() });
     bench.datapath.channel_up(bench.now, CONTROLLER, Version::V13);
     bench

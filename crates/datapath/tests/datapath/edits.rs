@@ -3,7 +3,7 @@
 use crate::bench::*;
 use crate::frames::frame;
 use proptest::prelude::*;
-use weir_datapath::{Datapath, Output};
+use weir_datapath::{Datapath, DatapathOutput};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_packet::{Field, Frame, FramePool, MacAddr};
 
@@ -53,7 +53,7 @@ fn packets() -> impl Strategy<Value = Vec<Vec<u8>>> {
 type Sent = (Vec<u8>, u32);
 
 /// Returns the frames that left, in order for each port.
-fn left(out: &mut Output) -> Vec<(PortNo, Vec<Sent>)> {
+fn left(out: &mut DatapathOutput) -> Vec<(PortNo, Vec<Sent>)> {
     let lists = out.frames.drain(..).filter(|(_, frames)| !frames.is_empty());
     let told = |frames: Vec<Frame>| frames.iter().map(|frame| (frame.bytes().to_vec(), frame.queue)).collect();
     let mut left: Vec<_> = lists.map(|(port, frames)| (port, told(frames))).collect();
@@ -134,7 +134,7 @@ fn a_worker_edits_without_the_datapath_for_itself() {
         ttl.map(|ttl| Frame::from_bytes(&frame(&format!("eth 1>2 / ipv4 10.0.0.1>10.0.0.2 ttl {ttl} / udp 1>2"))))
             .into()
     };
-    let (pool, out) = (&mut FramePool::default(), &mut Output::default());
+    let (pool, out) = (&mut FramePool::default(), &mut DatapathOutput::default());
     assert!(bench.datapath.forward(&mut worker, bench.now, PortNo(1), &mut burst([64, 2, 3]), pool, out));
     let sent = left(out);
     assert_eq!(sent[0].1.iter().map(|(bytes, _)| bytes[22]).collect::<Vec<_>>(), [63, 1, 2]);

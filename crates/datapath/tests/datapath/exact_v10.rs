@@ -3,7 +3,7 @@
 use crate::bench::*;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::{Body, Message, Version, decode, encode};
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 
 const ADD: u8 = 0;
 const MODIFY_STRICT: u8 = 2;
@@ -31,7 +31,7 @@ fn matching(wildcards: u32, vlan: u16) -> Vec<u8> {
 
 fn frame() -> Vec<u8> {
     let tcp = TcpHeader { source: 1000, destination: 80, ..TcpHeader::default() };
-    Craft::ethernet(mac(2), mac(1)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).tcp(tcp).build()
+    FrameBuilder::ethernet(mac(2), mac(1)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).tcp(tcp).build()
 }
 
 /// Returns an encoded flow-mod that outputs to a port and asks for a flow-removed message.

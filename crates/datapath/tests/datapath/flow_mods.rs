@@ -10,11 +10,11 @@ use weir_openflow::model::{
 };
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
 
 fn frame() -> Vec<u8> {
-    Craft::ethernet(mac(2), mac(1)).payload(&[0; 46]).build()
+    FrameBuilder::ethernet(mac(2), mac(1)).payload(&[0; 46]).build()
 }
 
 /// Returns all entries as a controller sees them, ordered by table and priority.

@@ -7,11 +7,11 @@ use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::{Action, Body, Match, PacketInReason, PacketOut, PortNo, TableId};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Field, MacAddr};
 
 fn udp(source: u64, destination: u64) -> Vec<u8> {
-    let craft = Craft::ethernet(mac(destination), mac(source));
+    let craft = FrameBuilder::ethernet(mac(destination), mac(source));
     craft.ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)).udp(1000, 2000).payload(&[1; 18]).build()
 }
 
@@ -62,7 +62,7 @@ fn normal_learns_and_forgets() {
     assert_eq!(bench.ports_of(2, &udp(3, 2)), [0_u32; 0], "not back to its port");
     bench.wait(Duration::from_secs(301));
     assert_eq!(bench.ports_of(1, &udp(1, 2)), [2, 3, 4], "forgotten");
-    let stp = Craft::ethernet("01:80:c2:00:00:00".parse().unwrap(), mac(1)).payload(&[0; 46]).build();
+    let stp = FrameBuilder::ethernet("01:80:c2:00:00:00".parse().unwrap(), mac(1)).payload(&[0; 46]).build();
     assert_eq!(bench.ports_of(1, &stp), [0_u32; 0]);
     assert_eq!(bench.datapath.drops().reserved, 1);
 }
@@ -87,7 +87,7 @@ fn fail_modes() {
 fn misses_go_to_controllers_of_v10_only() {
     let mut bench = Bench::controlled();
     bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
-    let frame = Craft::ethernet(MacAddr::BROADCAST, mac(1)).payload(&[7; 200]).build();
+    let frame = FrameBuilder::ethernet(MacAddr::BROADCAST, mac(1)).payload(&[7; 200]).build();
     bench.receive(1, &frame);
     assert_eq!(bench.packet_ins(CONTROLLER), []);
     let [packet] = bench.packet_ins(OLD_CONTROLLER).try_into().unwrap();

@@ -1,7 +1,7 @@
 //! Builds frames from text in the syntax of testdata/pipeline/README.md.
 use std::str::FromStr;
 use weir_packet::MacAddr;
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 
 /// Returns the frame that a text describes. Panics with the part that is wrong.
 pub(crate) fn frame(text: &str) -> Vec<u8> {
@@ -12,11 +12,11 @@ pub(crate) fn frame(text: &str) -> Vec<u8> {
     let mut headers = text.split(" / ");
     let ethernet = headers.next().and_then(|header| header.strip_prefix("eth ")).expect(text);
     let (source, destination) = pair(ethernet, mac);
-    let craft = Craft::ethernet(destination, source).payload(&[0; 18]);
+    let craft = FrameBuilder::ethernet(destination, source).payload(&[0; 18]);
     headers.fold(craft, header).build()
 }
 
-fn header(craft: Craft, text: &str) -> Craft {
+fn header(craft: FrameBuilder, text: &str) -> FrameBuilder {
     let words: Vec<&str> = text.split(' ').collect();
     let option = |name| words.iter().position(|word| *word == name).map(|at| words[at + 1]);
     let number = |name, otherwise| option(name).map_or(otherwise, |word| word.parse().expect(text));

@@ -2,16 +2,16 @@
 #![allow(clippy::cast_possible_truncation, reason = "the numbers drawn are small")]
 use crate::bench::*;
 use std::net::Ipv4Addr;
-use weir_datapath::{DatapathConfig, Lookup};
+use weir_datapath::{DatapathConfig, LookupMethod};
 use weir_openflow::model::{FlowMod, Match, PortNo};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
-use weir_testing::rules::Draw;
+use weir_testing::rules::SeededRng;
 
 /// Returns two benches with the same entries, one for each lookup method.
 fn both(entries: &[FlowMod]) -> [Bench; 2] {
-    [Lookup::Adaptive, Lookup::Linear].map(|lookup| {
+    [LookupMethod::Adaptive, LookupMethod::Linear].map(|lookup| {
         let mut bench = Bench::with(DatapathConfig { lookup, ..DatapathConfig::default() });
         for flow in entries {
             bench.flow_mod(flow).unwrap();
@@ -22,8 +22,8 @@ fn both(entries: &[FlowMod]) -> [Bench; 2] {
 
 /// Generates entries on prefixes of both addresses and on a port, of any kind up to the richest of `kinds`. Most
 /// prefixes are a few bits long so that many overlap. With `kinds` of 1 the entries are routes.
-fn entries(draw: &mut Draw, kinds: usize, count: usize) -> Vec<FlowMod> {
-    let prefix = |draw: &mut Draw| {
+fn entries(draw: &mut SeededRng, kinds: usize, count: usize) -> Vec<FlowMod> {
+    let prefix = |draw: &mut SeededRng| {
         let length = draw.below(13);
         let mask = u32::MAX.checked_shl(32 - length as u32).unwrap_or(0);
         (address(draw) & mask, mask)
@@ -49,12 +49,12 @@ fn entries(draw: &mut Draw, kinds: usize, count: usize) -> Vec<FlowMod> {
 }
 
 /// Draws from few values, so that packets match entries.
-fn address(draw: &mut Draw) -> u32 {
+fn address(draw: &mut SeededRng) -> u32 {
     (draw.below(16) as u32) << 28 | (draw.below(256) as u32) << 20 | draw.below(4) as u32
 }
 
 fn agree(kinds: usize, counts: &[usize]) {
-    let mut draw = Draw(0x5eed + kinds as u64);
+    let mut draw = SeededRng(0x5eed + kinds as u64);
     for count in counts {
         let mut entries = entries(&mut draw, kinds, *count);
         let mut seen = std::collections::HashSet::new();
@@ -63,7 +63,7 @@ fn agree(kinds: usize, counts: &[usize]) {
         for round in 0..2 {
             for _ in 0..300 {
                 let [source, destination] = [address(&mut draw), address(&mut draw)].map(Ipv4Addr::from_bits);
-                let frame = Craft::ethernet(mac(2), mac(1)).ipv4(source, destination);
+                let frame = FrameBuilder::ethernet(mac(2), mac(1)).ipv4(source, destination);
                 let frame = frame.udp(7, draw.below(5) as u16).payload(&[0; 18]).build();
                 let found: [Vec<(PortNo, Vec<u8>)>; 2] =
                     [&mut fast, &mut reference].map(|bench| bench.receive(1, &frame));

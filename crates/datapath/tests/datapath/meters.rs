@@ -8,7 +8,7 @@ use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterMod, MeterSt
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, FlowFlags, FlowMod, Instruction, Match, MeterId, PortNo, TableId};
 use weir_packet::checksum::verify;
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 use weir_packet::field::eth_type;
 use weir_packet::frame::{Segmentation, SegmentationKind};
 use weir_packet::{Field, parse};
@@ -54,8 +54,8 @@ fn through(meter: u32, priority: u16, matching: Match) -> FlowMod {
     FlowMod::add(priority, matching, [vec![Instruction::Meter(MeterId(meter))], apply(output(2))].concat())
 }
 
-fn ipv4(dscp: u8) -> Craft {
-    Craft::ethernet(mac(2), mac(1)).traffic_class(dscp << 2 | 1).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
+fn ipv4(dscp: u8) -> FrameBuilder {
+    FrameBuilder::ethernet(mac(2), mac(1)).traffic_class(dscp << 2 | 1).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
 }
 
 /// Returns DSCP and ECN of a frame.
@@ -107,7 +107,8 @@ fn of_the_bands_that_are_exceeded_the_one_with_the_highest_rate_acts() {
 #[test]
 fn remarking_keeps_checksums_and_everything_else() {
     let mut bench = metered(flags::PKTPS, vec![remark_above(0, 0, 1)]);
-    let ipv6 = Craft::ethernet(mac(2), mac(1)).vlan(0x8100, 5, 3).traffic_class(34 << 2 | 3).ipv6(1.into(), 2.into());
+    let ipv6 =
+        FrameBuilder::ethernet(mac(2), mac(1)).vlan(0x8100, 5, 3).traffic_class(34 << 2 | 3).ipv6(1.into(), 2.into());
     for (craft, before, after) in [
         (ipv4(10).udp(1, 2), (10, 1), (12, 1)),
         (ipv4(14).udp(1, 2), (14, 1), (14, 1)),

@@ -6,7 +6,7 @@ use weir_openflow::model::error::{BadAction, BadRequest};
 use weir_openflow::model::role::AsyncConfig;
 use weir_openflow::model::{Action, BufferId, ErrorType, FlowMod, Match, PacketInReason, PacketOut, PortNo};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 
 fn packet_out(in_port: PortNo, actions: Vec<Action>, data: Vec<u8>) -> Body {
@@ -80,7 +80,7 @@ fn an_expired_ttl_is_told_to_those_who_ask() {
     let mut bench = Bench::controlled();
     let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
     bench.add(1, ipv4, vec![Action::DecNwTtl, Action::output(PortNo(2))]);
-    let craft = Craft::ethernet(mac(2), mac(1)).ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let craft = FrameBuilder::ethernet(mac(2), mac(1)).ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let last_hop = craft.ttl(1).udp(1, 2).build();
     assert_eq!(bench.ports_of(1, &last_hop), [0_u32; 0]);
     assert_eq!(bench.packet_ins(CONTROLLER), []);

@@ -1,18 +1,18 @@
 //! Measuring: what is counted while it is on, and that nothing is counted while it is off.
 use crate::bench::*;
-use weir_datapath::perf::{Perf, Stage};
+use weir_datapath::perf::{Perf, ThreadStage};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo, TableId};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Frame, FramePool};
 
 fn frames(count: usize) -> Vec<Frame> {
-    let craft = Craft::ethernet(mac(2), mac(1)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2);
+    let craft = FrameBuilder::ethernet(mac(2), mac(1)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2);
     (0..count).map(|_| craft.clone().payload(&[1; 18]).frame()).collect()
 }
 
 fn process(bench: &mut Bench, count: usize) {
     let (mut frames, mut pool) = (frames(count), FramePool::default());
-    let mut out = weir_datapath::Output::default();
+    let mut out = weir_datapath::DatapathOutput::default();
     bench.datapath.process(bench.now, PortNo(1), &mut frames, &mut pool, &mut out);
     assert!(frames.is_empty());
 }
@@ -32,7 +32,7 @@ fn stages_and_bursts_are_counted_while_somebody_looks() {
     // More packets than a burst holds make several bursts.
     process(&mut bench, 70);
     let watch = bench.datapath.watch_mut();
-    for stage in [Stage::Parse, Stage::LookUp, Stage::Execute] {
+    for stage in [ThreadStage::Parse, ThreadStage::LookUp, ThreadStage::Execute] {
         let took = watch.perf().stage(stage);
         assert_eq!((took.times, took.packets), (4, 105), "{}", stage.name());
     }

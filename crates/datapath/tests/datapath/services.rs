@@ -5,20 +5,21 @@ use weir_openflow::model::error::{BadAction, BadMatch};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::role::AsyncConfig;
 use weir_openflow::model::{
-    Action, Encap, FlowCommand, FlowFlags, FlowMod, Instruction, Match, NshHeader, PacketInReason, PortNo,
+    Action, EncapHeader, FlowCommand, FlowFlags, FlowMod, Instruction, Match, NshHeader, PacketInReason, PortNo,
 };
 use weir_openflow::{Body, text};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Field, Frame, PacketType, Tunnel};
 
 fn udp() -> Vec<u8> {
-    let craft = Craft::ethernet(mac(2), mac(1));
+    let craft = FrameBuilder::ethernet(mac(2), mac(1));
     craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1000, 2000).payload(&[1; 18]).build()
 }
 
 /// Returns an Ethernet frame with a service header around [`udp`].
 fn service(path: u32, context: [u32; 4], ttl: u8) -> Vec<u8> {
-    let mut frame = Craft::ethernet(mac(9), mac(0)).nsh(path, context, PacketType::ETHERNET).payload(&udp()).build();
+    let mut frame =
+        FrameBuilder::ethernet(mac(9), mac(0)).nsh(path, context, PacketType::ETHERNET).payload(&udp()).build();
     frame[..12].copy_from_slice(&[0; 12]);
     frame[14] = ttl >> 2;
     frame[15] = ttl << 6 | 6;
@@ -221,7 +222,7 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(add(service(), actions("set_field:4->nsh_flags")), Err(BadAction::BadSetArgument.into()));
     assert_eq!(add(service(), actions("set_field:1->nsh_np")), Err(BadAction::BadSetType.into()));
     let header = NshHeader { md_type: Some(3), tlvs: vec![] };
-    assert_eq!(add(Match::any(), vec![Action::Encap(Encap::Nsh(header))]), Err(BadAction::BadArgument.into()));
+    assert_eq!(add(Match::any(), vec![Action::Encap(EncapHeader::Nsh(header))]), Err(BadAction::BadArgument.into()));
     let both = Match::any().with(Field::PacketType, 0x1_0800_u32).with(Field::EthType, 0x0800_u32);
     assert_eq!(add(both, actions("output:1")), Err(BadMatch::BadPrereq.into()));
 }

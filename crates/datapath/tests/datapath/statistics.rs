@@ -91,7 +91,7 @@ fn every_statistics_reply_encodes_however_long() {
 #[test]
 fn statistics_of_one_five_tell_what_is_kept() {
     use weir_openflow::model::multipart::FlowCountersReason;
-    use weir_openflow::model::stats::Stats;
+    use weir_openflow::model::stats::OxsStats;
     use weir_openflow::model::{FlowFlags, FlowMod};
     let mut bench = Bench::new();
     let channel = weir_datapath::ChannelId(15);
@@ -104,7 +104,7 @@ fn statistics_of_one_five_tell_what_is_kept() {
     let replies = bench.multipart(channel, RequestBody::FlowCounters(FlowRequest::all())).unwrap();
     let [ReplyBody::FlowCounters(list)] = &replies[..] else { panic!("{replies:?}") };
     let (duration, idle_time, packet_count) = (Some((3, 0)), Some((1, 0)), Some(1));
-    let stats = Stats { duration, idle_time, packet_count, ..Stats::default() };
+    let stats = OxsStats { duration, idle_time, packet_count, ..OxsStats::default() };
     assert_eq!((list.len(), list[0].reason, &list[0].stats), (1, FlowCountersReason::Request, &stats));
     assert_eq!((list[0].priority, &list[0].matching), (5, &from_port(1)));
 }

@@ -2,7 +2,7 @@
 use crate::bench::*;
 use proptest::prelude::*;
 use std::time::Duration;
-use weir_datapath::{ChannelId, DatapathConfig, Lookup};
+use weir_datapath::{ChannelId, DatapathConfig, LookupMethod};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::meter::{Band, BandKind, MeterMod};
@@ -12,7 +12,7 @@ use weir_openflow::model::{
 };
 use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 
 /// Maximum number of entries changed per step.
 const PER_STEP: usize = 16;
@@ -24,7 +24,7 @@ pub(crate) fn to(number: u32) -> FlowMod {
 }
 
 pub(crate) fn frame_to(number: u32) -> Vec<u8> {
-    Craft::ethernet(mac(number.into()), mac(1)).payload(&[5; 100]).build()
+    FrameBuilder::ethernet(mac(number.into()), mac(1)).payload(&[5; 100]).build()
 }
 
 fn bench(entries: u32) -> Bench {
@@ -294,7 +294,7 @@ fn any_change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn random_bench(lookup: Lookup) -> Bench {
+fn random_bench(lookup: LookupMethod) -> Bench {
     let mut bench = Bench::with(DatapathConfig { lookup, ..DatapathConfig::default() });
     bench.datapath.channel_up(bench.now, CONTROLLER, Version::V13);
     bench
@@ -313,9 +313,9 @@ proptest! {
     /// to examine.
     #[test]
     fn steps_come_to_the_same_as_all_at_once(changes in prop::collection::vec(any_change(), 1..120)) {
-        let mut whole = random_bench(Lookup::Adaptive);
-        let mut stepped = random_bench(Lookup::Adaptive);
-        let mut linear = random_bench(Lookup::Linear);
+        let mut whole = random_bench(LookupMethod::Adaptive);
+        let mut stepped = random_bench(LookupMethod::Adaptive);
+        let mut linear = random_bench(LookupMethod::Linear);
         for change in changes {
             for bench in [&mut whole, &mut stepped, &mut linear] {
                 bench.ask(CONTROLLER, group_mod(GroupMod::ADD, GroupId(1)));

@@ -4,7 +4,9 @@ use std::time::Duration;
 use weir_openflow::model::error::{
     BadAction, BadInstruction, BadMatch, BadRequest, FlowModFailed, TableFeaturesFailed, TableModFailed,
 };
-use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableFeatures, TableProperty, TypeId};
+use weir_openflow::model::multipart::{
+    FeatureTypeId, MultipartRequest, ReplyBody, RequestBody, TableFeatures, TableProperty,
+};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{ErrorType, FlowMod, Instruction, Match, TableId};
 use weir_openflow::{Body, Message, Version, codec};
@@ -84,11 +86,11 @@ fn less_is_what_entries_may_do_from_then_on() {
     all[0].metadata_write = 0xff;
     all[0].metadata_match = 0xf0;
     change(&mut all[0], |property| match property {
-        TableProperty::Instructions { ids, .. } => ids.retain(|id| *id != TypeId::Standard(3)),
+        TableProperty::Instructions { ids, .. } => ids.retain(|id| *id != FeatureTypeId::Standard(3)),
         TableProperty::NextTables { tables, .. } => tables.truncate(1),
         // Output and set-field.
         TableProperty::ApplyActions { ids, .. } => {
-            ids.retain(|id| [0, 25].map(TypeId::Standard).contains(id));
+            ids.retain(|id| [0, 25].map(FeatureTypeId::Standard).contains(id));
         }
         TableProperty::ApplySetField { fields, .. } => fields.retain(|id| id.field() == Some(Field::EthDst)),
         TableProperty::Match(fields) => {
@@ -167,7 +169,7 @@ fn what_there_is_not_is_refused_and_nothing_changes() {
             |tables| {
                 change(&mut tables[5], |property| {
                     if let TableProperty::Instructions { ids, .. } = property {
-                        ids.push(TypeId::Standard(77));
+                        ids.push(FeatureTypeId::Standard(77));
                     }
                 });
             },
@@ -276,9 +278,9 @@ fn each_version_has_its_own_instructions_and_actions() {
             _ => {}
         });
         let is_new = version == Version::V15;
-        assert_eq!(instructions.contains(&TypeId::Standard(6)), !is_new, "{version:?}");
+        assert_eq!(instructions.contains(&FeatureTypeId::Standard(6)), !is_new, "{version:?}");
         for new in [28, 29] {
-            assert_eq!(actions.contains(&TypeId::Standard(new)), is_new, "{version:?}");
+            assert_eq!(actions.contains(&FeatureTypeId::Standard(new)), is_new, "{version:?}");
         }
         bench.add(1, from_port(1), output(2));
         assert_eq!(ask(&mut bench, all.clone()), Ok(all.clone()), "{version:?}");

@@ -2,13 +2,13 @@
 //! 4), later versions use the type after all tags (OpenFlow 1.3.5, table 13).
 use crate::atomic::{CHANNEL as NEW_CONTROLLER, commit_refused};
 use crate::bench::*;
-use weir_datapath::{ChannelId, DatapathConfig, Lookup};
+use weir_datapath::{ChannelId, DatapathConfig, LookupMethod};
 use weir_openflow::model::bundle::BundleFlags;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowCommand, FlowFlags, FlowMod, Match};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 
 fn of_type(number: u16) -> Match {
@@ -21,11 +21,11 @@ fn flow(command: FlowCommand, matching: Match, port: u32) -> Body {
 
 /// Returns a datagram with these tags, outermost first.
 fn frame(tags: &[u16]) -> Vec<u8> {
-    let craft = tags.iter().fold(Craft::ethernet(mac(2), mac(1)), |craft, tpid| craft.vlan(*tpid, 5, 0));
+    let craft = tags.iter().fold(FrameBuilder::ethernet(mac(2), mac(1)), |craft, tpid| craft.vlan(*tpid, 5, 0));
     craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1000, 53).payload(&[0; 20]).build()
 }
 
-fn bench(lookup: Lookup) -> Bench {
+fn bench(lookup: LookupMethod) -> Bench {
     let mut bench = Bench::with(DatapathConfig { lookup, ..DatapathConfig::default() });
     bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
     bench.datapath.channel_up(bench.now, NEW_CONTROLLER, Version::V15);
@@ -50,7 +50,7 @@ const THREE: &[u16] = &[eth_type::QINQ, eth_type::VLAN, eth_type::QINQ];
 
 #[test]
 fn each_version_reads_its_own_type() {
-    for lookup in [Lookup::Adaptive, Lookup::Linear] {
+    for lookup in [LookupMethod::Adaptive, LookupMethod::Linear] {
         let cases: [(ChannelId, u16, &[&[u16]]); 6] = [
             (OLD_CONTROLLER, eth_type::IPV4, &[&[], ONE]),
             (OLD_CONTROLLER, eth_type::VLAN, &[TWO, THREE]),
@@ -72,7 +72,7 @@ fn each_version_reads_its_own_type() {
 
 #[test]
 fn fields_behind_a_second_tag_are_not_there_for_1_0() {
-    let mut bench = bench(Lookup::Adaptive);
+    let mut bench = bench(LookupMethod::Adaptive);
     let to_port_53 = of_type(eth_type::IPV4).with(Field::IpProto, 17_u8).with(Field::UdpDst, 53_u16);
     bench.ask(OLD_CONTROLLER, flow(FlowCommand::Add, to_port_53, 2));
     bench.ask(OLD_CONTROLLER, flow(FlowCommand::Add, Match::any().with(Field::EthDst, mac(2).to_bits()), 3));
@@ -83,7 +83,7 @@ fn fields_behind_a_second_tag_are_not_there_for_1_0() {
 #[test]
 fn entries_are_told_and_found_as_their_flow_mods_had_them() {
     for number in [eth_type::IPV4, eth_type::VLAN] {
-        let mut bench = bench(Lookup::Adaptive);
+        let mut bench = bench(LookupMethod::Adaptive);
         let other = of_type(eth_type::ARP);
         for matching in [of_type(number), other.clone()] {
             bench.ask(OLD_CONTROLLER, flow(FlowCommand::Add, matching, 2));
@@ -111,7 +111,7 @@ fn entries_are_told_and_found_as_their_flow_mods_had_them() {
 #[test]
 fn strict_commands_of_other_versions_find_entries_of_either_reading() {
     for (author, other) in [(OLD_CONTROLLER, NEW_CONTROLLER), (NEW_CONTROLLER, OLD_CONTROLLER)] {
-        let mut bench = bench(Lookup::Adaptive);
+        let mut bench = bench(LookupMethod::Adaptive);
         bench.ask(author, flow(FlowCommand::Add, of_type(eth_type::IPV4), 2));
         bench.ask(other, flow(FlowCommand::ModifyStrict, of_type(eth_type::IPV4), 3));
         assert_eq!(bench.ports_of(1, &frame(ONE)), [3], "{author:?}");
@@ -124,7 +124,7 @@ fn strict_commands_of_other_versions_find_entries_of_either_reading() {
 #[test]
 fn an_entry_takes_the_place_of_one_of_another_version() {
     for (author, other) in [(OLD_CONTROLLER, NEW_CONTROLLER), (NEW_CONTROLLER, OLD_CONTROLLER)] {
-        let mut bench = bench(Lookup::Adaptive);
+        let mut bench = bench(LookupMethod::Adaptive);
         for (channel, port) in [(author, 2), (other, 3)] {
             let mut added = FlowMod::add(100, of_type(eth_type::IPV4), apply(output(port)));
             added.flags = FlowFlags::SEND_FLOW_REM;
@@ -147,7 +147,7 @@ fn an_entry_takes_the_place_of_one_of_another_version() {
 #[test]
 fn an_entry_that_a_bundle_takes_back_is_read_as_before() {
     for flags in [BundleFlags::ORDERED, BundleFlags::ATOMIC] {
-        let mut bench = bench(Lookup::Adaptive);
+        let mut bench = bench(LookupMethod::Adaptive);
         bench.ask(OLD_CONTROLLER, flow(FlowCommand::Add, of_type(eth_type::IPV4), 2));
         let deletes = FlowMod { command: FlowCommand::Delete, ..FlowMod::add(0, Match::any(), Vec::new()) };
         commit_refused(&mut bench, flags, [deletes]);

@@ -5,10 +5,10 @@ use weir_datapath::Datapath;
 use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::model::{Action, Body, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 
 fn frame() -> Vec<u8> {
-    let craft = Craft::ethernet(mac(2), mac(1));
+    let craft = FrameBuilder::ethernet(mac(2), mac(1));
     craft.ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)).udp(1000, 2000).payload(&[1; 18]).build()
 }
 

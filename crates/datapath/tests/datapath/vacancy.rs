@@ -2,7 +2,7 @@
 use crate::bench::*;
 use std::time::Duration;
 use weir_datapath::{ChannelId, DatapathConfig};
-use weir_openflow::model::config::{TableMod, Vacancy, eviction, table_config};
+use weir_openflow::model::config::{TableMod, VacancyThresholds, eviction, table_config};
 use weir_openflow::model::error::{BadProperty, FlowModFailed, TableModFailed};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::status::{TableReason, TableStatus};
@@ -88,11 +88,11 @@ fn importance_is_told_back() {
 #[test]
 fn vacancy_is_told_when_it_crosses_a_threshold() {
     let mut bench = bench(10);
-    let vacancy = Some(Vacancy { down: 30, up: 50, now: 0 });
+    let vacancy = Some(VacancyThresholds { down: 30, up: 50, now: 0 });
     let change = TableMod { vacancy, ..TableMod::new(TableId(0), table_config::VACANCY_EVENTS) };
     assert_eq!(bench.ask(CHANNEL, Body::TableMod(change.clone())), []);
     let told = |reason, now| {
-        let table = TableMod { vacancy: Some(Vacancy { down: 30, up: 50, now }), ..change.clone() };
+        let table = TableMod { vacancy: Some(VacancyThresholds { down: 30, up: 50, now }), ..change.clone() };
         vec![Body::TableStatus(TableStatus { reason, table })]
     };
     for port in 1..8 {
@@ -109,7 +109,7 @@ fn vacancy_is_told_when_it_crosses_a_threshold() {
     let descs = bench.multipart(CHANNEL, RequestBody::TableDesc).unwrap();
     let [ReplyBody::TableDesc(descs)] = &descs[..] else { panic!("{descs:?}") };
     assert_eq!(descs.len(), 64);
-    assert_eq!(descs[0].vacancy, Some(Vacancy { down: 30, up: 50, now: 60 }));
+    assert_eq!(descs[0].vacancy, Some(VacancyThresholds { down: 30, up: 50, now: 60 }));
     assert_eq!((descs[1].config, descs[1].vacancy), (0, None));
 }
 
@@ -128,7 +128,7 @@ fn what_makes_no_sense_is_refused() {
     let mut bench = bench(5);
     bench.datapath.channel_up(bench.now, CONTROLLER, Version::V13);
     let new = |config| TableMod::new(TableId(0), config);
-    let vacancy = |down, up| Some(Vacancy { down, up, now: 0 });
+    let vacancy = |down, up| Some(VacancyThresholds { down, up, now: 0 });
     let cases: [(ChannelId, TableMod, Option<ErrorType>); 7] = [
         (CHANNEL, new(1 << 4), Some(TableModFailed::BadConfig.into())),
         (CONTROLLER, new(table_config::EVICTION), Some(TableModFailed::BadConfig.into())),

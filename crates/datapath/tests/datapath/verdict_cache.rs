@@ -4,13 +4,13 @@ use crate::bench::*;
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
-use weir_datapath::{CacheCounts, CacheState, DatapathConfig, Output, VerdictCache};
+use weir_datapath::{CacheCounts, CacheState, DatapathConfig, DatapathOutput, VerdictCacheMode};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo, TableId};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, Frame, FramePool, PacketType};
-use weir_testing::rules::{self, Draw, Headers};
+use weir_testing::rules::{self, HeaderSampling, SeededRng};
 
 /// Number of tables in a pipeline.
 const TABLES: usize = 11;
@@ -29,7 +29,7 @@ impl Pair {
             bench.datapath.channel_up(bench.now, CONTROLLER, weir_openflow::Version::V13);
             bench
         };
-        Pair { cached: bench(VerdictCache::On), plain: bench(VerdictCache::Off) }
+        Pair { cached: bench(VerdictCacheMode::On), plain: bench(VerdictCacheMode::Off) }
     }
 
     /// Applies a flow-mod to both. Returns true if both accepted it.
@@ -100,7 +100,7 @@ fn bare_ipv4() -> Match {
     Match::any().with(Field::PacketType, PacketType::of_eth_type(eth_type::IPV4).to_bits())
 }
 
-fn any_match(draw: &mut Draw) -> Match {
+fn any_match(draw: &mut SeededRng) -> Match {
     let ipv4 = || Match::any().with(Field::EthType, eth_type::IPV4);
     let prefix = |length: usize| u32::MAX.checked_shl(32 - length as u32).unwrap_or(0);
     let value = draw.below(4) as u32;
@@ -119,8 +119,8 @@ fn any_match(draw: &mut Draw) -> Match {
     }
 }
 
-fn any_instructions(draw: &mut Draw, table: usize) -> Vec<Instruction> {
-    let out = |draw: &mut Draw| Action::output(PortNo(1 + draw.below(4) as u32));
+fn any_instructions(draw: &mut SeededRng, table: usize) -> Vec<Instruction> {
+    let out = |draw: &mut SeededRng| Action::output(PortNo(1 + draw.below(4) as u32));
     let left = TABLES - 1 - table;
     let goto = (left > 0).then(|| Instruction::GotoTable(TableId((table + 1 + draw.below(left.min(2))) as u8)));
     let with_goto = |first: Instruction| std::iter::once(first).chain(goto.clone()).collect();
@@ -136,9 +136,9 @@ fn any_instructions(draw: &mut Draw, table: usize) -> Vec<Instruction> {
 }
 
 /// Generates a packet from few values, so that most flows repeat and match entries.
-fn any_frame(draw: &mut Draw) -> Vec<u8> {
+fn any_frame(draw: &mut SeededRng) -> Vec<u8> {
     let mut value = |end: usize| draw.below(end) as u16;
-    let frame = Craft::ethernet(mac(value(4).into()), mac(value(2).into()));
+    let frame = FrameBuilder::ethernet(mac(value(4).into()), mac(value(2).into()));
     let frame = if value(4) == 0 { frame.vlan(0x8100, value(3), 0) } else { frame };
     let address = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 30 | u32::from(low));
     let frame = match value(5) {
@@ -150,7 +150,7 @@ fn any_frame(draw: &mut Draw) -> Vec<u8> {
 }
 
 /// Takes the Ethernet header off some packets of IPv4, so that they have another packet type.
-fn with_packet_type(draw: &mut Draw, bytes: &[u8]) -> Frame {
+fn with_packet_type(draw: &mut SeededRng, bytes: &[u8]) -> Frame {
     let is_bare = bytes[12..14] == eth_type::IPV4.to_be_bytes() && draw.below(3) == 0;
     let mut frame = Frame::from_bytes(if is_bare { &bytes[14..] } else { bytes });
     if is_bare {
@@ -161,7 +161,7 @@ fn with_packet_type(draw: &mut Draw, bytes: &[u8]) -> Frame {
 
 /// Generates an entry with a priority that no other entry has, so that the winner of several matching entries is
 /// defined.
-fn any_entry(draw: &mut Draw, cookie: u64) -> FlowMod {
+fn any_entry(draw: &mut SeededRng, cookie: u64) -> FlowMod {
     let table = draw.below(TABLES);
     // Table 0 has an entry for all packets of each type, so that most packets reach later tables.
     let (table, priority, matching) = match cookie {
@@ -180,7 +180,7 @@ fn any_entry(draw: &mut Draw, cookie: u64) -> FlowMod {
 #[test]
 fn pipelines_that_change_between_bursts_do_the_same() {
     for seed in 1..=40 {
-        let (mut draw, mut pair) = (Draw(seed), Pair::new());
+        let (mut draw, mut pair) = (SeededRng(seed), Pair::new());
         let mut there: Vec<FlowMod> = (0..40).map(|cookie| any_entry(&mut draw, cookie)).collect();
         there.retain(|flow| pair.flow_mod(flow));
         let pool: Vec<Vec<u8>> = (0..60).map(|_| any_frame(&mut draw)).collect();
@@ -207,7 +207,7 @@ fn pipelines_that_change_between_bursts_do_the_same() {
 }
 
 /// Adds an entry, or changes or deletes another.
-fn change(pair: &mut Pair, draw: &mut Draw, there: &mut Vec<FlowMod>, cookie: u64) {
+fn change(pair: &mut Pair, draw: &mut SeededRng, there: &mut Vec<FlowMod>, cookie: u64) {
     let at = draw.below(there.len());
     match draw.below(3) {
         0 => {
@@ -246,9 +246,9 @@ fn rule_sets_do_the_same() {
             let flow = FlowMod::add(rule.priority, matching, apply(output(2 + number as u32 % 3)));
             pair.flow_mod(&FlowMod { table: TableId(1), cookie: number as u64, ..flow });
         }
-        let headers = rules::headers(&rules, Headers::Hits, 6000, 5);
+        let headers = rules::headers(&rules, HeaderSampling::Hits, 6000, 5);
         let frames: Vec<Vec<u8>> = headers.iter().filter_map(frame_of).collect();
-        let mut draw = Draw(9);
+        let mut draw = SeededRng(9);
         for count in [40, frames.len()] {
             for _ in 0..60 {
                 let burst: Vec<Vec<u8>> = (0..64).map(|_| frames[draw.below(count)].clone()).collect();
@@ -261,7 +261,7 @@ fn rule_sets_do_the_same() {
     }
 }
 
-fn matching(rule: &rules::Rule) -> Match {
+fn matching(rule: &rules::RuleSetEntry) -> Match {
     let fields = [Field::EthType, Field::Ipv4Src, Field::Ipv4Dst, Field::IpProto];
     let ports: &[Field] = match rule.value.get(Field::IpProto) {
         6 => &[Field::TcpSrc, Field::TcpDst],
@@ -277,14 +277,14 @@ fn matching(rule: &rules::Rule) -> Match {
 
 fn frame_of(key: &weir_packet::FlowKey) -> Option<Vec<u8>> {
     let address = |field| Ipv4Addr::from_bits(key.get(field) as u32);
-    let frame = Craft::ethernet(mac(2), mac(1)).ipv4(address(Field::Ipv4Src), address(Field::Ipv4Dst));
+    let frame = FrameBuilder::ethernet(mac(2), mac(1)).ipv4(address(Field::Ipv4Src), address(Field::Ipv4Dst));
     let ports = (key.get(Field::UdpSrc) as u16, key.get(Field::UdpDst) as u16);
     (key.get(Field::IpProto) == 17).then(|| frame.udp(ports.0, ports.1).payload(&[0; 18]).build())
 }
 
 #[test]
 fn workers_have_caches_of_their_own() {
-    let mut bench = Bench::with(DatapathConfig { verdict_cache: VerdictCache::On, ..DatapathConfig::default() });
+    let mut bench = Bench::with(DatapathConfig { verdict_cache: VerdictCacheMode::On, ..DatapathConfig::default() });
     bench.flow_mod(&FlowMod::add(1, Match::any(), vec![Instruction::GotoTable(TableId(1))])).unwrap();
     bench.flow_mod(&FlowMod { table: TableId(1), ..FlowMod::add(1, from_port(1), apply(output(2))) }).unwrap();
     let (mut one, mut other) = (bench.datapath.add_worker(), bench.datapath.add_worker());
@@ -292,7 +292,7 @@ fn workers_have_caches_of_their_own() {
         worker.watch_mut().watch(true);
         for _ in 0..bursts {
             let mut frames = vec![Frame::from_bytes(&frame())];
-            let (pool, mut out) = (&mut FramePool::default(), Output::default());
+            let (pool, mut out) = (&mut FramePool::default(), DatapathOutput::default());
             assert!(bench.datapath.forward(worker, bench.now, PortNo(1), &mut frames, pool, &mut out));
             assert_eq!(out.frames.len(), 1);
         }
@@ -318,8 +318,9 @@ fn many_flows_get_room() {
         pair.flow_mod(&FlowMod { table: TableId(1), ..FlowMod::add(2, flow, apply(output(2 + u32::from(port) % 2))) });
     }
     let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-    let frame =
-        |flow: usize| Craft::ethernet(mac(2), mac(1)).ipv4(from, to).udp(flow as u16, 7).payload(&[0; 18]).build();
+    let frame = |flow: usize| {
+        FrameBuilder::ethernet(mac(2), mac(1)).ipv4(from, to).udp(flow as u16, 7).payload(&[0; 18]).build()
+    };
     let frames: Vec<Vec<u8>> = (0..FLOWS).map(frame).collect();
     pair.flow_mod(&FlowMod {
         table: TableId(1),

@@ -1,7 +1,7 @@
 //! Long replies: walks through tables that change meanwhile.
 use crate::bench::*;
 use std::collections::HashMap;
-use weir_openflow::codec::{self, Header};
+use weir_openflow::codec::{self, MessageHeader};
 use weir_openflow::model::multipart::{FlowRequest, MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_openflow::{Body, Message};
@@ -128,7 +128,7 @@ fn an_encoded_answer_is_the_same() {
             }
         }
         let mut decoded = Vec::new();
-        while let Some(header) = Header::read(&bytes) {
+        while let Some(header) = MessageHeader::read(&bytes) {
             let rest = bytes.split_off(usize::from(header.length));
             let message = codec::decode(&bytes).expect("it is right");
             assert_eq!(message.xid, 9);

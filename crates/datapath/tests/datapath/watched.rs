@@ -3,7 +3,7 @@
 use crate::bench::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use weir_datapath::{ChannelId, EntryChange, Subject};
+use weir_datapath::{ChannelId, EntryChange, FlowModEffect};
 use weir_openflow::model::{FlowCommand, FlowMod, Match, PortNo, TableId};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::{Field, Frame};
@@ -83,18 +83,18 @@ proptest! {
             let refused = bench.out.messages.drain(..).any(|(_, message)| matches!(message.body, Body::Error(_)));
             let sum = changes(&mut bench);
             match subject {
-                Subject::Nothing => prop_assert!(refused && sum == Sum::default(), "{flow:?} {sum:?}"),
-                Subject::Add { priority } => {
+                FlowModEffect::Nothing => prop_assert!(refused && sum == Sum::default(), "{flow:?} {sum:?}"),
+                FlowModEffect::Add { priority } => {
                     prop_assert_eq!(sum.added.iter().map(|(_, priority)| *priority).collect::<Vec<_>>(), [priority]);
                     prop_assert!(sum.modified.is_empty() && sum.removed.is_empty() && !refused);
                 }
                 // Another entry takes its place.
-                Subject::Modify(names) if !sum.added.is_empty() => {
+                FlowModEffect::Modify(names) if !sum.added.is_empty() => {
                     prop_assert_eq!(sum.removed, BTreeSet::from_iter(names));
                     prop_assert_eq!(sum.added.len(), 1);
                 }
-                Subject::Modify(names) => prop_assert_eq!(sum.modified, BTreeSet::from_iter(names)),
-                Subject::Delete(names) => prop_assert_eq!(sum.removed, BTreeSet::from_iter(names)),
+                FlowModEffect::Modify(names) => prop_assert_eq!(sum.modified, BTreeSet::from_iter(names)),
+                FlowModEffect::Delete(names) => prop_assert_eq!(sum.removed, BTreeSet::from_iter(names)),
             }
         }
     }
@@ -119,7 +119,7 @@ fn a_packet_tells_which_entries_it_met_and_what_they_look_at() {
         panic!("{list:?}")
     };
     let frame = |last: u8| {
-        let craft = weir_packet::craft::Craft::ethernet(mac(2), mac(1));
+        let craft = weir_packet::craft::FrameBuilder::ethernet(mac(2), mac(1));
         Frame::from_bytes(&craft.ipv4([10, 0, 0, 1].into(), [last, 0, 0, 2].into()).udp(1, 2).payload(&[0; 20]).build())
     };
     for (last, expected, sent) in [(10, vec![first, second], 1), (11, vec![first], 0)] {

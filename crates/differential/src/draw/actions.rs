@@ -1,7 +1,7 @@
 //! Draws action lists, mostly on headers that the match guarantees.
-use super::World;
+use super::CaseGenerator;
 use weir_openflow::model::FlowMod;
-use weir_openflow::model::{Action, Encap, GroupId, Match, MeterId, NxAction, PortNo, Subfield, TableId};
+use weir_openflow::model::{Action, EncapHeader, GroupId, Match, MeterId, NxAction, PortNo, Subfield, TableId};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
 
@@ -13,7 +13,7 @@ const ARP: [Field; 5] = [Field::ArpOp, Field::ArpSpa, Field::ArpTpa, Field::ArpS
 const MPLS: [Field; 3] = [Field::MplsLabel, Field::MplsTc, Field::MplsBos];
 const TAG: [Field; 2] = [Field::VlanVid, Field::VlanPcp];
 
-impl World {
+impl CaseGenerator {
     /// Draws the actions of an entry with this match. Actions that the version cannot encode are dropped.
     pub(super) fn entry_actions(&mut self, matching: &Match) -> Vec<Action> {
         let count = *self.dice.pick(&[0, 1, 1, 2, 2, 3, 4]);
@@ -209,7 +209,7 @@ impl World {
             5 => NxAction::Exit.into_action(),
             6 => NxAction::Push(Subfield::all(register)).into_action(),
             7 => NxAction::Pop(Subfield::all(register)).into_action(),
-            _ if self.dice.one_in(8) => Action::Encap(Encap::Ethernet),
+            _ if self.dice.one_in(8) => Action::Encap(EncapHeader::Ethernet),
             // Copies go only to the controller, which no filter by output port matches: whether the filter applies to
             // actions inside a copy is not specified.
             _ => NxAction::Clone(vec![Action::to_controller()]).into_action(),

@@ -3,11 +3,11 @@ use fastrand::Rng;
 
 /// A stream of random numbers.
 #[derive(Debug)]
-pub(super) struct Dice(Rng);
+pub(super) struct CaseRng(Rng);
 
-impl Dice {
-    pub(super) fn new(seed: u64) -> Dice {
-        Dice(Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+impl CaseRng {
+    pub(super) fn new(seed: u64) -> CaseRng {
+        CaseRng(Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// Returns true with probability 1/`times`.

@@ -1,6 +1,6 @@
 //! Draws flow-mods, with tables, priorities, matches and instructions of their entries.
-use super::World;
-use crate::Step;
+use super::CaseGenerator;
+use crate::CaseStep;
 use weir_openflow::model::{
     Action, BufferId, FlowCommand, FlowFlags, FlowMod, GroupId, Instruction, Match, MeterId, PortNo, TableId,
 };
@@ -9,7 +9,7 @@ use weir_openflow::{Body, Version};
 /// Highest table that usually contains entries.
 const LAST_TABLE: u32 = 3;
 
-impl World {
+impl CaseGenerator {
     /// Draws a flow-mod that adds an entry.
     pub(super) fn add(&mut self) -> FlowMod {
         // Without pauses only: Open vSwitch counts the idle time of a replacing entry from the start of the replaced
@@ -129,7 +129,7 @@ impl World {
     }
 
     /// Draws messages that change something after the first frames.
-    pub(super) fn change(&mut self, has_groups: bool) -> Vec<Step> {
+    pub(super) fn change(&mut self, has_groups: bool) -> Vec<CaseStep> {
         let body = match self.dice.between(0, 11) {
             0..=2 => Body::FlowMod(self.add()),
             3..=5 if self.has_pauses && self.has_hard_timeouts => Body::FlowMod(self.add()),
@@ -142,7 +142,7 @@ impl World {
             11 if self.version > Version::V10 => return self.bundle(has_groups),
             _ => Body::BarrierRequest,
         };
-        vec![Step::Message(body)]
+        vec![CaseStep::Message(body)]
     }
 
     pub(super) fn with_command(&mut self, command: FlowCommand) -> FlowMod {

@@ -1,26 +1,26 @@
 //! Draws frames: tags, labels, IPv4 and IPv6 with fragments and extension headers, ARP, neighbour discovery, PBB, and
 //! others.
-use super::dice::Dice;
+use super::dice::CaseRng;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 use weir_packet::{FlowKey, MacAddr, PortNo, parse};
 
 /// A frame of a case, its input port, and its flow key.
 #[derive(Debug, Clone)]
-pub(super) struct Sample {
+pub(super) struct SampleFrame {
     pub(super) port: u32,
     pub(super) bytes: Vec<u8>,
     pub(super) key: FlowKey,
 }
 
-pub(super) fn sample(dice: &mut Dice) -> Sample {
+pub(super) fn sample(dice: &mut CaseRng) -> SampleFrame {
     let (port, bytes) = (dice.between(1, 4), whole(dice));
     let key = parse(&bytes, PortNo(port)).expect("frames are drawn with whole Ethernet headers").key;
-    Sample { port, bytes, key }
+    SampleFrame { port, bytes, key }
 }
 
 /// Truncates one frame in twenty, and changes a byte of about one in twenty.
-pub(super) fn damaged(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
+pub(super) fn damaged(dice: &mut CaseRng, mut bytes: Vec<u8>) -> Vec<u8> {
     if dice.one_in(20) {
         bytes.truncate(14 + dice.index(bytes.len() - 13));
     } else if dice.one_in(20) {
@@ -33,22 +33,22 @@ pub(super) fn damaged(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn mac(dice: &mut Dice) -> MacAddr {
+fn mac(dice: &mut CaseRng) -> MacAddr {
     let kind =
         *dice.pick(&[0x0200_0000_0000_u64, 0x0200_0000_0000, 0x0200_0000_0000, 0x0100_5e00_0000, 0x0a01_0203_0400]);
     MacAddr::from_bits(kind | u64::from(dice.between(1, 4)))
 }
 
-fn ipv4(dice: &mut Dice) -> Ipv4Addr {
+fn ipv4(dice: &mut CaseRng) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, *dice.pick(&[0, 0, 0, 128]), u8::try_from(dice.between(1, 4)).unwrap_or(1))
 }
 
-fn ipv6(dice: &mut Dice) -> Ipv6Addr {
+fn ipv6(dice: &mut CaseRng) -> Ipv6Addr {
     Ipv6Addr::new(0xfd00, 0, 0, *dice.pick(&[0, 0, 0x8000]), 0, 0, 0, u16::try_from(dice.between(1, 4)).unwrap_or(1))
 }
 
-fn whole(dice: &mut Dice) -> Vec<u8> {
-    let mut craft = Craft::ethernet(mac(dice), mac(dice));
+fn whole(dice: &mut CaseRng) -> Vec<u8> {
+    let mut craft = FrameBuilder::ethernet(mac(dice), mac(dice));
     for _ in 0..[0, 0, 0, 0, 1, 1, 1, 2][dice.index(8)] {
         let tpid = if dice.one_in(4) { 0x88a8 } else { 0x8100 };
         let vid = u16::try_from(dice.between(1, 6)).unwrap_or(1);
@@ -79,11 +79,11 @@ fn whole(dice: &mut Dice) -> Vec<u8> {
     }
 }
 
-fn port(dice: &mut Dice) -> u16 {
+fn port(dice: &mut CaseRng) -> u16 {
     *dice.pick(&[1, 2, 53, 80, 443, 0xffff])
 }
 
-fn transport(dice: &mut Dice, craft: Craft, is_v6: bool) -> Vec<u8> {
+fn transport(dice: &mut CaseRng, craft: FrameBuilder, is_v6: bool) -> Vec<u8> {
     let (source, destination) = (port(dice), port(dice));
     let flags = *dice.pick(&[0, 1, 2, 4, 16, 18, 24, 0xff]);
     let craft = match dice.between(0, 9) {
@@ -116,7 +116,7 @@ fn network(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Turns an IPv4 packet into a fragment; inserts a fragment header into an IPv6 packet.
-fn fragmented(dice: &mut Dice, bytes: &mut Vec<u8>, is_v6: bool) {
+fn fragmented(dice: &mut CaseRng, bytes: &mut Vec<u8>, is_v6: bool) {
     let Some(at) = network(bytes) else { return };
     let (offset, more) = *dice.pick(&[(0_u16, 1_u16), (3, 1), (3, 0)]);
     if is_v6 {
@@ -132,7 +132,7 @@ fn fragmented(dice: &mut Dice, bytes: &mut Vec<u8>, is_v6: bool) {
 }
 
 /// Inserts extension headers into an IPv6 packet.
-fn extended(dice: &mut Dice, bytes: &mut Vec<u8>) {
+fn extended(dice: &mut CaseRng, bytes: &mut Vec<u8>) {
     let Some(at) = network(bytes) else { return };
     for _ in 0..dice.between(1, 3) {
         // Hop by hop, routing, destination options, authentication: eight bytes each, except for the last.
@@ -157,7 +157,7 @@ fn insert(bytes: &mut Vec<u8>, at: usize, number: u8, header: &[u8]) {
     bytes[at + 4..at + 6].copy_from_slice(&length.to_be_bytes());
 }
 
-fn arp(dice: &mut Dice, craft: Craft) -> Vec<u8> {
+fn arp(dice: &mut CaseRng, craft: FrameBuilder) -> Vec<u8> {
     let operation = *dice.pick(&[1, 2, 1, 2, 3, 255, 256]);
     let (sender, target) = ((mac(dice), ipv4(dice)), (mac(dice), ipv4(dice)));
     let craft = craft.arp(operation, sender, target);
@@ -165,7 +165,7 @@ fn arp(dice: &mut Dice, craft: Craft) -> Vec<u8> {
 }
 
 /// Draws a neighbour solicitation or advertisement with options (RFC 4861, 4.3 and 4.4).
-fn neighbour(dice: &mut Dice, craft: Craft) -> Vec<u8> {
+fn neighbour(dice: &mut CaseRng, craft: FrameBuilder) -> Vec<u8> {
     let mut payload = ipv6(dice).octets().to_vec();
     // No option is repeated, because the specification does not say which one applies.
     for option in *dice.pick::<&[u8]>(&[&[], &[1], &[2], &[1, 2], &[2, 1], &[5, 1]]) {
@@ -178,8 +178,8 @@ fn neighbour(dice: &mut Dice, craft: Craft) -> Vec<u8> {
 }
 
 /// Draws a frame inside a backbone frame (IEEE 802.1ah): I-TAG, then the customer's frame.
-fn backbone(dice: &mut Dice, craft: Craft) -> Vec<u8> {
-    let inner = Craft::ethernet(mac(dice), mac(dice)).payload(&dice.bytes(20)).ether_type(0x9000).build();
+fn backbone(dice: &mut CaseRng, craft: FrameBuilder) -> Vec<u8> {
+    let inner = FrameBuilder::ethernet(mac(dice), mac(dice)).payload(&dice.bytes(20)).ether_type(0x9000).build();
     let mut payload = (dice.word() & 0x08ff_ffff).to_be_bytes().to_vec();
     payload.extend(inner);
     craft.payload(&payload).ether_type(0x88e7).build()

@@ -1,6 +1,6 @@
 //! Draws group-mods, meter-mods and bundles.
-use super::World;
-use crate::Step;
+use super::CaseGenerator;
+use crate::CaseStep;
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
@@ -10,13 +10,13 @@ use weir_openflow::{Body, Version};
 /// Highest number of groups and meters; the lowest is 1.
 pub(super) const NUMBERS: u32 = 3;
 
-impl World {
+impl CaseGenerator {
     /// Draws group-mods that add groups.
-    pub(super) fn groups(&mut self) -> Vec<Step> {
+    pub(super) fn groups(&mut self) -> Vec<CaseStep> {
         let count = self.dice.between(1, NUMBERS);
         let groups: Vec<_> = (0..count).map(|_| self.group(GroupMod::ADD)).collect();
         self.groups.extend(groups.iter().map(|group| group.group.0));
-        groups.into_iter().map(Body::GroupMod).map(Step::Message).collect()
+        groups.into_iter().map(Body::GroupMod).map(CaseStep::Message).collect()
     }
 
     fn group(&mut self, command: u16) -> GroupMod {
@@ -80,11 +80,11 @@ impl World {
     }
 
     /// Draws meter-mods that add meters.
-    pub(super) fn meters(&mut self) -> Vec<Step> {
+    pub(super) fn meters(&mut self) -> Vec<CaseStep> {
         let count = self.dice.between(1, 2);
         let meters: Vec<_> = (0..count).map(|_| self.meter(command::ADD)).collect();
         self.meters.extend(meters.iter().map(|meter| meter.meter.0));
-        meters.into_iter().map(Body::MeterMod).map(Step::Message).collect()
+        meters.into_iter().map(Body::MeterMod).map(CaseStep::Message).collect()
     }
 
     fn meter(&mut self, command: u16) -> MeterMod {
@@ -123,7 +123,7 @@ impl World {
     }
 
     /// Draws a complete bundle, from opening to commit or discard.
-    pub(super) fn bundle(&mut self, has_groups: bool) -> Vec<Step> {
+    pub(super) fn bundle(&mut self, has_groups: bool) -> Vec<CaseStep> {
         use BundleCommand::{CloseRequest, CommitRequest, DiscardRequest, OpenRequest};
         let bundle = BundleId(self.dice.between(1, 2));
         let flags = BundleFlags(if self.dice.one_in(3) { *self.dice.pick(&[0, 1, 2]) } else { 3 });
@@ -150,7 +150,7 @@ impl World {
                 bodies.insert(at, again);
             }
         }
-        bodies.into_iter().map(Step::Message).collect()
+        bodies.into_iter().map(CaseStep::Message).collect()
     }
 
     fn member(&mut self, has_groups: bool) -> Body {

@@ -1,6 +1,6 @@
 //! Draws matches on fields that a frame of the case has, exact or masked.
-use super::World;
-use super::frames::Sample;
+use super::CaseGenerator;
+use super::frames::SampleFrame;
 use weir_openflow::model::{FlowMod, Match};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
@@ -31,7 +31,7 @@ const FIELDS_OF_1_0: [Field; 18] = [
     Field::ArpSpa,
 ];
 
-impl World {
+impl CaseGenerator {
     /// Draws a match that, most often, a frame of the case fulfils.
     pub(super) fn matching(&mut self) -> Match {
         let sample = self.dice.pick(&self.samples).clone();
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    fn match_of(&mut self, sample: &Sample) -> Match {
+    fn match_of(&mut self, sample: &SampleFrame) -> Match {
         let mut fields = Vec::new();
         for _ in 0..self.dice.between(0, FIELDS) {
             let field = self.match_field();
@@ -78,7 +78,7 @@ impl World {
     }
 
     /// Adds a field to a match, with the frame's value or, sometimes, another.
-    fn with(&mut self, matching: Match, sample: &Sample, field: Field) -> Match {
+    fn with(&mut self, matching: Match, sample: &SampleFrame, field: Field) -> Match {
         let mut value = sample.key.get(field);
         if self.dice.one_in(15) {
             value = self.dice.wide() & field.all_ones();
@@ -109,7 +109,7 @@ impl World {
 }
 
 /// Returns true if the frame certainly has the field.
-fn has(sample: &Sample, field: Field) -> bool {
+fn has(sample: &SampleFrame, field: Field) -> bool {
     let key = &sample.key;
     let eth_in = |types: &[u16]| types.iter().any(|kind| u128::from(*kind) == key.get(Field::EthType));
     let proto = |number: u8| key.get(Field::IpProto) == number.into();

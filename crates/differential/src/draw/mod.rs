@@ -11,9 +11,9 @@ mod matching;
 mod requests;
 
 use crate::case::bytes_of;
-use crate::{Case, Step};
-use dice::Dice;
-use frames::Sample;
+use crate::{CaseStep, DifferentialCase};
+use dice::CaseRng;
+use frames::SampleFrame;
 use weir_openflow::model::Match;
 use weir_openflow::{Body, Version};
 
@@ -23,10 +23,10 @@ fn has_pauses(seed: u64) -> bool {
 }
 
 /// State while a case is drawn.
-struct World {
-    dice: Dice,
+struct CaseGenerator {
+    dice: CaseRng,
     version: Version,
-    samples: Vec<Sample>,
+    samples: Vec<SampleFrame>,
     has_pauses: bool,
     /// Numbers of groups and of meters that were added, as far as is known.
     groups: Vec<u32>,
@@ -42,11 +42,11 @@ struct World {
 }
 
 /// Draws the case of a seed. The version depends on the seed, all versions in turn.
-pub fn case(seed: u64) -> Case {
-    let mut dice = Dice::new(seed);
+pub fn case(seed: u64) -> DifferentialCase {
+    let mut dice = CaseRng::new(seed);
     let version = Version::ALL[usize::try_from(seed % 4).unwrap_or(0)];
     let samples = (0..dice.between(1, 3)).map(|_| frames::sample(&mut dice)).collect();
-    let mut world = World {
+    let mut world = CaseGenerator {
         dice,
         version,
         samples,
@@ -60,14 +60,14 @@ pub fn case(seed: u64) -> Case {
     let mut steps = world.steps();
     // Messages that the version cannot encode are dropped.
     steps.retain(|step| match step {
-        Step::Message(body) => bytes_of(body, 1, version).is_some(),
+        CaseStep::Message(body) => bytes_of(body, 1, version).is_some(),
         _ => true,
     });
-    Case { seed, version, steps }
+    DifferentialCase { seed, version, steps }
 }
 
-impl World {
-    fn steps(&mut self) -> Vec<Step> {
+impl CaseGenerator {
+    fn steps(&mut self) -> Vec<CaseStep> {
         let mut steps = Vec::new();
         let has_groups = self.version > Version::V10 && self.dice.one_in(3);
         if has_groups {
@@ -78,11 +78,11 @@ impl World {
         }
         for _ in 0..self.dice.between(1, 5) {
             let flow = self.add();
-            steps.push(Step::Message(Body::FlowMod(flow)));
+            steps.push(CaseStep::Message(Body::FlowMod(flow)));
         }
         for part in 0..if self.has_pauses { 3 } else { 1 } {
             if part > 0 {
-                steps.push(Step::Pause);
+                steps.push(CaseStep::Pause);
             }
             for _ in 0..self.dice.between(1, 4) {
                 steps.push(self.frame());
@@ -97,11 +97,11 @@ impl World {
         steps
     }
 
-    fn frame(&mut self) -> Step {
+    fn frame(&mut self) -> CaseStep {
         let sample = self.dice.pick(&self.samples).clone();
         let bytes = if self.dice.one_in(6) { frames::sample(&mut self.dice).bytes } else { sample.bytes };
         let bytes = frames::damaged(&mut self.dice, bytes);
-        Step::Frame { port: if self.dice.one_in(5) { self.dice.between(1, 4) } else { sample.port }, bytes }
+        CaseStep::Frame { port: if self.dice.one_in(5) { self.dice.between(1, 4) } else { sample.port }, bytes }
     }
 
     /// Draws a group's number, most often of a group that was added. Returns `None` if none was.
@@ -114,7 +114,7 @@ impl World {
         self.known(|world| &world.meters)
     }
 
-    fn known(&mut self, all: fn(&World) -> &Vec<u32>) -> Option<u32> {
+    fn known(&mut self, all: fn(&CaseGenerator) -> &Vec<u32>) -> Option<u32> {
         if self.dice.one_in(25) {
             return Some(self.dice.between(1, groups::NUMBERS));
         }
@@ -122,7 +122,7 @@ impl World {
         (!all.is_empty()).then(|| *self.dice.pick(&all))
     }
 
-    fn frame_after_changes(&mut self) -> Option<Step> {
+    fn frame_after_changes(&mut self) -> Option<CaseStep> {
         self.dice.one_in(2).then(|| self.frame())
     }
 }

@@ -1,14 +1,14 @@
 //! Draws requests: statistics, descriptions, and the final delete of all entries.
-use super::World;
-use crate::Step;
+use super::CaseGenerator;
+use crate::CaseStep;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_openflow::model::{FlowMod, GroupId, Match, MeterId, PortNo, TableId};
 use weir_openflow::{Body, Version};
 
-impl World {
+impl CaseGenerator {
     /// Draws the requests at the end of a case: all entries, details of some of them, groups and meters; then a
     /// delete of all entries.
-    pub(super) fn questions(&mut self) -> Vec<Step> {
+    pub(super) fn questions(&mut self) -> Vec<CaseStep> {
         let mut bodies = vec![RequestBody::Flow(FlowRequest::all())];
         for _ in 0..self.dice.between(0, 2) {
             let request = self.flow_request();
@@ -32,7 +32,7 @@ impl World {
             bodies.push(RequestBody::Table);
         }
         let requests = bodies.into_iter().map(|body| Body::MultipartRequest(MultipartRequest { more: false, body }));
-        requests.chain([Body::FlowMod(FlowMod::delete_all())]).map(Step::Message).collect()
+        requests.chain([Body::FlowMod(FlowMod::delete_all())]).map(CaseStep::Message).collect()
     }
 
     fn flow_request(&mut self) -> FlowRequest {

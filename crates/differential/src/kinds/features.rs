@@ -7,7 +7,7 @@ use weir_packet::Field;
 /// Parts of a message that explain differences: match, instructions and actions. For a bundle-add, the parts of the
 /// message inside it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Parts<'a> {
+pub(super) struct MessageFeatures<'a> {
     pub(super) flow: Option<&'a FlowMod>,
     pub(super) matching: Option<&'a Match>,
     /// Instructions other than action lists and action sets.
@@ -18,8 +18,8 @@ pub(super) struct Parts<'a> {
     pub(super) set: Vec<&'a Action>,
 }
 
-pub(super) fn parts(body: &Body) -> Parts<'_> {
-    let mut parts = Parts::default();
+pub(super) fn parts(body: &Body) -> MessageFeatures<'_> {
+    let mut parts = MessageFeatures::default();
     match body {
         Body::BundleAdd(add) => return self::parts(&add.message.body),
         Body::FlowMod(flow) => {
@@ -62,7 +62,7 @@ fn flattened(list: &[Action]) -> Vec<&Action> {
     all
 }
 
-impl<'a> Parts<'a> {
+impl<'a> MessageFeatures<'a> {
     pub(super) fn all_actions(&self) -> impl Iterator<Item = &'a Action> {
         self.actions.iter().chain(&self.set).copied()
     }

@@ -7,15 +7,15 @@ mod packets;
 mod refusals;
 mod replies;
 
-use crate::compare::{Difference, Part};
-use crate::{Case, Step};
+use crate::compare::{StepAnswerPart, StepDifference};
+use crate::{CaseStep, DifferentialCase};
 use weir_openflow::Body;
 use weir_openflow::model::{Action, ErrorType, FlowMod};
 
 /// Switch whose answer the specification does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Whose {
+pub enum DeviatingSwitch {
     /// The answer of Open vSwitch.
     Theirs,
     /// Neither answer: the specification leaves it to the switch.
@@ -26,38 +26,38 @@ pub enum Whose {
 
 /// A kind of difference.
 #[derive(Debug)]
-pub struct Kind {
+pub struct DifferenceKind {
     /// Name in records.
     pub name: &'static str,
     /// Switch whose answer deviates from the specification.
-    pub whose: Whose,
+    pub whose: DeviatingSwitch,
     /// Clause of the specification that explains the difference.
     pub clause: &'static str,
     /// Both answers in a sentence.
     pub why: &'static str,
     /// Returns true if a difference is of this kind.
-    pub is: fn(&Seen<'_>) -> bool,
+    pub is: fn(&ObservedDifference<'_>) -> bool,
 }
 
 /// A difference with its case.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct ObservedDifference<'a> {
     /// The case that was run.
-    pub case: &'a Case,
+    pub case: &'a DifferentialCase,
     /// The difference to explain.
-    pub difference: &'a Difference,
+    pub difference: &'a StepDifference,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ObservedDifference<'a> {
     /// Returns true if the difference is in this part of the answer.
-    fn is_in(&self, part: Part) -> bool {
+    fn is_in(&self, part: StepAnswerPart) -> bool {
         self.difference.part == part
     }
 
     /// Returns the message of the differing step.
     fn body(&self) -> Option<&'a Body> {
         match &self.case.steps[self.difference.step] {
-            Step::Message(body) => Some(body),
+            CaseStep::Message(body) => Some(body),
             _ => None,
         }
     }
@@ -65,14 +65,14 @@ impl<'a> Seen<'a> {
     /// Returns the frame of the differing step.
     fn frame(&self) -> Option<&'a [u8]> {
         match &self.case.steps[self.difference.step] {
-            Step::Frame { bytes, .. } => Some(bytes),
+            CaseStep::Frame { bytes, .. } => Some(bytes),
             _ => None,
         }
     }
 
     /// Returns the messages that may have caused the difference: those before the step, or all for notices.
     fn causes(&self) -> impl Iterator<Item = &'a Body> {
-        let end = if self.is_in(Part::Told) { self.case.steps.len() } else { self.difference.step };
+        let end = if self.is_in(StepAnswerPart::Told) { self.case.steps.len() } else { self.difference.step };
         self.case.messages_before(end)
     }
 
@@ -90,16 +90,16 @@ impl<'a> Seen<'a> {
     fn has_frame(&self, is: impl Fn(&[u8]) -> bool) -> bool {
         self.case.steps[..self.difference.step]
             .iter()
-            .any(|step| matches!(step, Step::Frame { bytes, .. } if is(bytes)))
+            .any(|step| matches!(step, CaseStep::Frame { bytes, .. } if is(bytes)))
     }
 
     /// Returns true if frames or packet-ins differ.
     fn is_of_packets(&self) -> bool {
-        matches!(self.difference.part, Part::Frames | Part::PacketsIn)
+        matches!(self.difference.part, StepAnswerPart::Frames | StepAnswerPart::PacketsIn)
     }
 
     /// Returns the parts of the step's message; empty for other steps.
-    fn parts(&self) -> features::Parts<'a> {
+    fn parts(&self) -> features::MessageFeatures<'a> {
         self.body().map(features::parts).unwrap_or_default()
     }
 
@@ -110,25 +110,25 @@ impl<'a> Seen<'a> {
 
     /// Returns true if Open vSwitch refuses with one of these errors, and weir does not or for another reason.
     fn they_refuse(&self, with: &[ErrorType]) -> bool {
-        self.is_in(Part::Replies) && self.errors().1.is_some_and(|error| with.contains(&error))
+        self.is_in(StepAnswerPart::Replies) && self.errors().1.is_some_and(|error| with.contains(&error))
     }
 
     /// Returns true if only weir refuses, with one of these errors.
     fn only_we_refuse(&self, with: &[ErrorType]) -> bool {
         let (ours, theirs) = self.errors();
-        self.is_in(Part::Replies) && theirs.is_none() && ours.is_some_and(|error| with.contains(&error))
+        self.is_in(StepAnswerPart::Replies) && theirs.is_none() && ours.is_some_and(|error| with.contains(&error))
     }
 
     /// Returns true if both refuse, with errors of these lists.
     fn both_refuse(&self, ours: &[ErrorType], theirs: &[ErrorType]) -> bool {
         let (our, their) = self.errors();
-        self.is_in(Part::Replies)
+        self.is_in(StepAnswerPart::Replies)
             && our.is_some_and(|error| ours.contains(&error))
             && their.is_some_and(|error| theirs.contains(&error))
     }
 }
 
-fn error(replies: &[crate::outcome::Told]) -> Option<ErrorType> {
+fn error(replies: &[crate::outcome::DecodedBody]) -> Option<ErrorType> {
     replies.iter().find_map(|reply| match reply {
         Ok(Body::Error(error)) => Some(error.error),
         _ => None,
@@ -136,17 +136,17 @@ fn error(replies: &[crate::outcome::Told]) -> Option<ErrorType> {
 }
 
 /// Returns every known kind. The first one that recognises a difference applies.
-pub fn all() -> impl Iterator<Item = &'static Kind> {
+pub fn all() -> impl Iterator<Item = &'static DifferenceKind> {
     [refusals::THEIRS, refusals::OURS, replies::KINDS, packets::KINDS, refusals::BOTH].into_iter().flatten()
 }
 
 /// Returns the kinds of a difference, for notices one for each that differs, or `None` unless all are known.
-pub fn kinds_of(case: &Case, difference: &Difference) -> Option<Vec<&'static Kind>> {
+pub fn kinds_of(case: &DifferentialCase, difference: &StepDifference) -> Option<Vec<&'static DifferenceKind>> {
     let parts = difference.parts();
     if parts.is_empty() {
         return None;
     }
-    parts.iter().map(|difference| all().find(|kind| (kind.is)(&Seen { case, difference }))).collect()
+    parts.iter().map(|difference| all().find(|kind| (kind.is)(&ObservedDifference { case, difference }))).collect()
 }
 
 #[cfg(test)]

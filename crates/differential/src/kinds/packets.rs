@@ -1,12 +1,12 @@
 //! Kinds of differences in packets: forwarded differently or changed differently.
-use super::Kind;
-use super::Whose::{Free, Theirs};
-use crate::compare::Part;
+use super::DeviatingSwitch::{Free, Theirs};
+use super::DifferenceKind;
+use crate::compare::StepAnswerPart;
 use weir_openflow::Version;
 use weir_openflow::model::nicira::NxAction;
 use weir_openflow::model::{Action, Instruction, PortNo, TableId};
 use weir_packet::Field;
-use weir_packet::parse::Transport;
+use weir_packet::parse::TransportProtocol;
 use weir_packet::{FlowKey, parse};
 
 /// Returns the flow key of a frame.
@@ -66,7 +66,7 @@ fn least(protocol: Option<u8>) -> usize {
 /// Returns the TCP segment of a frame, after any extension headers.
 fn tcp_of(frame: &[u8]) -> Option<&[u8]> {
     match parse(frame, PortNo(1)).ok()?.layers.transport? {
-        (Transport::Tcp, at) => frame.get(usize::from(at)..),
+        (TransportProtocol::Tcp, at) => frame.get(usize::from(at)..),
         _ => None,
     }
 }
@@ -98,16 +98,16 @@ fn pushes_vlan(action: &&Action) -> bool {
     matches!(action, Action::PushVlan(_))
 }
 
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
+pub(super) const KINDS: &[DifferenceKind] = &[
+    DifferenceKind {
         name: "translation_fails",
         whose: Theirs,
         clause: "1.3.5, 5.12: actions of an accepted entry are executed",
         why: "an entry that Open vSwitch took has actions that it cannot carry out for this packet, such as \
               encap(ethernet) of one with a header",
-        is: |seen| seen.frame().is_some() && seen.is_in(Part::Replies) && seen.errors().1.is_some(),
+        is: |seen| seen.frame().is_some() && seen.is_in(StepAnswerPart::Replies) && seen.errors().1.is_some(),
     },
-    Kind {
+    DifferenceKind {
         name: "action_set_after_a_miss",
         whose: Theirs,
         clause: "1.3.5, 5.4: a packet that no entry of a table matches is dropped unless there is a table-miss entry",
@@ -124,7 +124,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && is_more && seen.has_flow(writes_and_goes) && seen.has_flow(writes)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "pushed_tag",
         whose: Theirs,
         clause: "1.3.5, 5.12.1: a pushed tag copies id and priority of the outermost one",
@@ -136,21 +136,21 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && seen.acts(|action| pushes_vlan(&action)) && (is_tagged || pushes.sum::<usize>() > 1)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "pushed_label",
         whose: Theirs,
         clause: "1.3.5, 5.12.1: of a first label, the traffic class is 0, the TTL IP's or 0",
         why: "Open vSwitch takes the traffic class from IP's precedence, and a TTL of 64 where there is no IP",
         is: |seen| seen.is_of_packets() && seen.acts(|action| matches!(action, Action::PushMpls(_))),
     },
-    Kind {
+    DifferenceKind {
         name: "edits_of_fragments",
         whose: Free,
         clause: "1.3.5, 7.3.2: handling of fragments",
         why: "Open vSwitch does not edit addresses, DSCP and ports of some fragments",
         is: |seen| seen.is_of_packets() && seen.frame().is_some_and(is_fragment),
     },
-    Kind {
+    DifferenceKind {
         name: "icmp_has_no_ports",
         whose: Theirs,
         clause: "1.0.0, 5.2.4: OFPAT_SET_TP_SRC replaces TCP's or UDP's port",
@@ -166,7 +166,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.case.version == Version::V10 && seen.is_of_packets() && is_icmp && seen.acts(sets_port)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "edits_of_malformed_packets",
         whose: Free,
         clause: "1.3.5, 5.12: actions on headers that a packet does not have",
@@ -174,7 +174,7 @@ pub(super) const KINDS: &[Kind] = &[
               the other",
         is: |seen| seen.is_of_packets() && seen.frame().is_some_and(is_malformed),
     },
-    Kind {
+    DifferenceKind {
         name: "set_fields_of_an_action_set",
         whose: Theirs,
         clause: "1.5.1, 5.6: a later set-field of a field overwrites an earlier one; copy-field is not ordered",
@@ -192,7 +192,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.case.version == Version::V15 && seen.is_of_packets() && all.len() > 1 && all.iter().any(is_partial)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "mpls_ttl_without_label",
         whose: Free,
         clause: "1.0.0, 3.3: there is no MPLS in 1.0",
@@ -203,7 +203,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && !is_mpls && seen.acts(|action| *action == Action::DecMplsTtl)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "expired_behind_a_resubmit",
         whose: Free,
         clause: "1.3.5, 5.12: a packet with an invalid TTL goes no further; no version has resubmit",
@@ -218,25 +218,25 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && is_less && seen.acts(resubmits) && seen.acts(decrements)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "packet_in_of_an_action_set",
         whose: Free,
         clause: "1.3.5, 7.4.1: the cookie is -1 where it cannot be associated with an entry",
         why: "packet-ins by an action set have cookie -1 and the last table in weir, in Open vSwitch the first table and \
               behind a group the entry's cookie",
         is: |seen| {
-            let without = |answer: &crate::Answer| {
+            let without = |answer: &crate::StepAnswer| {
                 let mut packets = answer.packets_in.clone();
                 packets.iter_mut().for_each(|packet| (packet.table, packet.cookie) = (TableId(0), 0));
                 packets
             };
             let is_unknown = seen.difference.ours.packets_in.iter().any(|packet| packet.cookie == u64::MAX);
-            seen.is_in(Part::PacketsIn)
+            seen.is_in(StepAnswerPart::PacketsIn)
                 && is_unknown
                 && without(&seen.difference.ours) == without(&seen.difference.theirs)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "arp_of_other_operations",
         whose: Theirs,
         clause: "1.3.5, 7.2.3.8: OXM_OF_ARP_OP has 16 bits",
@@ -256,7 +256,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && (key.is_some_and(is_other) || key.is_some_and(is_arp) && seen.acts(sets_none))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "drop_eligible_bit_of_a_tag",
         whose: Theirs,
         clause: "1.0.0, 5.2.4 and 1.3.5, 7.2.3.8: id and priority of a tag are set, no other bit",
@@ -266,7 +266,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && seen.frame().is_some_and(is_set)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "service_headers",
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
@@ -275,7 +275,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && seen.frame().and_then(key_of).is_some_and(|key| key.get(Field::EthType) == 0x894f)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "link_layer_options",
         whose: Theirs,
         clause: "1.3.5, 5.12: set-field writes the value that it carries",
@@ -287,7 +287,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && seen.acts(is_it)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "tag_set_where_there_is_none",
         whose: Free,
         clause: "1.3.5, 5.12: set-field of a header that a packet does not have",
@@ -299,7 +299,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && (is_bare || seen.acts(|action| *action == Action::PopVlan)) && seen.acts(sets)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "extension_in_a_bucket",
         whose: Free,
         clause: "1.3.5, 5.10: the order of experimenter actions is the switch's",
@@ -311,7 +311,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && in_bucket
         },
     },
-    Kind {
+    DifferenceKind {
         name: "ip_protocol_zero",
         whose: Theirs,
         clause: "1.3.5, 5.12: set-field writes the value that it carries",
@@ -322,7 +322,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.is_of_packets() && seen.frame().and_then(key_of).is_some_and(is_it)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "popped_label",
         whose: Theirs,
         clause: "1.3.5, 5.12: pop-MPLS removes the outermost label stack entry",

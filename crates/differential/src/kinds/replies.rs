@@ -1,8 +1,8 @@
 //! Kinds of differences in replies: statistics, descriptions, bundles.
-use super::Whose::{Free, Theirs};
-use super::{Kind, Seen, features, packets, refusals};
+use super::DeviatingSwitch::{Free, Theirs};
+use super::{DifferenceKind, ObservedDifference, features, packets, refusals};
 use crate::attributes;
-use crate::compare::Part;
+use crate::compare::StepAnswerPart;
 use std::collections::BTreeSet;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl};
 use weir_openflow::model::error::BundleFailed;
@@ -22,17 +22,17 @@ fn only(found: &BTreeSet<&str>, allowed: &[&str]) -> bool {
 }
 
 /// Returns the bodies of both switches' first replies.
-fn bodies<'a>(seen: &Seen<'a>) -> Option<(&'a ReplyBody, &'a ReplyBody)> {
-    let body = |replies: &'a [crate::outcome::Told]| match replies {
+fn bodies<'a>(seen: &ObservedDifference<'a>) -> Option<(&'a ReplyBody, &'a ReplyBody)> {
+    let body = |replies: &'a [crate::outcome::DecodedBody]| match replies {
         [Ok(Body::MultipartReply(MultipartReply { body, .. }))] => Some(body),
         _ => None,
     };
-    seen.is_in(Part::Replies).then_some(())?;
+    seen.is_in(StepAnswerPart::Replies).then_some(())?;
     Some((body(&seen.difference.ours.replies)?, body(&seen.difference.theirs.replies)?))
 }
 
 /// Returns true if lists, sums or notices of entries differ only in these counts.
-fn only_counts(seen: &Seen<'_>, counts: &[&str]) -> bool {
+fn only_counts(seen: &ObservedDifference<'_>, counts: &[&str]) -> bool {
     match (bodies(seen), seen.difference.part) {
         (Some((ReplyBody::Flow(ours), ReplyBody::Flow(theirs))), _) => {
             only(&attributes::of_entries(ours, theirs), counts)
@@ -66,12 +66,14 @@ fn only_counts(seen: &Seen<'_>, counts: &[&str]) -> bool {
             without(ours) == without(theirs)
         }
         (Some((ReplyBody::Aggregate(ours), ReplyBody::Aggregate(theirs))), _) => ours.flow_count == theirs.flow_count,
-        (None, Part::Told) => only(&attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1), counts),
+        (None, StepAnswerPart::Told) => {
+            only(&attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1), counts)
+        }
         _ => false,
     }
 }
 
-fn request<'a>(seen: &Seen<'a>) -> Option<&'a FlowRequest> {
+fn request<'a>(seen: &ObservedDifference<'a>) -> Option<&'a FlowRequest> {
     match seen.body() {
         Some(Body::MultipartRequest(request)) => match &request.body {
             RequestBody::Flow(request) | RequestBody::Aggregate(request) => Some(request),
@@ -85,16 +87,16 @@ fn same_bundle(ours: &BundleControl, theirs: &BundleControl) -> bool {
     (ours.bundle, ours.command) == (theirs.bundle, theirs.command)
 }
 
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
+pub(super) const KINDS: &[DifferenceKind] = &[
+    DifferenceKind {
         name: "open_vswitch_ends",
         whose: Theirs,
         clause: "1.3.5, 6.2: a switch answers every message, with an error if it cannot carry it out",
         why: "Open vSwitch ends with a failed assertion, such as when a controller is sent a packet behind a long \
               action set, or hangs",
-        is: |seen| seen.is_in(Part::Ended),
+        is: |seen| seen.is_in(StepAnswerPart::Ended),
     },
-    Kind {
+    DifferenceKind {
         name: "statistics_of_hidden_entries",
         whose: Theirs,
         clause: "1.3.5, 7.3.5.2: entries whose cookie is the one asked for",
@@ -104,7 +106,7 @@ pub(super) const KINDS: &[Kind] = &[
             bodies(seen).is_some() && request(seen).is_some_and(is_zero)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "counts_not_kept",
         whose: Theirs,
         clause: "1.3.5, 7.3.5: counters that are not available are all ones",
@@ -114,7 +116,7 @@ pub(super) const KINDS: &[Kind] = &[
                 let is_unkept = ours.iter().any(|entry| entry.packet_count == u64::MAX || entry.byte_count == u64::MAX);
                 is_unkept && only(&attributes::of_entries(ours, theirs), &["packets", "bytes"])
             }
-            (None, Part::Told) => {
+            (None, StepAnswerPart::Told) => {
                 let (ours, theirs) = &seen.difference.told;
                 let has_flag = |flow: &FlowMod| flow.flags.0 & COUNTS != 0;
                 // The duration may be of a later time, too.
@@ -124,7 +126,7 @@ pub(super) const KINDS: &[Kind] = &[
             _ => false,
         },
     },
-    Kind {
+    DifferenceKind {
         name: "part_of_a_priority",
         whose: Theirs,
         clause: "1.3.5, 7.2.3, table 12: vlan_pcp has no mask",
@@ -136,7 +138,7 @@ pub(super) const KINDS: &[Kind] = &[
                     && only(&attributes::of_entries(ours, theirs), &["match", "packets", "bytes"])
             }
             _ => {
-                seen.is_in(Part::Told)
+                seen.is_in(StepAnswerPart::Told)
                     && seen.has_flow(|flow| flow.matching.get(Field::VlanTci).is_some())
                     && only(
                         &attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1),
@@ -145,7 +147,7 @@ pub(super) const KINDS: &[Kind] = &[
             }
         },
     },
-    Kind {
+    DifferenceKind {
         name: "counters_of_a_group_without_buckets",
         whose: Theirs,
         clause: "1.3.5, 7.3.5.9: packets processed by the group",
@@ -160,7 +162,7 @@ pub(super) const KINDS: &[Kind] = &[
             _ => false,
         },
     },
-    Kind {
+    DifferenceKind {
         name: "meter_action_counts_no_entry",
         whose: Theirs,
         clause: "1.3.5, 7.3.5.12: flow_count, entries that use the meter",
@@ -178,7 +180,7 @@ pub(super) const KINDS: &[Kind] = &[
             _ => false,
         },
     },
-    Kind {
+    DifferenceKind {
         name: "commit_of_refused_members",
         whose: Free,
         clause: "1.4.1, 7.3.9: what is checked when a message is added is the switch's choice",
@@ -189,24 +191,24 @@ pub(super) const KINDS: &[Kind] = &[
             let commits = |control: &BundleControl| control.command == BundleCommand::CommitRequest;
             let is_commit = matches!(seen.body(), Some(Body::BundleControl(control)) if commits(control));
             let (ours, theirs) = seen.errors();
-            seen.is_in(Part::Replies) && is_commit && (ours == failed) != (theirs == failed)
+            seen.is_in(StepAnswerPart::Replies) && is_commit && (ours == failed) != (theirs == failed)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "code_in_a_bundle",
         whose: Free,
         clause: "1.3.5, 7.4.4: a code for each fault",
         why: "the error of a bundle's member, where both refuse it with codes that another kind explains",
         is: |seen| {
-            let is_error = |told: &crate::outcome::Told| matches!(told, Ok(Body::Error(_)));
+            let is_error = |told: &crate::outcome::DecodedBody| matches!(told, Ok(Body::Error(_)));
             let (ours, theirs) = &seen.difference.told;
-            seen.is_in(Part::Told)
+            seen.is_in(StepAnswerPart::Told)
                 && !ours.is_empty()
                 && ours.len() == theirs.len()
                 && ours.iter().chain(theirs).all(is_error)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "flags_of_other_requests",
         whose: Theirs,
         clause: "1.4.1, 7.3.9: OFPBFC_BAD_FLAGS",
@@ -218,7 +220,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.only_we_refuse(&[flags]) || seen.they_refuse(&[id]) && seen.errors().0.is_none()
         },
     },
-    Kind {
+    DifferenceKind {
         name: "listed_neighbour_discovery",
         whose: Theirs,
         clause: "1.3.5, 7.2.3, table 12: nd_target, nd_sll and nd_tll need an ICMPv6 type",
@@ -227,13 +229,15 @@ pub(super) const KINDS: &[Kind] = &[
             let is_it = |flow: &FlowMod| refusals::names_discovery(Some(&flow.matching));
             let attributes = match (bodies(seen), seen.difference.part) {
                 (Some((ReplyBody::Flow(ours), ReplyBody::Flow(theirs))), _) => attributes::of_entries(ours, theirs),
-                (None, Part::Told) => attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1),
+                (None, StepAnswerPart::Told) => {
+                    attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1)
+                }
                 _ => return false,
             };
             seen.has_flow(is_it) && only(&attributes, &["match"])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "field_under_an_empty_mask",
         whose: Theirs,
         clause: "1.3.5, 7.2.3.5: a mask of zeros is as no field",
@@ -242,13 +246,15 @@ pub(super) const KINDS: &[Kind] = &[
             let is_empty = |entry: &MatchField| matches!(entry, MatchField::Known { mask: Some(0), .. });
             let attributes = match (bodies(seen), seen.difference.part) {
                 (Some((ReplyBody::Flow(ours), ReplyBody::Flow(theirs))), _) => attributes::of_entries(ours, theirs),
-                (None, Part::Told) => attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1),
+                (None, StepAnswerPart::Told) => {
+                    attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1)
+                }
                 _ => return false,
             };
             seen.has_flow(|flow| flow.matching.fields.iter().any(is_empty)) && only(&attributes, &["match"])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "request_for_tcp_flags",
         whose: Theirs,
         clause: "1.5.1, 7.2.3.8: OXM_OF_TCP_FLAGS has 12 bits",
@@ -261,7 +267,7 @@ pub(super) const KINDS: &[Kind] = &[
             bodies(seen).is_some() && request(seen).is_some_and(is_exact)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "notice_of_a_deleted_meter",
         whose: Theirs,
         clause: "1.3.5, 6.5: an entry with OFPFF_SEND_FLOW_REM that is removed is told of",
@@ -270,15 +276,15 @@ pub(super) const KINDS: &[Kind] = &[
             let (ours, theirs) = &seen.difference.told;
             let deletes =
                 |body: &Body| matches!(body, Body::MeterMod(meter) if meter.command == meter::command::DELETE);
-            let is_removed = |told: &crate::outcome::Told| matches!(told, Ok(Body::FlowRemoved(_)));
+            let is_removed = |told: &crate::outcome::DecodedBody| matches!(told, Ok(Body::FlowRemoved(_)));
             let last = seen.difference.step + 1;
-            seen.is_in(Part::Told)
+            seen.is_in(StepAnswerPart::Told)
                 && theirs.is_empty()
                 && ours.iter().any(is_removed)
                 && seen.case.messages_before(last).any(deletes)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "entries_of_a_deleted_meter",
         whose: Theirs,
         clause: "1.3.5, 7.3.4.4: with a meter, the flow entries that use it are removed",
@@ -295,7 +301,7 @@ pub(super) const KINDS: &[Kind] = &[
                     .any(|body| features::parts(body).has_action(|action| matches!(action, Action::Meter(_))))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "meter_of_dropped_packets",
         whose: Theirs,
         clause: "1.3.5, 5.7: a meter measures the packets that are assigned to it",
@@ -311,7 +317,7 @@ pub(super) const KINDS: &[Kind] = &[
             _ => false,
         },
     },
-    Kind {
+    DifferenceKind {
         name: "counters_of_a_modified_group",
         whose: Theirs,
         clause: "1.3.5, 7.3.4.3: a modify replaces a group's configuration, and its counters go on",
@@ -321,7 +327,7 @@ pub(super) const KINDS: &[Kind] = &[
             matches!(bodies(seen), Some((ReplyBody::Group(_), ReplyBody::Group(_)))) && seen.causes().any(modifies)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "counters_of_a_modified_meter",
         whose: Theirs,
         clause: "1.3.5, 7.3.4.4: a modify changes a meter's configuration",
@@ -332,7 +338,7 @@ pub(super) const KINDS: &[Kind] = &[
             matches!(bodies(seen), Some((ReplyBody::Meter(_), ReplyBody::Meter(_)))) && seen.causes().any(modifies)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "second_notice_of_a_modified_entry",
         whose: Theirs,
         clause: "1.3.5, 6.5: an entry with OFPFF_SEND_FLOW_REM that is removed is told of",
@@ -340,13 +346,13 @@ pub(super) const KINDS: &[Kind] = &[
         is: |seen| {
             let modifies = |flow: &FlowMod| matches!(flow.command, FlowCommand::Modify | FlowCommand::ModifyStrict);
             let (ours, theirs) = &seen.difference.told;
-            seen.is_in(Part::Told)
+            seen.is_in(StepAnswerPart::Told)
                 && ours.is_empty()
                 && matches!(theirs.as_slice(), [Ok(Body::FlowRemoved(_))])
                 && seen.has_flow(modifies)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "both_time_outs_up",
         whose: Free,
         clause: "1.3.5, 6.5: an entry is removed when either time-out is up",
@@ -355,7 +361,7 @@ pub(super) const KINDS: &[Kind] = &[
         is: |seen| {
             let has_both = |flow: &FlowMod| flow.idle_timeout != 0 && flow.hard_timeout != 0;
             let (ours, theirs) = &seen.difference.told;
-            seen.is_in(Part::Told)
+            seen.is_in(StepAnswerPart::Told)
                 && seen
                     .case
                     .messages_before(seen.case.steps.len())
@@ -363,7 +369,7 @@ pub(super) const KINDS: &[Kind] = &[
                 && only(&attributes::of_notices(ours, theirs), &["reason", "packets", "bytes"])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "listed_packet_type_of_ethernet",
         whose: Free,
         clause: "1.5.1, 7.2.3.11: a match without packet_type is about Ethernet packets",
@@ -372,14 +378,16 @@ pub(super) const KINDS: &[Kind] = &[
         is: |seen| {
             let attributes = match (bodies(seen), seen.difference.part) {
                 (Some((ReplyBody::Flow(ours), ReplyBody::Flow(theirs))), _) => attributes::of_entries(ours, theirs),
-                (None, Part::Told) => attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1),
+                (None, StepAnswerPart::Told) => {
+                    attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1)
+                }
                 _ => return false,
             };
             let is_named = |flow: &FlowMod| flow.matching.get(Field::PacketType).is_some();
             seen.has_flow(is_named) && only(&attributes, &["match", "packets", "bytes"])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "packet_type_of_ethernet",
         whose: Theirs,
         clause: "1.5.1, 7.2.3.11: a match without packet_type is about Ethernet packets",
@@ -389,10 +397,10 @@ pub(super) const KINDS: &[Kind] = &[
             let is_named = |matching: &Match| matching.get(Field::PacketType).is_some_and(|(value, _)| value == 0);
             let is_any = request(seen).is_some_and(|request| is_named(&request.matching))
                 || seen.has_flow(|flow| is_named(&flow.matching));
-            is_any && (bodies(seen).is_some() || seen.is_in(Part::Told) || seen.is_of_packets())
+            is_any && (bodies(seen).is_some() || seen.is_in(StepAnswerPart::Told) || seen.is_of_packets())
         },
     },
-    Kind {
+    DifferenceKind {
         name: "bytes_behind_pushes",
         whose: Theirs,
         clause: "1.3.5, 7.3.5.2: byte_count, bytes of packets that match the entry",
@@ -405,7 +413,7 @@ pub(super) const KINDS: &[Kind] = &[
             seen.acts(is_header) && only_counts(seen, &["bytes"])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "type_behind_two_tags",
         whose: Theirs,
         clause: "1.0.0, 3.4, figure 4: the type behind one tag is dl_type",
@@ -420,7 +428,7 @@ pub(super) const KINDS: &[Kind] = &[
                 && (is_one || is_count)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "counts_of_fragments_and_malformed_packets",
         whose: Free,
         clause: "1.3.5, 7.3.2: handling of fragments; headers cut short are not specified",
@@ -431,7 +439,7 @@ pub(super) const KINDS: &[Kind] = &[
                 && (seen.case.has_pauses() || only_counts(seen, &["packets", "bytes"]))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "references_of_groups",
         whose: Theirs,
         clause: "1.3.5, 7.3.5.9: ref_count, flows or groups that directly forward to the group",
@@ -454,7 +462,7 @@ pub(super) const KINDS: &[Kind] = &[
             _ => false,
         },
     },
-    Kind {
+    DifferenceKind {
         name: "group_after_a_miss",
         whose: Theirs,
         clause: "1.3.5, 5.4: a packet that no entry of a table matches is dropped unless there is a table-miss entry",
@@ -473,19 +481,19 @@ pub(super) const KINDS: &[Kind] = &[
             _ => false,
         },
     },
-    Kind {
+    DifferenceKind {
         name: "duration_of_a_late_notice",
         whose: Theirs,
         clause: "1.3.5, 7.4.2: duration, the time that the entry was alive",
         why: "Open vSwitch takes the duration when it sends the notice, which is later",
         is: |seen| {
             let (ours, theirs) = &seen.difference.told;
-            seen.is_in(Part::Told)
+            seen.is_in(StepAnswerPart::Told)
                 && seen.case.has_pauses()
                 && only(&attributes::of_notices(ours, theirs), &["duration"])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "flags_of_a_bundles_reply",
         whose: Free,
         clause: "1.4.1, 7.3.9: flags are the request's",

@@ -10,13 +10,13 @@ use std::time::Duration;
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection to a control socket.
-pub(super) struct Control(UnixStream);
+pub(super) struct OvsControlSocket(UnixStream);
 
-impl Control {
-    pub(super) fn open(path: &Path) -> anyhow::Result<Control> {
+impl OvsControlSocket {
+    pub(super) fn open(path: &Path) -> anyhow::Result<OvsControlSocket> {
         let stream = UnixStream::connect(path).with_context(|| format!("connecting to {}", path.display()))?;
         stream.set_read_timeout(Some(ANSWER))?;
-        Ok(Control(stream))
+        Ok(OvsControlSocket(stream))
     }
 
     /// Executes a command and waits until it is done.

@@ -1,15 +1,15 @@
 //! A running instance of Open vSwitch and its bridges.
-use super::control::Control;
-use super::lane::Lane;
+use super::control::OvsControlSocket;
+use super::lane::OvsBridge;
 use crate::case::{PAUSE_MS, PORTS};
-use crate::{Case, Outcome};
+use crate::{CaseOutcome, DifferentialCase};
 use anyhow::{Context as _, ensure};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 use weir_openflow::Version;
-use weir_testing::{Running, run, wait_until};
+use weir_testing::{TestProcess, run, wait_until};
 
 /// Number of bridges for each version of OpenFlow.
 const LANES_PER_VERSION: usize = 4;
@@ -24,35 +24,35 @@ const LOG_LINES: usize = 8;
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /// A running instance. Dropping it stops its daemons.
-pub struct Instance {
-    lanes: Vec<Lane>,
-    control: Control,
+pub struct OvsInstance {
+    lanes: Vec<OvsBridge>,
+    control: OvsControlSocket,
     // Field order is drop order: the switch stops before its database, and both before their folder is removed.
-    switch: Running,
-    _database: Running,
+    switch: TestProcess,
+    _database: TestProcess,
     folder: TempDir,
 }
 
-impl Instance {
+impl OvsInstance {
     /// Starts the daemons with one bridge per lane, and stops their clock.
     ///
     /// # Errors
     /// A channel or pipe cannot be opened, or a daemon does not start.
-    pub fn start() -> anyhow::Result<Instance> {
+    pub fn start() -> anyhow::Result<OvsInstance> {
         let folder = tempfile::tempdir()?;
         let database = start_database(folder.path())?;
         let names = (0..LANES_PER_VERSION * Version::ALL.len()).map(|lane| format!("lane{lane}"));
-        let captures = names.map(|name| Lane::captures(folder.path(), &name).map(|captures| (name, captures)));
+        let captures = names.map(|name| OvsBridge::captures(folder.path(), &name).map(|captures| (name, captures)));
         let captures = captures.collect::<anyhow::Result<Vec<_>>>()?;
         let switch = start_switch(folder.path())?;
         configure(folder.path(), captures.iter().map(|(name, _)| name.as_str()));
         let versions = Version::ALL.into_iter().cycle();
         let lanes = captures.into_iter().zip(versions);
-        let lanes = lanes.map(|((name, captures), version)| Lane::open(folder.path(), &name, captures, version));
+        let lanes = lanes.map(|((name, captures), version)| OvsBridge::open(folder.path(), &name, captures, version));
         let lanes = lanes.collect::<anyhow::Result<_>>()?;
-        let mut control = Control::open(&folder.path().join("switch.ctl"))?;
+        let mut control = OvsControlSocket::open(&folder.path().join("switch.ctl"))?;
         control.run("time/stop", &[])?;
-        Ok(Instance { lanes, control, switch, _database: database, folder })
+        Ok(OvsInstance { lanes, control, switch, _database: database, folder })
     }
 
     /// Returns Open vSwitch's version, as printed by the daemon.
@@ -68,14 +68,14 @@ impl Instance {
 
     /// Returns the OpenFlow versions of the lanes, in order.
     pub fn versions(&self) -> Vec<Version> {
-        self.lanes.iter().map(Lane::version).collect()
+        self.lanes.iter().map(OvsBridge::version).collect()
     }
 
     /// Runs a case, or none, on each lane. Each case comes with the number of notices that it is expected to cause.
     ///
     /// # Errors
     /// The instance does not answer.
-    pub fn run(&mut self, cases: &[Option<(Case, usize)>]) -> anyhow::Result<Vec<Option<Outcome>>> {
+    pub fn run(&mut self, cases: &[Option<(DifferentialCase, usize)>]) -> anyhow::Result<Vec<Option<CaseOutcome>>> {
         ensure!(cases.len() == self.lanes.len(), "a case, or none, for each lane");
         self.run_all(cases).with_context(|| {
             let seeds: Vec<u64> = cases.iter().flatten().map(|(case, _)| case.seed).collect();
@@ -89,7 +89,7 @@ impl Instance {
         })
     }
 
-    fn run_all(&mut self, cases: &[Option<(Case, usize)>]) -> anyhow::Result<Vec<Option<Outcome>>> {
+    fn run_all(&mut self, cases: &[Option<(DifferentialCase, usize)>]) -> anyhow::Result<Vec<Option<CaseOutcome>>> {
         for (lane, case) in self.lanes.iter_mut().zip(cases) {
             lane.begin(case.as_ref().map(|(case, _)| case));
         }
@@ -100,7 +100,7 @@ impl Instance {
             for lane in &mut self.lanes {
                 lane.receive()?;
             }
-            if self.lanes.iter().all(Lane::is_finished) {
+            if self.lanes.iter().all(OvsBridge::is_finished) {
                 break;
             }
             self.control.run("time/warp", &[&PAUSE_MS.to_string()])?;
@@ -114,11 +114,11 @@ impl Instance {
         for (lane, case) in self.lanes.iter_mut().zip(cases) {
             lane.receive_clear(case.as_ref().map_or(0, |(_, notices)| *notices))?;
         }
-        Ok(self.lanes.iter_mut().map(Lane::end).collect())
+        Ok(self.lanes.iter_mut().map(OvsBridge::end).collect())
     }
 }
 
-fn start_database(folder: &Path) -> anyhow::Result<Running> {
+fn start_database(folder: &Path) -> anyhow::Result<TestProcess> {
     let file = folder.join("conf.db");
     run(Command::new("ovsdb-tool").arg("create").arg(&file).arg(SCHEMA));
     let mut command = daemon("ovsdb-server", folder, "database");
@@ -126,7 +126,7 @@ fn start_database(folder: &Path) -> anyhow::Result<Running> {
     started(command, &folder.join("db.sock"))
 }
 
-fn start_switch(folder: &Path) -> anyhow::Result<Running> {
+fn start_switch(folder: &Path) -> anyhow::Result<TestProcess> {
     let mut command = daemon("ovs-vswitchd", folder, "switch");
     command.arg(format!("unix:{}", folder.join("db.sock").display()));
     // Only the datapath in user space, on ports without devices.
@@ -148,8 +148,8 @@ fn daemon(program: &str, folder: &Path, name: &str) -> Command {
     command
 }
 
-fn started(mut command: Command, socket: &Path) -> anyhow::Result<Running> {
-    let mut running = Running::start(&mut command);
+fn started(mut command: Command, socket: &Path) -> anyhow::Result<TestProcess> {
+    let mut running = TestProcess::start(&mut command);
     let is_up = wait_until(START, || socket.exists() || running.exited().is_some());
     ensure!(is_up && running.exited().is_none(), "{command:?} did not start");
     Ok(running)

@@ -2,10 +2,10 @@
 mod clear;
 
 use super::instance::connect;
-use super::pcap::Capture;
+use super::pcap::PortCapturePipe;
 use crate::case::{PORTS, bytes_of};
-use crate::outcome::{self, Answer, Outcome};
-use crate::{Case, Step};
+use crate::outcome::{self, CaseOutcome, StepAnswer};
+use crate::{CaseStep, DifferentialCase};
 use anyhow::{Context as _, bail};
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -30,18 +30,18 @@ const TURNS: usize = 4;
 /// EtherType of marker frames, which no frame of a case has (one for local experiments, IEEE 802).
 pub(crate) const MARKER: u16 = 0x88b6;
 
-pub(super) struct Lane {
+pub(super) struct OvsBridge {
     version: Version,
     channel: UnixStream,
     input: Vec<u8>,
     /// Captures by port from 1 on, then LOCAL.
-    captures: Vec<Capture>,
-    case: Option<Case>,
+    captures: Vec<PortCapturePipe>,
+    case: Option<DifferentialCase>,
     /// Index of the next step to send.
     next: usize,
     /// True if the case has run to its end.
     is_finished: bool,
-    outcome: Outcome,
+    outcome: CaseOutcome,
 }
 
 /// Returns the path of the pipe for a port's capture.
@@ -49,16 +49,21 @@ pub(super) fn capture(folder: &Path, bridge: &str, port: u32) -> PathBuf {
     folder.join(format!("{bridge}-{port}.pcap"))
 }
 
-impl Lane {
+impl OvsBridge {
     /// Creates the pipes of a bridge's ports, before the bridge exists.
-    pub(super) fn captures(folder: &Path, bridge: &str) -> anyhow::Result<Vec<Capture>> {
-        (1..=LOCAL).map(|port| Capture::create(&capture(folder, bridge, port))).collect()
+    pub(super) fn captures(folder: &Path, bridge: &str) -> anyhow::Result<Vec<PortCapturePipe>> {
+        (1..=LOCAL).map(|port| PortCapturePipe::create(&capture(folder, bridge, port))).collect()
     }
 
-    pub(super) fn open(folder: &Path, bridge: &str, captures: Vec<Capture>, version: Version) -> anyhow::Result<Lane> {
+    pub(super) fn open(
+        folder: &Path,
+        bridge: &str,
+        captures: Vec<PortCapturePipe>,
+        version: Version,
+    ) -> anyhow::Result<OvsBridge> {
         let channel = connect(folder, bridge)?;
-        let (input, outcome) = (Vec::new(), Outcome::default());
-        let mut lane = Lane { version, channel, input, captures, case: None, next: 0, is_finished: true, outcome };
+        let (input, outcome) = (Vec::new(), CaseOutcome::default());
+        let mut lane = OvsBridge { version, channel, input, captures, case: None, next: 0, is_finished: true, outcome };
         let mut hello = lane.bytes(&Body::Hello(Hello { versions: Some(vec![version as u8]) }), ASIDE);
         // A bridge sends packet-ins on such a channel only after a set-config with the length of packet-ins.
         hello.extend(lane.bytes(&Body::SetConfig(SwitchConfig { flags: 0, miss_send_len: 0xffff }), ASIDE));
@@ -73,10 +78,10 @@ impl Lane {
     }
 
     /// Starts a case.
-    pub(super) fn begin(&mut self, case: Option<&Case>) {
+    pub(super) fn begin(&mut self, case: Option<&DifferentialCase>) {
         let steps = case.map_or(0, |case| case.steps.len());
         (self.case, self.next, self.is_finished) = (case.cloned(), 0, case.is_none());
-        self.outcome = Outcome { answers: vec![Answer::default(); steps], told: Vec::new() };
+        self.outcome = CaseOutcome { answers: vec![StepAnswer::default(); steps], told: Vec::new() };
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -84,7 +89,7 @@ impl Lane {
     }
 
     /// Returns the outcome of the case.
-    pub(super) fn end(&mut self) -> Option<Outcome> {
+    pub(super) fn end(&mut self) -> Option<CaseOutcome> {
         self.case.take()?;
         Some(std::mem::take(&mut self.outcome))
     }
@@ -98,14 +103,14 @@ impl Lane {
         let mut bytes = Vec::new();
         for (number, step) in (0_u32..).zip(&case.steps).skip(self.next) {
             match step {
-                Step::Message(body) => bytes.extend(self.bytes(body, number + 1)),
-                Step::Frame { port, bytes: frame } => {
+                CaseStep::Message(body) => bytes.extend(self.bytes(body, number + 1)),
+                CaseStep::Frame { port, bytes: frame } => {
                     bytes.extend(self.packet_out(PortNo(*port), &[PortNo::TABLE], frame));
                     let everywhere: Vec<_> =
                         (1..=PORTS).map(PortNo).chain([PortNo::LOCAL, PortNo::CONTROLLER]).collect();
                     bytes.extend(self.packet_out(PortNo::CONTROLLER, &everywhere, &marker(number)));
                 }
-                Step::Pause => break,
+                CaseStep::Pause => break,
             }
             bytes.extend(self.bytes(&Body::BarrierRequest, STEP_ENDS | number));
         }
@@ -121,9 +126,9 @@ impl Lane {
         }
         let Some(case) = self.case.take() else { return Ok(()) };
         let first = self.next;
-        let steps = case.steps[first..].iter().take_while(|step| **step != Step::Pause).count();
+        let steps = case.steps[first..].iter().take_while(|step| **step != CaseStep::Pause).count();
         let end = first + steps;
-        let frames = (first..end).filter(|step| matches!(case.steps[*step], Step::Frame { .. }));
+        let frames = (first..end).filter(|step| matches!(case.steps[*step], CaseStep::Frame { .. }));
         let frames: VecDeque<usize> = frames.collect();
         self.receive_messages(first, frames.clone())?;
         self.receive_frames(&frames)?;
@@ -183,7 +188,7 @@ impl Lane {
 }
 
 /// Methods that run between the parts of a case.
-impl Lane {
+impl OvsBridge {
     /// Receives the notices after a pause. Open vSwitch checks timeouts once in each iteration of its main loop, and
     /// answers a barrier in each. Lanes without a case take part, because a silent channel would be closed.
     pub(super) fn settle(&mut self) -> anyhow::Result<()> {

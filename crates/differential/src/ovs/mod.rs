@@ -10,4 +10,4 @@ mod instance;
 mod lane;
 mod pcap;
 
-pub use instance::Instance;
+pub use instance::OvsInstance;

@@ -12,22 +12,22 @@ const RECORD_HEADER: usize = 16;
 const PIPE_BYTES: usize = 1 << 20;
 
 /// The reading end of a port's capture.
-pub(super) struct Capture {
+pub(super) struct PortCapturePipe {
     pipe: File,
     rest: Vec<u8>,
     /// True if the file's header has been read.
     is_begun: bool,
 }
 
-impl Capture {
+impl PortCapturePipe {
     /// Creates the pipe and opens it for reading and writing, so that it never reports an end of file.
-    pub(super) fn create(path: &Path) -> anyhow::Result<Capture> {
+    pub(super) fn create(path: &Path) -> anyhow::Result<PortCapturePipe> {
         rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
         let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let pipe = File::options().read(true).write(true).custom_flags(flags).open(path)?;
         // Only root may exceed the system's limit; the usual size suffices for most cases.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
-        Ok(Capture { pipe, rest: Vec::new(), is_begun: false })
+        Ok(PortCapturePipe { pipe, rest: Vec::new(), is_begun: false })
     }
 
     /// Returns the frames sent since the last call.

@@ -1,5 +1,5 @@
 //! Adapts a port to smoltcp's device: IP packets towards the stack, Ethernet frames towards the port.
-use super::neighbours::{ETHERNET_BYTES, Kind, Neighbours};
+use super::neighbours::{ETHERNET_BYTES, IncomingFrameKind, NeighbourCache};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use std::collections::VecDeque;
 use weir_packet::{Frame, FramePool, MacAddr};
@@ -15,9 +15,9 @@ const MTU: usize = 1500;
 const MAX_OUTGOING: usize = 512;
 
 /// Port with the frames on their way from and to it.
-pub(crate) struct Device {
+pub(crate) struct StackDevice {
     pub(crate) port: Box<dyn Port>,
-    neighbours: Neighbours,
+    neighbours: NeighbourCache,
     pool: FramePool,
     now: Instant,
     incoming: VecDeque<Frame>,
@@ -28,11 +28,11 @@ pub(crate) struct Device {
     burst: Vec<Frame>,
 }
 
-impl Device {
-    pub(crate) fn new(port: Box<dyn Port>, mac: MacAddr, addresses: &[IpNet]) -> Device {
-        Device {
+impl StackDevice {
+    pub(crate) fn new(port: Box<dyn Port>, mac: MacAddr, addresses: &[IpNet]) -> StackDevice {
+        StackDevice {
             port,
-            neighbours: Neighbours::new(mac, addresses),
+            neighbours: NeighbourCache::new(mac, addresses),
             pool: FramePool::new(1024, 8),
             now: Instant::ZERO,
             incoming: VecDeque::new(),
@@ -66,11 +66,11 @@ impl Device {
 
     fn take_in(&mut self, mut frame: Frame) {
         match self.neighbours.receive(self.now, frame.bytes(), &mut self.outgoing) {
-            Kind::Packet => {
+            IncomingFrameKind::Packet => {
                 frame.remove(0, ETHERNET_BYTES);
                 self.incoming.push_back(frame);
             }
-            Kind::Other => self.pool.give(frame),
+            IncomingFrameKind::Other => self.pool.give(frame),
         }
     }
 
@@ -90,20 +90,20 @@ impl Device {
     }
 }
 
-impl phy::Device for Device {
-    type RxToken<'a> = Received<'a>;
-    type TxToken<'a> = Outgoing<'a>;
+impl phy::Device for StackDevice {
+    type RxToken<'a> = FrameRxToken<'a>;
+    type TxToken<'a> = FrameTxToken<'a>;
 
-    fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Received<'_>, Outgoing<'_>)> {
+    fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(FrameRxToken<'_>, FrameTxToken<'_>)> {
         let frame = self.incoming.pop_front()?;
-        let Device { pool, outgoing, spent, neighbours, now, .. } = self;
-        Some((Received { frame, spent }, Outgoing { now: *now, pool, neighbours, frames: outgoing }))
+        let StackDevice { pool, outgoing, spent, neighbours, now, .. } = self;
+        Some((FrameRxToken { frame, spent }, FrameTxToken { now: *now, pool, neighbours, frames: outgoing }))
     }
 
-    fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<Outgoing<'_>> {
+    fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<FrameTxToken<'_>> {
         let room = self.outgoing.len() < MAX_OUTGOING;
-        let Device { pool, outgoing, neighbours, now, .. } = self;
-        room.then_some(Outgoing { now: *now, pool, neighbours, frames: outgoing })
+        let StackDevice { pool, outgoing, neighbours, now, .. } = self;
+        room.then_some(FrameTxToken { now: *now, pool, neighbours, frames: outgoing })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -115,12 +115,12 @@ impl phy::Device for Device {
 }
 
 /// Frame for the stack.
-pub(crate) struct Received<'a> {
+pub(crate) struct FrameRxToken<'a> {
     frame: Frame,
     spent: &'a mut Vec<Frame>,
 }
 
-impl phy::RxToken for Received<'_> {
+impl phy::RxToken for FrameRxToken<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         let result = read(self.frame.bytes());
         self.spent.push(self.frame);
@@ -129,14 +129,14 @@ impl phy::RxToken for Received<'_> {
 }
 
 /// Room for a packet from the stack.
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct FrameTxToken<'a> {
     now: Instant,
     pool: &'a mut FramePool,
-    neighbours: &'a mut Neighbours,
+    neighbours: &'a mut NeighbourCache,
     frames: &'a mut Vec<Frame>,
 }
 
-impl phy::TxToken for Outgoing<'_> {
+impl phy::TxToken for FrameTxToken<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
         let whole = ETHERNET_BYTES + len;
         let mut frame = self.pool.take(whole);

@@ -1,12 +1,12 @@
 //! Runs threads that drive hosts.
-use super::{Finished, Host};
+use super::{HostResult, StackHost};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_port::Ready;
+use weir_port::ReceiveReadiness;
 use weir_port::event::{EventFd, wait_any};
 use weir_scenario::Scenario;
 use weir_units::{Clock, Instant, SystemClock};
@@ -15,40 +15,40 @@ use weir_units::{Clock, Instant, SystemClock};
 const MAX_THREADS: usize = 4;
 
 /// Hosts on running threads.
-pub(crate) struct Engines {
-    threads: Vec<Engine>,
+pub(crate) struct HostThreads {
+    threads: Vec<HostThread>,
 }
 
-struct Engine {
-    commands: Sender<Command>,
+struct HostThread {
+    commands: Sender<HostThreadCommand>,
     wake: Arc<EventFd>,
-    thread: JoinHandle<Vec<(usize, Finished)>>,
+    thread: JoinHandle<Vec<(usize, HostResult)>>,
 }
 
-enum Command {
+enum HostThreadCommand {
     /// Begins the traffic at this time.
     Start(Arc<Scenario>, Instant),
     /// Ends the thread.
     Stop,
 }
 
-impl Engines {
+impl HostThreads {
     /// Spreads `hosts` over threads and starts them. The threads send to `done` the index of each item of traffic
     /// that has been sent completely.
     ///
     /// # Errors
     /// The system refuses a thread or a descriptor.
-    pub(crate) fn start(hosts: Vec<Host>, clock: SystemClock, done: &Sender<usize>) -> io::Result<Engines> {
+    pub(crate) fn start(hosts: Vec<StackHost>, clock: SystemClock, done: &Sender<usize>) -> io::Result<HostThreads> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = hosts.len().min(cores).clamp(1, MAX_THREADS);
-        let mut shares: Vec<Vec<(usize, Host)>> = (0..count).map(|_| Vec::new()).collect();
+        let mut shares: Vec<Vec<(usize, StackHost)>> = (0..count).map(|_| Vec::new()).collect();
         for (index, host) in hosts.into_iter().enumerate() {
             shares[index % count].push((index, host));
         }
         // If a thread does not start, dropping `engines` stops those before it.
-        let mut engines = Engines { threads: Vec::new() };
+        let mut engines = HostThreads { threads: Vec::new() };
         for (number, hosts) in shares.into_iter().enumerate() {
-            engines.threads.push(Engine::start(number, hosts, clock, done.clone())?);
+            engines.threads.push(HostThread::start(number, hosts, clock, done.clone())?);
         }
         Ok(engines)
     }
@@ -56,43 +56,48 @@ impl Engines {
     /// Begins the scenario's traffic at time `start`.
     pub(crate) fn begin(&self, scenario: &Arc<Scenario>, start: Instant) {
         for engine in &self.threads {
-            engine.tell(Command::Start(Arc::clone(scenario), start));
+            engine.tell(HostThreadCommand::Start(Arc::clone(scenario), start));
         }
     }
 
     /// Ends the threads. Returns the results of each host with its index. Results of a thread that panicked are lost,
     /// which is logged.
-    pub(crate) fn stop(&mut self) -> Vec<(usize, Finished)> {
-        self.threads.drain(..).flat_map(Engine::stop).collect()
+    pub(crate) fn stop(&mut self) -> Vec<(usize, HostResult)> {
+        self.threads.drain(..).flat_map(HostThread::stop).collect()
     }
 }
 
-impl Drop for Engines {
+impl Drop for HostThreads {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl Engine {
-    fn start(number: usize, hosts: Vec<(usize, Host)>, clock: SystemClock, done: Sender<usize>) -> io::Result<Engine> {
+impl HostThread {
+    fn start(
+        number: usize,
+        hosts: Vec<(usize, StackHost)>,
+        clock: SystemClock,
+        done: Sender<usize>,
+    ) -> io::Result<HostThread> {
         let (commands, orders) = unbounded();
         let wake = Arc::new(EventFd::new()?);
-        let mut hosts = Hosts { hosts, clock, orders, wake: Arc::clone(&wake), done };
+        let mut hosts = HostThreadState { hosts, clock, orders, wake: Arc::clone(&wake), done };
         let thread = std::thread::Builder::new().name(format!("weir-hosts-{number}")).spawn(move || {
             hosts.run();
             hosts.finish()
         })?;
-        Ok(Engine { commands, wake, thread })
+        Ok(HostThread { commands, wake, thread })
     }
 
-    fn tell(&self, command: Command) {
+    fn tell(&self, command: HostThreadCommand) {
         // Fails if the thread has ended, which is reported when it is joined.
         let _ = self.commands.send(command);
         self.wake.signal();
     }
 
-    fn stop(self) -> Vec<(usize, Finished)> {
-        self.tell(Command::Stop);
+    fn stop(self) -> Vec<(usize, HostResult)> {
+        self.tell(HostThreadCommand::Stop);
         self.thread.join().unwrap_or_else(|_| {
             tracing::error!("a thread of hosts panicked; what its hosts measured is lost");
             Vec::new()
@@ -101,24 +106,24 @@ impl Engine {
 }
 
 /// State of one thread.
-struct Hosts {
-    hosts: Vec<(usize, Host)>,
+struct HostThreadState {
+    hosts: Vec<(usize, StackHost)>,
     clock: SystemClock,
-    orders: Receiver<Command>,
+    orders: Receiver<HostThreadCommand>,
     wake: Arc<EventFd>,
     done: Sender<usize>,
 }
 
-impl Hosts {
+impl HostThreadState {
     fn run(&mut self) {
         let mut done = Vec::new();
         loop {
             for order in self.orders.try_iter() {
                 match order {
-                    Command::Start(scenario, start) => {
+                    HostThreadCommand::Start(scenario, start) => {
                         self.hosts.iter_mut().for_each(|(index, host)| host.start(&scenario, *index, start));
                     }
-                    Command::Stop => return,
+                    HostThreadCommand::Stop => return,
                 }
             }
             let mut next = Instant::FAR;
@@ -137,7 +142,7 @@ impl Hosts {
     /// Waits for a frame, a command or time `until`.
     fn sleep(&mut self, until: Instant) {
         let timeout = until.since(self.clock.now());
-        let ready = self.hosts.iter_mut().any(|(_, host)| host.arm() == Ready::Now);
+        let ready = self.hosts.iter_mut().any(|(_, host)| host.arm() == ReceiveReadiness::Now);
         if timeout == Duration::ZERO || ready {
             return;
         }
@@ -147,7 +152,7 @@ impl Hosts {
         self.wake.drain();
     }
 
-    fn finish(self) -> Vec<(usize, Finished)> {
+    fn finish(self) -> Vec<(usize, HostResult)> {
         self.hosts.into_iter().map(|(index, host)| (index, host.finish())).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Simulates hosts in this process: a network stack on a port that answers ARP, neighbour discovery and ping, and
 //! sends and receives its part of the scenario's traffic.
 //!
-//! The stack above Ethernet is smoltcp's. A [`Host`] has no kernel socket, thread or clock. [`Host::poll`] is given
-//! the time, handles what is due, and returns the time of the next call. [`engine`] drives hosts on threads.
+//! The stack above Ethernet is smoltcp's. A [`StackHost`] has no kernel socket, thread or clock. [`StackHost::poll`] is
+//! given the time, handles what is due, and returns the time of the next call. [`engine`] drives hosts on threads.
 mod device;
 pub(crate) mod engine;
 mod neighbours;
@@ -12,15 +12,15 @@ mod tcp;
 mod tests;
 mod udp;
 
-use crate::measured::Measured;
-use device::Device;
+use crate::measured::TrafficMeasurement;
+use device::StackDevice;
 use smoltcp::iface::{Config, Interface, SocketSet};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
-use weir_port::{Counters, Port, PortError, Ready};
+use weir_port::{FrameCounters, Port, PortError, ReceiveReadiness};
 use weir_scenario::{IpNet, Scenario, TrafficKind};
-use weir_traffic::{Flows, Stream};
+use weir_traffic::{ConcurrentFlows, RandomStream};
 use weir_units::Instant;
 
 /// Most addresses of a host: the network stack's compiled-in limit.
@@ -31,32 +31,32 @@ const FIRST_SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u16 = 40_001;
 
 /// Host with its network stack on a port.
-pub struct Host {
-    device: Device,
-    stack: Stack,
-    tasks: Vec<Running>,
+pub struct StackHost {
+    device: StackDevice,
+    stack: HostStack,
+    tasks: Vec<RunningTask>,
     /// True if there may be more frames than were received.
     more: bool,
     gone: bool,
 }
 
 /// Network stack, as tasks use it.
-pub(crate) struct Stack {
+pub(crate) struct HostStack {
     pub(crate) interface: Interface,
     pub(crate) sockets: SocketSet<'static>,
 }
 
 /// Part of a host in an item of traffic.
-pub(crate) trait Task: Send {
+pub(crate) trait TrafficTask: Send {
     /// Handles what is due.
-    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next;
+    fn poll(&mut self, now: Instant, stack: &mut HostStack) -> TaskWakeup;
     /// Ends the task and returns its measurements.
-    fn finish(self: Box<Self>) -> Measured;
+    fn finish(self: Box<Self>) -> TrafficMeasurement;
 }
 
 /// Time of a task's next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum TaskWakeup {
     /// Acts at this time, or earlier if a frame arrives.
     At(Instant),
     /// Acts when a frame arrives.
@@ -66,24 +66,24 @@ pub(crate) enum Next {
 }
 
 /// Results of a host.
-pub struct Finished {
+pub struct HostResult {
     /// Measurements by item of traffic.
-    pub measured: Vec<(usize, Measured)>,
+    pub measured: Vec<(usize, TrafficMeasurement)>,
     /// Counters of its port.
-    pub counters: Counters,
+    pub counters: FrameCounters,
     /// Packets dropped because the receiver's Ethernet address stayed unknown.
     pub unresolved: u64,
 }
 
-struct Running {
+struct RunningTask {
     item: usize,
-    task: Box<dyn Task>,
+    task: Box<dyn TrafficTask>,
     done: bool,
 }
 
 /// Addresses and ports of a task's item of traffic.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ends {
+pub(crate) struct TrafficEndpoints {
     /// Address of the receiving host.
     pub(crate) remote: IpAddr,
     /// Port of the receiver; for pings the ICMP identifier.
@@ -92,11 +92,11 @@ pub(crate) struct Ends {
     pub(crate) client_port: u16,
 }
 
-impl Host {
+impl StackHost {
     /// Returns a host on `port` with these addresses (at most [`MAX_ADDRESSES`]). `seed` makes its random choices
     /// repeatable.
-    pub fn new(port: Box<dyn Port>, mac: weir_packet::MacAddr, addresses: &[IpNet], seed: u64) -> Host {
-        let mut device = Device::new(port, mac, addresses);
+    pub fn new(port: Box<dyn Port>, mac: weir_packet::MacAddr, addresses: &[IpNet], seed: u64) -> StackHost {
+        let mut device = StackDevice::new(port, mac, addresses);
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = seed;
         let mut interface = Interface::new(config, &mut device, smoltcp::time::Instant::ZERO);
@@ -106,15 +106,15 @@ impl Host {
                 let _ = own.push(IpCidr::new(IpAddress::from(net.addr), net.prefix));
             }
         });
-        let stack = Stack { interface, sockets: SocketSet::new(Vec::new()) };
-        Host { device, stack, tasks: Vec::new(), more: false, gone: false }
+        let stack = HostStack { interface, sockets: SocketSet::new(Vec::new()) };
+        StackHost { device, stack, tasks: Vec::new(), more: false, gone: false }
     }
 
     /// Starts the parts of host number `host` in the scenario's traffic; their times count from `start`.
     pub fn start(&mut self, scenario: &Scenario, host: usize, start: Instant) {
         for (item, traffic) in scenario.traffic.iter().enumerate() {
             let offset = u16::try_from(item).unwrap_or(0);
-            let ends = Ends {
+            let ends = TrafficEndpoints {
                 remote: traffic.address,
                 server_port: FIRST_SERVER_PORT + offset,
                 client_port: FIRST_CLIENT_PORT + offset,
@@ -127,12 +127,12 @@ impl Host {
             } else {
                 None
             };
-            self.tasks.extend(task.map(|task| Running { item, task, done: false }));
+            self.tasks.extend(task.map(|task| RunningTask { item, task, done: false }));
         }
     }
 
-    /// Receives frames from the port. Call [`Host::poll`] afterwards with a later time, so that no frame is measured
-    /// as arriving before it did.
+    /// Receives frames from the port. Call [`StackHost::poll`] afterwards with a later time, so that no frame is
+    /// measured as arriving before it did.
     pub fn receive(&mut self, now: Instant) {
         match self.device.receive(now) {
             Ok(more) => self.more = more,
@@ -167,9 +167,9 @@ impl Host {
         let mut next = Instant::FAR;
         for running in self.tasks.iter_mut().filter(|running| !running.done) {
             match running.task.poll(now, &mut self.stack) {
-                Next::At(at) => next = next.min(at),
-                Next::OnFrame => {}
-                Next::Done => {
+                TaskWakeup::At(at) => next = next.min(at),
+                TaskWakeup::OnFrame => {}
+                TaskWakeup::Done => {
                     running.done = true;
                     done.push(running.item);
                 }
@@ -179,19 +179,19 @@ impl Host {
     }
 
     /// Returns the counters of its port.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> FrameCounters {
         self.device.port.counters()
     }
 
     /// Ends all tasks. Returns their measurements and the host's drops.
-    pub fn finish(self) -> Finished {
+    pub fn finish(self) -> HostResult {
         let measured = self.tasks.into_iter().map(|running| (running.item, running.task.finish())).collect();
-        Finished { measured, counters: self.device.port.counters(), unresolved: self.device.unresolved() }
+        HostResult { measured, counters: self.device.port.counters(), unresolved: self.device.unresolved() }
     }
 
     /// Arms the port for sleeping as [`Port::arm`] does.
-    pub(crate) fn arm(&mut self) -> Ready {
-        if self.gone { Ready::OnDescriptor } else { self.device.port.arm() }
+    pub(crate) fn arm(&mut self) -> ReceiveReadiness {
+        if self.gone { ReceiveReadiness::OnDescriptor } else { self.device.port.arm() }
     }
 
     /// Returns the port's descriptor as [`Port::fd`] does; `None` if the port is gone.
@@ -203,27 +203,35 @@ impl Host {
 /// Returns the sending task of an item. The random numbers depend on the scenario's seed and the item's number.
 fn client(
     kind: &TrafficKind,
-    ends: Ends,
+    ends: TrafficEndpoints,
     begin: Instant,
     [seed, item]: [u64; 2],
-    stack: &mut Stack,
-) -> Option<Box<dyn Task>> {
+    stack: &mut HostStack,
+) -> Option<Box<dyn TrafficTask>> {
     Some(match kind {
-        TrafficKind::Ping { count, interval } => Box::new(ping::Ping::new(ends, begin, *count, *interval, stack)),
-        TrafficKind::Tcp { duration } => Box::new(tcp::Client::new(ends, begin, *duration, stack)),
+        TrafficKind::Ping { count, interval } => Box::new(ping::PingTask::new(ends, begin, *count, *interval, stack)),
+        TrafficKind::Tcp { duration } => Box::new(tcp::TcpClientTask::new(ends, begin, *duration, stack)),
         TrafficKind::Udp { duration, offered, new_flows, flows } => {
-            let random = [0, 1].map(|part| Stream::new(seed, item, part));
-            Box::new(udp::Client::new(ends, begin, *duration, offered, Flows::new(*new_flows, *flows), random, stack))
+            let random = [0, 1].map(|part| RandomStream::new(seed, item, part));
+            Box::new(udp::UdpClientTask::new(
+                ends,
+                begin,
+                *duration,
+                offered,
+                ConcurrentFlows::new(*new_flows, *flows),
+                random,
+                stack,
+            ))
         }
     })
 }
 
 /// Returns the receiving task of an item; `None` for pings, which the stack answers itself.
-fn server(kind: &TrafficKind, ends: Ends, stack: &mut Stack) -> Option<Box<dyn Task>> {
+fn server(kind: &TrafficKind, ends: TrafficEndpoints, stack: &mut HostStack) -> Option<Box<dyn TrafficTask>> {
     match kind {
         TrafficKind::Ping { .. } => None,
-        TrafficKind::Tcp { .. } => Some(Box::new(tcp::Server::new(ends, stack))),
-        TrafficKind::Udp { .. } => Some(Box::new(udp::Server::new(ends, stack))),
+        TrafficKind::Tcp { .. } => Some(Box::new(tcp::TcpServerTask::new(ends, stack))),
+        TrafficKind::Udp { .. } => Some(Box::new(udp::UdpServerTask::new(ends, stack))),
     }
 }
 

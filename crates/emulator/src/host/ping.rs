@@ -1,6 +1,6 @@
 //! Sends echo requests and measures round trips.
-use super::{Ends, Next, Stack, Task};
-use crate::measured::Measured;
+use super::{HostStack, TaskWakeup, TrafficEndpoints, TrafficTask};
+use crate::measured::TrafficMeasurement;
 use smoltcp::iface::SocketHandle;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::socket::icmp;
@@ -17,8 +17,8 @@ const QUEUE: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Series of echo requests.
-pub(crate) struct Ping {
-    ends: Ends,
+pub(crate) struct PingTask {
+    ends: TrafficEndpoints,
     socket: SocketHandle,
     begin: Instant,
     count: u32,
@@ -26,19 +26,25 @@ pub(crate) struct Ping {
     /// Requests made so far.
     made: u32,
     /// Numbers already answered, so that duplicate answers are not counted.
-    seen: Seen,
-    measured: Measured,
+    seen: PingSequenceSet,
+    measured: TrafficMeasurement,
 }
 
-impl Ping {
-    pub(crate) fn new(ends: Ends, begin: Instant, count: u32, interval: Duration, stack: &mut Stack) -> Ping {
+impl PingTask {
+    pub(crate) fn new(
+        ends: TrafficEndpoints,
+        begin: Instant,
+        count: u32,
+        interval: Duration,
+        stack: &mut HostStack,
+    ) -> PingTask {
         let buffer = || icmp::PacketBuffer::new(vec![icmp::PacketMetadata::EMPTY; QUEUE], vec![0; QUEUE * 128]);
         let mut socket = icmp::Socket::new(buffer(), buffer());
         // Fails only for a socket that is bound already.
         let _ = socket.bind(icmp::Endpoint::Ident(ends.server_port));
-        let measured = Measured { asked: u64::from(count), ..Measured::default() };
+        let measured = TrafficMeasurement { asked: u64::from(count), ..TrafficMeasurement::default() };
         let socket = stack.sockets.add(socket);
-        Ping { ends, socket, begin, count, interval, made: 0, seen: Seen::new(count), measured }
+        PingTask { ends, socket, begin, count, interval, made: 0, seen: PingSequenceSet::new(count), measured }
     }
 
     fn due(&self) -> Instant {
@@ -47,7 +53,7 @@ impl Ping {
 
     /// Sends a request. Like ping, counts the request as sent and lost if the stack has no room for it (most likely
     /// because the receiver's address is unresolved).
-    fn send(&mut self, now: Instant, stack: &mut Stack) {
+    fn send(&mut self, now: Instant, stack: &mut HostStack) {
         let number = self.made;
         self.made += 1;
         self.measured.sent += 1;
@@ -61,7 +67,7 @@ impl Ping {
     }
 
     /// Returns the ICMP message of a request.
-    fn request(&self, stack: &Stack, number: u32, payload: &[u8]) -> Vec<u8> {
+    fn request(&self, stack: &HostStack, number: u32, payload: &[u8]) -> Vec<u8> {
         let (ident, seq_no) = (self.ends.server_port, u16::try_from(number & 0xffff).unwrap_or(0));
         let mut bytes = vec![0; 8 + payload.len()];
         let checksum = ChecksumCapabilities::default();
@@ -77,7 +83,7 @@ impl Ping {
         bytes
     }
 
-    fn take_answers(&mut self, now: Instant, stack: &mut Stack) {
+    fn take_answers(&mut self, now: Instant, stack: &mut HostStack) {
         let socket = stack.sockets.get_mut::<icmp::Socket<'_>>(self.socket);
         while let Ok((answer, from)) = socket.recv() {
             if from != IpAddress::from(self.ends.remote) {
@@ -99,8 +105,8 @@ pub(super) fn stamp(payload: &[u8]) -> Option<(Instant, u64)> {
     Some((Instant::from_nanos(u64::from_be_bytes(*time)), u64::from_be_bytes(*number)))
 }
 
-impl Task for Ping {
-    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+impl TrafficTask for PingTask {
+    fn poll(&mut self, now: Instant, stack: &mut HostStack) -> TaskWakeup {
         self.take_answers(now, stack);
         while self.made < self.count && self.due() <= now {
             self.send(now, stack);
@@ -108,23 +114,23 @@ impl Task for Ping {
         let all = self.measured.received == u64::from(self.count);
         let patience = self.due() + PATIENCE;
         match self.made < self.count {
-            true => Next::At(self.due()),
-            false if all || now >= patience => Next::Done,
-            false => Next::At(patience),
+            true => TaskWakeup::At(self.due()),
+            false if all || now >= patience => TaskWakeup::Done,
+            false => TaskWakeup::At(patience),
         }
     }
 
-    fn finish(self: Box<Self>) -> Measured {
+    fn finish(self: Box<Self>) -> TrafficMeasurement {
         self.measured
     }
 }
 
 /// Set of seen numbers, a bit for each.
-struct Seen(Vec<u64>);
+struct PingSequenceSet(Vec<u64>);
 
-impl Seen {
-    fn new(count: u32) -> Seen {
-        Seen(vec![0; usize::try_from(count.div_ceil(64)).unwrap_or(0)])
+impl PingSequenceSet {
+    fn new(count: u32) -> PingSequenceSet {
+        PingSequenceSet(vec![0; usize::try_from(count.div_ceil(64)).unwrap_or(0)])
     }
 
     fn first_time(&mut self, number: u64) -> bool {

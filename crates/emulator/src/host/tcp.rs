@@ -1,6 +1,6 @@
 //! Runs a TCP connection that sends as fast as it can, and its receiving end.
-use super::{Ends, Next, Stack, Task};
-use crate::measured::Measured;
+use super::{HostStack, TaskWakeup, TrafficEndpoints, TrafficTask};
+use crate::measured::TrafficMeasurement;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
 use smoltcp::wire::{IpAddress, IpEndpoint};
@@ -17,22 +17,34 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 const PATIENCE: Duration = weir_scenario::native::TCP_PATIENCE;
 
 /// Client: connects and sends.
-pub(crate) struct Client {
-    ends: Ends,
+pub(crate) struct TcpClientTask {
+    ends: TrafficEndpoints,
     socket: SocketHandle,
     begin: Instant,
     end: Instant,
     started: bool,
-    measured: Measured,
+    measured: TrafficMeasurement,
 }
 
-impl Client {
-    pub(crate) fn new(ends: Ends, begin: Instant, duration: Duration, stack: &mut Stack) -> Client {
+impl TcpClientTask {
+    pub(crate) fn new(
+        ends: TrafficEndpoints,
+        begin: Instant,
+        duration: Duration,
+        stack: &mut HostStack,
+    ) -> TcpClientTask {
         let socket = stack.sockets.add(new_socket());
-        Client { ends, socket, begin, end: begin + duration, started: false, measured: Measured::default() }
+        TcpClientTask {
+            ends,
+            socket,
+            begin,
+            end: begin + duration,
+            started: false,
+            measured: TrafficMeasurement::default(),
+        }
     }
 
-    fn connect(&mut self, stack: &mut Stack) {
+    fn connect(&mut self, stack: &mut HostStack) {
         self.started = true;
         let to = IpEndpoint::new(IpAddress::from(self.ends.remote), self.ends.server_port);
         let socket = stack.sockets.get_mut::<Socket<'_>>(self.socket);
@@ -42,10 +54,10 @@ impl Client {
     }
 }
 
-impl Task for Client {
-    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+impl TrafficTask for TcpClientTask {
+    fn poll(&mut self, now: Instant, stack: &mut HostStack) -> TaskWakeup {
         if now < self.begin {
-            return Next::At(self.begin);
+            return TaskWakeup::At(self.begin);
         }
         if !self.started {
             self.connect(stack);
@@ -55,7 +67,7 @@ impl Task for Client {
             while let Ok(taken @ 1..) = socket.send_slice(&ZEROS) {
                 self.measured.sent += taken as u64;
             }
-            return Next::At(self.end);
+            return TaskWakeup::At(self.end);
         }
         if socket.state() == State::SynSent {
             self.measured.problem = Some("no answer to the connection request".into());
@@ -66,38 +78,38 @@ impl Task for Client {
         }
         socket.close();
         if socket.is_active() && socket.state() != State::TimeWait {
-            return Next::At(self.end + PATIENCE);
+            return TaskWakeup::At(self.end + PATIENCE);
         }
         if now < self.end && self.measured.problem.is_none() {
             self.measured.problem = Some("the connection was refused or reset".into());
         }
-        Next::Done
+        TaskWakeup::Done
     }
 
-    fn finish(mut self: Box<Self>) -> Measured {
+    fn finish(mut self: Box<Self>) -> TrafficMeasurement {
         self.measured.asked = self.measured.sent;
         self.measured
     }
 }
 
 /// Server: listens and receives.
-pub(crate) struct Server {
+pub(crate) struct TcpServerTask {
     socket: SocketHandle,
     first: Option<Instant>,
-    measured: Measured,
+    measured: TrafficMeasurement,
 }
 
-impl Server {
-    pub(crate) fn new(ends: Ends, stack: &mut Stack) -> Server {
+impl TcpServerTask {
+    pub(crate) fn new(ends: TrafficEndpoints, stack: &mut HostStack) -> TcpServerTask {
         let mut socket = new_socket();
         // Fails only for port 0 or a socket that is open already.
         let _ = socket.listen(ends.server_port);
-        Server { socket: stack.sockets.add(socket), first: None, measured: Measured::default() }
+        TcpServerTask { socket: stack.sockets.add(socket), first: None, measured: TrafficMeasurement::default() }
     }
 }
 
-impl Task for Server {
-    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+impl TrafficTask for TcpServerTask {
+    fn poll(&mut self, now: Instant, stack: &mut HostStack) -> TaskWakeup {
         let socket = stack.sockets.get_mut::<Socket<'_>>(self.socket);
         while let Ok(taken @ 1..) = socket.recv(|bytes| (bytes.len(), bytes.len())) {
             self.measured.received += taken as u64;
@@ -107,10 +119,10 @@ impl Task for Server {
         if socket.state() == State::CloseWait {
             socket.close();
         }
-        Next::OnFrame
+        TaskWakeup::OnFrame
     }
 
-    fn finish(self: Box<Self>) -> Measured {
+    fn finish(self: Box<Self>) -> TrafficMeasurement {
         self.measured
     }
 }

@@ -2,7 +2,7 @@
 use super::*;
 use std::time::Duration;
 use weir_port::memory;
-use weir_port::shaper::{Link, Shape};
+use weir_port::shaper::{LinkEmulator, LinkShape};
 use weir_units::Bps;
 
 /// Returns a scenario with hosts `a` and `b` and this traffic from a to b.
@@ -30,17 +30,17 @@ fn scenario(traffic: &str) -> Scenario {
 
 /// Runs the traffic over a link of this shape in both directions until `end`. Returns the measurements of both ends
 /// together, and the time at which the sender had finished.
-fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>) {
+fn run(traffic: &str, shape: LinkShape, end: Duration) -> (TrafficMeasurement, Option<Instant>) {
     let scenario = scenario(traffic);
     let (a, b) = memory::pair(4096).unwrap();
     let ports: [Box<dyn Port>; 2] = [
-        Box::new(Link::new(Box::new(a), shape, Shape::default())),
-        Box::new(Link::new(Box::new(b), shape, Shape::default())),
+        Box::new(LinkEmulator::new(Box::new(a), shape, LinkShape::default())),
+        Box::new(LinkEmulator::new(Box::new(b), shape, LinkShape::default())),
     ];
     let mut hosts = Vec::new();
     for (number, port) in ports.into_iter().enumerate() {
         let own = &scenario.hosts[number];
-        let mut host = Host::new(port, own.mac, &own.ip, number as u64);
+        let mut host = StackHost::new(port, own.mac, &own.ip, number as u64);
         host.start(&scenario, number, Instant::ZERO);
         hosts.push(host);
     }
@@ -48,7 +48,7 @@ fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>
     let mut through = None;
     while now < Instant::ZERO + end {
         let mut done = Vec::new();
-        let mut poll = |host: &mut Host| {
+        let mut poll = |host: &mut StackHost| {
             host.receive(now);
             host.poll(now, &mut done)
         };
@@ -56,17 +56,17 @@ fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>
         if !done.is_empty() {
             through = Some(now);
         }
-        let frames = hosts.iter_mut().any(|host| host.arm() == Ready::Now);
+        let frames = hosts.iter_mut().any(|host| host.arm() == ReceiveReadiness::Now);
         // The stack's times have a resolution of a microsecond.
         now = if frames { now } else { next.max(now + Duration::from_micros(1)) };
     }
-    let mut whole = Measured::default();
+    let mut whole = TrafficMeasurement::default();
     hosts.into_iter().flat_map(|host| host.finish().measured).for_each(|(_, end)| whole.merge(end));
     (whole, through)
 }
 
-fn delay(ms: u64) -> Shape {
-    Shape { delay: Duration::from_millis(ms), ..Shape::default() }
+fn delay(ms: u64) -> LinkShape {
+    LinkShape { delay: Duration::from_millis(ms), ..LinkShape::default() }
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn datagrams_keep_their_rate_and_carry_their_delay() {
 
 #[test]
 fn tcp_fills_a_link() {
-    let shape = Shape { rate: Some(Bps(20_000_000)), ..delay(1) };
+    let shape = LinkShape { rate: Some(Bps(20_000_000)), ..delay(1) };
     let (measured, through) = run("kind = \"tcp\"\nduration = \"2s\"", shape, Duration::from_secs(5));
     let goodput = measured.payload_bytes as f64 * 8.0 / measured.span.as_secs_f64();
     // Of 1514 bytes 1460 are payload, and slow start costs some time.
@@ -144,7 +144,7 @@ fn source_ports(traffic: &str, end: Duration) -> Vec<u16> {
     let scenario = scenario(traffic);
     let [own, peer] = [0, 1].map(|host| &scenario.hosts[host]);
     let (near, mut far) = memory::pair(4096).unwrap();
-    let mut host = Host::new(Box::new(near), own.mac, &own.ip, 1);
+    let mut host = StackHost::new(Box::new(near), own.mac, &own.ip, 1);
     host.start(&scenario, 0, Instant::ZERO);
     let (mut pool, mut frames, mut ports) = (weir_packet::FramePool::new(64, 8), Vec::new(), Vec::new());
     let mut now = Instant::ZERO;
@@ -158,13 +158,14 @@ fn source_ports(traffic: &str, end: Duration) -> Vec<u16> {
                 Some([0x08, 0x06]) => {
                     let [sender, target] =
                         [(peer, 2), (own, 1)].map(|(host, last)| (host.mac, Ipv4Addr::new(10, 0, 0, last)));
-                    let answer = weir_packet::craft::Craft::ethernet(own.mac, peer.mac).arp(2, sender, target).frame();
+                    let answer =
+                        weir_packet::craft::FrameBuilder::ethernet(own.mac, peer.mac).arp(2, sender, target).frame();
                     far.transmit(now, &mut pool, &mut vec![answer]).unwrap();
                 }
                 _ => {}
             }
         }
-        now = if host.arm() == Ready::Now { now } else { next.max(now + Duration::from_micros(1)) };
+        now = if host.arm() == ReceiveReadiness::Now { now } else { next.max(now + Duration::from_micros(1)) };
     }
     ports
 }

@@ -1,13 +1,13 @@
 //! Sends UDP datagrams by the arrival times and lengths that a scenario describes, and counts them at the receiver.
 use super::ping::stamp;
-use super::{Ends, Next, Stack, Task};
-use crate::measured::Measured;
+use super::{HostStack, TaskWakeup, TrafficEndpoints, TrafficTask};
+use crate::measured::TrafficMeasurement;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::udp;
 use smoltcp::wire::{IpAddress, IpEndpoint};
 use std::time::Duration;
 use weir_scenario::udp_headers;
-use weir_traffic::{Arrival, Flows, Generator, Offered, Size, Stream};
+use weir_traffic::{ArrivalProcess, ConcurrentFlows, OfferedPackets, PacketSampler, PacketSizeLaw, RandomStream};
 use weir_units::Instant;
 
 /// Number of datagrams that a socket can queue.
@@ -28,42 +28,42 @@ const FLOW_PORTS: std::ops::RangeInclusive<u16> = 42_000..=u16::MAX;
 
 /// Task that sends datagrams. Each payload begins with the send time (8 bytes) and the number of the datagram (8
 /// bytes).
-pub(crate) struct Client {
-    ends: Ends,
+pub(crate) struct UdpClientTask {
+    ends: TrafficEndpoints,
     socket: SocketHandle,
     end: Instant,
-    schedule: Schedule,
+    schedule: DatagramSchedule,
     ports: FlowPorts,
     payload: Vec<u8>,
-    measured: Measured,
+    measured: TrafficMeasurement,
 }
 
-impl Client {
+impl UdpClientTask {
     /// Creates a task that sends the `offered` datagrams from `begin` on for `duration`. `flows` assigns datagrams to
     /// flows; each new flow gets its own source port.
     pub(crate) fn new(
-        ends: Ends,
+        ends: TrafficEndpoints,
         begin: Instant,
         duration: Duration,
-        offered: &Offered,
-        flows: Flows,
-        random: [Stream; 2],
-        stack: &mut Stack,
-    ) -> Client {
+        offered: &OfferedPackets,
+        flows: ConcurrentFlows,
+        random: [RandomStream; 2],
+        stack: &mut HostStack,
+    ) -> UdpClientTask {
         let [packets, of_flows] = random;
-        Client {
+        UdpClientTask {
             ends,
             socket: add_socket(stack, ends.client_port),
             end: begin + duration,
-            schedule: Schedule::new(offered, begin, duration, udp_headers(ends.remote.is_ipv6()), packets),
+            schedule: DatagramSchedule::new(offered, begin, duration, udp_headers(ends.remote.is_ipv6()), packets),
             ports: FlowPorts::new(flows, of_flows, ends.client_port),
             payload: vec![0; MAX_PAYLOAD],
-            measured: Measured::default(),
+            measured: TrafficMeasurement::default(),
         }
     }
 
     /// Sends one datagram. Returns false if the stack had no room for it.
-    fn send(&mut self, now: Instant, bytes: usize, stack: &mut Stack) -> bool {
+    fn send(&mut self, now: Instant, bytes: usize, stack: &mut HostStack) -> bool {
         let payload = &mut self.payload[..bytes.clamp(16, MAX_PAYLOAD)];
         payload[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
         payload[8..16].copy_from_slice(&self.measured.sent.to_be_bytes());
@@ -73,7 +73,7 @@ impl Client {
 
     /// Binds the socket to the source port of the next datagram's flow. Returns false and does nothing while datagrams
     /// with the previous port are queued.
-    fn change_port(&mut self, stack: &mut Stack) -> bool {
+    fn change_port(&mut self, stack: &mut HostStack) -> bool {
         let socket = stack.sockets.get_mut::<udp::Socket<'_>>(self.socket);
         if socket.send_queue() > 0 {
             return false;
@@ -88,8 +88,8 @@ impl Client {
 
 /// Assignment of source ports to datagrams, by flow.
 struct FlowPorts {
-    flows: Flows,
-    random: Stream,
+    flows: ConcurrentFlows,
+    random: RandomStream,
     /// Port by slot among the concurrent flows; the item's own port until a flow begins in the slot.
     of_place: Vec<u16>,
     /// Port of the flow that begins next.
@@ -101,7 +101,7 @@ struct FlowPorts {
 }
 
 impl FlowPorts {
-    fn new(flows: Flows, random: Stream, own: u16) -> FlowPorts {
+    fn new(flows: ConcurrentFlows, random: RandomStream, own: u16) -> FlowPorts {
         let of_place = vec![own; flows.places()];
         let mut ports = FlowPorts { flows, random, of_place, unused: *FLOW_PORTS.start(), next: own, bound: own };
         ports.draw();
@@ -120,8 +120,8 @@ impl FlowPorts {
 }
 
 /// Schedule of datagrams: due times and lengths. Due times do not depend on how late earlier datagrams were sent.
-struct Schedule {
-    law: Law,
+struct DatagramSchedule {
+    law: DatagramPattern,
     begin: Instant,
     end: Instant,
     /// Length of the headers in front of the payload, in bytes.
@@ -133,25 +133,34 @@ struct Schedule {
 }
 
 /// Rule for the due times and lengths of datagrams.
-enum Law {
+enum DatagramPattern {
     /// Frames of `bytes` bytes each, the first at the start, then one every 1 / `per_second` seconds.
     Paced { per_second: f64, bytes: u32 },
     /// Times and lengths drawn at random or read from a trace.
-    Drawn(Box<Generator>),
+    Drawn(Box<PacketSampler>),
     /// No datagrams.
     Nothing,
 }
 
-impl Schedule {
-    fn new(offered: &Offered, begin: Instant, duration: Duration, headers: u32, random: Stream) -> Schedule {
+impl DatagramSchedule {
+    fn new(
+        offered: &OfferedPackets,
+        begin: Instant,
+        duration: Duration,
+        headers: u32,
+        random: RandomStream,
+    ) -> DatagramSchedule {
         let law = match offered {
-            Offered::Rule { arrival: Arrival::Constant, per_second, size: Size::Fixed(bytes) } => {
-                Law::Paced { per_second: *per_second, bytes: *bytes }
-            }
+            OfferedPackets::Rule {
+                arrival: ArrivalProcess::Constant,
+                per_second,
+                size: PacketSizeLaw::Fixed(bytes),
+            } => DatagramPattern::Paced { per_second: *per_second, bytes: *bytes },
             // Cannot fail: laws were checked when the scenario was parsed.
-            other => Generator::new(other, begin, random).map_or(Law::Nothing, |made| Law::Drawn(Box::new(made))),
+            other => PacketSampler::new(other, begin, random)
+                .map_or(DatagramPattern::Nothing, |made| DatagramPattern::Drawn(Box::new(made))),
         };
-        let mut schedule = Schedule { law, begin, end: begin + duration, headers, next: None, drawn: 0 };
+        let mut schedule = DatagramSchedule { law, begin, end: begin + duration, headers, next: None, drawn: 0 };
         schedule.advance();
         schedule
     }
@@ -160,12 +169,12 @@ impl Schedule {
     fn advance(&mut self) {
         let last = self.next.map_or(self.begin, |(due, _)| due);
         let (due, bytes) = match &mut self.law {
-            Law::Paced { per_second, bytes } => (self.begin + nth(self.drawn, *per_second), *bytes),
-            Law::Drawn(generator) => {
+            DatagramPattern::Paced { per_second, bytes } => (self.begin + nth(self.drawn, *per_second), *bytes),
+            DatagramPattern::Drawn(generator) => {
                 let due = generator.next_after(last);
                 (due, if due < self.end { generator.bytes() } else { 0 })
             }
-            Law::Nothing => (Instant::FAR, 0),
+            DatagramPattern::Nothing => (Instant::FAR, 0),
         };
         self.next = (due < self.end).then(|| (due, usize::try_from(bytes.saturating_sub(self.headers)).unwrap_or(0)));
         self.drawn += u64::from(self.next.is_some());
@@ -174,7 +183,7 @@ impl Schedule {
     /// Returns the number of datagrams due until the end; for random times, the number drawn so far.
     fn asked(&self) -> u64 {
         match self.law {
-            Law::Paced { per_second, .. } => count_by(self.end - self.begin, per_second),
+            DatagramPattern::Paced { per_second, .. } => count_by(self.end - self.begin, per_second),
             _ => self.drawn,
         }
     }
@@ -195,49 +204,53 @@ fn count_by(duration: Duration, per_second: f64) -> u64 {
     count
 }
 
-impl Task for Client {
-    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+impl TrafficTask for UdpClientTask {
+    fn poll(&mut self, now: Instant, stack: &mut HostStack) -> TaskWakeup {
         let is_through = self.schedule.next.is_none();
         if now >= if is_through { self.end } else { self.end + CATCH_UP } {
-            return Next::Done;
+            return TaskWakeup::Done;
         }
         for _ in 0..MAX_BURST {
             let Some((_, bytes)) = self.schedule.next.filter(|(due, _)| *due <= now) else { break };
             if self.ports.next != self.ports.bound && !self.change_port(stack) {
-                return Next::At(now);
+                return TaskWakeup::At(now);
             }
             if !self.send(now, bytes, stack) {
                 // The stack has no room: try again later. Datagrams not sent by the end are reported as not sent.
-                return Next::At(now + Duration::from_millis(1));
+                return TaskWakeup::At(now + Duration::from_millis(1));
             }
             self.measured.sent += 1;
             self.schedule.advance();
             self.ports.draw();
         }
-        Next::At(self.schedule.next.map_or(self.end, |(due, _)| due))
+        TaskWakeup::At(self.schedule.next.map_or(self.end, |(due, _)| due))
     }
 
-    fn finish(mut self: Box<Self>) -> Measured {
+    fn finish(mut self: Box<Self>) -> TrafficMeasurement {
         self.measured.asked = self.schedule.asked();
         self.measured
     }
 }
 
 /// Task that receives and counts datagrams, and measures their delays.
-pub(crate) struct Server {
+pub(crate) struct UdpServerTask {
     socket: SocketHandle,
     first: Option<Instant>,
-    measured: Measured,
+    measured: TrafficMeasurement,
 }
 
-impl Server {
-    pub(crate) fn new(ends: Ends, stack: &mut Stack) -> Server {
-        Server { socket: add_socket(stack, ends.server_port), first: None, measured: Measured::default() }
+impl UdpServerTask {
+    pub(crate) fn new(ends: TrafficEndpoints, stack: &mut HostStack) -> UdpServerTask {
+        UdpServerTask {
+            socket: add_socket(stack, ends.server_port),
+            first: None,
+            measured: TrafficMeasurement::default(),
+        }
     }
 }
 
-impl Task for Server {
-    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+impl TrafficTask for UdpServerTask {
+    fn poll(&mut self, now: Instant, stack: &mut HostStack) -> TaskWakeup {
         let socket = stack.sockets.get_mut::<udp::Socket<'_>>(self.socket);
         while let Ok((payload, _)) = socket.recv() {
             let Some((sent, _)) = stamp(payload) else { continue };
@@ -246,15 +259,15 @@ impl Task for Server {
             self.measured.span = now - *self.first.get_or_insert(now);
             self.measured.delays.record(now - sent);
         }
-        Next::OnFrame
+        TaskWakeup::OnFrame
     }
 
-    fn finish(self: Box<Self>) -> Measured {
+    fn finish(self: Box<Self>) -> TrafficMeasurement {
         self.measured
     }
 }
 
-fn add_socket(stack: &mut Stack, port: u16) -> SocketHandle {
+fn add_socket(stack: &mut HostStack, port: u16) -> SocketHandle {
     let buffer = || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; QUEUE], vec![0; QUEUE * MAX_PAYLOAD]);
     let mut socket = udp::Socket::new(buffer(), buffer());
     // Fails only for port 0 or a socket that is bound already.

@@ -1,6 +1,6 @@
 //! Pings between all hosts of a lab from this process, by sockets inside their namespaces. Starting a program for
 //! each ping would take longer than the pings.
-use crate::Cancel;
+use crate::CancelHandle;
 use crate::lab::TELL_EVERY;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -31,30 +31,30 @@ const LENGTH: usize = HEADER + 8;
 
 /// Ping to be sent by the host with the index `from`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ping {
+pub(crate) struct PingRequest {
     pub(crate) from: usize,
     pub(crate) to: IpAddr,
 }
 
 /// Raw ICMP sockets of all hosts, for IPv4 and IPv6 where the kernel has them.
-pub(crate) struct Pinger {
+pub(crate) struct IcmpPinger {
     sockets: Vec<[Option<OwnedFd>; 2]>,
     identifier: u16,
 }
 
-impl Pinger {
+impl IcmpPinger {
     /// Opens sockets in these namespaces.
     ///
     /// # Errors
     /// A namespace cannot be entered, or a socket cannot be opened.
-    pub(crate) fn open(namespaces: &[String]) -> io::Result<Pinger> {
+    pub(crate) fn open(namespaces: &[String]) -> io::Result<IcmpPinger> {
         // A thread enters the namespaces one after another and ends in the last. The sockets stay in the namespaces
         // in which they were opened.
         let open = || namespaces.iter().map(|name| open_in(name)).collect::<io::Result<Vec<_>>>();
         let sockets = std::thread::scope(|scope| scope.spawn(open).join());
         let sockets = sockets.unwrap_or_else(|_| Err(io::Error::other("the thread that opens sockets panicked")))?;
         let identifier = u16::try_from(std::process::id() & 0xffff).unwrap_or_default();
-        Ok(Pinger { sockets, identifier })
+        Ok(IcmpPinger { sockets, identifier })
     }
 
     /// Sends all pings, some of them at a time, and waits for each answer for at most `timeout`. Returns the time
@@ -62,15 +62,15 @@ impl Pinger {
     /// since the start.
     pub(crate) fn run(
         &self,
-        pings: &[Ping],
+        pings: &[PingRequest],
         timeout: Duration,
         clock: SystemClock,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
         tell: &mut dyn FnMut(usize, Duration),
     ) -> Vec<Option<Duration>> {
         let begun = clock.now();
         let mut tell_at = begun + TELL_EVERY;
-        let mut round = Round {
+        let mut round = PingRound {
             waiting: (0..pings.len()).collect(),
             under_way: Vec::new(),
             took: vec![None; pings.len()],
@@ -97,7 +97,7 @@ impl Pinger {
     }
 
     /// Sends a ping. A ping that cannot be sent (no route) counts as not answered.
-    fn send(&self, ping: &Ping, place: usize) {
+    fn send(&self, ping: &PingRequest, place: usize) {
         let v6 = ping.to.is_ipv6();
         let Some(socket) = &self.sockets[ping.from][usize::from(v6)] else { return };
         let mut bytes = [0; LENGTH];
@@ -117,7 +117,7 @@ impl Pinger {
     }
 
     /// Waits until a packet arrives or the next check is due. Returns the hosts that have received something.
-    fn wait(&self, round: &Round<'_>) -> Vec<usize> {
+    fn wait(&self, round: &PingRound<'_>) -> Vec<usize> {
         let mut hosts: Vec<usize> = round.under_way.iter().map(|(place, _)| round.pings[*place].from).collect();
         hosts.sort_unstable();
         hosts.dedup();
@@ -136,7 +136,7 @@ impl Pinger {
     }
 
     /// Receives the packets of a host and records the answers.
-    fn receive(&self, host: usize, round: &mut Round<'_>, clock: SystemClock) {
+    fn receive(&self, host: usize, round: &mut PingRound<'_>, clock: SystemClock) {
         for (v6, socket) in [false, true].into_iter().zip(&self.sockets[host]) {
             let Some(socket) = socket else { continue };
             let mut bytes = [0; 256];
@@ -159,8 +159,8 @@ impl Pinger {
 }
 
 /// State of the pings being sent and answered.
-struct Round<'a> {
-    pings: &'a [Ping],
+struct PingRound<'a> {
+    pings: &'a [PingRequest],
     timeout: Duration,
     waiting: VecDeque<usize>,
     /// Index and send time of each ping that waits for an answer.
@@ -168,7 +168,7 @@ struct Round<'a> {
     took: Vec<Option<Duration>>,
 }
 
-impl Round<'_> {
+impl PingRound<'_> {
     fn is_over(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_empty()
     }
@@ -229,8 +229,8 @@ fn checksum(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    fn pinger() -> Pinger {
-        Pinger { sockets: Vec::new(), identifier: 7 }
+    fn pinger() -> IcmpPinger {
+        IcmpPinger { sockets: Vec::new(), identifier: 7 }
     }
 
     #[test]
@@ -259,10 +259,10 @@ mod tests {
     #[test]
     fn a_host_waits_for_its_own_pings_before_it_sends_more() {
         let to = "10.0.0.9".parse().unwrap();
-        let pings: Vec<Ping> = [0, 0, 0, 1].map(|from| Ping { from, to }).into();
+        let pings: Vec<PingRequest> = [0, 0, 0, 1].map(|from| PingRequest { from, to }).into();
         let waiting = (0..4).collect();
         let timeout = Duration::from_secs(1);
-        let mut round = Round { pings: &pings, timeout, waiting, under_way: Vec::new(), took: vec![None; 4] };
+        let mut round = PingRound { pings: &pings, timeout, waiting, under_way: Vec::new(), took: vec![None; 4] };
         while let Some(place) = round.next() {
             round.under_way.push((place, Instant::ZERO));
         }

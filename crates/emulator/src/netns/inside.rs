@@ -12,8 +12,8 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use weir_packet::MacAddr;
-use weir_port::kernel::Kernel;
-use weir_scenario::{Host, IpNet};
+use weir_port::kernel::NetlinkConnection;
+use weir_scenario::{IpNet, ScenarioHost};
 
 /// Index of the loopback interface, which is the first of a namespace.
 const LOOPBACK: u32 = 1;
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 256;
 ///
 /// # Errors
 /// The system refuses; the error comes with the name of the host.
-pub(super) fn set_up(hosts: &[Host], namespaces: &[String], known: bool) -> Result<(), (String, io::Error)> {
+pub(super) fn set_up(hosts: &[ScenarioHost], namespaces: &[String], known: bool) -> Result<(), (String, io::Error)> {
     let all = || {
         for (number, (host, name)) in hosts.iter().zip(namespaces).enumerate() {
             let others: Vec<_> = if known { neighbours::of(hosts, number).collect() } else { Vec::new() };
@@ -41,10 +41,10 @@ pub(super) fn set_up(hosts: &[Host], namespaces: &[String], known: bool) -> Resu
     std::thread::scope(|scope| scope.spawn(all).join()).unwrap_or_else(|_| Err(panicked()))
 }
 
-fn one(host: &Host, namespace: &str, others: &[(IpAddr, MacAddr)]) -> io::Result<()> {
+fn one(host: &ScenarioHost, namespace: &str, others: &[(IpAddr, MacAddr)]) -> io::Result<()> {
     let file = File::open(format!("/run/netns/{namespace}"))?;
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
-    let mut kernel = Kernel::here()?;
+    let mut kernel = NetlinkConnection::here()?;
     kernel.set_up(LOOPBACK)?;
     let eth0 = name_to_index(kernel.as_fd(), "eth0")?;
     match fs::write(ADDRESS_MODE, NO_ADDRESS) {
@@ -57,7 +57,7 @@ fn one(host: &Host, namespace: &str, others: &[(IpAddr, MacAddr)]) -> io::Result
     others.chunks(AT_ONCE).try_for_each(|others| add_neighbours(&mut kernel, eth0, others))
 }
 
-fn add_address(kernel: &mut Kernel, index: u32, net: &IpNet) -> io::Result<()> {
+fn add_address(kernel: &mut NetlinkConnection, index: u32, net: &IpNet) -> io::Result<()> {
     let mut address = AddressMessage::default();
     address.header.index = index;
     address.header.prefix_len = net.prefix;
@@ -74,7 +74,7 @@ fn add_address(kernel: &mut Kernel, index: u32, net: &IpNet) -> io::Result<()> {
 }
 
 /// Adds permanent neighbour entries.
-fn add_neighbours(kernel: &mut Kernel, index: u32, others: &[(IpAddr, MacAddr)]) -> io::Result<()> {
+fn add_neighbours(kernel: &mut NetlinkConnection, index: u32, others: &[(IpAddr, MacAddr)]) -> io::Result<()> {
     let neighbour = |(address, mac): &(IpAddr, MacAddr)| {
         let mut neighbour = NeighbourMessage::default();
         neighbour.header.ifindex = index;

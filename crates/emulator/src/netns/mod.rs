@@ -3,7 +3,7 @@
 //!
 //! Names contain the process id (`weir-4711-red-a`, `weir4711p0`). They distinguish what a killed run left behind
 //! from what another run uses. The next run or [`crate::cleanup`] removes leftovers. Everything is removed when
-//! [`Hosts`] is dropped for any reason.
+//! [`NamespaceHosts`] is dropped for any reason.
 pub(crate) mod echo;
 mod inside;
 pub(crate) mod leftovers;
@@ -14,19 +14,19 @@ pub(crate) mod parse;
 pub(crate) mod programs;
 mod traffic;
 
-use crate::Cancel;
+use crate::CancelHandle;
 use crate::LabError;
-use crate::measured::Measured;
-use crate::network::{At, SwitchPorts, dice, shape};
+use crate::measured::TrafficMeasurement;
+use crate::network::{LinkEndId, SwitchPorts, dice, shape};
 use crossbeam_channel::Sender;
-use namespaces::Namespaces;
-use programs::Programs;
+use namespaces::HostNamespaces;
+use programs::ProgramRegistry;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_port::PortSpec;
-use weir_port::shaper::{Link, LinkControl};
+use weir_port::shaper::{LinkControl, LinkEmulator};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// Longest time for programs to end after an interrupt.
@@ -48,41 +48,45 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
 }
 
 /// Hosts as network namespaces.
-pub(crate) struct Hosts {
-    namespaces: Namespaces,
-    programs: Arc<Programs>,
-    threads: Vec<JoinHandle<(usize, Measured)>>,
+pub(crate) struct NamespaceHosts {
+    namespaces: HostNamespaces,
+    programs: Arc<ProgramRegistry>,
+    threads: Vec<JoinHandle<(usize, TrafficMeasurement)>>,
     /// Controls of their links; empty if links cannot be changed.
     controls: Vec<LinkControl>,
 }
 
-impl Hosts {
+impl NamespaceHosts {
     /// Makes the scenario's hosts. If `known`, they know each other's Ethernet addresses from the start. Also returns
     /// the switches' ends of their links, which can be changed later if `controlled`.
     ///
     /// # Errors
     /// The system refuses; nothing is left behind.
-    pub(crate) fn make(scenario: &Scenario, controlled: bool, known: bool) -> Result<(Hosts, SwitchPorts), LabError> {
-        let namespaces = Namespaces::make(&scenario.hosts, known)?;
+    pub(crate) fn make(
+        scenario: &Scenario,
+        controlled: bool,
+        known: bool,
+    ) -> Result<(NamespaceHosts, SwitchPorts), LabError> {
+        let namespaces = HostNamespaces::make(&scenario.hosts, known)?;
         let mut ports = SwitchPorts::new();
         let mut controls = Vec::new();
         for (host, device) in scenario.hosts.iter().zip(namespaces.devices()) {
             let port = weir_port::open(&format!("af_packet:{device}").parse::<PortSpec>()?)?;
             let shape = shape(&host.link);
-            let (seed, number) = dice(scenario, At::ToHost(ports.len()));
+            let (seed, number) = dice(scenario, LinkEndId::ToHost(ports.len()));
             if controlled {
                 let control = LinkControl::new(shape, shape);
                 controls.push(control.clone());
-                ports.push(Box::new(Link::controlled(port, control).seeded(seed, number)));
+                ports.push(Box::new(LinkEmulator::controlled(port, control).seeded(seed, number)));
             } else {
                 ports.push(if shape.is_none() {
                     port
                 } else {
-                    Box::new(Link::new(port, shape, shape).seeded(seed, number))
+                    Box::new(LinkEmulator::new(port, shape, shape).seeded(seed, number))
                 });
             }
         }
-        Ok((Hosts { namespaces, programs: Arc::default(), threads: Vec::new(), controls }, ports))
+        Ok((NamespaceHosts { namespaces, programs: Arc::default(), threads: Vec::new(), controls }, ports))
     }
 
     /// Returns the names of the namespaces, in the scenario's order of hosts.
@@ -101,7 +105,7 @@ impl Hosts {
     }
 
     /// Returns the registry of running programs.
-    pub(crate) fn programs(&self) -> &Programs {
+    pub(crate) fn programs(&self) -> &ProgramRegistry {
         &self.programs
     }
 
@@ -115,9 +119,9 @@ impl Hosts {
 
     /// Begins the scenario's traffic, each item on a thread that waits for its programs. Sends an item's number to
     /// `done` when it has finished.
-    pub(crate) fn begin(&mut self, scenario: &Arc<Scenario>, cancel: &Cancel, done: &Sender<usize>) {
+    pub(crate) fn begin(&mut self, scenario: &Arc<Scenario>, cancel: &CancelHandle, done: &Sender<usize>) {
         for number in 0..scenario.traffic.len() {
-            let item = traffic::Item {
+            let item = traffic::NetnsTrafficItem {
                 scenario: Arc::clone(scenario),
                 number,
                 namespaces: self.namespaces.names().clone(),
@@ -140,7 +144,7 @@ impl Hosts {
     }
 
     /// Ends the programs. Returns the measurements of each item.
-    pub(crate) fn stop(&mut self) -> Vec<(usize, Measured)> {
+    pub(crate) fn stop(&mut self) -> Vec<(usize, TrafficMeasurement)> {
         self.programs.interrupt();
         // Interrupted programs write their results; one that does not end in time is killed.
         let mut waited = Duration::ZERO;
@@ -154,7 +158,7 @@ impl Hosts {
     }
 }
 
-impl Drop for Hosts {
+impl Drop for NamespaceHosts {
     fn drop(&mut self) {
         self.stop();
     }

@@ -4,39 +4,39 @@ use super::leftovers::{delete_devices, delete_namespaces};
 use super::programs::ip;
 use crate::LabError;
 use crate::cleanup;
-use crate::folder::Folder;
+use crate::folder::LabFolder;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_scenario::Host;
+use weir_scenario::ScenarioHost;
 
 /// Lock that lets labs of one process take turns, because their names would collide.
 pub(super) static ONE_LAB: Mutex<()> = Mutex::new(());
 
 /// Namespaces of a lab's hosts, the switches' ends of their veth pairs, and the lab's folder. All are removed when
 /// this is dropped.
-pub(super) struct Namespaces {
+pub(super) struct HostNamespaces {
     names: Arc<Vec<String>>,
     devices: Vec<String>,
-    folder: Folder,
+    folder: LabFolder,
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Namespaces {
+impl HostNamespaces {
     /// Makes for each host a namespace with interface `eth0` inside, and the other end of the pair outside. Removes
     /// leftovers of killed runs first. If `known`, hosts know each other's Ethernet addresses.
     ///
     /// # Errors
     /// The system refuses; nothing is left behind.
-    pub(super) fn make(hosts: &[Host], known: bool) -> Result<Namespaces, LabError> {
+    pub(super) fn make(hosts: &[ScenarioHost], known: bool) -> Result<HostNamespaces, LabError> {
         let turn = ONE_LAB.lock().unwrap_or_else(PoisonError::into_inner);
         remove_leftovers();
         let pid = std::process::id();
-        let folder = Folder::make()?;
+        let folder = LabFolder::make()?;
         // Records the names before anything is made, so that on a failure the drop removes what was made.
         let names: Vec<String> = hosts.iter().map(|host| format!("weir-{pid}-{}", host.name)).collect();
         let devices = (0..hosts.len()).map(|number| format!("weir{pid}p{number}")).collect();
-        let made = Namespaces { names: Arc::new(names), devices, folder, _turn: turn };
+        let made = HostNamespaces { names: Arc::new(names), devices, folder, _turn: turn };
         made.make_pairs(hosts)?;
         made.set_up(hosts, known)?;
         Ok(made)
@@ -58,8 +58,8 @@ impl Namespaces {
     }
 
     /// Makes all namespaces and pairs in one run of `ip`, because starting it takes as long as its work.
-    fn make_pairs(&self, hosts: &[Host]) -> Result<(), LabError> {
-        let pair = |((host, name), device): ((&Host, &String), &String)| {
+    fn make_pairs(&self, hosts: &[ScenarioHost]) -> Result<(), LabError> {
+        let pair = |((host, name), device): ((&ScenarioHost, &String), &String)| {
             let (queues, mac) = ("numtxqueues 1 numrxqueues 1", host.mac);
             format!(
                 "netns add {name}\nlink add {device} {queues} type veth peer name eth0 address {mac} {queues} netns {name}\n"
@@ -69,14 +69,14 @@ impl Namespaces {
         ip(&["-batch", "-"], &lines)
     }
 
-    fn set_up(&self, hosts: &[Host], known: bool) -> Result<(), LabError> {
+    fn set_up(&self, hosts: &[ScenarioHost], known: bool) -> Result<(), LabError> {
         inside::set_up(hosts, &self.names, known)
             .map_err(|(host, error)| LabError::system(format!("set up the interfaces of host {host}"))(error))?;
         set_up_quiet(&self.devices)
     }
 }
 
-impl Drop for Namespaces {
+impl Drop for HostNamespaces {
     fn drop(&mut self) {
         // Deletes devices first: deleting a namespace removes its pair, too, but only some time later.
         let problems = delete_devices(&self.devices).into_iter().chain(delete_namespaces(&self.names));

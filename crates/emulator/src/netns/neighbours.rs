@@ -6,7 +6,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::str::FromStr;
 use weir_packet::MacAddr;
-use weir_scenario::Host;
+use weir_scenario::ScenarioHost;
 
 /// Files with the kernel's limits on resolved neighbours, for IPv4 and IPv6.
 const ROOM: [&str; 2] = ["/proc/sys/net/ipv4/neigh/default/gc_thresh3", "/proc/sys/net/ipv6/neigh/default/gc_thresh3"];
@@ -15,7 +15,7 @@ const USUAL_ROOM: usize = 1024;
 
 /// Method by which hosts of a lab find each other's Ethernet addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Neighbours {
+pub enum NeighbourResolution {
     /// Hosts ask, unless the kernel's table has no room for all answers.
     #[default]
     Auto,
@@ -25,26 +25,26 @@ pub enum Neighbours {
     Known,
 }
 
-impl FromStr for Neighbours {
+impl FromStr for NeighbourResolution {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Neighbours, String> {
+    fn from_str(text: &str) -> Result<NeighbourResolution, String> {
         match text {
-            "auto" => Ok(Neighbours::Auto),
-            "ask" => Ok(Neighbours::Ask),
-            "known" => Ok(Neighbours::Known),
+            "auto" => Ok(NeighbourResolution::Auto),
+            "ask" => Ok(NeighbourResolution::Ask),
+            "known" => Ok(NeighbourResolution::Known),
             _ => Err(format!("found `{text}`, expected auto, ask or known")),
         }
     }
 }
 
-impl Neighbours {
+impl NeighbourResolution {
     /// Returns true if these hosts know each other's addresses from the start.
-    pub(crate) fn are_known(self, hosts: &[Host]) -> bool {
+    pub(crate) fn are_known(self, hosts: &[ScenarioHost]) -> bool {
         match self {
-            Neighbours::Ask => false,
-            Neighbours::Known => true,
-            Neighbours::Auto => {
+            NeighbourResolution::Ask => false,
+            NeighbourResolution::Known => true,
+            NeighbourResolution::Auto => {
                 let v4 = (0..hosts.len()).flat_map(|host| of(hosts, host)).filter(|(address, _)| address.is_ipv4());
                 let v6 = (0..hosts.len()).flat_map(|host| of(hosts, host)).filter(|(address, _)| address.is_ipv6());
                 v4.count() > room(ROOM[0]) || v6.count() > room(ROOM[1])
@@ -58,7 +58,7 @@ fn room(file: &str) -> usize {
 }
 
 /// Returns the addresses of the other hosts of a host's tenant.
-pub(super) fn of(hosts: &[Host], host: usize) -> impl Iterator<Item = (IpAddr, MacAddr)> {
+pub(super) fn of(hosts: &[ScenarioHost], host: usize) -> impl Iterator<Item = (IpAddr, MacAddr)> {
     let tenant = hosts[host].tenant;
     let others = hosts.iter().enumerate().filter(move |(at, other)| *at != host && other.tenant == tenant);
     others.flat_map(|(_, other)| other.ip.iter().map(|net| (net.addr, other.mac)))
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use weir_scenario::Scenario;
 
-    fn hosts(count: usize) -> Vec<Host> {
+    fn hosts(count: usize) -> Vec<ScenarioHost> {
         let mut text = "[[tenant]]\nname = \"red\"\nvlan = 5\n[[switch]]\nname = \"s1\"\n".to_owned();
         for number in 1..=count {
             let (high, low) = (number / 200, number % 200 + 1);
@@ -92,12 +92,17 @@ mod tests {
     fn many_hosts_know_each_other_unless_told_otherwise() {
         let (few, many) = (hosts(4), hosts(500));
         let known = |wanted: &str| {
-            let wanted: Neighbours = wanted.parse().unwrap();
+            let wanted: NeighbourResolution = wanted.parse().unwrap();
             [&few, &many].map(|hosts| wanted.are_known(hosts))
         };
         assert_eq!((known("ask"), known("known")), ([false, false], [true, true]));
         // Needs 249,500 entries; a machine with a higher limit lets hosts ask.
         assert_eq!(known("auto"), [false, room(ROOM[0]) < 249_500]);
-        assert!("always".parse::<Neighbours>().unwrap_err().contains("found `always`, expected auto, ask or known"));
+        assert!(
+            "always"
+                .parse::<NeighbourResolution>()
+                .unwrap_err()
+                .contains("found `always`, expected auto, ask or known")
+        );
     }
 }

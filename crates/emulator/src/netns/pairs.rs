@@ -7,13 +7,13 @@ use std::sync::{MutexGuard, PoisonError};
 
 /// Pairs of interfaces, up, on which the kernel sends nothing. They are removed when this is dropped; labs of this
 /// process wait until then.
-pub struct Pairs {
+pub struct VethPairSet {
     /// Names of the interfaces; the two of a pair are adjacent.
     devices: Vec<String>,
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Pairs {
+impl VethPairSet {
     /// Returns why pairs cannot be made here; `None` if they can.
     pub fn missing() -> Option<String> {
         if !rustix::process::geteuid().is_root() {
@@ -26,13 +26,13 @@ impl Pairs {
     ///
     /// # Errors
     /// The system refuses; nothing is left behind.
-    pub fn make(count: usize) -> Result<Pairs, LabError> {
+    pub fn make(count: usize) -> Result<VethPairSet, LabError> {
         let turn = ONE_LAB.lock().unwrap_or_else(PoisonError::into_inner);
         namespaces::remove_leftovers();
         let pid = std::process::id();
         // Records the names before anything is made, so that on a failure the drop removes what was made.
         let devices: Vec<String> = (0..2 * count).map(|number| format!("weir{pid}p{number}")).collect();
-        let pairs = Pairs { devices, _turn: turn };
+        let pairs = VethPairSet { devices, _turn: turn };
         let lines =
             pairs.devices.chunks(2).map(|ends| format!("link add {} type veth peer name {}\n", ends[0], ends[1]));
         ip(&["-batch", "-"], &lines.collect::<String>())?;
@@ -46,7 +46,7 @@ impl Pairs {
     }
 }
 
-impl Drop for Pairs {
+impl Drop for VethPairSet {
     fn drop(&mut self) {
         delete_devices(&self.devices).iter().for_each(|problem| tracing::warn!("left behind: {problem}"));
     }
@@ -62,8 +62,8 @@ mod tests {
         if !weir_testing::root() {
             return;
         }
-        assert_eq!(Pairs::missing(), None);
-        let pairs = Pairs::make(2).unwrap();
+        assert_eq!(VethPairSet::missing(), None);
+        let pairs = VethPairSet::make(2).unwrap();
         let devices = pairs.devices.clone();
         let there = |device: &String| Path::new("/sys/class/net").join(device).exists();
         assert!(devices.len() == 4 && devices.iter().all(there));

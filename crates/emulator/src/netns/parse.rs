@@ -1,10 +1,10 @@
 //! Parses the output of ping and iperf3.
-use crate::measured::Measured;
+use crate::measured::TrafficMeasurement;
 use serde_json::Value;
 use std::time::Duration;
 
 /// Takes over the output of ping (iputils): a line for each answer, and a summary.
-pub(crate) fn ping(output: &str, errors: &str, measured: &mut Measured) {
+pub(crate) fn ping(output: &str, errors: &str, measured: &mut TrafficMeasurement) {
     for line in output.lines() {
         if let Some(rtt) = round_trip(line).filter(|_| !line.contains("DUP!")) {
             measured.answered(number(line), rtt);
@@ -31,9 +31,9 @@ fn number(line: &str) -> u64 {
 }
 
 /// Returns the measurements in an iperf3 client's report (`--json`).
-pub(crate) fn iperf(output: &str, errors: &str, udp: bool) -> Measured {
+pub(crate) fn iperf(output: &str, errors: &str, udp: bool) -> TrafficMeasurement {
     let report: Value = serde_json::from_str(output).unwrap_or_default();
-    let mut measured = Measured::default();
+    let mut measured = TrafficMeasurement::default();
     let failed = report["error"].as_str().map(str::to_owned);
     if failed.is_none() && report["end"].is_object() {
         if udp {
@@ -48,7 +48,7 @@ pub(crate) fn iperf(output: &str, errors: &str, udp: bool) -> Measured {
     measured
 }
 
-fn datagrams(sum: &Value, measured: &mut Measured) {
+fn datagrams(sum: &Value, measured: &mut TrafficMeasurement) {
     let number = |name: &str| sum[name].as_u64().unwrap_or(0);
     let (sent, lost) = (number("packets"), number("lost_packets"));
     let received = sent.saturating_sub(lost);
@@ -60,7 +60,7 @@ fn datagrams(sum: &Value, measured: &mut Measured) {
     measured.span = seconds(sum);
 }
 
-fn stream(end: &Value, measured: &mut Measured) {
+fn stream(end: &Value, measured: &mut TrafficMeasurement) {
     let bytes = |name: &str| end[name]["bytes"].as_u64().unwrap_or(0);
     measured.asked = bytes("sum_sent");
     measured.sent = bytes("sum_sent");
@@ -86,14 +86,14 @@ mod tests {
             --- 10.0.0.2 ping statistics ---\n\
             3 packets transmitted, 2 received, +1 duplicates, 33% packet loss, time 1012ms\n\
             rtt min/avg/max/mdev = 0.500/0.750/1.000/0.250 ms\n";
-        let mut measured = Measured::default();
+        let mut measured = TrafficMeasurement::default();
         ping(output, "", &mut measured);
         assert_eq!((measured.sent, measured.received), (3, 2));
         assert!((measured.delays.summary().unwrap().max_us - 1000.0).abs() < 2.0);
         let after_first = measured.after_first.summary().unwrap();
         assert!(after_first.samples == 1 && (after_first.min_us - 1000.0).abs() < 2.0);
 
-        let mut measured = Measured::default();
+        let mut measured = TrafficMeasurement::default();
         ping(
             "From 10.0.0.1 icmp_seq=1 Destination Host Unreachable\n\
              1 packets transmitted, 0 received, +1 errors, 100% packet loss, time 0ms\n",
@@ -102,7 +102,7 @@ mod tests {
         );
         assert_eq!((measured.sent, measured.received, measured.problem), (1, 0, None));
 
-        let mut measured = Measured::default();
+        let mut measured = TrafficMeasurement::default();
         ping("", "ping: connect: Network is unreachable", &mut measured);
         assert_eq!(measured.problem.as_deref(), Some("ping: connect: Network is unreachable"));
     }

@@ -61,16 +61,16 @@ pub(crate) fn command(namespace: &str, arguments: &[String]) -> Command {
 
 /// Registry of running programs, so that all can be ended at once.
 #[derive(Default)]
-pub(crate) struct Programs(Mutex<Running>);
+pub(crate) struct ProgramRegistry(Mutex<RunningPrograms>);
 
 #[derive(Default)]
-struct Running {
+struct RunningPrograms {
     pids: Vec<Pid>,
     /// True if no more programs are started.
     ending: bool,
 }
 
-impl Programs {
+impl ProgramRegistry {
     /// Runs a program in a namespace to its end. Returns its standard output and its trimmed standard error. Returns
     /// empty texts at once if programs are being ended.
     pub(crate) fn run(&self, namespace: &str, arguments: &[String]) -> io::Result<(String, String)> {
@@ -90,12 +90,12 @@ impl Programs {
         namespace: &str,
         arguments: &[String],
         ready: &str,
-    ) -> io::Result<Option<Server<'_>>> {
+    ) -> io::Result<Option<BackgroundProgram<'_>>> {
         let Some(mut child) = self.spawn(namespace, arguments)? else { return Ok(None) };
         let stdout = child.stdout.take().map(BufReader::new);
         let mut lines = stdout.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
         let is_ready = lines.any(|line| line.contains(ready));
-        let server = Server { programs: self, child: Some(child), _output: Box::new(lines) };
+        let server = BackgroundProgram { programs: self, child: Some(child), _output: Box::new(lines) };
         Ok(is_ready.then_some(server))
     }
 
@@ -142,7 +142,7 @@ impl Programs {
         let _ = child.wait();
     }
 
-    fn running(&self) -> MutexGuard<'_, Running> {
+    fn running(&self) -> MutexGuard<'_, RunningPrograms> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -152,14 +152,14 @@ fn pid(child: &Child) -> Option<Pid> {
 }
 
 /// Program in the background, killed when dropped.
-pub(crate) struct Server<'a> {
-    programs: &'a Programs,
+pub(crate) struct BackgroundProgram<'a> {
+    programs: &'a ProgramRegistry,
     child: Option<Child>,
     /// Output kept open, so that the program can continue to write.
     _output: Box<dyn Iterator<Item = String>>,
 }
 
-impl Drop for Server<'_> {
+impl Drop for BackgroundProgram<'_> {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();

@@ -1,28 +1,28 @@
 //! Runs an item of traffic with ping or iperf3.
 use super::parse;
-use super::programs::Programs;
-use crate::Cancel;
-use crate::measured::Measured;
+use super::programs::ProgramRegistry;
+use crate::CancelHandle;
+use crate::measured::TrafficMeasurement;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_scenario::{Scenario, Traffic, TrafficKind, udp_headers};
-use weir_traffic::{Arrival, Offered, Size};
+use weir_scenario::{Scenario, TrafficItem, TrafficKind, udp_headers};
+use weir_traffic::{ArrivalProcess, OfferedPackets, PacketSizeLaw};
 
 /// Port of the first item's server; items after it have the following ports.
 const FIRST_PORT: usize = 5201;
 
 /// Item of traffic with the objects it needs.
-pub(super) struct Item {
+pub(super) struct NetnsTrafficItem {
     pub(super) scenario: Arc<Scenario>,
     pub(super) number: usize,
     pub(super) namespaces: Arc<Vec<String>>,
-    pub(super) programs: Arc<Programs>,
-    pub(super) cancel: Cancel,
+    pub(super) programs: Arc<ProgramRegistry>,
+    pub(super) cancel: CancelHandle,
 }
 
-impl Item {
+impl NetnsTrafficItem {
     /// Runs the item from its start to its end.
-    pub(super) fn run(&self) -> Measured {
+    pub(super) fn run(&self) -> TrafficMeasurement {
         let item = &self.scenario.traffic[self.number];
         let run = match &item.kind {
             TrafficKind::Ping { count, interval } => self.ping(item, *count, *interval),
@@ -31,11 +31,14 @@ impl Item {
                 self.iperf(item, *duration, constant(offered, item.address.is_ipv6()))
             }
         };
-        run.unwrap_or_else(|error| Measured { problem: Some(error.to_string()), ..Measured::default() })
+        run.unwrap_or_else(|error| TrafficMeasurement {
+            problem: Some(error.to_string()),
+            ..TrafficMeasurement::default()
+        })
     }
 
-    fn ping(&self, item: &Traffic, count: u32, interval: Duration) -> std::io::Result<Measured> {
-        let mut measured = Measured { asked: u64::from(count), ..Measured::default() };
+    fn ping(&self, item: &TrafficItem, count: u32, interval: Duration) -> std::io::Result<TrafficMeasurement> {
+        let mut measured = TrafficMeasurement { asked: u64::from(count), ..TrafficMeasurement::default() };
         if self.cancel.wait(item.start) {
             return Ok(measured);
         }
@@ -47,7 +50,12 @@ impl Item {
     }
 
     /// Runs an item with iperf3. `udp`: datagrams per second and payload bytes of each; `None` for TCP.
-    fn iperf(&self, item: &Traffic, duration: Duration, udp: Option<(f64, u32)>) -> std::io::Result<Measured> {
+    fn iperf(
+        &self,
+        item: &TrafficItem,
+        duration: Duration,
+        udp: Option<(f64, u32)>,
+    ) -> std::io::Result<TrafficMeasurement> {
         let port = (FIRST_PORT + self.number).to_string();
         let serve = ["iperf3", "--server", "--one-off", "--forceflush", "--port", &port].map(str::to_owned);
         let server = self.programs.start_until(&self.namespaces[item.to], &serve, "listening")?;
@@ -56,7 +64,7 @@ impl Item {
             return Err(std::io::Error::other("the iperf3 server did not start"));
         }
         if stopped {
-            return Ok(Measured::default());
+            return Ok(TrafficMeasurement::default());
         }
         // iperf3 accepts only whole seconds.
         let seconds = duration.as_millis().div_ceil(1000).max(1).to_string();
@@ -86,9 +94,9 @@ impl Item {
 
 /// Returns datagrams per second and payload bytes of each, if all have one size and a constant rate; `None` for
 /// traffic that iperf3 cannot send.
-pub(super) fn constant(offered: &Offered, ipv6: bool) -> Option<(f64, u32)> {
+pub(super) fn constant(offered: &OfferedPackets, ipv6: bool) -> Option<(f64, u32)> {
     match offered {
-        Offered::Rule { arrival: Arrival::Constant, per_second, size: Size::Fixed(bytes) } => {
+        OfferedPackets::Rule { arrival: ArrivalProcess::Constant, per_second, size: PacketSizeLaw::Fixed(bytes) } => {
             Some((*per_second, bytes.saturating_sub(udp_headers(ipv6))))
         }
         _ => None,
@@ -108,10 +116,11 @@ mod tests {
 
     #[test]
     fn rates_of_frames_become_rates_of_payload() {
-        let offered = |arrival, per_second| Offered::Rule { arrival, per_second, size: Size::Fixed(1062) };
-        assert_eq!(constant(&offered(Arrival::Constant, 1250.0), true), Some((1250.0, 1000)));
-        assert_eq!(constant(&offered(Arrival::Constant, 1250.0), false), Some((1250.0, 1020)));
-        assert_eq!(constant(&offered(Arrival::Poisson, 1250.0), false), None);
+        let offered =
+            |arrival, per_second| OfferedPackets::Rule { arrival, per_second, size: PacketSizeLaw::Fixed(1062) };
+        assert_eq!(constant(&offered(ArrivalProcess::Constant, 1250.0), true), Some((1250.0, 1000)));
+        assert_eq!(constant(&offered(ArrivalProcess::Constant, 1250.0), false), Some((1250.0, 1020)));
+        assert_eq!(constant(&offered(ArrivalProcess::Poisson, 1250.0), false), None);
         assert_eq!(payload_rate(1250.0, 1000), 10_000_000);
     }
 }

@@ -2,7 +2,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_scenario::Scenario;
-use weir_units::{Bps, ByteSize, Span};
+use weir_units::{Bps, ByteSize, TimeSpan};
 
 /// Default time for an answer of `pingall`.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ const COMMANDS: [&str; 16] = [
 
 /// Command for a lab. Hosts, switches and links are indices in the scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum PromptCommand {
     /// No action: an empty line, or a comment.
     Nothing,
     /// Prints the commands.
@@ -78,9 +78,9 @@ pub enum Command {
     /// Changes settings of links.
     Link {
         /// Links to change.
-        links: Vec<LinkPlace>,
+        links: Vec<LabLinkId>,
         /// Changes, in order.
-        changes: Vec<Change>,
+        changes: Vec<LinkChange>,
     },
     /// Lists a switch's flow entries.
     Dump(usize),
@@ -109,7 +109,7 @@ pub enum Command {
 
 /// Link of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkPlace {
+pub enum LabLinkId {
     /// Link between two switches, by index.
     Between(usize),
     /// Link of a host to its switch, by the host's index.
@@ -118,7 +118,7 @@ pub enum LinkPlace {
 
 /// Change of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Change {
+pub enum LinkChange {
     /// True to put the link back, false to pull it out.
     Up(bool),
     /// Rate; `None` for no limit.
@@ -137,30 +137,30 @@ pub enum Change {
 ///
 /// # Errors
 /// Description of what was found and what was expected.
-pub fn parse(scenario: &Scenario, line: &str) -> Result<Command, String> {
+pub fn parse(scenario: &Scenario, line: &str) -> Result<PromptCommand, String> {
     let line = line.trim();
     let words: Vec<&str> = line.split_whitespace().collect();
-    let known = Names(scenario);
+    let known = PromptNames(scenario);
     let command = match *words {
-        [] => Command::Nothing,
-        [first, ..] if first.starts_with('#') => Command::Nothing,
-        ["help" | "?"] => Command::Help,
-        ["nodes"] => Command::Nodes,
-        ["links" | "net"] => Command::Links,
-        ["pingall"] => Command::PingAll { timeout: PING_TIMEOUT },
-        ["pingall", timeout] => Command::PingAll { timeout: time("pingall", timeout)? },
+        [] => PromptCommand::Nothing,
+        [first, ..] if first.starts_with('#') => PromptCommand::Nothing,
+        ["help" | "?"] => PromptCommand::Help,
+        ["nodes"] => PromptCommand::Nodes,
+        ["links" | "net"] => PromptCommand::Links,
+        ["pingall"] => PromptCommand::PingAll { timeout: PING_TIMEOUT },
+        ["pingall", timeout] => PromptCommand::PingAll { timeout: time("pingall", timeout)? },
         ["iperf", from, to] => known.iperf(from, to, IPERF_TIME)?,
         ["iperf", from, to, duration] => known.iperf(from, to, time("iperf", duration)?)?,
         ["link", a, b, ref changes @ ..] if !changes.is_empty() => {
-            Command::Link { links: known.links(a, b)?, changes: read_changes(changes)? }
+            PromptCommand::Link { links: known.links(a, b)?, changes: read_changes(changes)? }
         }
-        ["dump", switch] => Command::Dump(known.switch(switch)?),
-        ["show", switch] => Command::Show(known.switch(switch)?),
-        ["traffic"] => Command::Traffic,
-        ["certificate"] => Command::Certificate,
-        ["shell", host] => Command::Shell(known.host(host)?),
-        ["sleep", duration] => Command::Sleep(time("sleep", duration)?),
-        ["quit" | "exit"] => Command::Quit,
+        ["dump", switch] => PromptCommand::Dump(known.switch(switch)?),
+        ["show", switch] => PromptCommand::Show(known.switch(switch)?),
+        ["traffic"] => PromptCommand::Traffic,
+        ["certificate"] => PromptCommand::Certificate,
+        ["shell", host] => PromptCommand::Shell(known.host(host)?),
+        ["sleep", duration] => PromptCommand::Sleep(time("sleep", duration)?),
+        ["quit" | "exit"] => PromptCommand::Quit,
         ["on", host, _, ..] => known.run(known.host(host)?, after(after(line)))?,
         [first, ..] if COMMANDS.contains(&first) => return Err(usage(first)),
         [first] if known.find_host(first).is_some() => {
@@ -211,24 +211,24 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn time(command: &str, text: &str) -> Result<Duration, String> {
-    let time = text.parse::<Span>().map_err(|error| format!("{command}: {error}"))?.0;
+    let time = text.parse::<TimeSpan>().map_err(|error| format!("{command}: {error}"))?.0;
     if time.is_zero() { Err(format!("{command}: found {text}, expected a time above zero")) } else { Ok(time) }
 }
 
 /// Parses settings of a link: pairs of words, and single `up` and `down`.
-fn read_changes(words: &[&str]) -> Result<Vec<Change>, String> {
+fn read_changes(words: &[&str]) -> Result<Vec<LinkChange>, String> {
     let mut words = words.iter();
     let mut changes = Vec::new();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("link: expected a value after `{word}`"));
         changes.push(match *word {
-            "up" => Change::Up(true),
-            "down" => Change::Up(false),
-            "rate" => Change::Rate(rate(value()?)?),
-            "delay" => Change::Delay(delay(value()?)?),
-            "buffer" => Change::Buffer(value()?.parse().map_err(|error| format!("link: buffer: {error}"))?),
-            "jitter" => Change::Jitter(delay(value()?)?),
-            "loss" => Change::Loss(share(value()?)?),
+            "up" => LinkChange::Up(true),
+            "down" => LinkChange::Up(false),
+            "rate" => LinkChange::Rate(rate(value()?)?),
+            "delay" => LinkChange::Delay(delay(value()?)?),
+            "buffer" => LinkChange::Buffer(value()?.parse().map_err(|error| format!("link: buffer: {error}"))?),
+            "jitter" => LinkChange::Jitter(delay(value()?)?),
+            "loss" => LinkChange::Loss(share(value()?)?),
             _ => return Err(format!("link: found `{word}`, expected up, down, rate, delay, buffer, jitter or loss")),
         });
     }
@@ -245,7 +245,7 @@ fn rate(text: &str) -> Result<Option<Bps>, String> {
 }
 
 fn delay(text: &str) -> Result<Duration, String> {
-    let delay = text.parse::<Span>().map_err(|error| format!("link: delay: {error}"))?.0;
+    let delay = text.parse::<TimeSpan>().map_err(|error| format!("link: delay: {error}"))?.0;
     if delay > MOST_DELAY {
         return Err(format!("link: delay: found {text}, expected at most {MOST_DELAY:?}"));
     }
@@ -260,9 +260,9 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Lookup of a scenario's names.
-struct Names<'a>(&'a Scenario);
+struct PromptNames<'a>(&'a Scenario);
 
-impl Names<'_> {
+impl PromptNames<'_> {
     fn find_host(&self, name: &str) -> Option<usize> {
         self.0.hosts.iter().position(|host| host.name == name)
     }
@@ -281,7 +281,7 @@ impl Names<'_> {
         self.find_switch(name).ok_or_else(|| format!("found `{name}`, expected a switch: {}", switches()))
     }
 
-    fn iperf(&self, from: &str, to: &str, duration: Duration) -> Result<Command, String> {
+    fn iperf(&self, from: &str, to: &str, duration: Duration) -> Result<PromptCommand, String> {
         let (from, to) = (self.host(from)?, self.host(to)?);
         if from == to {
             return Err("iperf: expected two different hosts".into());
@@ -290,31 +290,31 @@ impl Names<'_> {
             let [from, to] = [from, to].map(|host| &self.0.hosts[host].name);
             return Err(format!("iperf: {from} and {to} have no addresses of the same version of IP"));
         }
-        Ok(Command::Iperf { from, to, duration })
+        Ok(PromptCommand::Iperf { from, to, duration })
     }
 
     /// Returns all links between two nodes.
-    fn links(&self, a: &str, b: &str) -> Result<Vec<LinkPlace>, String> {
+    fn links(&self, a: &str, b: &str) -> Result<Vec<LabLinkId>, String> {
         let node = |name: &str| {
-            let host = self.find_host(name).map(Node::Host);
-            let node = host.or_else(|| self.find_switch(name).map(Node::Switch));
+            let host = self.find_host(name).map(LabNodeId::Host);
+            let node = host.or_else(|| self.find_switch(name).map(LabNodeId::Switch));
             node.ok_or_else(|| {
                 format!("link: found `{name}`, expected a host or a switch of the scenario (`nodes` lists them)")
             })
         };
         let nodes = [node(a)?, node(b)?];
         let links = match nodes {
-            [Node::Host(host), Node::Switch(switch)] | [Node::Switch(switch), Node::Host(host)] => {
+            [LabNodeId::Host(host), LabNodeId::Switch(switch)] | [LabNodeId::Switch(switch), LabNodeId::Host(host)] => {
                 let is_there = self.0.hosts[host].switch == switch;
-                if is_there { vec![LinkPlace::Access(host)] } else { Vec::new() }
+                if is_there { vec![LabLinkId::Access(host)] } else { Vec::new() }
             }
-            [Node::Switch(one), Node::Switch(two)] => {
+            [LabNodeId::Switch(one), LabNodeId::Switch(two)] => {
                 let is_meant = |ends: [usize; 2]| ends == [one, two] || ends == [two, one];
                 let links = self.0.links.iter().enumerate();
                 let meant = links.filter(|(_, link)| is_meant(link.ends.map(|end| end.switch)));
-                meant.map(|(index, _)| LinkPlace::Between(index)).collect()
+                meant.map(|(index, _)| LabLinkId::Between(index)).collect()
             }
-            [Node::Host(_), Node::Host(_)] => Vec::new(),
+            [LabNodeId::Host(_), LabNodeId::Host(_)] => Vec::new(),
         };
         if links.is_empty() {
             return Err(format!("link: there is none from {a} to {b}; {a} is joined to {}", self.neighbours(nodes[0])));
@@ -322,11 +322,11 @@ impl Names<'_> {
         Ok(links)
     }
 
-    fn neighbours(&self, node: Node) -> String {
+    fn neighbours(&self, node: LabNodeId) -> String {
         let switch_name = |index: usize| self.0.switches[index].name.as_str();
         let switch = match node {
-            Node::Host(host) => return switch_name(self.0.hosts[host].switch).to_owned(),
-            Node::Switch(switch) => switch,
+            LabNodeId::Host(host) => return switch_name(self.0.hosts[host].switch).to_owned(),
+            LabNodeId::Switch(switch) => switch,
         };
         let hosts = self.0.hosts.iter().filter(|host| host.switch == switch).map(|host| host.name.as_str());
         let ends = self.0.links.iter().map(|link| link.ends.map(|end| end.switch));
@@ -338,7 +338,7 @@ impl Names<'_> {
         listed(others.chain(hosts))
     }
 
-    fn run(&self, host: usize, line: &str) -> Result<Command, String> {
+    fn run(&self, host: usize, line: &str) -> Result<PromptCommand, String> {
         let (line, background) = match line.strip_suffix('&') {
             Some(line) if !line.ends_with('&') => (line.trim_end(), true),
             _ => (line, false),
@@ -346,12 +346,12 @@ impl Names<'_> {
         if line.is_empty() {
             return Err(format!("{}: expected a command before `&`", self.0.hosts[host].name));
         }
-        Ok(Command::Run { host, line: with_addresses(self.0, host, line), background })
+        Ok(PromptCommand::Run { host, line: with_addresses(self.0, host, line), background })
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Node {
+enum LabNodeId {
     Host(usize),
     Switch(usize),
 }
@@ -403,56 +403,59 @@ mod tests {
         ip = "10.0.0.3/24"
     "#;
 
-    fn read(line: &str) -> Result<Command, String> {
+    fn read(line: &str) -> Result<PromptCommand, String> {
         parse(&Scenario::parse(NET, "net").unwrap(), line)
     }
 
     #[test]
     fn what_people_type() {
-        let run = |host, line: &str, background| Command::Run { host, line: line.into(), background };
+        let run = |host, line: &str, background| PromptCommand::Run { host, line: line.into(), background };
         for (line, command) in [
-            ("", Command::Nothing),
-            ("  # nothing to do", Command::Nothing),
-            ("help", Command::Help),
-            ("net", Command::Links),
-            ("pingall", Command::PingAll { timeout: PING_TIMEOUT }),
-            ("pingall 250ms", Command::PingAll { timeout: Duration::from_millis(250) }),
-            ("iperf h1 h2 10s", Command::Iperf { from: 0, to: 1, duration: Duration::from_secs(10) }),
+            ("", PromptCommand::Nothing),
+            ("  # nothing to do", PromptCommand::Nothing),
+            ("help", PromptCommand::Help),
+            ("net", PromptCommand::Links),
+            ("pingall", PromptCommand::PingAll { timeout: PING_TIMEOUT }),
+            ("pingall 250ms", PromptCommand::PingAll { timeout: Duration::from_millis(250) }),
+            ("iperf h1 h2 10s", PromptCommand::Iperf { from: 0, to: 1, duration: Duration::from_secs(10) }),
             ("h1 ping -c 1 h2", run(0, "ping -c 1 fd00::2", false)),
-            ("link ping  -c 1 h2", Command::Nothing),
+            ("link ping  -c 1 h2", PromptCommand::Nothing),
             ("on link ping -c 1  h2", run(2, "ping -c 1  10.0.0.2", false)),
             ("h2 iperf3 -s &", run(1, "iperf3 -s", true)),
             ("h2 true && false", run(1, "true && false", false)),
             ("h1 echo 'h2 is not replaced in quotes'", run(0, "echo 'h2 is not replaced in quotes'", false)),
-            ("dump s2", Command::Dump(1)),
-            ("link s2 s1 down", Command::Link { links: vec![LinkPlace::Between(0)], changes: vec![Change::Up(false)] }),
+            ("dump s2", PromptCommand::Dump(1)),
+            (
+                "link s2 s1 down",
+                PromptCommand::Link { links: vec![LabLinkId::Between(0)], changes: vec![LinkChange::Up(false)] },
+            ),
             (
                 "link s1 h1 rate 10M delay 5ms up",
-                Command::Link {
-                    links: vec![LinkPlace::Access(0)],
+                PromptCommand::Link {
+                    links: vec![LabLinkId::Access(0)],
                     changes: vec![
-                        Change::Rate(Some(Bps(10_000_000))),
-                        Change::Delay(Duration::from_millis(5)),
-                        Change::Up(true),
+                        LinkChange::Rate(Some(Bps(10_000_000))),
+                        LinkChange::Delay(Duration::from_millis(5)),
+                        LinkChange::Up(true),
                     ],
                 },
             ),
             (
                 "link s1 s2 rate none buffer 64kB",
-                Command::Link {
-                    links: vec![LinkPlace::Between(0)],
-                    changes: vec![Change::Rate(None), Change::Buffer(ByteSize(64_000))],
+                PromptCommand::Link {
+                    links: vec![LabLinkId::Between(0)],
+                    changes: vec![LinkChange::Rate(None), LinkChange::Buffer(ByteSize(64_000))],
                 },
             ),
             (
                 "link s1 s2 jitter 1ms loss 1.5%",
-                Command::Link {
-                    links: vec![LinkPlace::Between(0)],
-                    changes: vec![Change::Jitter(Duration::from_millis(1)), Change::Loss(0.015)],
+                PromptCommand::Link {
+                    links: vec![LabLinkId::Between(0)],
+                    changes: vec![LinkChange::Jitter(Duration::from_millis(1)), LinkChange::Loss(0.015)],
                 },
             ),
-            ("sleep 1.5s", Command::Sleep(Duration::from_millis(1500))),
-            ("exit", Command::Quit),
+            ("sleep 1.5s", PromptCommand::Sleep(Duration::from_millis(1500))),
+            ("exit", PromptCommand::Quit),
         ] {
             if line.starts_with("link ping") {
                 assert!(read(line).unwrap_err().contains("found `ping`, expected a host or a switch"));

@@ -1,11 +1,11 @@
 //! Lists a lab's links and changes them during the run.
-use super::command::{Change, LinkPlace};
+use super::command::{LabLinkId, LinkChange};
 use crate::{Dilation, Lab, LabError};
 use std::io::Write;
-use weir_port::shaper::{LinkControl, Shape, Wanted};
+use weir_port::shaper::{LinkControl, LinkParameters, LinkShape};
 use weir_traffic::TrafficError;
-use weir_traffic::impair::{Jitter, JitterLaw, Loss};
-use weir_units::{ByteSize, Span};
+use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
+use weir_units::{ByteSize, TimeSpan};
 
 /// Lists all links.
 pub(super) fn list(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
@@ -22,12 +22,12 @@ pub(super) fn list(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 /// Describes a link's settings in the scenario's time.
-fn described(lab: &Lab, wanted: &Wanted) -> String {
-    let Shape { rate, delay, buffer, jitter, loss } = wanted.egress;
+fn described(lab: &Lab, wanted: &LinkParameters) -> String {
+    let LinkShape { rate, delay, buffer, jitter, loss } = wanted.egress;
     let rate = rate.map(|rate| lab.dilation().faster(rate).to_string());
-    let delay = (!delay.is_zero()).then(|| format!("delay {}", Span(lab.dilation().told(delay))));
+    let delay = (!delay.is_zero()).then(|| format!("delay {}", TimeSpan(lab.dilation().told(delay))));
     let buffer = buffer.filter(|_| rate.is_some()).map(|ByteSize(bytes)| format!("buffer {bytes} B"));
-    let jitter = jitter.map(|jitter| format!("jitter {}", Span(lab.dilation().told(jitter.size))));
+    let jitter = jitter.map(|jitter| format!("jitter {}", TimeSpan(lab.dilation().told(jitter.size))));
     let loss = loss.map(|loss| format!("loss {} %", (loss.share * 1e8).round() / 1e6));
     let settings: Vec<String> = rate.into_iter().chain(delay).chain(buffer).chain(jitter).chain(loss).collect();
     let settings = if settings.is_empty() { "as fast as the machine".to_owned() } else { settings.join(", ") };
@@ -38,17 +38,17 @@ fn described(lab: &Lab, wanted: &Wanted) -> String {
 ///
 /// # Errors
 /// A link cannot have a setting, in which case nothing has changed; or a switch has ended.
-pub(super) fn change(lab: &Lab, links: &[LinkPlace], changes: &[Change]) -> Result<(), LabError> {
+pub(super) fn change(lab: &Lab, links: &[LabLinkId], changes: &[LinkChange]) -> Result<(), LabError> {
     let scenario = lab.scenario();
-    let mut ends: Vec<(&LinkControl, Wanted)> = Vec::new();
+    let mut ends: Vec<(&LinkControl, LinkParameters)> = Vec::new();
     let mut switches = Vec::new();
     for place in links {
         let controls = match place {
-            LinkPlace::Access(host) => {
+            LabLinkId::Access(host) => {
                 switches.push(scenario.hosts[*host].switch);
                 &lab.access_controls()[*host..=*host]
             }
-            LinkPlace::Between(link) => {
+            LabLinkId::Between(link) => {
                 switches.extend(scenario.links[*link].ends.map(|end| end.switch));
                 &lab.link_controls()[*link][..]
             }
@@ -66,25 +66,25 @@ pub(super) fn change(lab: &Lab, links: &[LinkPlace], changes: &[Change]) -> Resu
     Ok(())
 }
 
-fn changed(dilation: Dilation, mut wanted: Wanted, changes: &[Change]) -> Result<Wanted, LabError> {
+fn changed(dilation: Dilation, mut wanted: LinkParameters, changes: &[LinkChange]) -> Result<LinkParameters, LabError> {
     // A link between switches applies its settings at each sending end. A link to a host applies them at the switch,
     // for both directions.
     let both_ways = wanted.ingress == wanted.egress;
     let shape = &mut wanted.egress;
     for change in changes {
         match *change {
-            Change::Up(up) => wanted.up = up,
-            Change::Rate(rate) => shape.rate = rate.map(|rate| dilation.slower(rate)),
-            Change::Delay(delay) => shape.delay = dilation.slowed(delay),
-            Change::Buffer(buffer) => shape.buffer = Some(buffer),
-            Change::Jitter(size) => {
+            LinkChange::Up(up) => wanted.up = up,
+            LinkChange::Rate(rate) => shape.rate = rate.map(|rate| dilation.slower(rate)),
+            LinkChange::Delay(delay) => shape.delay = dilation.slowed(delay),
+            LinkChange::Buffer(buffer) => shape.buffer = Some(buffer),
+            LinkChange::Jitter(size) => {
                 let size = dilation.slowed(size);
-                let jitter = shape.jitter.unwrap_or(Jitter { size, law: JitterLaw::Uniform, reorder: false });
-                shape.jitter = (!size.is_zero()).then_some(Jitter { size, ..jitter });
+                let jitter = shape.jitter.unwrap_or(LinkJitter { size, law: JitterLaw::Uniform, reorder: false });
+                shape.jitter = (!size.is_zero()).then_some(LinkJitter { size, ..jitter });
             }
-            Change::Loss(share) => {
+            LinkChange::Loss(share) => {
                 let burst = shape.loss.and_then(|loss| loss.burst);
-                shape.loss = (share > 0.0).then_some(Loss { share, burst });
+                shape.loss = (share > 0.0).then_some(LinkLoss { share, burst });
             }
         }
     }

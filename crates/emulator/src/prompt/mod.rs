@@ -5,16 +5,16 @@ mod programs;
 mod reach;
 mod show;
 
-pub use command::{Change, Command, HELP, LinkPlace, parse};
+pub use command::{HELP, LabLinkId, LinkChange, PromptCommand, parse};
 
 use crate::certificate::Certificate;
-use crate::{Cancel, Lab, LabError, LabResult, Progress};
+use crate::{CancelHandle, Lab, LabError, LabProgress, LabResult};
 use std::io::{self, Write};
 use std::process::Child;
 
 /// Outcome of a command.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum PromptOutcome {
     /// The command was carried out.
     Done,
     /// The command was carried out but found a failure, which its output describes.
@@ -28,7 +28,7 @@ pub enum Outcome {
 }
 
 /// Running lab that carries out commands.
-pub struct Console {
+pub struct LabConsole {
     lab: Lab,
     /// Programs in the background. They end with their hosts.
     background: Vec<Child>,
@@ -45,17 +45,17 @@ pub enum CommandError {
     Io(#[from] io::Error),
 }
 
-impl Console {
-    /// Returns a console for a lab that was started with [`crate::Options::emulate`].
-    pub fn new(lab: Lab) -> Console {
-        Console { lab, background: Vec::new() }
+impl LabConsole {
+    /// Returns a console for a lab that was started with [`crate::LabOptions::emulate`].
+    pub fn new(lab: Lab) -> LabConsole {
+        LabConsole { lab, background: Vec::new() }
     }
 
     /// Parses a line.
     ///
     /// # Errors
     /// Description of what was found and what was expected.
-    pub fn parse(&self, line: &str) -> Result<Command, String> {
+    pub fn parse(&self, line: &str) -> Result<PromptCommand, String> {
         parse(self.lab.scenario(), line)
     }
 
@@ -66,37 +66,37 @@ impl Console {
     /// See [`CommandError`]; the lab continues to run.
     pub fn carry_out(
         &mut self,
-        command: &Command,
-        cancel: &Cancel,
+        command: &PromptCommand,
+        cancel: &CancelHandle,
         out: &mut dyn Write,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Outcome, CommandError> {
+        progress: &mut dyn FnMut(LabProgress),
+    ) -> Result<PromptOutcome, CommandError> {
         self.reap();
         match command {
-            Command::Nothing => {}
-            Command::Help => writeln!(out, "{HELP}")?,
-            Command::Nodes => show::nodes(&self.lab, out)?,
-            Command::Links => links::list(&self.lab, out)?,
-            Command::PingAll { timeout } => return reach::ping_all(&self.lab, *timeout, cancel, out, progress),
-            Command::Iperf { from, to, duration } => {
+            PromptCommand::Nothing => {}
+            PromptCommand::Help => writeln!(out, "{HELP}")?,
+            PromptCommand::Nodes => show::nodes(&self.lab, out)?,
+            PromptCommand::Links => links::list(&self.lab, out)?,
+            PromptCommand::PingAll { timeout } => return reach::ping_all(&self.lab, *timeout, cancel, out, progress),
+            PromptCommand::Iperf { from, to, duration } => {
                 return reach::iperf(&mut self.lab, [*from, *to], *duration, out);
             }
-            Command::Link { links, changes } => links::change(&self.lab, links, changes)?,
-            Command::Dump(switch) => show::dump(&self.lab, *switch, out)?,
-            Command::Show(switch) => show::switch(&self.lab, *switch, out)?,
-            Command::Traffic => {
+            PromptCommand::Link { links, changes } => links::change(&self.lab, links, changes)?,
+            PromptCommand::Dump(switch) => show::dump(&self.lab, *switch, out)?,
+            PromptCommand::Show(switch) => show::switch(&self.lab, *switch, out)?,
+            PromptCommand::Traffic => {
                 self.lab.traffic(cancel, progress)?;
-                return Ok(Outcome::Report(Box::new(self.lab.report()?)));
+                return Ok(PromptOutcome::Report(Box::new(self.lab.report()?)));
             }
-            Command::Certificate => return Ok(Outcome::Certificate(Box::new(self.lab.certificate()?))),
-            Command::Shell(host) => {
+            PromptCommand::Certificate => return Ok(PromptOutcome::Certificate(Box::new(self.lab.certificate()?))),
+            PromptCommand::Shell(host) => {
                 return programs::shell(self.lab.namespace(*host), &self.lab.scenario().hosts[*host].name);
             }
-            Command::Run { host, line, background } => return self.run(*host, line, *background, cancel, out),
-            Command::Sleep(duration) => _ = cancel.wait(*duration),
-            Command::Quit => return Ok(Outcome::Quit),
+            PromptCommand::Run { host, line, background } => return self.run(*host, line, *background, cancel, out),
+            PromptCommand::Sleep(duration) => _ = cancel.wait(*duration),
+            PromptCommand::Quit => return Ok(PromptOutcome::Quit),
         }
-        Ok(Outcome::Done)
+        Ok(PromptOutcome::Done)
     }
 
     fn run(
@@ -104,14 +104,14 @@ impl Console {
         host: usize,
         line: &str,
         background: bool,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
         out: &mut dyn Write,
-    ) -> Result<Outcome, CommandError> {
+    ) -> Result<PromptOutcome, CommandError> {
         out.flush()?;
         let child = programs::start(self.lab.namespace(host), line, background)?;
         if background {
             self.background.push(child);
-            return Ok(Outcome::Done);
+            return Ok(PromptOutcome::Done);
         }
         programs::wait(child, cancel)
     }
@@ -126,7 +126,7 @@ impl Console {
     /// # Errors
     /// A switch has ended.
     pub fn finish(self) -> Result<LabResult, LabError> {
-        let Console { lab, mut background } = self;
+        let LabConsole { lab, mut background } = self;
         let result = lab.finish();
         // Programs have been killed with their namespaces.
         background.iter_mut().for_each(|child| _ = child.wait());

@@ -1,6 +1,6 @@
 //! Runs a user's commands in a lab's hosts.
-use super::{CommandError, Outcome};
-use crate::Cancel;
+use super::{CommandError, PromptOutcome};
+use crate::CancelHandle;
 use crate::netns::programs::command;
 use std::io::IsTerminal as _;
 use std::process::{Child, Command, Stdio};
@@ -20,23 +20,23 @@ pub(super) fn start(namespace: &str, line: &str, background: bool) -> Result<Chi
 }
 
 /// Waits for a program. Kills it if `cancel` is cancelled.
-pub(super) fn wait(mut child: Child, cancel: &Cancel) -> Result<Outcome, CommandError> {
+pub(super) fn wait(mut child: Child, cancel: &CancelHandle) -> Result<PromptOutcome, CommandError> {
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(if status.success() { Outcome::Done } else { Outcome::Failed });
+            return Ok(if status.success() { PromptOutcome::Done } else { PromptOutcome::Failed });
         }
         if cancel.wait(LOOK_EVERY) {
             // The terminal has interrupted the program, too; this gives it time to clean up.
             std::thread::park_timeout(LOOK_EVERY * 20);
             child.kill()?;
             child.wait()?;
-            return Ok(Outcome::Failed);
+            return Ok(PromptOutcome::Failed);
         }
     }
 }
 
 /// Runs an interactive shell in a namespace until it ends.
-pub(super) fn shell(namespace: &str, host: &str) -> Result<Outcome, CommandError> {
+pub(super) fn shell(namespace: &str, host: &str) -> Result<PromptOutcome, CommandError> {
     if !std::io::stdin().is_terminal() {
         return Err(std::io::Error::other(format!(
             "shell {host}: a shell needs a terminal; `{host} COMMAND` runs a command"
@@ -46,7 +46,7 @@ pub(super) fn shell(namespace: &str, host: &str) -> Result<Outcome, CommandError
     let mut command = shell_of(namespace, &["-i"]);
     command.env("PS1", format!("{host}# "));
     command.status()?;
-    Ok(Outcome::Done)
+    Ok(PromptOutcome::Done)
 }
 
 fn shell_of(namespace: &str, arguments: &[&str]) -> Command {

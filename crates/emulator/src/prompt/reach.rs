@@ -1,14 +1,14 @@
 //! Tests which hosts reach each other, and how fast.
 use super::command::address;
-use super::{CommandError, Outcome};
-use crate::netns::echo::{Ping, Pinger};
+use super::{CommandError, PromptOutcome};
+use crate::netns::echo::{IcmpPinger, PingRequest};
 use crate::netns::parse;
-use crate::{Cancel, Lab, LabError, Progress};
+use crate::{CancelHandle, Lab, LabError, LabProgress};
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 use weir_scenario::Scenario;
-use weir_traffic::Delays;
+use weir_traffic::TimeHistogram;
 use weir_units::Bps;
 
 /// Most hosts for which each pair is listed. With more hosts, only rows with an unexpected outcome are listed.
@@ -17,7 +17,7 @@ const LISTED: usize = 32;
 const PORT: &str = "5199";
 
 /// Pair of hosts with the expected and the found outcome of a ping.
-struct Pair {
+struct ReachabilityCheck {
     from: usize,
     to: usize,
     address: IpAddr,
@@ -25,7 +25,7 @@ struct Pair {
     took: Option<Duration>,
 }
 
-impl Pair {
+impl ReachabilityCheck {
     fn is_well(&self) -> bool {
         self.took.is_some() == self.expected
     }
@@ -35,40 +35,41 @@ impl Pair {
 pub(super) fn ping_all(
     lab: &Lab,
     timeout: Duration,
-    cancel: &Cancel,
+    cancel: &CancelHandle,
     out: &mut dyn Write,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, CommandError> {
+    progress: &mut dyn FnMut(LabProgress),
+) -> Result<PromptOutcome, CommandError> {
     let scenario = lab.scenario();
     let mut pairs = pairs(scenario);
-    let pinger = Pinger::open(lab.namespaces()).map_err(LabError::system("open sockets in the hosts"))?;
-    let pings: Vec<Ping> = pairs.iter().map(|pair| Ping { from: pair.from, to: pair.address }).collect();
+    let pinger = IcmpPinger::open(lab.namespaces()).map_err(LabError::system("open sockets in the hosts"))?;
+    let pings: Vec<PingRequest> = pairs.iter().map(|pair| PingRequest { from: pair.from, to: pair.address }).collect();
     let (clock, timeout) = (lab.clock(), lab.dilation().slowed(timeout));
     let took = pinger.run(&pings, timeout, clock, cancel, &mut |done, elapsed| {
-        progress(Progress::Pings { done, pings: pings.len(), elapsed });
+        progress(LabProgress::Pings { done, pings: pings.len(), elapsed });
     });
     pairs.iter_mut().zip(took).for_each(|(pair, took)| pair.took = took.map(|time| lab.dilation().told(time)));
     if cancel.is_cancelled() {
         writeln!(out, "stopped")?;
-        return Ok(Outcome::Failed);
+        return Ok(PromptOutcome::Failed);
     }
     pairs.sort_by_key(|pair| (pair.from, pair.to));
     list(scenario, &pairs, out)?;
     sum_up(&pairs, out)?;
-    Ok(if pairs.iter().all(Pair::is_well) { Outcome::Done } else { Outcome::Failed })
+    Ok(if pairs.iter().all(ReachabilityCheck::is_well) { PromptOutcome::Done } else { PromptOutcome::Failed })
 }
 
 /// Returns all pairs that share a version of IP, in rounds in which each host pings once. Leaves out a host of
 /// another tenant if a host of the own tenant has its address, too, because that host may answer.
-fn pairs(scenario: &Scenario) -> Vec<Pair> {
+fn pairs(scenario: &Scenario) -> Vec<ReachabilityCheck> {
     let hosts = &scenario.hosts;
     let pair = |(from, to): (usize, usize)| {
         let address = address(scenario, from, to)?;
         let tenant = hosts[from].tenant;
         let expected = hosts[to].tenant == tenant;
-        let own = |host: &weir_scenario::Host| host.tenant == tenant && host.ip.iter().any(|net| net.addr == address);
+        let own =
+            |host: &weir_scenario::ScenarioHost| host.tenant == tenant && host.ip.iter().any(|net| net.addr == address);
         let is_told_apart = expected || !hosts.iter().any(own);
-        is_told_apart.then_some(Pair { from, to, address, expected, took: None })
+        is_told_apart.then_some(ReachabilityCheck { from, to, address, expected, took: None })
     };
     let rounds =
         (1..hosts.len()).flat_map(|step| (0..hosts.len()).map(move |from| (from, (from + step) % hosts.len())));
@@ -78,9 +79,9 @@ fn pairs(scenario: &Scenario) -> Vec<Pair> {
 /// Prints a line for each host with the outcome for every other host. The outcome is the name if the host was
 /// reached, `X` if it was not, `.` if it was isolated as expected, and the name with `!` if it was reached
 /// unexpectedly.
-fn list(scenario: &Scenario, pairs: &[Pair], out: &mut dyn Write) -> std::io::Result<()> {
+fn list(scenario: &Scenario, pairs: &[ReachabilityCheck], out: &mut dyn Write) -> std::io::Result<()> {
     for of_one in pairs.chunk_by(|a, b| a.from == b.from) {
-        if scenario.hosts.len() > LISTED && of_one.iter().all(Pair::is_well) {
+        if scenario.hosts.len() > LISTED && of_one.iter().all(ReachabilityCheck::is_well) {
             continue;
         }
         write!(out, "{} ->", scenario.hosts[of_one[0].from].name)?;
@@ -98,7 +99,7 @@ fn list(scenario: &Scenario, pairs: &[Pair], out: &mut dyn Write) -> std::io::Re
     Ok(())
 }
 
-fn sum_up(pairs: &[Pair], out: &mut dyn Write) -> std::io::Result<()> {
+fn sum_up(pairs: &[ReachabilityCheck], out: &mut dyn Write) -> std::io::Result<()> {
     let count = |expected: bool, reached: bool| {
         pairs.iter().filter(|pair| pair.expected == expected && pair.took.is_some() == reached).count()
     };
@@ -108,7 +109,7 @@ fn sum_up(pairs: &[Pair], out: &mut dyn Write) -> std::io::Result<()> {
     if isolated + leaked > 0 {
         write!(out, ", {isolated} of {} isolated as they should be", isolated + leaked)?;
     }
-    let mut delays = Delays::default();
+    let mut delays = TimeHistogram::default();
     pairs.iter().filter_map(|pair| pair.took).for_each(|took| delays.record(took));
     if let Some(delay) = delays.summary() {
         let ms = |us: f64| us / 1000.0;
@@ -123,7 +124,7 @@ pub(super) fn iperf(
     [from, to]: [usize; 2],
     duration: Duration,
     out: &mut dyn Write,
-) -> Result<Outcome, CommandError> {
+) -> Result<PromptOutcome, CommandError> {
     let Some(address) = address(lab.scenario(), from, to) else {
         return Err(std::io::Error::other("the hosts have no addresses of the same version of IP").into());
     };
@@ -131,7 +132,7 @@ pub(super) fn iperf(
     let [client_host, server_host] = [from, to].map(|host| lab.namespace(host).to_owned());
     let [from, to] = [from, to].map(|host| lab.scenario().hosts[host].name.clone());
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<String>>();
-    let Some(programs) = lab.programs() else { return Ok(Outcome::Failed) };
+    let Some(programs) = lab.programs() else { return Ok(PromptOutcome::Failed) };
     let serve = words(&["iperf3", "--server", "--one-off", "--forceflush", "--port", PORT]);
     let server = programs.start_until(&server_host, &serve, "listening")?;
     if server.is_none() {
@@ -157,7 +158,7 @@ pub(super) fn iperf(
     let took = measured.span.as_secs_f64();
     if let Some(problem) = measured.problem.filter(|_| took == 0.0) {
         writeln!(out, "{from} -> {to}: {problem}")?;
-        return Ok(Outcome::Failed);
+        return Ok(PromptOutcome::Failed);
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -170,5 +171,5 @@ pub(super) fn iperf(
         "{from} -> {to}: {rate:.1} of payload by TCP in {:.1} s",
         dilation.told(measured.span).as_secs_f64()
     )?;
-    Ok(Outcome::Done)
+    Ok(PromptOutcome::Done)
 }

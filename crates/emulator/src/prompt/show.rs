@@ -4,7 +4,7 @@ use crate::{Lab, LabError};
 use std::io::Write;
 use weir_openflow::Version;
 use weir_openflow::model::multipart::FlowRequest;
-use weir_scenario::{Control, Scenario};
+use weir_scenario::{Scenario, ScenarioController};
 
 /// Lists hosts and switches.
 pub(super) fn nodes(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
@@ -26,9 +26,9 @@ pub(super) fn nodes(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}  datapath id {:#x}  {ports} ports  unix:{}", switch.name, switch.dpid, openflow.display())?;
     }
     match &scenario.control {
-        Control::Embedded { .. } => writeln!(out, "controller: a learning switch in this process"),
-        Control::Connect(address) => writeln!(out, "controller: {address}"),
-        Control::None => writeln!(out, "controller: none"),
+        ScenarioController::Embedded { .. } => writeln!(out, "controller: a learning switch in this process"),
+        ScenarioController::Connect(address) => writeln!(out, "controller: {address}"),
+        ScenarioController::None => writeln!(out, "controller: none"),
     }
 }
 

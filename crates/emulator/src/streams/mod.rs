@@ -4,10 +4,10 @@ mod sources;
 mod stamp;
 mod template;
 
-use crate::measured::Delays;
+use crate::measured::TimeHistogram;
 use crate::network::MEMORY_FRAMES;
 use crate::{LabError, result::StreamResult};
-use sources::Sources;
+use sources::StreamSources;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -30,26 +30,26 @@ const DRAIN: Duration = Duration::from_millis(200);
 pub(crate) type SparePorts = Vec<(usize, PortNo, Box<dyn Port>)>;
 
 /// Far ends of the spare ports, before traffic begins.
-pub(crate) struct Rig {
+pub(crate) struct SparePortPeers {
     ports: BTreeMap<(usize, u32), Box<dyn Port>>,
 }
 
 /// Counters of a stream's packets that were sent in the counting window.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Counted {
+pub(crate) struct LabStreamCounters {
     pub(crate) sent: u64,
     pub(crate) sent_bytes: u64,
     pub(crate) received: u64,
     pub(crate) received_bytes: u64,
     /// Delays from sending to receiving.
-    pub(crate) delays: Delays,
+    pub(crate) delays: TimeHistogram,
     /// Lateness of sending against the plan.
-    pub(crate) late: Delays,
+    pub(crate) late: TimeHistogram,
 }
 
 /// Makes a memory port for each port of a fabric that no host or link uses. Returns the switches' ends, and the rig
 /// with the far ends.
-pub(crate) fn ports(scenario: &Scenario) -> Result<(SparePorts, Rig), LabError> {
+pub(crate) fn ports(scenario: &Scenario) -> Result<(SparePorts, SparePortPeers), LabError> {
     let (mut near_ends, mut ports) = (Vec::new(), BTreeMap::new());
     for (index, switch) in scenario.switches.iter().enumerate() {
         let is_used = |number: u32| {
@@ -65,16 +65,16 @@ pub(crate) fn ports(scenario: &Scenario) -> Result<(SparePorts, Rig), LabError> 
             ports.insert((index, port.port), Box::new(far.named(&name)) as Box<dyn Port>);
         }
     }
-    Ok((near_ends, Rig { ports }))
+    Ok((near_ends, SparePortPeers { ports }))
 }
 
 /// Streams that are being sent.
-pub(crate) struct Running {
-    thread: Option<JoinHandle<Vec<Counted>>>,
+pub(crate) struct RunningStreams {
+    thread: Option<JoinHandle<Vec<LabStreamCounters>>>,
     stop: Arc<AtomicBool>,
 }
 
-impl Rig {
+impl SparePortPeers {
     /// Begins the scenario's streams. Calls `done` when all packets are sent and none arrives any more, or the
     /// streams are stopped.
     ///
@@ -86,25 +86,25 @@ impl Rig {
         clock: SystemClock,
         start: Instant,
         done: impl FnOnce() + Send + 'static,
-    ) -> Result<Running, LabError> {
+    ) -> Result<RunningStreams, LabError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let sources = Sources::new(scenario, start)?;
-        let counted = scenario.streams.iter().map(|_| Counted::default()).collect();
+        let sources = StreamSources::new(scenario, start)?;
+        let counted = scenario.streams.iter().map(|_| LabStreamCounters::default()).collect();
         let (pool, stopping) = (FramePool::new(1024, 8), Arc::clone(&stop));
-        let mut tester = Tester { ports: self.ports, sources, clock, pool, counted, batch: Vec::new() };
+        let mut tester = StreamThreadState { ports: self.ports, sources, clock, pool, counted, batch: Vec::new() };
         let work = move || {
             tester.run(&stopping);
             done();
             tester.counted
         };
         let thread = std::thread::Builder::new().name("weir-streams".into()).spawn(work);
-        Ok(Running { thread: Some(thread.map_err(LabError::system("start the thread of streams"))?), stop })
+        Ok(RunningStreams { thread: Some(thread.map_err(LabError::system("start the thread of streams"))?), stop })
     }
 }
 
-impl Running {
+impl RunningStreams {
     /// Ends the streams. Returns the counters of each.
-    pub(crate) fn stop(&mut self) -> Vec<Counted> {
+    pub(crate) fn stop(&mut self) -> Vec<LabStreamCounters> {
         self.stop.store(true, Relaxed);
         let Some(thread) = self.thread.take() else { return Vec::new() };
         thread.join().unwrap_or_else(|_| {
@@ -114,23 +114,23 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningStreams {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
 /// State of the thread.
-struct Tester {
+struct StreamThreadState {
     ports: BTreeMap<(usize, u32), Box<dyn Port>>,
-    sources: Sources,
+    sources: StreamSources,
     clock: SystemClock,
     pool: FramePool,
-    counted: Vec<Counted>,
+    counted: Vec<LabStreamCounters>,
     batch: Vec<Frame>,
 }
 
-impl Tester {
+impl StreamThreadState {
     /// Sends and receives without sleeping, because it measures microseconds.
     fn run(&mut self, stop: &AtomicBool) {
         let mut last_came = self.clock.now();
@@ -191,10 +191,10 @@ impl Tester {
 }
 
 /// Returns the results of the scenario's streams. Shares are of all bytes that arrived.
-pub(crate) fn results(scenario: &Scenario, counted: &[Counted]) -> Vec<StreamResult> {
+pub(crate) fn results(scenario: &Scenario, counted: &[LabStreamCounters]) -> Vec<StreamResult> {
     let all: u64 = counted.iter().map(|counted| counted.received_bytes).sum();
     let window = scenario.simulate.duration.as_secs_f64();
-    let result = |(stream, counted): (&weir_scenario::PacketStream, &Counted)| {
+    let result = |(stream, counted): (&weir_scenario::PacketStream, &LabStreamCounters)| {
         let switch = &scenario.switches[stream.switch];
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let lost = counted.sent.saturating_sub(counted.received);

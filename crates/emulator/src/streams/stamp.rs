@@ -10,14 +10,14 @@ const COUNTS: u16 = 0x8000;
 
 /// Stamp of a stream's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct StreamStamp {
     pub(crate) stream: u16,
     pub(crate) counts: bool,
     pub(crate) sent: Instant,
 }
 
 /// Writes a stamp over the last bytes of a frame.
-pub(crate) fn write(frame: &mut [u8], stamp: Stamp) {
+pub(crate) fn write(frame: &mut [u8], stamp: StreamStamp) {
     let Some(place) = frame.last_chunk_mut::<BYTES>() else { return };
     let stream = stamp.stream | if stamp.counts { COUNTS } else { 0 };
     place[..2].copy_from_slice(&MARK);
@@ -26,11 +26,11 @@ pub(crate) fn write(frame: &mut [u8], stamp: Stamp) {
 }
 
 /// Reads the stamp of a frame; `None` if it has none.
-pub(crate) fn read(frame: &[u8]) -> Option<Stamp> {
+pub(crate) fn read(frame: &[u8]) -> Option<StreamStamp> {
     let [a, b, c, d, sent @ ..] = *frame.last_chunk::<BYTES>()?;
     let number = u16::from_be_bytes([c, d]);
     let sent = Instant::from_nanos(u64::from_be_bytes(sent));
-    ([a, b] == MARK).then_some(Stamp { stream: number & !COUNTS, counts: number & COUNTS != 0, sent })
+    ([a, b] == MARK).then_some(StreamStamp { stream: number & !COUNTS, counts: number & COUNTS != 0, sent })
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let stamp = Stamp { stream: 999, counts: true, sent: Instant::from_nanos(1 << 50) };
+        let stamp = StreamStamp { stream: 999, counts: true, sent: Instant::from_nanos(1 << 50) };
         let mut frame = [0; 60];
         assert_eq!(read(&frame), None);
         write(&mut frame, stamp);

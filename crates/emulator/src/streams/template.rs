@@ -3,10 +3,10 @@ use super::stamp;
 use crate::LabError;
 use std::net::IpAddr;
 use weir_packet::checksum::internet;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_scenario::{IpNet, PacketStream, Scenario, Selector};
+use weir_scenario::{IpNet, PacketSelector, PacketStream, Scenario};
 use weir_traffic::MAX_BYTES;
 
 /// IP protocol number for experiments (RFC 3692, 2.1), so that the packets are not mistaken for another protocol.
@@ -18,7 +18,7 @@ const FROM: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 1]);
 
 /// Frame of the greatest length, of a stream and input. Each packet is its beginning.
 #[derive(Debug, Clone)]
-pub(super) struct Template {
+pub(super) struct StreamFrameTemplate {
     whole: Vec<u8>,
     /// Length of all headers in bytes.
     headers: usize,
@@ -27,10 +27,10 @@ pub(super) struct Template {
     is_v6: bool,
 }
 
-impl Template {
+impl StreamFrameTemplate {
     /// Returns a template whose headers match a selector.
-    fn new(selector: &Selector) -> Template {
-        let mut craft = Craft::ethernet(selector.eth_dst.unwrap_or(TO), selector.eth_src.unwrap_or(FROM));
+    fn new(selector: &PacketSelector) -> StreamFrameTemplate {
+        let mut craft = FrameBuilder::ethernet(selector.eth_dst.unwrap_or(TO), selector.eth_src.unwrap_or(FROM));
         if let Some(vlan) = selector.vlan.filter(|vlan| *vlan > 0) {
             craft = craft.vlan(eth_type::VLAN, vlan, 0);
         }
@@ -55,7 +55,7 @@ impl Template {
         let mut whole = craft.ip_proto(EXPERIMENT).build();
         let headers = whole.len();
         whole.resize(MAX_BYTES as usize, 0);
-        Template { whole, headers, ip, is_v6 }
+        StreamFrameTemplate { whole, headers, ip, is_v6 }
     }
 
     /// Returns the length of the shortest frame, in bytes.
@@ -63,7 +63,7 @@ impl Template {
         self.headers + stamp::BYTES
     }
 
-    /// Returns a frame of this length, which must be at least [`Template::least`].
+    /// Returns a frame of this length, which must be at least [`StreamFrameTemplate::least`].
     pub(super) fn frame(&self, bytes: u32, pool: &mut FramePool) -> Frame {
         let bytes = (bytes as usize).clamp(self.headers, self.whole.len());
         let mut frame = pool.take(bytes);
@@ -86,20 +86,20 @@ impl Template {
 ///
 /// # Errors
 /// No selector of the stream's virtual switch is for this port, or the selector is for a tunnel.
-pub(super) fn template(scenario: &Scenario, stream: &PacketStream, port: u32) -> Result<Template, LabError> {
+pub(super) fn template(scenario: &Scenario, stream: &PacketStream, port: u32) -> Result<StreamFrameTemplate, LabError> {
     let switch = &scenario.switches[stream.switch];
     let Some(cut) = stream.virtual_switch.map(|index| &switch.virtual_switches[index]) else {
-        return Ok(Template::new(&Selector::default()));
+        return Ok(StreamFrameTemplate::new(&PacketSelector::default()));
     };
     let wrong =
         |problem: &str| LabError::Scenario(format!("stream {}: virtual switch {}: {problem}", stream.name, cut.name));
-    let fits = |selector: &&Selector| selector.port.is_none_or(|own| own == port);
+    let fits = |selector: &&PacketSelector| selector.port.is_none_or(|own| own == port);
     let selector = cut.select.iter().find(fits);
     let selector = selector.ok_or_else(|| wrong(&format!("select: found nothing for packets of port {port}")))?;
     if selector.tunnel.is_some() {
         return Err(wrong("select: found tunnel; streams do not come through tunnels"));
     }
-    Ok(Template::new(selector))
+    Ok(StreamFrameTemplate::new(selector))
 }
 
 /// Refuses streams that cannot be sent.
@@ -153,12 +153,12 @@ mod tests {
         let net = |text: &str| text.parse::<IpNet>().unwrap();
         let mut pool = FramePool::new(4, 4);
         for selector in [
-            Selector::default(),
-            Selector { vlan: Some(7), ip_src: Some(net("10.1.0.0/16")), ..Selector::default() },
-            Selector { mpls: Some(99), ..Selector::default() },
-            Selector { ip_dst: Some(net("fd00::1/64")), ..Selector::default() },
+            PacketSelector::default(),
+            PacketSelector { vlan: Some(7), ip_src: Some(net("10.1.0.0/16")), ..PacketSelector::default() },
+            PacketSelector { mpls: Some(99), ..PacketSelector::default() },
+            PacketSelector { ip_dst: Some(net("fd00::1/64")), ..PacketSelector::default() },
         ] {
-            let template = Template::new(&selector);
+            let template = StreamFrameTemplate::new(&selector);
             for bytes in [template.least(), 100, 1500] {
                 let frame = template.frame(u32::try_from(bytes).unwrap(), &mut pool);
                 assert_eq!(frame.len(), bytes, "{selector}");

@@ -3,16 +3,16 @@
 //! delay-sensitive flow, alone and together with a bulk flow.
 use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
 use super::workers_here;
-use crate::bed::{Bed, Measured, PORTS, Threads, entry};
+use crate::bed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::report::Claim;
-use crate::tester::{Load, Rate, mean_us, quantile_us};
-use crate::{ExperimentError, Run, Value};
+use crate::tester::{BulkFlowRate, TesterLoad, mean_us, quantile_us};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
-use weir_model::mechanism::Polling;
+use weir_model::mechanism::PollingSwitch;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_packet::Field;
 use weir_plot::short;
-use weir_switch::threads::Policy;
+use weir_switch::threads::ReceivePolicy;
 
 /// Maximum number of frames in a burst, as published.
 const BURST: usize = 144;
@@ -37,7 +37,7 @@ const MOVED_MOST: f64 = 2.0;
 
 /// Traffic of a measured case.
 #[derive(Clone, Copy, PartialEq)]
-enum Traffic {
+enum LoopCountTraffic {
     /// Pings only.
     Ping,
     /// Bulk flow only.
@@ -50,39 +50,39 @@ enum Traffic {
     ClassedPing,
 }
 
-impl Traffic {
+impl LoopCountTraffic {
     fn name(self) -> &'static str {
         match self {
-            Traffic::Ping => "ping only",
-            Traffic::Bulk => "bulk only",
-            Traffic::Both => "both",
-            Traffic::Classed => "both, class rule",
-            Traffic::ClassedPing => "ping only, class rule",
+            LoopCountTraffic::Ping => "ping only",
+            LoopCountTraffic::Bulk => "bulk only",
+            LoopCountTraffic::Both => "both",
+            LoopCountTraffic::Classed => "both, class rule",
+            LoopCountTraffic::ClassedPing => "ping only, class rule",
         }
     }
 
     fn pings(self) -> bool {
-        self != Traffic::Bulk
+        self != LoopCountTraffic::Bulk
     }
 
     fn has_bulk(self) -> bool {
-        matches!(self, Traffic::Bulk | Traffic::Both | Traffic::Classed)
+        matches!(self, LoopCountTraffic::Bulk | LoopCountTraffic::Both | LoopCountTraffic::Classed)
     }
 
     fn has_class(self) -> bool {
-        matches!(self, Traffic::Classed | Traffic::ClassedPing)
+        matches!(self, LoopCountTraffic::Classed | LoopCountTraffic::ClassedPing)
     }
 }
 
-fn case(traffic: Traffic, loop_count: u32) -> String {
+fn case(traffic: LoopCountTraffic, loop_count: u32) -> String {
     format!("{}, loop count {loop_count}", traffic.name())
 }
 
 /// Measures each kind of traffic with each loop count, and compares the results with a model of a polling switch.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
-    let mut cases = vec![Traffic::Ping, Traffic::Bulk, Traffic::Both];
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
+    let mut cases = vec![LoopCountTraffic::Ping, LoopCountTraffic::Bulk, LoopCountTraffic::Both];
     if workers_here(2) == 2 {
-        cases.extend([Traffic::ClassedPing, Traffic::Classed]);
+        cases.extend([LoopCountTraffic::ClassedPing, LoopCountTraffic::Classed]);
     }
     for loop_count in LOOP_COUNTS {
         for traffic in &cases {
@@ -98,15 +98,16 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-fn one(run: &mut Run<'_>, traffic: Traffic, loop_count: u32) -> Result<(), ExperimentError> {
+fn one(run: &mut ExperimentRun<'_>, traffic: LoopCountTraffic, loop_count: u32) -> Result<(), ExperimentError> {
     let case = case(traffic, loop_count);
     run.tell(&case);
     let (workers, classes) = if traffic.has_class() { (2, vec!["icmp=>0", "tcp=>1"]) } else { (1, Vec::new()) };
-    let threads = Threads { workers, burst: BURST, io_loop_count: loop_count, policy: Policy::Mac, classes };
-    let bed = Bed::new(run, threads, entries())?;
-    let bulk = traffic.has_bulk().then(|| network::stream(0, true, Rate::PerSecond(GIGABIT_FRAMES)));
+    let threads =
+        LagopusThreads { workers, burst: BURST, io_loop_count: loop_count, policy: ReceivePolicy::Mac, classes };
+    let bed = ExperimentTestbed::new(run, threads, entries())?;
+    let bulk = traffic.has_bulk().then(|| network::stream(0, true, BulkFlowRate::PerSecond(GIGABIT_FRAMES)));
     let interval = run.sizes.ping_interval.0;
-    let load = Load { bulk: [bulk, None], ping: traffic.pings().then(|| (interval, network::pings())) };
+    let load = TesterLoad { bulk: [bulk, None], ping: traffic.pings().then(|| (interval, network::pings())) };
     let Some(measured) = bed.measure(run, &load, time(run, traffic))? else { return Ok(()) };
     figures(run, &case, &measured);
     Ok(())
@@ -114,7 +115,7 @@ fn one(run: &mut Run<'_>, traffic: Traffic, loop_count: u32) -> Result<(), Exper
 
 /// Returns the duration of a case. With the small sizes, cases with pings last twice as long, because quantiles need
 /// many samples.
-fn time(run: &Run<'_>, traffic: Traffic) -> Duration {
+fn time(run: &ExperimentRun<'_>, traffic: LoopCountTraffic) -> Duration {
     run.sizes.time.0 * if traffic.pings() && !run.options.full { 2 } else { 1 }
 }
 
@@ -130,7 +131,7 @@ fn entries() -> Vec<FlowMod> {
     across.into_iter().chain([FlowMod::add(0, Match::any(), punt)]).collect()
 }
 
-fn figures(run: &mut Run<'_>, case: &str, measured: &Measured) {
+fn figures(run: &mut ExperimentRun<'_>, case: &str, measured: &LoadMeasurement) {
     let [first, second] = &measured.ends;
     if first.pings > 0 {
         run.figure(case, PING_MEAN, "us", mean_us(&first.round_trips));
@@ -138,21 +139,21 @@ fn figures(run: &mut Run<'_>, case: &str, measured: &Measured) {
         run.figure(case, PING_P99, "us", quantile_us(&first.round_trips, 0.99));
         let answered = first.round_trips.len();
         let lost = first.pings.saturating_sub(answered) as f64 / first.pings as f64;
-        run.figure(case, "ping loss", "", Value::of(lost, first.pings));
+        run.figure(case, "ping loss", "", SampledValue::of(lost, first.pings));
     }
     if first.due > 0 {
         let goodput: Vec<f64> = second.rates().into_iter().map(goodput_mbps).collect();
-        run.figure(case, GOODPUT, "Mbit/s", Value::mean_of(&goodput));
-        run.figure(case, "bulk loss", "", Value::of(measured.loss(0), first.due));
+        run.figure(case, GOODPUT, "Mbit/s", SampledValue::mean_of(&goodput));
+        run.figure(case, "bulk loss", "", SampledValue::of(measured.loss(0), first.due));
     }
     measured.disturbances(run, case);
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     let means: Vec<(String, f64)> = LOOP_COUNTS
         .into_iter()
         .filter_map(|count| {
-            let case = case(Traffic::Ping, count);
+            let case = case(LoopCountTraffic::Ping, count);
             run.value(&case, PING_MEAN).map(|mean| (case, mean))
         })
         .collect();
@@ -164,7 +165,7 @@ fn claims(run: &mut Run<'_>) {
         let text =
             format!("with the class rule the bulk flow moves the pings' p99 by less than 2x, loop count {count}");
         let quantile = |traffic| run.value(&case(traffic, count), PING_P99);
-        let claim = match (quantile(Traffic::ClassedPing), quantile(Traffic::Classed)) {
+        let claim = match (quantile(LoopCountTraffic::ClassedPing), quantile(LoopCountTraffic::Classed)) {
             (Some(alone), Some(beside)) => {
                 let because = format!("from {} to {} us", short(alone), short(beside));
                 Claim::tested(text, beside < alone * MOVED_MOST, because)
@@ -178,9 +179,9 @@ fn claims(run: &mut Run<'_>) {
 /// Fits the model of a polling switch (`weir model poll_rtt`) to the published means. They determine both parameters:
 /// the time of a loop iteration, and the part of a round trip that is not waiting. The published standard deviation,
 /// which is not used for the fit, tests the model.
-fn predict(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+fn predict(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let definition = crate::find("lagopus-loop-count")?.definition()?;
-    let cases = LOOP_COUNTS.map(|count| case(Traffic::Ping, count));
+    let cases = LOOP_COUNTS.map(|count| case(LoopCountTraffic::Ping, count));
     let [Some(few), Some(many)] = cases.each_ref().map(|case| definition.published(case, PING_MEAN)) else {
         return Ok(());
     };
@@ -190,10 +191,10 @@ fn predict(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let base_us = few.value - stages * fewer * round_us / 2.0;
     let mut last = None;
     for (case, rounds) in cases.iter().zip([fewer, more]) {
-        let polling = Polling { rounds, round_s: round_us * 1e-6, stages: STAGES, base_s: base_us * 1e-6 };
+        let polling = PollingSwitch { rounds, round_s: round_us * 1e-6, stages: STAGES, base_s: base_us * 1e-6 };
         let delay = polling.delay()?;
         let (mean, sd) = (delay.mean_s * 1e6, delay.sd_s * 1e6);
-        run.figure(case, PING_BY_MODEL, "us", Value { value: mean, sd: Some(sd), samples: 0 });
+        run.figure(case, PING_BY_MODEL, "us", SampledValue { value: mean, sd: Some(sd), samples: 0 });
         last = Some(sd);
     }
     if let (Some(ours), Some(published)) = (last, many.sd) {
@@ -214,14 +215,14 @@ fn predict(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Options, find};
+    use crate::{ExperimentOptions, find};
 
     #[test]
     fn the_model_has_the_published_means_and_their_spread() {
         let experiment = find("lagopus-loop-count").unwrap();
-        let options = Options { seed: 1, ..Options::default() };
+        let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
         let mut silent = |_: &str| ();
-        let mut run = Run::new(&options, experiment.definition().unwrap().small, &mut silent);
+        let mut run = ExperimentRun::new(&options, experiment.definition().unwrap().small, &mut silent);
         predict(&mut run).unwrap();
         let figures: Vec<(f64, f64)> = run.figures.iter().map(|figure| (figure.ours, figure.sd.unwrap())).collect();
         assert_eq!(figures.len(), 2);

@@ -6,9 +6,9 @@ mod network;
 pub(crate) mod table_size;
 pub(crate) mod workers;
 
-use weir_emulator::result::Machine;
+use weir_emulator::result::LabMachineInfo;
 
 /// Returns the number of workers for a case, limited to the machine's processors: more would wait for each other.
 fn workers_here(published: usize) -> usize {
-    published.min(Machine::this().cores).max(1)
+    published.min(LabMachineInfo::this().cores).max(1)
 }

@@ -1,8 +1,8 @@
 //! Frames and links of the hosts H1 and H2 in Fig. 2 of Rahimi et al., 2016, which are the two ends of a tester.
-use crate::tester::{Bulk, Rate, Template, Vary};
+use crate::tester::{BulkFlow, BulkFlowRate, TesterFrameTemplate, VaryingHeaderField};
 use std::net::Ipv4Addr;
 use weir_packet::MacAddr;
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 
 /// VLANs a and b, at the first and the second end.
 pub(super) const VLANS: [u16; 2] = [10, 20];
@@ -19,23 +19,23 @@ const PING_FRAME: usize = 98;
 pub(super) const GIGABIT_FRAMES: f64 = 1e9 / 8.0 / (FULL_FRAME as f64 + 4.0 + 4.0 + 20.0);
 
 /// Returns a stream from one end to the other, with the VLAN tag of the sending end if `tagged`.
-pub(super) fn stream(from: usize, tagged: bool, rate: Rate) -> Bulk {
+pub(super) fn stream(from: usize, tagged: bool, rate: BulkFlowRate) -> BulkFlow {
     let tcp = TcpHeader { source: 40_001, destination: 5201, flags: 16, window: 512, ..TcpHeader::default() };
     let frame = addressed(from, tagged).tcp(tcp).payload(&[0; 64]).frame();
     let bytes = FULL_FRAME + if tagged { 4 } else { 0 };
-    Bulk { rate, template: Template::new(&frame, bytes, Vary::Nothing) }
+    BulkFlow { rate, template: TesterFrameTemplate::new(&frame, bytes, VaryingHeaderField::Nothing) }
 }
 
 /// Returns the echo request of the first end and the reply of the second.
-pub(super) fn pings() -> [Template; 2] {
+pub(super) fn pings() -> [TesterFrameTemplate; 2] {
     [(0, 8), (1, 0)].map(|(from, kind)| {
         let frame = addressed(from, true).icmp(kind, 0, [0, 1, 0, 1]).payload(&[0; 56]).frame();
-        Template::new(&frame, PING_FRAME + 4, Vary::Nothing)
+        TesterFrameTemplate::new(&frame, PING_FRAME + 4, VaryingHeaderField::Nothing)
     })
 }
 
-fn addressed(from: usize, tagged: bool) -> Craft {
-    let frame = Craft::ethernet(MACS[1 - from], MACS[from]);
+fn addressed(from: usize, tagged: bool) -> FrameBuilder {
+    let frame = FrameBuilder::ethernet(MACS[1 - from], MACS[from]);
     let frame = if tagged { frame.vlan(0x8100, VLANS[from], 0) } else { frame };
     let addresses = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
     frame.ipv4(addresses[from], addresses[1 - from])

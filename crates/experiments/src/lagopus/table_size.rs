@@ -1,17 +1,17 @@
 //! Experiment `lagopus-table-size`, Table IV of Rahimi et al., 2016: the effect of a large table on loss, with one
 //! worker and with four.
 use super::workers_here;
-use crate::bed::{Bed, Measured, PORTS, Threads, entry};
+use crate::bed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::report::Claim;
-use crate::tester::{Bulk, Load, Rate, Template, Vary, quantile_us};
-use crate::{ExperimentError, Run, Value};
+use crate::tester::{BulkFlow, BulkFlowRate, TesterFrameTemplate, TesterLoad, VaryingHeaderField, quantile_us};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::net::Ipv4Addr;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 use weir_plot::short;
-use weir_switch::threads::Policy;
+use weir_switch::threads::ReceivePolicy;
 
 /// Burst size, as published.
 const BURST: usize = 32;
@@ -35,7 +35,7 @@ fn case(entries: u32, workers: usize) -> String {
 }
 
 /// Measures all table sizes with each number of workers.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let here: Vec<usize> = WORKERS.into_iter().map(workers_here).collect();
     if here != WORKERS {
         run.note(format!("this machine has {} processors: {} workers stand for the published 4", here[1], here[1]));
@@ -55,15 +55,20 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-fn one(run: &mut Run<'_>, entries: u32, published: usize, workers: usize) -> Result<(), ExperimentError> {
+fn one(run: &mut ExperimentRun<'_>, entries: u32, published: usize, workers: usize) -> Result<(), ExperimentError> {
     let case = case(entries, published);
     run.tell(&format!("{case}: loading"));
-    let threads =
-        Threads { workers, burst: BURST, io_loop_count: IO_LOOP_COUNT, policy: Policy::FiveTuple, classes: Vec::new() };
-    let bed = Bed::new(run, threads, label_entries(entries))?;
+    let threads = LagopusThreads {
+        workers,
+        burst: BURST,
+        io_loop_count: IO_LOOP_COUNT,
+        policy: ReceivePolicy::FiveTuple,
+        classes: Vec::new(),
+    };
+    let bed = ExperimentTestbed::new(run, threads, label_entries(entries))?;
     let time = run.sizes.time.0;
     run.tell(&format!("{case}: as much as possible"));
-    let Some(most) = bed.measure(run, &load(entries, Rate::Most), time)? else { return Ok(()) };
+    let Some(most) = bed.measure(run, &load(entries, BulkFlowRate::Most), time)? else { return Ok(()) };
     let capacity = capacity(&most);
     run.figure(&case, CAPACITY, "Mpps", capacity);
     for (metric, rate) in [(LOSS, PUBLISHED_RATE), (LOSS_AT_SHARE, capacity.value * 1e6 * SHARE)] {
@@ -71,8 +76,10 @@ fn one(run: &mut Run<'_>, entries: u32, published: usize, workers: usize) -> Res
             continue;
         }
         run.tell(&format!("{case}: {} frames per second", short(rate)));
-        let Some(measured) = bed.measure(run, &load(entries, Rate::PerSecond(rate)), time)? else { return Ok(()) };
-        run.figure(&case, metric, "%", Value::of(measured.loss(0) * 100.0, measured.ends[0].due));
+        let Some(measured) = bed.measure(run, &load(entries, BulkFlowRate::PerSecond(rate)), time)? else {
+            return Ok(());
+        };
+        run.figure(&case, metric, "%", SampledValue::of(measured.loss(0) * 100.0, measured.ends[0].due));
         if metric == LOSS_AT_SHARE {
             run.figure(&case, "delay at 0.7 of capacity, p99", "us", quantile_us(&measured.ends[1].delays, 0.99));
         }
@@ -82,21 +89,21 @@ fn one(run: &mut Run<'_>, entries: u32, published: usize, workers: usize) -> Res
 }
 
 /// Returns the median rate over tenths of a second.
-fn capacity(measured: &Measured) -> Value {
+fn capacity(measured: &LoadMeasurement) -> SampledValue {
     let mut rates: Vec<f64> = measured.ends[1].rates().into_iter().map(|rate| rate / 1e6).collect();
     rates.sort_by(f64::total_cmp);
-    Value { value: rates.get(rates.len() / 2).copied().unwrap_or(0.0), ..Value::mean_of(&rates) }
+    SampledValue { value: rates.get(rates.len() / 2).copied().unwrap_or(0.0), ..SampledValue::mean_of(&rates) }
 }
 
-fn load(entries: u32, rate: Rate) -> Load {
+fn load(entries: u32, rate: BulkFlowRate) -> TesterLoad {
     let [from, to] = super::network::MACS;
-    let frame = Craft::ethernet(to, from)
+    let frame = FrameBuilder::ethernet(to, from)
         .mpls(0, 0, 64)
         .ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))
         .udp(9, 9)
         .payload(&[0; 64]);
-    let template = Template::new(&frame.frame(), FRAME, Vary::MplsLabel(entries));
-    Load { bulk: [Some(Bulk { rate, template }), None], ping: None }
+    let template = TesterFrameTemplate::new(&frame.frame(), FRAME, VaryingHeaderField::MplsLabel(entries));
+    TesterLoad { bulk: [Some(BulkFlow { rate, template }), None], ping: None }
 }
 
 /// Returns one entry for each label.
@@ -105,7 +112,7 @@ fn label_entries(count: u32) -> Vec<FlowMod> {
     (0..count).map(|label| entry(100, any.clone().with(Field::MplsLabel, label), Vec::new(), PORTS[1])).collect()
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     for (metric, offered) in [(LOSS, "the published rate"), (LOSS_AT_SHARE, "0.7 of capacity")] {
         let losses: Vec<(String, f64)> = ENTRIES
             .into_iter()

@@ -2,14 +2,14 @@
 //! throughput.
 use super::network::{self, GIGABIT_FRAMES, MACS, goodput_mbps};
 use super::workers_here;
-use crate::bed::{Bed, Measured, PORTS, Threads, entry};
+use crate::bed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::report::Claim;
-use crate::tester::{Load, Rate};
-use crate::{ExperimentError, Run, Value};
+use crate::tester::{BulkFlowRate, TesterLoad};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::{Field, MacAddr};
 use weir_plot::short;
-use weir_switch::threads::Policy;
+use weir_switch::threads::ReceivePolicy;
 
 /// Burst size, as published.
 const BURST: usize = 144;
@@ -31,7 +31,7 @@ fn case(workers: usize, entries: u32, flows: usize) -> String {
 }
 
 /// Measures all numbers of entries, workers and flows.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     for entries in ENTRIES {
         for (workers, flows) in CASES {
             if run.options.cancel.is_cancelled() {
@@ -47,35 +47,42 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-fn one(run: &mut Run<'_>, workers: usize, entries: u32, flows: usize) -> Result<(), ExperimentError> {
+fn one(run: &mut ExperimentRun<'_>, workers: usize, entries: u32, flows: usize) -> Result<(), ExperimentError> {
     let case = case(workers, entries, flows);
     run.tell(&case);
-    let threads =
-        Threads { workers, burst: BURST, io_loop_count: IO_LOOP_COUNT, policy: Policy::Mac, classes: Vec::new() };
-    let bed = Bed::new(run, threads, mac_entries(entries))?;
-    let load =
-        |rate| Load { bulk: [0, 1].map(|from| (from < flows).then(|| network::stream(from, false, rate))), ping: None };
+    let threads = LagopusThreads {
+        workers,
+        burst: BURST,
+        io_loop_count: IO_LOOP_COUNT,
+        policy: ReceivePolicy::Mac,
+        classes: Vec::new(),
+    };
+    let bed = ExperimentTestbed::new(run, threads, mac_entries(entries))?;
+    let load = |rate| TesterLoad {
+        bulk: [0, 1].map(|from| (from < flows).then(|| network::stream(from, false, rate))),
+        ping: None,
+    };
     let time = run.sizes.time.0;
-    let Some(paced) = bed.measure(run, &load(Rate::PerSecond(GIGABIT_FRAMES)), time)? else { return Ok(()) };
+    let Some(paced) = bed.measure(run, &load(BulkFlowRate::PerSecond(GIGABIT_FRAMES)), time)? else { return Ok(()) };
     for (from, metric) in GOODPUTS.into_iter().enumerate().take(flows) {
         let goodput: Vec<f64> = paced.ends[1 - from].rates().into_iter().map(goodput_mbps).collect();
-        run.figure(&case, metric, "Mbit/s", Value::mean_of(&goodput));
+        run.figure(&case, metric, "Mbit/s", SampledValue::mean_of(&goodput));
     }
     let lost = (0..flows).map(|from| paced.loss(from)).fold(0.0, f64::max);
-    run.figure(&case, "loss", "", Value::of(lost, paced.ends.iter().map(|end| end.due).sum()));
+    run.figure(&case, "loss", "", SampledValue::of(lost, paced.ends.iter().map(|end| end.due).sum()));
     paced.disturbances(run, &case);
-    let Some(most) = bed.measure(run, &load(Rate::Most), time)? else { return Ok(()) };
+    let Some(most) = bed.measure(run, &load(BulkFlowRate::Most), time)? else { return Ok(()) };
     run.figure(&case, CAPACITY, "Mpps", capacity(&most));
     Ok(())
 }
 
 /// Returns the highest rate of a tenth of a second, both directions together. It counts, because other load of the
 /// machine can only lower a rate.
-fn capacity(measured: &Measured) -> Value {
+fn capacity(measured: &LoadMeasurement) -> SampledValue {
     let [first, second] = &measured.ends;
     let sums: Vec<f64> = first.rates().iter().zip(second.rates()).map(|(a, b)| (a + b) / 1e6).collect();
     let best = sums.iter().copied().fold(0.0, f64::max);
-    Value { value: best, ..Value::mean_of(&sums) }
+    SampledValue { value: best, ..SampledValue::mean_of(&sums) }
 }
 
 /// Returns `count` entries on the destination address: those of the two hosts, and of other addresses.
@@ -88,7 +95,7 @@ fn mac_entries(count: u32) -> Vec<FlowMod> {
     [to(MACS[0], PORTS[0]), to(MACS[1], PORTS[1])].into_iter().chain(others).collect()
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     let (few, many) = (case(1, ENTRIES[0], 1), case(1, ENTRIES[1], 1));
     if let (Some(few), Some(many)) = (run.value(&few, CAPACITY), run.value(&many, CAPACITY)) {
         let because = format!("{} Mpps with 3, {} Mpps with 1000", short(few), short(many));

@@ -1,13 +1,13 @@
 //! Experiment: errors of weir's formulas against simulations of the modelled devices, by utilisation.
-use super::device::{ControlPath, Device};
-use super::drawn::{KINDS, Kind, draw};
-use super::{Simulated, simulate};
+use super::device::{ModelledControlPath, ModelledDevice};
+use super::drawn::{ControlPathStructure, KINDS, draw};
+use super::{SimulatedSojourn, simulate};
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use weir_model::control_path::{four_stations, split};
-use weir_model::{ModelError, SwitchState};
-use weir_plot::{Axis, Chart, Point, Series};
-use weir_traffic::Stream;
+use weir_model::{ModelError, SwitchSteadyState};
+use weir_plot::{Axis, Chart, ChartPoint, ChartSeries};
+use weir_traffic::RandomStream;
 
 /// Utilisation ranges of the busiest station behind the data path.
 const BANDS: [(f64, f64); 6] = [(0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 0.95)];
@@ -27,14 +27,14 @@ const P95_WORST: &str = "95th percentile: largest error";
 const UNSURE: &str = "the simulations' own 95 % interval";
 
 /// Errors of one device, in percent.
-struct Errors {
+struct SojournErrors {
     mean: f64,
     p95: f64,
     unsure: f64,
 }
 
 /// Measures the errors for all kinds of devices and utilisation ranges.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let cases = if run.options.full { CASES_FULL } else { CASES };
     let mut number = 0;
     for (name, kind) in KINDS {
@@ -61,51 +61,51 @@ fn case(name: &str, (low, high): (f64, f64)) -> String {
 
 /// Draws a device, simulates it, and compares the result with its formula.
 fn errors_of(
-    run: &mut Run<'_>,
+    run: &mut ExperimentRun<'_>,
     case: &str,
-    kind: Kind,
+    kind: ControlPathStructure,
     band: (f64, f64),
     number: u64,
-) -> Result<Option<Errors>, ExperimentError> {
+) -> Result<Option<SojournErrors>, ExperimentError> {
     let seed = run.options.seed;
-    let mut random = Stream::new(seed, 0, number);
+    let mut random = RandomStream::new(seed, 0, number);
     let utilisation = band.0 + (band.1 - band.0) * random.unit();
     let device = draw(&mut random, kind, utilisation);
     let Some(found) = simulate(run, case, &device.scenario(), seed.wrapping_add(number))? else { return Ok(None) };
     let state = formula(&device)?;
-    let Simulated { sojourn_s, p95_s, unsure_s, .. } = found;
+    let SimulatedSojourn { sojourn_s, p95_s, unsure_s, .. } = found;
     let percent = |formula: f64, simulated: f64| 100.0 * (formula / simulated - 1.0).abs();
-    Ok(Some(Errors {
+    Ok(Some(SojournErrors {
         mean: percent(state.sojourn_s, sojourn_s.value),
         p95: percent(state.sojourn.quantile(0.95)?, p95_s.value),
         unsure: 100.0 * unsure_s / sojourn_s.value,
     }))
 }
 
-fn formula(device: &Device) -> Result<SwitchState, ModelError> {
+fn formula(device: &ModelledDevice) -> Result<SwitchSteadyState, ModelError> {
     match device.control {
-        ControlPath::Measured { idle_s, capacity, scv } => split(&device.split(idle_s, capacity, scv)?),
-        ControlPath::Stations { .. } => four_stations(&device.four_stations()?),
+        ModelledControlPath::Measured { idle_s, capacity, scv } => split(&device.split(idle_s, capacity, scv)?),
+        ModelledControlPath::Stations { .. } => four_stations(&device.four_stations()?),
     }
 }
 
-fn figures(run: &mut Run<'_>, case: &str, errors: &[Errors]) {
+fn figures(run: &mut ExperimentRun<'_>, case: &str, errors: &[SojournErrors]) {
     let samples = errors.len() as u64;
-    let column = |of: fn(&Errors) -> f64| errors.iter().map(of).collect::<Vec<_>>();
-    let worst = |values: &[f64]| Value::of(values.iter().copied().fold(0.0, f64::max), samples);
+    let column = |of: fn(&SojournErrors) -> f64| errors.iter().map(of).collect::<Vec<_>>();
+    let worst = |values: &[f64]| SampledValue::of(values.iter().copied().fold(0.0, f64::max), samples);
     let (means, p95s) = (column(|errors| errors.mean), column(|errors| errors.p95));
     for (metric, value) in [
-        (MEAN, Value::mean_of(&means)),
+        (MEAN, SampledValue::mean_of(&means)),
         (MEAN_WORST, worst(&means)),
-        (P95, Value::mean_of(&p95s)),
+        (P95, SampledValue::mean_of(&p95s)),
         (P95_WORST, worst(&p95s)),
-        (UNSURE, Value::mean_of(&column(|errors| errors.unsure))),
+        (UNSURE, SampledValue::mean_of(&column(|errors| errors.unsure))),
     ] {
         run.figure(case, metric, "%", value);
     }
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     for (name, _) in KINDS {
         for (what, metric, near) in [("mean sojourn", MEAN_WORST, MEAN_NEAR), ("95th percentile", P95_WORST, P95_NEAR)]
         {
@@ -117,16 +117,18 @@ fn claims(run: &mut Run<'_>) {
     }
 }
 
-fn chart(run: &Run<'_>, name: &str, title: &str, average: &str, worst: &str) -> weir_plot::Figure {
+fn chart(run: &ExperimentRun<'_>, name: &str, title: &str, average: &str, worst: &str) -> weir_plot::Figure {
     let line = |kind: &str, metric: &str, suffix: &str| {
-        let at = |band: (f64, f64)| Some(Point::new((band.0 + band.1) / 2.0, run.value(&case(kind, band), metric)?));
-        Series {
+        let at =
+            |band: (f64, f64)| Some(ChartPoint::new((band.0 + band.1) / 2.0, run.value(&case(kind, band), metric)?));
+        ChartSeries {
             name: format!("{kind}, {suffix}"),
             points: BANDS.into_iter().filter_map(at).collect(),
-            ..Series::default()
+            ..ChartSeries::default()
         }
     };
-    let lines = |(kind, _): (&str, Kind)| [line(kind, average, "average"), line(kind, worst, "largest")];
+    let lines =
+        |(kind, _): (&str, ControlPathStructure)| [line(kind, average, "average"), line(kind, worst, "largest")];
     Chart {
         name: name.into(),
         title: title.into(),

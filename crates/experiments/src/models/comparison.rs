@@ -1,15 +1,15 @@
 //! Experiment `model-comparison`: repeats Table 7.1 of Ansell (2017). Queueing models predict a switch's mean sojourn
 //! time; their predictions are compared with a simulation of the switch from its measured service times.
-use super::device::{ControlPath, Device, Time};
-use super::{Simulated, simulate};
+use super::device::{MeanAndScv, ModelledControlPath, ModelledDevice};
+use super::{SimulatedSojourn, simulate};
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use weir_model::ModelError;
 use weir_model::control_path::{four_stations, split};
-use weir_model::literature::{Combine, Jarschel, Returning, base_service_rate, jarschel, mahmood};
-use weir_model::score::{Difference, Summary, common};
+use weir_model::literature::{ControllerVisits, JarschelModel, ServiceAveraging, base_service_rate, jarschel, mahmood};
+use weir_model::score::{DeviationSummary, ModelDeviation, common};
 use weir_model::station::{mm1, mm1k};
-use weir_plot::{Axis, Chart, Look, Point, Series};
+use weir_plot::{Axis, Chart, ChartPoint, ChartSeries, LineStyle};
 
 /// Points of range two (table 6.2 of the thesis): shares of packets that begin a flow, and packets per second.
 const SHARES: [f64; 4] = [0.01, 0.04, 0.25, 0.5];
@@ -49,46 +49,47 @@ const UNSTABLE: &str = "points without steady state";
 const SOJOURN: &str = "mean sojourn";
 
 /// Mean sojourn time in seconds that a model predicts for a point.
-type Answer = Result<f64, ModelError>;
+type PredictedSojourn = Result<f64, ModelError>;
 
 /// Name of a model, and the function that predicts the mean sojourn time from the device and its calibration.
-type Asked = (&'static str, fn(&Device, &Calibration) -> Answer);
+type SojournModel = (&'static str, fn(&ModelledDevice, &ControlPathCalibration) -> PredictedSojourn);
 
 /// Measurements of a device's control path from outside.
-struct Calibration {
+struct ControlPathCalibration {
     /// Delay over the controller while the device is idle, without the data path's time, in seconds.
     idle_s: f64,
     /// Largest rate without loss, in packets per second.
     capacity: f64,
 }
 
-const MODELS: [Asked; 8] = [
-    ("M/M/1, rates averaged (equation 7.2)", |device, _| base(device, Combine::Rate)),
-    ("M/M/1", |device, _| base(device, Combine::Time)),
+const MODELS: [SojournModel; 8] = [
+    ("M/M/1, rates averaged (equation 7.2)", |device, _| base(device, ServiceAveraging::Rate)),
+    ("M/M/1", |device, _| base(device, ServiceAveraging::Time)),
     ("M/M/1/K", |device, _| {
-        let rate = base_service_rate(device.p, DATA_S, PATH_S, Combine::Time)?;
+        let rate = base_service_rate(device.p, DATA_S, PATH_S, ServiceAveraging::Time)?;
         Ok(mm1k(device.rate, rate, PLACES)?.sojourn_s)
     }),
-    ("Jarschel", |device, _| of_jarschel(device, Returning::Once)),
-    ("Jarschel, visits geometric", |device, _| of_jarschel(device, Returning::Geometric)),
+    ("Jarschel", |device, _| of_jarschel(device, ControllerVisits::Once)),
+    ("Jarschel, visits geometric", |device, _| of_jarschel(device, ControllerVisits::Geometric)),
     ("Mahmood", |device, _| of_mahmood(device)),
     ("latency-capacity split", |device, found| Ok(split(&device.split(found.idle_s, found.capacity, SCV)?)?.sojourn_s)),
     ("four stations", |device, _| Ok(four_stations(&device.four_stations()?)?.sojourn_s)),
 ];
 
-/// Models of weir's own. Of the control path, the first one knows only the two measurements of [`Calibration`].
+/// Models of weir's own. Of the control path, the first one knows only the two measurements of
+/// [`ControlPathCalibration`].
 const OURS: [&str; 2] = ["latency-capacity split", "four stations"];
 
-fn base(device: &Device, combine: Combine) -> Answer {
+fn base(device: &ModelledDevice, combine: ServiceAveraging) -> PredictedSojourn {
     Ok(mm1(device.rate, base_service_rate(device.p, DATA_S, PATH_S, combine)?)?.sojourn_s)
 }
 
-fn of_mahmood(device: &Device) -> Answer {
+fn of_mahmood(device: &ModelledDevice) -> PredictedSojourn {
     Ok(mahmood(device.rate, device.p, 1.0 / DATA_S, 1.0 / PATH_S)?.sojourn_s)
 }
 
-fn of_jarschel(device: &Device, returning: Returning) -> Answer {
-    let model = Jarschel {
+fn of_jarschel(device: &ModelledDevice, returning: ControllerVisits) -> PredictedSojourn {
+    let model = JarschelModel {
         arrival_rate: device.rate,
         p: device.p,
         switch_rate: 1.0 / DATA_S,
@@ -99,19 +100,26 @@ fn of_jarschel(device: &Device, returning: Returning) -> Answer {
     Ok(jarschel(&model)?.sojourn_s)
 }
 
-fn device(p: f64, rate: f64, shared: bool) -> Device {
-    let time = |mean_s| Time { mean_s, scv: SCV };
-    let control = ControlPath::Stations {
+fn device(p: f64, rate: f64, shared: bool) -> ModelledDevice {
+    let time = |mean_s| MeanAndScv { mean_s, scv: SCV };
+    let control = ModelledControlPath::Stations {
         packet_in: time(PACKET_IN_S),
         controller: time(CONTROLLER_S),
         packet_out: time(PACKET_OUT_S),
         shared,
     };
-    Device { rate, p, data: Time { mean_s: DATA_S, scv: 0.0 }, control, places: Some(PLACES), write_s: 0.0 }
+    ModelledDevice {
+        rate,
+        p,
+        data: MeanAndScv { mean_s: DATA_S, scv: 0.0 },
+        control,
+        places: Some(PLACES),
+        write_s: 0.0,
+    }
 }
 
 /// Simulates all points for each variant of the switch, and compares the models' predictions with the simulated times.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     for (built, shared) in BUILT {
         let Some(calibration) = calibrate(run, built, shared)? else { return Ok(()) };
         let mut points = Vec::new();
@@ -136,16 +144,20 @@ fn case(built: &str, p: f64, rate: f64) -> String {
     format!("{built}, P_nf {p}, {rate} packets/s")
 }
 
-fn in_ms(Value { value, sd, samples }: Value) -> Value {
-    Value { value: value * 1e3, sd: sd.map(|sd| sd * 1e3), samples }
+fn in_ms(SampledValue { value, sd, samples }: SampledValue) -> SampledValue {
+    SampledValue { value: value * 1e3, sd: sd.map(|sd| sd * 1e3), samples }
 }
 
 /// Measures a simulated device as a real one would be measured: its delay while idle, and the largest rate without
 /// loss. Returns `None` if the run was cancelled.
-fn calibrate(run: &mut Run<'_>, built: &str, shared: bool) -> Result<Option<Calibration>, ExperimentError> {
+fn calibrate(
+    run: &mut ExperimentRun<'_>,
+    built: &str,
+    shared: bool,
+) -> Result<Option<ControlPathCalibration>, ExperimentError> {
     let case = format!("{built}, all packets ask");
     let seed = run.options.seed;
-    let at = |run: &mut Run<'_>, rate: f64| -> Result<Option<Simulated>, ExperimentError> {
+    let at = |run: &mut ExperimentRun<'_>, rate: f64| -> Result<Option<SimulatedSojourn>, ExperimentError> {
         simulate(run, &format!("{case}, {rate:.0} packets/s"), &device(1.0, rate, shared).scenario(), seed)
     };
     let Some(idle) = at(run, IDLE)? else { return Ok(None) };
@@ -157,23 +169,31 @@ fn calibrate(run: &mut Run<'_>, built: &str, shared: bool) -> Result<Option<Cali
     }
     let samples = idle.control_s.samples;
     run.figure(&case, "control path, idle", "ms", in_ms(idle.control_s));
-    run.figure(&case, "carried without loss", "packets/s", Value::of(low, samples));
-    Ok(Some(Calibration { idle_s: idle.control_s.value - DATA_S, capacity: low }))
+    run.figure(&case, "carried without loss", "packets/s", SampledValue::of(low, samples));
+    Ok(Some(ControlPathCalibration { idle_s: idle.control_s.value - DATA_S, capacity: low }))
 }
 
 /// Reports how far each model's predictions are from the simulated times (`points`: device, mean sojourn in seconds).
-fn compare(run: &mut Run<'_>, built: &str, calibration: &Calibration, points: &[(Device, f64)]) {
-    let difference = |model: Asked, of: fn(Difference) -> f64| {
-        let at =
-            |(device, simulated): &(Device, f64)| Ok(of(Difference::of(*simulated, (model.1)(device, calibration)?)?));
-        points.iter().map(at).collect::<Vec<Answer>>()
+fn compare(
+    run: &mut ExperimentRun<'_>,
+    built: &str,
+    calibration: &ControlPathCalibration,
+    points: &[(ModelledDevice, f64)],
+) {
+    let difference = |model: SojournModel, of: fn(ModelDeviation) -> f64| {
+        let at = |(device, simulated): &(ModelledDevice, f64)| {
+            Ok(of(ModelDeviation::of(*simulated, (model.1)(device, calibration)?)?))
+        };
+        points.iter().map(at).collect::<Vec<PredictedSojourn>>()
     };
     let scaled = MODELS.map(|model| difference(model, |difference| difference.scaled));
     let logs = MODELS.map(|model| difference(model, |difference| difference.log_ratio.unwrap_or(0.0)));
     let shared = common(&scaled.each_ref().map(Vec::as_slice));
-    let of = |all: &[Answer]| Summary::of(&shared.iter().map(|point| all[*point].clone()).collect::<Vec<_>>());
+    let of = |all: &[PredictedSojourn]| {
+        DeviationSummary::of(&shared.iter().map(|point| all[*point].clone()).collect::<Vec<_>>())
+    };
     for (((name, _), scaled), logs) in MODELS.into_iter().zip(&scaled).zip(&logs) {
-        let (case, whole) = (format!("{name}; {built}"), Summary::of(scaled));
+        let (case, whole) = (format!("{name}; {built}"), DeviationSummary::of(scaled));
         let (Some(averages), Some(log)) = (of(scaled).averages, of(logs).averages) else { continue };
         let samples = shared.len() as u64;
         for (metric, value, samples) in [
@@ -185,13 +205,13 @@ fn compare(run: &mut Run<'_>, built: &str, calibration: &Calibration, points: &[
             (VALID, whole.valid as f64, points.len() as u64),
             (UNSTABLE, whole.unstable as f64, points.len() as u64),
         ] {
-            run.figure(&case, metric, "", Value::of(value, samples));
+            run.figure(&case, metric, "", SampledValue::of(value, samples));
         }
     }
 }
 
-fn claims(run: &mut Run<'_>) -> Result<(), ExperimentError> {
-    let of = |run: &Run<'_>, name: &str, built: &str| {
+fn claims(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
+    let of = |run: &ExperimentRun<'_>, name: &str, built: &str| {
         run.value(&format!("{name}; {built}"), SCALED).unwrap_or(f64::INFINITY)
     };
     for (built, _) in BUILT {
@@ -225,28 +245,34 @@ fn base_is_mahmood() -> Result<Claim, ModelError> {
     let mut largest = 0.0_f64;
     for p in SHARES {
         let device = device(p, 52.0, true);
-        largest = largest.max((base(&device, Combine::Time)? / of_mahmood(&device)? - 1.0).abs());
+        largest = largest.max((base(&device, ServiceAveraging::Time)? / of_mahmood(&device)? - 1.0).abs());
     }
     let text = "M/M/1 of averaged times and Mahmood agree within 0.2 % at 52 packets/s, as the thesis reports of its base models";
     Ok(Claim::tested(text, largest < 2e-3, format!("{:.3} % at most", 100.0 * largest)))
 }
 
 fn printed_equation() -> Result<Claim, ModelError> {
-    let all = SHARES.into_iter().flat_map(|p| RATES.map(|rate| base(&device(p, rate, true), Combine::Rate)));
+    let all = SHARES.into_iter().flat_map(|p| RATES.map(|rate| base(&device(p, rate, true), ServiceAveraging::Rate)));
     let most = all.collect::<Result<Vec<f64>, ModelError>>()?.into_iter().fold(0.0, f64::max);
     let text = "equation 7.2 as printed, an average of rates, gives less than 20 us everywhere: it cannot be what the thesis computed";
     Ok(Claim::tested(text, most < 2e-5, format!("{:.1} us at most", most * 1e6)))
 }
 
-fn chart(run: &Run<'_>, built: &str, calibration: &Calibration, p: f64, shared: bool) -> weir_plot::Figure {
+fn chart(
+    run: &ExperimentRun<'_>,
+    built: &str,
+    calibration: &ControlPathCalibration,
+    p: f64,
+    shared: bool,
+) -> weir_plot::Figure {
     let finer = || (2..=40).map(|step| f64::from(step) * 5.0);
-    let model = |(name, answer): &Asked| {
-        let at = |rate: f64| Some(Point::new(rate, answer(&device(p, rate, shared), calibration).ok()? * 1e3));
-        Series::looking(*name, Look::Curve, finer().filter_map(at).collect())
+    let model = |(name, answer): &SojournModel| {
+        let at = |rate: f64| Some(ChartPoint::new(rate, answer(&device(p, rate, shared), calibration).ok()? * 1e3));
+        ChartSeries::looking(*name, LineStyle::Curve, finer().filter_map(at).collect())
     };
     let simulated =
-        RATES.into_iter().filter_map(|rate| Some(Point::new(rate, run.value(&case(built, p, rate), SOJOURN)?)));
-    let dots = Series::looking("simulation", Look::Dots, simulated.collect());
+        RATES.into_iter().filter_map(|rate| Some(ChartPoint::new(rate, run.value(&case(built, p, rate), SOJOURN)?)));
+    let dots = ChartSeries::looking("simulation", LineStyle::Dots, simulated.collect());
     Chart {
         name: format!("sojourn-{}-{p}", if shared { "one-processor" } else { "apart" }),
         title: format!("Mean sojourn, P_nf {p}, {built}"),

@@ -1,17 +1,17 @@
 //! Describes a switch with its controller, both as a scenario for simulation and as parameters of the formulas.
 use std::fmt::Write;
-use weir_model::control_path::{Agents, FourStations, Split};
+use weir_model::control_path::{AgentProcessors, FourStations, LatencyCapacitySplit};
 use weir_model::{Law, ModelError};
 
 /// Distribution of times by mean and squared coefficient of variation: constant (0), exponential (1), gamma.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Time {
+pub(super) struct MeanAndScv {
     /// Mean in seconds.
     pub(super) mean_s: f64,
     pub(super) scv: f64,
 }
 
-impl Time {
+impl MeanAndScv {
     /// Returns the distribution for the formulas.
     pub(super) fn law(self) -> Result<Law, ModelError> {
         Law::gamma(self.mean_s, self.scv)
@@ -33,33 +33,33 @@ fn in_ns(seconds: f64) -> String {
 
 /// Control path behind the data path.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum ControlPath {
+pub(super) enum ModelledControlPath {
     /// Latency and capacity, as measured from outside, and the bottleneck's squared coefficient of variation.
     Measured { idle_s: f64, capacity: f64, scv: f64 },
     /// Packet-in agent, controller, packet-out agent.
-    Stations { packet_in: Time, controller: Time, packet_out: Time, shared: bool },
+    Stations { packet_in: MeanAndScv, controller: MeanAndScv, packet_out: MeanAndScv, shared: bool },
 }
 
 /// A device under one flow of Poisson packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Device {
+pub(super) struct ModelledDevice {
     pub(super) rate: f64,
     pub(super) p: f64,
-    pub(super) data: Time,
-    pub(super) control: ControlPath,
+    pub(super) data: MeanAndScv,
+    pub(super) control: ModelledControlPath,
     /// Capacity of every queue behind the data path; `None` means unlimited.
     pub(super) places: Option<usize>,
     /// Time for which a table write blocks the data path, in seconds; 0 for none.
     pub(super) write_s: f64,
 }
 
-impl Device {
+impl ModelledDevice {
     /// Returns a scenario with this device between two hosts.
     pub(super) fn scenario(&self) -> String {
         let buffer = self.places.map_or_else(String::new, |places| format!("buffer = {places}"));
         let (mut controller, mut timing) = (String::new(), format!("data = {}\n", self.data.text()));
         match self.control {
-            ControlPath::Measured { idle_s, capacity, scv } => {
+            ModelledControlPath::Measured { idle_s, capacity, scv } => {
                 let delay = in_ns(idle_s);
                 let buffer = self.places.map_or_else(String::new, |places| format!(", buffer = {places}"));
                 let _ = writeln!(
@@ -67,7 +67,7 @@ impl Device {
                     "control = {{ delay = \"{delay}\", capacity = {capacity:.9}, scv = {scv:.6}{buffer} }}"
                 );
             }
-            ControlPath::Stations { packet_in, controller: service, packet_out, shared } => {
+            ModelledControlPath::Stations { packet_in, controller: service, packet_out, shared } => {
                 let agents = if shared { "shared" } else { "separate" };
                 controller = format!("service = {}\n{buffer}", service.text());
                 let (ain, aout) = (packet_in.text(), packet_out.text());
@@ -90,8 +90,8 @@ impl Device {
     }
 
     /// Returns the parameters of the latency-capacity split.
-    pub(super) fn split(&self, idle_s: f64, capacity: f64, scv: f64) -> Result<Split, ModelError> {
-        Ok(Split {
+    pub(super) fn split(&self, idle_s: f64, capacity: f64, scv: f64) -> Result<LatencyCapacitySplit, ModelError> {
+        Ok(LatencyCapacitySplit {
             rate: self.rate,
             p: self.p,
             data: self.data.law()?,
@@ -108,7 +108,7 @@ impl Device {
     /// # Errors
     /// The control path is known from outside only.
     pub(super) fn four_stations(&self) -> Result<FourStations, ModelError> {
-        let ControlPath::Stations { packet_in, controller, packet_out, shared } = self.control else {
+        let ModelledControlPath::Stations { packet_in, controller, packet_out, shared } = self.control else {
             return Err(ModelError::Domain {
                 parameter: "control path".to_owned(),
                 found: "latency and capacity".to_owned(),
@@ -122,7 +122,7 @@ impl Device {
             packet_in: packet_in.law()?,
             controller: controller.law()?,
             packet_out: packet_out.law()?,
-            agents: if shared { Agents::Returning } else { Agents::Separate },
+            agents: if shared { AgentProcessors::Returning } else { AgentProcessors::Separate },
             agent_places: self.places,
             controller_places: self.places,
         })
@@ -136,14 +136,14 @@ mod tests {
 
     #[test]
     fn devices_are_scenarios() {
-        let time = Time { mean_s: 0.005, scv: 0.5 };
+        let time = MeanAndScv { mean_s: 0.005, scv: 0.5 };
         for control in [
-            ControlPath::Measured { idle_s: 0.019, capacity: 70.0, scv: 0.5 },
-            ControlPath::Stations { packet_in: time, controller: time, packet_out: time, shared: true },
+            ModelledControlPath::Measured { idle_s: 0.019, capacity: 70.0, scv: 0.5 },
+            ModelledControlPath::Stations { packet_in: time, controller: time, packet_out: time, shared: true },
         ] {
             for places in [None, Some(20)] {
-                let data = Time { mean_s: 9e-6, scv: 0.0 };
-                let device = Device { rate: 60.0, p: 0.25, data, control, places, write_s: 0.001 };
+                let data = MeanAndScv { mean_s: 9e-6, scv: 0.0 };
+                let device = ModelledDevice { rate: 60.0, p: 0.25, data, control, places, write_s: 0.001 };
                 let scenario = Scenario::parse(&device.scenario(), "scenario").unwrap();
                 let timing = scenario.switches[0].timing.as_ref().unwrap();
                 assert_eq!(timing.write, std::time::Duration::from_millis(1));

@@ -2,7 +2,7 @@
 //! virtual time.
 use crate::ExperimentError;
 use weir_profile::Profile;
-use weir_traffic::Stream;
+use weir_traffic::RandomStream;
 
 /// Eviction policies that take effect when an entry is added to a full level. (Ordered by packets, a new entry always
 /// has the fewest, so evicting the entry with the fewest equals no policy.)
@@ -19,11 +19,11 @@ const POLICIES: [&str; 8] = [
 
 /// Draws profile `number` of a seed.
 pub(super) fn profile(seed: u64, number: u32) -> Result<Profile, ExperimentError> {
-    let mut random = Stream::new(seed, number.into(), 0);
+    let mut random = RandomStream::new(seed, number.into(), 0);
     // Deletion costs are drawn from a separate stream, so that all other values equal those of earlier records.
-    let mut deleting = Stream::new(seed, number.into(), 1);
+    let mut deleting = RandomStream::new(seed, number.into(), 1);
     // A separate stream draws the time at which changes take effect, for every fourth profile.
-    let mut effect = Stream::new(seed, number.into(), 2);
+    let mut effect = RandomStream::new(seed, number.into(), 2);
     let effect = if number % 4 == 1 { format!("effect = {}\n", us(&mut effect, 500.0, 8000.0)) } else { String::new() };
     let text = effect + &text(&mut random, &mut deleting, number);
     Profile::parse(&text, &format!("hidden {number}"))
@@ -31,15 +31,15 @@ pub(super) fn profile(seed: u64, number: u32) -> Result<Profile, ExperimentError
 }
 
 /// Draws a time between two numbers of microseconds.
-fn us(random: &mut Stream, from: f64, to: f64) -> String {
+fn us(random: &mut RandomStream, from: f64, to: f64) -> String {
     format!("\"{:.3}us\"", between(random, from, to))
 }
 
-fn between(random: &mut Stream, from: f64, to: f64) -> f64 {
+fn between(random: &mut RandomStream, from: f64, to: f64) -> f64 {
     from + (to - from) * random.unit()
 }
 
-fn text(random: &mut Stream, deleting: &mut Stream, number: u32) -> String {
+fn text(random: &mut RandomStream, deleting: &mut RandomStream, number: u32) -> String {
     let levels = 2 + number % 2;
     let policy = POLICIES[(number as usize / 2) % POLICIES.len()];
     let batching = if number % 4 < 2 {
@@ -73,7 +73,7 @@ fn text(random: &mut Stream, deleting: &mut Stream, number: u32) -> String {
 }
 
 /// Draws delays by matched fields; in the first level they rise in a step with the time between packets.
-fn forward(random: &mut Stream, base: f64, is_first: bool) -> String {
+fn forward(random: &mut RandomStream, base: f64, is_first: bool) -> String {
     let (l2, l3) = (base * between(random, 0.7, 0.9), base * between(random, 0.8, 1.0));
     let (byte, entry) = (between(random, 1.0, 10.0), base * between(random, 0.1, 0.5));
     let stairs = if is_first {
@@ -88,13 +88,13 @@ fn forward(random: &mut Stream, base: f64, is_first: bool) -> String {
     )
 }
 
-fn overhead(random: &mut Stream, from: f64, to: f64, is_alone: bool) -> String {
+fn overhead(random: &mut RandomStream, from: f64, to: f64, is_alone: bool) -> String {
     // Each further command in a batch makes every command up to a tenth cheaper.
     let step = if is_alone { 0.0 } else { between(random, 0.0, 0.1) };
     format!("{{ per_entry = {}, speedup = [{:.4}, {step:.4}, 0.0] }}", us(random, from, to), 1.0 - step)
 }
 
-fn costs(random: &mut Stream, is_first: bool, is_alone: bool) -> String {
+fn costs(random: &mut RandomStream, is_first: bool, is_alone: bool) -> String {
     let mut both = |name: &str, from: f64, to: f64| {
         let (single, several) = (overhead(random, from, to, is_alone), overhead(random, from, to, is_alone));
         format!("{name} = {{ single = {single}, several = {several} }}\n")

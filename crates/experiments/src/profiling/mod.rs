@@ -5,11 +5,14 @@ mod hidden;
 pub(crate) mod validation;
 
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
-use weir_model::fit::order::Middle;
-use weir_profile::{Profile, Value as Parameter};
-use weir_profiler::{About, Grid, Measurement, Options, Parts, Priorities, Progress, Settings, Store, VirtualSwitch};
+use weir_model::fit::order::MedianAndSpread;
+use weir_profile::{ParameterValue as Parameter, Profile};
+use weir_profiler::{
+    Measurement, MeasurementGrid, MeasurementOptions, MeasurementParts, MeasurementSettings, PriorityOrder,
+    ProfileMetadata, ProgressReporter, RawDataStore, VirtualTimeSwitch,
+};
 
 /// Largest accepted relative error of a rate.
 const NEAR: f64 = 0.05;
@@ -17,9 +20,9 @@ const RATE: &str = "largest error of a rate";
 const MEDIAN: &str = "median error of rates";
 const FOUND: &str = "levels found exactly";
 
-fn grid(runs: u32) -> Grid {
-    use Priorities::{Ascending, Descending, Random, Same};
-    Grid {
+fn grid(runs: u32) -> MeasurementGrid {
+    use PriorityOrder::{Ascending, Descending, Random, Same};
+    MeasurementGrid {
         priorities: vec![Same, Ascending, Descending, Random],
         entries: vec![1, 10, 20, 40, 80, 120, 160, 240, 320, 400, 500],
         batches: vec![1, 2, 4, 8],
@@ -39,45 +42,51 @@ fn grid(runs: u32) -> Grid {
 /// Measures a switch with a hidden profile. Returns the measurement and the profile that was found, or `None` if
 /// stopped.
 fn measured(
-    run: &Run<'_>,
+    run: &ExperimentRun<'_>,
     truth: &Profile,
     number: u32,
-    grid: Grid,
-    parts: Parts,
+    grid: MeasurementGrid,
+    parts: MeasurementParts,
 ) -> Result<Option<(Measurement, Profile)>, ExperimentError> {
     let failed = |error: weir_profiler::ProfilerError| ExperimentError::Case(format!("{}: {error}", truth.name));
-    let mut switch = VirtualSwitch::new(truth, 3, run.options.seed ^ u64::from(number)).map_err(failed)?;
+    let mut switch = VirtualTimeSwitch::new(truth, 3, run.options.seed ^ u64::from(number)).map_err(failed)?;
     // Virtual time has no limit of the machine's time resolution.
-    let settings = Settings {
+    let settings = MeasurementSettings {
         finest: Duration::from_micros(2),
         grace: Duration::from_millis(2),
         resolution: 1.0 / 400.0,
         seed: run.options.seed,
-        ..Settings::default()
+        ..MeasurementSettings::default()
     };
     measure_device(run, &mut switch, settings, grid, parts, &truth.name)
 }
 
 /// Measures a device; `name` names it in errors. Returns `None` if stopped.
 fn measure_device(
-    run: &Run<'_>,
-    device: &mut dyn weir_profiler::Device,
-    settings: Settings,
-    grid: Grid,
-    parts: Parts,
+    run: &ExperimentRun<'_>,
+    device: &mut dyn weir_profiler::DeviceUnderTest,
+    settings: MeasurementSettings,
+    grid: MeasurementGrid,
+    parts: MeasurementParts,
     name: &str,
 ) -> Result<Option<(Measurement, Profile)>, ExperimentError> {
     let failed = |error: weir_profiler::ProfilerError| ExperimentError::Case(format!("{name}: {error}"));
     let mut stop = || run.options.cancel.is_cancelled();
-    let mut tell = |_: &weir_profiler::At<'_>| ();
-    let options =
-        Options { settings, grid, parts, ports: Vec::new(), stop: &mut stop, progress: Progress::new(&mut tell) };
-    let (found, ended) = weir_profiler::measure(device, options, &mut Store::none());
+    let mut tell = |_: &weir_profiler::MeasurementProgress<'_>| ();
+    let options = MeasurementOptions {
+        settings,
+        grid,
+        parts,
+        ports: Vec::new(),
+        stop: &mut stop,
+        progress: ProgressReporter::new(&mut tell),
+    };
+    let (found, ended) = weir_profiler::measure(device, options, &mut RawDataStore::none());
     match ended {
         Err(weir_profiler::ProfilerError::Stopped) => return Ok(None),
         other => other.map_err(failed)?,
     }
-    let about = About { name: "found".to_owned(), source: name.to_owned(), ..About::default() };
+    let about = ProfileMetadata { name: "found".to_owned(), source: name.to_owned(), ..ProfileMetadata::default() };
     let profile = found.profile(&about).map_err(failed)?;
     Ok(Some((found, profile)))
 }
@@ -87,7 +96,7 @@ fn case(number: u32, truth: &Profile) -> String {
 }
 
 /// Experiment on sizes, policies and batches.
-pub(crate) fn tables(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn tables(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let (mut sizes, mut policies, mut batches, mut timeouts) = (0, 0, 0, Vec::new());
     let count = run.sizes.replications;
@@ -95,23 +104,23 @@ pub(crate) fn tables(run: &mut Run<'_>) -> Result<(), ExperimentError> {
         let truth = hidden::profile(run.options.seed, number)?;
         let case = case(number, &truth);
         run.tell(&case);
-        let parts = Parts { control: false, tables: true, data: false };
+        let parts = MeasurementParts { control: false, tables: true, data: false };
         let Some((_, found)) = measured(run, &truth, number, grid(1), parts)? else { return Ok(()) };
         let (Some(hidden), Some(found)) = (&truth.tables, &found.tables) else { continue };
         let known: Vec<_> = hidden.levels.iter().map(|level| level.size).collect();
         let same = found.levels.iter().map(|level| level.size).collect::<Vec<_>>() == known;
         let right = found.levels.iter().zip(&known).filter(|(level, size)| level.size == **size).count();
-        run.figure(&case, FOUND, "", Value::of(right as f64, 1));
+        run.figure(&case, FOUND, "", SampledValue::of(right as f64, 1));
         let policy = found.policy == hidden.policy;
         let batch = found.batching.most == hidden.batching.most;
         (sizes, policies, batches) =
             (sizes + u32::from(same), policies + u32::from(policy), batches + u32::from(batch));
-        run.figure(&case, "policy found", "", Value::of(f64::from(u8::from(policy)), 1));
-        run.figure(&case, "largest batch found", "", Value::of(f64::from(u8::from(batch)), 1));
+        run.figure(&case, "policy found", "", SampledValue::of(f64::from(u8::from(policy)), 1));
+        run.figure(&case, "largest batch found", "", SampledValue::of(f64::from(u8::from(batch)), 1));
         if hidden.batching.most > 1 {
             let error = (found.batching.timeout_s / hidden.batching.timeout_s - 1.0).abs() * 100.0;
             timeouts.push(error);
-            run.figure(&case, "error of the batch time-out", "%", Value::of(error, 1));
+            run.figure(&case, "error of the batch time-out", "%", SampledValue::of(error, 1));
         }
     }
     let all =
@@ -130,7 +139,7 @@ pub(crate) fn tables(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 }
 
 /// Experiment on the cost of commands.
-pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn control(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let mut worst: Vec<(f64, String)> = Vec::new();
     let mut all = Vec::new();
@@ -140,7 +149,7 @@ pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
         run.tell(&case);
         let runs = if run.options.full { 10 } else { 4 };
         let Some((measurement, found)) =
-            measured(run, &truth, number, grid(runs), Parts { data: false, ..Parts::ALL })?
+            measured(run, &truth, number, grid(runs), MeasurementParts { data: false, ..MeasurementParts::ALL })?
         else {
             return Ok(());
         };
@@ -148,9 +157,9 @@ pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
         errors.extend(deletes(&truth, &found));
         let (error, key) = errors.iter().cloned().fold((0.0, String::new()), |a, b| if b.0 > a.0 { b } else { a });
         let samples = measurement.timed.len() as u64;
-        run.figure(&case, RATE, "%", Value::of(error * 100.0, samples));
+        run.figure(&case, RATE, "%", SampledValue::of(error * 100.0, samples));
         let sizes: Vec<f64> = errors.iter().map(|(error, _)| *error).collect();
-        run.figure(&case, MEDIAN, "%", Value::of(Middle::of(&sizes)?.median * 100.0, samples));
+        run.figure(&case, MEDIAN, "%", SampledValue::of(MedianAndSpread::of(&sizes)?.median * 100.0, samples));
         run.note(format!("{case}: the largest error is that of {key}"));
         all.extend(sizes);
         worst.push((error, case));
@@ -163,7 +172,7 @@ pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 }
 
 /// Experiment on the delays of packets.
-pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn data(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let mut worst: (f64, String) = (0.0, "none".to_owned());
     let mut count = 0;
@@ -171,14 +180,18 @@ pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
         let truth = hidden::profile(run.options.seed, number)?;
         let case = case(number, &truth);
         run.tell(&case);
-        let parts = Parts { control: false, tables: false, data: true };
-        let grid = Grid { gaps_us: vec![100, 300, 1000, 3000, 10_000, 30_000], bytes: vec![64, 512, 1500], ..grid(1) };
+        let parts = MeasurementParts { control: false, tables: false, data: true };
+        let grid = MeasurementGrid {
+            gaps_us: vec![100, 300, 1000, 3000, 10_000, 30_000],
+            bytes: vec![64, 512, 1500],
+            ..grid(1)
+        };
         let Some((_, found)) = measured(run, &truth, number, grid, parts)? else { return Ok(()) };
         let mut errors = errors(&truth, &found, |key| key.contains(".forward.") && !key.ends_with("shortest"));
         errors.extend(steps(&truth, &found));
         count += errors.len();
         let (error, key) = errors.into_iter().fold((0.0, String::new()), |a, b| if b.0 > a.0 { b } else { a });
-        run.figure(&case, RATE, "%", Value::of(error * 100.0, 1));
+        run.figure(&case, RATE, "%", SampledValue::of(error * 100.0, 1));
         if error > worst.0 {
             worst = (error, format!("{key}, {case}"));
         }
@@ -250,11 +263,11 @@ fn errors(truth: &Profile, found: &Profile, is_rate: fn(&str) -> bool) -> Vec<(f
 
 #[cfg(test)]
 mod tests {
-    use crate::Options;
+    use crate::ExperimentOptions;
 
     #[test]
     fn what_two_switches_hide_is_found() {
-        let options = Options { seed: 1, ..Options::default() };
+        let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
         let report = crate::find("profile-tables").unwrap().run(&options, &mut |_| ()).unwrap();
         assert!(report.holds(), "{report}");
         assert!(report.figures.len() >= 6);
@@ -262,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_commands_cost_on_two_switches_is_found() {
-        let options = Options { seed: 1, ..Options::default() };
+        let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
         let report = crate::find("profile-control").unwrap().run(&options, &mut |_| ()).unwrap();
         assert!(report.holds(), "{report}");
     }

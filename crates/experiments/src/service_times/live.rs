@@ -1,19 +1,22 @@
 //! Measures service times live by both methods. Events are the kernel's time stamps of a packet at interfaces: where
 //! it is sent, where it is received, and on the control channel in between. Loops use cables in memory from one port
 //! of the switch to another.
-use super::{BLUR, EMULATED, EVENTS, HOP, Known, LOOPS, NATIVE, SLOWED, VISITS, by_both, case, claims, parts, sizes};
-use crate::live::{ASKING, AWAKE, Channel, OwnSwitch, PORTS};
+use super::{
+    BLUR, EMULATED, EVENTS, HOP, LOOPS, NATIVE, ProfileServiceTimes, SLOWED, VISITS, by_both, case, claims, parts,
+    sizes,
+};
+use crate::live::{ASKING, AWAKE, ControlChannelKind, PORTS, SwitchWithController};
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
-use weir_emulator::Pairs;
-use weir_generator::per_visit::{self, Growth};
-use weir_generator::{FrameSpec, Report, Rig, RigConfig, Source};
+use weir_emulator::VethPairSet;
+use weir_generator::per_visit::{self, DelayGrowth};
+use weir_generator::{FrameSpec, TrafficRun, TrafficRunConfig, TrafficRunReport, TrafficSenderConfig};
 use weir_openflow::model::PortNo;
 use weir_port::{Port, memory};
 use weir_profile::Profile;
-use weir_traffic::recorder::Part;
-use weir_traffic::{Arrival, Delay, FlowMix, Offer, Offered, Size};
+use weir_traffic::recorder::PathSection;
+use weir_traffic::{ArrivalProcess, FlowMix, OfferedPackets, OfferedTraffic, PacketSizeLaw, TimeStatistics};
 
 /// Packets per second through the controller, for the small and the published size; at both the switch is idle when a
 /// packet arrives.
@@ -35,13 +38,14 @@ const TAP: &str = "control";
 /// Name of the tap where packets enter the switch.
 const INLET: &str = "inlet";
 
-pub(super) fn measure(run: &mut Run<'_>, known: &Known) -> Result<(), ExperimentError> {
-    let why_not = if run.options.live { Pairs::missing() } else { Some("ask for it: --live, as root".to_owned()) };
+pub(super) fn measure(run: &mut ExperimentRun<'_>, known: &ProfileServiceTimes) -> Result<(), ExperimentError> {
+    let why_not =
+        if run.options.live { VethPairSet::missing() } else { Some("ask for it: --live, as root".to_owned()) };
     if let Some(why) = why_not {
         run.live_claims.push(Claim::untested("live, both methods find the profile's times within 5 %", why));
         return Ok(());
     }
-    let pairs = Pairs::make(2)?;
+    let pairs = VethPairSet::make(2)?;
     let slowed = known.slowed()?;
     for (device, known) in [(NATIVE, None), (EMULATED, Some(known)), (SLOWED, Some(&slowed))] {
         let profile = known.map(|known| &known.profile);
@@ -63,21 +67,32 @@ pub(super) fn measure(run: &mut Run<'_>, known: &Known) -> Result<(), Experiment
 
 /// Adds the figure of the events' resolution: the difference between events and loops on a switch that takes almost
 /// no time.
-fn blurs(run: &mut Run<'_>) {
+fn blurs(run: &mut ExperimentRun<'_>) {
     for bytes in sizes(run) {
         let case = case(NATIVE, *bytes);
         if let (Some(events), Some(loops)) = (run.value(&case, EVENTS), run.value(&case, LOOPS)) {
-            run.figure(&case, BLUR, "us", Value::of((events - loops).abs(), 1));
+            run.figure(&case, BLUR, "us", SampledValue::of((events - loops).abs(), 1));
         }
     }
 }
 
 /// Measures by network events: the data path, and the controller's path unless the device differs from another one
 /// only in its data path.
-fn by_events(run: &mut Run<'_>, device: &str, profile: Option<&Profile>, pairs: &Pairs) -> Result<(), ExperimentError> {
+fn by_events(
+    run: &mut ExperimentRun<'_>,
+    device: &str,
+    profile: Option<&Profile>,
+    pairs: &VethPairSet,
+) -> Result<(), ExperimentError> {
     let ([near, inlet], [outlet, far]) = (pairs.ends(0), pairs.ends(1));
     let ports = vec![open(inlet)?, open(outlet)?];
-    let switch = OwnSwitch::start(profile, ports, Channel::Tcp, (AWAKE, run.options.seed), &run.options.cancel)?;
+    let switch = SwitchWithController::start(
+        profile,
+        ports,
+        ControlChannelKind::Tcp,
+        (AWAKE, run.options.seed),
+        &run.options.cancel,
+    )?;
     switch.forward()?;
     let time = run.sizes.time.0;
     for bytes in sizes(run) {
@@ -99,14 +114,20 @@ fn by_events(run: &mut Run<'_>, device: &str, profile: Option<&Profile>, pairs: 
         let hop = direct.received.and_then(|all| all.delay).ok_or_else(|| wrong(&case, "no packets"))?;
         // A switch with a profile compensates for this delay: it sends packets that much before they are due.
         let own_us = if device == NATIVE { hop.p50_us } else { 0.0 };
-        run.figure(&case, EVENTS, "us", Value::of(through.p50_us - own_us, through.samples));
-        run.figure(&case, HOP, "us", Value::of(hop.p50_us, hop.samples));
+        run.figure(&case, EVENTS, "us", SampledValue::of(through.p50_us - own_us, through.samples));
+        run.figure(&case, HOP, "us", SampledValue::of(hop.p50_us, hop.samples));
     }
     note_lateness(run, device, &switch)
 }
 
 /// Measures the parts of the controller's path. Returns false if stopped.
-fn by_controller(run: &mut Run<'_>, case: &str, bytes: u32, near: &str, far: &str) -> Result<bool, ExperimentError> {
+fn by_controller(
+    run: &mut ExperimentRun<'_>,
+    case: &str,
+    bytes: u32,
+    near: &str,
+    far: &str,
+) -> Result<bool, ExperimentError> {
     let pps = ASKING_PPS[usize::from(run.options.full)];
     let time = run.sizes.time.0;
     let measure = || {
@@ -117,14 +138,18 @@ fn by_controller(run: &mut Run<'_>, case: &str, bytes: u32, near: &str, far: &st
     let path = asked.path.ok_or_else(|| wrong(case, "no report of the tap"))?.parts;
     let [first, second] = [1, 2].map(|time| format!("{TAP} {time}"));
     let part = |from: &str, to: &str| {
-        let Delay { mean_us, sd_us, samples, .. } = delay(&path, case, from, to)?;
-        Ok::<_, ExperimentError>(Value { value: mean_us, sd: Some(sd_us), samples })
+        let TimeStatistics { mean_us, sd_us, samples, .. } = delay(&path, case, from, to)?;
+        Ok::<_, ExperimentError>(SampledValue { value: mean_us, sd: Some(sd_us), samples })
     };
     parts(run, case, [part("sent", &first)?, part(&first, &second)?, part(&second, "received")?]);
     Ok(true)
 }
 
-fn note_lateness(run: &mut Run<'_>, device: &str, switch: &OwnSwitch) -> Result<(), ExperimentError> {
+fn note_lateness(
+    run: &mut ExperimentRun<'_>,
+    device: &str,
+    switch: &SwitchWithController,
+) -> Result<(), ExperimentError> {
     if let Some([p50, p99]) = switch.lateness_us()? {
         run.note(format!(
             "{device}: what was due was released {p50:.1} us late in the middle, {p99:.1} us at the 99th percentile"
@@ -133,14 +158,14 @@ fn note_lateness(run: &mut Run<'_>, device: &str, switch: &OwnSwitch) -> Result<
     Ok(())
 }
 
-fn delay(path: &[Part], case: &str, from: &str, to: &str) -> Result<Delay, ExperimentError> {
+fn delay(path: &[PathSection], case: &str, from: &str, to: &str) -> Result<TimeStatistics, ExperimentError> {
     let found = path.iter().find(|part| part.from == from && part.to == to);
     Ok(found.ok_or_else(|| wrong(case, &format!("no packet was seen from {from} to {to}")))?.delay)
 }
 
 /// Measures by loops. The median of several rounds counts, because a disturbance during the run with three visits is
 /// not part of a visit's time.
-fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Result<(), ExperimentError> {
+fn by_loops(run: &mut ExperimentRun<'_>, device: &str, profile: Option<&Profile>) -> Result<(), ExperimentError> {
     for bytes in sizes(run) {
         let case = case(device, *bytes);
         run.tell(&format!("{case}, loops"));
@@ -151,7 +176,7 @@ fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Resul
         }
         rounds.sort_by(|one, other| one.per_visit_us.total_cmp(&other.per_visit_us));
         let found = rounds[rounds.len() / 2];
-        run.figure(&case, LOOPS, "us", Value::of(found.per_visit_us, u64::from(ROUNDS) * VISITS.len() as u64));
+        run.figure(&case, LOOPS, "us", SampledValue::of(found.per_visit_us, u64::from(ROUNDS) * VISITS.len() as u64));
         if found.r2 < 0.99 {
             run.note(format!("{case}: visits explain {:.1} % of the differences between loops", found.r2 * 100.0));
         }
@@ -160,7 +185,11 @@ fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Resul
 }
 
 /// Measures each number of visits once. Returns the growth of the median delay with the visits, or `None` if stopped.
-fn round(run: &Run<'_>, profile: Option<&Profile>, bytes: u32) -> Result<Option<Growth>, ExperimentError> {
+fn round(
+    run: &ExperimentRun<'_>,
+    profile: Option<&Profile>,
+    bytes: u32,
+) -> Result<Option<DelayGrowth>, ExperimentError> {
     let time = run.sizes.time.0 / SHARE / ROUNDS;
     let mut reports = Vec::new();
     for visits in VISITS {
@@ -171,7 +200,8 @@ fn round(run: &Run<'_>, profile: Option<&Profile>, bytes: u32) -> Result<Option<
                 ports.extend(cable()?);
             }
             let spin = (AWAKE, run.options.seed);
-            let switch = OwnSwitch::start(profile, ports, Channel::Within, spin, &run.options.cancel)?;
+            let switch =
+                SwitchWithController::start(profile, ports, ControlChannelKind::Within, spin, &run.options.cancel)?;
             switch.pass(&ways(visits))?;
             sent(run, (PASSING_PPS, bytes, 9), time, [near, far], Vec::new())
         };
@@ -196,9 +226,9 @@ fn ways(visits: u32) -> Vec<(PortNo, PortNo)> {
 /// Measures until packets arrive, [`TRIES`] times at most, because a busy machine may stop the sender for all of a
 /// short measurement.
 fn with_packets(
-    mut measure: impl FnMut() -> Result<Option<Report>, ExperimentError>,
-) -> Result<Option<Report>, ExperimentError> {
-    let arrived = |report: &Report| report.received.as_ref().is_some_and(|all| all.delay.is_some());
+    mut measure: impl FnMut() -> Result<Option<TrafficRunReport>, ExperimentError>,
+) -> Result<Option<TrafficRunReport>, ExperimentError> {
+    let arrived = |report: &TrafficRunReport| report.received.as_ref().is_some_and(|all| all.delay.is_some());
     for _ in 1..TRIES {
         let report = measure()?;
         if report.as_ref().is_none_or(arrived) {
@@ -210,18 +240,19 @@ fn with_packets(
 
 /// Sends packets at a rate for `time` to a UDP port. Returns the report, or `None` if stopped.
 fn sent(
-    run: &Run<'_>,
+    run: &ExperimentRun<'_>,
     (pps, bytes, port): (f64, u32, u16),
     time: Duration,
     [near, far]: [Box<dyn Port>; 2],
     taps: Vec<(String, Box<dyn Port>)>,
-) -> Result<Option<Report>, ExperimentError> {
-    let offered = Offered::Rule { arrival: Arrival::Constant, per_second: pps, size: Size::Fixed(bytes) };
+) -> Result<Option<TrafficRunReport>, ExperimentError> {
+    let offered =
+        OfferedPackets::Rule { arrival: ArrivalProcess::Constant, per_second: pps, size: PacketSizeLaw::Fixed(bytes) };
     let frames = FrameSpec { udp: [1024, port], ..FrameSpec::default() };
-    let offer = Offer::Packets { offered, flows: FlowMix::default() };
-    let source = Source { offer, replay: None, frames, seed: run.options.seed };
-    let config = RigConfig { duration: Some(time), warm_up: WARM_UP, ..RigConfig::default() };
-    let rig = Rig::new(config, Some((source, near)), Some(far), taps).map_err(failed)?;
+    let offer = OfferedTraffic::Packets { offered, flows: FlowMix::default() };
+    let source = TrafficSenderConfig { offer, replay: None, frames, seed: run.options.seed };
+    let config = TrafficRunConfig { duration: Some(time), warm_up: WARM_UP, ..TrafficRunConfig::default() };
+    let rig = TrafficRun::new(config, Some((source, near)), Some(far), taps).map_err(failed)?;
     let report = rig.run(&mut || run.is_stopped(), &mut |_| ()).map_err(failed)?;
     Ok((!run.is_stopped()).then_some(report))
 }
@@ -255,10 +286,11 @@ mod tests {
         if !weir_testing::root() {
             return;
         }
-        let options = crate::Options { live: true, seed: 1, ..Default::default() };
+        let options = crate::ExperimentOptions { live: true, seed: 1, ..Default::default() };
         let mut tell = |_: &str| ();
-        let mut run = Run::new(&options, crate::tests::sizes(Duration::from_millis(400)), &mut tell);
-        let known = Known::of(Profile::find(super::super::PROFILE, std::path::Path::new(".")).unwrap()).unwrap();
+        let mut run = ExperimentRun::new(&options, crate::tests::sizes(Duration::from_millis(400)), &mut tell);
+        let known =
+            ProfileServiceTimes::of(Profile::find(super::super::PROFILE, std::path::Path::new(".")).unwrap()).unwrap();
         measure(&mut run, &known).unwrap();
         for bytes in sizes(&run) {
             let value = |metric| run.value(&case(EMULATED, *bytes), metric).unwrap();

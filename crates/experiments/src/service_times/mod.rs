@@ -8,10 +8,10 @@ mod live;
 mod simulated;
 
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::path::Path;
-use weir_plot::{Axis, Chart, Point, Series};
-use weir_profile::{ControlPath, Profile};
+use weir_plot::{Axis, Chart, ChartPoint, ChartSeries};
+use weir_profile::{ControlPathTiming, Profile};
 
 /// Packet lengths in bytes, as published.
 const SIZES: [u32; 8] = [100, 200, 400, 600, 800, 1000, 1200, 1400];
@@ -49,22 +49,24 @@ fn case(device: &str, bytes: u32) -> String {
     format!("{device}, {bytes} B")
 }
 
-fn sizes(run: &Run<'_>) -> &'static [u32] {
+fn sizes(run: &ExperimentRun<'_>) -> &'static [u32] {
     if run.options.full { &SIZES } else { &FEW_SIZES }
 }
 
 /// Values of the profile: both agents' mean times in microseconds, and the data path by length.
-struct Known {
+struct ProfileServiceTimes {
     to_controller_us: f64,
     from_controller_us: f64,
     profile: Profile,
 }
 
-impl Known {
-    fn of(profile: Profile) -> Option<Known> {
-        let ControlPath::Agents { packet_in, packet_out, .. } = &profile.timing.as_ref()?.control else { return None };
+impl ProfileServiceTimes {
+    fn of(profile: Profile) -> Option<ProfileServiceTimes> {
+        let ControlPathTiming::Agents { packet_in, packet_out, .. } = &profile.timing.as_ref()?.control else {
+            return None;
+        };
         let mean_us = |time: &Option<weir_profile::ServiceTime>| Some(time.as_ref()?.mean_s(0.0) * 1e6);
-        Some(Known {
+        Some(ProfileServiceTimes {
             to_controller_us: mean_us(packet_in)?,
             from_controller_us: mean_us(packet_out)?,
             profile: profile.clone(),
@@ -72,13 +74,13 @@ impl Known {
     }
 
     /// Returns a device with a data path slowed by [`SLOWER`].
-    fn slowed(&self) -> Result<Known, ExperimentError> {
+    fn slowed(&self) -> Result<ProfileServiceTimes, ExperimentError> {
         let mut profile = self.profile.clone();
         if let Some(data) = profile.timing.as_mut().and_then(|timing| timing.data.as_mut()) {
             data.law = data.law.as_ref().map(|law| law.scaled(SLOWER)).transpose()?;
             data.per_byte_s *= SLOWER;
         }
-        Ok(Known { profile, ..*self })
+        Ok(ProfileServiceTimes { profile, ..*self })
     }
 
     fn data_us(&self, bytes: u32) -> f64 {
@@ -88,12 +90,12 @@ impl Known {
 }
 
 /// Measures in virtual time, and live if requested.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let found = Profile::find(PROFILE, Path::new(".")).map_err(|error| ExperimentError::Case(error.to_string()))?;
     let wrong =
         || ExperimentError::Case(format!("profile {PROFILE}: found no agents, expected packet_in and packet_out"));
-    let known = Known::of(found).ok_or_else(wrong)?;
+    let known = ProfileServiceTimes::of(found).ok_or_else(wrong)?;
     simulated::measure(run, &known)?;
     let claims = claims(run, &known, SIMULATED);
     run.claims.extend(claims);
@@ -103,16 +105,16 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 }
 
 /// Adds the figures of one length, in microseconds: to the controller, in the controller, and back.
-fn parts(run: &mut Run<'_>, case: &str, parts: [Value; 3]) {
+fn parts(run: &mut ExperimentRun<'_>, case: &str, parts: [SampledValue; 3]) {
     for (metric, part) in [TO_CONTROLLER, CONTROLLER, FROM_CONTROLLER].into_iter().zip(parts) {
         run.figure(case, metric, "us", part);
     }
     let all = parts.iter().map(|part| part.value).sum();
-    run.figure(case, ALL, "us", Value::of(all, parts[0].samples));
+    run.figure(case, ALL, "us", SampledValue::of(all, parts[0].samples));
 }
 
 /// Returns the claims about a device.
-fn claims(run: &Run<'_>, known: &Known, device: &str) -> Vec<Claim> {
+fn claims(run: &ExperimentRun<'_>, known: &ProfileServiceTimes, device: &str) -> Vec<Claim> {
     let sizes = sizes(run);
     let mean = |metric: &str| {
         let values: Vec<f64> = sizes.iter().filter_map(|bytes| run.value(&case(device, *bytes), metric)).collect();
@@ -138,7 +140,7 @@ fn claims(run: &Run<'_>, known: &Known, device: &str) -> Vec<Claim> {
 }
 
 /// Claims that loops find the profile's data path times.
-fn by_loops(run: &Run<'_>, known: &Known, device: &str) -> Claim {
+fn by_loops(run: &ExperimentRun<'_>, known: &ProfileServiceTimes, device: &str) -> Claim {
     let of = |bytes| Some((run.value(&case(device, bytes), LOOPS)?, known.data_us(bytes)));
     let text = format!("{device}: the data path, by loops, is the profile's within 5 % at every length");
     tested(text, farthest(sizes(run), device, of))
@@ -146,7 +148,7 @@ fn by_loops(run: &Run<'_>, known: &Known, device: &str) -> Claim {
 
 /// Claims that both methods find the same data path times, at lengths where 5 % of them exceeds the events'
 /// resolution.
-fn by_both(run: &Run<'_>, device: &str) -> Claim {
+fn by_both(run: &ExperimentRun<'_>, device: &str) -> Claim {
     let text =
         format!("{device}: both methods find the same data path within 5 % at every length that events can tell");
     let loops = |bytes: &u32| run.value(&case(device, *bytes), LOOPS);
@@ -191,20 +193,21 @@ fn farthest(lengths: &[u32], device: &str, of: impl Fn(u32) -> Option<(f64, f64)
     worst.map(|(off, because)| (off.abs() < NEAR, because))
 }
 
-fn plots(run: &mut Run<'_>, known: &Known) {
-    let line = |run: &Run<'_>, device: &str, metric: &str, name: String| {
-        let point = |bytes: &u32| Some(Point::new((*bytes).into(), run.value(&case(device, *bytes), metric)?));
-        Series::line(name, SIZES.iter().filter_map(point).collect())
+fn plots(run: &mut ExperimentRun<'_>, known: &ProfileServiceTimes) {
+    let line = |run: &ExperimentRun<'_>, device: &str, metric: &str, name: String| {
+        let point = |bytes: &u32| Some(ChartPoint::new((*bytes).into(), run.value(&case(device, *bytes), metric)?));
+        ChartSeries::line(name, SIZES.iter().filter_map(point).collect())
     };
     let devices = [SIMULATED, EMULATED, SLOWED, NATIVE];
-    let mut data: Vec<Series> = devices.iter().map(|device| line(run, device, LOOPS, (*device).to_owned())).collect();
-    let law = SIZES.iter().map(|bytes| Point::new((*bytes).into(), known.data_us(*bytes)));
-    data.push(Series::line("the profile", law.collect()));
+    let mut data: Vec<ChartSeries> =
+        devices.iter().map(|device| line(run, device, LOOPS, (*device).to_owned())).collect();
+    let law = SIZES.iter().map(|bytes| ChartPoint::new((*bytes).into(), known.data_us(*bytes)));
+    data.push(ChartSeries::line("the profile", law.collect()));
     let control = devices[..2].iter().flat_map(|device| {
         [TO_CONTROLLER, FROM_CONTROLLER].map(|metric| line(run, device, metric, format!("{metric}, {device}")))
     });
-    let control: Vec<Series> = control.collect();
-    let chart = |name: &str, title: &str, series: Vec<Series>| Chart {
+    let control: Vec<ChartSeries> = control.collect();
+    let chart = |name: &str, title: &str, series: Vec<ChartSeries>| Chart {
         name: name.into(),
         title: title.into(),
         x: Axis::linear("bytes"),
@@ -221,17 +224,17 @@ fn plots(run: &mut Run<'_>, known: &Known) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::ExperimentOptions;
 
     /// Claims that cannot be decided remain untested and give the reason.
     #[test]
     fn what_events_cannot_tell_is_not_judged() {
-        let (options, mut tell) = (Options::default(), |_: &str| ());
-        let mut run = Run::new(&options, crate::tests::sizes(std::time::Duration::from_secs(1)), &mut tell);
+        let (options, mut tell) = (ExperimentOptions::default(), |_: &str| ());
+        let mut run = ExperimentRun::new(&options, crate::tests::sizes(std::time::Duration::from_secs(1)), &mut tell);
         for (bytes, [events, loops]) in FEW_SIZES.iter().zip([[6.0, 4.0], [60.5, 60.0], [130.0, 100.0]]) {
-            run.figure(&case(EMULATED, *bytes), EVENTS, "us", Value::of(events, 1));
-            run.figure(&case(EMULATED, *bytes), LOOPS, "us", Value::of(loops, 1));
-            run.figure(&case(NATIVE, *bytes), BLUR, "us", Value::of(1.5, 1));
+            run.figure(&case(EMULATED, *bytes), EVENTS, "us", SampledValue::of(events, 1));
+            run.figure(&case(EMULATED, *bytes), LOOPS, "us", SampledValue::of(loops, 1));
+            run.figure(&case(NATIVE, *bytes), BLUR, "us", SampledValue::of(1.5, 1));
         }
         let claim = by_both(&run, EMULATED);
         assert_eq!(claim.holds, Some(false));
@@ -241,14 +244,14 @@ mod tests {
             claim.because
         );
         for bytes in FEW_SIZES {
-            run.figure(&case(SLOWED, bytes), LOOPS, "us", Value::of(20.0, 1));
+            run.figure(&case(SLOWED, bytes), LOOPS, "us", SampledValue::of(20.0, 1));
         }
         assert_eq!(by_both(&run, SLOWED).holds, None);
     }
 
     #[test]
     fn a_slowed_device_takes_as_many_times_as_long() {
-        let known = Known::of(Profile::find(PROFILE, Path::new(".")).unwrap()).unwrap();
+        let known = ProfileServiceTimes::of(Profile::find(PROFILE, Path::new(".")).unwrap()).unwrap();
         let slowed = known.slowed().unwrap();
         for bytes in SIZES {
             assert!((slowed.data_us(bytes) / known.data_us(bytes) - SLOWER).abs() < 1e-9);
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn both_methods_find_the_profiles_times_in_virtual_time() {
-        let options = Options { seed: 1, ..Options::default() };
+        let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
         let report = crate::find("service-times").unwrap().run(&options, &mut |_| ()).unwrap();
         assert!(report.holds(), "{report}");
         assert_eq!(report.claims.iter().filter(|claim| claim.holds == Some(true)).count(), 3, "{report}");

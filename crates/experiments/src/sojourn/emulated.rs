@@ -3,18 +3,18 @@
 //! forwards them to another, and a controller that returns every packet. Cases of a sweep run one at a time, each for
 //! its published duration within bounds.
 use super::{loss, over, simulate_scenario, sojourn_ms};
-use crate::live::{ASKING, Channel, OwnSwitch};
+use crate::live::{ASKING, ControlChannelKind, SwitchWithController};
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::path::Path;
 use std::time::Duration;
-use weir_generator::{FrameSpec, Report, Rig, RigConfig, Source};
-use weir_model::fit::order::Middle;
+use weir_generator::{FrameSpec, TrafficRun, TrafficRunConfig, TrafficRunReport, TrafficSenderConfig};
+use weir_model::fit::order::MedianAndSpread;
 use weir_port::memory;
 use weir_profile::Profile;
-use weir_sim::stations::StationsRun;
+use weir_sim::stations::QueueingRunResult;
 use weir_switch::Spin;
-use weir_traffic::{Arrival, FlowMix, Offer, Offered, Size};
+use weir_traffic::{ArrivalProcess, FlowMix, OfferedPackets, OfferedTraffic, PacketSizeLaw};
 
 /// Name of the device's profile.
 const PROFILE: &str = "at-x510";
@@ -49,13 +49,13 @@ const NEAR_LOSS: f64 = 2.0;
 
 /// A case of a sweep: share of packets that begin a flow (P_nf), packets per second, and frame length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sent {
+pub(super) struct EmulatedCase {
     pub(super) share: f64,
     pub(super) rate: u32,
     pub(super) bytes: u32,
 }
 
-impl Sent {
+impl EmulatedCase {
     pub(super) fn case(&self, how: &str) -> String {
         format!("at-x510, {how}, P_nf {}, {} B, {} packets/s", self.share, self.bytes, self.rate)
     }
@@ -71,7 +71,7 @@ impl Sent {
 
     /// Returns the text of the case's scenario, for the simulation as stations.
     fn scenario(&self) -> String {
-        let Sent { share, rate, bytes } = self;
+        let EmulatedCase { share, rate, bytes } = self;
         let host = |name: &str, last: u8| {
             format!("[[host]]\nname = \"{name}\"\nswitch = \"x510\"\nip = \"10.0.0.{last}/24\"\n")
         };
@@ -87,7 +87,11 @@ impl Sent {
 
 /// Simulates each case, emulates it on a live switch for `time`, adds the figures of both to the report, and adds
 /// claims that they are close. Does nothing but add a note if live switches are not requested (`--live`).
-pub(super) fn measure(run: &mut Run<'_>, cases: &[Sent], time: Duration) -> Result<(), ExperimentError> {
+pub(super) fn measure(
+    run: &mut ExperimentRun<'_>,
+    cases: &[EmulatedCase],
+    time: Duration,
+) -> Result<(), ExperimentError> {
     if !run.options.live {
         run.note("the at-x510 emulated beside its simulation: ask for it, --live");
         return Ok(());
@@ -113,73 +117,93 @@ pub(super) fn measure(run: &mut Run<'_>, cases: &[Sent], time: Duration) -> Resu
 }
 
 /// Figures of a case: mean sojourn in milliseconds, loss in percent, effective P_nf in percent.
-type Found = [Value; 3];
+type SojournFigures = [SampledValue; 3];
 
-fn figures(run: &mut Run<'_>, case: &str, found: Found) {
+fn figures(run: &mut ExperimentRun<'_>, case: &str, found: SojournFigures) {
     let metrics = [(SOJOURN, "ms"), (LOSS, "%"), (EFFECTIVE, "%")];
     for ((metric, unit), value) in metrics.into_iter().zip(found) {
         run.figure(case, metric, unit, value);
     }
 }
 
-fn of_stations(results: &[StationsRun]) -> Found {
-    let held_up =
-        |result: &StationsRun| 100.0 * result.switches[0].held_up as f64 / result.switches[0].passed.max(1) as f64;
+fn of_stations(results: &[QueueingRunResult]) -> SojournFigures {
+    let held_up = |result: &QueueingRunResult| {
+        100.0 * result.switches[0].held_up as f64 / result.switches[0].passed.max(1) as f64
+    };
     [over(results, |result| sojourn_ms(result, true)), over(results, loss), over(results, held_up)]
 }
 
-fn of_report(report: &Report) -> Option<Found> {
+fn of_report(report: &TrafficRunReport) -> Option<SojournFigures> {
     let received = report.received.as_ref()?;
     let delay = received.delay?;
     let percent = |share: Option<f64>| share.unwrap_or(0.0) * 100.0;
     Some([
-        Value { value: delay.mean_us / 1e3, sd: None, samples: delay.samples },
-        Value::of(percent(received.loss), received.sent),
-        Value::of(percent(received.effective_new), delay.samples),
+        SampledValue { value: delay.mean_us / 1e3, sd: None, samples: delay.samples },
+        SampledValue::of(percent(received.loss), received.sent),
+        SampledValue::of(percent(received.effective_new), delay.samples),
     ])
 }
 
 /// Returns the share of received packets that went through the controller, in percent.
-fn asked(report: &Report) -> Option<Value> {
+fn asked(report: &TrafficRunReport) -> Option<SampledValue> {
     let received = report.received.as_ref()?;
     let (all, new) = (received.delay?.samples, received.new_flows.map_or(0, |new| new.samples));
-    Some(Value::of(100.0 * new as f64 / all.max(1) as f64, all))
+    Some(SampledValue::of(100.0 * new as f64 / all.max(1) as f64, all))
 }
 
 /// Emulates one case on a live switch for `time`. Returns `None` if the user stopped the run.
-fn one(run: &Run<'_>, case: &Sent, profile: &Profile, time: Duration) -> Result<Option<Report>, ExperimentError> {
+fn one(
+    run: &ExperimentRun<'_>,
+    case: &EmulatedCase,
+    profile: &Profile,
+    time: Duration,
+) -> Result<Option<TrafficRunReport>, ExperimentError> {
     let failed = |error: std::io::Error| ExperimentError::Case(error.to_string());
     let ((near, inlet), (outlet, far)) = (memory::pair(CABLE).map_err(failed)?, memory::pair(CABLE).map_err(failed)?);
     let cancel = &run.options.cancel;
-    let switch = OwnSwitch::start(
+    let switch = SwitchWithController::start(
         Some(profile),
         vec![Box::new(inlet), Box::new(outlet)],
-        Channel::Within,
+        ControlChannelKind::Within,
         (Spin::Auto, run.options.seed),
         cancel,
     )?;
     switch.forward()?;
-    let offered =
-        Offered::Rule { arrival: Arrival::Poisson, per_second: case.rate.into(), size: Size::Fixed(case.bytes) };
-    let offer = Offer::Packets { offered, flows: FlowMix { new: case.share, ..FlowMix::default() } };
+    let offered = OfferedPackets::Rule {
+        arrival: ArrivalProcess::Poisson,
+        per_second: case.rate.into(),
+        size: PacketSizeLaw::Fixed(case.bytes),
+    };
+    let offer = OfferedTraffic::Packets { offered, flows: FlowMix { new: case.share, ..FlowMix::default() } };
     let frames = FrameSpec { new_flow_port: Some(ASKING), ..FrameSpec::default() };
-    let source = Source { offer, replay: None, frames, seed: run.options.seed };
+    let source = TrafficSenderConfig { offer, replay: None, frames, seed: run.options.seed };
     let warm_up = case.warm_up(run.options.full);
-    let config =
-        RigConfig { duration: Some(time), warm_up, drain: DRAIN, threshold: Some(SLOW), ..RigConfig::default() };
+    let config = TrafficRunConfig {
+        duration: Some(time),
+        warm_up,
+        drain: DRAIN,
+        threshold: Some(SLOW),
+        ..TrafficRunConfig::default()
+    };
     let wrong = |error: weir_generator::GeneratorError| ExperimentError::Case(error.to_string());
-    let rig = Rig::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).map_err(wrong)?;
+    let rig =
+        TrafficRun::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).map_err(wrong)?;
     let report = rig.run(&mut || run.is_stopped(), &mut |_| ()).map_err(wrong)?;
     Ok((!run.is_stopped()).then_some(report))
 }
 
-fn claims(run: &mut Run<'_>, pairs: &[(Sent, Found, Found)]) -> Result<(), ExperimentError> {
+fn claims(
+    run: &mut ExperimentRun<'_>,
+    pairs: &[(EmulatedCase, SojournFigures, SojournFigures)],
+) -> Result<(), ExperimentError> {
     if pairs.is_empty() {
         return Ok(());
     }
-    let off = |(_, expected, found): &(Sent, Found, Found)| (found[0].value / expected[0].value - 1.0).abs();
+    let off = |(_, expected, found): &(EmulatedCase, SojournFigures, SojournFigures)| {
+        (found[0].value / expected[0].value - 1.0).abs()
+    };
     let all: Vec<f64> = pairs.iter().map(off).collect();
-    let middle = Middle::of(&all)?.median;
+    let middle = MedianAndSpread::of(&all)?.median;
     let worst = pairs.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
     let at = worst.map_or_else(String::new, |worst| {
         format!("{:.1} % at most ({})", off(worst) * 100.0, worst.0.case("emulated"))
@@ -210,10 +234,10 @@ mod tests {
     /// times, on the data path and through the controller.
     #[test]
     fn a_case_is_measured_both_ways() {
-        let options = crate::Options { live: true, seed: 1, ..Default::default() };
+        let options = crate::ExperimentOptions { live: true, seed: 1, ..Default::default() };
         let mut tell = |_: &str| ();
-        let mut run = Run::new(&options, crate::tests::sizes(Duration::from_secs(20)), &mut tell);
-        let case = Sent { share: 0.02, rate: 1000, bytes: 600 };
+        let mut run = ExperimentRun::new(&options, crate::tests::sizes(Duration::from_secs(20)), &mut tell);
+        let case = EmulatedCase { share: 0.02, rate: 1000, bytes: 600 };
         measure(&mut run, &[case], Duration::from_secs(2)).unwrap();
         for how in ["simulated", "emulated"] {
             let value = |metric| run.value(&case.case(how), metric).unwrap();
@@ -227,24 +251,27 @@ mod tests {
 
     #[test]
     fn without_being_asked_nothing_is_live() {
-        let (options, mut tell) = (crate::Options::default(), |_: &str| ());
-        let mut run = Run::new(&options, crate::tests::sizes(Duration::from_secs(1)), &mut tell);
-        measure(&mut run, &[Sent { share: 0.02, rate: 1000, bytes: 600 }], Duration::from_secs(1)).unwrap();
+        let (options, mut tell) = (crate::ExperimentOptions::default(), |_: &str| ());
+        let mut run = ExperimentRun::new(&options, crate::tests::sizes(Duration::from_secs(1)), &mut tell);
+        measure(&mut run, &[EmulatedCase { share: 0.02, rate: 1000, bytes: 600 }], Duration::from_secs(1)).unwrap();
         assert!(run.figures.is_empty() && run.live_claims.is_empty() && run.notes[0].contains("--live"));
     }
 
     #[test]
     fn queues_that_overflow_are_filled_first() {
-        let case = |rate| Sent { share: 0.02, rate, bytes: 600 };
+        let case = |rate| EmulatedCase { share: 0.02, rate, bytes: 600 };
         assert_eq!((case(5_000).warm_up(true), case(15_000).warm_up(false)), (WARM_UP, FILLING));
     }
 
     #[test]
     fn cases_are_scenarios_with_the_profile() {
-        let case = Sent { share: 0.25, rate: 100, bytes: 600 };
+        let case = EmulatedCase { share: 0.25, rate: 100, bytes: 600 };
         let scenario = Scenario::parse(&case.scenario(), "case").unwrap();
         let timing = scenario.switches[0].timing.as_ref().unwrap();
-        assert!(matches!(timing.control, weir_profile::ControlPath::Agents { buffer: Some(200), .. }), "{timing:?}");
+        assert!(
+            matches!(timing.control, weir_profile::ControlPathTiming::Agents { buffer: Some(200), .. }),
+            "{timing:?}"
+        );
         assert!(weir_sim::stations::plan(&scenario).is_ok());
     }
 }

@@ -8,12 +8,12 @@ mod emulated;
 pub(crate) mod range_one;
 pub(crate) mod range_two;
 
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
-use weir_plot::{Axis, Chart, Point, Series};
+use weir_plot::{Axis, Chart, ChartPoint, ChartSeries};
 use weir_scenario::Scenario;
-use weir_sim::stations::{StationsRun, plan, run as simulate_once};
-use weir_sim::{Plan, Watch, Window, replicate};
+use weir_sim::stations::{QueueingRunResult, plan, run as simulate_once};
+use weir_sim::{ReplicationLimits, SimulationMonitor, SimulationWindow, replicate};
 
 /// Data path: a line through the published medians by frame size (Table 4.3).
 const DATA: &str = "{ law = \"constant\", mean = \"3.34us\", per_byte = \"7.96ns\" }";
@@ -27,7 +27,7 @@ const HEADERS: u32 = 42;
 const WARM_UP: Duration = Duration::from_secs(20);
 
 /// A case: the description of the switch, and the traffic.
-struct Case<'a> {
+struct SimulatedCase<'a> {
     name: String,
     /// Lines of `[controller]`.
     controller: &'a str,
@@ -38,10 +38,10 @@ struct Case<'a> {
     bytes: u32,
 }
 
-impl Case<'_> {
+impl SimulatedCase<'_> {
     /// Returns the case as a scenario.
     fn scenario(&self) -> Result<Scenario, ExperimentError> {
-        let Case { controller, timing, new_flows, rate, bytes, .. } = self;
+        let SimulatedCase { controller, timing, new_flows, rate, bytes, .. } = self;
         let host = |name: &str, last: u8| {
             format!("[[host]]\nname = \"{name}\"\nswitch = \"x510\"\nip = \"10.0.0.{last}/24\"\n")
         };
@@ -58,45 +58,52 @@ impl Case<'_> {
 }
 
 /// Simulates a case in the configured number of replications. Returns `None` if stopped.
-fn simulate(run: &mut Run<'_>, case: &Case<'_>) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
+fn simulate(
+    run: &mut ExperimentRun<'_>,
+    case: &SimulatedCase<'_>,
+) -> Result<Option<Vec<QueueingRunResult>>, ExperimentError> {
     simulate_planned(run, &case.name, &case.scenario()?)
 }
 
 /// Simulates a scenario given as text in the configured number of replications. Returns `None` if stopped.
-fn simulate_scenario(run: &mut Run<'_>, name: &str, text: &str) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
+fn simulate_scenario(
+    run: &mut ExperimentRun<'_>,
+    name: &str,
+    text: &str,
+) -> Result<Option<Vec<QueueingRunResult>>, ExperimentError> {
     simulate_planned(run, name, &Scenario::parse(text, name)?)
 }
 
 fn simulate_planned(
-    run: &mut Run<'_>,
+    run: &mut ExperimentRun<'_>,
     name: &str,
     scenario: &Scenario,
-) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
+) -> Result<Option<Vec<QueueingRunResult>>, ExperimentError> {
     run.tell(name);
     run.simulated = true;
     let plan = plan(scenario)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let count = u64::from(run.sizes.replications.max(1));
-    let window = Window { warm_up: WARM_UP, length: run.sizes.time.0 };
+    let window = SimulationWindow { warm_up: WARM_UP, length: run.sizes.time.0 };
     let (seed, cancel) = (run.options.seed, run.options.cancel.clone());
     let once = |replication| {
         if cancel.is_cancelled() {
             return Ok::<_, ExperimentError>(None);
         }
-        Ok(Some(simulate_once(&plan, window, seed, replication, &Watch::default())?))
+        Ok(Some(simulate_once(&plan, window, seed, replication, &SimulationMonitor::default())?))
     };
-    let done = replicate(&Plan { least: count, most: count, threads }, once, |_| true)?;
+    let done = replicate(&ReplicationLimits { least: count, most: count, threads }, once, |_| true)?;
     Ok((!done.stopped).then_some(done.results))
 }
 
 /// Returns the mean of a value over the replications.
-fn over(results: &[StationsRun], value: impl Fn(&StationsRun) -> f64) -> Value {
-    Value::mean_of(&results.iter().map(value).collect::<Vec<_>>())
+fn over(results: &[QueueingRunResult], value: impl Fn(&QueueingRunResult) -> f64) -> SampledValue {
+    SampledValue::mean_of(&results.iter().map(value).collect::<Vec<_>>())
 }
 
 /// Returns the mean delay of delivered packets in milliseconds: of all, or only of those that did not go to the
 /// controller.
-fn sojourn_ms(result: &StationsRun, with_control: bool) -> f64 {
+fn sojourn_ms(result: &QueueingRunResult, with_control: bool) -> f64 {
     let [data, control] = &result.flows[0].delays;
     let mut all = data.clone();
     if with_control {
@@ -106,19 +113,24 @@ fn sojourn_ms(result: &StationsRun, with_control: bool) -> f64 {
 }
 
 /// Returns the share of lost packets, in percent.
-fn loss(result: &StationsRun) -> f64 {
+fn loss(result: &QueueingRunResult) -> f64 {
     100.0 * result.flows[0].lost as f64 / result.flows[0].sent.max(1) as f64
 }
 
 /// Returns a chart's line through a figure of several cases, each with its position.
-fn series(run: &Run<'_>, name: impl Into<String>, metric: &str, cases: impl Iterator<Item = (f64, String)>) -> Series {
+fn series(
+    run: &ExperimentRun<'_>,
+    name: impl Into<String>,
+    metric: &str,
+    cases: impl Iterator<Item = (f64, String)>,
+) -> ChartSeries {
     let point = |(x, case): (f64, String)| {
         let figure = run.figures.iter().find(|figure| figure.case == case && figure.metric == metric)?;
-        Some(Point::within(x, figure.ours, figure.sd))
+        Some(ChartPoint::within(x, figure.ours, figure.sd))
     };
-    Series::line(name, cases.filter_map(point).collect())
+    ChartSeries::line(name, cases.filter_map(point).collect())
 }
 
-fn chart(name: &str, title: &str, y: Axis, series: Vec<Series>) -> weir_plot::Figure {
+fn chart(name: &str, title: &str, y: Axis, series: Vec<ChartSeries>) -> weir_plot::Figure {
     Chart { name: name.into(), title: title.into(), x: Axis::linear("packets a second"), y, series }.into()
 }

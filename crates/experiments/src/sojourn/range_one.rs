@@ -1,9 +1,9 @@
 //! Experiment `sojourn-range-one`, Table 6.1: thousands of packets per second, at most one in fifty of which goes to
 //! a controller path with a capacity of seventy per second.
-use super::emulated::{self, Sent};
-use super::{Case, QUEUE, SCV, chart, loss, over, series, simulate, sojourn_ms};
+use super::emulated::{self, EmulatedCase};
+use super::{QUEUE, SCV, SimulatedCase, chart, loss, over, series, simulate, sojourn_ms};
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
 use weir_plot::Axis;
 
@@ -28,7 +28,7 @@ fn case(buffer: u32, share: f64, bytes: u32, rate: u32) -> String {
 }
 
 /// Simulates all cases, and emulates some.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let rates: &[u32] = if run.options.full { &RATES } else { &FEW_RATES };
     'all: for buffer in BUFFERS {
         let path = format!("control = {{ delay = \"19.0625ms\", capacity = 70.0, scv = {SCV}, buffer = {QUEUE} }}");
@@ -37,7 +37,7 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
             for bytes in SIZES {
                 for rate in rates {
                     let name = case(buffer, share, bytes, *rate);
-                    let case = Case {
+                    let case = SimulatedCase {
                         name: name.clone(),
                         controller: "",
                         timing: &timing,
@@ -59,7 +59,7 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
                 &format!("{buffer} packets held, P_nf 0.02, 600 B, 5000 to 30000 packets/s"),
                 ADDED,
                 "%",
-                Value::of(added, 1),
+                SampledValue::of(added, 1),
             );
         }
     }
@@ -70,8 +70,8 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 }
 
 /// Returns the cases to emulate and the duration of each: few at the small size, all rates at the published one.
-fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
-    let of = |(share, rate): (f64, u32)| Sent { share, rate, bytes: 600 };
+fn emulated_cases(is_full: bool) -> (Vec<EmulatedCase>, Duration) {
+    let of = |(share, rate): (f64, u32)| EmulatedCase { share, rate, bytes: 600 };
     if !is_full {
         let few = [(0.005, 5_000), (0.005, 30_000), (0.02, 5_000), (0.02, 15_000)];
         return (few.map(of).into(), Duration::from_secs(5));
@@ -81,13 +81,13 @@ fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
 }
 
 /// Returns the lost share of the 25000 packets per second between the lowest and the highest rate.
-fn added(run: &Run<'_>, buffer: u32) -> Option<f64> {
+fn added(run: &ExperimentRun<'_>, buffer: u32) -> Option<f64> {
     let lost = |rate: u32| run.value(&case(buffer, 0.02, 600, rate), LOSS).map(|percent| percent * f64::from(rate));
     let ends = [RATES[0], RATES[5]];
     Some((lost(ends[1])? - lost(ends[0])?) / f64::from(ends[1] - ends[0]))
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     let of = |buffer: u32, share: f64, bytes: u32, rate: u32, metric: &str| {
         run.value(&case(buffer, share, bytes, rate), metric)
     };
@@ -145,8 +145,8 @@ fn claims(run: &mut Run<'_>) {
     run.note("how many packets the data path holds was not published; the larger buffer shows what depends on it");
 }
 
-fn plots(run: &mut Run<'_>, rates: &[u32]) {
-    let lines = |run: &Run<'_>, bytes: u32, metric: &str| {
+fn plots(run: &mut ExperimentRun<'_>, rates: &[u32]) {
+    let lines = |run: &ExperimentRun<'_>, bytes: u32, metric: &str| {
         let of = |(buffer, share): (u32, f64)| {
             let cases = rates.iter().map(|rate| (f64::from(*rate), case(buffer, share, bytes, *rate)));
             series(run, format!("P_nf {share}, {buffer} held"), metric, cases)

@@ -1,11 +1,11 @@
 //! Experiment `sojourn-range-two`, Table 6.2: few packets per second, up to half of which go to the controller.
-use super::emulated::{self, Sent};
-use super::{Case, QUEUE, SCV, chart, loss, over, series, simulate, sojourn_ms};
+use super::emulated::{self, EmulatedCase};
+use super::{QUEUE, SCV, SimulatedCase, chart, loss, over, series, simulate, sojourn_ms};
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
 use weir_plot::Axis;
-use weir_sim::stations::StationsRun;
+use weir_sim::stations::QueueingRunResult;
 
 const RATES: [u32; 10] = [20, 40, 60, 80, 100, 120, 140, 160, 180, 200];
 /// Packet rates of the small size.
@@ -59,14 +59,14 @@ fn case(reading: &str, share: f64, rate: u32) -> String {
 }
 
 /// Simulates all cases, and emulates some.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let rates: &[u32] = if run.options.full { &RATES } else { &FEW_RATES };
     'all: for reading in READINGS {
         let [controller, timing] = described(reading);
         for share in SHARES {
             for rate in rates {
                 let name = case(reading, share, *rate);
-                let case = Case {
+                let case = SimulatedCase {
                     name: name.clone(),
                     controller: &controller,
                     timing: &timing,
@@ -90,8 +90,8 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 
 /// Returns the cases to emulate and the duration of each: few at the small size, half of the rates at the published
 /// one.
-fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
-    let of = |(share, rate): (f64, u32)| Sent { share, rate, bytes: BYTES };
+fn emulated_cases(is_full: bool) -> (Vec<EmulatedCase>, Duration) {
+    let of = |(share, rate): (f64, u32)| EmulatedCase { share, rate, bytes: BYTES };
     if !is_full {
         return ([(0.04, 100), (0.25, 100), (0.5, 60), (0.5, 200)].map(of).into(), Duration::from_secs(10));
     }
@@ -102,24 +102,24 @@ fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
 
 /// Returns the share, in percent, of packets leaving the switch that went to the controller or took more than a
 /// millisecond.
-fn held_up(result: &StationsRun) -> f64 {
+fn held_up(result: &QueueingRunResult) -> f64 {
     100.0 * result.switches[0].held_up as f64 / result.switches[0].passed.max(1) as f64
 }
 
 /// Adds the ratio of the effective to the true share, as the mean over rates without loss.
-fn ratios(run: &mut Run<'_>, rates: &[u32]) {
+fn ratios(run: &mut ExperimentRun<'_>, rates: &[u32]) {
     for share in &SHARES[..3] {
         let lossless = rates.iter().map(|rate| case(MEASURED, *share, *rate));
         let lossless = lossless.filter(|case| run.value(case, LOSS).is_some_and(|loss| loss < NO_LOSS));
         let found: Vec<f64> = lossless.filter_map(|case| run.value(&case, EFFECTIVE)).collect();
         if !found.is_empty() {
             let ratios: Vec<f64> = found.iter().map(|percent| percent / 100.0 / share).collect();
-            run.figure(&format!("{MEASURED}, P_nf {share}"), RATIO, "", Value::mean_of(&ratios));
+            run.figure(&format!("{MEASURED}, P_nf {share}"), RATIO, "", SampledValue::mean_of(&ratios));
         }
     }
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     let value = |reading, share, rate, metric| run.value(&case(reading, share, rate), metric);
     let both = |a: Option<f64>, b: Option<f64>| a.zip(b);
     let tested = |text: &str, found: Option<(bool, String)>| match found {
@@ -185,14 +185,14 @@ fn claims(run: &mut Run<'_>) {
     run.note("\"between 100-200 pps\" for the controller's service rate (6.4.3) is the rate of all packets where P_nf 0.5 saturates: half of them ask, so it is 50 to 100");
 }
 
-fn plots(run: &mut Run<'_>, rates: &[u32]) {
-    let line = |run: &Run<'_>, name: String, reading: &str, share: f64, metric: &str| {
+fn plots(run: &mut ExperimentRun<'_>, rates: &[u32]) {
+    let line = |run: &ExperimentRun<'_>, name: String, reading: &str, share: f64, metric: &str| {
         series(run, name, metric, rates.iter().map(|rate| (f64::from(*rate), case(reading, share, *rate))))
     };
-    let readings = |run: &Run<'_>, share, metric| {
+    let readings = |run: &ExperimentRun<'_>, share, metric| {
         READINGS.iter().map(|reading| line(run, (*reading).to_owned(), reading, share, metric)).collect::<Vec<_>>()
     };
-    let shares = |run: &Run<'_>, metric| {
+    let shares = |run: &ExperimentRun<'_>, metric| {
         SHARES.iter().map(|share| line(run, format!("P_nf {share}"), MEASURED, *share, metric)).collect::<Vec<_>>()
     };
     let plots = [

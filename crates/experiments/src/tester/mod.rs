@@ -10,9 +10,9 @@ mod seen;
 mod source;
 mod template;
 
-pub(crate) use seen::{Seen, mean_us, quantile_us};
-pub(crate) use source::{Bulk, Rate};
-pub(crate) use template::{Template, Vary};
+pub(crate) use seen::{TesterResults, mean_us, quantile_us};
+pub(crate) use source::{BulkFlow, BulkFlowRate};
+pub(crate) use template::{TesterFrameTemplate, VaryingHeaderField};
 
 use port::TesterPort;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use weir_units::{Instant, SystemClock};
 
 /// Load that the two ends of a tester offer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Load {
+pub(crate) struct TesterLoad {
     /// Bulk flow that each end sends.
-    pub(crate) bulk: [Option<Bulk>; 2],
+    pub(crate) bulk: [Option<BulkFlow>; 2],
     /// Interval and frames of pings: the first end sends the first frame as echo request, the second end answers with
     /// the other.
-    pub(crate) ping: Option<(Duration, [Template; 2])>,
+    pub(crate) ping: Option<(Duration, [TesterFrameTemplate; 2])>,
 }
 
 /// Times of a measurement.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
+pub(crate) struct TesterWindow {
     /// Start of sending.
     pub(crate) begin: Instant,
     /// Start of counting: frames due from here on count.
@@ -43,26 +43,31 @@ pub(crate) struct Window {
     pub(crate) until: Instant,
 }
 
-impl Window {
+impl TesterWindow {
     pub(crate) fn counts(&self, due: Instant) -> bool {
         (self.from..self.until).contains(&due)
     }
 }
 
 /// Observations of a tester's two ends.
-pub(crate) type Ends = [Arc<Mutex<Seen>>; 2];
+pub(crate) type TesterEndResults = [Arc<Mutex<TesterResults>>; 2];
 
 /// Capacity of a port's receive ring in frames.
 pub(crate) const RING_FRAMES: u64 = 4096;
 
 /// Creates the two ports of a tester.
-pub(crate) fn tester(load: &Load, window: Window, clock: SystemClock, seed: u64) -> ([Box<dyn Port>; 2], Ends) {
-    let seen = [(); 2].map(|()| Arc::new(Mutex::new(Seen::new(window))));
+pub(crate) fn tester(
+    load: &TesterLoad,
+    window: TesterWindow,
+    clock: SystemClock,
+    seed: u64,
+) -> ([Box<dyn Port>; 2], TesterEndResults) {
+    let seen = [(); 2].map(|()| Arc::new(Mutex::new(TesterResults::new(window))));
     let arrived = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
     let ports = [0, 1].map(|end: usize| {
         let source = load.bulk[end].as_ref().map(|bulk| {
             // Frames sent by this end arrive at the other.
-            source::Source::new(bulk, window, Arc::clone(&arrived[1 - end]), seed.wrapping_add(end as u64))
+            source::BulkFlowSource::new(bulk, window, Arc::clone(&arrived[1 - end]), seed.wrapping_add(end as u64))
         });
         let ping = load.ping.as_ref().map(|(interval, templates)| (*interval, templates[end].clone()));
         let port = TesterPort::new(end, source, ping, clock, Arc::clone(&seen[end]), Arc::clone(&arrived[end]));

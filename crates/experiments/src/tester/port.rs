@@ -1,13 +1,13 @@
 //! Implements an end of a tester as a port of a switch.
-use super::seen::Seen;
-use super::source::Source;
-use super::template::{self, Kind, Template};
+use super::seen::TesterResults;
+use super::source::BulkFlowSource;
+use super::template::{self, TesterFrameKind, TesterFrameTemplate};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Maximum number of echo replies waiting to be sent; pings are few.
@@ -17,19 +17,19 @@ const MAX_REPLIES: usize = 1024;
 pub(super) struct TesterPort {
     info: PortInfo,
     clock: SystemClock,
-    source: Option<Source>,
-    ping: Option<Ping>,
-    seen: Arc<Mutex<Seen>>,
+    source: Option<BulkFlowSource>,
+    ping: Option<TesterPings>,
+    seen: Arc<Mutex<TesterResults>>,
     /// Bulk frames that arrived here; the other end's source reads it.
     arrived: Arc<AtomicU64>,
-    counters: Counters,
+    counters: FrameCounters,
     /// Time of the last receive.
     asked: Instant,
 }
 
 /// Pings of an end.
-struct Ping {
-    template: Template,
+struct TesterPings {
+    template: TesterFrameTemplate,
     /// Due time of the next request, if this end sends requests.
     next: Option<Instant>,
     interval: Duration,
@@ -41,48 +41,55 @@ struct Ping {
 impl TesterPort {
     pub(super) fn new(
         end: usize,
-        source: Option<Source>,
-        ping: Option<(Duration, Template)>,
+        source: Option<BulkFlowSource>,
+        ping: Option<(Duration, TesterFrameTemplate)>,
         clock: SystemClock,
-        seen: Arc<Mutex<Seen>>,
+        seen: Arc<Mutex<TesterResults>>,
         arrived: Arc<AtomicU64>,
     ) -> TesterPort {
         let name = format!("tester{end}");
         let mac = MacAddr([2, 0, 0, 0, 0xff, u8::try_from(end).unwrap_or(0)]);
         let info = PortInfo { spec: format!("memory:{name}"), name, mac, mtu: 9000 };
         let window = lock(&seen).window();
-        let ping = ping.map(|(interval, template)| Ping {
+        let ping = ping.map(|(interval, template)| TesterPings {
             template,
             next: (end == 0).then_some(window.begin),
             interval,
             until: window.until,
             replies: VecDeque::new(),
         });
-        let (counters, asked) = (Counters::default(), Instant::ZERO);
+        let (counters, asked) = (FrameCounters::default(), Instant::ZERO);
         TesterPort { info, clock, source, ping, seen, arrived, counters, asked }
     }
 }
 
-fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
+fn lock(seen: &Mutex<TesterResults>) -> std::sync::MutexGuard<'_, TesterResults> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Ping {
+impl TesterPings {
     /// Appends due requests and replies to `batch`.
-    fn give(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize, seen: &mut Seen) {
+    fn give(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+        seen: &mut TesterResults,
+    ) {
         while let Some(due) = self.next.filter(|due| *due <= now && *due < self.until && batch.len() < max) {
             seen.pings += u64::from(seen.window().counts(due));
-            batch.push(self.frame(Kind::Request, due, pool));
+            batch.push(self.frame(TesterFrameKind::Request, due, pool));
             self.next = Some(due + self.interval);
         }
         while batch.len() < max
             && let Some(due) = self.replies.pop_front()
         {
-            batch.push(self.frame(Kind::Reply, due, pool));
+            batch.push(self.frame(TesterFrameKind::Reply, due, pool));
         }
     }
 
-    fn frame(&self, kind: Kind, due: Instant, pool: &mut FramePool) -> Frame {
+    fn frame(&self, kind: TesterFrameKind, due: Instant, pool: &mut FramePool) -> Frame {
         let mut frame = pool.take(self.template.bytes());
         self.template.write(&mut frame, 0, kind, due);
         frame
@@ -139,8 +146,10 @@ impl Port for TesterPort {
             if let Some((kind, due)) = template::read(frame.bytes()) {
                 seen.arrives(kind, due, now, first);
                 match (kind, &mut self.ping) {
-                    (Kind::Request, Some(ping)) if ping.replies.len() < MAX_REPLIES => ping.replies.push_back(due),
-                    (Kind::Bulk, _) => (bulk, first) = (bulk + 1, false),
+                    (TesterFrameKind::Request, Some(ping)) if ping.replies.len() < MAX_REPLIES => {
+                        ping.replies.push_back(due)
+                    }
+                    (TesterFrameKind::Bulk, _) => (bulk, first) = (bulk + 1, false),
                     _ => {}
                 }
             }
@@ -152,7 +161,7 @@ impl Port for TesterPort {
 
     fn next_wake(&self) -> Option<Instant> {
         let source = self.source.as_ref().and_then(|source| source.next(self.asked));
-        let ping = self.ping.as_ref().and_then(Ping::next_wake);
+        let ping = self.ping.as_ref().and_then(TesterPings::next_wake);
         source.into_iter().chain(ping).min()
     }
 
@@ -160,7 +169,7 @@ impl Port for TesterPort {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.counters
     }
 }

@@ -1,7 +1,7 @@
 //! Observations of one end of a tester.
-use super::Window;
-use super::template::Kind;
-use crate::Value;
+use super::TesterWindow;
+use super::template::TesterFrameKind;
+use crate::SampledValue;
 use hdrhistogram::Histogram;
 use std::time::Duration;
 use weir_units::Instant;
@@ -13,8 +13,8 @@ const MAX_SLOTS: usize = 100_000;
 
 /// Counters and delays of one end. Counts include only frames due in the counting window.
 #[derive(Debug)]
-pub(crate) struct Seen {
-    window: Window,
+pub(crate) struct TesterResults {
+    window: TesterWindow,
     /// Due frames of the end's bulk flow.
     pub(crate) due: u64,
     /// Frames of `due` for which the ring had no room.
@@ -34,10 +34,10 @@ pub(crate) struct Seen {
     last_receive: Option<Instant>,
 }
 
-impl Seen {
-    pub(super) fn new(window: Window) -> Seen {
+impl TesterResults {
+    pub(super) fn new(window: TesterWindow) -> TesterResults {
         let histogram = || Histogram::new(3).expect("three digits are within the library's limits");
-        Seen {
+        TesterResults {
             window,
             due: 0,
             missed: 0,
@@ -52,7 +52,7 @@ impl Seen {
     }
 
     /// Returns the times of the measurement.
-    pub(super) fn window(&self) -> Window {
+    pub(super) fn window(&self) -> TesterWindow {
         self.window
     }
 
@@ -64,11 +64,11 @@ impl Seen {
     }
 
     /// Records the arrival of a frame.
-    pub(super) fn arrives(&mut self, kind: Kind, due: Instant, now: Instant, first: bool) {
+    pub(super) fn arrives(&mut self, kind: TesterFrameKind, due: Instant, now: Instant, first: bool) {
         match kind {
-            Kind::Bulk => self.bulk(due, now, first),
-            Kind::Reply if self.window.counts(due) => record(&mut self.round_trips, now - due),
-            Kind::Reply | Kind::Request => {}
+            TesterFrameKind::Bulk => self.bulk(due, now, first),
+            TesterFrameKind::Reply if self.window.counts(due) => record(&mut self.round_trips, now - due),
+            TesterFrameKind::Reply | TesterFrameKind::Request => {}
         }
     }
 
@@ -100,9 +100,9 @@ impl Seen {
 }
 
 /// Empty observations, with a window in which nothing counts.
-impl Default for Seen {
-    fn default() -> Seen {
-        Seen::new(Window { begin: Instant::ZERO, from: Instant::ZERO, until: Instant::ZERO })
+impl Default for TesterResults {
+    fn default() -> TesterResults {
+        TesterResults::new(TesterWindow { begin: Instant::ZERO, from: Instant::ZERO, until: Instant::ZERO })
     }
 }
 
@@ -112,11 +112,11 @@ fn record(histogram: &mut Histogram<u64>, time: Duration) {
 }
 
 /// Converts a histogram of nanoseconds to its mean in microseconds.
-pub(crate) fn mean_us(histogram: &Histogram<u64>) -> Value {
-    Value { value: histogram.mean() / 1e3, sd: Some(histogram.stdev() / 1e3), samples: histogram.len() }
+pub(crate) fn mean_us(histogram: &Histogram<u64>) -> SampledValue {
+    SampledValue { value: histogram.mean() / 1e3, sd: Some(histogram.stdev() / 1e3), samples: histogram.len() }
 }
 
 /// Converts a histogram of nanoseconds to a quantile in microseconds.
-pub(crate) fn quantile_us(histogram: &Histogram<u64>, quantile: f64) -> Value {
-    Value::of(histogram.value_at_quantile(quantile) as f64 / 1e3, histogram.len())
+pub(crate) fn quantile_us(histogram: &Histogram<u64>, quantile: f64) -> SampledValue {
+    SampledValue::of(histogram.value_at_quantile(quantile) as f64 / 1e3, histogram.len())
 }

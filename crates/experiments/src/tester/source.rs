@@ -1,13 +1,13 @@
 //! Generates a bulk flow: determines which frames are due, and which of them the ring has no room for.
-use super::template::Kind;
-use super::{RING_FRAMES, Seen, Template, Window};
+use super::template::TesterFrameKind;
+use super::{RING_FRAMES, TesterFrameTemplate, TesterResults, TesterWindow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Maximum number of outstanding frames with [`Rate::Most`]: enough to keep every ring busy, few enough not to
+/// Maximum number of outstanding frames with [`BulkFlowRate::Most`]: enough to keep every ring busy, few enough not to
 /// overrun one.
 const WINDOW_FRAMES: u64 = 512;
 /// Time without any arrival after which outstanding frames count as lost.
@@ -15,14 +15,14 @@ const LOST_AFTER: Duration = Duration::from_millis(20);
 
 /// A bulk flow.
 #[derive(Debug, Clone)]
-pub(crate) struct Bulk {
-    pub(crate) rate: Rate,
-    pub(crate) template: Template,
+pub(crate) struct BulkFlow {
+    pub(crate) rate: BulkFlowRate,
+    pub(crate) template: TesterFrameTemplate,
 }
 
 /// Rate of a bulk flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Rate {
+pub(crate) enum BulkFlowRate {
     /// Frames per second, evenly spaced.
     PerSecond(f64),
     /// Highest rate that the switch forwards without loss.
@@ -31,26 +31,26 @@ pub(crate) enum Rate {
 
 /// Generator of a bulk flow.
 #[derive(Debug)]
-pub(super) struct Source {
-    bulk: Bulk,
-    window: Window,
+pub(super) struct BulkFlowSource {
+    bulk: BulkFlow,
+    window: TesterWindow,
     /// Number of frames that were due so far, including missed ones.
     made: u64,
     /// State of the xorshift64 generator that selects the next flow.
     random: u64,
     /// Frames that arrived at the other end.
     arrived: Arc<AtomicU64>,
-    /// Frames counted as lost, with [`Rate::Most`].
+    /// Frames counted as lost, with [`BulkFlowRate::Most`].
     lost: u64,
     /// Time of the last change of `arrived`, and its value then.
     heard: (Instant, u64),
 }
 
-impl Source {
-    pub(super) fn new(bulk: &Bulk, window: Window, arrived: Arc<AtomicU64>, seed: u64) -> Source {
+impl BulkFlowSource {
+    pub(super) fn new(bulk: &BulkFlow, window: TesterWindow, arrived: Arc<AtomicU64>, seed: u64) -> BulkFlowSource {
         // A state of zero would remain zero.
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        Source { bulk: bulk.clone(), window, made: 0, random, arrived, lost: 0, heard: (Instant::ZERO, 0) }
+        BulkFlowSource { bulk: bulk.clone(), window, made: 0, random, arrived, lost: 0, heard: (Instant::ZERO, 0) }
     }
 
     /// Appends due frames, at most `max`.
@@ -60,19 +60,19 @@ impl Source {
         pool: &mut FramePool,
         batch: &mut Vec<Frame>,
         max: usize,
-        seen: &mut Seen,
+        seen: &mut TesterResults,
     ) {
         match self.bulk.rate {
-            Rate::PerSecond(rate) => self.give_due(rate, now, pool, batch, max, seen),
-            Rate::Most => self.give_most(now, pool, batch, max, seen),
+            BulkFlowRate::PerSecond(rate) => self.give_due(rate, now, pool, batch, max, seen),
+            BulkFlowRate::Most => self.give_most(now, pool, batch, max, seen),
         }
     }
 
     /// Returns the due time of the next frame, or `None` after the end.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         let next = match self.bulk.rate {
-            Rate::PerSecond(rate) => self.due(self.made, rate),
-            Rate::Most => self.window.begin.max(now),
+            BulkFlowRate::PerSecond(rate) => self.due(self.made, rate),
+            BulkFlowRate::Most => self.window.begin.max(now),
         };
         Some(next).filter(|next| *next < self.window.until)
     }
@@ -84,7 +84,7 @@ impl Source {
         pool: &mut FramePool,
         batch: &mut Vec<Frame>,
         max: usize,
-        seen: &mut Seen,
+        seen: &mut TesterResults,
     ) {
         let waiting = self.due_until(now, rate).saturating_sub(self.made);
         for _ in RING_FRAMES..waiting {
@@ -101,7 +101,14 @@ impl Source {
         }
     }
 
-    fn give_most(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize, seen: &mut Seen) {
+    fn give_most(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+        seen: &mut TesterResults,
+    ) {
         if now < self.window.begin || now >= self.window.until {
             return;
         }
@@ -124,7 +131,7 @@ impl Source {
     fn frame(&mut self, due: Instant, pool: &mut FramePool) -> Frame {
         let flow = self.flow();
         let mut frame = pool.take(self.bulk.template.bytes());
-        self.bulk.template.write(&mut frame, flow, Kind::Bulk, due);
+        self.bulk.template.write(&mut frame, flow, TesterFrameKind::Bulk, due);
         frame
     }
 

@@ -13,7 +13,7 @@ const MARK: u64 = 0x7765_6972_7465_7300;
 
 /// Purpose of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TesterFrameKind {
     /// Frame of a bulk flow.
     Bulk,
     /// Echo request (a ping).
@@ -22,34 +22,34 @@ pub(super) enum Kind {
     Reply,
 }
 
-const KINDS: [Kind; 3] = [Kind::Bulk, Kind::Request, Kind::Reply];
+const KINDS: [TesterFrameKind; 3] = [TesterFrameKind::Bulk, TesterFrameKind::Request, TesterFrameKind::Reply];
 
 /// Template for frames that differ only in the varying field, the kind and the due time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Template {
+pub(crate) struct TesterFrameTemplate {
     headers: [u8; WRITTEN],
     /// Length of the frames.
     bytes: usize,
-    vary: Vary,
+    vary: VaryingHeaderField,
 }
 
 /// Header field that varies from flow to flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Vary {
+pub(crate) enum VaryingHeaderField {
     /// No field varies: there is one flow.
     Nothing,
     /// MPLS label, which is the flow's number. There are this many flows.
     MplsLabel(u32),
 }
 
-impl Template {
+impl TesterFrameTemplate {
     /// Creates a template for frames of `bytes` bytes, at least 64. They begin with the first 48 bytes of `frame`,
     /// which hold its headers.
-    pub(crate) fn new(frame: &Frame, bytes: usize, vary: Vary) -> Template {
+    pub(crate) fn new(frame: &Frame, bytes: usize, vary: VaryingHeaderField) -> TesterFrameTemplate {
         let mut headers = [0; WRITTEN];
         let known = frame.bytes().len().min(KIND.start);
         headers[..known].copy_from_slice(&frame.bytes()[..known]);
-        Template { headers, bytes: bytes.max(WRITTEN), vary }
+        TesterFrameTemplate { headers, bytes: bytes.max(WRITTEN), vary }
     }
 
     /// Returns the length of the frames in bytes.
@@ -60,18 +60,18 @@ impl Template {
     /// Returns the number of flows.
     pub(super) fn flows(&self) -> u32 {
         match self.vary {
-            Vary::Nothing => 1,
-            Vary::MplsLabel(labels) => labels.max(1),
+            VaryingHeaderField::Nothing => 1,
+            VaryingHeaderField::MplsLabel(labels) => labels.max(1),
         }
     }
 
     /// Writes a frame of the flow with number `flow`. Bytes after the first 64 keep the buffer's previous contents:
     /// nothing reads them, and the time to write them would be measured as the switch's.
-    pub(super) fn write(&self, frame: &mut Frame, flow: u32, kind: Kind, due: Instant) {
+    pub(super) fn write(&self, frame: &mut Frame, flow: u32, kind: TesterFrameKind, due: Instant) {
         let buffer = frame.receive_buffer();
         let bytes = self.bytes.min(buffer.len());
         buffer[..WRITTEN].copy_from_slice(&self.headers);
-        if let Vary::MplsLabel(_) = self.vary {
+        if let VaryingHeaderField::MplsLabel(_) = self.vary {
             // Label, class, bottom of the stack, time to live (RFC 3032, 2.1).
             buffer[14..18].copy_from_slice(&(flow << 12 | 1 << 8 | 64).to_be_bytes());
         }
@@ -82,7 +82,7 @@ impl Template {
 }
 
 /// Returns the kind and the due time of a frame that the tester sent; `None` for other frames.
-pub(super) fn read(bytes: &[u8]) -> Option<(Kind, Instant)> {
+pub(super) fn read(bytes: &[u8]) -> Option<(TesterFrameKind, Instant)> {
     let word = |range| bytes.get(range).and_then(|word: &[u8]| word.try_into().ok()).map(u64::from_be_bytes);
     let kind = word(KIND)?.checked_sub(MARK).and_then(|kind| KINDS.get(usize::try_from(kind).ok()?))?;
     Some((*kind, Instant::from_nanos(word(DUE)?)))

@@ -1,24 +1,30 @@
 use super::*;
 use std::sync::PoisonError;
-use weir_packet::{Frame, FramePool, MacAddr, craft::Craft};
+use weir_packet::{Frame, FramePool, MacAddr, craft::FrameBuilder};
 use weir_units::{Clock, SystemClock};
 
 fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1000)
 }
 
-const WINDOW: Window =
-    Window { begin: Instant::ZERO, from: Instant::from_nanos(1_000_000), until: Instant::from_nanos(3_000_000) };
+const WINDOW: TesterWindow =
+    TesterWindow { begin: Instant::ZERO, from: Instant::from_nanos(1_000_000), until: Instant::from_nanos(3_000_000) };
 
-fn template(vary: Vary) -> Template {
-    let frame = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6]))
+fn template(vary: VaryingHeaderField) -> TesterFrameTemplate {
+    let frame = FrameBuilder::ethernet(MacAddr([2; 6]), MacAddr([4; 6]))
         .mpls(0, 0, 64)
         .ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-    Template::new(&frame.udp(1, 2).payload(&[0; 40]).frame(), 100, vary)
+    TesterFrameTemplate::new(&frame.udp(1, 2).payload(&[0; 40]).frame(), 100, vary)
 }
 
-fn paced(rate: f64) -> Load {
-    Load { bulk: [Some(Bulk { rate: Rate::PerSecond(rate), template: template(Vary::Nothing) }), None], ping: None }
+fn paced(rate: f64) -> TesterLoad {
+    TesterLoad {
+        bulk: [
+            Some(BulkFlow { rate: BulkFlowRate::PerSecond(rate), template: template(VaryingHeaderField::Nothing) }),
+            None,
+        ],
+        ping: None,
+    }
 }
 
 fn receive(port: &mut dyn Port, now: Instant, max: usize) -> Vec<Frame> {
@@ -27,7 +33,7 @@ fn receive(port: &mut dyn Port, now: Instant, max: usize) -> Vec<Frame> {
     batch
 }
 
-fn taken(end: &Arc<Mutex<Seen>>) -> Seen {
+fn taken(end: &Arc<Mutex<TesterResults>>) -> TesterResults {
     std::mem::take(&mut *end.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -60,7 +66,7 @@ fn what_arrives_is_counted_by_when_it_was_due() {
     let clock = SystemClock::start();
     let now = clock.now();
     let millis = std::time::Duration::from_millis;
-    let window = Window { begin: now, from: now + millis(1), until: now + millis(3) };
+    let window = TesterWindow { begin: now, from: now + millis(1), until: now + millis(3) };
     let ([mut first, mut second], [sent, seen]) = tester(&paced(1e6), window, clock, 1);
     let mut frames = receive(&mut *first, now + millis(5), 4000);
     assert_eq!(frames.len(), 3000);
@@ -73,7 +79,10 @@ fn what_arrives_is_counted_by_when_it_was_due() {
 
 #[test]
 fn as_much_as_possible_is_what_comes_back() {
-    let load = Load { bulk: [Some(Bulk { rate: Rate::Most, template: template(Vary::Nothing) }), None], ping: None };
+    let load = TesterLoad {
+        bulk: [Some(BulkFlow { rate: BulkFlowRate::Most, template: template(VaryingHeaderField::Nothing) }), None],
+        ping: None,
+    };
     let ([mut first, mut second], _) = tester(&load, WINDOW, SystemClock::start(), 1);
     let mut frames = receive(&mut *first, at(10), 4000);
     let window = frames.len();
@@ -88,8 +97,11 @@ fn as_much_as_possible_is_what_comes_back() {
 
 #[test]
 fn labels_are_spread_over_all() {
-    let load = Load {
-        bulk: [Some(Bulk { rate: Rate::PerSecond(1e6), template: template(Vary::MplsLabel(8)) }), None],
+    let load = TesterLoad {
+        bulk: [
+            Some(BulkFlow { rate: BulkFlowRate::PerSecond(1e6), template: template(VaryingHeaderField::MplsLabel(8)) }),
+            None,
+        ],
         ping: None,
     };
     let ([mut first, _], _) = tester(&load, WINDOW, SystemClock::start(), 1);
@@ -107,9 +119,10 @@ fn pings_are_answered_and_timed_from_when_they_were_due() {
     let clock = SystemClock::start();
     let now = clock.now();
     let millis = std::time::Duration::from_millis;
-    let window = Window { begin: now, from: now, until: now + millis(10) };
-    let ping = (millis(1), [template(Vary::Nothing), template(Vary::Nothing)]);
-    let ([mut first, mut second], [seen, _]) = tester(&Load { bulk: [None, None], ping: Some(ping) }, window, clock, 1);
+    let window = TesterWindow { begin: now, from: now, until: now + millis(10) };
+    let ping = (millis(1), [template(VaryingHeaderField::Nothing), template(VaryingHeaderField::Nothing)]);
+    let ([mut first, mut second], [seen, _]) =
+        tester(&TesterLoad { bulk: [None, None], ping: Some(ping) }, window, clock, 1);
     let mut pool = FramePool::default();
     let mut requests = receive(&mut *first, now + millis(2), 64);
     assert_eq!((requests.len(), second.next_wake()), (3, None));

@@ -1,10 +1,10 @@
 //! Experiment `vx-priority`, figures 4.8 and 4.9: a small and a large virtual switch, with deficit round robin or
 //! strict priority.
-use super::port::{Share, Shared};
+use super::port::{SharedOutputPort, VirtualOutputShare};
 use super::{delay_ms, over, series, simulate, throughput};
 use crate::report::Claim;
-use crate::{ExperimentError, Run};
-use weir_fabric::{InterDiscipline, Sharing};
+use crate::{ExperimentError, ExperimentRun};
+use weir_fabric::{BufferSharing, InterDiscipline};
 use weir_plot::{Axis, Chart};
 
 /// Sum of both buffers in bytes.
@@ -17,15 +17,15 @@ const THROUGHPUTS: [&str; 2] = ["throughput of VS1", "throughput of VS2"];
 const DELAYS: [&str; 2] = ["mean delay of VS1", "mean delay of VS2"];
 
 /// A way of sharing: its name, the discipline, the sharing of buffers.
-type Way = (&'static str, InterDiscipline, Sharing);
+type SharingVariant = (&'static str, InterDiscipline, BufferSharing);
 const DRR: &str = "DRR";
 const STRICT: &str = "strict priority";
 const FLEXIBLE: &str = "strict priority, flexible buffers";
 /// Ways of sharing; the last one is not in the thesis.
-const WAYS: [Way; 3] = [
-    (DRR, InterDiscipline::Drr, Sharing::Strict),
-    (STRICT, InterDiscipline::StrictPriority, Sharing::Strict),
-    (FLEXIBLE, InterDiscipline::StrictPriority, Sharing::Flexible),
+const WAYS: [SharingVariant; 3] = [
+    (DRR, InterDiscipline::Drr, BufferSharing::Strict),
+    (STRICT, InterDiscipline::StrictPriority, BufferSharing::Strict),
+    (FLEXIBLE, InterDiscipline::StrictPriority, BufferSharing::Flexible),
 ];
 
 fn case(way: &str, buffer: u64) -> String {
@@ -33,7 +33,7 @@ fn case(way: &str, buffer: u64) -> String {
 }
 
 /// Simulates all ways and buffers.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     'all: for way in WAYS {
         for buffer in BUFFERS {
             let case = case(way.0, buffer);
@@ -49,19 +49,19 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-fn shared((_, discipline, sharing): Way, buffer: u64) -> Shared {
-    let first = Share { part: PARTS[0], buffer, quantum: 1500, priority: 0 };
-    let second = Share { part: PARTS[1], buffer: CROSSPOINT - buffer, quantum: 13_500, priority: 1 };
-    Shared { discipline, sharing, crosspoint: CROSSPOINT, switches: vec![first, second] }
+fn shared((_, discipline, sharing): SharingVariant, buffer: u64) -> SharedOutputPort {
+    let first = VirtualOutputShare { part: PARTS[0], buffer, quantum: 1500, priority: 0 };
+    let second = VirtualOutputShare { part: PARTS[1], buffer: CROSSPOINT - buffer, quantum: 13_500, priority: 1 };
+    SharedOutputPort { discipline, sharing, crosspoint: CROSSPOINT, switches: vec![first, second] }
 }
 
 /// Returns a figure for all buffers of at least `from` bytes, or `None` if one is missing because the run was
 /// stopped.
-fn values(run: &Run<'_>, way: &str, metric: &str, from: u64) -> Option<Vec<f64>> {
+fn values(run: &ExperimentRun<'_>, way: &str, metric: &str, from: u64) -> Option<Vec<f64>> {
     BUFFERS.into_iter().filter(|buffer| *buffer >= from).map(|buffer| run.value(&case(way, buffer), metric)).collect()
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     let least = |values: Vec<f64>| values.into_iter().fold(f64::INFINITY, f64::min);
     let most = |values: Vec<f64>| values.into_iter().fold(f64::NEG_INFINITY, f64::max);
     let all = BUFFERS[0];
@@ -112,8 +112,8 @@ fn claims(run: &mut Run<'_>) {
     run.claims.extend(claims);
 }
 
-fn plots(run: &mut Run<'_>) {
-    let lines = |run: &Run<'_>, metrics: [&str; 2]| {
+fn plots(run: &mut ExperimentRun<'_>) {
+    let lines = |run: &ExperimentRun<'_>, metrics: [&str; 2]| {
         let of = |(way, switch): (&str, usize)| {
             let cases = BUFFERS.map(|buffer| (buffer as f64 / 1000.0, case(way, buffer)));
             series(run, format!("VS{}, {}", switch + 1, way.replace("strict priority", "SP")), metrics[switch], cases)

@@ -3,8 +3,10 @@
 //! between the ends of a tester. The first end stands for as many senders as there are routers, each of which fills
 //! the line.
 use crate::report::Claim;
-use crate::tester::{Bulk, Load, Rate, Template, Vary, Window, mean_us, tester};
-use crate::{ExperimentError, Run, Value};
+use crate::tester::{
+    BulkFlow, BulkFlowRate, TesterFrameTemplate, TesterLoad, TesterWindow, VaryingHeaderField, mean_us, tester,
+};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -12,10 +14,10 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use weir_openflow::model::PortNo;
 use weir_packet::MacAddr;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_plot::{Axis, Chart, short};
-use weir_scenario::Fabric;
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_scenario::FabricSpec;
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 use weir_units::{Clock, SystemClock};
 
 const ROUTERS: [u32; 4] = [1, 2, 4, 8];
@@ -52,7 +54,7 @@ fn line_frames(bytes: usize) -> f64 {
 }
 
 /// Measures rates and round trips for all numbers of routers.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     for (packets, bytes) in FRAMES {
         for routers in [0].into_iter().chain(ROUTERS) {
             if !rates(run, routers, packets, bytes)? {
@@ -71,25 +73,36 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 }
 
 /// Results of a run.
-struct Seen {
+struct RouterResults {
     packets: Vec<u64>,
     /// Mean round trip of pings through the last router.
-    round_trip: Option<Value>,
+    round_trip: Option<SampledValue>,
 }
 
 /// Runs a switch with `routers` virtual switches, or none, under a load. Returns `None` if stopped.
-fn through(run: &Run<'_>, routers: u32, bytes: usize, load: &Load) -> Result<Option<Seen>, ExperimentError> {
+fn through(
+    run: &ExperimentRun<'_>,
+    routers: u32,
+    bytes: usize,
+    load: &TesterLoad,
+) -> Result<Option<RouterResults>, ExperimentError> {
     let clock = SystemClock::start();
     let begin = clock.now() + LEAD;
     let (from, time) = (begin + WARM_UP, run.sizes.time.0);
-    let (ports, ends) = tester(load, Window { begin, from, until: from + time }, clock, run.options.seed);
+    let (ports, ends) = tester(load, TesterWindow { begin, from, until: from + time }, clock, run.options.seed);
     let ports = (1..).zip(ports).map(|(number, port)| PortConfig::new(PortNo(number), port)).collect();
     let known: BTreeMap<u32, _> = [(1, None), (2, None)].into();
-    let (fabric, virtual_switches) = Fabric::parse_cut(&cuts(routers, bytes), "routers", "experiment", known)?;
+    let (fabric, virtual_switches) = FabricSpec::parse_cut(&cuts(routers, bytes), "routers", "experiment", known)?;
     let entries = vec!["in_port=1,actions=output:2".to_owned(), "in_port=2,actions=output:1".to_owned()];
-    let config =
-        SwitchConfig { ports, clock, entries, virtual_switches, fabric: Some(fabric), ..SwitchConfig::default() };
-    let switch = Switch::start(config)?;
+    let config = SoftwareSwitchConfig {
+        ports,
+        clock,
+        entries,
+        virtual_switches,
+        fabric: Some(fabric),
+        ..SoftwareSwitchConfig::default()
+    };
+    let switch = SoftwareSwitch::start(config)?;
     if run.options.cancel.wait(from.since(clock.now())) {
         return Ok(None);
     }
@@ -102,14 +115,14 @@ fn through(run: &Run<'_>, routers: u32, bytes: usize, load: &Load) -> Result<Opt
     let packets = after.iter().zip(before).map(|(after, before)| after - before).collect();
     let seen = ends[0].lock().unwrap_or_else(PoisonError::into_inner);
     let round_trip = (!seen.round_trips.is_empty()).then(|| mean_us(&seen.round_trips));
-    Ok(Some(Seen { packets, round_trip }))
+    Ok(Some(RouterResults { packets, round_trip }))
 }
 
 /// Returns the packets sent by the second port so far, of each router, or of the switch without routers.
 fn sent(switch: &SwitchHandle, routers: u32) -> Result<Vec<u64>, ExperimentError> {
     let snapshot = switch.snapshot()?;
     let own = snapshot.ports.iter().find(|port| port.number == PortNo(2)).map_or(0, |port| port.counters.tx_packets);
-    let of = |cut: &weir_switch::VirtualSnapshot| cut.ports.get(1).map_or(0, |port| port.tx_packets);
+    let of = |cut: &weir_switch::VirtualSwitchSnapshot| cut.ports.get(1).map_or(0, |port| port.tx_packets);
     Ok(if routers == 0 { vec![own] } else { snapshot.virtual_switches.iter().map(of).collect() })
 }
 
@@ -134,35 +147,38 @@ fn cuts(routers: u32, bytes: usize) -> String {
     text
 }
 
-fn rates(run: &mut Run<'_>, routers: u32, packets: &str, bytes: usize) -> Result<bool, ExperimentError> {
+fn rates(run: &mut ExperimentRun<'_>, routers: u32, packets: &str, bytes: usize) -> Result<bool, ExperimentError> {
     let case = case(routers, packets);
     run.tell(&case);
     let senders = routers.max(1);
     let offered = line_frames(bytes);
     let bulk = stream(senders, bytes, offered * f64::from(senders));
-    let Some(seen) = through(run, routers, bytes, &Load { bulk: [Some(bulk), None], ping: None })? else {
+    let Some(seen) = through(run, routers, bytes, &TesterLoad { bulk: [Some(bulk), None], ping: None })? else {
         return Ok(false);
     };
     let time = run.sizes.time.0.as_secs_f64();
     let rates: Vec<f64> = seen.packets.iter().map(|packets| *packets as f64 / time).collect();
     let losses: Vec<f64> = rates.iter().map(|rate| (1.0 - rate / offered).max(0.0) * 100.0).collect();
-    run.figure(&case, RATE, "pps", Value::mean_of(&rates));
-    run.figure(&case, LOSS, "%", Value::mean_of(&losses));
+    run.figure(&case, RATE, "pps", SampledValue::mean_of(&rates));
+    run.figure(&case, LOSS, "%", SampledValue::mean_of(&losses));
     if let (1.., Some(whole)) = (routers, run.value(&self::case(0, packets), RATE)) {
         let all: u64 = seen.packets.iter().sum();
-        run.figure(&case, EFFICIENCY, "%", Value::of(rates.iter().sum::<f64>() / whole * 100.0, all));
-        run.figure(&case, FAIRNESS, "", Value::of(jain(&rates), all));
+        run.figure(&case, EFFICIENCY, "%", SampledValue::of(rates.iter().sum::<f64>() / whole * 100.0, all));
+        run.figure(&case, FAIRNESS, "", SampledValue::of(jain(&rates), all));
     }
     Ok(true)
 }
 
 /// Returns a stream for all routers, with labels in random order.
-fn stream(routers: u32, bytes: usize, rate: f64) -> Bulk {
-    Bulk { rate: Rate::PerSecond(rate), template: Template::new(&labelled(0).frame(), bytes, Vary::MplsLabel(routers)) }
+fn stream(routers: u32, bytes: usize, rate: f64) -> BulkFlow {
+    BulkFlow {
+        rate: BulkFlowRate::PerSecond(rate),
+        template: TesterFrameTemplate::new(&labelled(0).frame(), bytes, VaryingHeaderField::MplsLabel(routers)),
+    }
 }
 
-fn labelled(label: u32) -> Craft {
-    Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]))
+fn labelled(label: u32) -> FrameBuilder {
+    FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]))
         .mpls(label, 0, 64)
         .ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))
         .udp(9, 9)
@@ -170,20 +186,22 @@ fn labelled(label: u32) -> Craft {
 }
 
 /// Measures pings through the last router, alone and while the senders of the others fill their lines.
-fn round_trips(run: &mut Run<'_>, routers: u32) -> Result<bool, ExperimentError> {
+fn round_trips(run: &mut ExperimentRun<'_>, routers: u32) -> Result<bool, ExperimentError> {
     let (packets, bytes) = FRAMES[0];
     let case = case(routers, packets);
-    let pings = [(); 2].map(|()| Template::new(&labelled(routers.saturating_sub(1)).frame(), 98, Vary::Nothing));
+    let pings = [(); 2].map(|()| {
+        TesterFrameTemplate::new(&labelled(routers.saturating_sub(1)).frame(), 98, VaryingHeaderField::Nothing)
+    });
     for (metric, others) in [(IDLE, 0), (STRESSED, routers.saturating_sub(1))] {
         if metric == STRESSED && others == 0 {
             continue;
         }
         run.tell(&format!("{case}: {metric}"));
         let bulk = (others > 0).then(|| stream(others, bytes, line_frames(bytes) * f64::from(others)));
-        let load = Load { bulk: [bulk, None], ping: Some((run.sizes.ping_interval.0, pings.clone())) };
+        let load = TesterLoad { bulk: [bulk, None], ping: Some((run.sizes.ping_interval.0, pings.clone())) };
         let Some(seen) = through(run, routers, bytes, &load)? else { return Ok(false) };
         if let Some(us) = seen.round_trip {
-            let ms = Value { value: us.value / 1e3, sd: us.sd.map(|sd| sd / 1e3), samples: us.samples };
+            let ms = SampledValue { value: us.value / 1e3, sd: us.sd.map(|sd| sd / 1e3), samples: us.samples };
             run.figure(&case, metric, "ms", ms);
         }
     }
@@ -196,8 +214,8 @@ fn jain(values: &[f64]) -> f64 {
     if squares == 0.0 { 0.0 } else { sum * sum / (values.len() as f64 * squares) }
 }
 
-fn claims(run: &mut Run<'_>) {
-    let of = |run: &Run<'_>, metric: &str| -> Vec<(String, f64)> {
+fn claims(run: &mut ExperimentRun<'_>) {
+    let of = |run: &ExperimentRun<'_>, metric: &str| -> Vec<(String, f64)> {
         let cases = FRAMES.iter().flat_map(|(packets, _)| ROUTERS.map(|routers| case(routers, packets)));
         cases.filter_map(|case| run.value(&case, metric).map(|value| (case, value))).collect()
     };
@@ -219,8 +237,8 @@ fn claims(run: &mut Run<'_>) {
     }
 }
 
-fn plots(run: &mut Run<'_>) {
-    let lines = |run: &Run<'_>, metric: &str| {
+fn plots(run: &mut ExperimentRun<'_>) {
+    let lines = |run: &ExperimentRun<'_>, metric: &str| {
         let of = |packets: &str| {
             let cases = ROUTERS.map(|routers| (f64::from(routers), case(routers, packets)));
             super::series(run, packets, metric, cases)
@@ -250,7 +268,7 @@ mod tests {
         for (_, bytes) in FRAMES {
             for routers in ROUTERS {
                 let known = [(1, None), (2, None)].into();
-                let (fabric, cuts) = Fabric::parse_cut(&cuts(routers, bytes), "routers", "test", known).unwrap();
+                let (fabric, cuts) = FabricSpec::parse_cut(&cuts(routers, bytes), "routers", "test", known).unwrap();
                 assert_eq!(cuts.len(), routers as usize);
                 let promised: u64 = cuts.iter().map(|cut| cut.ports[1].rate_out.0).sum();
                 let line = fabric.ports[1].rate.0;

@@ -1,10 +1,10 @@
 //! Experiment `vx-scale`, figures 4.6 and 4.7: the number of virtual switches that a switch can host, by the size of
 //! buffers.
-use super::port::{Share, Shared};
+use super::port::{SharedOutputPort, VirtualOutputShare};
 use super::{delay_ms, over, series, simulate, throughput};
 use crate::report::Claim;
-use crate::{ExperimentError, Run};
-use weir_fabric::{InterDiscipline, Sharing};
+use crate::{ExperimentError, ExperimentRun};
+use weir_fabric::{BufferSharing, InterDiscipline};
 use weir_plot::{Axis, Chart};
 
 const SWITCHES: [u64; 6] = [1, 2, 4, 8, 16, 32];
@@ -27,7 +27,7 @@ fn cases() -> impl Iterator<Item = (u64, u64)> {
 }
 
 /// Simulates all cases.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     for (switches, crosspoint) in cases() {
         let case = case(switches, crosspoint);
         let Some(results) = simulate(run, &case, &shared(switches, crosspoint).model())? else { break };
@@ -40,17 +40,22 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-fn shared(switches: u64, crosspoint: u64) -> Shared {
-    let share = || Share { part: 1.0 / switches as f64, buffer: crosspoint / switches, quantum: 1500, priority: 0 };
-    Shared {
+fn shared(switches: u64, crosspoint: u64) -> SharedOutputPort {
+    let share = || VirtualOutputShare {
+        part: 1.0 / switches as f64,
+        buffer: crosspoint / switches,
+        quantum: 1500,
+        priority: 0,
+    };
+    SharedOutputPort {
         discipline: InterDiscipline::Drr,
-        sharing: Sharing::Strict,
+        sharing: BufferSharing::Strict,
         crosspoint,
         switches: (0..switches).map(|_| share()).collect(),
     }
 }
 
-fn claims(run: &mut Run<'_>) {
+fn claims(run: &mut ExperimentRun<'_>) {
     let all = least(run, |_| true);
     at_least(
         run,
@@ -72,7 +77,7 @@ fn claims(run: &mut Run<'_>) {
 }
 
 /// Returns the smallest throughput of the cases with the wanted crosspoints, and its case.
-fn least(run: &Run<'_>, wanted: fn(u64) -> bool) -> Option<(f64, String)> {
+fn least(run: &ExperimentRun<'_>, wanted: fn(u64) -> bool) -> Option<(f64, String)> {
     let values = cases().filter(|(_, crosspoint)| wanted(*crosspoint)).map(|(switches, crosspoint)| {
         let case = case(switches, crosspoint);
         run.value(&case, THROUGHPUT).map(|value| (value, case))
@@ -80,15 +85,15 @@ fn least(run: &Run<'_>, wanted: fn(u64) -> bool) -> Option<(f64, String)> {
     values.collect::<Option<Vec<_>>>()?.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-fn at_least(run: &mut Run<'_>, text: &str, bound: f64, found: Option<(f64, String)>) {
+fn at_least(run: &mut ExperimentRun<'_>, text: &str, bound: f64, found: Option<(f64, String)>) {
     run.claims.push(match found {
         Some((least, case)) => Claim::tested(text, least > bound, format!("{least:.2} % at least, {case}")),
         None => Claim::untested(text, "stopped before all cases were simulated"),
     });
 }
 
-fn plots(run: &mut Run<'_>) {
-    let lines = |run: &Run<'_>, metric: &str| {
+fn plots(run: &mut ExperimentRun<'_>) {
+    let lines = |run: &ExperimentRun<'_>, metric: &str| {
         let of = |crosspoint: u64| {
             let cases = SWITCHES.map(|switches| (switches as f64, case(switches, crosspoint)));
             series(run, format!("{} kB", crosspoint / 1000), metric, cases)

@@ -2,15 +2,18 @@
 //! merged again in order.
 use super::{BURSTS, LINE, over, packets_per_second, series, simulate, sizes};
 use crate::report::Claim;
-use crate::{ExperimentError, Run, Value};
+use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
 use weir_fabric::{
-    Buffers, DropReason, FabricConfig, InputConfig, IntraDiscipline, OutputConfig, PortIndex, SplitBy, VirtualPort,
-    VirtualSwitchConfig,
+    CrosspointBuffers, FabricConfig, FabricDropReason, InputConfig, IntraDiscipline, OutputConfig, PortIndex,
+    SplitPolicy, VirtualPort, VirtualSwitchConfig,
 };
 use weir_plot::{Axis, Chart};
-use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, RunResult, Source, Split};
-use weir_traffic::Offered;
+use weir_sim::{
+    FabricHop, FabricModel, FabricNetwork, FabricPath, FabricRunResult, FabricSource, LineModel, MeasurementGroup,
+    PathSplit,
+};
+use weir_traffic::OfferedPackets;
 use weir_units::{Bps, Instant};
 
 /// Buffers in bytes, for paths of equal latency.
@@ -34,19 +37,19 @@ const HALF: Bps = Bps(LINE.0 / 2);
 
 /// A variant of the link.
 #[derive(Clone, Copy)]
-struct Link {
+struct SplitLinkVariant {
     buffer: u64,
     added: u64,
     longer: Duration,
 }
 
-impl Link {
-    fn equal(buffer: u64) -> Link {
-        Link { buffer, added: 0, longer: Duration::ZERO }
+impl SplitLinkVariant {
+    fn equal(buffer: u64) -> SplitLinkVariant {
+        SplitLinkVariant { buffer, added: 0, longer: Duration::ZERO }
     }
 
-    fn unequal(added: u64) -> Link {
-        Link { buffer: ENOUGH, added, longer: LONGER }
+    fn unequal(added: u64) -> SplitLinkVariant {
+        SplitLinkVariant { buffer: ENOUGH, added, longer: LONGER }
     }
 
     fn case(self) -> String {
@@ -59,15 +62,16 @@ impl Link {
 }
 
 /// Simulates all variants of the link.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
-    for link in BUFFERS.map(Link::equal).into_iter().chain(ADDED.map(Link::unequal)) {
+pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
+    for link in BUFFERS.map(SplitLinkVariant::equal).into_iter().chain(ADDED.map(SplitLinkVariant::unequal)) {
         let case = link.case();
         let Some(results) = simulate(run, &case, &model(link))? else { break };
         for (hop, metric) in [LOST_FIRST, LOST_SECOND].into_iter().enumerate() {
             run.figure(&case, metric, "%", over(&results, |result| lost(result, hop)));
         }
-        let late: u64 = results.iter().map(|result| result.groups[LINK].lost_for[DropReason::Late as usize]).sum();
-        run.figure(&case, LATE, "", Value::of(late as f64, results.len() as u64));
+        let late: u64 =
+            results.iter().map(|result| result.groups[LINK].lost_for[FabricDropReason::Late as usize]).sum();
+        run.figure(&case, LATE, "", SampledValue::of(late as f64, results.len() as u64));
     }
     claims(run);
     plots(run);
@@ -80,7 +84,7 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 }
 
 /// Returns the share of the link's packets that were lost at a hop, in percent.
-fn lost(result: &RunResult, hop: usize) -> f64 {
+fn lost(result: &FabricRunResult, hop: usize) -> f64 {
     let link = &result.groups[LINK];
     let lost = link.lost_at.get(hop).map_or(0, |count| count.packets);
     100.0 * lost as f64 / link.arrived.packets.max(1) as f64
@@ -88,7 +92,7 @@ fn lost(result: &RunResult, hop: usize) -> f64 {
 
 /// Returns the model: two switches with two paths between them. The first splits the link over both its outputs,
 /// which it shares with cross traffic; the second merges it.
-fn model(link: Link) -> Model {
+fn model(link: SplitLinkVariant) -> FabricNetwork {
     let [split, cross] = [0, 1].map(|input| {
         let ports = [0, 1].map(|port| VirtualPort {
             rate_in: if port == input { LINE } else { Bps(0) },
@@ -99,7 +103,7 @@ fn model(link: Link) -> Model {
     let ports = [(0, LINE), (1, Bps(0))]
         .map(|(port, out)| VirtualPort { rate_out: out, ..VirtualPort::new(PortIndex(port), HALF) });
     let merge = VirtualSwitchConfig {
-        buffers: Buffers {
+        buffers: CrosspointBuffers {
             default: link.buffer,
             certain: vec![(PortIndex(0), PortIndex(0), link.buffer + link.added)],
         },
@@ -111,8 +115,8 @@ fn model(link: Link) -> Model {
         outputs: vec![OutputConfig::new(LINE, crosspoint); outputs],
         ..FabricConfig::default()
     };
-    let group = |name: &str| Group { switch: name.into(), port: "1".into(), class: 0 };
-    Model {
+    let group = |name: &str| MeasurementGroup { switch: name.into(), port: "1".into(), class: 0 };
+    FabricNetwork {
         fabrics: vec![
             FabricModel { config: fabric(2, 2 * link.buffer), switches: vec![split, cross] },
             FabricModel { config: fabric(1, link.buffer + link.added), switches: vec![merge] },
@@ -124,38 +128,38 @@ fn model(link: Link) -> Model {
 }
 
 /// Returns the link's packets, alternating between both paths, or the cross traffic, at random over both outputs.
-fn source(link: Link, is_link: bool) -> Source {
+fn source(link: SplitLinkVariant, is_link: bool) -> FabricSource {
     let index = u16::from(!is_link);
     let path = |output: u16| {
         let delay = if output == 0 { Duration::ZERO } else { link.longer };
-        let first = Hop { fabric: 0, switch: index.into(), input: index, output, delay };
-        let second = Hop { fabric: 1, switch: 0, input: output, output: 0, delay: Duration::ZERO };
+        let first = FabricHop { fabric: 0, switch: index.into(), input: index, output, delay };
+        let second = FabricHop { fabric: 1, switch: 0, input: output, output: 0, delay: Duration::ZERO };
         let hops = if is_link { vec![first, second] } else { vec![first] };
-        Path { share: 1.0, group: index.into(), class: 0, hops }
+        FabricPath { share: 1.0, group: index.into(), class: 0, hops }
     };
-    Source {
+    FabricSource {
         line: index.into(),
-        traffic: Offered::Rule { arrival: BURSTS, per_second: packets_per_second(1.0), size: sizes() },
+        traffic: OfferedPackets::Rule { arrival: BURSTS, per_second: packets_per_second(1.0), size: sizes() },
         start: Instant::ZERO,
         stop: Instant::FAR,
-        split: if is_link { Split::Link(SplitBy::Turn) } else { Split::Random },
+        split: if is_link { PathSplit::Link(SplitPolicy::Turn) } else { PathSplit::Random },
         paths: vec![path(0), path(1)],
     }
 }
 
-fn claims(run: &mut Run<'_>) {
-    let lost = |run: &Run<'_>, link: Link| {
+fn claims(run: &mut ExperimentRun<'_>) {
+    let lost = |run: &ExperimentRun<'_>, link: SplitLinkVariant| {
         let case = link.case();
         Some(run.value(&case, LOST_FIRST)? + run.value(&case, LOST_SECOND)?)
     };
-    let most = |run: &Run<'_>, links: Vec<Link>| {
+    let most = |run: &ExperimentRun<'_>, links: Vec<SplitLinkVariant>| {
         links
             .into_iter()
             .map(|link| lost(run, link))
             .collect::<Option<Vec<f64>>>()
             .map(|all| all.into_iter().fold(0.0, f64::max))
     };
-    let enough = BUFFERS.into_iter().filter(|buffer| *buffer >= ENOUGH).map(Link::equal).collect();
+    let enough = BUFFERS.into_iter().filter(|buffer| *buffer >= ENOUGH).map(SplitLinkVariant::equal).collect();
     let zero = |text: &str, found: Option<f64>| match found {
         Some(most) => Claim::tested(text, most < ZERO, format!("{most:.4} % at most")),
         None => Claim::untested(text, "stopped before all cases were simulated"),
@@ -164,18 +168,18 @@ fn claims(run: &mut Run<'_>) {
         zero("with paths of equal latency less than 0.01 % is lost from buffers of 192 kB on", most(run, enough));
     let unequal = zero(
         "with a longer path less than 0.01 % is lost once the other's buffer has the line's bytes of that time in addition",
-        most(run, vec![Link::unequal(288_000)]),
+        most(run, vec![SplitLinkVariant::unequal(288_000)]),
     );
     let late: f64 = run.figures.iter().filter(|figure| figure.metric == LATE).map(|figure| figure.ours).sum();
     let order = Claim::tested("packets leave in order", late == 0.0, format!("{late} came after a later one had left"));
     run.claims.extend([equal, unequal, order]);
 }
 
-fn plots(run: &mut Run<'_>) {
+fn plots(run: &mut ExperimentRun<'_>) {
     type Cases = Vec<(f64, String)>;
     let kb = |bytes: u64| bytes as f64 / 1000.0;
-    let equal: Cases = BUFFERS.iter().map(|bytes| (kb(*bytes), Link::equal(*bytes).case())).collect();
-    let unequal: Cases = ADDED.iter().map(|bytes| (kb(*bytes), Link::unequal(*bytes).case())).collect();
+    let equal: Cases = BUFFERS.iter().map(|bytes| (kb(*bytes), SplitLinkVariant::equal(*bytes).case())).collect();
+    let unequal: Cases = ADDED.iter().map(|bytes| (kb(*bytes), SplitLinkVariant::unequal(*bytes).case())).collect();
     for (name, title, x, cases) in [
         ("equal-latency", "Loss with paths of equal latency (Fig. 4.13)", "buffers, kB", equal),
         (

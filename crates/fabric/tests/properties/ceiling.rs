@@ -58,7 +58,7 @@ fn two_switches(ceiling: Bps, ceiling_slack: Duration) -> Fabric<()> {
 /// Runs arrivals (gap to the previous one, switch drawn of three, bytes), of which two thirds are for switch 0.
 /// Returns start time and length of the packets of switch 0.
 fn run(fabric: &mut Fabric<()>, arrivals: &[(u64, u16, u32)]) -> Vec<(u64, u32)> {
-    let mut line = Line::new(RATE, Duration::ZERO);
+    let mut line = OutputLine::new(RATE, Duration::ZERO);
     let (mut now, mut comes) = (Instant::ZERO, 0);
     let mut coming = arrivals.iter().map(|(gap, switch, bytes)| {
         comes += gap;
@@ -68,20 +68,20 @@ fn run(fabric: &mut Fabric<()>, arrivals: &[(u64, u16, u32)]) -> Vec<(u64, u32)>
     let mut arrival = coming.next();
     loop {
         while let Some((_, switch, bytes)) = arrival.filter(|(at, ..)| *at <= now) {
-            let at = Crosspoint { switch: SwitchIndex(switch), input: PortIndex(0), output: PortIndex(0) };
-            assert!(fabric.enqueue(now, at, Packet::new(bytes, ()), &mut Vec::new()));
+            let at = Crosspoint { switch: VirtualSwitchIndex(switch), input: PortIndex(0), output: PortIndex(0) };
+            assert!(fabric.enqueue(now, at, FabricPacket::new(bytes, ()), &mut Vec::new()));
             arrival = coming.next();
         }
         let next_arrival = arrival.map(|(at, ..)| at);
         now = match fabric.dequeue(now, PortIndex(0)) {
-            Next::Packet(departure) => {
-                if departure.switch == SwitchIndex(0) {
+            DequeueResult::Packet(departure) => {
+                if departure.switch == VirtualSwitchIndex(0) {
                     starts.push((now.as_nanos(), departure.bytes));
                 }
                 line.send(now, departure.bytes)
             }
-            Next::Wait(until) => next_arrival.map_or(until, |at| at.min(until)),
-            Next::Empty => match next_arrival {
+            DequeueResult::Wait(until) => next_arrival.map_or(until, |at| at.min(until)),
+            DequeueResult::Empty => match next_arrival {
                 Some(at) => at,
                 None => return starts,
             },

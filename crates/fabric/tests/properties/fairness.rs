@@ -42,7 +42,7 @@ proptest! {
 }
 
 fn at(switch: u16, input: u16) -> Crosspoint {
-    Crosspoint { switch: SwitchIndex(switch), input: PortIndex(input), output: PortIndex(0) }
+    Crosspoint { switch: VirtualSwitchIndex(switch), input: PortIndex(input), output: PortIndex(0) }
 }
 
 fn fabric(inputs: usize, discipline: InterDiscipline) -> Fabric<usize> {
@@ -65,13 +65,15 @@ fn check_shares(
         let lengths = &lengths[place % lengths.len()];
         let bytes = lengths[put[place] % lengths.len()];
         put[place] += 1;
-        assert!(fabric.enqueue(Instant::ZERO, places[place], Packet::new(bytes, place), &mut Vec::new()));
+        assert!(fabric.enqueue(Instant::ZERO, places[place], FabricPacket::new(bytes, place), &mut Vec::new()));
     };
     (0..places.len()).for_each(|place| (0..3).for_each(|_| refill(&mut fabric, place)));
     let mut rounds = vec![0.0; places.len()];
     let mut range = vec![vec![(0.0f64, 0.0f64); places.len()]; places.len()];
     for _ in 0..600 {
-        let Next::Packet(departure) = fabric.dequeue(Instant::ZERO, PortIndex(0)) else { panic!("all have packets") };
+        let DequeueResult::Packet(departure) = fabric.dequeue(Instant::ZERO, PortIndex(0)) else {
+            panic!("all have packets")
+        };
         let served = departure.item;
         rounds[served] += f64::from(departure.bytes) / f64::from(quanta[served]);
         refill(&mut fabric, served);

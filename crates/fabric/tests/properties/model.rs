@@ -44,7 +44,7 @@ impl Arbitrary for Op {
 }
 
 pub(crate) fn fabric_configs() -> impl Strategy<Value = FabricConfig> {
-    let sharing = prop_oneof![Just(Sharing::Strict), Just(Sharing::Flexible)];
+    let sharing = prop_oneof![Just(BufferSharing::Strict), Just(BufferSharing::Flexible)];
     let discipline = prop_oneof![Just(InterDiscipline::Drr), Just(InterDiscipline::StrictPriority)];
     (sharing, vec(discipline, usize::from(OUTPUTS)), any::<u64>()).prop_map(|(sharing, disciplines, seed)| {
         FabricConfig {
@@ -63,9 +63,9 @@ pub(crate) fn fabric_configs() -> impl Strategy<Value = FabricConfig> {
 pub(crate) fn switch_configs() -> impl Strategy<Value = VirtualSwitchConfig> {
     let port = (0..200_000_000u64, option::of(200_000_000..400_000_000u64), 1..4000u32);
     let queue = prop_oneof![
-        Just(QueueConfig::TailDrop),
-        Just(QueueConfig::DropHead),
-        any::<bool>().prop_map(|gentle| QueueConfig::Red(RedConfig { weight: 0.3, gentle, ..RedConfig::default() })),
+        Just(DropPolicy::TailDrop),
+        Just(DropPolicy::DropHead),
+        any::<bool>().prop_map(|gentle| DropPolicy::Red(RedConfig { weight: 0.3, gentle, ..RedConfig::default() })),
     ];
     let intra = prop_oneof![
         Just(IntraDiscipline::RoundRobin),
@@ -86,8 +86,8 @@ pub(crate) fn switch_configs() -> impl Strategy<Value = VirtualSwitchConfig> {
             };
             let paths = [(0, 0), (1, 0), (2, 1), (0, 1)].map(|(from, to)| (PortIndex(from), PortIndex(to)));
             VirtualSwitchConfig {
-                forwarding: if forwards_all { Forwarding::All } else { Forwarding::Paths(paths.to_vec()) },
-                buffers: Buffers {
+                forwarding: if forwards_all { ForwardingMatrix::All } else { ForwardingMatrix::Paths(paths.to_vec()) },
+                buffers: CrosspointBuffers {
                     default,
                     certain: certain
                         .into_iter()
@@ -112,8 +112,8 @@ pub(crate) struct Model {
     next: u64,
     queues: BTreeMap<Crosspoint, Queued>,
     /// Departures of each queue since its switch was added.
-    departed: BTreeMap<Crosspoint, Count>,
-    dropped: Vec<Dropped<u64>>,
+    departed: BTreeMap<Crosspoint, PacketByteCount>,
+    dropped: Vec<FabricDrop<u64>>,
 }
 
 impl Model {
@@ -136,14 +136,18 @@ impl Model {
     pub(crate) fn apply(&mut self, op: Op, configs: &[VirtualSwitchConfig]) {
         match op {
             Op::Enqueue { switch, input, output, bytes } => {
-                let at = Crosspoint { switch: SwitchIndex(switch), input: PortIndex(input), output: PortIndex(output) };
+                let at = Crosspoint {
+                    switch: VirtualSwitchIndex(switch),
+                    input: PortIndex(input),
+                    output: PortIndex(output),
+                };
                 self.enqueue(at, bytes);
             }
             Op::Dequeue { output } => _ = self.dequeue(output),
             Op::Advance { ns } => self.now += Duration::from_nanos(ns.into()),
             Op::Add { config } => self.add(&configs[config]),
-            Op::Resize { switch, config } => self.resize(SwitchIndex(switch), &configs[config]),
-            Op::Remove { switch } => self.remove(SwitchIndex(switch)),
+            Op::Resize { switch, config } => self.resize(VirtualSwitchIndex(switch), &configs[config]),
+            Op::Remove { switch } => self.remove(VirtualSwitchIndex(switch)),
         }
         self.check_buffers();
     }
@@ -154,7 +158,7 @@ impl Model {
         if at.input.0 >= INPUTS {
             return 0;
         }
-        if matches!(&config.forwarding, Forwarding::Paths(paths) if !paths.contains(&path)) {
+        if matches!(&config.forwarding, ForwardingMatrix::Paths(paths) if !paths.contains(&path)) {
             return 0;
         }
         // If a crosspoint is listed twice, its last entry counts.
@@ -169,7 +173,7 @@ impl Model {
     fn enqueue(&mut self, at: Crosspoint, bytes: u32) {
         let number = self.next;
         self.next += 1;
-        let packet = Packet { bytes, class: 3, number, item: number };
+        let packet = FabricPacket { bytes, class: 3, number, item: number };
         if self.fabric.enqueue(self.now, at, packet, &mut self.dropped) {
             self.queues.entry(at).or_default().push_back((number, bytes));
         }
@@ -178,17 +182,21 @@ impl Model {
             let (before, its_own) = (self.held(loser), self.capacity(loser));
             let held = before + if dropped.packet.number == number { u64::from(bytes) } else { 0 };
             match dropped.reason {
-                DropReason::BufferFull => assert!(held > its_own, "{dropped:?} fits into {its_own} beside {before}"),
-                DropReason::Reclaimed => assert!(held > its_own, "{dropped:?} was guaranteed: {held} of {its_own}"),
-                DropReason::Head => {
+                FabricDropReason::BufferFull => {
+                    assert!(held > its_own, "{dropped:?} fits into {its_own} beside {before}")
+                }
+                FabricDropReason::Reclaimed => {
+                    assert!(held > its_own, "{dropped:?} was guaranteed: {held} of {its_own}")
+                }
+                FabricDropReason::Head => {
                     let with_it = self.held(at) + if at == loser { u64::from(bytes) } else { 0 };
                     assert!(loser == at && with_it > its_own, "{dropped:?} had room: {with_it} of {its_own}");
                 }
-                DropReason::NoPath => assert_eq!(its_own, 0, "{dropped:?}"),
-                DropReason::Late | DropReason::RedEarly | DropReason::RedForced => {
+                FabricDropReason::NoPath => assert_eq!(its_own, 0, "{dropped:?}"),
+                FabricDropReason::Late | FabricDropReason::RedEarly | FabricDropReason::RedForced => {
                     assert_eq!(dropped.packet.number, number)
                 }
-                DropReason::Resized | DropReason::Removed => panic!("{dropped:?} by an arrival"),
+                FabricDropReason::Resized | FabricDropReason::Removed => panic!("{dropped:?} by an arrival"),
             }
             if dropped.packet.number != number {
                 self.forget(&dropped);
@@ -197,7 +205,7 @@ impl Model {
     }
 
     /// Removes a dropped packet from the list.
-    fn forget(&mut self, dropped: &Dropped<u64>) {
+    fn forget(&mut self, dropped: &FabricDrop<u64>) {
         let queue = self.queues.get_mut(&dropped.at).expect("only what is queued is dropped");
         let place = queue.iter().position(|(number, _)| *number == dropped.packet.item);
         let (_, bytes) = queue.remove(place.expect("only what is queued is dropped")).unwrap();
@@ -209,7 +217,7 @@ impl Model {
         let output = PortIndex(output);
         let some = self.queues.iter().any(|(at, queue)| at.output == output && !queue.is_empty());
         match self.fabric.dequeue(self.now, output) {
-            Next::Packet(departure) => {
+            DequeueResult::Packet(departure) => {
                 let at = Crosspoint { switch: departure.switch, input: departure.input, output };
                 let oldest = self.queues.get_mut(&at).and_then(VecDeque::pop_front);
                 assert_eq!(oldest, Some((departure.item, departure.bytes)), "the oldest of its queue");
@@ -219,7 +227,7 @@ impl Model {
                 departed.bytes += u64::from(departure.bytes);
                 return true;
             }
-            Next::Wait(until) => {
+            DequeueResult::Wait(until) => {
                 assert!(some && until > self.now, "waits until {until:?} at {:?}", self.now);
                 let holds = |(_, config): (_, &VirtualSwitchConfig)| {
                     matches!(config.intra, IntraDiscipline::Merge { .. })
@@ -227,12 +235,12 @@ impl Model {
                 };
                 assert!(self.fabric.switches().any(holds), "nothing could hold packets");
             }
-            Next::Empty => assert!(!some, "packets are queued"),
+            DequeueResult::Empty => assert!(!some, "packets are queued"),
         }
         false
     }
 
-    fn resize(&mut self, switch: SwitchIndex, config: &VirtualSwitchConfig) {
+    fn resize(&mut self, switch: VirtualSwitchIndex, config: &VirtualSwitchConfig) {
         let others = self.queues_of_others(switch);
         let before = self.fabric.switch(switch).cloned();
         let done = self.fabric.resize(self.now, switch, config.clone(), &mut self.dropped);
@@ -243,7 +251,7 @@ impl Model {
             );
         }
         for dropped in std::mem::take(&mut self.dropped) {
-            assert_eq!((dropped.reason, dropped.at.switch), (DropReason::Resized, switch));
+            assert_eq!((dropped.reason, dropped.at.switch), (FabricDropReason::Resized, switch));
             self.forget(&dropped);
         }
         assert_eq!(self.queues_of_others(switch), others);
@@ -253,11 +261,11 @@ impl Model {
         self.departed.retain(|at, _| at.switch != switch || outputs.get(usize::from(at.output.0)) == Some(&true));
     }
 
-    fn remove(&mut self, switch: SwitchIndex) {
+    fn remove(&mut self, switch: VirtualSwitchIndex) {
         let others = self.queues_of_others(switch);
         self.fabric.remove(self.now, switch, &mut self.dropped);
         for dropped in std::mem::take(&mut self.dropped) {
-            assert_eq!((dropped.reason, dropped.at.switch), (DropReason::Removed, switch));
+            assert_eq!((dropped.reason, dropped.at.switch), (FabricDropReason::Removed, switch));
             self.forget(&dropped);
         }
         assert!(self.queues.iter().all(|(at, queue)| at.switch != switch || queue.is_empty()), "its packets are gone");
@@ -265,7 +273,7 @@ impl Model {
         self.departed.retain(|at, _| at.switch != switch);
     }
 
-    fn queues_of_others(&self, switch: SwitchIndex) -> BTreeMap<Crosspoint, Queued> {
+    fn queues_of_others(&self, switch: VirtualSwitchIndex) -> BTreeMap<Crosspoint, Queued> {
         let others = self.queues.iter().filter(|(at, queue)| at.switch != switch && !queue.is_empty());
         others.map(|(at, queue)| (*at, queue.clone())).collect()
     }
@@ -275,7 +283,7 @@ impl Model {
         for at in self.queues.keys() {
             let held = self.held(*at);
             *crosspoints.entry((at.input, at.output)).or_default() += held;
-            if self.fabric.config().sharing == Sharing::Strict {
+            if self.fabric.config().sharing == BufferSharing::Strict {
                 assert!(held <= self.capacity(*at), "{at:?} holds {held}");
             }
         }
@@ -289,13 +297,13 @@ impl Model {
         for output in 0..OUTPUTS {
             while self.queues.iter().any(|(at, queue)| at.output.0 == output && !queue.is_empty()) {
                 if !self.dequeue(output) {
-                    let Next::Wait(until) = self.fabric.dequeue(self.now, PortIndex(output)) else {
+                    let DequeueResult::Wait(until) = self.fabric.dequeue(self.now, PortIndex(output)) else {
                         panic!("it waited")
                     };
                     self.now = until;
                 }
             }
-            assert_eq!(self.fabric.dequeue(self.now, PortIndex(output)), Next::Empty);
+            assert_eq!(self.fabric.dequeue(self.now, PortIndex(output)), DequeueResult::Empty);
         }
         assert_eq!(self.fabric.queued(), 0);
     }

@@ -16,19 +16,20 @@ fn steps() -> impl Strategy<Value = Step> {
 
 /// All effects on a fabric: departures with their times, dropped packets, how the run of each step ended, and
 /// counters.
-type Seen = (Vec<(Instant, Departure<u64>)>, Vec<Dropped<u64>>, Vec<Pause>, Vec<CrosspointCounters>);
+type Seen = (Vec<(Instant, FabricDeparture<u64>)>, Vec<FabricDrop<u64>>, Vec<DequeueStop>, Vec<CrosspointCounters>);
 
 fn run(config: &FabricConfig, switches: &[VirtualSwitchConfig], steps: &[Step], at_once: bool) -> Seen {
     let mut fabric = Fabric::new(config.clone()).unwrap();
     switches.iter().for_each(|switch| _ = fabric.add(Instant::ZERO, switch.clone()));
-    let mut lines = vec![Line::new(Bps(1_000_000_000), Duration::ZERO); 2];
+    let mut lines = vec![OutputLine::new(Bps(1_000_000_000), Duration::ZERO); 2];
     let (mut now, mut number) = (Instant::ZERO, 0);
     let (mut left, mut dropped, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
     for (switch, input, output, burst, time) in steps {
-        let at = Crosspoint { switch: SwitchIndex(*switch), input: PortIndex(*input), output: PortIndex(*output) };
+        let at =
+            Crosspoint { switch: VirtualSwitchIndex(*switch), input: PortIndex(*input), output: PortIndex(*output) };
         let packets = burst.iter().map(|bytes| {
             number += 1;
-            Packet { number, ..Packet::new(*bytes, number) }
+            FabricPacket { number, ..FabricPacket::new(*bytes, number) }
         });
         if at_once {
             fabric.enqueue_all(now, at, packets, &mut dropped);
@@ -39,7 +40,7 @@ fn run(config: &FabricConfig, switches: &[VirtualSwitchConfig], steps: &[Step], 
         let (line, until) = (&mut lines[usize::from(*output)], now + Duration::from_nanos((*time).into()));
         let first = line.free_at().max(now);
         let mut starts = first;
-        let mut send = |departure: Departure<u64>| {
+        let mut send = |departure: FabricDeparture<u64>| {
             let bytes = departure.bytes;
             left.push((starts, departure));
             starts = line.send(starts, bytes);
@@ -57,7 +58,11 @@ fn run(config: &FabricConfig, switches: &[VirtualSwitchConfig], steps: &[Step], 
     let crosspoints =
         (0..3).flat_map(|switch| (0..3).flat_map(move |input| (0..2).map(move |output| (switch, input, output))));
     let counters = crosspoints.filter_map(|(switch, input, output)| {
-        fabric.counters(Crosspoint { switch: SwitchIndex(switch), input: PortIndex(input), output: PortIndex(output) })
+        fabric.counters(Crosspoint {
+            switch: VirtualSwitchIndex(switch),
+            input: PortIndex(input),
+            output: PortIndex(output),
+        })
     });
     let counters = counters.collect();
     (left, dropped, pauses, counters)
@@ -67,16 +72,16 @@ fn one_by_one(
     fabric: &mut Fabric<u64>,
     mut now: Instant,
     output: PortIndex,
-    send: &mut impl FnMut(Departure<u64>) -> Option<Instant>,
-) -> Pause {
+    send: &mut impl FnMut(FabricDeparture<u64>) -> Option<Instant>,
+) -> DequeueStop {
     loop {
         match fabric.dequeue(now, output) {
-            Next::Packet(departure) => match send(departure) {
+            DequeueResult::Packet(departure) => match send(departure) {
                 Some(then) => now = then,
-                None => return Pause::Stopped,
+                None => return DequeueStop::Stopped,
             },
-            Next::Wait(until) => return Pause::Wait(until),
-            Next::Empty => return Pause::Empty,
+            DequeueResult::Wait(until) => return DequeueStop::Wait(until),
+            DequeueResult::Empty => return DequeueStop::Empty,
         }
     }
 }

@@ -1,23 +1,23 @@
 //! Finds room for a header in a captured packet: at the end of its payload, the part that receiving programs read
 //! last.
 use weir_packet::checksum::updated;
-use weir_packet::parse::{Network, Transport};
+use weir_packet::parse::{NetworkProtocol, TransportProtocol};
 use weir_packet::{PortNo, parse};
-use weir_traffic::{Probe, probe};
+use weir_traffic::{ProbeHeader, probe};
 
 /// Position of a header in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ProbePosition {
     at: usize,
     checksum_at: usize,
     /// True if a checksum of 0 means that there is none (RFC 768).
     is_udp: bool,
 }
 
-impl Place {
+impl ProbePosition {
     /// Returns the position for a header in a frame. Complete TCP and UDP packets have room if their payload is long
     /// enough.
-    pub(crate) fn find(frame: &[u8]) -> Option<Place> {
+    pub(crate) fn find(frame: &[u8]) -> Option<ProbePosition> {
         let layers = parse(frame, PortNo(0)).ok()?.layers;
         let (network, ip) = layers.network?;
         let (transport, at) = layers.transport?;
@@ -25,13 +25,13 @@ impl Place {
         let number = |at: usize| frame.get(at..at + 2).map(|pair| usize::from(u16::from_be_bytes([pair[0], pair[1]])));
         let end = match network {
             // Fragments do not contain a complete payload.
-            Network::Ipv4 if number(ip + 6)? & 0x3fff == 0 => ip + number(ip + 2)?,
-            Network::Ipv6 => ip + 40 + number(ip + 4)?,
+            NetworkProtocol::Ipv4 if number(ip + 6)? & 0x3fff == 0 => ip + number(ip + 2)?,
+            NetworkProtocol::Ipv6 => ip + 40 + number(ip + 4)?,
             _ => return None,
         };
         let (headers, checksum) = match transport {
-            Transport::Udp => (8, 6),
-            Transport::Tcp => (usize::from(frame.get(transport_at + 12)? >> 4) * 4, 16),
+            TransportProtocol::Udp => (8, 6),
+            TransportProtocol::Tcp => (usize::from(frame.get(transport_at + 12)? >> 4) * 4, 16),
             _ => return None,
         };
         if end > frame.len() {
@@ -40,11 +40,15 @@ impl Place {
         // Checksums add 16-bit words from the start of the transport header, so the header is aligned to them.
         let at = end.checked_sub(probe::BYTES + (end - transport_at) % 2)?;
         let has_room = at >= transport_at + headers && headers >= 8;
-        has_room.then_some(Place { at, checksum_at: transport_at + checksum, is_udp: transport == Transport::Udp })
+        has_room.then_some(ProbePosition {
+            at,
+            checksum_at: transport_at + checksum,
+            is_udp: transport == TransportProtocol::Udp,
+        })
     }
 
     /// Writes a header at the position and updates the checksum, which stays as correct as it was.
-    pub(crate) fn write(&self, frame: &mut [u8], probe: &Probe) {
+    pub(crate) fn write(&self, frame: &mut [u8], probe: &ProbeHeader) {
         let new = probe.bytes();
         let Some(old) = frame.get_mut(self.at..self.at + probe::BYTES) else { return };
         let mut before = [0; probe::BYTES];
@@ -69,17 +73,17 @@ mod tests {
     use std::net::Ipv4Addr;
     use weir_packet::MacAddr;
     use weir_packet::checksum::verify;
-    use weir_packet::craft::{Craft, TcpHeader};
+    use weir_packet::craft::{FrameBuilder, TcpHeader};
     use weir_packet::field::eth_type;
 
-    const PROBE: Probe =
-        Probe { run: 9, sequence: 3, sent_ns: 1 << 40, is_new_flow: false, counts: true, is_wall: false };
+    const PROBE: ProbeHeader =
+        ProbeHeader { run: 9, sequence: 3, sent_ns: 1 << 40, is_new_flow: false, counts: true, is_wall: false };
 
-    fn ethernet() -> Craft {
-        Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6]))
+    fn ethernet() -> FrameBuilder {
+        FrameBuilder::ethernet(MacAddr([2; 6]), MacAddr([4; 6]))
     }
 
-    fn ip(craft: Craft) -> Craft {
+    fn ip(craft: FrameBuilder) -> FrameBuilder {
         craft.ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))
     }
 
@@ -94,10 +98,10 @@ mod tests {
             ] {
                 let mut frame = craft.payload(&payload).build();
                 let length = frame.len();
-                let place = Place::find(&frame).unwrap_or_else(|| panic!("{bytes} bytes are room enough"));
+                let place = ProbePosition::find(&frame).unwrap_or_else(|| panic!("{bytes} bytes are room enough"));
                 place.write(&mut frame, &PROBE);
                 assert_eq!((verify(&frame), frame.len()), (Ok(()), length), "{bytes} bytes");
-                assert_eq!(Probe::find(&frame, Some(9)), Some(PROBE), "{bytes} bytes");
+                assert_eq!(ProbeHeader::find(&frame, Some(9)), Some(PROBE), "{bytes} bytes");
             }
         }
     }
@@ -111,13 +115,13 @@ mod tests {
         let mut cut = ip(ethernet()).udp(1, 2).payload(&[0; 100]).build();
         cut.truncate(100);
         for frame in [short, other, fragment, cut, Vec::new(), vec![0; 1500]] {
-            assert_eq!(Place::find(&frame), None, "{frame:?}");
+            assert_eq!(ProbePosition::find(&frame), None, "{frame:?}");
         }
         // UDP without a checksum stays without one.
         let mut without = ip(ethernet()).udp(1, 2).payload(&[1; 40]).build();
         without[40..42].fill(0);
-        let place = Place::find(&without).unwrap();
+        let place = ProbePosition::find(&without).unwrap();
         place.write(&mut without, &PROBE);
-        assert_eq!((&without[40..42], Probe::find(&without, None)), (&[0, 0][..], Some(PROBE)));
+        assert_eq!((&without[40..42], ProbeHeader::find(&without, None)), (&[0, 0][..], Some(PROBE)));
     }
 }

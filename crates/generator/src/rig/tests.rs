@@ -1,14 +1,17 @@
 use super::*;
-use weir_port::{memory, null::NullPort, spec::Options};
-use weir_traffic::{Arrival, FlowMix, Offered, Size, Trace};
+use weir_port::{memory, null::NullPort, spec::PortOptions};
+use weir_traffic::{ArrivalProcess, FlowMix, OfferedPackets, PacketSizeLaw, TrafficTrace};
 
-fn offer(arrival: Arrival, per_second: f64, bytes: u32) -> Offer {
+fn offer(arrival: ArrivalProcess, per_second: f64, bytes: u32) -> OfferedTraffic {
     let flows = FlowMix { known: 10, zipf: 1.0, new: 0.1 };
-    Offer::Packets { offered: Offered::Rule { arrival, per_second, size: Size::Fixed(bytes) }, flows }
+    OfferedTraffic::Packets {
+        offered: OfferedPackets::Rule { arrival, per_second, size: PacketSizeLaw::Fixed(bytes) },
+        flows,
+    }
 }
 
-fn source(offer: Offer) -> Source {
-    Source { offer, replay: None, frames: FrameSpec::default(), seed: 1 }
+fn source(offer: OfferedTraffic) -> TrafficSenderConfig {
+    TrafficSenderConfig { offer, replay: None, frames: FrameSpec::default(), seed: 1 }
 }
 
 fn loop_back(capacity: usize) -> (Box<dyn Port>, Box<dyn Port>) {
@@ -16,20 +19,25 @@ fn loop_back(capacity: usize) -> (Box<dyn Port>, Box<dyn Port>) {
     (Box::new(near), Box::new(far))
 }
 
-fn short() -> RigConfig {
-    RigConfig { duration: Some(Duration::from_millis(200)), ..RigConfig::default() }
+fn short() -> TrafficRunConfig {
+    TrafficRunConfig { duration: Some(Duration::from_millis(200)), ..TrafficRunConfig::default() }
 }
 
-fn run(rig: Rig) -> Report {
+fn run(rig: TrafficRun) -> TrafficRunReport {
     rig.run(&mut || false, &mut |_| ()).unwrap()
 }
 
 #[test]
 fn what_is_sent_comes_and_is_known_again() {
     let (near, far) = loop_back(4096);
-    let config = RigConfig { warm_up: Duration::from_millis(50), threshold: Some(Duration::ZERO), ..short() };
-    let report =
-        run(Rig::new(config, Some((source(offer(Arrival::Poisson, 20_000.0, 100)), near)), Some(far), vec![]).unwrap());
+    let config = TrafficRunConfig { warm_up: Duration::from_millis(50), threshold: Some(Duration::ZERO), ..short() };
+    let report = run(TrafficRun::new(
+        config,
+        Some((source(offer(ArrivalProcess::Poisson, 20_000.0, 100)), near)),
+        Some(far),
+        vec![],
+    )
+    .unwrap());
     let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
     assert!(!report.partial && report.others == 0);
     assert!(sent.sent > 1000 && sent.sent <= sent.offered, "{sent:?}");
@@ -49,7 +57,8 @@ fn what_is_sent_comes_and_is_known_again() {
 fn a_full_port_is_told_from_loss_behind_it() {
     let (near, far) = loop_back(8);
     let report =
-        run(Rig::new(short(), Some((source(offer(Arrival::Constant, 5000.0, 60)), near)), None, vec![]).unwrap());
+        run(TrafficRun::new(short(), Some((source(offer(ArrivalProcess::Constant, 5000.0, 60)), near)), None, vec![])
+            .unwrap());
     let sent = report.sent.unwrap();
     assert_eq!(sent.refused, sent.sent - 8, "nobody takes them out");
     drop(far);
@@ -58,10 +67,10 @@ fn a_full_port_is_told_from_loss_behind_it() {
 #[test]
 fn a_list_is_sent_once() {
     let (near, far) = loop_back(64);
-    let offered = Offered::Trace(Trace::parse("0 60\n0.001 1500\n0.005 60\n").unwrap());
-    let offer = Offer::Packets { offered, flows: FlowMix::default() };
-    let config = RigConfig { duration: None, ..short() };
-    let report = run(Rig::new(config, Some((source(offer), near)), Some(far), vec![]).unwrap());
+    let offered = OfferedPackets::Trace(TrafficTrace::parse("0 60\n0.001 1500\n0.005 60\n").unwrap());
+    let offer = OfferedTraffic::Packets { offered, flows: FlowMix::default() };
+    let config = TrafficRunConfig { duration: None, ..short() };
+    let report = run(TrafficRun::new(config, Some((source(offer), near)), Some(far), vec![]).unwrap());
     let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
     assert_eq!((sent.offered, sent.sent, sent.bytes, received.received), (3, 3, 1620, 3));
 }
@@ -69,9 +78,10 @@ fn a_list_is_sent_once() {
 #[test]
 fn stopped_it_tells_what_was_done() {
     let (near, far) = loop_back(4096);
-    let config = RigConfig { duration: Some(Duration::from_secs(3600)), ..short() };
+    let config = TrafficRunConfig { duration: Some(Duration::from_secs(3600)), ..short() };
     let rig =
-        Rig::new(config, Some((source(offer(Arrival::Constant, 10_000.0, 60)), near)), Some(far), vec![]).unwrap();
+        TrafficRun::new(config, Some((source(offer(ArrivalProcess::Constant, 10_000.0, 60)), near)), Some(far), vec![])
+            .unwrap();
     let mut asked = 0;
     let mut stop = || {
         asked += 1;
@@ -86,11 +96,13 @@ fn stopped_it_tells_what_was_done() {
 #[test]
 fn rows_add_up_to_the_whole() {
     let (near, far) = loop_back(4096);
-    let config = RigConfig { every: Some(Duration::from_millis(20)), ..short() };
-    let rig = Rig::new(config, Some((source(offer(Arrival::Poisson, 5000.0, 60)), near)), Some(far), vec![]).unwrap();
+    let config = TrafficRunConfig { every: Some(Duration::from_millis(20)), ..short() };
+    let rig =
+        TrafficRun::new(config, Some((source(offer(ArrivalProcess::Poisson, 5000.0, 60)), near)), Some(far), vec![])
+            .unwrap();
     let mut rows = Vec::new();
     let report = rig.run(&mut || false, &mut |row| rows.push(row)).unwrap();
-    let sum = |of: fn(&Interval) -> u64| rows.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&IntervalStatistics) -> u64| rows.iter().map(of).sum::<u64>();
     assert_eq!(sum(|row| row.sent), report.sent.unwrap().sent);
     assert_eq!(sum(|row| row.received), report.received.unwrap().received);
     assert!(rows.len() >= 10 && rows.is_sorted_by(|a, b| a.time_s < b.time_s), "{}", rows.len());
@@ -102,9 +114,9 @@ fn packets_are_seen_on_their_way() {
     let (near, far) = loop_back(4096);
     let (copies, tap) = loop_back(4096);
     let wire = Copying { inner: near, copies };
-    let source = source(offer(Arrival::Constant, 2000.0, 100));
+    let source = source(offer(ArrivalProcess::Constant, 2000.0, 100));
     let taps = vec![("control".to_owned(), tap)];
-    let report = run(Rig::new(short(), Some((source, Box::new(wire))), Some(far), taps).unwrap());
+    let report = run(TrafficRun::new(short(), Some((source, Box::new(wire))), Some(far), taps).unwrap());
     let path = report.path.unwrap();
     let received = report.received.unwrap().received;
     assert_eq!(path.ended, received);
@@ -151,7 +163,7 @@ impl Port for Copying {
         self.inner.link()
     }
 
-    fn counters(&self) -> weir_port::Counters {
+    fn counters(&self) -> weir_port::FrameCounters {
         self.inner.counters()
     }
 }
@@ -160,19 +172,23 @@ impl Port for Copying {
 fn recording_alone_goes_by_the_first_packet_of_a_run() {
     let (mut near, far) = loop_back(4096);
     let clock = StampClock::start(Epoch::Boot);
-    let template = Template::new(&FrameSpec::default()).unwrap();
+    let template = ProbeFrameTemplate::new(&FrameSpec::default()).unwrap();
     let mut pool = FramePool::new(16, 1);
     let mut frame = |run, sequence| {
         let sent_ns = clock.stamp(clock.now());
-        let probe = Probe { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false };
-        let planned = Planned { at: Instant::ZERO, bytes: 60, flow: 0, is_new_flow: false };
+        let probe = ProbeHeader { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false };
+        let planned = ScheduledPacket { at: Instant::ZERO, bytes: 60, flow: 0, is_new_flow: false };
         template.frame(&planned, &probe, &mut pool)
     };
     let mut frames = vec![frame(7, 0), frame(8, 0), Frame::from_bytes(&[0; 60]), frame(7, 2)];
     near.transmit(Instant::ZERO, &mut FramePool::default(), &mut frames).unwrap();
-    let report =
-        run(Rig::new(RigConfig { duration: Some(Duration::from_millis(50)), ..short() }, None, Some(far), vec![])
-            .unwrap());
+    let report = run(TrafficRun::new(
+        TrafficRunConfig { duration: Some(Duration::from_millis(50)), ..short() },
+        None,
+        Some(far),
+        vec![],
+    )
+    .unwrap());
     let received = report.received.unwrap();
     assert_eq!((received.received, received.lost, report.others), (2, 1, 2));
     assert!(!report.partial && report.sent.is_none());
@@ -181,40 +197,48 @@ fn recording_alone_goes_by_the_first_packet_of_a_run() {
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
-    let null = || -> Box<dyn Port> { Box::new(NullPort::open("", &Options::none("null:")).unwrap()) };
-    let error = |offer| match Rig::new(short(), Some((source(offer), null())), None, vec![]) {
+    let null = || -> Box<dyn Port> { Box::new(NullPort::open("", &PortOptions::none("null:")).unwrap()) };
+    let error = |offer| match TrafficRun::new(short(), Some((source(offer), null())), None, vec![]) {
         Ok(_) => panic!("it is not refused"),
         Err(error) => error.to_string(),
     };
-    assert!(error(offer(Arrival::Poisson, 100.0, 59)).contains("found packets of 59 bytes, expected at least 60"));
-    assert!(error(offer(Arrival::Poisson, -1.0, 60)).contains("packets per second"));
-    let exponential = Offered::Rule { arrival: Arrival::Poisson, per_second: 100.0, size: Size::Exponential(500.0) };
-    let offer = Offer::Packets { offered: exponential, flows: FlowMix::default() };
-    assert!(Rig::new(short(), Some((source(offer), null())), None, vec![]).is_ok());
+    assert!(
+        error(offer(ArrivalProcess::Poisson, 100.0, 59)).contains("found packets of 59 bytes, expected at least 60")
+    );
+    assert!(error(offer(ArrivalProcess::Poisson, -1.0, 60)).contains("packets per second"));
+    let exponential = OfferedPackets::Rule {
+        arrival: ArrivalProcess::Poisson,
+        per_second: 100.0,
+        size: PacketSizeLaw::Exponential(500.0),
+    };
+    let offer = OfferedTraffic::Packets { offered: exponential, flows: FlowMix::default() };
+    assert!(TrafficRun::new(short(), Some((source(offer), null())), None, vec![]).is_ok());
 }
 
 #[test]
 fn what_was_captured_is_known_again_if_it_has_room() {
     use weir_packet::MacAddr;
-    use weir_packet::craft::Craft;
+    use weir_packet::craft::FrameBuilder;
     let (from, to) = (std::net::Ipv4Addr::new(10, 0, 0, 1), std::net::Ipv4Addr::new(10, 0, 0, 2));
     let udp = |bytes: usize| {
-        let craft = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4(from, to).udp(5, 6);
+        let craft = FrameBuilder::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4(from, to).udp(5, 6);
         craft.payload(&vec![7; bytes]).build()
     };
     let lengths = [1400, 4, 40].into_iter().cycle();
     let frames: Vec<(u64, Vec<u8>)> = (0..50).zip(lengths).map(|(at, bytes)| (at * 100_000, udp(bytes))).collect();
     let file = std::env::temp_dir().join(format!("weir-replay-{}", std::process::id()));
     std::fs::write(&file, capture(&frames)).unwrap();
-    let replay = Replay::read(&file).unwrap().with_headers();
+    let replay = CaptureReplay::read(&file).unwrap().with_headers();
     std::fs::remove_file(&file).unwrap();
     let replay = replay.unwrap();
     let (near, far) = loop_back(64);
-    let offer =
-        Offer::Packets { offered: weir_traffic::Offered::Trace(replay.trace().clone()), flows: FlowMix::default() };
-    let source = Source { replay: Some(replay), ..source(offer) };
-    let config = RigConfig { duration: None, ..short() };
-    let report = run(Rig::new(config, Some((source, near)), Some(far), vec![]).unwrap());
+    let offer = OfferedTraffic::Packets {
+        offered: weir_traffic::OfferedPackets::Trace(replay.trace().clone()),
+        flows: FlowMix::default(),
+    };
+    let source = TrafficSenderConfig { replay: Some(replay), ..source(offer) };
+    let config = TrafficRunConfig { duration: None, ..short() };
+    let report = run(TrafficRun::new(config, Some((source, near)), Some(far), vec![]).unwrap());
     let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
     assert_eq!((sent.sent, sent.without_header, report.others), (50, 17, 17));
     assert_eq!((received.sent, received.received, received.lost, received.duplicates), (33, 33, 0, 0));

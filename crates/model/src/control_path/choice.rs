@@ -1,9 +1,9 @@
 //! Selects the best model for what is known about a device.
-use crate::registry::{Model, find};
+use crate::registry::{RegisteredModel, find};
 
 /// Knowledge about a switch, its controller and their traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Knowledge {
+pub struct ModelCriteria {
     /// True if the latency of the idle control path and its capacity without loss were measured.
     pub calibrated: bool,
     /// True if mean and variation are known for each stage: data path, packet-in, controller, packet-out.
@@ -25,7 +25,7 @@ pub struct Knowledge {
 
 /// Selected model and the reason.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct SelectedModel {
     /// Model that computes the share of packets for the controller first; none if it is the share of new flows.
     pub before: Option<&'static str>,
     /// Model of the additional delay by batches in the data path; none without batches.
@@ -36,15 +36,15 @@ pub struct Choice {
     pub reason: String,
 }
 
-impl Choice {
+impl SelectedModel {
     /// Returns the model's description, with its assumptions and validity, which belong to every answer.
-    pub fn about(&self) -> Option<&'static Model> {
+    pub fn about(&self) -> Option<&'static RegisteredModel> {
         find(self.model).ok()
     }
 }
 
 /// Selects the model for a device.
-pub fn choose(known: &Knowledge) -> Choice {
+pub fn choose(known: &ModelCriteria) -> SelectedModel {
     let (model, reason) = model(known);
     let several = known.packets_per_flow.is_some_and(|packets| packets > 1.0) && known.new_flows > 0.0;
     let mut reasons = vec![reason];
@@ -54,7 +54,7 @@ pub fn choose(known: &Knowledge) -> Choice {
     if known.polls {
         reasons.push("packets wait for batches on the data path");
     }
-    Choice {
+    SelectedModel {
         before: several.then_some("udp_burst"),
         beside: known.polls.then_some("batch_stage"),
         model,
@@ -62,22 +62,24 @@ pub fn choose(known: &Knowledge) -> Choice {
     }
 }
 
-fn model(known: &Knowledge) -> (&'static str, &'static str) {
+fn model(known: &ModelCriteria) -> (&'static str, &'static str) {
     match known {
-        Knowledge { new_flows, .. } if *new_flows <= 0.0 => {
+        ModelCriteria { new_flows, .. } if *new_flows <= 0.0 => {
             ("mg1", "no packet asks the controller: the data path is all there is")
         }
-        Knowledge { calibrated: true, .. } => {
+        ModelCriteria { calibrated: true, .. } => {
             ("lcs", "the control path's latency and capacity were measured: nothing else is needed")
         }
-        Knowledge { returns_first: true, .. } => {
+        ModelCriteria { returns_first: true, .. } => {
             ("goto", "packets come back from the controller to a queue of their own, or to small buffers")
         }
-        Knowledge { returns: true, limited: true, .. } => {
+        ModelCriteria { returns: true, limited: true, .. } => {
             ("jarschel", "packets come back to the data path's queue, from a controller of limited room")
         }
-        Knowledge { returns: true, .. } => ("mahmood", "packets come back to the data path's queue"),
-        Knowledge { stages: true, .. } => ("sdn4q", "mean and variation are known for each stage of the control path"),
+        ModelCriteria { returns: true, .. } => ("mahmood", "packets come back to the data path's queue"),
+        ModelCriteria { stages: true, .. } => {
+            ("sdn4q", "mean and variation are known for each stage of the control path")
+        }
         _ => ("mahmood", "only rates are known: quick bounds"),
     }
 }
@@ -88,19 +90,20 @@ mod tests {
 
     #[test]
     fn what_is_measured_is_preferred_to_what_is_assumed() {
-        let known = Knowledge { new_flows: 0.25, ..Knowledge::default() };
-        let chosen = |known: Knowledge| choose(&known).model;
+        let known = ModelCriteria { new_flows: 0.25, ..ModelCriteria::default() };
+        let chosen = |known: ModelCriteria| choose(&known).model;
         assert_eq!(chosen(known), "mahmood");
-        assert_eq!(chosen(Knowledge { stages: true, ..known }), "sdn4q");
-        assert_eq!(chosen(Knowledge { stages: true, returns_first: true, ..known }), "goto");
-        assert_eq!(chosen(Knowledge { returns: true, limited: true, ..known }), "jarschel");
-        assert_eq!(chosen(Knowledge { calibrated: true, stages: true, returns_first: true, ..known }), "lcs");
-        assert_eq!(chosen(Knowledge { calibrated: true, new_flows: 0.0, ..known }), "mg1");
+        assert_eq!(chosen(ModelCriteria { stages: true, ..known }), "sdn4q");
+        assert_eq!(chosen(ModelCriteria { stages: true, returns_first: true, ..known }), "goto");
+        assert_eq!(chosen(ModelCriteria { returns: true, limited: true, ..known }), "jarschel");
+        assert_eq!(chosen(ModelCriteria { calibrated: true, stages: true, returns_first: true, ..known }), "lcs");
+        assert_eq!(chosen(ModelCriteria { calibrated: true, new_flows: 0.0, ..known }), "mg1");
     }
 
     #[test]
     fn what_comes_before_and_beside_is_named_and_all_are_there() {
-        let known = Knowledge { polls: true, packets_per_flow: Some(10.0), new_flows: 0.1, ..Knowledge::default() };
+        let known =
+            ModelCriteria { polls: true, packets_per_flow: Some(10.0), new_flows: 0.1, ..ModelCriteria::default() };
         let choice = choose(&known);
         assert_eq!((choice.before, choice.beside), (Some("udp_burst"), Some("batch_stage")));
         assert!(choice.about().is_some() && choice.reason.contains("; "));
@@ -109,6 +112,6 @@ mod tests {
         {
             assert!(find(name).is_ok(), "{name}");
         }
-        assert_eq!(choose(&Knowledge { packets_per_flow: Some(1.0), ..known }).before, None);
+        assert_eq!(choose(&ModelCriteria { packets_per_flow: Some(1.0), ..known }).before, None);
     }
 }

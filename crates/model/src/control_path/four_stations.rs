@@ -1,9 +1,9 @@
 //! Models a control path as four stations: data path, packet-in agent, controller, packet-out agent.
 use super::split::at;
-use super::{Paths, Returning};
-use crate::answer::{Load, SwitchState};
+use super::{DataAndControlPaths, ReentrantProcessor};
+use crate::answer::{StationUtilisation, SwitchSteadyState};
 use crate::check::{positive, share, stable};
-use crate::leaf::{Leaf, Waiting};
+use crate::leaf::{DelayPart, Mg1WaitingTime};
 use crate::root::bracketed;
 use crate::station::{mg1, mg1k};
 use crate::{Distribution, Law, ModelError};
@@ -17,14 +17,14 @@ const NEVER: f64 = 1e-6;
 
 /// Processors of the switch's two agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Agents {
+pub enum AgentProcessors {
     /// Separate processors for both.
     #[default]
     Separate,
     /// A single processor for both jobs, in order of arrival; returning packets count as new arrivals.
     Shared,
     /// A single processor for both jobs, in order of arrival; returning packets wait for those that followed them
-    /// ([`Returning`]).
+    /// ([`ReentrantProcessor`]).
     Returning,
 }
 
@@ -44,7 +44,7 @@ pub struct FourStations {
     /// Service time of the switch for the controller's answer.
     pub packet_out: Law,
     /// Processors for packet-ins and packet-outs.
-    pub agents: Agents,
+    pub agents: AgentProcessors,
     /// Places of each agent, including the one in service; none without a limit.
     pub agent_places: Option<usize>,
     /// Places of the controller, including the one in service; none without a limit.
@@ -59,7 +59,7 @@ struct StationState {
     sojourn: Distribution,
     /// Share of packets lost because no place is free.
     loss: f64,
-    load: Load,
+    load: StationUtilisation,
     /// Squared coefficient of variation of the times between departures.
     departures: f64,
 }
@@ -75,16 +75,16 @@ struct StationState {
 /// # Errors
 /// `DOMAIN` for invalid numbers; `UNSTABLE` with the station's name if an unlimited station gets more than it can
 /// serve.
-pub fn four_stations(asked: &FourStations) -> Result<SwitchState, ModelError> {
+pub fn four_stations(asked: &FourStations) -> Result<SwitchSteadyState, ModelError> {
     let (rate, p) = (positive("lam", asked.rate)?, share("p", asked.p)?);
     let data = mg1(rate, &asked.data).map_err(|error| at("data path", error))?;
-    let mut loads = vec![Load::new("data path", data.utilisation)];
+    let mut loads = vec![StationUtilisation::new("data path", data.utilisation)];
     let (stations, together) = match asked.agents {
         _ if p == 0.0 => (Vec::new(), None),
-        Agents::Separate => (separate(asked, data.utilisation)?, None),
-        Agents::Shared => shared(asked, None)?,
-        Agents::Returning => {
-            shared(asked, Some(&Returning::new(&asked.packet_in, &asked.controller, &asked.packet_out)))?
+        AgentProcessors::Separate => (separate(asked, data.utilisation)?, None),
+        AgentProcessors::Shared => shared(asked, None)?,
+        AgentProcessors::Returning => {
+            shared(asked, Some(&ReentrantProcessor::new(&asked.packet_in, &asked.controller, &asked.packet_out)))?
         }
     };
     let passed = stations.iter().map(|station| 1.0 - station.loss).product::<f64>();
@@ -98,7 +98,7 @@ pub fn four_stations(asked: &FourStations) -> Result<SwitchState, ModelError> {
             loads.push(load);
         }
     }
-    Paths { p, lost: 1.0 - passed, data_s: data.sojourn_s, data: data.sojourn, control, loads }.together()
+    DataAndControlPaths { p, lost: 1.0 - passed, data_s: data.sojourn_s, data: data.sojourn, control, loads }.together()
 }
 
 /// Solves packet-in agent, controller and packet-out agent on separate processors.
@@ -112,7 +112,7 @@ fn separate(asked: &FourStations, data_load: f64) -> Result<Vec<StationState>, M
         ("controller", &asked.controller, asked.controller_places),
         ("packet-out agent", &asked.packet_out, asked.agent_places),
     ] {
-        let station = station(place, rate, service, places, Waits::Arrivals(arrivals))?;
+        let station = station(place, rate, service, places, ArrivalIrregularity::Arrivals(arrivals))?;
         rate *= 1.0 - station.loss;
         arrivals = station.departures;
         stations.push(station);
@@ -124,7 +124,7 @@ fn separate(asked: &FourStations, data_load: f64) -> Result<Vec<StationState>, M
 /// Returns the three stations, and the distribution of the whole way if it is not that of independent stations.
 fn shared(
     asked: &FourStations,
-    returning: Option<&Returning>,
+    returning: Option<&ReentrantProcessor>,
 ) -> Result<(Vec<StationState>, Option<Distribution>), ModelError> {
     let lost = match asked.agent_places {
         None => 0.0,
@@ -133,7 +133,7 @@ fn shared(
     // A limit that is practically never reached is ignored, because distributions without a limit are more precise.
     let open = FourStations { agent_places: None, ..asked.clone() };
     let asked = if lost < NEVER && returning.is_some() { &open } else { asked };
-    let Processor { first, controller, again, both } = processor(asked, returning, lost)?;
+    let ProcessorVisits { first, controller, again, both } = processor(asked, returning, lost)?;
     let together = match both {
         None => None,
         Some((correlation, both)) => {
@@ -149,10 +149,10 @@ fn shared(
 
 /// Returns the loss at the processor. Packets that it or the controller drops do not return, so the loss depends on
 /// itself. More drops mean less loss, so there is exactly one solution.
-fn lost_at_processor(asked: &FourStations, returning: Option<&Returning>) -> Result<f64, ModelError> {
+fn lost_at_processor(asked: &FourStations, returning: Option<&ReentrantProcessor>) -> Result<f64, ModelError> {
     let mut failed = None;
     let lost = bracketed(0.0, 1.0, |lost| match processor(asked, returning, lost) {
-        Ok(Processor { first, again, .. }) => lost - (first.loss + again.loss) / 2.0,
+        Ok(ProcessorVisits { first, again, .. }) => lost - (first.loss + again.loss) / 2.0,
         Err(error) => {
             failed = Some(error);
             0.0
@@ -162,7 +162,7 @@ fn lost_at_processor(asked: &FourStations, returning: Option<&Returning>) -> Res
 }
 
 /// Both visits to the processor, and the controller between them.
-struct Processor {
+struct ProcessorVisits {
     first: StationState,
     controller: StationState,
     again: StationState,
@@ -172,11 +172,15 @@ struct Processor {
 }
 
 /// Solves the three stations for a given share of losses at the processor.
-fn processor(asked: &FourStations, returning: Option<&Returning>, lost: f64) -> Result<Processor, ModelError> {
+fn processor(
+    asked: &FourStations,
+    returning: Option<&ReentrantProcessor>,
+    lost: f64,
+) -> Result<ProcessorVisits, ModelError> {
     let rate = asked.p * asked.rate;
     let accepted = (1.0 - lost).max(f64::MIN_POSITIVE);
     let factors = |back| returning.map(|returning| returning.factors(rate, back)).transpose();
-    let waits = |factor: Option<f64>| factor.map_or(Waits::Arrivals(1.0), Waits::Longer);
+    let waits = |factor: Option<f64>| factor.map_or(ArrivalIrregularity::Arrivals(1.0), ArrivalIrregularity::Longer);
     // Losses at the controller hardly change its waiting time.
     let longer = factors(accepted)?.map(|factors| factors.controller);
     let controller = station("controller", rate * accepted, &asked.controller, asked.controller_places, waits(longer))?;
@@ -196,50 +200,55 @@ fn processor(asked: &FourStations, returning: Option<&Returning>, lost: f64) -> 
     let both = match factors {
         Some(factors) if asked.agent_places.is_none() => {
             let law = jobs.scaled(factors.first + factors.again)?;
-            let waiting = Distribution::leaf(Leaf::Waiting(Arc::new(Waiting::new(law, first.load.utilisation))));
+            let waiting =
+                Distribution::leaf(DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(law, first.load.utilisation))));
             let [one, other] = [&asked.packet_in, &asked.packet_out].map(Distribution::law);
             Some((factors.correlation, Distribution::sum([&waiting, &one, &other])))
         }
         _ => None,
     };
-    Ok(Processor { first, controller, again, both })
+    Ok(ProcessorVisits { first, controller, again, both })
 }
 
 /// Irregularity of arrivals.
 #[derive(Debug, Clone, Copy)]
-enum Waits {
+enum ArrivalIrregularity {
     /// Squared coefficient of variation of the times between arrivals, which are independent.
     Arrivals(f64),
     /// Factor of the waits relative to Poisson arrivals.
     Longer(f64),
 }
 
-impl Waits {
+impl ArrivalIrregularity {
     /// Returns the service law with which Poisson arrivals wait as long, for stations with a limit.
     fn service(self, service: &Law) -> Result<Law, ModelError> {
         match self {
             // Poisson arrivals need no correction.
-            Waits::Arrivals(1.0) => Ok(service.clone()),
+            ArrivalIrregularity::Arrivals(1.0) => Ok(service.clone()),
             // The services get the variation of services and arrivals together.
-            Waits::Arrivals(arrivals) => Law::gamma(service.mean(), (service.scv() + arrivals - 1.0).max(SCV_LEAST)),
-            Waits::Longer(factor) => Law::gamma(service.mean(), (factor * (1.0 + service.scv()) - 1.0).max(SCV_LEAST)),
+            ArrivalIrregularity::Arrivals(arrivals) => {
+                Law::gamma(service.mean(), (service.scv() + arrivals - 1.0).max(SCV_LEAST))
+            }
+            ArrivalIrregularity::Longer(factor) => {
+                Law::gamma(service.mean(), (factor * (1.0 + service.scv()) - 1.0).max(SCV_LEAST))
+            }
         }
     }
 
     /// Returns the factor of the waits relative to Poisson arrivals, for stations without a limit.
     fn factor(self, rho: f64, service: &Law) -> f64 {
         match self {
-            Waits::Arrivals(arrivals) => {
+            ArrivalIrregularity::Arrivals(arrivals) => {
                 let scv = service.scv();
                 (arrivals + scv) * regularity(rho, arrivals, scv) / (1.0 + scv)
             }
-            Waits::Longer(factor) => factor,
+            ArrivalIrregularity::Longer(factor) => factor,
         }
     }
 
     /// Returns the squared coefficient of variation of the times between departures.
     fn departures(self, rho: f64, service: &Law) -> f64 {
-        let arrivals = if let Waits::Arrivals(arrivals) = self { arrivals } else { 1.0 };
+        let arrivals = if let ArrivalIrregularity::Arrivals(arrivals) = self { arrivals } else { 1.0 };
         rho.powi(2) * service.scv() + (1.0 - rho.powi(2)) * arrivals
     }
 }
@@ -250,14 +259,14 @@ fn station(
     rate: f64,
     service: &Law,
     places: Option<usize>,
-    waits: Waits,
+    waits: ArrivalIrregularity,
 ) -> Result<StationState, ModelError> {
     let (mean, rho) = (service.mean(), rate * service.mean());
     let state = |sojourn_s, sojourn, loss, utilisation| StationState {
         sojourn_s,
         sojourn,
         loss,
-        load: Load::new(place, utilisation),
+        load: StationUtilisation::new(place, utilisation),
         departures: waits.departures(utilisation, service),
     };
     match places {
@@ -272,7 +281,7 @@ fn station(
             let waiting_s = factor * rate * service.second_moment() / (2.0 * (1.0 - rho));
             let own = Distribution::law(service);
             let sojourn = if factor > 0.0 {
-                let waiting = Leaf::Waiting(Arc::new(Waiting::new(service.scaled(factor)?, rho)));
+                let waiting = DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(service.scaled(factor)?, rho)));
                 Distribution::sum([&Distribution::leaf(waiting), &own])
             } else {
                 own
@@ -305,7 +314,7 @@ mod tests {
             packet_in: gamma(0.00563625),
             controller: gamma(0.00749),
             packet_out: gamma(0.0059275),
-            agents: Agents::Separate,
+            agents: AgentProcessors::Separate,
             agent_places: None,
             controller_places: None,
         }
@@ -314,12 +323,12 @@ mod tests {
     #[test]
     fn percentiles_have_the_mean() {
         for (agents, agent_places, rate) in [
-            (Agents::Separate, None, 160.0),
-            (Agents::Separate, Some(50), 240.0),
-            (Agents::Shared, None, 140.0),
-            (Agents::Shared, Some(60), 120.0),
-            (Agents::Returning, None, 140.0),
-            (Agents::Returning, Some(60), 120.0),
+            (AgentProcessors::Separate, None, 160.0),
+            (AgentProcessors::Separate, Some(50), 240.0),
+            (AgentProcessors::Shared, None, 140.0),
+            (AgentProcessors::Shared, Some(60), 120.0),
+            (AgentProcessors::Returning, None, 140.0),
+            (AgentProcessors::Returning, Some(60), 120.0),
         ] {
             let state = four_stations(&FourStations { agents, agent_places, rate, ..asked() }).unwrap();
             assert!((state.sojourn.mean() / state.sojourn_s - 1.0).abs() < 1e-3, "{agents:?} {agent_places:?}");
@@ -328,7 +337,7 @@ mod tests {
 
     #[test]
     fn much_room_is_no_limit_and_no_new_flows_no_control_path() {
-        for agents in [Agents::Separate, Agents::Shared, Agents::Returning] {
+        for agents in [AgentProcessors::Separate, AgentProcessors::Shared, AgentProcessors::Returning] {
             let open = FourStations { agents, rate: 100.0, ..asked() };
             let roomy = FourStations { agent_places: Some(150), controller_places: Some(150), ..open.clone() };
             let (open, roomy) = (four_stations(&open).unwrap(), four_stations(&roomy).unwrap());
@@ -342,12 +351,12 @@ mod tests {
     fn overload_is_refused_where_it_is_or_lost() {
         let open = four_stations(&FourStations { rate: 280.0, ..asked() }).unwrap_err().to_string();
         assert!(open.contains("at controller"), "{open}");
-        for agents in [Agents::Shared, Agents::Returning] {
+        for agents in [AgentProcessors::Shared, AgentProcessors::Returning] {
             let one = FourStations { agents, rate: 180.0, ..asked() };
             assert!(four_stations(&one).unwrap_err().to_string().contains("at switch processor"));
         }
         let limited = FourStations { agent_places: Some(1), controller_places: Some(1), rate: 1e5, ..asked() };
-        for agents in [Agents::Separate, Agents::Shared, Agents::Returning] {
+        for agents in [AgentProcessors::Separate, AgentProcessors::Shared, AgentProcessors::Returning] {
             let state = four_stations(&FourStations { agents, ..limited.clone() }).unwrap();
             assert!(state.loss > 0.49 && state.loss < 0.5 && state.control_share > 0.0, "{state:?}");
         }

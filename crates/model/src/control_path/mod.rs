@@ -4,16 +4,16 @@ mod four_stations;
 mod returning;
 mod split;
 
-pub use choice::{Choice, Knowledge, choose};
-pub use four_stations::{Agents, FourStations, four_stations};
-pub use returning::{Returning, WaitFactors};
-pub use split::{Split, split};
+pub use choice::{ModelCriteria, SelectedModel, choose};
+pub use four_stations::{AgentProcessors, FourStations, four_stations};
+pub use returning::{ReentrantProcessor, WaitFactors};
+pub use split::{LatencyCapacitySplit, split};
 
-use crate::answer::{Load, SwitchState};
+use crate::answer::{StationUtilisation, SwitchSteadyState};
 use crate::{Distribution, ModelError};
 
 /// Direct packets and packets through the controller, to be combined.
-struct Paths {
+struct DataAndControlPaths {
     /// Share of packets that ask the controller.
     p: f64,
     /// Share of these packets that are lost.
@@ -22,12 +22,12 @@ struct Paths {
     data: Distribution,
     /// Mean and distribution of the whole way through the controller; none if no packet takes it.
     control: Option<(f64, Distribution)>,
-    loads: Vec<Load>,
+    loads: Vec<StationUtilisation>,
 }
 
-impl Paths {
-    fn together(self) -> Result<SwitchState, ModelError> {
-        let Paths { p, lost, data_s, data, control, loads } = self;
+impl DataAndControlPaths {
+    fn together(self) -> Result<SwitchSteadyState, ModelError> {
+        let DataAndControlPaths { p, lost, data_s, data, control, loads } = self;
         let delivered = 1.0 - p * lost;
         // If all packets ask and all are lost, nothing is delivered.
         let control_share = if delivered > 0.0 { (p * (1.0 - lost) / delivered).clamp(0.0, 1.0) } else { 0.0 };
@@ -39,6 +39,16 @@ impl Paths {
             }
             None => (data_s, data.clone(), None, None),
         };
-        Ok(SwitchState { sojourn_s, data_s, control_s, loss: p * lost, control_share, loads, sojourn, data, control })
+        Ok(SwitchSteadyState {
+            sojourn_s,
+            data_s,
+            control_s,
+            loss: p * lost,
+            control_share,
+            loads,
+            sojourn,
+            data,
+            control,
+        })
     }
 }

@@ -8,7 +8,7 @@ const POINTS: u32 = 1000;
 
 /// Processor with two jobs for each packet, the second after the controller, both first come, first served.
 #[derive(Debug, Clone)]
-pub struct Returning {
+pub struct ReentrantProcessor {
     packet_in: Law,
     controller: Law,
     packet_out: Law,
@@ -33,12 +33,12 @@ pub struct WaitFactors {
     pub correlation: f64,
 }
 
-impl Returning {
+impl ReentrantProcessor {
     /// Creates the model from the service laws of the first job, the controller and the second job, in seconds.
     #[must_use]
-    pub fn new(packet_in: &Law, controller: &Law, packet_out: &Law) -> Returning {
+    pub fn new(packet_in: &Law, controller: &Law, packet_out: &Law) -> ReentrantProcessor {
         let [longer_out, _] = longer(packet_out, controller);
-        Returning {
+        ReentrantProcessor {
             longer_in: longer(packet_in, controller),
             longer_out,
             longer_controller: longer(controller, packet_in),
@@ -122,7 +122,7 @@ mod tests {
     fn exponential_services_of_one_mean_are_a_product_form() {
         let law = |mean| Law::exponential(mean).unwrap();
         for controller in [0.001, 0.004, 0.03] {
-            let returning = Returning::new(&law(0.005), &law(controller), &law(0.005));
+            let returning = ReentrantProcessor::new(&law(0.005), &law(controller), &law(0.005));
             for rate in [1.0, 40.0, 99.0] {
                 let WaitFactors { first, controller: middle, again, .. } = returning.factors(rate, 1.0).unwrap();
                 assert!(near(first, 1.0) && near(middle, 1.0) && near(again, 1.0), "{first} {middle} {again}");
@@ -145,17 +145,20 @@ mod tests {
     #[test]
     fn who_comes_back_meets_the_next_first_job_if_that_takes_long() {
         let law = |mean| Law::gamma(mean, 0.2).unwrap();
-        let long = Returning::new(&law(0.010), &law(0.003), &law(0.002)).factors(5.0, 1.0).unwrap();
+        let long = ReentrantProcessor::new(&law(0.010), &law(0.003), &law(0.002)).factors(5.0, 1.0).unwrap();
         assert!(long.again > 1.3 && long.first < long.again && long.controller < 0.5, "{long:?}");
-        let short = Returning::new(&law(0.002), &law(0.003), &law(0.010)).factors(5.0, 1.0).unwrap();
+        let short = ReentrantProcessor::new(&law(0.002), &law(0.003), &law(0.010)).factors(5.0, 1.0).unwrap();
         assert!(short.again < 0.7, "{short:?}");
     }
 
     #[test]
     fn who_does_not_come_back_is_an_mg1_queue() {
         let law = |mean| Law::gamma(mean, 0.2).unwrap();
-        let none = Returning::new(&law(0.010), &law(0.003), &law(0.002)).factors(60.0, 0.0).unwrap();
+        let none = ReentrantProcessor::new(&law(0.010), &law(0.003), &law(0.002)).factors(60.0, 0.0).unwrap();
         assert!(near(none.first, 1.0), "{none:?}");
-        assert_eq!(Returning::new(&law(1.0), &law(1.0), &law(1.0)).factors(1.0, 1.5).unwrap_err().kind(), "DOMAIN");
+        assert_eq!(
+            ReentrantProcessor::new(&law(1.0), &law(1.0), &law(1.0)).factors(1.0, 1.5).unwrap_err().kind(),
+            "DOMAIN"
+        );
     }
 }

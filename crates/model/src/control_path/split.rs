@@ -1,14 +1,14 @@
 //! Models a control path by two measurements: its latency and its capacity.
-use super::Paths;
-use crate::answer::{Load, SwitchState};
+use super::DataAndControlPaths;
+use crate::answer::{StationUtilisation, SwitchSteadyState};
 use crate::check::{domain, not_negative, positive, share};
-use crate::mechanism::Interference;
+use crate::mechanism::WriteInterference;
 use crate::station::{SteadyState, mg1, mg1k};
 use crate::{Distribution, Law, ModelError};
 
 /// Switch whose control path was measured: its latency when idle, and its capacity in packets a second.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Split {
+pub struct LatencyCapacitySplit {
     /// Arrival rate in packets a second, Poisson.
     pub rate: f64,
     /// Share of packets that go through the controller.
@@ -38,7 +38,7 @@ pub struct Split {
 /// # Errors
 /// `DOMAIN` for invalid numbers or an idle latency below 1 / capacity; `UNSTABLE` if more packets come than are
 /// carried, without a limit.
-pub fn split(asked: &Split) -> Result<SwitchState, ModelError> {
+pub fn split(asked: &LatencyCapacitySplit) -> Result<SwitchSteadyState, ModelError> {
     let p = share("p", asked.p)?;
     let rest_s = rest_s(asked)?;
     let rate = positive("lam", asked.rate)?;
@@ -48,17 +48,17 @@ pub fn split(asked: &Split) -> Result<SwitchState, ModelError> {
     let (data_s, data) = data_path(asked, p * rate * (1.0 - lost), &mut loads)?;
     let control = match station {
         Some(station) => {
-            loads.push(Load::new("control path", station.utilisation));
+            loads.push(StationUtilisation::new("control path", station.utilisation));
             let rest = Distribution::constant(rest_s)?;
             Some((data_s + rest_s + station.sojourn_s, Distribution::sum([&data, &rest, &station.sojourn])))
         }
         None => None,
     };
-    Paths { p, lost, data_s, data, control, loads }.together()
+    DataAndControlPaths { p, lost, data_s, data, control, loads }.together()
 }
 
 /// Returns the idle latency without the bottleneck's service, in seconds.
-fn rest_s(asked: &Split) -> Result<f64, ModelError> {
+fn rest_s(asked: &LatencyCapacitySplit) -> Result<f64, ModelError> {
     let service_s = positive("cap", asked.capacity)?.recip();
     let rest_s = positive("D0", asked.idle_s)? - service_s;
     // Both may come from one measurement whose inverse was rounded.
@@ -71,7 +71,7 @@ fn rest_s(asked: &Split) -> Result<f64, ModelError> {
     Ok(rest_s.max(0.0))
 }
 
-fn bottleneck(asked: &Split, rate: f64) -> Result<SteadyState, ModelError> {
+fn bottleneck(asked: &LatencyCapacitySplit, rate: f64) -> Result<SteadyState, ModelError> {
     let service = Law::gamma(asked.capacity.recip(), not_negative("scv", asked.scv)?)?;
     match asked.places {
         Some(places) => mg1k(rate, &service, places),
@@ -80,17 +80,21 @@ fn bottleneck(asked: &Split, rate: f64) -> Result<SteadyState, ModelError> {
 }
 
 /// Returns mean and distribution of the sojourn in the data path.
-fn data_path(asked: &Split, write_rate: f64, loads: &mut Vec<Load>) -> Result<(f64, Distribution), ModelError> {
+fn data_path(
+    asked: &LatencyCapacitySplit,
+    write_rate: f64,
+    loads: &mut Vec<StationUtilisation>,
+) -> Result<(f64, Distribution), ModelError> {
     match asked.write_s.map(|write_s| not_negative("B", write_s)).transpose()? {
         Some(write_s) if write_s > 0.0 => {
-            let path = Interference { rate: asked.rate, service: asked.data.clone(), write_rate, write_s };
+            let path = WriteInterference { rate: asked.rate, service: asked.data.clone(), write_rate, write_s };
             let state = path.solve()?;
-            loads.push(Load::new("data path", state.writing + state.forwarding));
+            loads.push(StationUtilisation::new("data path", state.writing + state.forwarding));
             Ok((state.sojourn_s, state.sojourn))
         }
         _ => {
             let state = mg1(asked.rate, &asked.data).map_err(|error| at("data path", error))?;
-            loads.push(Load::new("data path", state.utilisation));
+            loads.push(StationUtilisation::new("data path", state.utilisation));
             Ok((state.sojourn_s, state.sojourn))
         }
     }
@@ -108,8 +112,8 @@ pub(super) fn at(place: &str, error: ModelError) -> ModelError {
 mod tests {
     use super::*;
 
-    fn asked() -> Split {
-        Split {
+    fn asked() -> LatencyCapacitySplit {
+        LatencyCapacitySplit {
             rate: 100.0,
             p: 0.5,
             data: Law::constant(9e-6).unwrap(),
@@ -123,16 +127,16 @@ mod tests {
 
     #[test]
     fn an_idle_path_takes_its_latency_and_a_full_one_its_buffer() {
-        let idle = split(&Split { rate: 0.001, ..asked() }).unwrap();
+        let idle = split(&LatencyCapacitySplit { rate: 0.001, ..asked() }).unwrap();
         assert!((idle.control_s.unwrap() / 0.0190715 - 1.0).abs() < 1e-4);
-        let full = split(&Split { rate: 1000.0, ..asked() }).unwrap();
+        let full = split(&LatencyCapacitySplit { rate: 1000.0, ..asked() }).unwrap();
         assert!((full.control_s.unwrap() / (200.0 / 70.0) - 1.0).abs() < 0.01);
         assert!((full.loss / (0.5 - 70.0 / 1000.0) - 1.0).abs() < 1e-6);
     }
 
     #[test]
     fn without_new_flows_there_is_no_control_path() {
-        let none = split(&Split { p: 0.0, ..asked() }).unwrap();
+        let none = split(&LatencyCapacitySplit { p: 0.0, ..asked() }).unwrap();
         assert!(none.control_s.is_none() && none.control.is_none() && none.loss == 0.0 && none.control_share == 0.0);
         assert_eq!(none.sojourn_s.to_bits(), none.data_s.to_bits());
     }
@@ -140,7 +144,7 @@ mod tests {
     #[test]
     fn percentiles_have_the_mean() {
         for write_s in [None, Some(0.0093)] {
-            let state = split(&Split { write_s, ..asked() }).unwrap();
+            let state = split(&LatencyCapacitySplit { write_s, ..asked() }).unwrap();
             assert!((state.sojourn.mean() / state.sojourn_s - 1.0).abs() < 1e-9);
             assert!((state.control.unwrap().mean() / state.control_s.unwrap() - 1.0).abs() < 1e-9);
         }
@@ -148,13 +152,13 @@ mod tests {
 
     #[test]
     fn what_has_no_answer_is_refused() {
-        let kind = |asked: Split| split(&asked).unwrap_err();
-        assert_eq!(kind(Split { idle_s: 0.014, ..asked() }).kind(), "DOMAIN");
-        assert_eq!(kind(Split { p: 1.5, ..asked() }).kind(), "DOMAIN");
-        assert_eq!(kind(Split { places: Some(0), ..asked() }).kind(), "DOMAIN");
-        let unstable = kind(Split { rate: 200.0, places: None, ..asked() }).to_string();
+        let kind = |asked: LatencyCapacitySplit| split(&asked).unwrap_err();
+        assert_eq!(kind(LatencyCapacitySplit { idle_s: 0.014, ..asked() }).kind(), "DOMAIN");
+        assert_eq!(kind(LatencyCapacitySplit { p: 1.5, ..asked() }).kind(), "DOMAIN");
+        assert_eq!(kind(LatencyCapacitySplit { places: Some(0), ..asked() }).kind(), "DOMAIN");
+        let unstable = kind(LatencyCapacitySplit { rate: 200.0, places: None, ..asked() }).to_string();
         assert!(unstable.contains("control path"), "{unstable}");
-        let written = kind(Split { write_s: Some(0.02), ..asked() }).to_string();
+        let written = kind(LatencyCapacitySplit { write_s: Some(0.02), ..asked() }).to_string();
         assert!(written.contains("table writes"), "{written}");
     }
 }

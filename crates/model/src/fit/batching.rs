@@ -5,7 +5,7 @@ use crate::check::{at_least_one, domain, not_negative, positive};
 
 /// Jump in a series of measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Jump {
+pub struct ChangePoint {
     /// Last place before the jump, in the series' unit.
     pub last_before: f64,
     /// First place after the jump.
@@ -16,13 +16,13 @@ pub struct Jump {
     pub after: f64,
 }
 
-impl Jump {
+impl ChangePoint {
     /// Returns the jump that best splits the series into two levels, if two levels fit better than one. The series
     /// has pairs of place and value, sorted by place; several values may share a place.
     ///
     /// # Errors
     /// Fewer than four values, invalid values, or places out of order.
-    pub fn find(row: &[(f64, f64)]) -> Result<Option<Jump>, ModelError> {
+    pub fn find(row: &[(f64, f64)]) -> Result<Option<ChangePoint>, ModelError> {
         if row.len() < 4 {
             return Err(domain("row", format!("{} values", row.len()), "four or more"));
         }
@@ -41,7 +41,7 @@ impl Jump {
         // Schwarz's criterion (1978). The place counts as two parameters: it is selected among all, which fits noise
         // better than a mean does.
         let better = one > 0.0 && n * (two / one).ln() + 3.0 * n.ln() < 0.0;
-        let jump = Jump {
+        let jump = ChangePoint {
             last_before: row[at - 1].0,
             first_after: row[at].0,
             before: within(&row[..at]).0,
@@ -62,9 +62,9 @@ fn within(row: &[(f64, f64)]) -> (f64, f64) {
 /// rising times between commands, in steps as fine as the wanted precision of α. None if completion does not jump.
 ///
 /// # Errors
-/// See [`Jump::find`].
+/// See [`ChangePoint::find`].
 pub fn timeout_s(completions: &[(f64, f64)]) -> Result<Option<f64>, ModelError> {
-    Ok(Jump::find(completions)?.map(|jump| jump.first_after))
+    Ok(ChangePoint::find(completions)?.map(|jump| jump.first_after))
 }
 
 /// Batch, with the time that each of its commands took.

@@ -7,7 +7,7 @@
 //! time decides, which is never equal.
 use crate::ModelError;
 use crate::check::domain;
-use crate::switch::policy::{ATTRIBUTES, Attribute, Evicts, Rank, Standing};
+use crate::switch::policy::{ATTRIBUTES, EntryAttributes, EvictedEnd, EvictionAttribute, EvictionCriterion};
 
 /// Least agreement of the best rank with the slow entries.
 pub const BEST_LEAST: f64 = 0.8;
@@ -19,35 +19,35 @@ const BYTES: [u64; 2] = [400, 200];
 
 /// Entry that was probed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Probed {
+pub struct ProbedEntry {
     /// Attributes of the entry before the probe.
-    pub standing: Standing,
+    pub standing: EntryAttributes,
     /// True if the probe was slow: the entry had left the fastest table.
     pub slow: bool,
 }
 
 /// Agreement of a rank with the slow entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
+pub struct CriterionScore {
     /// Rank that predicts the slow entries.
-    pub rank: Rank,
+    pub rank: EvictionCriterion,
     /// Number of entries both slow and predicted slow, over the number that are either (Jaccard index), from 0 to 1.
     pub jaccard: f64,
 }
 
 /// Result of the probes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Inference {
+pub struct PolicyInference {
     /// Rank that decides; none if the probes do not determine it.
-    pub found: Option<Rank>,
+    pub found: Option<EvictionCriterion>,
     /// Scores of all ranks, the best first. Attributes equal for all entries are omitted.
-    pub scores: Vec<Score>,
+    pub scores: Vec<CriterionScore>,
 }
 
-impl Inference {
+impl PolicyInference {
     /// Returns true if no further rank can be found: nothing decides after the insertion time.
     pub fn is_last(&self) -> bool {
-        self.found.is_none_or(|rank| rank.attribute == Attribute::Modified)
+        self.found.is_none_or(|rank| rank.attribute == EvictionAttribute::Modified)
     }
 }
 
@@ -59,9 +59,9 @@ impl Inference {
 /// A table of fewer than four entries or more than a million.
 pub fn plan(
     table_size: u64,
-    equal: &[Attribute],
+    equal: &[EvictionAttribute],
     random: &mut impl FnMut() -> u16,
-) -> Result<Vec<Standing>, ModelError> {
+) -> Result<Vec<EntryAttributes>, ModelError> {
     if !(4..=1_000_000).contains(&table_size) {
         return Err(domain("table size", table_size, "4 to 1000000 entries"));
     }
@@ -71,18 +71,18 @@ pub fn plan(
         let part = (0..8).rev().find(|part| at * 8 >= entries * part).unwrap_or(0);
         let place = PACKET_ORDER.iter().position(|parts| *parts as u64 == part).unwrap_or(0) as u64;
         let (used, bytes) = (place * entries + at + 1, BYTES[usize::from(part % 2 == 1)]);
-        let quiet = is_equal(Attribute::Used);
-        Standing {
+        let quiet = is_equal(EvictionAttribute::Used);
+        EntryAttributes {
             modified: at + 1,
             used: if quiet { 0 } else { used },
             traffic: if quiet {
                 0
-            } else if is_equal(Attribute::Traffic) {
+            } else if is_equal(EvictionAttribute::Traffic) {
                 BYTES[0]
             } else {
                 bytes
             },
-            priority: if is_equal(Attribute::Priority) { 1000 } else { random() },
+            priority: if is_equal(EvictionAttribute::Priority) { 1000 } else { random() },
         }
     };
     Ok((0..entries).map(standing).collect())
@@ -92,7 +92,7 @@ pub fn plan(
 ///
 /// # Errors
 /// No entry is slow, or all are.
-pub fn infer(probed: &[Probed]) -> Result<Inference, ModelError> {
+pub fn infer(probed: &[ProbedEntry]) -> Result<PolicyInference, ModelError> {
     let slow = probed.iter().filter(|probe| probe.slow).count();
     if slow == 0 || slow == probed.len() {
         return Err(domain(
@@ -101,32 +101,32 @@ pub fn infer(probed: &[Probed]) -> Result<Inference, ModelError> {
             "some, but not all: more entries than fit",
         ));
     }
-    let ranks = ATTRIBUTES
-        .into_iter()
-        .filter(|attribute| differs(probed, *attribute))
-        .flat_map(|attribute| [Evicts::Lowest, Evicts::Highest].map(|evicts| Rank { attribute, evicts }));
-    let mut scores: Vec<Score> = ranks.map(|rank| Score { rank, jaccard: jaccard(probed, rank, slow) }).collect();
+    let ranks = ATTRIBUTES.into_iter().filter(|attribute| differs(probed, *attribute)).flat_map(|attribute| {
+        [EvictedEnd::Lowest, EvictedEnd::Highest].map(|evicts| EvictionCriterion { attribute, evicts })
+    });
+    let mut scores: Vec<CriterionScore> =
+        ranks.map(|rank| CriterionScore { rank, jaccard: jaccard(probed, rank, slow) }).collect();
     scores.sort_by(|left, right| right.jaccard.total_cmp(&left.jaccard));
     let next = scores.get(1).map_or(0.0, |score| score.jaccard);
     let found = scores.first().filter(|best| best.jaccard >= BEST_LEAST && next <= NEXT_MOST).map(|best| best.rank);
-    Ok(Inference { found, scores })
+    Ok(PolicyInference { found, scores })
 }
 
-fn differs(probed: &[Probed], attribute: Attribute) -> bool {
+fn differs(probed: &[ProbedEntry], attribute: EvictionAttribute) -> bool {
     probed.windows(2).any(|pair| pair[0].standing.of(attribute) != pair[1].standing.of(attribute))
 }
 
 /// Returns the Jaccard index of the slow entries and as many that the rank would evict. Entries equal at the cut are
 /// evicted at random: they count with their average agreement.
-fn jaccard(probed: &[Probed], rank: Rank, slow: usize) -> f64 {
-    let value = |probe: &Probed| {
+fn jaccard(probed: &[ProbedEntry], rank: EvictionCriterion, slow: usize) -> f64 {
+    let value = |probe: &ProbedEntry| {
         let value = probe.standing.of(rank.attribute);
-        if rank.evicts == Evicts::Lowest { value } else { u64::MAX - value }
+        if rank.evicts == EvictedEnd::Lowest { value } else { u64::MAX - value }
     };
     let mut values: Vec<u64> = probed.iter().map(value).collect();
     values.sort_unstable();
     let cut = values[slow - 1];
-    let count = |holds: &dyn Fn(&Probed) -> bool| probed.iter().filter(|probe| holds(probe)).count() as f64;
+    let count = |holds: &dyn Fn(&ProbedEntry) -> bool| probed.iter().filter(|probe| holds(probe)).count() as f64;
     let certain = count(&|probe| value(probe) < cut);
     let (equal, equal_slow) = (count(&|probe| value(probe) == cut), count(&|probe| value(probe) == cut && probe.slow));
     let both = count(&|probe| value(probe) < cut && probe.slow) + (slow as f64 - certain) * equal_slow / equal;
@@ -136,26 +136,26 @@ fn jaccard(probed: &[Probed], rank: Rank, slow: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::policy::Policy;
+    use crate::switch::policy::EvictionPolicy;
 
     /// Returns the probes of a switch with this policy, `wrong` of them with the wrong result.
-    fn probed(policy: &Policy, size: usize, standings: &[Standing], wrong: usize) -> Vec<Probed> {
+    fn probed(policy: &EvictionPolicy, size: usize, standings: &[EntryAttributes], wrong: usize) -> Vec<ProbedEntry> {
         let mut order: Vec<usize> = (0..standings.len()).collect();
         order.sort_by(|left, right| policy.first_to_go(&standings[*left], &standings[*right]));
         let slow = &order[..standings.len() - size];
-        let probe = |(at, standing): (usize, &Standing)| {
+        let probe = |(at, standing): (usize, &EntryAttributes)| {
             let really = slow.contains(&at);
-            Probed { standing: *standing, slow: if wrong > 0 && at % wrong == 0 { !really } else { really } }
+            ProbedEntry { standing: *standing, slow: if wrong > 0 && at % wrong == 0 { !really } else { really } }
         };
         standings.iter().enumerate().map(probe).collect()
     }
 
     /// Finds all ranks of a policy as the experiment does.
-    fn found(policy: &Policy, size: usize, wrong: usize) -> Vec<Rank> {
+    fn found(policy: &EvictionPolicy, size: usize, wrong: usize) -> Vec<EvictionCriterion> {
         let mut random = fastrand::Rng::with_seed(5);
-        let mut ranks: Vec<Rank> = Vec::new();
+        let mut ranks: Vec<EvictionCriterion> = Vec::new();
         loop {
-            let equal: Vec<Attribute> = ranks.iter().map(|rank| rank.attribute).collect();
+            let equal: Vec<EvictionAttribute> = ranks.iter().map(|rank| rank.attribute).collect();
             let standings = plan(size as u64, &equal, &mut || random.u16(501..)).unwrap();
             let inference = infer(&probed(policy, size, &standings, wrong)).unwrap();
             ranks.extend(inference.found);
@@ -167,20 +167,20 @@ mod tests {
 
     #[test]
     fn every_policy_is_found_again() {
-        let ends = [Evicts::Lowest, Evicts::Highest];
-        let last = Rank { attribute: Attribute::Modified, evicts: Evicts::Lowest };
+        let ends = [EvictedEnd::Lowest, EvictedEnd::Highest];
+        let last = EvictionCriterion { attribute: EvictionAttribute::Modified, evicts: EvictedEnd::Lowest };
         for first in ATTRIBUTES {
             for (evicts, then) in ends.iter().flat_map(|evicts| ends.map(|then| (*evicts, then))) {
-                let first = Rank { attribute: first, evicts };
-                let second = Rank { attribute: Attribute::Priority, evicts: then };
+                let first = EvictionCriterion { attribute: first, evicts };
+                let second = EvictionCriterion { attribute: EvictionAttribute::Priority, evicts: then };
                 let mut ranks = vec![first, second, last];
                 let (first, at) =
-                    (first.attribute, ranks.iter().position(|rank| rank.attribute == Attribute::Modified));
+                    (first.attribute, ranks.iter().position(|rank| rank.attribute == EvictionAttribute::Modified));
                 ranks.truncate(at.map_or(3, |at| at + 1));
-                if first == Attribute::Priority {
+                if first == EvictionAttribute::Priority {
                     ranks.remove(1);
                 }
-                let policy = Policy(ranks.clone());
+                let policy = EvictionPolicy(ranks.clone());
                 assert_eq!(found(&policy, 256, 0), ranks);
                 assert_eq!(found(&policy, 101, 20), ranks, "with one probe in twenty wrong");
             }
@@ -191,15 +191,15 @@ mod tests {
     fn parts_are_slow_as_published() {
         let standings = plan(8, &[], &mut || 1).unwrap();
         let slow_parts = |attribute, evicts| {
-            let policy = Policy(vec![Rank { attribute, evicts }]);
+            let policy = EvictionPolicy(vec![EvictionCriterion { attribute, evicts }]);
             let probed = probed(&policy, 8, &standings, 0);
             (0..8).filter(|part| probed[part * 2].slow).map(|part| part + 1).collect::<Vec<_>>()
         };
-        assert_eq!(slow_parts(Attribute::Modified, Evicts::Lowest), [1, 2, 3, 4]);
-        assert_eq!(slow_parts(Attribute::Used, Evicts::Lowest), [1, 2, 5, 6]);
-        assert_eq!(slow_parts(Attribute::Used, Evicts::Highest), [3, 4, 7, 8]);
-        assert_eq!(slow_parts(Attribute::Traffic, Evicts::Lowest), [2, 4, 6, 8]);
-        assert_eq!(slow_parts(Attribute::Traffic, Evicts::Highest), [1, 3, 5, 7]);
+        assert_eq!(slow_parts(EvictionAttribute::Modified, EvictedEnd::Lowest), [1, 2, 3, 4]);
+        assert_eq!(slow_parts(EvictionAttribute::Used, EvictedEnd::Lowest), [1, 2, 5, 6]);
+        assert_eq!(slow_parts(EvictionAttribute::Used, EvictedEnd::Highest), [3, 4, 7, 8]);
+        assert_eq!(slow_parts(EvictionAttribute::Traffic, EvictedEnd::Lowest), [2, 4, 6, 8]);
+        assert_eq!(slow_parts(EvictionAttribute::Traffic, EvictedEnd::Highest), [1, 3, 5, 7]);
     }
 
     #[test]
@@ -207,8 +207,8 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(9);
         let standings = plan(200, &[], &mut || random.u16(501..)).unwrap();
         let mut coin = fastrand::Rng::with_seed(10);
-        let probed: Vec<Probed> =
-            standings.iter().map(|standing| Probed { standing: *standing, slow: coin.bool() }).collect();
+        let probed: Vec<ProbedEntry> =
+            standings.iter().map(|standing| ProbedEntry { standing: *standing, slow: coin.bool() }).collect();
         let inference = infer(&probed).unwrap();
         assert_eq!((inference.found, inference.scores.len()), (None, 8));
         assert!(infer(&[]).is_err() && plan(3, &[], &mut || 1).is_err());

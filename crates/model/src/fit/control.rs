@@ -1,11 +1,11 @@
 //! Fits the costs of table changes to measured times of commands, after Cheng (2015), section 4.4. The symbols e, q,
 //! m, M, W, P, R and S in this module are that paper's.
-use super::curve::Curve;
-use super::line::Line;
-use super::order::Middle;
+use super::curve::SpeedupCurve;
+use super::line::RegressionLine;
+use super::order::MedianAndSpread;
 use crate::ModelError;
-use crate::switch::costs::{ByPriorities, TableCosts};
-use crate::switch::speedup::Overhead;
+use crate::switch::costs::{PriorityCosts, TableCosts};
+use crate::switch::speedup::PerEntryCost;
 use std::collections::BTreeMap;
 
 /// Minimum number of runs per case. Fewer are accepted with a note.
@@ -13,7 +13,7 @@ pub const RUNS_LEAST: usize = 10;
 
 /// Order of priorities in which entries were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Order {
+pub enum InsertionOrder {
     /// All entries have one priority.
     Same,
     /// Each entry has a higher priority than those before it, so that adding it shifts all of them.
@@ -24,9 +24,9 @@ pub enum Order {
 
 /// Times of commands measured with one combination of priority order, table occupancy and batch size.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Case {
+pub struct CommandCostSample {
     /// Order of the entries' priorities.
-    pub order: Order,
+    pub order: InsertionOrder,
     /// Number of entries in the table (e).
     pub entries: u64,
     /// Number of commands sent back to back (q).
@@ -37,7 +37,7 @@ pub struct Case {
 
 /// Times of a deletion of several entries by one command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Deletion {
+pub struct DeletionSample {
     /// Number of entries deleted (m).
     pub matching: u64,
     /// For each run: the time of the whole deletion, in seconds.
@@ -46,33 +46,33 @@ pub struct Deletion {
 
 /// Measurements of one table; each level of a switch is measured separately.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Measured {
+pub struct TableCostSamples {
     /// Times of commands that add an entry.
-    pub add: Vec<Case>,
+    pub add: Vec<CommandCostSample>,
     /// Times of commands that modify an entry.
-    pub modify: Vec<Case>,
+    pub modify: Vec<CommandCostSample>,
     /// Times of deletions.
-    pub delete: Vec<Deletion>,
+    pub delete: Vec<DeletionSample>,
 }
 
 /// Costs of a table, with the fits behind them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fitted {
+pub struct TableCostFit {
     /// Costs of the table.
     pub costs: TableCosts,
     /// Fitted lines by name.
-    pub lines: Vec<(String, Line)>,
+    pub lines: Vec<(String, RegressionLine)>,
     /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
-impl Fitted {
+impl TableCostFit {
     /// Fits all costs of a table. Slopes that are not significantly different from 0 become 0, with a note.
     ///
     /// # Errors
     /// Too few cases for a line, which the error names; or invalid times.
-    pub fn fit(measured: &Measured) -> Result<Fitted, ModelError> {
-        let mut fit = Fit::default();
+    pub fn fit(measured: &TableCostSamples) -> Result<TableCostFit, ModelError> {
+        let mut fit = TableCostFitter::default();
         // 1. Deleting: time = M + W m.
         let (search_s, write_s) = fit.deleting(&measured.delete)?;
         // 2. Adding and modifying: slopes over entries, for each batch.
@@ -81,22 +81,22 @@ impl Fitted {
         // 3. Shifting: additional time of ascending priorities over descending ones.
         let shift_s = fit.shifting(&measured.add)?;
         let costs = TableCosts { add, modify, shift_s, search_s, write_s, delete_s: None };
-        Ok(Fitted { costs, lines: fit.lines, notes: fit.notes })
+        Ok(TableCostFit { costs, lines: fit.lines, notes: fit.notes })
     }
 }
 
 /// Fit in progress.
 #[derive(Default)]
-struct Fit {
-    lines: Vec<(String, Line)>,
+struct TableCostFitter {
+    lines: Vec<(String, RegressionLine)>,
     notes: Vec<String>,
 }
 
-impl Fit {
+impl TableCostFitter {
     /// Fits a line through `points` (x, median time), and keeps it under `name`.
-    fn line(&mut self, name: &str, points: &[(f64, f64)]) -> Result<Line, ModelError> {
+    fn line(&mut self, name: &str, points: &[(f64, f64)]) -> Result<RegressionLine, ModelError> {
         let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-        let line = Line::fit(&x, &y).map_err(|error| match error {
+        let line = RegressionLine::fit(&x, &y).map_err(|error| match error {
             ModelError::Domain { parameter, found, expected } => {
                 ModelError::Domain { parameter: format!("{name}: {parameter}"), found, expected }
             }
@@ -120,12 +120,12 @@ impl Fit {
         if times_s.len() < RUNS_LEAST {
             self.notes.push(format!("{name}: {} runs, {RUNS_LEAST} or more are wanted", times_s.len()));
         }
-        Ok(Middle::of(times_s)?.median)
+        Ok(MedianAndSpread::of(times_s)?.median)
     }
 
-    fn deleting(&mut self, deletions: &[Deletion]) -> Result<(f64, f64), ModelError> {
+    fn deleting(&mut self, deletions: &[DeletionSample]) -> Result<(f64, f64), ModelError> {
         let mut points = Vec::with_capacity(deletions.len());
-        for Deletion { matching, times_s } in deletions {
+        for DeletionSample { matching, times_s } in deletions {
             points.push((*matching as f64, self.median(&format!("delete {matching}"), times_s)?));
         }
         let write_s = self.slope("delete", &points)?;
@@ -136,17 +136,26 @@ impl Fit {
         Ok((intercept.max(0.0), write_s))
     }
 
-    fn overheads(&mut self, command: &str, cases: &[Case]) -> Result<ByPriorities<Overhead>, ModelError> {
-        Ok(ByPriorities {
-            single: self.overhead(&format!("{command}, one priority"), cases, Order::Same)?,
-            several: self.overhead(&format!("{command}, several priorities"), cases, Order::Descending)?,
+    fn overheads(
+        &mut self,
+        command: &str,
+        cases: &[CommandCostSample],
+    ) -> Result<PriorityCosts<PerEntryCost>, ModelError> {
+        Ok(PriorityCosts {
+            single: self.overhead(&format!("{command}, one priority"), cases, InsertionOrder::Same)?,
+            several: self.overhead(&format!("{command}, several priorities"), cases, InsertionOrder::Descending)?,
         })
     }
 
     /// Fits the overhead of a command that grows with the number of entries. P is the additional time per entry of a
     /// command sent alone. The speedup R of a batch size is P divided by the additional time per entry in such
     /// batches.
-    fn overhead(&mut self, name: &str, cases: &[Case], order: Order) -> Result<Overhead, ModelError> {
+    fn overhead(
+        &mut self,
+        name: &str,
+        cases: &[CommandCostSample],
+        order: InsertionOrder,
+    ) -> Result<PerEntryCost, ModelError> {
         let mut batches: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for case in cases.iter().filter(|case| case.order == order) {
             let median =
@@ -156,7 +165,7 @@ impl Fit {
         let alone = batches.remove(&1).unwrap_or_default();
         let per_entry_s = self.slope(name, &alone)?;
         if per_entry_s <= 0.0 {
-            return Ok(Overhead::NONE);
+            return Ok(PerEntryCost::NONE);
         }
         let mut speedups = vec![(1, 1.0)];
         for (batch, points) in batches {
@@ -165,23 +174,25 @@ impl Fit {
                 speedups.push((batch, per_entry_s / slope));
             }
         }
-        let curve = Curve::fit(&speedups)?;
+        let curve = SpeedupCurve::fit(&speedups)?;
         if curve.below_one {
             self.notes.push(format!("{name}: batches make commands dearer: R = {:?}", curve.speedup.0));
         }
-        Ok(Overhead { per_entry_s, speedup: curve.speedup })
+        Ok(PerEntryCost { per_entry_s, speedup: curve.speedup })
     }
 
     /// Fits S, the time to shift one entry: the slope, over the number of entries, of the difference between adding
     /// with ascending and with descending priorities, averaged over batch sizes.
-    fn shifting(&mut self, cases: &[Case]) -> Result<f64, ModelError> {
+    fn shifting(&mut self, cases: &[CommandCostSample]) -> Result<f64, ModelError> {
         let mut more: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for ascending in cases.iter().filter(|case| case.order == Order::Ascending) {
-            let same = |case: &&Case| {
-                case.order == Order::Descending && (case.entries, case.batch) == (ascending.entries, ascending.batch)
+        for ascending in cases.iter().filter(|case| case.order == InsertionOrder::Ascending) {
+            let same = |case: &&CommandCostSample| {
+                case.order == InsertionOrder::Descending
+                    && (case.entries, case.batch) == (ascending.entries, ascending.batch)
             };
             if let Some(descending) = cases.iter().find(same) {
-                let difference = Middle::of(&ascending.times_s)?.median - Middle::of(&descending.times_s)?.median;
+                let difference =
+                    MedianAndSpread::of(&ascending.times_s)?.median - MedianAndSpread::of(&descending.times_s)?.median;
                 more.entry(ascending.entries).or_default().push(difference);
             }
         }
@@ -194,17 +205,17 @@ impl Fit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::costs::{Adding, Changing, add_s, delete_s, modify_s};
-    use crate::switch::speedup::{Batch, Speedup};
+    use crate::switch::costs::{AddCostInputs, ChangeCostInputs, add_s, delete_s, modify_s};
+    use crate::switch::speedup::{BatchSpeedup, CommandBatch};
 
     const ENTRIES: [u64; 7] = [100, 500, 1000, 2000, 3000, 4000, 5000];
     const BATCHES: [u32; 7] = [1, 3, 5, 10, 20, 50, 80];
 
     fn truth() -> TableCosts {
-        let overhead = |per_entry_s| Overhead { per_entry_s, speedup: Speedup([0.881, 0.12, -0.001]) };
+        let overhead = |per_entry_s| PerEntryCost { per_entry_s, speedup: BatchSpeedup([0.881, 0.12, -0.001]) };
         TableCosts {
-            add: ByPriorities { single: overhead(1e-6), several: overhead(2e-6) },
-            modify: ByPriorities { single: overhead(5e-7), several: overhead(3e-6) },
+            add: PriorityCosts { single: overhead(1e-6), several: overhead(2e-6) },
+            modify: PriorityCosts { single: overhead(5e-7), several: overhead(3e-6) },
             shift_s: 4e-6,
             search_s: 2e-3,
             write_s: 5e-4,
@@ -213,37 +224,37 @@ mod tests {
     }
 
     /// Returns simulated times of a switch with these costs, with up to one percent of noise.
-    fn measured(costs: &TableCosts, seed: u64) -> Measured {
+    fn measured(costs: &TableCosts, seed: u64) -> TableCostSamples {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut runs = |time: f64| -> Vec<f64> { (0..15).map(|_| time * (0.99 + 0.02 * random.f64())).collect() };
-        let mut found = Measured::default();
-        for (order, entries, batch) in [Order::Same, Order::Ascending, Order::Descending]
+        let mut found = TableCostSamples::default();
+        for (order, entries, batch) in [InsertionOrder::Same, InsertionOrder::Ascending, InsertionOrder::Descending]
             .into_iter()
             .flat_map(|order| ENTRIES.into_iter().flat_map(move |entries| BATCHES.map(|batch| (order, entries, batch))))
         {
             let (different, together) =
-                (if order == Order::Same { 1 } else { 2 }, Batch { commands: batch, most: 100 });
-            let adding = Adding {
+                (if order == InsertionOrder::Same { 1 } else { 2 }, CommandBatch { commands: batch, most: 100 });
+            let adding = AddCostInputs {
                 overhead: costs.add.of(different),
                 entries,
-                shifts: if order == Order::Ascending { entries } else { 0 },
+                shifts: if order == InsertionOrder::Ascending { entries } else { 0 },
                 batch: together,
                 shift_s: costs.shift_s,
                 write_s: costs.write_s,
             };
-            let changing = Changing {
+            let changing = ChangeCostInputs {
                 overhead: costs.modify.of(different),
                 entries,
                 matching: 1,
                 search_s: costs.search_s,
                 write_s: costs.write_s,
             };
-            let case = |times_s| Case { order, entries, batch, times_s };
+            let case = |times_s| CommandCostSample { order, entries, batch, times_s };
             found.add.push(case(runs(add_s(&adding).unwrap())));
             found.modify.push(case(runs(modify_s(&[changing], together).unwrap())));
-            if order == Order::Same && batch == 1 {
-                let deleting = Changing { matching: entries, ..changing };
-                found.delete.push(Deletion { matching: entries, times_s: runs(delete_s(&[deleting]).unwrap()) });
+            if order == InsertionOrder::Same && batch == 1 {
+                let deleting = ChangeCostInputs { matching: entries, ..changing };
+                found.delete.push(DeletionSample { matching: entries, times_s: runs(delete_s(&[deleting]).unwrap()) });
             }
         }
         found
@@ -252,7 +263,7 @@ mod tests {
     #[test]
     fn costs_are_found_again_from_noisy_times() {
         for seed in 0..10 {
-            let (truth, fitted) = (truth(), Fitted::fit(&measured(&truth(), seed)).unwrap());
+            let (truth, fitted) = (truth(), TableCostFit::fit(&measured(&truth(), seed)).unwrap());
             let near = |name, found: f64, truth: f64, share: f64| {
                 assert!((found / truth - 1.0).abs() < share, "{name}: {found} instead of {truth}, seed {seed}");
             };
@@ -266,7 +277,7 @@ mod tests {
                 ("modify, several", costs.modify.several, truth.modify.several),
             ] {
                 near(name, found.per_entry_s, truth.per_entry_s, 0.1);
-                let of = |overhead: Overhead| overhead.of(3000, Batch { commands: 20, most: 100 }).unwrap();
+                let of = |overhead: PerEntryCost| overhead.of(3000, CommandBatch { commands: 20, most: 100 }).unwrap();
                 near(name, of(found), of(truth), 0.3);
             }
             let odd = fitted.notes.iter().find(|note| !note.starts_with("delete: searching"));
@@ -278,11 +289,11 @@ mod tests {
     #[test]
     fn a_table_that_is_a_hash_costs_nothing_for_its_entries() {
         let mut costs = truth();
-        costs.add = ByPriorities { single: Overhead::NONE, several: Overhead::NONE };
+        costs.add = PriorityCosts { single: PerEntryCost::NONE, several: PerEntryCost::NONE };
         costs.shift_s = 0.0;
-        let fitted = (0..20).map(|seed| Fitted::fit(&measured(&costs, seed)).unwrap()).collect::<Vec<_>>();
+        let fitted = (0..20).map(|seed| TableCostFit::fit(&measured(&costs, seed)).unwrap()).collect::<Vec<_>>();
         let flat =
-            fitted.iter().filter(|fitted| fitted.costs.shift_s == 0.0 && fitted.costs.add.single == Overhead::NONE);
+            fitted.iter().filter(|fitted| fitted.costs.shift_s == 0.0 && fitted.costs.add.single == PerEntryCost::NONE);
         // By chance, one slope in forty of two is significant.
         assert!(flat.count() >= 17);
         assert!(fitted.iter().all(|fitted| fitted.costs.shift_s >= 0.0 && fitted.costs.shift_s < 1e-8));
@@ -292,10 +303,10 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let mut few = measured(&truth(), 1);
-        few.add.retain(|case| case.order != Order::Same);
-        let error = Fitted::fit(&few).unwrap_err().to_string();
+        few.add.retain(|case| case.order != InsertionOrder::Same);
+        let error = TableCostFit::fit(&few).unwrap_err().to_string();
         assert_eq!(error, "add, one priority: points: found 0 x, 0 y, expected as many x as y, two or more");
         few.delete[0].times_s = vec![f64::NAN];
-        assert_eq!(Fitted::fit(&few).unwrap_err().kind(), "DOMAIN");
+        assert_eq!(TableCostFit::fit(&few).unwrap_err().kind(), "DOMAIN");
     }
 }

@@ -1,13 +1,13 @@
 //! Fits the speed-up of batches: a quadratic that is 1 for a batch of one.
 use crate::ModelError;
 use crate::check::{at_least_one, domain, positive};
-use crate::switch::speedup::Speedup;
+use crate::switch::speedup::BatchSpeedup;
 
 /// Fitted speed-up, with its quality.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Curve {
+pub struct SpeedupCurve {
     /// Coefficients of the speed-up.
-    pub speedup: Speedup,
+    pub speedup: BatchSpeedup,
     /// Standard deviation of the points' distances from the curve.
     pub residual_sd: f64,
     /// Smallest and largest batch in the data.
@@ -16,13 +16,13 @@ pub struct Curve {
     pub below_one: bool,
 }
 
-impl Curve {
+impl SpeedupCurve {
     /// Fits `1 + b (q - 1) + c (q - 1)²` to measured speed-ups by batch (least squares). With one or two batches
     /// besides 1 it is a straight line, with none constant.
     ///
     /// # Errors
     /// Batches of 0, invalid speed-ups, or a curve that falls to 0 between the batches.
-    pub fn fit(points: &[(u32, f64)]) -> Result<Curve, ModelError> {
+    pub fn fit(points: &[(u32, f64)]) -> Result<SpeedupCurve, ModelError> {
         for (batch, speedup) in points {
             at_least_one("q", *batch)?;
             positive("R", *speedup)?;
@@ -32,8 +32,8 @@ impl Curve {
         let (b, c) = coefficients(&away);
         let residual: f64 = away.iter().map(|(u, v)| (v - u * (b + c * u)).powi(2)).sum();
         let freedom = points.len() as f64 - 2.0;
-        let curve = Curve {
-            speedup: Speedup([1.0 - b + c, b - 2.0 * c, c]),
+        let curve = SpeedupCurve {
+            speedup: BatchSpeedup([1.0 - b + c, b - 2.0 * c, c]),
             residual_sd: if freedom > 0.0 { (residual / freedom).sqrt() } else { 0.0 },
             from,
             below_one: lowest(b, c, f64::from(from.1 - 1)) < -1e-9,
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn a_quadratic_is_found_again() {
-        let truth = Speedup([0.881, 0.12, -0.001]);
+        let truth = BatchSpeedup([0.881, 0.12, -0.001]);
         let points: Vec<(u32, f64)> = [1, 3, 5, 10, 20, 50].map(|q| (q, truth.at(q).unwrap())).into();
-        let curve = Curve::fit(&points).unwrap();
+        let curve = SpeedupCurve::fit(&points).unwrap();
         curve.speedup.0.iter().zip(truth.0).for_each(|(found, truth)| assert!((found - truth).abs() < 1e-12));
         assert!(!curve.below_one && curve.residual_sd < 1e-12);
         assert_eq!(curve.from, (1, 50));
@@ -84,15 +84,15 @@ mod tests {
 
     #[test]
     fn little_data_gives_simple_curves() {
-        assert_eq!(Curve::fit(&[]).unwrap().speedup, Speedup::NONE);
-        assert_eq!(Curve::fit(&[(1, 1.0)]).unwrap().speedup, Speedup::NONE);
-        assert_eq!(Curve::fit(&[(1, 1.0), (3, 2.0)]).unwrap().speedup, Speedup([0.5, 0.5, 0.0]));
+        assert_eq!(SpeedupCurve::fit(&[]).unwrap().speedup, BatchSpeedup::NONE);
+        assert_eq!(SpeedupCurve::fit(&[(1, 1.0)]).unwrap().speedup, BatchSpeedup::NONE);
+        assert_eq!(SpeedupCurve::fit(&[(1, 1.0), (3, 2.0)]).unwrap().speedup, BatchSpeedup([0.5, 0.5, 0.0]));
     }
 
     #[test]
     fn what_makes_commands_dearer_is_said_and_what_falls_to_nothing_refused() {
-        assert!(Curve::fit(&[(1, 1.0), (10, 0.8), (20, 0.7)]).unwrap().below_one);
-        assert!(Curve::fit(&[(1, 1.0), (5, 0.05), (10, 0.04), (20, 1.0)]).is_err());
-        assert!(Curve::fit(&[(0, 1.0)]).is_err() && Curve::fit(&[(1, -1.0)]).is_err());
+        assert!(SpeedupCurve::fit(&[(1, 1.0), (10, 0.8), (20, 0.7)]).unwrap().below_one);
+        assert!(SpeedupCurve::fit(&[(1, 1.0), (5, 0.05), (10, 0.04), (20, 1.0)]).is_err());
+        assert!(SpeedupCurve::fit(&[(0, 1.0)]).is_err() && SpeedupCurve::fit(&[(1, -1.0)]).is_err());
     }
 }

@@ -17,7 +17,7 @@ pub const VALUES_MAX: usize = 1_000_000;
 
 /// Latencies in groups.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Groups {
+pub struct LatencyClusters {
     /// Size of each group, the fastest first.
     pub sizes: Vec<usize>,
     /// Geometric mean of each group's latencies, in their unit.
@@ -28,18 +28,18 @@ pub struct Groups {
     pub doubtful: usize,
 }
 
-impl Groups {
+impl LatencyClusters {
     /// Groups the logarithms of latencies, into as many groups as the silhouette suggests, up to `most`.
     ///
     /// # Errors
     /// There is no latency, a latency is not above 0, or there are more than [`VALUES_MAX`].
-    pub fn find(latencies: &[f64], most: usize) -> Result<Groups, ModelError> {
+    pub fn find(latencies: &[f64], most: usize) -> Result<LatencyClusters, ModelError> {
         latencies.iter().try_for_each(|latency| positive("latency", *latency).map(drop))?;
         if latencies.len() > VALUES_MAX {
             return Err(domain("latencies", latencies.len(), format!("{VALUES_MAX} at most")));
         }
         let logs: Vec<f64> = sorted(latencies)?.iter().map(|latency| latency.ln()).collect();
-        let sums = Sums::of(&logs);
+        let sums = PrefixSums::of(&logs);
         let runs = sums.best_runs(most.clamp(1, 16));
         let judged = runs.into_iter().skip(1).map(|runs| {
             let silhouettes = sums.silhouettes(&logs, &runs);
@@ -49,7 +49,7 @@ impl Groups {
         Ok(match best {
             Some((mean, silhouettes, runs)) => {
                 let doubtful = silhouettes.iter().filter(|silhouette| **silhouette < DOUBTFUL).count();
-                Groups { silhouette: Some(mean), doubtful, ..sums.groups(&logs, &runs) }
+                LatencyClusters { silhouette: Some(mean), doubtful, ..sums.groups(&logs, &runs) }
             }
             None => sums.groups(&logs, std::slice::from_ref(&(0..logs.len()))),
         })
@@ -65,13 +65,13 @@ impl Groups {
 }
 
 /// Prefix sums of the values and of their squares.
-struct Sums {
+struct PrefixSums {
     values: Vec<f64>,
     squares: Vec<f64>,
 }
 
-impl Sums {
-    fn of(values: &[f64]) -> Sums {
+impl PrefixSums {
+    fn of(values: &[f64]) -> PrefixSums {
         // Values are taken relative to the median, otherwise the squares lose significant digits.
         let middle = values[values.len() / 2];
         let running = |of: fn(f64) -> f64| {
@@ -81,7 +81,7 @@ impl Sums {
             };
             std::iter::once(0.0).chain(values.iter().scan(0.0, next)).collect()
         };
-        Sums { values: running(|value| value), squares: running(|value| value * value) }
+        PrefixSums { values: running(|value| value), squares: running(|value| value * value) }
     }
 
     fn len(&self) -> usize {
@@ -160,9 +160,9 @@ impl Sums {
         (below + above).max(0.0)
     }
 
-    fn groups(&self, logs: &[f64], runs: &[Range<usize>]) -> Groups {
+    fn groups(&self, logs: &[f64], runs: &[Range<usize>]) -> LatencyClusters {
         let centre = |run: &Range<usize>| (logs[run.clone()].iter().sum::<f64>() / run.len() as f64).exp();
-        Groups {
+        LatencyClusters {
             sizes: runs.iter().map(Range::len).collect(),
             centres: runs.iter().map(centre).collect(),
             silhouette: None,
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn levels_are_counted_exactly() {
         for groups in [vec![(1e-5, 4000), (1e-3, 500)], vec![(1e-5, 100), (5e-5, 1000), (1e-3, 30)], vec![(1.0, 7)]] {
-            let found = Groups::find(&latencies(&groups, 0.3), 4).unwrap();
+            let found = LatencyClusters::find(&latencies(&groups, 0.3), 4).unwrap();
             assert_eq!(found.sizes, groups.iter().map(|(_, size)| *size).collect::<Vec<_>>(), "{found:?}");
             assert_eq!((found.of(1e-9), found.of(1e9)), (0, groups.len() - 1));
         }
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn one_wide_group_is_not_taken_for_several() {
-        let found = Groups::find(&latencies(&[(1.0, 3000)], 1.0), 4).unwrap();
+        let found = LatencyClusters::find(&latencies(&[(1.0, 3000)], 1.0), 4).unwrap();
         assert_eq!((found.sizes, found.silhouette), (vec![3000], None));
-        assert_eq!(Groups::find(&[2.0; 50], 4).unwrap().sizes, [50]);
+        assert_eq!(LatencyClusters::find(&[2.0; 50], 4).unwrap().sizes, [50]);
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         for _ in 0..200 {
             let mut values: Vec<f64> = (0..9).map(|_| random.f64()).collect();
             values.sort_by(f64::total_cmp);
-            let sums = Sums::of(&values);
+            let sums = PrefixSums::of(&values);
             let cost = |runs: &[Range<usize>]| runs.iter().map(|run| sums.within(run)).sum::<f64>();
             let splits =
                 (1..8).flat_map(|first| (first + 1..9).map(move |second| [0..first, first..second, second..9]));
@@ -241,7 +241,7 @@ mod tests {
         let mean = |at: usize, run: &Range<usize>, less: usize| {
             run.clone().map(|other| (values[at] - values[other]).abs()).sum::<f64>() / (run.len() - less) as f64
         };
-        for (at, found) in Sums::of(&values).silhouettes(&values, &runs).into_iter().enumerate() {
+        for (at, found) in PrefixSums::of(&values).silhouettes(&values, &runs).into_iter().enumerate() {
             let own = runs.iter().position(|run| run.contains(&at)).unwrap();
             let inside = mean(at, &runs[own], 1);
             let others = (0..3).filter(|other| *other != own).map(|other| mean(at, &runs[other], 0));
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_no_latency_is_refused() {
-        assert!(Groups::find(&[], 4).is_err() && Groups::find(&[0.0], 4).is_err());
-        assert!(Groups::find(&[f64::INFINITY, 1.0], 4).is_err());
+        assert!(LatencyClusters::find(&[], 4).is_err() && LatencyClusters::find(&[0.0], 4).is_err());
+        assert!(LatencyClusters::find(&[f64::INFINITY, 1.0], 4).is_err());
     }
 }

@@ -1,11 +1,11 @@
 //! Finds steps of the delay over the time between packets: Cheng (2015), section 5.3.
-use super::line::Line;
+use super::line::RegressionLine;
 use crate::ModelError;
 use crate::check::{domain, not_negative, positive};
 
 /// Delays measured with one time between packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub struct GapDelaySample {
     /// Time between packets, in seconds.
     pub gap_s: f64,
     /// Mean delay, in any unit.
@@ -16,7 +16,7 @@ pub struct Sample {
 
 /// Steps of the delay.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Levels {
+pub struct GapLevels {
     /// Mean delay of each level, by rising time between packets.
     pub means: Vec<f64>,
     /// Shortest time between packets measured in each level but the first, in seconds.
@@ -24,16 +24,16 @@ pub struct Levels {
     /// Additional delay of each level, γ_a; 0 for a single level.
     pub per_level: f64,
     /// Line through the levels' means; none for a single level.
-    pub line: Option<Line>,
+    pub line: Option<RegressionLine>,
 }
 
-impl Levels {
+impl GapLevels {
     /// Finds the levels: adjacent samples belong to one level if their intervals of mean ± standard deviation
     /// overlap.
     ///
     /// # Errors
     /// No sample, or an invalid one.
-    pub fn find(samples: &[Sample]) -> Result<Levels, ModelError> {
+    pub fn find(samples: &[GapDelaySample]) -> Result<GapLevels, ModelError> {
         if samples.is_empty() {
             return Err(domain("samples", "none", "one or more"));
         }
@@ -44,17 +44,17 @@ impl Levels {
         }
         let mut sorted = samples.to_vec();
         sorted.sort_by(|left, right| left.gap_s.total_cmp(&right.gap_s));
-        let levels: Vec<&[Sample]> = sorted.chunk_by(overlap).collect();
-        let mean = |level: &&[Sample]| level.iter().map(|sample| sample.mean).sum::<f64>() / level.len() as f64;
+        let levels: Vec<&[GapDelaySample]> = sorted.chunk_by(overlap).collect();
+        let mean = |level: &&[GapDelaySample]| level.iter().map(|sample| sample.mean).sum::<f64>() / level.len() as f64;
         let means: Vec<f64> = levels.iter().map(mean).collect();
         let thresholds_s = levels.iter().skip(1).filter_map(|level| Some(level.first()?.gap_s)).collect();
         let index: Vec<f64> = (0..means.len()).map(|at| at as f64).collect();
-        let line = if means.len() > 1 { Some(Line::fit(&index, &means)?) } else { None };
-        Ok(Levels { per_level: line.map_or(0.0, |line| line.slope), means, thresholds_s, line })
+        let line = if means.len() > 1 { Some(RegressionLine::fit(&index, &means)?) } else { None };
+        Ok(GapLevels { per_level: line.map_or(0.0, |line| line.slope), means, thresholds_s, line })
     }
 }
 
-fn overlap(left: &Sample, right: &Sample) -> bool {
+fn overlap(left: &GapDelaySample, right: &GapDelaySample) -> bool {
     left.mean + left.sd >= right.mean - right.sd && right.mean + right.sd >= left.mean - left.sd
 }
 
@@ -62,21 +62,21 @@ fn overlap(left: &Sample, right: &Sample) -> bool {
 mod tests {
     use super::*;
 
-    fn sample((gap_s, mean, sd): (f64, f64, f64)) -> Sample {
-        Sample { gap_s, mean, sd }
+    fn sample((gap_s, mean, sd): (f64, f64, f64)) -> GapDelaySample {
+        GapDelaySample { gap_s, mean, sd }
     }
 
     #[test]
     fn two_levels() {
         let samples = [(0.01, 21.0, 2.0), (1e-4, 10.0, 1.0), (2e-4, 11.0, 1.0), (5e-4, 10.5, 1.0), (1e-3, 20.0, 2.0)];
-        let levels = Levels::find(&samples.map(sample)).unwrap();
+        let levels = GapLevels::find(&samples.map(sample)).unwrap();
         assert_eq!((levels.means, levels.thresholds_s, levels.per_level), (vec![10.5, 20.5], vec![1e-3], 10.0));
     }
 
     #[test]
     fn one_level_and_none() {
-        let levels = Levels::find(&[sample((1.0, 5.0, 0.0))]).unwrap();
+        let levels = GapLevels::find(&[sample((1.0, 5.0, 0.0))]).unwrap();
         assert_eq!((levels.means, levels.per_level, levels.line), (vec![5.0], 0.0, None));
-        assert!(Levels::find(&[]).is_err() && Levels::find(&[sample((0.0, 1.0, 1.0))]).is_err());
+        assert!(GapLevels::find(&[]).is_err() && GapLevels::find(&[sample((0.0, 1.0, 1.0))]).is_err());
     }
 }

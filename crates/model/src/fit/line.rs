@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Line through points.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct RegressionLine {
     /// Value of y at x = 0, in units of y.
     pub intercept: f64,
     /// Slope in units of y for each unit of x.
@@ -20,12 +20,12 @@ pub struct Line {
     pub points: usize,
 }
 
-impl Line {
+impl RegressionLine {
     /// Fits a line to the points (ordinary least squares).
     ///
     /// # Errors
     /// Fewer than two points, values that are not finite, all x equal, or lists of different lengths.
-    pub fn fit(x: &[f64], y: &[f64]) -> Result<Line, ModelError> {
+    pub fn fit(x: &[f64], y: &[f64]) -> Result<RegressionLine, ModelError> {
         if x.len() != y.len() || x.len() < 2 {
             return Err(domain("points", format!("{} x, {} y", x.len(), y.len()), "as many x as y, two or more"));
         }
@@ -42,7 +42,7 @@ impl Line {
         let residual = sum_of_squares(x.iter().zip(y).map(|(x, y)| y - mean_y - slope * (x - mean_x)));
         let freedom = n - 2.0;
         let residual_sd = if freedom > 0.0 { (residual / freedom).sqrt() } else { 0.0 };
-        let line = Line {
+        let line = RegressionLine {
             intercept: finite("intercept", mean_y - slope * mean_x)?,
             slope: finite("slope", slope)?,
             slope_ci95: interval(slope, residual_sd / xx.sqrt(), freedom),
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_line_of_published_delays() {
-        let line = Line::fit(&BYTES, &DELAY_US).unwrap();
+        let line = RegressionLine::fit(&BYTES, &DELAY_US).unwrap();
         assert!((line.intercept - 3.33859564165).abs() < 1e-9 && (line.slope - 0.00795811138015).abs() < 1e-12);
         let (low, high) = line.slope_ci95.unwrap();
         assert!(low > 0.0074 && high < 0.0085 && !line.is_flat() && line.r2 > 0.99, "{line:?}");
@@ -91,19 +91,20 @@ mod tests {
 
     #[test]
     fn a_slope_that_may_be_none_is_none() {
-        let noise = Line::fit(&BYTES, &[1.0, 2.0, 1.5, 0.5, 1.7, 0.9, 1.1, 1.6]).unwrap();
+        let noise = RegressionLine::fit(&BYTES, &[1.0, 2.0, 1.5, 0.5, 1.7, 0.9, 1.1, 1.6]).unwrap();
         assert!(noise.is_flat() && noise.slope != 0.0);
         assert_eq!(noise.slope_or_zero(), 0.0);
-        assert!(Line::fit(&BYTES, &[3.0; 8]).unwrap().is_flat());
+        assert!(RegressionLine::fit(&BYTES, &[3.0; 8]).unwrap().is_flat());
     }
 
     #[test]
     fn two_points_have_no_interval_and_one_has_no_line() {
-        let line = Line::fit(&[1.0, 2.0], &[3.0, 5.0]).unwrap();
+        let line = RegressionLine::fit(&[1.0, 2.0], &[3.0, 5.0]).unwrap();
         assert_eq!((line.slope, line.intercept, line.slope_ci95, line.residual_sd), (2.0, 1.0, None, 0.0));
-        assert!(Line::fit(&[1.0], &[1.0]).is_err() && Line::fit(&[1.0, 1.0], &[1.0, 2.0]).is_err());
+        assert!(RegressionLine::fit(&[1.0], &[1.0]).is_err() && RegressionLine::fit(&[1.0, 1.0], &[1.0, 2.0]).is_err());
         assert!(
-            Line::fit(&[1.0, f64::NAN], &[1.0, 2.0]).is_err() && Line::fit(&[0.0, f64::MAX], &[0.0, f64::MAX]).is_err()
+            RegressionLine::fit(&[1.0, f64::NAN], &[1.0, 2.0]).is_err()
+                && RegressionLine::fit(&[0.0, f64::MAX], &[0.0, f64::MAX]).is_err()
         );
     }
 }

@@ -4,7 +4,7 @@ use crate::check::{domain, finite};
 
 /// Median and spread of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Middle {
+pub struct MedianAndSpread {
     /// Median, in the samples' unit.
     pub median: f64,
     /// Interquartile range, in the samples' unit.
@@ -13,15 +13,15 @@ pub struct Middle {
     pub samples: usize,
 }
 
-impl Middle {
+impl MedianAndSpread {
     /// Computes median and interquartile range of samples.
     ///
     /// # Errors
     /// No samples, or one that is not finite.
-    pub fn of(samples: &[f64]) -> Result<Middle, ModelError> {
+    pub fn of(samples: &[f64]) -> Result<MedianAndSpread, ModelError> {
         let sorted = sorted(samples)?;
         let iqr = quantile(&sorted, 0.75) - quantile(&sorted, 0.25);
-        Ok(Middle { median: quantile(&sorted, 0.5), iqr, samples: samples.len() })
+        Ok(MedianAndSpread { median: quantile(&sorted, 0.5), iqr, samples: samples.len() })
     }
 }
 
@@ -55,8 +55,11 @@ mod tests {
 
     #[test]
     fn medians_and_what_the_middle_half_spans() {
-        assert_eq!(Middle::of(&[4.0, 1.0, 3.0, 2.0]).unwrap(), Middle { median: 2.5, iqr: 1.5, samples: 4 });
-        assert_eq!(Middle::of(&[7.0]).unwrap().iqr, 0.0);
-        assert!(Middle::of(&[]).is_err() && Middle::of(&[f64::NAN]).is_err());
+        assert_eq!(
+            MedianAndSpread::of(&[4.0, 1.0, 3.0, 2.0]).unwrap(),
+            MedianAndSpread { median: 2.5, iqr: 1.5, samples: 4 }
+        );
+        assert_eq!(MedianAndSpread::of(&[7.0]).unwrap().iqr, 0.0);
+        assert!(MedianAndSpread::of(&[]).is_err() && MedianAndSpread::of(&[f64::NAN]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! More entries are added than fit. Each is probed once, in random order, so that probing does not bring entries into
 //! the table systematically.
-use super::groups::Groups;
+use super::groups::LatencyClusters;
 use crate::ModelError;
 use crate::check::domain;
 use statrs::distribution::{Beta, ContinuousCDF};
@@ -18,7 +18,7 @@ pub struct TableSize {
     /// Interval of the size with 95 % confidence, if probes between groups fall to either side by chance.
     pub interval: (u64, u64),
     /// Groups of latencies.
-    pub groups: Groups,
+    pub groups: LatencyClusters,
 }
 
 impl TableSize {
@@ -28,7 +28,7 @@ impl TableSize {
     /// # Errors
     /// No latency, or one that is not above 0.
     pub fn infer(latencies: &[f64]) -> Result<Option<TableSize>, ModelError> {
-        let groups = Groups::find(latencies, LEVELS_MAX)?;
+        let groups = LatencyClusters::find(latencies, LEVELS_MAX)?;
         if groups.sizes.len() < 2 {
             return Ok(None);
         }

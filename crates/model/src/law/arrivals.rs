@@ -1,5 +1,5 @@
 //! Computes the distribution of the number of Poisson arrivals during one service time.
-use super::{Law, Shape};
+use super::{Law, LawShape};
 use statrs::function::gamma::ln_gamma;
 
 /// Maximum number of terms computed beyond those requested. The terms after these are below the precision of the sums.
@@ -14,7 +14,7 @@ const SMALL: f64 = 1e-6;
 /// Distribution of the number A of arrivals during one service, indexed by k. Tail sums keep their relative precision
 /// even when they are tiny.
 #[derive(Debug)]
-pub(crate) struct Arrivals {
+pub(crate) struct ArrivalsPerService {
     /// P(A = k).
     pub(crate) exactly: Vec<f64>,
     /// P(A > k).
@@ -23,16 +23,16 @@ pub(crate) struct Arrivals {
     pub(crate) beyond: Vec<f64>,
 }
 
-impl Arrivals {
+impl ArrivalsPerService {
     /// Computes the distribution for a Poisson process with `rate` arrivals per second and service times with the
     /// distribution `law`: for 0 to `most` arrivals, and for more as long as the probabilities matter.
-    pub(crate) fn new(law: &Law, rate: f64, most: usize) -> Arrivals {
+    pub(crate) fn new(law: &Law, rate: f64, most: usize) -> ArrivalsPerService {
         let exactly = exactly(law, rate, most);
         let more_than = from_above(&exactly, 1.0);
         // E[(A - k)+] is the sum of P(A > j) from j = k on.
         let sums = from_above(&more_than, rate * law.mean());
         let beyond = std::iter::once(rate * law.mean()).chain(sums).take(exactly.len()).collect();
-        Arrivals { exactly, more_than, beyond }
+        ArrivalsPerService { exactly, more_than, beyond }
     }
 }
 
@@ -64,12 +64,12 @@ fn exactly(law: &Law, rate: f64, most: usize) -> Vec<f64> {
     sums
 }
 
-fn of_shape(shape: &Shape, rate: f64, most: usize) -> Vec<f64> {
+fn of_shape(shape: &LawShape, rate: f64, most: usize) -> Vec<f64> {
     match *shape {
-        Shape::Constant(value) => poisson(rate * value, most),
-        Shape::Exponential(mean) => negative_binomial(1.0, rate * mean, most),
-        Shape::Gamma { mean, scv } => negative_binomial(1.0 / scv, rate * mean * scv, most),
-        Shape::Uniform { low, high } => over_uniform(rate * low, rate * high, most),
+        LawShape::Constant(value) => poisson(rate * value, most),
+        LawShape::Exponential(mean) => negative_binomial(1.0, rate * mean, most),
+        LawShape::Gamma { mean, scv } => negative_binomial(1.0 / scv, rate * mean * scv, most),
+        LawShape::Uniform { low, high } => over_uniform(rate * low, rate * high, most),
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
             Law::lattice(&[1.0, 3.0], &[0.5, 0.5]).unwrap(),
         ] {
             for rate in [0.01, 0.5, 30.0] {
-                let arrivals = Arrivals::new(&law, rate, 5);
+                let arrivals = ArrivalsPerService::new(&law, rate, 5);
                 let sum: f64 = arrivals.exactly.iter().sum();
                 let mean: f64 = arrivals.exactly.iter().enumerate().map(|(k, p)| k as f64 * p).sum();
                 assert!((sum - 1.0).abs() < 1e-11, "{law:?} {rate} {sum}");
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn tails_keep_their_precision() {
-        let arrivals = Arrivals::new(&Law::exponential(1.0).unwrap(), 0.01, 20);
+        let arrivals = ArrivalsPerService::new(&Law::exponential(1.0).unwrap(), 0.01, 20);
         // Geometric: P(A > k) = r^(k+1), E[(A-k)+] = r^(k+1) / (1-r).
         let r: f64 = 0.01 / 1.01;
         assert!((arrivals.more_than[20] / r.powi(21) - 1.0).abs() < 1e-10);

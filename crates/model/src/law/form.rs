@@ -1,5 +1,5 @@
 //! Reads and writes laws in JSON and TOML.
-use super::{Law, Shape};
+use super::{Law, LawShape};
 use crate::ModelError;
 use crate::check::domain;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// Written form of a law: a list that starts with its name, or a table.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Form {
-    List(Vec<Item>),
-    Named(Named),
+pub(super) enum LawForm {
+    List(Vec<LawListItem>),
+    Named(NamedLaw),
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Item {
+pub(super) enum LawListItem {
     Number(f64),
     Text(String),
     Numbers(Vec<f64>),
@@ -23,7 +23,7 @@ pub(super) enum Item {
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "law", rename_all = "lowercase", deny_unknown_fields)]
-pub(super) enum Named {
+pub(super) enum NamedLaw {
     #[serde(alias = "det")]
     Constant {
         value: f64,
@@ -60,19 +60,19 @@ pub(super) enum Named {
 const LISTS: &str = "[\"det\", value], [\"exp\", mean], [\"gamma\", mean, scv], [\"h2\", p, mean_1, mean_2], \
                      [\"uniform\", low, high], [\"lattice\", [values], [probabilities]] or [\"mixture\", [weights], [laws]]";
 
-impl TryFrom<Form> for Law {
+impl TryFrom<LawForm> for Law {
     type Error = ModelError;
 
-    fn try_from(form: Form) -> Result<Law, ModelError> {
+    fn try_from(form: LawForm) -> Result<Law, ModelError> {
         match form {
-            Form::List(items) => of_list(&items),
-            Form::Named(named) => of_named(named),
+            LawForm::List(items) => of_list(&items),
+            LawForm::Named(named) => of_named(named),
         }
     }
 }
 
-fn of_list(items: &[Item]) -> Result<Law, ModelError> {
-    use Item::{Laws, Number, Numbers, Text};
+fn of_list(items: &[LawListItem]) -> Result<Law, ModelError> {
+    use LawListItem::{Laws, Number, Numbers, Text};
     let Some((Text(name), rest)) = items.split_first() else {
         return Err(domain("law", "a list without a name first", LISTS));
     };
@@ -90,15 +90,15 @@ fn of_list(items: &[Item]) -> Result<Law, ModelError> {
     }
 }
 
-fn of_named(named: Named) -> Result<Law, ModelError> {
+fn of_named(named: NamedLaw) -> Result<Law, ModelError> {
     match named {
-        Named::Constant { value } => Law::constant(value),
-        Named::Exponential { mean } => Law::exponential(mean),
-        Named::Gamma { mean, scv } => Law::gamma(mean, scv),
-        Named::Hyperexponential { p, first, second } => Law::hyperexponential(p, first, second),
-        Named::Uniform { low, high } => Law::uniform(low, high),
-        Named::Lattice { values, probabilities } => Law::lattice(&values, &probabilities),
-        Named::Mixture { weights, laws } => mixture(&weights, &laws),
+        NamedLaw::Constant { value } => Law::constant(value),
+        NamedLaw::Exponential { mean } => Law::exponential(mean),
+        NamedLaw::Gamma { mean, scv } => Law::gamma(mean, scv),
+        NamedLaw::Hyperexponential { p, first, second } => Law::hyperexponential(p, first, second),
+        NamedLaw::Uniform { low, high } => Law::uniform(low, high),
+        NamedLaw::Lattice { values, probabilities } => Law::lattice(&values, &probabilities),
+        NamedLaw::Mixture { weights, laws } => mixture(&weights, &laws),
     }
 }
 
@@ -109,32 +109,32 @@ fn mixture(weights: &[f64], laws: &[Law]) -> Result<Law, ModelError> {
     Law::mixture(weights.iter().copied().zip(laws.iter().cloned()))
 }
 
-impl From<Law> for Form {
-    fn from(law: Law) -> Form {
-        Form::List(match law.parts.as_slice() {
+impl From<Law> for LawForm {
+    fn from(law: Law) -> LawForm {
+        LawForm::List(match law.parts.as_slice() {
             [part] => of_shape(&part.shape),
-            parts if parts.iter().all(|part| matches!(part.shape, Shape::Constant(_))) => vec![
-                Item::Text("lattice".into()),
-                Item::Numbers(parts.iter().map(|part| part.shape.moment(1)).collect()),
-                Item::Numbers(parts.iter().map(|part| part.weight).collect()),
+            parts if parts.iter().all(|part| matches!(part.shape, LawShape::Constant(_))) => vec![
+                LawListItem::Text("lattice".into()),
+                LawListItem::Numbers(parts.iter().map(|part| part.shape.moment(1)).collect()),
+                LawListItem::Numbers(parts.iter().map(|part| part.weight).collect()),
             ],
             parts => vec![
-                Item::Text("mixture".into()),
-                Item::Numbers(parts.iter().map(|part| part.weight).collect()),
-                Item::Laws(parts.iter().map(|part| Law::of(part.shape)).collect()),
+                LawListItem::Text("mixture".into()),
+                LawListItem::Numbers(parts.iter().map(|part| part.weight).collect()),
+                LawListItem::Laws(parts.iter().map(|part| Law::of(part.shape)).collect()),
             ],
         })
     }
 }
 
-fn of_shape(shape: &Shape) -> Vec<Item> {
+fn of_shape(shape: &LawShape) -> Vec<LawListItem> {
     let (name, values) = match *shape {
-        Shape::Constant(value) => ("det", vec![value]),
-        Shape::Exponential(mean) => ("exp", vec![mean]),
-        Shape::Gamma { mean, scv } => ("gamma", vec![mean, scv]),
-        Shape::Uniform { low, high } => ("uniform", vec![low, high]),
+        LawShape::Constant(value) => ("det", vec![value]),
+        LawShape::Exponential(mean) => ("exp", vec![mean]),
+        LawShape::Gamma { mean, scv } => ("gamma", vec![mean, scv]),
+        LawShape::Uniform { low, high } => ("uniform", vec![low, high]),
     };
-    std::iter::once(Item::Text(name.into())).chain(values.into_iter().map(Item::Number)).collect()
+    std::iter::once(LawListItem::Text(name.into())).chain(values.into_iter().map(LawListItem::Number)).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ mod arrivals;
 mod form;
 mod transform;
 
-pub(crate) use arrivals::{Arrivals, ln_poisson};
+pub(crate) use arrivals::{ArrivalsPerService, ln_poisson};
 
 use crate::ModelError;
 use crate::check::{domain, not_negative, positive, share};
@@ -22,23 +22,23 @@ const SUM_TOLERANCE: f64 = 1e-6;
 /// mean_2]`, `["uniform", low, high]`, `["lattice", [values], [probabilities]]` and `["mixture", [weights], [laws]]`,
 /// or with names: `{"law": "gamma", "mean": 0.001, "scv": 0.4}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "form::Form", into = "form::Form")]
+#[serde(try_from = "form::LawForm", into = "form::LawForm")]
 pub struct Law {
-    parts: Vec<Part>,
+    parts: Vec<LawPart>,
 }
 
 /// Component of a mixture.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
+pub struct LawPart {
     /// Probability of this component.
     pub weight: f64,
     /// Shape of the component.
-    pub shape: Shape,
+    pub shape: LawShape,
 }
 
 /// Law that is not a mixture. Times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Shape {
+pub enum LawShape {
     /// Constant law with this value.
     Constant(f64),
     /// Exponential law with this mean.
@@ -62,12 +62,12 @@ pub enum Shape {
 impl Law {
     /// Returns the law of the constant `value`.
     pub fn constant(value: f64) -> Result<Law, ModelError> {
-        Ok(Law::of(Shape::Constant(positive("constant law: value", value)?)))
+        Ok(Law::of(LawShape::Constant(positive("constant law: value", value)?)))
     }
 
     /// Returns the exponential law with this mean.
     pub fn exponential(mean: f64) -> Result<Law, ModelError> {
-        Ok(Law::of(Shape::Exponential(positive("exponential law: mean", mean)?)))
+        Ok(Law::of(LawShape::Exponential(positive("exponential law: mean", mean)?)))
     }
 
     /// Returns the gamma law with this mean and squared coefficient of variation; constant if the latter is 0,
@@ -76,11 +76,11 @@ impl Law {
         let mean = positive("gamma law: mean", mean)?;
         let scv = not_negative("gamma law: scv", scv)?;
         Ok(Law::of(if scv == 0.0 {
-            Shape::Constant(mean)
+            LawShape::Constant(mean)
         } else if scv == 1.0 {
-            Shape::Exponential(mean)
+            LawShape::Exponential(mean)
         } else {
-            Shape::Gamma { mean, scv }
+            LawShape::Gamma { mean, scv }
         }))
     }
 
@@ -107,7 +107,7 @@ impl Law {
         let low = not_negative("uniform law: low", low)?;
         let high = positive("uniform law: high", high)?;
         if low < high {
-            Ok(Law::of(Shape::Uniform { low, high }))
+            Ok(Law::of(LawShape::Uniform { low, high }))
         } else {
             Err(domain("uniform law: high", high, format!("a number above low, which is {low}")))
         }
@@ -129,7 +129,7 @@ impl Law {
         for (weight, law) in laws {
             let weight = share("mixture: weight", weight)?;
             sum += weight;
-            let weighted = law.parts.iter().map(|part| Part { weight: weight * part.weight, shape: part.shape });
+            let weighted = law.parts.iter().map(|part| LawPart { weight: weight * part.weight, shape: part.shape });
             parts.extend(weighted.filter(|part| part.weight > 0.0));
             if parts.len() > MAX_PARTS {
                 return Err(domain("mixture: parts", parts.len(), format!("at most {MAX_PARTS}")));
@@ -142,19 +142,19 @@ impl Law {
         Ok(Law { parts })
     }
 
-    fn of(shape: Shape) -> Law {
-        Law { parts: vec![Part { weight: 1.0, shape }] }
+    fn of(shape: LawShape) -> Law {
+        Law { parts: vec![LawPart { weight: 1.0, shape }] }
     }
 
     /// Returns the components; a single one if the law is no mixture.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[LawPart] {
         &self.parts
     }
 
     /// Returns the law of times `factor` times as long.
     pub fn scaled(&self, factor: f64) -> Result<Law, ModelError> {
         let factor = positive("scaled law: factor", factor)?;
-        let scale = |part: &Part| Part { weight: part.weight, shape: part.shape.scaled(factor) };
+        let scale = |part: &LawPart| LawPart { weight: part.weight, shape: part.shape.scaled(factor) };
         Ok(Law { parts: self.parts.iter().map(scale).collect() })
     }
 
@@ -180,7 +180,7 @@ impl Law {
     /// Returns the variance: within the components plus between them, so that no digits cancel.
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
-        let of = |part: &Part| part.weight * (part.shape.variance() + (part.shape.moment(1) - mean).powi(2));
+        let of = |part: &LawPart| part.weight * (part.shape.variance() + (part.shape.moment(1) - mean).powi(2));
         self.parts.iter().map(of).sum()
     }
 
@@ -190,16 +190,18 @@ impl Law {
     }
 }
 
-impl Shape {
+impl LawShape {
     /// Returns mean (order 1), mean square (2) or mean cube (3).
     pub(crate) fn moment(&self, order: u8) -> f64 {
         let n = i32::from(order);
         match *self {
-            Shape::Constant(value) => value.powi(n),
-            Shape::Exponential(mean) => mean.powi(n) * (1..=order).map(f64::from).product::<f64>(),
-            Shape::Gamma { mean, scv } => mean.powi(n) * (0..order).map(|k| 1.0 + f64::from(k) * scv).product::<f64>(),
+            LawShape::Constant(value) => value.powi(n),
+            LawShape::Exponential(mean) => mean.powi(n) * (1..=order).map(f64::from).product::<f64>(),
+            LawShape::Gamma { mean, scv } => {
+                mean.powi(n) * (0..order).map(|k| 1.0 + f64::from(k) * scv).product::<f64>()
+            }
             // Mean of low^i high^(n-i).
-            Shape::Uniform { low, high } => {
+            LawShape::Uniform { low, high } => {
                 (0..=n).map(|i| low.powi(i) * high.powi(n - i)).sum::<f64>() / f64::from(n + 1)
             }
         }
@@ -207,19 +209,19 @@ impl Shape {
 
     pub(crate) fn variance(&self) -> f64 {
         match *self {
-            Shape::Constant(_) => 0.0,
-            Shape::Exponential(mean) => mean * mean,
-            Shape::Gamma { mean, scv } => mean * mean * scv,
-            Shape::Uniform { low, high } => (high - low).powi(2) / 12.0,
+            LawShape::Constant(_) => 0.0,
+            LawShape::Exponential(mean) => mean * mean,
+            LawShape::Gamma { mean, scv } => mean * mean * scv,
+            LawShape::Uniform { low, high } => (high - low).powi(2) / 12.0,
         }
     }
 
-    fn scaled(&self, factor: f64) -> Shape {
+    fn scaled(&self, factor: f64) -> LawShape {
         match *self {
-            Shape::Constant(value) => Shape::Constant(value * factor),
-            Shape::Exponential(mean) => Shape::Exponential(mean * factor),
-            Shape::Gamma { mean, scv } => Shape::Gamma { mean: mean * factor, scv },
-            Shape::Uniform { low, high } => Shape::Uniform { low: low * factor, high: high * factor },
+            LawShape::Constant(value) => LawShape::Constant(value * factor),
+            LawShape::Exponential(mean) => LawShape::Exponential(mean * factor),
+            LawShape::Gamma { mean, scv } => LawShape::Gamma { mean: mean * factor, scv },
+            LawShape::Uniform { low, high } => LawShape::Uniform { low: low * factor, high: high * factor },
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Differences from 1 are computed directly, not by subtraction: inverting a transform multiplies rounding errors by
 //! 10^5.
-use super::{Law, Part, Shape};
+use super::{Law, LawPart, LawShape};
 use num_complex::Complex64;
 
 /// Modulus below which the power series is more precise than the quotient.
@@ -19,18 +19,18 @@ impl Law {
     /// Returns the transform of the *excess*, the rest of a service observed at a random time: (1 - S*(s)) / (s
     /// E\[S\]).
     pub fn excess_lst(&self, s: Complex64) -> Complex64 {
-        let of = |part: &Part| part.shape.excess_lst(s) * (part.weight * part.shape.moment(1));
+        let of = |part: &LawPart| part.shape.excess_lst(s) * (part.weight * part.shape.moment(1));
         self.parts.iter().map(of).sum::<Complex64>() / self.mean()
     }
 }
 
-impl Shape {
+impl LawShape {
     pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
         match *self {
-            Shape::Constant(value) => (-s * value).exp(),
-            Shape::Exponential(mean) => (s * mean + 1.0).inv(),
-            Shape::Gamma { mean, scv } => (-ln_1p(s * (mean * scv)) / scv).exp(),
-            Shape::Uniform { low, high } => (phi_1(s * high) * high - phi_1(s * low) * low) / (high - low),
+            LawShape::Constant(value) => (-s * value).exp(),
+            LawShape::Exponential(mean) => (s * mean + 1.0).inv(),
+            LawShape::Gamma { mean, scv } => (-ln_1p(s * (mean * scv)) / scv).exp(),
+            LawShape::Uniform { low, high } => (phi_1(s * high) * high - phi_1(s * low) * low) / (high - low),
         }
     }
 
@@ -39,10 +39,10 @@ impl Shape {
             return Complex64::ONE;
         }
         match *self {
-            Shape::Constant(value) => phi_1(s * value),
-            Shape::Exponential(mean) => (s * mean + 1.0).inv(),
-            Shape::Gamma { mean, scv } => -exp_m1(-ln_1p(s * (mean * scv)) / scv) / (s * mean),
-            Shape::Uniform { low, high } => {
+            LawShape::Constant(value) => phi_1(s * value),
+            LawShape::Exponential(mean) => (s * mean + 1.0).inv(),
+            LawShape::Gamma { mean, scv } => -exp_m1(-ln_1p(s * (mean * scv)) / scv) / (s * mean),
+            LawShape::Uniform { low, high } => {
                 let area = |x: f64| phi_2(s * x) * (x * x);
                 (area(high) - area(low)) * 2.0 / (high * high - low * low)
             }

@@ -1,9 +1,9 @@
 //! Solves linear equations with banded matrices.
 
-/// Square banded matrix with a limited number of entries below and above the diagonal; after [`Banded::factor`], its
-/// factors.
+/// Square banded matrix with a limited number of entries below and above the diagonal; after [`BandedMatrix::factor`],
+/// its factors.
 #[derive(Debug, Clone)]
-pub(super) struct Banded {
+pub(super) struct BandedMatrix {
     size: usize,
     below: usize,
     above: usize,
@@ -11,9 +11,9 @@ pub(super) struct Banded {
     entries: Vec<f64>,
 }
 
-impl Banded {
-    pub(super) fn zero(size: usize, below: usize, above: usize) -> Banded {
-        Banded { size, below, above, entries: vec![0.0; size * (below + 1 + above)] }
+impl BandedMatrix {
+    pub(super) fn zero(size: usize, below: usize, above: usize) -> BandedMatrix {
+        BandedMatrix { size, below, above, entries: vec![0.0; size * (below + 1 + above)] }
     }
 
     fn at(&self, row: usize, column: usize) -> usize {
@@ -28,7 +28,7 @@ impl Banded {
 
     /// Factors the matrix by elimination without pivoting. This loses no digits if each diagonal entry is at least
     /// the sum of the other entries of its column, as in matrices of rates. None if the matrix is singular.
-    pub(super) fn factor(mut self) -> Option<Banded> {
+    pub(super) fn factor(mut self) -> Option<BandedMatrix> {
         for pivot in 0..self.size {
             let diagonal = self.entries[self.at(pivot, pivot)];
             if !(diagonal.is_finite() && diagonal > 0.0) {
@@ -81,7 +81,7 @@ mod tests {
             (row, column) if row <= column + 2 && column <= row + 3 => -1.0 - (row * 7 + column) as f64 / 50.0,
             _ => 0.0,
         };
-        let mut matrix = Banded::zero(7, 2, 3);
+        let mut matrix = BandedMatrix::zero(7, 2, 3);
         let mut right = [0.0; 7];
         for (row, sum) in right.iter_mut().enumerate() {
             for column in (0..7).filter(|column| entry(row, *column) != 0.0) {
@@ -93,6 +93,6 @@ mod tests {
         for (place, x) in right.iter().enumerate() {
             assert!((x - (place as f64 - 2.5)).abs() < 1e-12, "{right:?}");
         }
-        assert!(Banded::zero(3, 1, 1).factor().is_none());
+        assert!(BandedMatrix::zero(3, 1, 1).factor().is_none());
     }
 }

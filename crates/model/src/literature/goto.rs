@@ -1,9 +1,9 @@
 //! Solves the model of Goto and others (2016): a switch with finite queues that gives priority to packets from the
 //! controller, and flows of geometric length.
-use super::levels::{Rate, Transitions};
-use super::qbd::{Qbd, Stationary};
+use super::levels::{LevelTransitions, PhaseTransition};
+use super::qbd::{QbdSteadyState, QuasiBirthDeath};
 use crate::check::{domain, positive, share, stable};
-use crate::{Load, ModelError};
+use crate::{ModelError, StationUtilisation};
 use nalgebra::DMatrix;
 
 /// Maximum number of phases. Memory grows with this number, and with its square if the solution by levels fails.
@@ -14,7 +14,7 @@ const FEW_PHASES: usize = 60;
 
 /// Parameters of Goto's model. Rates are per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Goto {
+pub struct GotoModel {
     /// Rate of Poisson arrivals at the switch.
     pub arrival_rate: f64,
     /// Share of packets that begin a flow: the inverse of the flows' mean length.
@@ -33,7 +33,7 @@ pub struct Goto {
 
 /// Steady state of Goto's model. Times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GotoState {
+pub struct GotoModelState {
     /// Mean time from arrival to departure of delivered packets.
     pub sojourn_s: f64,
     /// Mean time of a packet's first visit to the switch, on arrival from outside.
@@ -51,7 +51,7 @@ pub struct GotoState {
     /// Share of delivered packets that went through the controller.
     pub control_share: f64,
     /// Utilisations of switch and controller.
-    pub loads: Vec<Load>,
+    pub loads: Vec<StationUtilisation>,
 }
 
 /// Solves the model of Goto and others (2016) exactly. The switch has two finite queues; the queue of packets from the
@@ -61,13 +61,13 @@ pub struct GotoState {
 /// # Errors
 /// `DOMAIN` for an invalid parameter, and for queues that need more than [`MAX_PHASES`] phases; `UNSTABLE` if the
 /// controller has no steady state.
-pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
+pub fn goto(model: &GotoModel) -> Result<GotoModelState, ModelError> {
     positive("lam", model.arrival_rate)?;
     share("p", model.p)?;
     positive("mu_l", model.low_rate)?;
     positive("mu_h", model.high_rate)?;
     positive("mu_c", model.controller_rate)?;
-    let phases = Phases::new(model.low_waiting, model.high_waiting)?;
+    let phases = GotoPhases::new(model.low_waiting, model.high_waiting)?;
     let transitions = transitions(model, &phases);
     let load = controller_load(&transitions)?;
     stable("controller", load)?;
@@ -83,27 +83,27 @@ pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
 /// State of the switch: origin of the packet in service (`Low`: outside, `High`: controller), and numbers of waiting
 /// packets of both origins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum GotoPhase {
     Idle,
     Low { low: usize, high: usize },
     High { low: usize, high: usize },
 }
 
 /// Numbering of all phases: idle first, then ascending by the number of waiting packets from the controller.
-struct Phases {
+struct GotoPhases {
     low_waiting: usize,
     high_waiting: usize,
 }
 
-impl Phases {
-    fn new(low_waiting: usize, high_waiting: usize) -> Result<Phases, ModelError> {
+impl GotoPhases {
+    fn new(low_waiting: usize, high_waiting: usize) -> Result<GotoPhases, ModelError> {
         let half = low_waiting.saturating_add(1).saturating_mul(high_waiting.saturating_add(1));
         let count = half.saturating_mul(2).saturating_add(1);
         if count > MAX_PHASES {
             let expected = format!("at most {MAX_PHASES}: choose a smaller KH");
             return Err(domain("1 + 2 (KH + 1) (KL + 1)", count, expected));
         }
-        Ok(Phases { low_waiting, high_waiting })
+        Ok(GotoPhases { low_waiting, high_waiting })
     }
 
     fn half(&self) -> usize {
@@ -114,80 +114,80 @@ impl Phases {
         1 + 2 * self.half()
     }
 
-    fn index(&self, phase: Phase) -> usize {
+    fn index(&self, phase: GotoPhase) -> usize {
         // Phases with equal numbers from the controller are adjacent, so transitions within a level stay close to the
         // diagonal.
         let row = |high: usize| 1 + 2 * high * (self.low_waiting + 1);
         match phase {
-            Phase::Idle => 0,
-            Phase::Low { low, high } => row(high) + low,
-            Phase::High { low, high } => row(high) + self.low_waiting + 1 + low,
+            GotoPhase::Idle => 0,
+            GotoPhase::Low { low, high } => row(high) + low,
+            GotoPhase::High { low, high } => row(high) + self.low_waiting + 1 + low,
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = (usize, Phase)> + '_ {
+    fn all(&self) -> impl Iterator<Item = (usize, GotoPhase)> + '_ {
         let of = |high: usize| {
-            let low = (0..=self.low_waiting).map(move |low| Phase::Low { low, high });
-            low.chain((0..=self.low_waiting).map(move |low| Phase::High { low, high }))
+            let low = (0..=self.low_waiting).map(move |low| GotoPhase::Low { low, high });
+            low.chain((0..=self.low_waiting).map(move |low| GotoPhase::High { low, high }))
         };
-        std::iter::once(Phase::Idle).chain((0..=self.high_waiting).flat_map(of)).enumerate()
+        std::iter::once(GotoPhase::Idle).chain((0..=self.high_waiting).flat_map(of)).enumerate()
     }
 }
 
-impl Phase {
+impl GotoPhase {
     /// Returns the phase after a service ends while `low` packets from outside and `high` packets from the controller
     /// wait.
-    fn next(low: usize, high: usize) -> Phase {
+    fn next(low: usize, high: usize) -> GotoPhase {
         match (low, high) {
-            (_, 1..) => Phase::High { low, high: high - 1 },
-            (1.., 0) => Phase::Low { low: low - 1, high },
-            (0, 0) => Phase::Idle,
+            (_, 1..) => GotoPhase::High { low, high: high - 1 },
+            (1.., 0) => GotoPhase::Low { low: low - 1, high },
+            (0, 0) => GotoPhase::Idle,
         }
     }
 
     /// Returns the phase with one more packet from outside; `None` if all `most` places are taken.
-    fn with_low(self, most: usize) -> Option<Phase> {
+    fn with_low(self, most: usize) -> Option<GotoPhase> {
         match self {
-            Phase::Idle => Some(Phase::Low { low: 0, high: 0 }),
-            Phase::Low { low, high } => (low < most).then_some(Phase::Low { low: low + 1, high }),
-            Phase::High { low, high } => (low < most).then_some(Phase::High { low: low + 1, high }),
+            GotoPhase::Idle => Some(GotoPhase::Low { low: 0, high: 0 }),
+            GotoPhase::Low { low, high } => (low < most).then_some(GotoPhase::Low { low: low + 1, high }),
+            GotoPhase::High { low, high } => (low < most).then_some(GotoPhase::High { low: low + 1, high }),
         }
     }
 
     /// Returns the phase with one more packet from the controller; `None` if all `most` places are taken.
-    fn with_high(self, most: usize) -> Option<Phase> {
+    fn with_high(self, most: usize) -> Option<GotoPhase> {
         match self {
-            Phase::Idle => Some(Phase::High { low: 0, high: 0 }),
-            Phase::Low { low, high } => (high < most).then_some(Phase::Low { low, high: high + 1 }),
-            Phase::High { low, high } => (high < most).then_some(Phase::High { low, high: high + 1 }),
+            GotoPhase::Idle => Some(GotoPhase::High { low: 0, high: 0 }),
+            GotoPhase::Low { low, high } => (high < most).then_some(GotoPhase::Low { low, high: high + 1 }),
+            GotoPhase::High { low, high } => (high < most).then_some(GotoPhase::High { low, high: high + 1 }),
         }
     }
 
     /// Returns the numbers of packets from outside and from the controller, in service or waiting.
     fn present(self) -> (usize, usize) {
         match self {
-            Phase::Idle => (0, 0),
-            Phase::Low { low, high } => (low + 1, high),
-            Phase::High { low, high } => (low, high + 1),
+            GotoPhase::Idle => (0, 0),
+            GotoPhase::Low { low, high } => (low + 1, high),
+            GotoPhase::High { low, high } => (low, high + 1),
         }
     }
 }
 
-fn transitions(model: &Goto, phases: &Phases) -> Transitions {
-    let mut all = Transitions { phases: phases.count(), ..Transitions::default() };
+fn transitions(model: &GotoModel, phases: &GotoPhases) -> LevelTransitions {
+    let mut all = LevelTransitions { phases: phases.count(), ..LevelTransitions::default() };
     for (from, phase) in phases.all() {
-        let rate = |to: Phase, per_second| Rate { from, to: phases.index(to), per_second };
+        let rate = |to: GotoPhase, per_second| PhaseTransition { from, to: phases.index(to), per_second };
         if let Some(to) = phase.with_low(phases.low_waiting) {
             all.within.push(rate(to, model.arrival_rate));
         }
         match phase {
-            Phase::Idle => {}
-            Phase::Low { low, high } => {
-                let next = Phase::next(low, high);
+            GotoPhase::Idle => {}
+            GotoPhase::Low { low, high } => {
+                let next = GotoPhase::next(low, high);
                 all.up.push(rate(next, model.low_rate * model.p));
                 all.within.push(rate(next, model.low_rate * (1.0 - model.p)));
             }
-            Phase::High { low, high } => all.within.push(rate(Phase::next(low, high), model.high_rate)),
+            GotoPhase::High { low, high } => all.within.push(rate(GotoPhase::next(low, high), model.high_rate)),
         }
         // If no place is free, the packet is dropped, and the controller continues.
         let to = phase.with_high(phases.high_waiting).unwrap_or(phase);
@@ -197,7 +197,7 @@ fn transitions(model: &Goto, phases: &Phases) -> Transitions {
 }
 
 /// Returns the ratio of the rates at which the level rises and falls, far from level 0.
-fn controller_load(transitions: &Transitions) -> Result<f64, ModelError> {
+fn controller_load(transitions: &LevelTransitions) -> Result<f64, ModelError> {
     let (rising, falling) = match transitions.drift() {
         Some(drift) => drift,
         None => dense(transitions).drift()?,
@@ -206,18 +206,22 @@ fn controller_load(transitions: &Transitions) -> Result<f64, ModelError> {
 }
 
 /// Returns the transitions as matrices.
-fn dense(transitions: &Transitions) -> Qbd {
-    let matrix = |rates: &[Rate]| {
+fn dense(transitions: &LevelTransitions) -> QuasiBirthDeath {
+    let matrix = |rates: &[PhaseTransition]| {
         let mut matrix = DMatrix::zeros(transitions.phases, transitions.phases);
         rates.iter().for_each(|rate| matrix[(rate.from, rate.to)] += rate.per_second);
         matrix
     };
-    Qbd { up: matrix(&transitions.up), within: matrix(&transitions.within), down: matrix(&transitions.down) }
+    QuasiBirthDeath {
+        up: matrix(&transitions.up),
+        within: matrix(&transitions.within),
+        down: matrix(&transitions.down),
+    }
 }
 
 /// Computes mean times by Little's law. Losses are shares of time in which no place is free, because Poisson arrivals
 /// see time averages: of all time for packets from outside, of the controller's busy time for returning packets.
-fn state(model: &Goto, phases: &Phases, found: &Stationary) -> GotoState {
+fn state(model: &GotoModel, phases: &GotoPhases, found: &QbdSteadyState) -> GotoModelState {
     let (mut low, mut high, mut full, mut full_return, mut asking) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (index, phase) in phases.all() {
         let p = found.phases[index];
@@ -242,7 +246,7 @@ fn state(model: &Goto, phases: &Phases, found: &Stationary) -> GotoState {
     let high_s = (returned > 0.0).then(|| high / returned);
     let control_share = model.p * (1.0 - loss_return) / (1.0 - model.p * loss_return);
     let by_controller = controller_s.zip(high_s).map_or(0.0, |(controller_s, high_s)| controller_s + high_s);
-    GotoState {
+    GotoModelState {
         sojourn_s: low_s + control_share * by_controller,
         low_s,
         controller_s,
@@ -251,7 +255,10 @@ fn state(model: &Goto, phases: &Phases, found: &Stationary) -> GotoState {
         loss_in,
         loss_return,
         control_share,
-        loads: vec![Load::new("switch", (1.0 - found.phases[0]).max(0.0)), Load::new("controller", asking)],
+        loads: vec![
+            StationUtilisation::new("switch", (1.0 - found.phases[0]).max(0.0)),
+            StationUtilisation::new("controller", asking),
+        ],
     }
 }
 
@@ -261,7 +268,7 @@ mod tests {
 
     #[test]
     fn without_new_flows_it_is_mm1k() {
-        let model = Goto {
+        let model = GotoModel {
             arrival_rate: 900.0,
             p: 0.0,
             low_rate: 1000.0,
@@ -285,8 +292,8 @@ mod tests {
             (50.0, 0.5, 1e5, 1e5, 26.0, 12, 4),
             (980.0, 0.09, 1000.0, 1000.0, 90.0, 15, 2),
         ] {
-            let model = Goto { arrival_rate, p, low_rate, high_rate, controller_rate, low_waiting, high_waiting };
-            let phases = Phases::new(low_waiting, high_waiting).unwrap();
+            let model = GotoModel { arrival_rate, p, low_rate, high_rate, controller_rate, low_waiting, high_waiting };
+            let phases = GotoPhases::new(low_waiting, high_waiting).unwrap();
             let transitions = transitions(&model, &phases);
             let by_levels = state(&model, &phases, &transitions.solve().unwrap());
             let by_matrices = state(&model, &phases, &dense(&transitions).solve().unwrap());
@@ -307,7 +314,7 @@ mod tests {
 
     #[test]
     fn more_than_a_thousand_phases_have_an_answer() {
-        let model = Goto {
+        let model = GotoModel {
             arrival_rate: 800.0,
             p: 0.05,
             low_rate: 1000.0,
@@ -325,7 +332,7 @@ mod tests {
 
     #[test]
     fn too_many_phases_are_refused_with_advice() {
-        let model = Goto {
+        let model = GotoModel {
             arrival_rate: 1.0,
             p: 0.1,
             low_rate: 10.0,

@@ -1,14 +1,14 @@
 //! Solves Jarschel's model of a switch (an M/M/1 queue) with a controller (an M/M/1/S queue).
 use crate::check::{positive, share, stable};
-use crate::leaf::{Leaf, Repeated};
+use crate::leaf::{DelayPart, GeometricSum};
 use crate::root::bracketed;
 use crate::station::{SteadyState, mm1, mm1k};
-use crate::{Distribution, Load, ModelError, SwitchState};
+use crate::{Distribution, ModelError, StationUtilisation, SwitchSteadyState};
 use std::sync::Arc;
 
 /// Treatment of packets that return from the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Returning {
+pub enum ControllerVisits {
     /// Returning packets match an entry, so each packet visits the controller at most once. This is the only reading
     /// consistent with Ansell's results (2017, table 7.1).
     Once,
@@ -19,7 +19,7 @@ pub enum Returning {
 
 /// Parameters of Jarschel's model. All rates are per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Jarschel {
+pub struct JarschelModel {
     /// Rate of Poisson arrivals at the switch.
     pub arrival_rate: f64,
     /// Share of packets that match no entry and go to the controller, 0 to 1.
@@ -31,7 +31,7 @@ pub struct Jarschel {
     /// Maximum number of packets at the controller, including the one in service (S). Further packets are lost.
     pub controller_places: usize,
     /// Treatment of returning packets.
-    pub returning: Returning,
+    pub returning: ControllerVisits,
 }
 
 /// Solves the model of Jarschel and others (2011). The switch, an M/M/1 queue, serves every packet. A share of the
@@ -43,7 +43,7 @@ pub struct Jarschel {
 ///
 /// # Errors
 /// `DOMAIN`; `UNSTABLE` at the switch.
-pub fn jarschel(model: &Jarschel) -> Result<SwitchState, ModelError> {
+pub fn jarschel(model: &JarschelModel) -> Result<SwitchSteadyState, ModelError> {
     let arrival_rate = positive("lam", model.arrival_rate)?;
     let p = share("p", model.p)?;
     positive("mu_s", model.switch_rate)?;
@@ -52,34 +52,34 @@ pub fn jarschel(model: &Jarschel) -> Result<SwitchState, ModelError> {
         return without_controller(arrival_rate, model.switch_rate);
     }
     match model.returning {
-        Returning::Once => once(model, arrival_rate, p),
-        Returning::Geometric => geometric(model, arrival_rate, p),
+        ControllerVisits::Once => once(model, arrival_rate, p),
+        ControllerVisits::Geometric => geometric(model, arrival_rate, p),
     }
 }
 
 /// Solves the switch alone, for the case that every packet matches an entry and none visits the controller.
-pub(super) fn without_controller(arrival_rate: f64, switch_rate: f64) -> Result<SwitchState, ModelError> {
+pub(super) fn without_controller(arrival_rate: f64, switch_rate: f64) -> Result<SwitchSteadyState, ModelError> {
     stable("switch", arrival_rate / switch_rate)?;
     let switch = mm1(arrival_rate, switch_rate)?;
-    Ok(SwitchState {
+    Ok(SwitchSteadyState {
         sojourn_s: switch.sojourn_s,
         data_s: switch.sojourn_s,
         control_s: None,
         loss: 0.0,
         control_share: 0.0,
-        loads: vec![Load::new("switch", switch.utilisation)],
+        loads: vec![StationUtilisation::new("switch", switch.utilisation)],
         sojourn: switch.sojourn.clone(),
         data: switch.sojourn,
         control: None,
     })
 }
 
-fn switch_under(rate: f64, model: &Jarschel) -> Result<SteadyState, ModelError> {
+fn switch_under(rate: f64, model: &JarschelModel) -> Result<SteadyState, ModelError> {
     stable("switch", rate / model.switch_rate)?;
     mm1(rate, model.switch_rate)
 }
 
-fn once(model: &Jarschel, arrival_rate: f64, p: f64) -> Result<SwitchState, ModelError> {
+fn once(model: &JarschelModel, arrival_rate: f64, p: f64) -> Result<SwitchSteadyState, ModelError> {
     let controller = mm1k(p * arrival_rate, model.controller_rate, model.controller_places)?;
     let answered = p * (1.0 - controller.loss);
     let switch = switch_under(arrival_rate * (1.0 + answered), model)?;
@@ -90,7 +90,7 @@ fn once(model: &Jarschel, arrival_rate: f64, p: f64) -> Result<SwitchState, Mode
     state(switch, controller.utilisation, control_share, (control_s, control), loss)
 }
 
-fn geometric(model: &Jarschel, arrival_rate: f64, p: f64) -> Result<SwitchState, ModelError> {
+fn geometric(model: &JarschelModel, arrival_rate: f64, p: f64) -> Result<SwitchSteadyState, ModelError> {
     if p >= 1.0 {
         return Err(crate::check::domain("p", p, "a number below 1: with 1, no packet ever leaves"));
     }
@@ -104,7 +104,7 @@ fn geometric(model: &Jarschel, arrival_rate: f64, p: f64) -> Result<SwitchState,
     let (switch, controller) = (switch_under(rate, model)?, controller_under(rate)?);
     let again = p * (1.0 - controller.loss);
     let round = Distribution::sum([&switch.sojourn, &controller.sojourn]);
-    let rounds = Distribution::leaf(Leaf::Repeated(Arc::new(Repeated { again, once: round })));
+    let rounds = Distribution::leaf(DelayPart::Repeated(Arc::new(GeometricSum { again, once: round })));
     let control = Distribution::sum([&switch.sojourn, &rounds]);
     let control_s = switch.sojourn_s + (switch.sojourn_s + controller.sojourn_s) / (1.0 - again);
     let loss = p * controller.loss / (1.0 - again);
@@ -120,15 +120,18 @@ pub(super) fn state(
     control_share: f64,
     (control_s, control): (f64, Distribution),
     loss: f64,
-) -> Result<SwitchState, ModelError> {
+) -> Result<SwitchSteadyState, ModelError> {
     let data = switch.sojourn;
-    Ok(SwitchState {
+    Ok(SwitchSteadyState {
         sojourn_s: (1.0 - control_share) * switch.sojourn_s + control_share * control_s,
         data_s: switch.sojourn_s,
         control_s: Some(control_s),
         loss,
         control_share,
-        loads: vec![Load::new("switch", switch.utilisation), Load::new("controller", controller_utilisation)],
+        loads: vec![
+            StationUtilisation::new("switch", switch.utilisation),
+            StationUtilisation::new("controller", controller_utilisation),
+        ],
         sojourn: Distribution::mixture(&[(1.0 - control_share, data.clone()), (control_share, control.clone())])?,
         data,
         control: Some(control),

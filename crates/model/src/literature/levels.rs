@@ -9,13 +9,13 @@
 //!    McAllister and Stewart, 1984). So the exchange between far levels, which is slow with Gauss-Seidel, is exact at
 //!    once.
 //! 4. Passes are repeated until nothing changes. If the last level then still has some probability, levels are added.
-use super::banded::Banded;
-use super::qbd::Stationary;
+use super::banded::BandedMatrix;
+use super::qbd::QbdSteadyState;
 use nalgebra::DVector;
 
 /// Transition between phases.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rate {
+pub(super) struct PhaseTransition {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) per_second: f64,
@@ -23,11 +23,11 @@ pub(super) struct Rate {
 
 /// Transitions to the next level, within a level, and to the previous level.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Transitions {
+pub(super) struct LevelTransitions {
     pub(super) phases: usize,
-    pub(super) up: Vec<Rate>,
-    pub(super) within: Vec<Rate>,
-    pub(super) down: Vec<Rate>,
+    pub(super) up: Vec<PhaseTransition>,
+    pub(super) within: Vec<PhaseTransition>,
+    pub(super) down: Vec<PhaseTransition>,
 }
 
 /// Initial number of levels.
@@ -41,11 +41,11 @@ const REST: f64 = 1e-13;
 /// Probability of the last level that counts as none.
 const NEVER: f64 = 1e-14;
 
-impl Transitions {
+impl LevelTransitions {
     /// Returns the steady state of a process that falls more often than it rises; none if it needs too many levels or
     /// passes.
-    pub(super) fn solve(&self) -> Option<Stationary> {
-        let systems = Systems::new(self)?;
+    pub(super) fn solve(&self) -> Option<QbdSteadyState> {
+        let systems = LevelEquations::new(self)?;
         let mut levels = vec![vec![1.0 / self.phases as f64; self.phases]; LEVELS];
         for _ in 0..MOST_PASSES {
             let moved = self.pass(&systems, &mut levels)?;
@@ -67,12 +67,12 @@ impl Transitions {
     /// Returns the rates at which the level rises and falls, far from level 0, from the distribution of the phases
     /// alone. None if there is no solution.
     pub(super) fn drift(&self) -> Option<(f64, f64)> {
-        let all: Vec<Rate> = [&self.up, &self.within, &self.down].into_iter().flatten().copied().collect();
-        let distance = |rate: &Rate| (rate.to.saturating_sub(rate.from), rate.from.saturating_sub(rate.to));
+        let all: Vec<PhaseTransition> = [&self.up, &self.within, &self.down].into_iter().flatten().copied().collect();
+        let distance = |rate: &PhaseTransition| (rate.to.saturating_sub(rate.from), rate.from.saturating_sub(rate.to));
         let (below, above) = all.iter().map(distance).fold((0, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)));
         // The first phase is omitted and taken as 1: its transitions to others are on the right-hand side.
         let others = self.phases - 1;
-        let mut matrix = Banded::zero(others, below.min(others), above.min(others));
+        let mut matrix = BandedMatrix::zero(others, below.min(others), above.min(others));
         let mut phases = vec![0.0; others];
         for rate in all.iter().filter(|rate| rate.from != rate.to) {
             match (rate.from.checked_sub(1), rate.to.checked_sub(1)) {
@@ -88,13 +88,13 @@ impl Transitions {
         matrix.factor()?.solve(&mut phases);
         let whole = 1.0 + phases.iter().sum::<f64>();
         let of = |phase: usize| if phase == 0 { 1.0 / whole } else { phases[phase - 1] / whole };
-        let sum = |rates: &[Rate]| rates.iter().map(|rate| of(rate.from) * rate.per_second).sum::<f64>();
+        let sum = |rates: &[PhaseTransition]| rates.iter().map(|rate| of(rate.from) * rate.per_second).sum::<f64>();
         let drift = (sum(&self.up), sum(&self.down));
         (drift.0.is_finite() && drift.1.is_finite()).then_some(drift)
     }
 
     /// Solves all levels upwards, then downwards, and scales them. Returns the total change.
-    fn pass(&self, systems: &Systems, levels: &mut [Vec<f64>]) -> Option<f64> {
+    fn pass(&self, systems: &LevelEquations, levels: &mut [Vec<f64>]) -> Option<f64> {
         let before: Vec<f64> = levels.iter().map(|level| level.iter().sum()).collect();
         let (ground, last) = (levels[0].clone(), levels.len() - 1);
         for level in (0..=last).chain((0..last).rev()) {
@@ -138,22 +138,22 @@ impl Transitions {
 }
 
 /// Factored equations of the first level, those between, and the last, which is never left upwards.
-struct Systems {
-    first: Banded,
-    between: Banded,
-    last: Banded,
+struct LevelEquations {
+    first: BandedMatrix,
+    between: BandedMatrix,
+    last: BandedMatrix,
 }
 
-impl Systems {
-    fn new(of: &Transitions) -> Option<Systems> {
-        Some(Systems {
+impl LevelEquations {
+    fn new(of: &LevelTransitions) -> Option<LevelEquations> {
+        Some(LevelEquations {
             first: system(of, &[&of.up])?,
             between: system(of, &[&of.up, &of.down])?,
             last: system(of, &[&of.down])?,
         })
     }
 
-    fn of(&self, level: usize, last: usize) -> &Banded {
+    fn of(&self, level: usize, last: usize) -> &BandedMatrix {
         match level {
             0 => &self.first,
             level if level == last => &self.last,
@@ -165,12 +165,12 @@ impl Systems {
 /// Returns the factored equations of a level: the flow out of each phase less the flow in from other phases of the
 /// level. `leaving` holds the transitions to other levels that exist. On the last level, upward transitions stay
 /// within the level.
-fn system(of: &Transitions, leaving: &[&Vec<Rate>]) -> Option<Banded> {
+fn system(of: &LevelTransitions, leaving: &[&Vec<PhaseTransition>]) -> Option<BandedMatrix> {
     let rises = leaving.iter().any(|rates| std::ptr::eq(*rates, &of.up));
-    let inside: Vec<&Rate> = of.within.iter().chain(of.up.iter().filter(|_| !rises)).collect();
-    let distance = |rate: &&Rate| (rate.to.saturating_sub(rate.from), rate.from.saturating_sub(rate.to));
+    let inside: Vec<&PhaseTransition> = of.within.iter().chain(of.up.iter().filter(|_| !rises)).collect();
+    let distance = |rate: &&PhaseTransition| (rate.to.saturating_sub(rate.from), rate.from.saturating_sub(rate.to));
     let (below, above) = inside.iter().map(distance).fold((0, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)));
-    let mut matrix = Banded::zero(of.phases, below, above);
+    let mut matrix = BandedMatrix::zero(of.phases, below, above);
     for rate in &inside {
         if rate.from != rate.to {
             matrix.add(rate.to, rate.from, -rate.per_second);
@@ -184,7 +184,7 @@ fn system(of: &Transitions, leaving: &[&Vec<Rate>]) -> Option<Banded> {
 }
 
 /// Adds the flow from a level's phases by these transitions to `into`.
-fn flow(rates: &[Rate], from: &[f64], into: &mut [f64]) {
+fn flow(rates: &[PhaseTransition], from: &[f64], into: &mut [f64]) {
     for rate in rates {
         into[rate.to] += from[rate.from] * rate.per_second;
     }
@@ -201,12 +201,12 @@ fn extend(levels: &mut Vec<Vec<f64>>) {
     }
 }
 
-fn stationary(levels: &[Vec<f64>]) -> Stationary {
+fn stationary(levels: &[Vec<f64>]) -> QbdSteadyState {
     let mut phases = DVector::zeros(levels[0].len());
     let mut mean = 0.0;
     for (number, level) in levels.iter().enumerate() {
         phases.iter_mut().zip(level).for_each(|(sum, p)| *sum += p);
         mean += number as f64 * level.iter().sum::<f64>();
     }
-    Stationary { ground: DVector::from_column_slice(&levels[0]), phases, level: mean }
+    QbdSteadyState { ground: DVector::from_column_slice(&levels[0]), phases, level: mean }
 }

@@ -2,7 +2,7 @@
 use super::jarschel::{state, without_controller};
 use crate::check::{positive, share, stable};
 use crate::station::mm1;
-use crate::{Distribution, ModelError, SwitchState};
+use crate::{Distribution, ModelError, SwitchSteadyState};
 
 /// Solves the model of Mahmood and others (2014): M/M/1 switch, unlimited M/M/1 controller; packets without an entry,
 /// a share `p`, ask the controller once and pass the switch once more. Rates per second.
@@ -12,7 +12,12 @@ use crate::{Distribution, ModelError, SwitchState};
 ///
 /// # Errors
 /// `DOMAIN`; `UNSTABLE` at the switch or the controller.
-pub fn mahmood(arrival_rate: f64, p: f64, switch_rate: f64, controller_rate: f64) -> Result<SwitchState, ModelError> {
+pub fn mahmood(
+    arrival_rate: f64,
+    p: f64,
+    switch_rate: f64,
+    controller_rate: f64,
+) -> Result<SwitchSteadyState, ModelError> {
     let arrival_rate = positive("lam", arrival_rate)?;
     let p = share("p", p)?;
     let switch_rate = positive("mu_s", switch_rate)?;

@@ -1,6 +1,6 @@
 //! Solves Mahmood's model of several switches with one controller: a Jackson network.
 use crate::check::{domain, not_negative, positive, share, stable};
-use crate::{Distribution, Load, ModelError};
+use crate::{Distribution, ModelError, StationUtilisation};
 use nalgebra::{DMatrix, DVector};
 
 /// Most switches in a network.
@@ -10,7 +10,7 @@ const SUM_TOLERANCE: f64 = 1e-9;
 
 /// Switch of the network. Rates per second.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Switch {
+pub struct JacksonSwitch {
     /// Rate of Poisson arrivals from outside; 0 for none.
     pub arrival_rate: f64,
     /// Share of packets without an entry. If the controller installs whole paths, 0 beyond the first switch.
@@ -23,7 +23,7 @@ pub struct Switch {
 
 /// Steady state of the network.
 #[derive(Debug, Clone)]
-pub struct NetworkState {
+pub struct JacksonNetworkState {
     /// Mean time of a packet in the network, in seconds.
     pub sojourn_s: f64,
     /// Mean time of a visit to each switch, in seconds.
@@ -31,7 +31,7 @@ pub struct NetworkState {
     /// Mean time of a visit to the controller, in seconds; none if no packet asks it.
     pub controller_s: Option<f64>,
     /// Utilisations of the switches and the controller.
-    pub loads: Vec<Load>,
+    pub loads: Vec<StationUtilisation>,
     misses: Vec<f64>,
 }
 
@@ -41,7 +41,7 @@ pub struct NetworkState {
 ///
 /// # Errors
 /// `DOMAIN`, also if packets would never leave; `UNSTABLE` at `switch <i>` or the controller.
-pub fn mahmood_network(switches: &[Switch], controller_rate: f64) -> Result<NetworkState, ModelError> {
+pub fn mahmood_network(switches: &[JacksonSwitch], controller_rate: f64) -> Result<JacksonNetworkState, ModelError> {
     check(switches)?;
     let controller_rate = positive("mu_c", controller_rate)?;
     let first_visits = first_visits(switches)?;
@@ -53,21 +53,21 @@ pub fn mahmood_network(switches: &[Switch], controller_rate: f64) -> Result<Netw
         switch_s.push(1.0 / (switch.service_rate - rate));
         present += rho / (1.0 - rho);
         asked += first * switch.p;
-        loads.push(Load::new(place, rho));
+        loads.push(StationUtilisation::new(place, rho));
     }
     let mut controller_s = None;
     if asked > 0.0 {
         let rho = stable("controller", asked / controller_rate)?;
         controller_s = Some(1.0 / (controller_rate - asked));
         present += rho / (1.0 - rho);
-        loads.push(Load::new("controller", rho));
+        loads.push(StationUtilisation::new("controller", rho));
     }
     let arriving: f64 = switches.iter().map(|switch| switch.arrival_rate).sum();
     let misses = switches.iter().map(|switch| switch.p).collect();
-    Ok(NetworkState { sojourn_s: present / arriving, switch_s, controller_s, loads, misses })
+    Ok(JacksonNetworkState { sojourn_s: present / arriving, switch_s, controller_s, loads, misses })
 }
 
-impl NetworkState {
+impl JacksonNetworkState {
     /// Returns the delay of packets along a path of switches, given by their indices.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl NetworkState {
     }
 }
 
-fn check(switches: &[Switch]) -> Result<(), ModelError> {
+fn check(switches: &[JacksonSwitch]) -> Result<(), ModelError> {
     if switches.is_empty() || switches.len() > MAX_SWITCHES {
         return Err(domain("number of switches", switches.len(), format!("1 to {MAX_SWITCHES}")));
     }
@@ -110,8 +110,8 @@ fn check(switches: &[Switch]) -> Result<(), ModelError> {
 }
 
 /// Checks that packets can leave the network from everywhere: the spectral radius of the routing is then below 1.
-fn leaves(switches: &[Switch]) -> Result<(), ModelError> {
-    let leaks = |switch: &Switch| switch.routing.iter().sum::<f64>() < 1.0 - SUM_TOLERANCE;
+fn leaves(switches: &[JacksonSwitch]) -> Result<(), ModelError> {
+    let leaks = |switch: &JacksonSwitch| switch.routing.iter().sum::<f64>() < 1.0 - SUM_TOLERANCE;
     let mut leaving: Vec<bool> = switches.iter().map(leaks).collect();
     let mut found = leaving.iter().filter(|leaves| **leaves).count();
     loop {
@@ -131,7 +131,7 @@ fn leaves(switches: &[Switch]) -> Result<(), ModelError> {
 }
 
 /// Returns the rates per second of first visits to each switch: a = lambda + R' a.
-fn first_visits(switches: &[Switch]) -> Result<Vec<f64>, ModelError> {
+fn first_visits(switches: &[JacksonSwitch]) -> Result<Vec<f64>, ModelError> {
     let count = switches.len();
     let matrix = DMatrix::from_fn(count, count, |row, column| {
         let own = if row == column { 1.0 } else { 0.0 };
@@ -148,8 +148,8 @@ fn first_visits(switches: &[Switch]) -> Result<Vec<f64>, ModelError> {
 mod tests {
     use super::*;
 
-    fn switch(arrival_rate: f64, routing: &[f64]) -> Switch {
-        Switch { arrival_rate, p: 0.1, service_rate: 1000.0, routing: routing.to_vec() }
+    fn switch(arrival_rate: f64, routing: &[f64]) -> JacksonSwitch {
+        JacksonSwitch { arrival_rate, p: 0.1, service_rate: 1000.0, routing: routing.to_vec() }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Solves MMPP(2)/M/1: Poisson arrivals with two alternating rates.
-use super::qbd::Qbd;
+use super::qbd::QuasiBirthDeath;
 use crate::ModelError;
 use crate::check::{domain, not_negative, positive, stable};
 use nalgebra::DMatrix;
@@ -40,7 +40,7 @@ pub fn mmpp2_m1(arrivals: &ModulatedPoisson, service_rate: f64) -> Result<(f64, 
     }
     stable("the queue", rate / service_rate)?;
     let matrix = |values: [f64; 4]| DMatrix::from_row_slice(2, 2, &values);
-    let process = Qbd {
+    let process = QuasiBirthDeath {
         up: matrix([first, 0.0, 0.0, second]),
         within: matrix([0.0, away, back, 0.0]),
         down: matrix([service_rate, 0.0, 0.0, service_rate]),

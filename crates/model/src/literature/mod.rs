@@ -13,9 +13,9 @@ mod mahmood_network;
 mod mmpp;
 mod qbd;
 
-pub use base::{Combine, base_service_rate};
-pub use goto::{Goto, GotoState, MAX_PHASES, goto};
-pub use jarschel::{Jarschel, Returning, jarschel};
+pub use base::{ServiceAveraging, base_service_rate};
+pub use goto::{GotoModel, GotoModelState, MAX_PHASES, goto};
+pub use jarschel::{ControllerVisits, JarschelModel, jarschel};
 pub use mahmood::mahmood;
-pub use mahmood_network::{MAX_SWITCHES, NetworkState, Switch, mahmood_network};
+pub use mahmood_network::{JacksonNetworkState, JacksonSwitch, MAX_SWITCHES, mahmood_network};
 pub use mmpp::{ModulatedPoisson, mmpp2_m1};

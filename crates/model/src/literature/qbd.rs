@@ -8,9 +8,9 @@ const MAX_ROUNDS: u32 = 64;
 /// Largest remaining error.
 const PRECISION: f64 = 1e-14;
 
-/// Rates of the process, per second. [`Qbd::solve`] computes the diagonals.
+/// Rates of the process, per second. [`QuasiBirthDeath::solve`] computes the diagonals.
 #[derive(Debug)]
-pub(super) struct Qbd {
+pub(super) struct QuasiBirthDeath {
     /// Rates to the next level.
     pub(super) up: DMatrix<f64>,
     /// Rates within a level.
@@ -21,7 +21,7 @@ pub(super) struct Qbd {
 
 /// Steady state of the process.
 #[derive(Debug)]
-pub(super) struct Stationary {
+pub(super) struct QbdSteadyState {
     /// Probabilities of the phases at level 0.
     pub(super) ground: DVector<f64>,
     /// Probabilities of the phases over all levels.
@@ -30,7 +30,7 @@ pub(super) struct Stationary {
     pub(super) level: f64,
 }
 
-impl Qbd {
+impl QuasiBirthDeath {
     /// Returns the rates per second at which the level rises and falls, far from level 0.
     pub(super) fn drift(&self) -> Result<(f64, f64), ModelError> {
         let all = with_diagonal(&self.up + &self.within + &self.down, &[]);
@@ -39,7 +39,7 @@ impl Qbd {
     }
 
     /// Returns the steady state of a process that falls more often than it rises.
-    pub(super) fn solve(&self) -> Result<Stationary, ModelError> {
+    pub(super) fn solve(&self) -> Result<QbdSteadyState, ModelError> {
         let size = self.up.nrows();
         let local = with_diagonal(self.within.clone(), &[&self.up, &self.down]);
         let returning = self.first_returns(&local)?;
@@ -52,7 +52,7 @@ impl Qbd {
         let ground = stationary(ground_local + &rates * &self.down, ones.clone())?;
         let phases = (&identity - &rates).transpose().lu().solve(&ground).ok_or_else(singular)?;
         let level = phases.dot(&(&rates * &ones));
-        Ok(Stationary { ground, phases: phases.map(|p| p.max(0.0)), level: level.max(0.0) })
+        Ok(QbdSteadyState { ground, phases: phases.map(|p| p.max(0.0)), level: level.max(0.0) })
     }
 
     /// Returns G, the probabilities of the phases in which the previous level is first reached, by logarithmic

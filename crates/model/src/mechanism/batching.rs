@@ -23,7 +23,7 @@ pub struct BatchStage {
 
 /// Steady state of a batching stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BatchState {
+pub struct BatchStageState {
     stage: BatchStage,
     /// Mean time between batches, in seconds.
     cycle_s: f64,
@@ -40,7 +40,7 @@ impl BatchStage {
     ///
     /// # Errors
     /// `DOMAIN` for invalid numbers, or more than [`BATCH_MAX`] packets.
-    pub fn solve(&self) -> Result<BatchState, ModelError> {
+    pub fn solve(&self) -> Result<BatchStageState, ModelError> {
         positive("lam", self.rate)?;
         positive("theta", self.timeout_s)?;
         if at_least_one("B", self.packets)? > BATCH_MAX {
@@ -51,7 +51,7 @@ impl BatchStage {
         // Integral of v P(N(v) <= B - 2): v (lam v)^k / k! exp(-lam v) is (k + 1) / lam² of a gamma density.
         let waits: f64 =
             (0..self.packets - 1).map(|k| f64::from(k + 1) * gamma(k + 2, x)).sum::<f64>() / self.rate.powi(2);
-        Ok(BatchState {
+        Ok(BatchStageState {
             stage: *self,
             cycle_s,
             delay_s: if cycle_s > 0.0 { waits / cycle_s } else { 0.0 },
@@ -67,7 +67,7 @@ impl BatchStage {
     }
 }
 
-impl BatchState {
+impl BatchStageState {
     /// Returns the share of packets delayed by more than `delay_s` seconds.
     pub fn tail(&self, delay_s: f64) -> f64 {
         let (stage, most) = (&self.stage, self.stage.timeout_s);
@@ -98,7 +98,7 @@ fn gamma(n: u32, x: f64) -> f64 {
 
 /// Software switch that passes packets on every F rounds of its loop, at several stages, at light load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Polling {
+pub struct PollingSwitch {
     /// Rounds of the loop between two batches, F.
     pub rounds: f64,
     /// Time of a round, τ, in seconds.
@@ -118,7 +118,7 @@ pub struct PollingDelay {
     pub sd_s: f64,
 }
 
-impl Polling {
+impl PollingSwitch {
     /// Returns the delay at light load: each stage adds a time uniform between 0 and F τ, independent of the others.
     ///
     /// The model is weir's own. Validated with the round-trip times published for Lagopus by loop count (Rahimi and

@@ -7,7 +7,7 @@ use num_complex::Complex64;
 /// New flows: a Poisson process of flows with a geometric number of packets, which arrive as a Poisson process after
 /// the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Flows {
+pub struct NewFlows {
     /// Rate of flows, per second.
     pub rate: f64,
     /// Mean packets of a flow, at least 1.
@@ -18,7 +18,7 @@ pub struct Flows {
 
 /// Time until a flow's entry is installed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum SetUp {
+pub enum FlowSetupTime {
     /// Exponential, with this mean in seconds.
     Exponential(f64),
     /// Constant, in seconds.
@@ -30,7 +30,7 @@ pub enum SetUp {
 
 /// Load of the controller.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BeforeEntry {
+pub struct FlowSetupLoad {
     /// Mean packets of each flow that ask the controller.
     pub per_flow: f64,
     /// Share of all packets that ask: the effective share of new flows.
@@ -43,18 +43,18 @@ pub struct BeforeEntry {
     pub warning: Option<Warning>,
 }
 
-impl Flows {
+impl NewFlows {
     /// Returns the load of the controller. The model is weir's own: exact for a given set-up time; with a station,
     /// whose sojourn is assumed independent of the flow's own packets, within 1.5 % of simulation.
     ///
     /// # Errors
     /// `DOMAIN` for invalid numbers; `UNSTABLE` if a station has no state in which it keeps up.
-    pub fn before_entry(&self, set_up: SetUp) -> Result<BeforeEntry, ModelError> {
+    pub fn before_entry(&self, set_up: FlowSetupTime) -> Result<FlowSetupLoad, ModelError> {
         self.check()?;
         match set_up {
-            SetUp::Exponential(mean_s) => self.exponential(not_negative("D", mean_s)?),
-            SetUp::Constant(delay_s) => self.constant(not_negative("D", delay_s)?),
-            SetUp::Station(service_rate) => self.station(positive("mu_c", service_rate)?),
+            FlowSetupTime::Exponential(mean_s) => self.exponential(not_negative("D", mean_s)?),
+            FlowSetupTime::Constant(delay_s) => self.constant(not_negative("D", delay_s)?),
+            FlowSetupTime::Station(service_rate) => self.station(positive("mu_c", service_rate)?),
         }
     }
 
@@ -90,12 +90,12 @@ impl Flows {
         1.0 - 1.0 / self.packets
     }
 
-    fn exponential(&self, mean_s: f64) -> Result<BeforeEntry, ModelError> {
+    fn exponential(&self, mean_s: f64) -> Result<FlowSetupLoad, ModelError> {
         let met = self.packet_rate * mean_s;
         Ok(self.state(1.0 / (1.0 - self.another() * met / (1.0 + met)), mean_s))
     }
 
-    fn constant(&self, delay_s: f64) -> Result<BeforeEntry, ModelError> {
+    fn constant(&self, delay_s: f64) -> Result<FlowSetupLoad, ModelError> {
         let (another, met) = (self.another(), self.packet_rate * delay_s);
         // (1 - exp(-m (1 - g))) / (1 - g), in a form that stays precise.
         let within = -(-met / self.packets).exp_m1() * self.packets;
@@ -104,8 +104,8 @@ impl Flows {
 
     /// Solves L² - L (r (1 - g) + mu + phi) + phi (r + mu) for the smaller root: as many packets ask as arrive before
     /// an entry after M/M/1 sojourns under this load.
-    fn station(&self, service_rate: f64) -> Result<BeforeEntry, ModelError> {
-        let Flows { rate: phi, packet_rate: r, packets } = *self;
+    fn station(&self, service_rate: f64) -> Result<FlowSetupLoad, ModelError> {
+        let NewFlows { rate: phi, packet_rate: r, packets } = *self;
         let (sum, product) = (r / packets + service_rate + phi, phi * (r + service_rate));
         let discriminant = sum * sum - 4.0 * product;
         let unstable = |rho| ModelError::Unstable { place: "control path".to_owned(), rho };
@@ -125,12 +125,12 @@ impl Flows {
             );
             Warning::new("METASTABLE", text)
         });
-        Ok(BeforeEntry { warning, ..self.state(asking / phi, 1.0 / (service_rate - asking)) })
+        Ok(FlowSetupLoad { warning, ..self.state(asking / phi, 1.0 / (service_rate - asking)) })
     }
 
-    fn state(&self, per_flow: f64, set_up_s: f64) -> BeforeEntry {
+    fn state(&self, per_flow: f64, set_up_s: f64) -> FlowSetupLoad {
         let per_flow = per_flow.clamp(1.0, self.packets);
-        BeforeEntry { per_flow, share: per_flow / self.packets, rate: per_flow * self.rate, set_up_s, warning: None }
+        FlowSetupLoad { per_flow, share: per_flow / self.packets, rate: per_flow * self.rate, set_up_s, warning: None }
     }
 }
 
@@ -138,12 +138,12 @@ impl Flows {
 mod tests {
     use super::*;
 
-    const FLOWS: Flows = Flows { rate: 30.0, packets: 5.0, packet_rate: 50.0 };
+    const FLOWS: NewFlows = NewFlows { rate: 30.0, packets: 5.0, packet_rate: 50.0 };
 
     #[test]
     fn a_station_is_the_fixed_point_of_exponential_set_up() {
-        let station = FLOWS.before_entry(SetUp::Station(200.0)).unwrap();
-        let given = FLOWS.before_entry(SetUp::Exponential(station.set_up_s)).unwrap();
+        let station = FLOWS.before_entry(FlowSetupTime::Station(200.0)).unwrap();
+        let given = FLOWS.before_entry(FlowSetupTime::Exponential(station.set_up_s)).unwrap();
         assert!((station.rate / given.rate - 1.0).abs() < 1e-12);
         assert_eq!(station.warning, None);
     }
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn any_law_of_the_set_up_time_will_do() {
         for (set_up, law) in [
-            (SetUp::Exponential(0.03), Distribution::exponential(0.03).unwrap()),
-            (SetUp::Constant(0.03), Distribution::constant(0.03).unwrap()),
+            (FlowSetupTime::Exponential(0.03), Distribution::exponential(0.03).unwrap()),
+            (FlowSetupTime::Constant(0.03), Distribution::constant(0.03).unwrap()),
         ] {
             let state = FLOWS.before_entry(set_up).unwrap();
             assert!((FLOWS.asking(&law, 0.0).unwrap() / state.share - 1.0).abs() < 1e-12);
@@ -166,21 +166,24 @@ mod tests {
 
     #[test]
     fn a_flow_of_one_packet_asks_once_and_slow_entries_let_all_ask() {
-        let one = Flows { packets: 1.0, ..FLOWS };
-        for set_up in [SetUp::Exponential(1.0), SetUp::Constant(1.0), SetUp::Station(100.0)] {
+        let one = NewFlows { packets: 1.0, ..FLOWS };
+        for set_up in [FlowSetupTime::Exponential(1.0), FlowSetupTime::Constant(1.0), FlowSetupTime::Station(100.0)] {
             assert!((one.before_entry(set_up).unwrap().per_flow - 1.0).abs() < 1e-12);
         }
-        for set_up in [SetUp::Exponential(1e9), SetUp::Constant(1e9)] {
+        for set_up in [FlowSetupTime::Exponential(1e9), FlowSetupTime::Constant(1e9)] {
             assert!((FLOWS.before_entry(set_up).unwrap().share - 1.0).abs() < 1e-6);
         }
     }
 
     #[test]
     fn two_states_are_warned_of_and_none_is_refused() {
-        let two = Flows { rate: 60.0, packets: 10.0, packet_rate: 5.0 }.before_entry(SetUp::Station(200.0)).unwrap();
+        let two = NewFlows { rate: 60.0, packets: 10.0, packet_rate: 5.0 }
+            .before_entry(FlowSetupTime::Station(200.0))
+            .unwrap();
         assert_eq!(two.warning.unwrap().kind, "METASTABLE");
-        let none = Flows { rate: 150.0, packets: 20.0, packet_rate: 500.0 }.before_entry(SetUp::Station(200.0));
+        let none =
+            NewFlows { rate: 150.0, packets: 20.0, packet_rate: 500.0 }.before_entry(FlowSetupTime::Station(200.0));
         assert!(matches!(none, Err(ModelError::Unstable { rho, .. }) if rho >= 1.0));
-        assert!(Flows { packets: 0.5, ..FLOWS }.before_entry(SetUp::Constant(1.0)).is_err());
+        assert!(NewFlows { packets: 0.5, ..FLOWS }.before_entry(FlowSetupTime::Constant(1.0)).is_err());
     }
 }

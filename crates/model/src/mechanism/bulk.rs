@@ -31,7 +31,7 @@ const REST: f64 = 1e-6;
 /// second to a minute, alone and beside three quarters of the line), the rate is 11 % off in the median, and 95 in
 /// 100 are within a factor of two. Buffers of ten frames at round trips of 2 ms are the worst.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bulk {
+pub struct TcpBulkTransfer {
     /// Capacity that the line has left for the connection, in bytes of frames a second.
     pub share: f64,
     /// Rate of the line for all traffic, at which its buffer empties, in bytes a second.
@@ -59,7 +59,7 @@ pub struct Bulk {
 
 /// Result of a connection.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Transfer {
+pub struct TcpBulkResult {
     /// Payload that arrived, in bytes.
     pub payload_bytes: f64,
     /// Mean rate of payload from the first byte's arrival on, in bytes a second.
@@ -72,19 +72,19 @@ pub struct Transfer {
     pub queue: Vec<(f64, f64)>,
 }
 
-impl Transfer {
+impl TcpBulkResult {
     /// Returns the mean queue, in seconds.
     pub fn queue_s(&self) -> f64 {
         self.queue.iter().map(|(share, seconds)| share * seconds).sum()
     }
 }
 
-impl Bulk {
+impl TcpBulkTransfer {
     /// Follows the connection round by round and returns its result.
     ///
     /// # Errors
     /// `DOMAIN` for invalid numbers, frames smaller than their payload, and shares larger than the line.
-    pub fn solve(&self) -> Result<Transfer, ModelError> {
+    pub fn solve(&self) -> Result<TcpBulkResult, ModelError> {
         positive("share", self.share)?;
         if positive("line", self.line)? < self.share {
             return Err(domain("line", self.line, format!("the share, which is {}, or more", self.share)));
@@ -103,13 +103,13 @@ impl Bulk {
         if self.buffer_bytes.is_nan() || self.buffer_bytes < 0.0 {
             return Err(domain("buffer", self.buffer_bytes, "0 or more"));
         }
-        Ok(Course::new(self).run())
+        Ok(TcpBulkState::new(self).run())
     }
 }
 
 /// State of a connection in progress.
-struct Course<'a> {
-    of: &'a Bulk,
+struct TcpBulkState<'a> {
+    of: &'a TcpBulkTransfer,
     now: f64,
     /// Time of the last arrival, in seconds.
     arrived: f64,
@@ -130,10 +130,10 @@ struct Course<'a> {
     parts: [(f64, f64); PARTS + 1],
 }
 
-impl<'a> Course<'a> {
+impl<'a> TcpBulkState<'a> {
     /// Creates the state after the handshake's round trip.
-    fn new(of: &'a Bulk) -> Course<'a> {
-        Course {
+    fn new(of: &'a TcpBulkTransfer) -> TcpBulkState<'a> {
+        TcpBulkState {
             of,
             now: of.round_trip_s,
             arrived: of.round_trip_s,
@@ -149,7 +149,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn run(mut self) -> Transfer {
+    fn run(mut self) -> TcpBulkResult {
         if self.now < self.of.duration_s {
             self.send();
             self.rest();
@@ -304,7 +304,7 @@ impl<'a> Course<'a> {
         self.parts[part].1 += seconds * waiting / self.of.line;
     }
 
-    fn transfer(self) -> Transfer {
+    fn transfer(self) -> TcpBulkResult {
         let seconds: f64 = self.parts.iter().map(|(seconds, _)| seconds).sum();
         let filled = self.parts.iter().filter(|(seconds, _)| *seconds > 0.0);
         let mut queue: Vec<_> = filled.map(|(own, waited)| (own / seconds, waited / own)).collect();
@@ -313,7 +313,7 @@ impl<'a> Course<'a> {
             queue.push((1.0, 0.0));
         }
         let arriving = self.arrived - self.of.round_trip_s;
-        Transfer {
+        TcpBulkResult {
             payload_bytes: self.delivered,
             payload_rate: if arriving > 0.0 { self.delivered / arriving } else { 0.0 },
             timeouts: self.timeouts,
@@ -328,8 +328,8 @@ mod tests {
     use super::*;
 
     /// A line of 20 Mbit/s with a round trip of 20 ms.
-    fn bulk() -> Bulk {
-        Bulk {
+    fn bulk() -> TcpBulkTransfer {
+        TcpBulkTransfer {
             share: 2.5e6,
             line: 2.5e6,
             round_trip_s: 0.02,
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_small_window_bounds_the_rate() {
-        let transfer = Bulk { window_bytes: 29_200.0, ..bulk() }.solve().unwrap();
+        let transfer = TcpBulkTransfer { window_bytes: 29_200.0, ..bulk() }.solve().unwrap();
         assert!((transfer.payload_rate / (29_200.0 / 0.02) - 1.0).abs() < 0.01, "{transfer:?}");
         assert!(transfer.queue_s() < 1e-4);
     }
@@ -367,7 +367,13 @@ mod tests {
     fn slow_start_grows_by_half_a_round() {
         // Cardwell and others, equation 10: d (g - 1) / w + 1 segments in log_g rounds, g = 1.5.
         for rounds in [4.0, 8.0, 12.0f64] {
-            let short = Bulk { line: 1e9, share: 1e9, window_bytes: 1e9, duration_s: 0.02 * (rounds + 1.0), ..bulk() };
+            let short = TcpBulkTransfer {
+                line: 1e9,
+                share: 1e9,
+                window_bytes: 1e9,
+                duration_s: 0.02 * (rounds + 1.0),
+                ..bulk()
+            };
             let found = short.solve().unwrap().payload_bytes;
             let expected = 2048.0 * (1.5f64.powf(rounds) - 1.0) / 0.5;
             assert!((found / expected - 1.0).abs() < 0.25, "{rounds}: {found}, {expected}");
@@ -376,21 +382,21 @@ mod tests {
 
     #[test]
     fn what_overflows_the_buffer_costs_a_timeout() {
-        let short = Bulk { share: 0.625e6, buffer_bytes: 64_000.0, duration_s: 2.0, ..bulk() };
+        let short = TcpBulkTransfer { share: 0.625e6, buffer_bytes: 64_000.0, duration_s: 2.0, ..bulk() };
         let transfer = short.solve().unwrap();
         assert!(transfer.timeouts >= 1 && transfer.lost > 2.0, "{transfer:?}");
         assert!(transfer.payload_rate < 0.5 * 0.625e6, "{transfer:?}");
         // Later, losses of a frame or two repeat, and two cause a time-out again: virtual time gives 0.66 of the
         // capacity.
-        let long = Bulk { duration_s: 600.0, ..short }.solve().unwrap();
+        let long = TcpBulkTransfer { duration_s: 600.0, ..short }.solve().unwrap();
         let part = long.payload_rate / (0.625e6 * 1460.0 / 1514.0);
         assert!((0.4..0.7).contains(&part) && long.lost / f64::from(long.timeouts) < 5.0, "{part}: {long:?}");
     }
 
     #[test]
     fn what_the_sender_holds_at_the_end_is_sent_yet() {
-        let short = Bulk { duration_s: 0.1, ..bulk() };
-        let (cut, whole) = (short.solve().unwrap(), Bulk { patience_s: 1.0, ..short }.solve().unwrap());
+        let short = TcpBulkTransfer { duration_s: 0.1, ..bulk() };
+        let (cut, whole) = (short.solve().unwrap(), TcpBulkTransfer { patience_s: 1.0, ..short }.solve().unwrap());
         assert!(whole.payload_bytes > cut.payload_bytes + 60_000.0, "{cut:?}, {whole:?}");
         assert!(whole.payload_bytes < cut.payload_bytes + 98_304.0, "{cut:?}, {whole:?}");
     }
@@ -398,7 +404,7 @@ mod tests {
     #[test]
     fn a_transfer_shorter_than_its_start_fills_no_queue() {
         for duration_s in [0.0, 0.001, 0.02] {
-            let transfer = Bulk { duration_s, ..bulk() }.solve().unwrap();
+            let transfer = TcpBulkTransfer { duration_s, ..bulk() }.solve().unwrap();
             assert_eq!((transfer.payload_bytes, &transfer.queue[..]), (0.0, &[(1.0, 0.0)][..]), "{duration_s} s");
         }
     }
@@ -410,8 +416,8 @@ mod tests {
                 for round_trip_s in [1e-6, 1e-2, 10.0] {
                     for duration_s in [0.0, 1e-3, 10.0, 1e6] {
                         let patience_s = if duration_s > 1.0 { 1.0 } else { 0.0 };
-                        let times = Bulk { round_trip_s, duration_s, patience_s, ..bulk() };
-                        let bulk = Bulk { share, line: 2.0 * share, buffer_bytes, ..times };
+                        let times = TcpBulkTransfer { round_trip_s, duration_s, patience_s, ..bulk() };
+                        let bulk = TcpBulkTransfer { share, line: 2.0 * share, buffer_bytes, ..times };
                         let found = bulk.solve().unwrap();
                         let numbers = [found.payload_bytes, found.payload_rate, found.lost, found.queue_s()];
                         assert!(
@@ -424,10 +430,10 @@ mod tests {
             }
         }
         for wrong in [
-            Bulk { share: 0.0, ..bulk() },
-            Bulk { share: 1e9, ..bulk() },
-            Bulk { frame_bytes: 1.0, ..bulk() },
-            Bulk { buffer_bytes: f64::NAN, ..bulk() },
+            TcpBulkTransfer { share: 0.0, ..bulk() },
+            TcpBulkTransfer { share: 1e9, ..bulk() },
+            TcpBulkTransfer { frame_bytes: 1.0, ..bulk() },
+            TcpBulkTransfer { buffer_bytes: f64::NAN, ..bulk() },
         ] {
             assert_eq!(wrong.solve().unwrap_err().kind(), "DOMAIN", "{wrong:?}");
         }

@@ -1,7 +1,7 @@
 //! Models table writes that seize the data path, and their effect on delays and on the measured share of packets that
 //! ask the controller.
 use crate::check::{domain, positive, share, stable};
-use crate::leaf::Leaf;
+use crate::leaf::DelayPart;
 use crate::{Distribution, Law, ModelError};
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const ROUNDS_MAX: u32 = 20_000;
 /// and the answer is then too high (means by 1 to 11 %, those of packets that the switch forwards alone by up to 85 %
 /// with writes for half of the time).
 #[derive(Debug, Clone)]
-pub struct Interference {
+pub struct WriteInterference {
     /// Rate of packets, per second.
     pub rate: f64,
     /// Service time of a packet.
@@ -31,7 +31,7 @@ pub struct Interference {
 
 /// Steady state of the data path.
 #[derive(Debug, Clone)]
-pub struct InterferenceState {
+pub struct WriteInterferenceState {
     /// Mean sojourn of packets, in seconds.
     pub sojourn_s: f64,
     /// Share of the time in which writes occupy the data path.
@@ -42,12 +42,12 @@ pub struct InterferenceState {
     pub sojourn: Distribution,
 }
 
-impl Interference {
+impl WriteInterference {
     /// Computes the steady state.
     ///
     /// # Errors
     /// `DOMAIN` for invalid rates and times, `UNSTABLE` if writes and packets take all the time.
-    pub fn solve(&self) -> Result<InterferenceState, ModelError> {
+    pub fn solve(&self) -> Result<WriteInterferenceState, ModelError> {
         let (writing, forwarding) = self.loads()?;
         let mean = self.service.mean();
         let preempted = self.preempted(writing + forwarding);
@@ -63,7 +63,7 @@ impl Interference {
             Distribution::mixture(&parts)?
         };
         debug_assert!(sojourn_s >= mean);
-        Ok(InterferenceState { sojourn_s, writing, forwarding, sojourn })
+        Ok(WriteInterferenceState { sojourn_s, writing, forwarding, sojourn })
     }
 
     /// Returns the utilisations by writes and by packets.
@@ -74,7 +74,7 @@ impl Interference {
         Ok((writing, forwarding))
     }
 
-    fn preempted(&self, rho: f64) -> Preempted {
+    fn preempted(&self, rho: f64) -> PreemptedSojourn {
         let (b, free) = (self.write_rate * self.write_s, 1.0 - rho);
         let square = self.write_rate * self.write_s.powi(2) + self.rate * self.service.second_moment();
         let cube = self.write_rate * self.write_s.powi(3) + self.rate * self.service.third_moment();
@@ -82,7 +82,7 @@ impl Interference {
         let (wait, wait_variance) = (square / (2.0 * free), (square / (2.0 * free)).powi(2) + cube / (3.0 * free));
         let work = wait + self.service.mean();
         let during = self.write_rate * self.write_s.powi(2) / (1.0 - b).powi(3);
-        Preempted {
+        PreemptedSojourn {
             path: self.clone(),
             rho,
             untouched: 0.0,
@@ -95,8 +95,8 @@ impl Interference {
 /// Sojourn times with writes, by their transform: of all packets, or only of those delayed by more than their
 /// service.
 #[derive(Debug)]
-pub(crate) struct Preempted {
-    path: Interference,
+pub(crate) struct PreemptedSojourn {
+    path: WriteInterference,
     rho: f64,
     /// Share of all packets that is left out: those not delayed.
     untouched: f64,
@@ -104,13 +104,13 @@ pub(crate) struct Preempted {
     variance: f64,
 }
 
-impl Preempted {
+impl PreemptedSojourn {
     /// Returns the distribution without a share of packets that have no delay besides their service.
-    fn without(&self, untouched: f64, service: &Law) -> Leaf {
+    fn without(&self, untouched: f64, service: &Law) -> DelayPart {
         let left = (1.0 - untouched).max(f64::MIN_POSITIVE);
         let mean = (self.mean - untouched * service.mean()) / left;
         let second = (self.variance + self.mean.powi(2) - untouched * service.second_moment()) / left;
-        Leaf::Preempted(Arc::new(Preempted {
+        DelayPart::Preempted(Arc::new(PreemptedSojourn {
             path: self.path.clone(),
             rho: self.rho,
             untouched,
@@ -131,7 +131,7 @@ impl Preempted {
     /// meanwhile (Kella and Yechiali 1988): a work of u seconds has the transform of u at eta = s + write rate (1 -
     /// transform of a busy period of writes).
     pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
-        let Interference { rate, service, write_rate, write_s } = &self.path;
+        let WriteInterference { rate, service, write_rate, write_s } = &self.path;
         let eta = s + (Complex64::ONE - busy_period(*write_rate, *write_s, s)) * write_rate;
         let write = (-eta * write_s).exp();
         let served = service.lst(eta);
@@ -219,8 +219,8 @@ mod tests {
     use super::*;
     use crate::station::mg1;
 
-    fn path(rate: f64, write_rate: f64) -> Interference {
-        Interference { rate, service: Law::constant(1e-5).unwrap(), write_rate, write_s: 0.008 }
+    fn path(rate: f64, write_rate: f64) -> WriteInterference {
+        WriteInterference { rate, service: Law::constant(1e-5).unwrap(), write_rate, write_s: 0.008 }
     }
 
     #[test]

@@ -6,10 +6,10 @@ mod bulk;
 mod interference;
 mod tick;
 
-pub use batching::{BATCH_MAX, BatchStage, BatchState, Polling, PollingDelay};
-pub use before_entry::{BeforeEntry, Flows, SetUp};
-pub use bulk::{Bulk, Transfer};
-pub use interference::{Interference, InterferenceState, effective_share, write_length_s};
+pub use batching::{BATCH_MAX, BatchStage, BatchStageState, PollingDelay, PollingSwitch};
+pub use before_entry::{FlowSetupLoad, FlowSetupTime, NewFlows};
+pub use bulk::{TcpBulkResult, TcpBulkTransfer};
+pub use interference::{WriteInterference, WriteInterferenceState, effective_share, write_length_s};
 pub use tick::{TICK_PACKETS_MAX, tick_s};
 
-pub(crate) use interference::Preempted;
+pub(crate) use interference::PreemptedSojourn;

@@ -1,13 +1,13 @@
 //! Registers the models of control paths.
-use super::{Model, Outcome, Output, Parameter, Parameters, optional, output, required};
+use super::{ModelArguments, ModelOutcome, ModelOutput, ModelParameter, RegisteredModel, optional, output, required};
 use crate::ModelError;
-use crate::control_path::{Agents, FourStations, Split, four_stations, split};
+use crate::control_path::{AgentProcessors, FourStations, LatencyCapacitySplit, four_stations, split};
 
-const LAM: Parameter = required("lam", "1/s", "the rate of packets, Poisson");
-const P: Parameter = required("p", "", "share of packets that go by the controller");
-const DP: Parameter = required("dp", "s", "the law of what the data path takes");
+const LAM: ModelParameter = required("lam", "1/s", "the rate of packets, Poisson");
+const P: ModelParameter = required("p", "", "share of packets that go by the controller");
+const DP: ModelParameter = required("dp", "s", "the law of what the data path takes");
 
-const OUTPUTS: &[Output] = &[
+const OUTPUTS: &[ModelOutput] = &[
     output("T", "s", "mean sojourn of delivered packets"),
     output("T_data", "s", "mean sojourn of those that the switch forwards itself"),
     output("T_ctrl", "s", "mean sojourn of those that go by the controller"),
@@ -20,8 +20,8 @@ const OUTPUTS: &[Output] = &[
 ];
 
 /// Latency-capacity split and four stations.
-pub(super) const MODELS: &[Model] = &[
-    Model {
+pub(super) const MODELS: &[RegisteredModel] = &[
+    RegisteredModel {
         name: "lcs",
         title: "Latency-capacity split: a measured control path",
         assumes: "Poisson packets; one bottleneck of mean service 1/cap on the control path, the rest of the idle latency constant",
@@ -39,7 +39,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         outputs: OUTPUTS,
         evaluate: |given| {
-            Outcome::of_switch(&split(&Split {
+            ModelOutcome::of_switch(&split(&LatencyCapacitySplit {
                 rate: given.number("lam")?,
                 p: given.number("p")?,
                 data: given.law("dp")?,
@@ -51,7 +51,7 @@ pub(super) const MODELS: &[Model] = &[
             })?)
         },
     },
-    Model {
+    RegisteredModel {
         name: "sdn4q",
         title: "Four stations: data path, packet-in agent, controller, packet-out agent",
         assumes: "Poisson packets; independent services; each stage first come, first served",
@@ -74,8 +74,8 @@ pub(super) const MODELS: &[Model] = &[
     },
 ];
 
-fn stations(given: &Parameters) -> Result<Outcome, ModelError> {
-    Outcome::of_switch(&four_stations(&FourStations {
+fn stations(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
+    ModelOutcome::of_switch(&four_stations(&FourStations {
         rate: given.number("lam")?,
         p: given.number("p")?,
         data: given.law("dp")?,
@@ -83,9 +83,9 @@ fn stations(given: &Parameters) -> Result<Outcome, ModelError> {
         controller: given.law("ctl")?,
         packet_out: given.law("aout")?,
         agents: match (given.flag("shared")?, given.flag("returning")?) {
-            (_, true) => Agents::Returning,
-            (true, false) => Agents::Shared,
-            (false, false) => Agents::Separate,
+            (_, true) => AgentProcessors::Returning,
+            (true, false) => AgentProcessors::Shared,
+            (false, false) => AgentProcessors::Separate,
         },
         agent_places: given.optional_count("K_agent")?,
         controller_places: given.optional_count("K_ctl")?,

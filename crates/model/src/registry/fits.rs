@@ -1,14 +1,14 @@
 //! Registers fits of parameters to measurements, and differences between models and measurements.
-use super::{Model, Outcome, Parameters, output, required};
+use super::{ModelArguments, ModelOutcome, RegisteredModel, output, required};
 use crate::ModelError;
 use crate::check::domain;
-use crate::fit::levels::{Levels, Sample};
-use crate::fit::line::Line;
-use crate::score::{Difference, mape};
+use crate::fit::levels::{GapDelaySample, GapLevels};
+use crate::fit::line::RegressionLine;
+use crate::score::{ModelDeviation, mape};
 
 /// Line, levels and differences.
-pub(super) const MODELS: &[Model] = &[
-    Model {
+pub(super) const MODELS: &[RegisteredModel] = &[
+    RegisteredModel {
         name: "fit_line",
         title: "The straight line through points",
         assumes: "distances from the line independent and normal, for the interval",
@@ -25,7 +25,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: line,
     },
-    Model {
+    RegisteredModel {
         name: "ipt_levels",
         title: "Stairs of delay over the time between packets",
         assumes: "two samples beside each other are of one level if mean ± standard deviation overlap",
@@ -44,7 +44,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: levels,
     },
-    Model {
+    RegisteredModel {
         name: "scaled_difference",
         title: "How far a model is from a measurement",
         assumes: "a measured value above 0",
@@ -57,14 +57,14 @@ pub(super) const MODELS: &[Model] = &[
             output("error_rate", "", "|modelled - measured| / measured"),
         ],
         evaluate: |given| {
-            let difference = Difference::of(given.number("measured")?, given.number("modelled")?)?;
-            Ok(Outcome::default()
+            let difference = ModelDeviation::of(given.number("measured")?, given.number("modelled")?)?;
+            Ok(ModelOutcome::default()
                 .with_signed("scaled_difference", "", difference.scaled)
                 .with_some("log_ratio", "", difference.log_ratio)
                 .with("error_rate", "", difference.error_rate))
         },
     },
-    Model {
+    RegisteredModel {
         name: "mape",
         title: "Mean absolute error of forecasts, as a share of what came",
         assumes: "actual values other than 0",
@@ -74,36 +74,39 @@ pub(super) const MODELS: &[Model] = &[
         outputs: &[output("mape", "", "mean of |actual - forecast| / |actual|")],
         evaluate: |given| {
             let value = mape(&numbers(given, "actual")?, &numbers(given, "forecast")?)?;
-            Ok(Outcome::default().with("mape", "", value))
+            Ok(ModelOutcome::default().with("mape", "", value))
         },
     },
 ];
 
-fn numbers(given: &Parameters, name: &str) -> Result<Vec<f64>, ModelError> {
+fn numbers(given: &ModelArguments, name: &str) -> Result<Vec<f64>, ModelError> {
     given.read(name, "a list of numbers")
 }
 
-fn line(given: &Parameters) -> Result<Outcome, ModelError> {
-    let line = Line::fit(&numbers(given, "x")?, &numbers(given, "y")?)?;
+fn line(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
+    let line = RegressionLine::fit(&numbers(given, "x")?, &numbers(given, "y")?)?;
     let mut outcome =
-        Outcome::default().with_signed("intercept", "", line.intercept).with_signed("slope", "", line.slope);
+        ModelOutcome::default().with_signed("intercept", "", line.intercept).with_signed("slope", "", line.slope);
     if let Some((low, high)) = line.slope_ci95 {
         outcome = outcome.with_signed("slope_low", "", low).with_signed("slope_high", "", high);
     }
     Ok(outcome.with("r2", "", line.r2).with("residual_sd", "", line.residual_sd))
 }
 
-fn levels(given: &Parameters) -> Result<Outcome, ModelError> {
+fn levels(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let (gaps, means, sds) = (numbers(given, "ipt")?, numbers(given, "mean")?, numbers(given, "sd")?);
     if gaps.len() != means.len() || gaps.len() != sds.len() {
         let found = format!("{}, {} and {} values", gaps.len(), means.len(), sds.len());
         return Err(domain("ipt, mean, sd", found, "as many of each"));
     }
-    let sample = |((gap_s, mean), sd): ((&f64, &f64), &f64)| Sample { gap_s: *gap_s, mean: *mean, sd: *sd };
-    let samples: Vec<Sample> = gaps.iter().zip(&means).zip(&sds).map(sample).collect();
-    let levels = Levels::find(&samples)?;
-    let mut outcome =
-        Outcome::default().with("levels", "", levels.means.len() as f64).with_signed("per_level", "", levels.per_level);
+    let sample = |((gap_s, mean), sd): ((&f64, &f64), &f64)| GapDelaySample { gap_s: *gap_s, mean: *mean, sd: *sd };
+    let samples: Vec<GapDelaySample> = gaps.iter().zip(&means).zip(&sds).map(sample).collect();
+    let levels = GapLevels::find(&samples)?;
+    let mut outcome = ModelOutcome::default().with("levels", "", levels.means.len() as f64).with_signed(
+        "per_level",
+        "",
+        levels.per_level,
+    );
     for (at, mean) in levels.means.iter().enumerate() {
         outcome = outcome.with(format!("level{at}"), "", *mean);
     }

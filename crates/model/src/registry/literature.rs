@@ -1,30 +1,30 @@
 //! Registers the models of the literature.
-use super::{Model, Outcome, Output, Parameter, Parameters, optional, output, required};
-use crate::answer::Load;
+use super::{ModelArguments, ModelOutcome, ModelOutput, ModelParameter, RegisteredModel, optional, output, required};
+use crate::answer::StationUtilisation;
 use crate::check::domain;
 use crate::literature::{
-    Combine, Goto, Jarschel, ModulatedPoisson, Returning, Switch, base_service_rate, goto, jarschel, mahmood,
-    mahmood_network, mmpp2_m1,
+    ControllerVisits, GotoModel, JacksonSwitch, JarschelModel, ModulatedPoisson, ServiceAveraging, base_service_rate,
+    goto, jarschel, mahmood, mahmood_network, mmpp2_m1,
 };
 use crate::station::{mm1, mm1k};
 use crate::{Distribution, ModelError};
 
-const LAM: Parameter = required("lam", "1/s", "the rate of Poisson arrivals at the switch");
-const P: Parameter = required("p", "", "the share of packets without an entry, 0 to 1");
-const MU_S: Parameter = required("mu_s", "1/s", "the service rate of the switch");
-const MU_C: Parameter = required("mu_c", "1/s", "the service rate of the controller");
+const LAM: ModelParameter = required("lam", "1/s", "the rate of Poisson arrivals at the switch");
+const P: ModelParameter = required("p", "", "the share of packets without an entry, 0 to 1");
+const MU_S: ModelParameter = required("mu_s", "1/s", "the service rate of the switch");
+const MU_C: ModelParameter = required("mu_c", "1/s", "the service rate of the controller");
 
-const BASE: [Parameter; 4] = [
+const BASE: [ModelParameter; 4] = [
     LAM,
     P,
     required("s_switch", "s", "the service time of the switch"),
     required("s_path", "s", "the sum of the service times of packet-in, controller and packet-out"),
 ];
-const COMBINE: Parameter =
+const COMBINE: ModelParameter =
     optional("combine", "", "time: mean of the times; rate: mean of the rates, for comparison only", "time");
 
 /// Outputs common to all models of a switch and its controller.
-pub(super) const SWITCH_OUTPUTS: &[Output] = &[
+pub(super) const SWITCH_OUTPUTS: &[ModelOutput] = &[
     output("T", "s", "mean sojourn of delivered packets"),
     output("T_data", "s", "mean sojourn of those that the switch forwards itself"),
     output("T_ctrl", "s", "mean sojourn of those that go by the controller"),
@@ -40,8 +40,8 @@ pub(super) const SWITCH_OUTPUTS: &[Output] = &[
 const ANSELL: &str = "Ansell, Assessing the Accuracy of Performance Modelling in Software Defined Networks (2017), 7.1";
 
 /// Base models, MMPP/M/1, Jarschel, Mahmood, Goto.
-pub(super) const MODELS: &[Model] = &[
-    Model {
+pub(super) const MODELS: &[RegisteredModel] = &[
+    RegisteredModel {
         name: "base_mm1",
         title: "switch and controller as one M/M/1 queue",
         assumes: "Poisson arrivals; one exponential server for both ways; no limit",
@@ -51,7 +51,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: BASE_OUTPUTS,
         evaluate: |given| base(given, &mm1(given.positive("lam")?, service_rate(given)?)?),
     },
-    Model {
+    RegisteredModel {
         name: "base_mm1k",
         title: "switch and controller as one M/M/1/K queue",
         assumes: "Poisson arrivals; one exponential server for both ways; what finds K packets there is lost",
@@ -68,7 +68,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: BASE_OUTPUTS,
         evaluate: |given| base(given, &mm1k(given.positive("lam")?, service_rate(given)?, given.count("K")?)?),
     },
-    Model {
+    RegisteredModel {
         name: "mmpp2_m1",
         title: "MMPP(2)/M/1: one queue without limit, arrivals in two moods",
         assumes: "Poisson arrivals whose rate changes between two values after exponential times; exponential service; no limit",
@@ -94,11 +94,11 @@ pub(super) const MODELS: &[Model] = &[
             let service_rate = given.positive("mu")?;
             let (sojourn_s, number) = mmpp2_m1(&arrivals, service_rate)?;
             let rho = arrivals.mean_rate() / service_rate;
-            let outcome = Outcome::default().with("T", "s", sojourn_s).with("L", "", number).with("rho", "", rho);
-            Ok(outcome.with_loads(&[Load::new("the queue", rho)]))
+            let outcome = ModelOutcome::default().with("T", "s", sojourn_s).with("L", "", number).with("rho", "", rho);
+            Ok(outcome.with_loads(&[StationUtilisation::new("the queue", rho)]))
         },
     },
-    Model {
+    RegisteredModel {
         name: "jarschel",
         title: "Jarschel: M/M/1 switch, M/M/1/S controller",
         assumes: "Poisson arrivals; exponential service; packets without an entry ask the controller, where S find a place, and pass the switch once more",
@@ -120,23 +120,26 @@ pub(super) const MODELS: &[Model] = &[
         ],
         outputs: SWITCH_OUTPUTS,
         evaluate: |given| {
-            let model = Jarschel {
+            let model = JarschelModel {
                 arrival_rate: given.positive("lam")?,
                 p: given.share("p")?,
                 switch_rate: given.positive("mu_s")?,
                 controller_rate: given.positive("mu_c")?,
                 controller_places: given.count("S")?,
-                returning: given
-                    .choice("variant", &[("once", Returning::Once), ("geometric", Returning::Geometric)])?,
+                returning: given.choice(
+                    "variant",
+                    &[("once", ControllerVisits::Once), ("geometric", ControllerVisits::Geometric)],
+                )?,
             };
             let state = jarschel(&model)?;
-            let rounds = if model.returning == Returning::Once { 1.0 } else { 1.0 / (1.0 - state.control_share) };
+            let rounds =
+                if model.returning == ControllerVisits::Once { 1.0 } else { 1.0 / (1.0 - state.control_share) };
             // T_ctrl consists of the first visit to the switch, and of `rounds` rounds through the controller.
             let controller_s = state.control_s.map(|control| (control - state.data_s) / rounds - state.data_s);
-            Ok(Outcome::of_switch(&state)?.with_some("Tc", "s", controller_s))
+            Ok(ModelOutcome::of_switch(&state)?.with_some("Tc", "s", controller_s))
         },
     },
-    Model {
+    RegisteredModel {
         name: "mahmood",
         title: "Mahmood: M/M/1 switch, M/M/1 controller",
         assumes: "Poisson arrivals; exponential service; packets without an entry ask the controller once and pass the switch once more; no limits",
@@ -148,10 +151,10 @@ pub(super) const MODELS: &[Model] = &[
             let state =
                 mahmood(given.positive("lam")?, given.share("p")?, given.positive("mu_s")?, given.positive("mu_c")?)?;
             let controller_s = state.control_s.map(|control| control - 2.0 * state.data_s);
-            Ok(Outcome::of_switch(&state)?.with_some("Tc", "s", controller_s))
+            Ok(ModelOutcome::of_switch(&state)?.with_some("Tc", "s", controller_s))
         },
     },
-    Model {
+    RegisteredModel {
         name: "mahmood_multi",
         title: "Mahmood: several M/M/1 switches with one M/M/1 controller",
         assumes: "Poisson arrivals; exponential service; random routing; at each switch, packets without an entry ask the controller once and pass it once more; \
@@ -177,7 +180,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: network,
     },
-    Model {
+    RegisteredModel {
         name: "goto",
         title: "Goto: finite queues, priority to packets that come back from the controller",
         assumes: "Poisson arrivals; exponential service; two finite queues at the switch, those from the controller first without interrupting; \
@@ -210,7 +213,7 @@ pub(super) const MODELS: &[Model] = &[
     },
 ];
 
-const BASE_OUTPUTS: &[Output] = &[
+const BASE_OUTPUTS: &[ModelOutput] = &[
     output("T", "s", "mean sojourn of served packets"),
     output("mu", "1/s", "the service rate"),
     output("rho", "", "share of the time in which it serves"),
@@ -220,22 +223,22 @@ const BASE_OUTPUTS: &[Output] = &[
     output("p99", "s", "sojourn that 99 in 100 do not exceed"),
 ];
 
-fn service_rate(given: &Parameters) -> Result<f64, ModelError> {
-    let combine = given.choice("combine", &[("time", Combine::Time), ("rate", Combine::Rate)])?;
+fn service_rate(given: &ModelArguments) -> Result<f64, ModelError> {
+    let combine = given.choice("combine", &[("time", ServiceAveraging::Time), ("rate", ServiceAveraging::Rate)])?;
     base_service_rate(given.share("p")?, given.positive("s_switch")?, given.positive("s_path")?, combine)
 }
 
-fn base(given: &Parameters, state: &crate::station::SteadyState) -> Result<Outcome, ModelError> {
-    Outcome::default()
+fn base(given: &ModelArguments, state: &crate::station::SteadyState) -> Result<ModelOutcome, ModelError> {
+    ModelOutcome::default()
         .with("T", "s", state.sojourn_s)
         .with("mu", "1/s", service_rate(given)?)
         .with("rho", "", state.utilisation)
         .with("loss", "", state.loss)
-        .with_loads(&[Load::new("the queue", state.utilisation)])
+        .with_loads(&[StationUtilisation::new("the queue", state.utilisation)])
         .with_percentiles("", &state.sojourn)
 }
 
-fn network(given: &Parameters) -> Result<Outcome, ModelError> {
+fn network(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let list = |name| given.read::<Vec<f64>>(name, "a list of numbers");
     let (arriving, misses, rates) = (list("lam")?, list("p")?, list("mu")?);
     let routing: Vec<Vec<f64>> = given.read("R", "a list of lists of numbers")?;
@@ -244,11 +247,11 @@ fn network(given: &Parameters) -> Result<Outcome, ModelError> {
             return Err(domain(name, format!("{length} entries"), format!("as many as in lam, {}", arriving.len())));
         }
     }
-    let switches: Vec<Switch> = (arriving.into_iter().zip(misses).zip(rates).zip(routing))
-        .map(|(((arrival_rate, p), service_rate), routing)| Switch { arrival_rate, p, service_rate, routing })
+    let switches: Vec<JacksonSwitch> = (arriving.into_iter().zip(misses).zip(rates).zip(routing))
+        .map(|(((arrival_rate, p), service_rate), routing)| JacksonSwitch { arrival_rate, p, service_rate, routing })
         .collect();
     let state = mahmood_network(&switches, given.positive("mu_c")?)?;
-    let mut outcome = Outcome::default().with("T", "s", state.sojourn_s).with_loads(&state.loads);
+    let mut outcome = ModelOutcome::default().with("T", "s", state.sojourn_s).with_loads(&state.loads);
     for load in &state.loads {
         let name = if load.place == "controller" { "rho_c".to_owned() } else { format!("rho_{}", load.place) };
         outcome = outcome.with(name, "", load.utilisation);
@@ -262,8 +265,8 @@ fn network(given: &Parameters) -> Result<Outcome, ModelError> {
     Ok(outcome)
 }
 
-fn priority(given: &Parameters) -> Result<Outcome, ModelError> {
-    let state = goto(&Goto {
+fn priority(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
+    let state = goto(&GotoModel {
         arrival_rate: given.positive("lam")?,
         p: given.share("p")?,
         low_rate: given.positive("mu_l")?,
@@ -272,7 +275,7 @@ fn priority(given: &Parameters) -> Result<Outcome, ModelError> {
         low_waiting: given.count("KL")?,
         high_waiting: given.count("KH")?,
     })?;
-    let mut outcome = Outcome::default()
+    let mut outcome = ModelOutcome::default()
         .with("T", "s", state.sojourn_s)
         .with("TL", "s", state.low_s)
         .with_some("Tc", "s", state.controller_s)

@@ -1,16 +1,18 @@
 //! Registers the models of effects that queues omit.
-use super::{Model, Outcome, Parameter, Parameters, optional, output, required};
-use crate::answer::Load;
+use super::{ModelArguments, ModelOutcome, ModelParameter, RegisteredModel, optional, output, required};
+use crate::answer::StationUtilisation;
 use crate::check::{at_least_one, domain};
-use crate::mechanism::{BatchStage, Bulk, Flows, Interference, Polling, SetUp, effective_share, tick_s};
+use crate::mechanism::{
+    BatchStage, FlowSetupTime, NewFlows, PollingSwitch, TcpBulkTransfer, WriteInterference, effective_share, tick_s,
+};
 use crate::{Law, ModelError};
 
 const OURS: &str = "weir's own";
-const LAM: Parameter = required("lam", "1/s", "the rate of packets, Poisson");
+const LAM: ModelParameter = required("lam", "1/s", "the rate of packets, Poisson");
 
 /// Interference, packets before their entry, batches, polling, ticks, TCP.
-pub(super) const MODELS: &[Model] = &[
-    Model {
+pub(super) const MODELS: &[RegisteredModel] = &[
+    RegisteredModel {
         name: "interference",
         title: "Table writes that seize the data path, and the share that seems to ask the controller",
         assumes: "Poisson packets and writes, independent of each other; writes of constant length that go first, packets resumed",
@@ -35,7 +37,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: interference,
     },
-    Model {
+    RegisteredModel {
         name: "udp_burst",
         title: "Packets of a flow that come before its entry is there",
         assumes: "Poisson flows of geometrically many packets, Poisson within a flow; all packets before the entry ask",
@@ -57,7 +59,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: before_entry,
     },
-    Model {
+    RegisteredModel {
         name: "batch_stage",
         title: "A stage that passes packets on in batches, or after a time",
         assumes: "Poisson packets; B packets, or theta after the last batch",
@@ -78,7 +80,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: batch,
     },
-    Model {
+    RegisteredModel {
         name: "poll_rtt",
         title: "Delay of a software switch that passes packets on every F rounds of its loop, at light load",
         assumes: "k stages, each a uniform time from 0 to F tau, independent",
@@ -93,7 +95,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: &[output("mean", "s", "mean delay"), output("sd", "s", "its standard deviation")],
         evaluate: polling,
     },
-    Model {
+    RegisteredModel {
         name: "tick",
         title: "A device that passes packets on at regular times only",
         assumes: "Poisson packets; up to m of those waiting are released every delta",
@@ -110,7 +112,7 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: tick,
     },
-    Model {
+    RegisteredModel {
         name: "tcp_bulk",
         title: "A TCP connection from its first segment on, through a line with a buffer",
         assumes: "Reno without selective acknowledgements, one for two segments; nothing is lost but what the buffer does not take",
@@ -137,20 +139,20 @@ pub(super) const MODELS: &[Model] = &[
     },
 ];
 
-fn small(given: &Parameters, name: &str) -> Result<u32, ModelError> {
+fn small(given: &ModelArguments, name: &str) -> Result<u32, ModelError> {
     let count = given.count(name)?;
     at_least_one(name, u32::try_from(count).map_err(|_| domain(name, count, "fewer than 2^32"))?)
 }
 
-fn interference(given: &Parameters) -> Result<Outcome, ModelError> {
+fn interference(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let (write_rate, write_s) = (given.number("lam_b")?, given.positive("B")?);
     let service = Law::constant(given.number("sd")?)?;
-    let state = Interference { rate: given.positive("lam")?, service, write_rate, write_s }.solve()?;
+    let state = WriteInterference { rate: given.positive("lam")?, service, write_rate, write_s }.solve()?;
     let rho = state.writing + state.forwarding;
-    let mut outcome = Outcome::default()
+    let mut outcome = ModelOutcome::default()
         .with("T_data", "s", state.sojourn_s)
         .with("rho", "", rho)
-        .with_loads(&[Load::new("data path", rho)])
+        .with_loads(&[StationUtilisation::new("data path", rho)])
         .with_percentiles("", &state.sojourn)?;
     let p = given.optional_number("p")?.unwrap_or(0.0);
     if let Some(x) = given.optional_number("x")? {
@@ -160,32 +162,32 @@ fn interference(given: &Parameters) -> Result<Outcome, ModelError> {
     Ok(outcome)
 }
 
-fn before_entry(given: &Parameters) -> Result<Outcome, ModelError> {
+fn before_entry(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let set_up = match (given.optional_number("D")?, given.optional_number("mu_c")?) {
-        (Some(delay), None) => {
-            given.choice("kind", &[("exp", SetUp::Exponential(delay)), ("det", SetUp::Constant(delay))])?
-        }
-        (None, Some(rate)) => SetUp::Station(rate),
+        (Some(delay), None) => given
+            .choice("kind", &[("exp", FlowSetupTime::Exponential(delay)), ("det", FlowSetupTime::Constant(delay))])?,
+        (None, Some(rate)) => FlowSetupTime::Station(rate),
         (given, _) => {
             let found = if given.is_some() { "both D and mu_c" } else { "neither D nor mu_c" };
             return Err(domain("set-up time", found, "one of them"));
         }
     };
-    let flows = Flows { rate: given.positive("phi")?, packets: given.number("N")?, packet_rate: given.positive("r")? };
+    let flows =
+        NewFlows { rate: given.positive("phi")?, packets: given.number("N")?, packet_rate: given.positive("r")? };
     let state = flows.before_entry(set_up)?;
-    let outcome = Outcome::default()
+    let outcome = ModelOutcome::default()
         .with("n_ctrl", "packets", state.per_flow)
         .with("p_eff", "", state.share)
         .with("rate_c", "1/s", state.rate)
         .with("D", "s", state.set_up_s);
-    Ok(state.warning.into_iter().fold(outcome, Outcome::with_warning))
+    Ok(state.warning.into_iter().fold(outcome, ModelOutcome::with_warning))
 }
 
-fn batch(given: &Parameters) -> Result<Outcome, ModelError> {
+fn batch(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let stage =
         BatchStage { rate: given.positive("lam")?, packets: small(given, "B")?, timeout_s: given.positive("theta")? };
     let state = stage.solve()?;
-    Ok(Outcome::default()
+    Ok(ModelOutcome::default()
         .with("T", "s", state.delay_s)
         .with("p50", "s", state.quantile(0.5)?)
         .with("p95", "s", state.quantile(0.95)?)
@@ -194,27 +196,30 @@ fn batch(given: &Parameters) -> Result<Outcome, ModelError> {
         .with("p_full", "", state.full))
 }
 
-fn polling(given: &Parameters) -> Result<Outcome, ModelError> {
-    let polling = Polling {
+fn polling(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
+    let polling = PollingSwitch {
         rounds: given.number("F")?,
         round_s: given.positive("tau")?,
         stages: small(given, "stages")?,
         base_s: given.number("base")?,
     };
     let delay = polling.delay()?;
-    Ok(Outcome::default().with("mean", "s", delay.mean_s).with("sd", "s", delay.sd_s))
+    Ok(ModelOutcome::default().with("mean", "s", delay.mean_s).with("sd", "s", delay.sd_s))
 }
 
-fn tick(given: &Parameters) -> Result<Outcome, ModelError> {
+fn tick(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let (rate, interval_s, packets) = (given.positive("lam")?, given.positive("delta")?, small(given, "m")?);
     let rho = rate * interval_s / f64::from(packets);
     let delay_s = tick_s(rate, interval_s, packets)?;
-    Ok(Outcome::default().with("T", "s", delay_s).with("rho", "", rho).with_loads(&[Load::new("tick", rho)]))
+    Ok(ModelOutcome::default()
+        .with("T", "s", delay_s)
+        .with("rho", "", rho)
+        .with_loads(&[StationUtilisation::new("tick", rho)]))
 }
 
-fn bulk(given: &Parameters) -> Result<Outcome, ModelError> {
+fn bulk(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let share = given.positive("share")?;
-    let transfer = Bulk {
+    let transfer = TcpBulkTransfer {
         share,
         line: given.optional_number("line")?.unwrap_or(share),
         round_trip_s: given.positive("rtt")?,
@@ -228,7 +233,7 @@ fn bulk(given: &Parameters) -> Result<Outcome, ModelError> {
         patience_s: 0.0,
     }
     .solve()?;
-    Ok(Outcome::default()
+    Ok(ModelOutcome::default()
         .with("bytes", "bytes", transfer.payload_bytes)
         .with("rate", "bytes/s", transfer.payload_rate)
         .with("queue", "s", transfer.queue_s())

@@ -10,8 +10,8 @@ mod parameters;
 mod stations;
 mod switches;
 
-pub use outcome::{Metric, Outcome};
-pub use parameters::Parameters;
+pub use outcome::{ModelMetric, ModelOutcome};
+pub use parameters::ModelArguments;
 
 use crate::ModelError;
 use crate::check::domain;
@@ -19,12 +19,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// All groups of models.
-pub const GROUPS: &[&[Model]] =
+pub const GROUPS: &[&[RegisteredModel]] =
     &[stations::MODELS, literature::MODELS, control_paths::MODELS, mechanisms::MODELS, switches::MODELS, fits::MODELS];
 
 /// Model that can be evaluated by name.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Model {
+pub struct RegisteredModel {
     /// Name, as users write it.
     pub name: &'static str,
     /// Title, in one line.
@@ -36,17 +36,17 @@ pub struct Model {
     /// Source of the model.
     pub source: &'static str,
     /// Parameters that the model accepts.
-    pub parameters: &'static [Parameter],
+    pub parameters: &'static [ModelParameter],
     /// Numbers that the model computes.
-    pub outputs: &'static [Output],
+    pub outputs: &'static [ModelOutput],
     /// Function that evaluates the model.
     #[serde(skip)]
-    pub evaluate: fn(&Parameters) -> Result<Outcome, ModelError>,
+    pub evaluate: fn(&ModelArguments) -> Result<ModelOutcome, ModelError>,
 }
 
 /// Parameter of a model.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Parameter {
+pub struct ModelParameter {
     /// Name of the parameter.
     pub name: &'static str,
     /// Unit; empty for none.
@@ -59,7 +59,7 @@ pub struct Parameter {
 
 /// Output of a model.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Output {
+pub struct ModelOutput {
     /// Name of the output; `<i>` stands for a number from 0.
     pub name: &'static str,
     /// Unit; empty for none.
@@ -69,8 +69,8 @@ pub struct Output {
 }
 
 /// Returns a required parameter.
-pub(crate) const fn required(name: &'static str, unit: &'static str, meaning: &'static str) -> Parameter {
-    Parameter { name, unit, meaning, default: None }
+pub(crate) const fn required(name: &'static str, unit: &'static str, meaning: &'static str) -> ModelParameter {
+    ModelParameter { name, unit, meaning, default: None }
 }
 
 /// Returns an optional parameter.
@@ -79,17 +79,17 @@ pub(crate) const fn optional(
     unit: &'static str,
     meaning: &'static str,
     default: &'static str,
-) -> Parameter {
-    Parameter { name, unit, meaning, default: Some(default) }
+) -> ModelParameter {
+    ModelParameter { name, unit, meaning, default: Some(default) }
 }
 
 /// Returns an output.
-pub(crate) const fn output(name: &'static str, unit: &'static str, meaning: &'static str) -> Output {
-    Output { name, unit, meaning }
+pub(crate) const fn output(name: &'static str, unit: &'static str, meaning: &'static str) -> ModelOutput {
+    ModelOutput { name, unit, meaning }
 }
 
 /// Returns all models in the order of their groups.
-pub fn models() -> impl Iterator<Item = &'static Model> {
+pub fn models() -> impl Iterator<Item = &'static RegisteredModel> {
     GROUPS.iter().copied().flatten()
 }
 
@@ -97,20 +97,20 @@ pub fn models() -> impl Iterator<Item = &'static Model> {
 ///
 /// # Errors
 /// `DOMAIN` with a list of all names.
-pub fn find(name: &str) -> Result<&'static Model, ModelError> {
+pub fn find(name: &str) -> Result<&'static RegisteredModel, ModelError> {
     models().find(|model| model.name == name).ok_or_else(|| {
         let names: Vec<&str> = models().map(|model| model.name).collect();
         domain("model", name, format!("one of {}", names.join(", ")))
     })
 }
 
-impl Model {
+impl RegisteredModel {
     /// Evaluates the model for these parameters.
     ///
     /// # Errors
     /// `DOMAIN` if a parameter is unknown, missing or invalid; the model's own errors.
-    pub fn evaluate(&self, given: &Map<String, Value>) -> Result<Outcome, ModelError> {
-        let outcome = (self.evaluate)(&Parameters::check(self, given)?)?;
+    pub fn evaluate(&self, given: &Map<String, Value>) -> Result<ModelOutcome, ModelError> {
+        let outcome = (self.evaluate)(&ModelArguments::check(self, given)?)?;
         outcome.check()?;
         Ok(outcome)
     }
@@ -120,7 +120,7 @@ impl Model {
 mod tests {
     use super::*;
 
-    fn ask(name: &str, parameters: &str) -> Result<Outcome, ModelError> {
+    fn ask(name: &str, parameters: &str) -> Result<ModelOutcome, ModelError> {
         let Value::Object(given) = serde_json::from_str(parameters).unwrap() else { panic!("no object") };
         find(name)?.evaluate(&given)
     }

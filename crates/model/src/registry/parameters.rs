@@ -1,5 +1,5 @@
 //! Reads a model's parameters from JSON.
-use super::{Model, Parameter};
+use super::{ModelParameter, RegisteredModel};
 use crate::check::{self, domain};
 use crate::{Law, ModelError};
 use serde::de::DeserializeOwned;
@@ -12,17 +12,20 @@ const SHOWN: usize = 60;
 
 /// Parameters given to a model, all with known names. A null counts as missing.
 #[derive(Debug, Clone, Copy)]
-pub struct Parameters<'a> {
-    model: &'a Model,
+pub struct ModelArguments<'a> {
+    model: &'a RegisteredModel,
     given: &'a Map<String, Value>,
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> ModelArguments<'a> {
     /// Checks that the model knows all names.
-    pub(super) fn check(model: &'a Model, given: &'a Map<String, Value>) -> Result<Parameters<'a>, ModelError> {
+    pub(super) fn check(
+        model: &'a RegisteredModel,
+        given: &'a Map<String, Value>,
+    ) -> Result<ModelArguments<'a>, ModelError> {
         let names = || model.parameters.iter().map(|parameter| parameter.name);
         match given.keys().find(|name| !names().any(|known| known == name.as_str())) {
-            None => Ok(Parameters { model, given }),
+            None => Ok(ModelArguments { model, given }),
             Some(unknown) => {
                 let names: Vec<&str> = names().collect();
                 Err(domain("parameter", unknown, format!("{} for {}", names.join(", "), model.name)))
@@ -37,8 +40,8 @@ impl<'a> Parameters<'a> {
     /// Returns the expected value for errors: the parameter's meaning with its unit.
     fn expected(&self, name: &str) -> String {
         match self.model.parameters.iter().find(|parameter| parameter.name == name) {
-            Some(Parameter { unit: "", meaning, .. }) => (*meaning).to_owned(),
-            Some(Parameter { unit, meaning, .. }) => format!("{meaning} in {unit}"),
+            Some(ModelParameter { unit: "", meaning, .. }) => (*meaning).to_owned(),
+            Some(ModelParameter { unit, meaning, .. }) => format!("{meaning} in {unit}"),
             None => "nothing".to_owned(),
         }
     }

@@ -1,15 +1,15 @@
 //! Registers the single stations.
-use super::{Model, Outcome, Output, Parameter, output, required};
+use super::{ModelOutcome, ModelOutput, ModelParameter, RegisteredModel, output, required};
 use crate::ModelError;
-use crate::answer::Load;
+use crate::answer::StationUtilisation;
 use crate::station::{SteadyState, mg1, mg1k, mm1, mm1k};
 
-const LAM: Parameter = required("lam", "1/s", "the rate of Poisson arrivals");
-const MU: Parameter = required("mu", "1/s", "the service rate");
-const K: Parameter = required("K", "packets", "the most there at a time, the one in service included");
-const DIST: Parameter = required("dist", "s", "the law of service times");
+const LAM: ModelParameter = required("lam", "1/s", "the rate of Poisson arrivals");
+const MU: ModelParameter = required("mu", "1/s", "the service rate");
+const K: ModelParameter = required("K", "packets", "the most there at a time, the one in service included");
+const DIST: ModelParameter = required("dist", "s", "the law of service times");
 
-const OUTPUTS: &[Output] = &[
+const OUTPUTS: &[ModelOutput] = &[
     output("T", "s", "mean sojourn of served packets"),
     output("W", "s", "mean wait before service"),
     output("L", "", "mean number there, the one in service included"),
@@ -22,8 +22,8 @@ const OUTPUTS: &[Output] = &[
 ];
 
 /// M/M/1, M/M/1/K, M/G/1, M/G/1/K.
-pub(super) const MODELS: &[Model] = &[
-    Model {
+pub(super) const MODELS: &[RegisteredModel] = &[
+    RegisteredModel {
         name: "mm1",
         title: "M/M/1: one queue without limit, exponential service",
         assumes: "Poisson arrivals; exponential service times; no limit; first come, first served",
@@ -33,7 +33,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: OUTPUTS,
         evaluate: |given| outcome(&mm1(given.positive("lam")?, given.positive("mu")?)?),
     },
-    Model {
+    RegisteredModel {
         name: "mm1k",
         title: "M/M/1/K: one queue with K places, exponential service",
         assumes: "Poisson arrivals; exponential service times; what finds K packets there is lost; first come, first served; any load",
@@ -43,7 +43,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: OUTPUTS,
         evaluate: |given| outcome(&mm1k(given.positive("lam")?, given.positive("mu")?, given.count("K")?)?),
     },
-    Model {
+    RegisteredModel {
         name: "mg1",
         title: "M/G/1: one queue without limit, service times of any law",
         assumes: "Poisson arrivals; independent service times; no limit; first come, first served",
@@ -53,7 +53,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: OUTPUTS,
         evaluate: |given| outcome(&mg1(given.positive("lam")?, &given.law("dist")?)?),
     },
-    Model {
+    RegisteredModel {
         name: "mg1k",
         title: "M/G/1/K: one queue with K places, service times of any law",
         assumes: "Poisson arrivals; independent service times; what finds K packets there is lost; first come, first served; any load",
@@ -65,14 +65,14 @@ pub(super) const MODELS: &[Model] = &[
     },
 ];
 
-fn outcome(state: &SteadyState) -> Result<Outcome, ModelError> {
-    Outcome::default()
+fn outcome(state: &SteadyState) -> Result<ModelOutcome, ModelError> {
+    ModelOutcome::default()
         .with("T", "s", state.sojourn_s)
         .with("W", "s", state.waiting_s)
         .with("L", "", state.number)
         .with("rho", "", state.utilisation)
         .with("loss", "", state.loss)
         .with("sd", "s", state.sojourn.sd())
-        .with_loads(&[Load::new("the queue", state.utilisation)])
+        .with_loads(&[StationUtilisation::new("the queue", state.utilisation)])
         .with_percentiles("", &state.sojourn)
 }

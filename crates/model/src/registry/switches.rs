@@ -1,34 +1,34 @@
 //! Registers the models of table changes and of forwarding by an idle switch.
-use super::{Model, Outcome, Output, Parameter, Parameters, optional, output, required};
+use super::{ModelArguments, ModelOutcome, ModelOutput, ModelParameter, RegisteredModel, optional, output, required};
 use crate::ModelError;
 use crate::check::domain;
-use crate::switch::costs::{Adding, Changing, add_s, delete_s, modify_s};
-use crate::switch::forward::{Differences, Slopes, delay_s};
-use crate::switch::priorities::Priorities;
-use crate::switch::speedup::{Batch, Overhead, Speedup};
+use crate::switch::costs::{AddCostInputs, ChangeCostInputs, add_s, delete_s, modify_s};
+use crate::switch::forward::{ConditionOffsets, DelaySlopes, delay_s};
+use crate::switch::priorities::PriorityCounts;
+use crate::switch::speedup::{BatchSpeedup, CommandBatch, PerEntryCost};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 const SOURCE: &str = "Cheng, Turning Mininet/Open vSwitch into a detailed OpenFlow emulator (2015), 4.4; where equations and text differ, the text";
 const VALIDITY: &str =
     "a fit: holds for the device and the range that its parameters were measured on; errors mostly under 30 %";
-const TAKES: &[Output] = &[output("D", "s", "how long it takes")];
-const BATCH: Parameter = required("q", "commands", "the batch it comes in");
-const OVERHEAD: Parameter = required("P", "s", "the cost for each entry that is there, alone");
-const SPEEDUP: Parameter =
+const TAKES: &[ModelOutput] = &[output("D", "s", "how long it takes")];
+const BATCH: ModelParameter = required("q", "commands", "the batch it comes in");
+const OVERHEAD: ModelParameter = required("P", "s", "the cost for each entry that is there, alone");
+const SPEEDUP: ModelParameter =
     required("R", "", "[r0, r1, r2]: how many times cheaper that is in a batch of q: r0 + r1 q + r2 q²");
-const MOST: Parameter = required("Q", "commands", "the largest batch");
-const SHIFT: Parameter = required("S", "s", "moving an entry by one place");
-const WRITE: Parameter = required("W", "s", "writing an entry");
-const TABLES: Parameter = required(
+const MOST: ModelParameter = required("Q", "commands", "the largest batch");
+const SHIFT: ModelParameter = required("S", "s", "moving an entry by one place");
+const WRITE: ModelParameter = required("W", "s", "writing an entry");
+const TABLES: ModelParameter = required(
     "tables",
     "",
     "for each table {e, m, P, R, Q, M, W}: entries, those that match, costs as for flow_add, search",
 );
 
 /// Adding, modifying, deleting and forwarding.
-pub(super) const MODELS: &[Model] = &[
-    Model {
+pub(super) const MODELS: &[RegisteredModel] = &[
+    RegisteredModel {
         name: "flow_add",
         title: "How long a switch takes to add an entry",
         assumes: "cost for each entry that is there, for each that has to make place, and for writing",
@@ -47,10 +47,10 @@ pub(super) const MODELS: &[Model] = &[
         outputs: TAKES,
         evaluate: |given| {
             let adding = adding(given, given.count("e")? as u64, given.count("s")? as u64)?;
-            Ok(Outcome::default().with("D", "s", add_s(&adding)?))
+            Ok(ModelOutcome::default().with("D", "s", add_s(&adding)?))
         },
     },
-    Model {
+    RegisteredModel {
         name: "flow_add_prio",
         title: "How long a switch takes to add an entry, from the priorities of those that are there",
         assumes: "as flow_add; entries of strictly lower priority make place",
@@ -69,7 +69,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: &[output("D", "s", "how long it takes"), output("shifts", "entries", "those that make place")],
         evaluate: add_with_priorities,
     },
-    Model {
+    RegisteredModel {
         name: "flow_mod",
         title: "How long a switch takes to modify entries",
         assumes: "for each table: cost for each entry that is there, searching, and writing each that matches",
@@ -79,7 +79,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: TAKES,
         evaluate: modifying,
     },
-    Model {
+    RegisteredModel {
         name: "flow_del",
         title: "How long a switch takes to delete entries",
         assumes: "for each table: searching, and writing each entry that matches",
@@ -89,7 +89,7 @@ pub(super) const MODELS: &[Model] = &[
         outputs: TAKES,
         evaluate: deleting,
     },
-    Model {
+    RegisteredModel {
         name: "fwd_delay",
         title: "What an idle switch adds to a packet",
         assumes: "delay linear in levels of times between packets, entries and bytes, from a base of 100 us, 500 entries, 128 bytes",
@@ -109,42 +109,45 @@ pub(super) const MODELS: &[Model] = &[
     },
 ];
 
-fn batch_of(given: &Parameters, name: &str) -> Result<u32, ModelError> {
+fn batch_of(given: &ModelArguments, name: &str) -> Result<u32, ModelError> {
     let count = given.count(name)?;
     u32::try_from(count).map_err(|_| domain(name, count, "a batch of fewer than 2^32"))
 }
 
-fn adding(given: &Parameters, entries: u64, shifts: u64) -> Result<Adding, ModelError> {
-    Ok(Adding {
-        overhead: Overhead { per_entry_s: given.number("P")?, speedup: Speedup(given.read("R", "three numbers")?) },
+fn adding(given: &ModelArguments, entries: u64, shifts: u64) -> Result<AddCostInputs, ModelError> {
+    Ok(AddCostInputs {
+        overhead: PerEntryCost {
+            per_entry_s: given.number("P")?,
+            speedup: BatchSpeedup(given.read("R", "three numbers")?),
+        },
         entries,
         shifts,
-        batch: Batch { commands: batch_of(given, "q")?, most: batch_of(given, "Q")? },
+        batch: CommandBatch { commands: batch_of(given, "q")?, most: batch_of(given, "Q")? },
         shift_s: given.number("S")?,
         write_s: given.number("W")?,
     })
 }
 
-fn add_with_priorities(given: &Parameters) -> Result<Outcome, ModelError> {
+fn add_with_priorities(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
     let counts: BTreeMap<u16, u64> = given.read("prio_counts", "numbers of entries by priority")?;
     let new: u16 = given.read("prio_new", "a priority from 0 to 65535")?;
-    let mut priorities = Priorities::default();
+    let mut priorities = PriorityCounts::default();
     counts.into_iter().for_each(|(priority, entries)| priorities.add_many(priority, entries));
     let shifts = priorities.below(new);
     let adding = adding(given, priorities.entries(), shifts)?;
-    Ok(Outcome::default().with("D", "s", add_s(&adding)?).with("shifts", "entries", shifts as f64))
+    Ok(ModelOutcome::default().with("D", "s", add_s(&adding)?).with("shifts", "entries", shifts as f64))
 }
 
 /// Parameters of a table in which entries are modified.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Modified {
+struct ModifyTableInput {
     e: u64,
     m: u64,
     #[serde(rename = "P")]
     per_entry_s: f64,
     #[serde(rename = "R")]
-    speedup: Speedup,
+    speedup: BatchSpeedup,
     #[serde(rename = "Q")]
     most: u32,
     #[serde(rename = "M")]
@@ -156,7 +159,7 @@ struct Modified {
 /// Parameters of a table from which entries are deleted.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Deleted {
+struct DeleteTableInput {
     m: u64,
     #[serde(rename = "M")]
     search_s: f64,
@@ -165,39 +168,42 @@ struct Deleted {
 }
 
 /// Evaluates tables separately, because they may have different largest batches.
-fn modifying(given: &Parameters) -> Result<Outcome, ModelError> {
-    let tables: Vec<Modified> = given.read("tables", "a list of tables")?;
+fn modifying(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
+    let tables: Vec<ModifyTableInput> = given.read("tables", "a list of tables")?;
     let commands = batch_of(given, "q")?;
-    let one = |table: &Modified| {
-        let changing = Changing {
-            overhead: Overhead { per_entry_s: table.per_entry_s, speedup: table.speedup },
+    let one = |table: &ModifyTableInput| {
+        let changing = ChangeCostInputs {
+            overhead: PerEntryCost { per_entry_s: table.per_entry_s, speedup: table.speedup },
             entries: table.e,
             matching: table.m,
             search_s: table.search_s,
             write_s: table.write_s,
         };
-        modify_s(&[changing], Batch { commands, most: table.most })
+        modify_s(&[changing], CommandBatch { commands, most: table.most })
     };
     let sum = tables.iter().map(one).sum::<Result<f64, ModelError>>()?;
-    Ok(Outcome::default().with("D", "s", sum))
+    Ok(ModelOutcome::default().with("D", "s", sum))
 }
 
-fn deleting(given: &Parameters) -> Result<Outcome, ModelError> {
-    let tables: Vec<Deleted> = given.read("tables", "a list of tables")?;
-    let found = |table: &Deleted| Changing {
-        overhead: Overhead::NONE,
+fn deleting(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
+    let tables: Vec<DeleteTableInput> = given.read("tables", "a list of tables")?;
+    let found = |table: &DeleteTableInput| ChangeCostInputs {
+        overhead: PerEntryCost::NONE,
         entries: 0,
         matching: table.m,
         search_s: table.search_s,
         write_s: table.write_s,
     };
-    Ok(Outcome::default().with("D", "s", delete_s(&tables.iter().map(found).collect::<Vec<_>>())?))
+    Ok(ModelOutcome::default().with("D", "s", delete_s(&tables.iter().map(found).collect::<Vec<_>>())?))
 }
 
-fn forwarding(given: &Parameters) -> Result<Outcome, ModelError> {
-    let slopes =
-        Slopes { per_level_s: given.number("ga")?, per_entry_s: given.number("ge")?, per_byte_s: given.number("gb")? };
+fn forwarding(given: &ModelArguments) -> Result<ModelOutcome, ModelError> {
+    let slopes = DelaySlopes {
+        per_level_s: given.number("ga")?,
+        per_entry_s: given.number("ge")?,
+        per_byte_s: given.number("gb")?,
+    };
     let or_none = |name| Ok::<f64, ModelError>(given.optional_number(name)?.unwrap_or(0.0));
-    let from_base = Differences { levels: or_none("dlevel")?, entries: or_none("de")?, bytes: or_none("db")? };
-    Ok(Outcome::default().with("D", "s", delay_s(given.number("beta")?, slopes, from_base)?))
+    let from_base = ConditionOffsets { levels: or_none("dlevel")?, entries: or_none("de")?, bytes: or_none("db")? };
+    Ok(ModelOutcome::default().with("D", "s", delay_s(given.number("beta")?, slopes, from_base)?))
 }

@@ -2,7 +2,7 @@
 use super::SteadyState;
 use crate::check::{positive, stable};
 use crate::law::Law;
-use crate::leaf::{Leaf, Waiting};
+use crate::leaf::{DelayPart, Mg1WaitingTime};
 use crate::{Distribution, ModelError};
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ pub fn mg1_waiting(arrival_rate: f64, service: &Law) -> Result<Distribution, Mod
     Ok(Distribution::leaf(waiting(service, rho)))
 }
 
-fn waiting(service: &Law, rho: f64) -> Leaf {
-    Leaf::Waiting(Arc::new(Waiting::new(service.clone(), rho)))
+fn waiting(service: &Law, rho: f64) -> DelayPart {
+    DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(service.clone(), rho)))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Solves the M/G/1/K queue.
 use super::SteadyState;
 use crate::check::{places, positive};
-use crate::law::{Arrivals, Law, Part, Shape, ln_poisson};
-use crate::leaf::Leaf;
+use crate::law::{ArrivalsPerService, Law, LawPart, LawShape, ln_poisson};
+use crate::leaf::DelayPart;
 use crate::{Distribution, ModelError};
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadySta
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let places = self::places("K", places, MAX_PLACES_GENERAL)?;
     let offered = arrival_rate * service.mean();
-    let arrivals = Arrivals::new(service, arrival_rate, places);
+    let arrivals = ArrivalsPerService::new(service, arrival_rate, places);
     let left_behind = left_behind(&arrivals, places);
     // Time between two departures: one service, plus the time until the next arrival if the queue is empty.
     let per_departure = left_behind[0] + offered;
@@ -35,14 +35,14 @@ pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadySta
     let below: f64 = left_behind.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
     let number = below / per_departure + places as f64 * loss;
     let sojourn_s = number * per_departure / arrival_rate;
-    let sojourn = FiniteSojourn::new(arrival_rate, service, places, &left_behind, arrivals);
+    let sojourn = FiniteQueueSojourn::new(arrival_rate, service, places, &left_behind, arrivals);
     Ok(SteadyState {
         sojourn_s,
         waiting_s: (sojourn_s - service.mean()).max(0.0),
         number,
         utilisation: offered / per_departure,
         loss,
-        sojourn: Distribution::leaf(Leaf::Finite(Arc::new(sojourn))),
+        sojourn: Distribution::leaf(DelayPart::Finite(Arc::new(sojourn))),
     })
 }
 
@@ -51,7 +51,7 @@ pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadySta
 /// With pi_i for these probabilities and A for the number of arrivals during a service: the number left behind rises
 /// from at most j to more than j as often as it falls from j + 1 to j. So pi_(j+1) P(A = 0) = pi_0 P(A > j) + sum over
 /// i = 1..j of pi_i P(A > j - i + 1).
-fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
+fn left_behind(arrivals: &ArrivalsPerService, places: usize) -> Vec<f64> {
     let none = arrivals.exactly[0];
     let mut pi = vec![0.0; places];
     if none < 1e-290 {
@@ -91,7 +91,7 @@ fn starts(left_behind: &[f64]) -> impl Iterator<Item = (usize, f64)> + '_ {
 /// Partial integration of the definition of g_n gives (lambda - s) g_n = lambda g_(n-1) - a_n, with lambda g_(-1) =
 /// S*(s).
 #[derive(Debug)]
-pub(crate) struct FiniteSojourn {
+pub(crate) struct FiniteQueueSojourn {
     /// Arrival rate per second.
     rate: f64,
     service: Law,
@@ -108,9 +108,15 @@ pub(crate) struct FiniteSojourn {
     variance: f64,
 }
 
-impl FiniteSojourn {
-    fn new(rate: f64, service: &Law, places: usize, left_behind: &[f64], arrivals: Arrivals) -> FiniteSojourn {
-        let mut sojourn = FiniteSojourn {
+impl FiniteQueueSojourn {
+    fn new(
+        rate: f64,
+        service: &Law,
+        places: usize,
+        left_behind: &[f64],
+        arrivals: ArrivalsPerService,
+    ) -> FiniteQueueSojourn {
+        let mut sojourn = FiniteQueueSojourn {
             rate,
             service: service.clone(),
             places,
@@ -130,7 +136,7 @@ impl FiniteSojourn {
         sojourn
     }
 
-    fn found_more(&self, arrivals: &Arrivals) -> Vec<f64> {
+    fn found_more(&self, arrivals: &ArrivalsPerService) -> Vec<f64> {
         let mut found = vec![0.0; self.places + 1];
         for (i, weight) in &self.starts {
             for n in 0..self.places.saturating_sub(*i) {
@@ -143,7 +149,7 @@ impl FiniteSojourn {
 
     /// Returns the first and the second moment of the sojourn time. They are derivatives of its transform at 0; those
     /// of g_n are sums of tail probabilities of the number of arrivals.
-    fn moments(&self, arrivals: &Arrivals) -> (f64, f64) {
+    fn moments(&self, arrivals: &ArrivalsPerService) -> (f64, f64) {
         let (m1, m2) = (self.service.mean(), self.service.second_moment());
         let (mut first, mut second) = (self.empty * m1, self.empty * m2);
         // For each n: probability, mean and mean square of the rest of the service, times the rate.
@@ -196,7 +202,7 @@ impl FiniteSojourn {
     /// first (j + 1) service times - `t` of the current service: if more than n packets arrive in this time, where n is
     /// the number of packets that arrived before it since the start of the service.
     pub(crate) fn tail(&self, t: f64) -> Option<f64> {
-        let [Part { shape: Shape::Constant(service), .. }] = *self.service.parts() else { return None };
+        let [LawPart { shape: LawShape::Constant(service), .. }] = *self.service.parts() else { return None };
         let alone = if t < service { self.empty } else { 0.0 };
         #[expect(
             clippy::cast_possible_truncation,

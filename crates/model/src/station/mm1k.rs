@@ -2,7 +2,7 @@
 use super::SteadyState;
 use crate::check::{places, positive};
 use crate::law::ln_poisson;
-use crate::leaf::Leaf;
+use crate::leaf::DelayPart;
 use crate::{Distribution, ModelError};
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub fn mm1k(arrival_rate: f64, service_rate: f64, places: usize) -> Result<Stead
     let loss = present[places];
     let accepted = 1.0 - loss;
     let number: f64 = present.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
-    let stages = Stages::new(service_rate, &present[..places]);
+    let stages = ErlangMixture::new(service_rate, &present[..places]);
     // Equals the result of Little's law, without the difference 1 - loss, which is imprecise under overload.
     let sojourn_s = stages.mean();
     Ok(SteadyState {
@@ -33,7 +33,7 @@ pub fn mm1k(arrival_rate: f64, service_rate: f64, places: usize) -> Result<Stead
         number,
         utilisation: (1.0 - present[0]).min(accepted * arrival_rate / service_rate),
         loss,
-        sojourn: Distribution::leaf(Leaf::Stages(Arc::new(stages))),
+        sojourn: Distribution::leaf(DelayPart::Stages(Arc::new(stages))),
     })
 }
 
@@ -49,7 +49,7 @@ fn number_present(ln_load: f64, places: usize) -> Vec<f64> {
 
 /// Random number of exponential stages: the sojourn of a packet that finds n others consists of n + 1 services.
 #[derive(Debug)]
-pub(crate) struct Stages {
+pub(crate) struct ErlangMixture {
     rate: f64,
     /// Probability of n + 1 stages.
     weights: Vec<f64>,
@@ -57,9 +57,9 @@ pub(crate) struct Stages {
     more_than: Vec<f64>,
 }
 
-impl Stages {
+impl ErlangMixture {
     /// Creates the law from values proportional to the probabilities of 1, 2, ... stages.
-    fn new(rate: f64, proportions: &[f64]) -> Stages {
+    fn new(rate: f64, proportions: &[f64]) -> ErlangMixture {
         let sum: f64 = proportions.iter().sum();
         let mut weights: Vec<f64> = proportions.iter().map(|p| p / sum).collect();
         let used = weights.iter().rposition(|weight| *weight > 0.0).map_or(1, |last| last + 1);
@@ -68,7 +68,7 @@ impl Stages {
         for n in (1..more_than.len()).rev() {
             more_than[n - 1] += more_than[n];
         }
-        Stages { rate, weights, more_than }
+        ErlangMixture { rate, weights, more_than }
     }
 
     fn moment(&self, of: impl Fn(f64) -> f64) -> f64 {

@@ -10,8 +10,8 @@ pub use mg1k::{MAX_PLACES_GENERAL, mg1k};
 pub use mm1::mm1;
 pub use mm1k::{MAX_PLACES, mm1k};
 
-pub(crate) use mg1k::FiniteSojourn;
-pub(crate) use mm1k::Stages;
+pub(crate) use mg1k::FiniteQueueSojourn;
+pub(crate) use mm1k::ErlangMixture;
 
 use crate::Distribution;
 

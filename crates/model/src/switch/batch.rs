@@ -6,16 +6,16 @@ use std::ops::Range;
 
 /// Rule by which commands are handled together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Batching {
+pub struct CommandBatching {
     /// Time-out, α, in seconds: commands closer to each other than this share a batch.
     pub timeout_s: f64,
     /// Most commands of a batch, Q.
     pub most: u32,
 }
 
-impl Batching {
+impl CommandBatching {
     /// No batching: each command alone.
-    pub const NONE: Batching = Batching { timeout_s: 0.0, most: 1 };
+    pub const NONE: CommandBatching = CommandBatching { timeout_s: 0.0, most: 1 };
 
     /// Returns the batches of commands that arrive at these times, in seconds, in order. Commands i to i + n are n +
     /// 1 (Cheng 2015 prints n - 1).
@@ -47,12 +47,12 @@ mod tests {
 
     #[test]
     fn a_gap_or_a_full_batch_ends_a_batch() {
-        let batching = Batching { timeout_s: 0.001, most: 3 };
+        let batching = CommandBatching { timeout_s: 0.001, most: 3 };
         let batches = batching.batches(&[0.0, 0.0005, 0.0015, 0.0016, 0.0017, 0.0018, 0.5]).unwrap();
         assert_eq!(batches, [0..2, 2..5, 5..6, 6..7], "a gap of the time-out itself ends one");
         assert_eq!(batching.batches(&[]).unwrap(), []);
-        assert_eq!(Batching::NONE.batches(&[0.0, 0.0]).unwrap().len(), 2);
+        assert_eq!(CommandBatching::NONE.batches(&[0.0, 0.0]).unwrap().len(), 2);
         assert!(batching.batches(&[1.0, 0.0]).is_err() && batching.batches(&[f64::NAN]).is_err());
-        assert!(Batching { most: 0, ..batching }.batches(&[]).is_err());
+        assert!(CommandBatching { most: 0, ..batching }.batches(&[]).is_err());
     }
 }

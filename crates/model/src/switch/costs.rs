@@ -1,19 +1,19 @@
 //! Computes how long a flow-mod takes a switch: equations 4.1 to 4.4 of Cheng (2015), with their defects corrected.
-use super::speedup::{Batch, Overhead};
+use super::speedup::{CommandBatch, PerEntryCost};
 use crate::ModelError;
 use crate::check::not_negative;
 use serde::{Deserialize, Serialize};
 
 /// Cost for tables with one priority, and for tables with several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ByPriorities<T> {
+pub struct PriorityCosts<T> {
     /// Cost if all entries have equal priorities.
     pub single: T,
     /// Cost if there are several priorities.
     pub several: T,
 }
 
-impl<T: Copy> ByPriorities<T> {
+impl<T: Copy> PriorityCosts<T> {
     /// Returns the cost for a table with this number of different priorities.
     pub fn of(&self, different: usize) -> T {
         if different > 1 { self.several } else { self.single }
@@ -24,9 +24,9 @@ impl<T: Copy> ByPriorities<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TableCosts {
     /// Cost of adding for each present entry: P and R.
-    pub add: ByPriorities<Overhead>,
+    pub add: PriorityCosts<PerEntryCost>,
     /// Cost of modifying for each present entry: P and R.
-    pub modify: ByPriorities<Overhead>,
+    pub modify: PriorityCosts<PerEntryCost>,
     /// Cost of moving an entry to the adjacent place, S.
     pub shift_s: f64,
     /// Cost of searching the entries of a command, M.
@@ -47,15 +47,15 @@ impl TableCosts {
 
 /// Parameters of adding an entry.
 #[derive(Debug, Clone, Copy)]
-pub struct Adding {
+pub struct AddCostInputs {
     /// Cost of the table for each present entry.
-    pub overhead: Overhead,
+    pub overhead: PerEntryCost,
     /// Entries in the table, e.
     pub entries: u64,
     /// Entries that have to shift, s: those of strictly lower priority.
     pub shifts: u64,
     /// Batch of the command, q and Q.
-    pub batch: Batch,
+    pub batch: CommandBatch,
     /// Moving an entry, S, in seconds.
     pub shift_s: f64,
     /// Writing an entry, W, in seconds.
@@ -64,9 +64,9 @@ pub struct Adding {
 
 /// Parameters of modifying or deleting entries in one table.
 #[derive(Debug, Clone, Copy)]
-pub struct Changing {
+pub struct ChangeCostInputs {
     /// Cost of the table for each present entry; none for deleting.
-    pub overhead: Overhead,
+    pub overhead: PerEntryCost,
     /// Entries in the table, e.
     pub entries: u64,
     /// Entries that the command matches, m.
@@ -83,7 +83,7 @@ pub struct Changing {
 ///
 /// # Errors
 /// A cost is negative or not finite, or the speed-up is not positive for this batch.
-pub fn add_s(adding: &Adding) -> Result<f64, ModelError> {
+pub fn add_s(adding: &AddCostInputs) -> Result<f64, ModelError> {
     let shifting = not_negative("S", adding.shift_s)? * adding.shifts as f64;
     Ok(adding.overhead.of(adding.entries, adding.batch)? + shifting + not_negative("W", adding.write_s)?)
 }
@@ -92,7 +92,7 @@ pub fn add_s(adding: &Adding) -> Result<f64, ModelError> {
 ///
 /// # Errors
 /// See [`add_s`].
-pub fn modify_s(tables: &[Changing], batch: Batch) -> Result<f64, ModelError> {
+pub fn modify_s(tables: &[ChangeCostInputs], batch: CommandBatch) -> Result<f64, ModelError> {
     tables.iter().map(|table| Ok(table.overhead.of(table.entries, batch)? + table.found_s()?)).sum()
 }
 
@@ -100,11 +100,11 @@ pub fn modify_s(tables: &[Changing], batch: Batch) -> Result<f64, ModelError> {
 ///
 /// # Errors
 /// A cost is negative or not finite.
-pub fn delete_s(tables: &[Changing]) -> Result<f64, ModelError> {
-    tables.iter().map(Changing::found_s).sum()
+pub fn delete_s(tables: &[ChangeCostInputs]) -> Result<f64, ModelError> {
+    tables.iter().map(ChangeCostInputs::found_s).sum()
 }
 
-impl Changing {
+impl ChangeCostInputs {
     fn found_s(&self) -> Result<f64, ModelError> {
         Ok(not_negative("M", self.search_s)? + not_negative("W", self.write_s)? * self.matching as f64)
     }

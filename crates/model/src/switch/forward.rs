@@ -4,11 +4,11 @@ use crate::check::{domain, finite, not_negative};
 use serde::{Deserialize, Serialize};
 
 /// Base of delays: 100 us between packets, 500 entries, packets of 128 bytes.
-pub const BASE: At = At { gap_s: 100e-6, entries: 500.0, bytes: 128.0 };
+pub const BASE: PacketConditions = PacketConditions { gap_s: 100e-6, entries: 500.0, bytes: 128.0 };
 
 /// Circumstances of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct At {
+pub struct PacketConditions {
     /// Time since the previous packet, in seconds.
     pub gap_s: f64,
     /// Number of entries in the table.
@@ -19,7 +19,7 @@ pub struct At {
 
 /// Slopes of the delay from the base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Slopes {
+pub struct DelaySlopes {
     /// Seconds for each level of times between packets, γ_a.
     pub per_level_s: f64,
     /// Seconds for each entry, γ_e.
@@ -30,7 +30,7 @@ pub struct Slopes {
 
 /// Differences from the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Differences {
+pub struct ConditionOffsets {
     /// Number of levels of times between packets.
     pub levels: f64,
     /// Number of entries.
@@ -41,31 +41,31 @@ pub struct Differences {
 
 /// Range of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredRange {
     /// Least value of each.
-    pub least: At,
+    pub least: PacketConditions,
     /// Largest value of each.
-    pub most: At,
+    pub most: PacketConditions,
     /// Shortest measured delay, in seconds: no shorter one is predicted.
     pub shortest_s: f64,
 }
 
 /// Forwarding of packets that match entries of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Forwarding {
+pub struct ForwardingLaw {
     /// Delay at the base, in seconds, β.
     pub base_s: f64,
     /// Slopes from the base.
-    pub slopes: Slopes,
+    pub slopes: DelaySlopes,
     /// Times between packets at which the next level begins, in seconds, rising.
     pub thresholds_s: Vec<f64>,
     /// Range of the measurements behind these parameters.
-    pub measured: Measured,
+    pub measured: MeasuredRange,
 }
 
 /// Predicted delay of a packet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Forwarded {
+pub struct ForwardingDelay {
     /// Delay in seconds.
     pub delay_s: f64,
     /// True if the formula gave less than any measured delay, so that `delay_s` is the shortest measured one.
@@ -78,13 +78,13 @@ pub struct Forwarded {
 ///
 /// # Errors
 /// An invalid number, or a delay below 0 because the differences are too large for these slopes.
-pub fn delay_s(base_s: f64, slopes: Slopes, from_base: Differences) -> Result<f64, ModelError> {
+pub fn delay_s(base_s: f64, slopes: DelaySlopes, from_base: ConditionOffsets) -> Result<f64, ModelError> {
     let delay = line_s(base_s, slopes, from_base)?;
     not_negative("D", delay).map_err(|_| domain("D", delay, "a delay, 0 or more: nearer to what was measured"))
 }
 
 /// Returns the value of the formula, which may be negative.
-fn line_s(base_s: f64, slopes: Slopes, from_base: Differences) -> Result<f64, ModelError> {
+fn line_s(base_s: f64, slopes: DelaySlopes, from_base: ConditionOffsets) -> Result<f64, ModelError> {
     let delay = not_negative("beta", base_s)?
         + finite("ga", slopes.per_level_s)? * finite("dlevel", from_base.levels)?
         + finite("ge", slopes.per_entry_s)? * finite("de", from_base.entries)?
@@ -92,7 +92,7 @@ fn line_s(base_s: f64, slopes: Slopes, from_base: Differences) -> Result<f64, Mo
     finite("D", delay)
 }
 
-impl Forwarding {
+impl ForwardingLaw {
     /// Returns the level of a time between packets, counted from 0.
     pub fn level(&self, gap_s: f64) -> usize {
         self.thresholds_s.iter().filter(|threshold| gap_s >= **threshold).count()
@@ -103,22 +103,22 @@ impl Forwarding {
     ///
     /// # Errors
     /// Invalid numbers.
-    pub fn forward(&self, at: At) -> Result<Forwarded, ModelError> {
+    pub fn forward(&self, at: PacketConditions) -> Result<ForwardingDelay, ModelError> {
         for (name, value) in [("a", at.gap_s), ("e", at.entries), ("b", at.bytes)] {
             not_negative(name, value)?;
         }
         let shortest = not_negative("shortest delay", self.measured.shortest_s)?;
-        let from_base = Differences {
+        let from_base = ConditionOffsets {
             levels: self.level(at.gap_s) as f64 - self.level(BASE.gap_s) as f64,
             entries: at.entries - BASE.entries,
             bytes: at.bytes - BASE.bytes,
         };
         let delay = line_s(self.base_s, self.slopes, from_base)?;
-        Ok(Forwarded { delay_s: delay.max(shortest), clipped: delay < shortest, outside: self.outside(at) })
+        Ok(ForwardingDelay { delay_s: delay.max(shortest), clipped: delay < shortest, outside: self.outside(at) })
     }
 
-    fn outside(&self, at: At) -> Vec<&'static str> {
-        let Measured { least, most, .. } = &self.measured;
+    fn outside(&self, at: PacketConditions) -> Vec<&'static str> {
+        let MeasuredRange { least, most, .. } = &self.measured;
         let factors = [
             ("time between packets", least.gap_s, at.gap_s, most.gap_s),
             ("entries", least.entries, at.entries, most.entries),
@@ -136,18 +136,18 @@ impl Forwarding {
 mod tests {
     use super::*;
 
-    fn forwarding() -> Forwarding {
-        let slopes = Slopes { per_level_s: 2e-6, per_entry_s: 0.0, per_byte_s: 8e-9 };
-        let least = At { gap_s: 1e-4, entries: 100.0, bytes: 64.0 };
-        let most = At { gap_s: 1.0, entries: 2000.0, bytes: 1024.0 };
-        let measured = Measured { least, most, shortest_s: 3e-6 };
-        Forwarding { base_s: 3.34e-6, slopes, thresholds_s: vec![0.001, 0.1], measured }
+    fn forwarding() -> ForwardingLaw {
+        let slopes = DelaySlopes { per_level_s: 2e-6, per_entry_s: 0.0, per_byte_s: 8e-9 };
+        let least = PacketConditions { gap_s: 1e-4, entries: 100.0, bytes: 64.0 };
+        let most = PacketConditions { gap_s: 1.0, entries: 2000.0, bytes: 1024.0 };
+        let measured = MeasuredRange { least, most, shortest_s: 3e-6 };
+        ForwardingLaw { base_s: 3.34e-6, slopes, thresholds_s: vec![0.001, 0.1], measured }
     }
 
     #[test]
     fn delays_follow_levels_and_lengths() {
-        let forward = |gap_s, bytes| forwarding().forward(At { gap_s, bytes, ..BASE }).unwrap();
-        assert_eq!(forward(1e-4, 128.0), Forwarded { delay_s: 3.34e-6, clipped: false, outside: vec![] });
+        let forward = |gap_s, bytes| forwarding().forward(PacketConditions { gap_s, bytes, ..BASE }).unwrap();
+        assert_eq!(forward(1e-4, 128.0), ForwardingDelay { delay_s: 3.34e-6, clipped: false, outside: vec![] });
         assert!((forward(0.2, 1024.0).delay_s - (3.34e-6 + 4e-6 + 896.0 * 8e-9)).abs() < 1e-15);
         assert_eq!(
             forward(0.001, 128.0).delay_s.to_bits(),
@@ -159,10 +159,10 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_said() {
         let forwarding = forwarding();
-        let found = forwarding.forward(At { gap_s: 2.0, bytes: 9000.0, entries: 1e6 }).unwrap();
+        let found = forwarding.forward(PacketConditions { gap_s: 2.0, bytes: 9000.0, entries: 1e6 }).unwrap();
         assert_eq!(found.outside, ["time between packets", "entries", "length"]);
-        let short = forwarding.forward(At { bytes: 64.0, ..BASE }).unwrap();
+        let short = forwarding.forward(PacketConditions { bytes: 64.0, ..BASE }).unwrap();
         assert_eq!((short.delay_s.to_bits(), short.clipped), (3e-6_f64.to_bits(), true));
-        assert!(forwarding.forward(At { bytes: f64::NAN, ..BASE }).is_err());
+        assert!(forwarding.forward(PacketConditions { bytes: f64::NAN, ..BASE }).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 /// Attribute of an entry that a policy may consider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Attribute {
+pub enum EvictionAttribute {
     /// Time at which the entry was inserted or last modified.
     Modified,
     /// Time at which a packet last matched the entry.
@@ -17,12 +17,13 @@ pub enum Attribute {
 }
 
 /// All attributes, in the order of their declaration.
-pub const ATTRIBUTES: [Attribute; 4] = [Attribute::Modified, Attribute::Used, Attribute::Traffic, Attribute::Priority];
+pub const ATTRIBUTES: [EvictionAttribute; 4] =
+    [EvictionAttribute::Modified, EvictionAttribute::Used, EvictionAttribute::Traffic, EvictionAttribute::Priority];
 
 /// End of an attribute's order that is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Evicts {
+pub enum EvictedEnd {
     /// Oldest, least or lowest.
     Lowest,
     /// Newest, most or highest.
@@ -31,16 +32,16 @@ pub enum Evicts {
 
 /// Step of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Rank {
+pub struct EvictionCriterion {
     /// Attribute to compare.
-    pub attribute: Attribute,
+    pub attribute: EvictionAttribute,
     /// End that is evicted.
-    pub evicts: Evicts,
+    pub evicts: EvictedEnd,
 }
 
 /// Attributes of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct EntryAttributes {
     /// Time at which the entry was inserted or last modified, in any unit.
     pub modified: u64,
     /// Time at which a packet last matched the entry, in any unit.
@@ -51,14 +52,14 @@ pub struct Standing {
     pub priority: u16,
 }
 
-impl Standing {
+impl EntryAttributes {
     /// Returns the value of an attribute.
-    pub fn of(&self, attribute: Attribute) -> u64 {
+    pub fn of(&self, attribute: EvictionAttribute) -> u64 {
         match attribute {
-            Attribute::Modified => self.modified,
-            Attribute::Used => self.used,
-            Attribute::Traffic => self.traffic,
-            Attribute::Priority => self.priority.into(),
+            EvictionAttribute::Modified => self.modified,
+            EvictionAttribute::Used => self.used,
+            EvictionAttribute::Traffic => self.traffic,
+            EvictionAttribute::Priority => self.priority.into(),
         }
     }
 }
@@ -67,14 +68,14 @@ impl Standing {
 /// evicted. Without ranks, this is the entry that found no room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Policy(pub Vec<Rank>);
+pub struct EvictionPolicy(pub Vec<EvictionCriterion>);
 
-impl Policy {
+impl EvictionPolicy {
     /// Compares two entries by the order of eviction: `Less` if the left one is evicted first.
-    pub fn first_to_go(&self, left: &Standing, right: &Standing) -> Ordering {
-        let by = |rank: &Rank| {
+    pub fn first_to_go(&self, left: &EntryAttributes, right: &EntryAttributes) -> Ordering {
+        let by = |rank: &EvictionCriterion| {
             let order = left.of(rank.attribute).cmp(&right.of(rank.attribute));
-            if rank.evicts == Evicts::Lowest { order } else { order.reverse() }
+            if rank.evicts == EvictedEnd::Lowest { order } else { order.reverse() }
         };
         self.0.iter().map(by).fold(Ordering::Equal, Ordering::then).then(right.modified.cmp(&left.modified))
     }

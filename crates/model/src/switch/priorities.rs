@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 /// Number of entries of each priority.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Priorities(BTreeMap<u16, u64>);
+pub struct PriorityCounts(BTreeMap<u16, u64>);
 
-impl Priorities {
+impl PriorityCounts {
     /// Returns the number of all entries.
     pub fn entries(&self) -> u64 {
         self.0.values().fold(0, |sum, count| sum.saturating_add(*count))
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn only_strictly_lower_ones_move() {
-        let mut priorities = Priorities::default();
+        let mut priorities = PriorityCounts::default();
         [(501, 10), (600, 5), (700, 3)].into_iter().for_each(|(priority, count)| priorities.add_many(priority, count));
         assert_eq!([501, 600, 601, 65535].map(|new| priorities.below(new)), [0, 10, 15, 18]);
         (0..5).for_each(|_| priorities.remove(600));

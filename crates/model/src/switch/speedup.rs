@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 /// Cheng (2015), equation 4.1, divides by this; its text fits the inverse. Here it is the cost alone over the cost in
 /// the batch, so that dividing is right.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Speedup(pub [f64; 3]);
+pub struct BatchSpeedup(pub [f64; 3]);
 
-impl Speedup {
+impl BatchSpeedup {
     /// No speed-up by batches.
-    pub const NONE: Speedup = Speedup([1.0, 0.0, 0.0]);
+    pub const NONE: BatchSpeedup = BatchSpeedup([1.0, 0.0, 0.0]);
 
     /// Returns the speed-up in a batch of `batch` commands.
     ///
@@ -34,22 +34,22 @@ impl Speedup {
 
 /// Cost of a command for each entry that its table holds: P and R of Cheng (2015), table 4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Overhead {
+pub struct PerEntryCost {
     /// Cost of a single command, in seconds for each entry.
     pub per_entry_s: f64,
     /// Speed-up in batches.
-    pub speedup: Speedup,
+    pub speedup: BatchSpeedup,
 }
 
-impl Overhead {
+impl PerEntryCost {
     /// No cost, as in hash tables.
-    pub const NONE: Overhead = Overhead { per_entry_s: 0.0, speedup: Speedup::NONE };
+    pub const NONE: PerEntryCost = PerEntryCost { per_entry_s: 0.0, speedup: BatchSpeedup::NONE };
 
     /// Returns the cost of one command of a batch for all entries of the table, in seconds.
     ///
     /// # Errors
     /// A negative cost, or an invalid speed-up.
-    pub fn of(&self, entries: u64, batch: Batch) -> Result<f64, ModelError> {
+    pub fn of(&self, entries: u64, batch: CommandBatch) -> Result<f64, ModelError> {
         not_negative("P", self.per_entry_s)?;
         Ok(self.per_entry_s / self.speedup.at(batch.counted()?)? * entries as f64)
     }
@@ -57,16 +57,16 @@ impl Overhead {
 
 /// Commands that a switch handles together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
+pub struct CommandBatch {
     /// Number of commands, q.
     pub commands: u32,
     /// Most commands that the switch handles together, Q.
     pub most: u32,
 }
 
-impl Batch {
+impl CommandBatch {
     /// Batch of a single command.
-    pub const ALONE: Batch = Batch { commands: 1, most: 1 };
+    pub const ALONE: CommandBatch = CommandBatch { commands: 1, most: 1 };
 
     /// Returns the number of commands that counts for the speed-up.
     fn counted(self) -> Result<u32, ModelError> {
@@ -80,16 +80,16 @@ mod tests {
 
     #[test]
     fn batches_count_up_to_the_most_a_switch_takes() {
-        let overhead = Overhead { per_entry_s: 1e-6, speedup: Speedup([0.9, 0.1, 0.001]) };
-        let of = |commands| overhead.of(500, Batch { commands, most: 100 }).unwrap();
+        let overhead = PerEntryCost { per_entry_s: 1e-6, speedup: BatchSpeedup([0.9, 0.1, 0.001]) };
+        let of = |commands| overhead.of(500, CommandBatch { commands, most: 100 }).unwrap();
         assert_eq!(of(100).to_bits(), of(150).to_bits());
         assert!(of(100) < of(10));
-        assert!(Overhead::NONE.of(500, Batch { commands: 0, most: 100 }).is_err());
+        assert!(PerEntryCost::NONE.of(500, CommandBatch { commands: 0, most: 100 }).is_err());
     }
 
     #[test]
     fn a_speedup_that_goes_below_nothing_is_refused() {
-        let error = Speedup([1.1, -0.1, 0.0]).at(20).unwrap_err();
+        let error = BatchSpeedup([1.1, -0.1, 0.0]).at(20).unwrap_err();
         assert_eq!(
             error.to_string(),
             "R: found -0.8999999999999999 for a batch of 20, expected a speed-up above 0 for every batch"

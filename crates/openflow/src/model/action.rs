@@ -1,5 +1,5 @@
 //! Defines actions and instructions.
-use super::stats::Stats;
+use super::stats::OxsStats;
 use super::{Bytes, GroupId, MeterId, PortNo, TableId};
 use serde::Serialize;
 use weir_packet::{Field, MacAddr, PacketType, nsh};
@@ -77,7 +77,7 @@ pub enum Action {
     /// Decrements the TTL of the network service header (Open vSwitch's `dec_nsh_ttl`).
     DecNshTtl,
     /// Pushes a header in front of the packet (Open vSwitch's `encap`).
-    Encap(Encap),
+    Encap(EncapHeader),
     /// Removes the outermost header. The packet below must be of this type, or of any type for
     /// [`PacketType::NEXT_PROTOCOL`] (Open vSwitch's `decap`).
     Decap(PacketType),
@@ -96,7 +96,7 @@ pub enum Action {
 /// Header that the encap action pushes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Encap {
+pub enum EncapHeader {
     /// An Ethernet header without addresses, for a packet that has no Ethernet header.
     Ethernet,
     /// A network service header (RFC 8300).
@@ -130,8 +130,8 @@ impl NshHeader {
     }
 
     /// Returns the metadata values of type 2.
-    pub fn values(&self) -> impl Iterator<Item = nsh::Tlv<'_>> + Clone {
-        self.tlvs.iter().map(|tlv| nsh::Tlv { class: tlv.class, kind: tlv.kind, value: &tlv.value.0 })
+    pub fn values(&self) -> impl Iterator<Item = nsh::NshTlvRef<'_>> + Clone {
+        self.tlvs.iter().map(|tlv| nsh::NshTlvRef { class: tlv.class, kind: tlv.kind, value: &tlv.value.0 })
     }
 
     /// Returns true if the header can be built: the metadata type is known, values are given only for type 2, and
@@ -207,7 +207,7 @@ pub enum Instruction {
     StatTrigger {
         /// `OFPSTF_*`: 1 at every multiple of the threshold, 2 only the first time.
         flags: u32,
-        thresholds: Stats,
+        thresholds: OxsStats,
     },
     /// An instruction that weir does not interpret. `data` is everything after the experimenter number.
     Experimenter {

@@ -1,6 +1,6 @@
 //! Defines bundles: messages that take effect together (OpenFlow 1.4.1, 7.3.9; in 1.3 extension 230 of the Open
 //! Networking Foundation).
-use super::{Message, property::Property};
+use super::{Message, property::RawProperty};
 use serde::Serialize;
 
 /// Bundle number, unique within its channel.
@@ -71,15 +71,15 @@ pub struct BundleAdd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum BundleProperty {
     /// 1.5: time at which to execute a commit.
-    Time(Time),
+    Time(BundleTime),
     /// Any other property.
-    Other(Property),
+    Other(RawProperty),
 }
 
 /// `ofp_time` (OpenFlow 1.5.1, 7.3.5.20): a time since the start of 1970, or a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Default)]
 #[allow(missing_docs, reason = "named by the specification")]
-pub struct Time {
+pub struct BundleTime {
     pub seconds: u64,
     pub nanoseconds: u32,
 }
@@ -109,14 +109,14 @@ pub enum BundleFeaturesProperty {
     /// Limits of scheduled commits.
     Time {
         /// Accuracy of the execution time.
-        accuracy: Time,
+        accuracy: BundleTime,
         /// Longest time between now and a scheduled time in the future.
-        max_future: Time,
+        max_future: BundleTime,
         /// Longest time by which a scheduled time may lie in the past.
-        max_past: Time,
+        max_past: BundleTime,
         /// Clock of the sender.
-        timestamp: Time,
+        timestamp: BundleTime,
     },
     /// Any other property.
-    Other(Property),
+    Other(RawProperty),
 }

@@ -1,6 +1,6 @@
 //! Defines the configuration of the switch and of its tables.
 use super::TableId;
-use super::property::Property;
+use super::property::RawProperty;
 use serde::Serialize;
 
 /// Configuration of a switch, `ofp_switch_config` (OpenFlow 1.3.5, 7.3.2).
@@ -44,9 +44,9 @@ pub struct TableMod {
     /// 1.4: eviction criteria, [`eviction`] bits; `None` if the message has no such property.
     pub eviction: Option<u32>,
     /// 1.4: thresholds of vacancy events; `None` if the message has no such property.
-    pub vacancy: Option<Vacancy>,
+    pub vacancy: Option<VacancyThresholds>,
     /// Other properties, in the order received.
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }
 
 impl TableMod {
@@ -58,7 +58,7 @@ impl TableMod {
 
 /// Thresholds of vacancy events, `ofp_table_mod_prop_vacancy`, in percent of the table's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Vacancy {
+pub struct VacancyThresholds {
     /// Free space below which the switch sends a vacancy-down event.
     pub down: u8,
     /// Free space above which the switch sends a vacancy-up event, if it sent vacancy-down before.

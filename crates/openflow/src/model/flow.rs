@@ -1,5 +1,5 @@
 //! Defines the messages about flow entries: flow-mod and flow-removed.
-use super::stats::MoreStats;
+use super::stats::OxsExtraStats;
 use super::{BufferId, GroupId, Instruction, Match, PortNo};
 use serde::Serialize;
 use std::fmt;
@@ -154,6 +154,6 @@ pub struct FlowRemoved {
     pub packet_count: u64,
     pub byte_count: u64,
     /// Only in OpenFlow 1.5.
-    pub more: MoreStats,
+    pub more: OxsExtraStats,
     pub matching: Match,
 }

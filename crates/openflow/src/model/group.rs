@@ -1,5 +1,5 @@
 //! Defines group messages: group-mod, group statistics, descriptions and features.
-use super::property::Property;
+use super::property::RawProperty;
 use super::{Action, PortNo};
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub struct GroupMod {
     /// Buckets to set, or to insert.
     pub buckets: Vec<Bucket>,
     /// 1.5: properties, in the order received.
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }
 
 impl GroupMod {
@@ -79,7 +79,7 @@ pub struct Bucket {
     /// Actions of the bucket, run as an action set.
     pub actions: Vec<Action>,
     /// 1.5: properties other than weight and watches, in the order received.
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }
 
 impl Bucket {
@@ -111,7 +111,7 @@ pub struct GroupDesc {
     pub kind: u8,
     pub group: GroupId,
     pub buckets: Vec<Bucket>,
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }
 
 /// Group features of a switch, `ofp_group_features` (OpenFlow 1.3.5, 7.3.5.11).

@@ -101,8 +101,8 @@ impl Match {
     pub fn written(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
         let vlan = |field| matches!(field, Field::VlanTci | Field::VlanVid | Field::VlanPcp);
-        let mut seen = Seen::default();
-        let context = Context::of(self);
+        let mut seen = FieldSet::default();
+        let context = PrerequisiteValues::of(self);
         for entry in &self.fields {
             let MatchField::Known { field, value, mask: bits } = entry else {
                 return Err(BadMatch::BadField.into());
@@ -125,15 +125,15 @@ impl Match {
 
     /// Returns true if the match contains the prerequisites of `field` (OpenFlow 1.3.5, table 12).
     pub(crate) fn has_prerequisite(&self, field: Field) -> bool {
-        Context::of(self).has_prerequisite(field)
+        PrerequisiteValues::of(self).has_prerequisite(field)
     }
 }
 
 /// Set of the fields seen so far, one bit a field.
 #[derive(Default)]
-struct Seen([u64; 4]);
+struct FieldSet([u64; 4]);
 
-impl Seen {
+impl FieldSet {
     /// Adds the field; returns true if it was not in the set.
     fn insert(&mut self, field: Field) -> bool {
         let (word, bit) = (usize::from(field as u8 >> 6), 1 << (field as u8 & 63));
@@ -146,7 +146,7 @@ impl Seen {
 /// Values that prerequisites of other fields depend on, gathered in one pass over the match. If a field occurs twice,
 /// the first occurrence counts.
 #[derive(Default)]
-struct Context {
+struct PrerequisiteValues {
     packet_type: Option<u128>,
     eth_type: Option<u128>,
     ip_proto: Option<u128>,
@@ -155,9 +155,9 @@ struct Context {
     has_in_port: bool,
 }
 
-impl Context {
-    fn of(matching: &Match) -> Context {
-        let mut context = Context::default();
+impl PrerequisiteValues {
+    fn of(matching: &Match) -> PrerequisiteValues {
+        let mut context = PrerequisiteValues::default();
         let (mut eth_type, mut ip_proto, mut icmpv6_type) = (None, None, None);
         for entry in &matching.fields {
             let MatchField::Known { field, value, mask } = entry else { continue };

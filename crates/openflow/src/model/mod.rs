@@ -24,7 +24,7 @@ pub mod stats;
 pub mod status;
 mod wide;
 
-pub use action::{Action, Encap, Instruction, NshHeader, NshTlv, Subfield};
+pub use action::{Action, EncapHeader, Instruction, NshHeader, NshTlv, Subfield};
 pub use config::SwitchConfig;
 pub use error::{ErrorMessage, ErrorType};
 pub use features::FeaturesReply;

@@ -6,7 +6,7 @@ use super::meter::{MeterConfig, MeterFeatures, MeterStats};
 use super::monitor::{FlowMonitor, FlowUpdate};
 use super::port::PortStats;
 use super::queue::{QueueConfig, QueueStats};
-use super::stats::{MoreStats, Stats};
+use super::stats::{OxsExtraStats, OxsStats};
 use super::status::ControllerStatus;
 use super::{Experimenter, FlowFlags, GroupId, Instruction, Match, MatchField, MeterId, PortDesc, PortNo, TableId};
 use serde::Serialize;
@@ -110,7 +110,7 @@ pub struct MultipartReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification")]
 pub enum ReplyBody {
-    Desc(Desc),
+    Desc(SwitchDesc),
     Flow(Vec<FlowStats>),
     Aggregate(AggregateStats),
     Table(Vec<TableStats>),
@@ -140,7 +140,7 @@ pub enum ReplyBody {
 /// Description of a switch, `ofp_desc` (OpenFlow 1.3.5, 7.3.5.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 #[allow(missing_docs, reason = "named by the specification")]
-pub struct Desc {
+pub struct SwitchDesc {
     pub mfr_desc: String,
     pub hw_desc: String,
     pub sw_desc: String,
@@ -168,7 +168,7 @@ pub struct FlowStats {
     /// Number of bytes in these packets; `u64::MAX` if not counted.
     pub byte_count: u64,
     /// Further statistics. Only in OpenFlow 1.5.
-    pub more: MoreStats,
+    pub more: OxsExtraStats,
     pub matching: Match,
     pub instructions: Vec<Instruction>,
 }
@@ -182,7 +182,7 @@ pub struct FlowCounters {
     pub reason: FlowCountersReason,
     pub priority: u16,
     pub matching: Match,
-    pub stats: Stats,
+    pub stats: OxsStats,
 }
 
 /// Reason for sending statistics, `OFPFSR_*`.
@@ -246,7 +246,7 @@ pub struct TableFeatures {
 pub enum TableProperty {
     Instructions {
         miss: bool,
-        ids: Vec<TypeId>,
+        ids: Vec<FeatureTypeId>,
     },
     NextTables {
         miss: bool,
@@ -254,11 +254,11 @@ pub enum TableProperty {
     },
     WriteActions {
         miss: bool,
-        ids: Vec<TypeId>,
+        ids: Vec<FeatureTypeId>,
     },
     ApplyActions {
         miss: bool,
-        ids: Vec<TypeId>,
+        ids: Vec<FeatureTypeId>,
     },
     Match(Vec<OxmId>),
     Wildcards(Vec<OxmId>),
@@ -299,7 +299,7 @@ pub enum TableProperty {
 /// Type of an instruction or action: a standard number, or an experimenter's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
-pub enum TypeId {
+pub enum FeatureTypeId {
     Standard(u16),
     Experimenter { id: u32, data: super::Bytes },
 }

@@ -111,9 +111,9 @@ pub enum NxAction {
     /// Decrements the TTL. If it expires, the packet is sent to the controllers with these numbers.
     DecTtl(Vec<u16>),
     /// Selects a link by a hash.
-    Multipath(Multipath),
+    Multipath(MultipathAction),
     /// Outputs to a port selected by a hash or by whether its link is up.
-    Bundle(Bundle),
+    Bundle(BundleAction),
     /// Outputs to the port whose number a field holds.
     OutputReg {
         /// Bits that hold the port number.
@@ -122,7 +122,7 @@ pub enum NxAction {
         max_len: u16,
     },
     /// Adds a flow entry built from the packet.
-    Learn(Learn),
+    Learn(LearnAction),
     /// Shortens the flow entry's time-outs when a TCP packet has FIN or RST set.
     FinTimeout {
         /// New idle time-out in seconds; 0 for no change.
@@ -203,7 +203,7 @@ pub enum MultipathAlgorithm {
 
 /// Selects a link by a hash, `multipath(...)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Multipath {
+pub struct MultipathAction {
     /// Fields that the hash covers.
     pub fields: HashFields,
     /// Basis of the hash: different values give independent hashes.
@@ -220,7 +220,7 @@ pub struct Multipath {
 
 /// Selects a port: `bundle(...)`, or `bundle_load(...)` if there is a `dst`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Bundle {
+pub struct BundleAction {
     /// True if a hash selects among the ports that are up (`hrw`); false for the first port that is up
     /// (`active_backup`).
     pub is_hrw: bool,
@@ -237,7 +237,7 @@ pub struct Bundle {
 /// Adds a flow entry built from the packet, `learn(...)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "as in the flow-mod")]
-pub struct Learn {
+pub struct LearnAction {
     pub idle_timeout: u16,
     pub hard_timeout: u16,
     pub priority: u16,

@@ -1,7 +1,7 @@
 //! Defines the messages about ports: description, status, modification and statistics.
 use super::PortNo;
 use super::multipart::OxmId;
-use super::property::Property;
+use super::property::RawProperty;
 use serde::Serialize;
 use weir_packet::MacAddr;
 
@@ -84,7 +84,7 @@ pub enum PortProperty {
     PipelineOutput(Vec<OxmId>),
     /// 1.5: ports on which packets sent to this port may return.
     Recirculate(Vec<PortNo>),
-    Other(Property),
+    Other(RawProperty),
 }
 
 /// Optical features of a port, `ofp_port_desc_prop_optical`.
@@ -163,7 +163,7 @@ pub struct PortMod {
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum PortModProperty {
     Optical { configure: u32, freq_lmda: u32, fl_offset: u32, grid_span: u32, tx_pwr: u32 },
-    Other(Property),
+    Other(RawProperty),
 }
 
 /// Statistics of a port, `ofp_port_stats` (OpenFlow 1.3.5, 7.3.5.6). `u64::MAX` marks a counter that the switch does
@@ -197,7 +197,7 @@ pub struct PortStats {
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum PortStatsProperty {
     Optical(OpticalStats),
-    Other(Property),
+    Other(RawProperty),
 }
 
 /// Optical statistics of a port, `ofp_port_stats_prop_optical`.

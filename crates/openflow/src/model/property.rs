@@ -5,14 +5,14 @@ use serde::Serialize;
 
 /// A property that weir does not interpret: an experimenter's, or one of unknown type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Property {
-    /// Property type; [`Property::EXPERIMENTER`] for an experimenter's.
+pub struct RawProperty {
+    /// Property type; [`RawProperty::EXPERIMENTER`] for an experimenter's.
     pub kind: u16,
     /// Content after type and length, without padding.
     pub data: Bytes,
 }
 
-impl Property {
+impl RawProperty {
     /// `OFP*PT_EXPERIMENTER`: the data starts with the experimenter number and the experimenter type.
     pub const EXPERIMENTER: u16 = 0xffff;
 
@@ -20,6 +20,6 @@ impl Property {
     pub fn experimenter(&self) -> Option<(u32, u32, &[u8])> {
         let (id, rest) = self.data.0.split_first_chunk()?;
         let (kind, rest) = rest.split_first_chunk()?;
-        (self.kind == Property::EXPERIMENTER).then_some((u32::from_be_bytes(*id), u32::from_be_bytes(*kind), rest))
+        (self.kind == RawProperty::EXPERIMENTER).then_some((u32::from_be_bytes(*id), u32::from_be_bytes(*kind), rest))
     }
 }

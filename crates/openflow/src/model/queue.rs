@@ -1,5 +1,5 @@
 //! Defines the messages about queues of ports.
-use super::property::Property;
+use super::property::RawProperty;
 use super::{Bytes, PortNo};
 use serde::Serialize;
 
@@ -59,5 +59,5 @@ pub struct QueueStats {
     /// 0 in 1.0, which does not carry the duration.
     pub duration_nsec: u32,
     /// 1.4: properties, in the order received.
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }

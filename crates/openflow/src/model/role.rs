@@ -1,5 +1,5 @@
 //! Defines the messages about controller roles and asynchronous configuration.
-use super::property::Property;
+use super::property::RawProperty;
 use serde::Serialize;
 
 /// Role request or reply, `ofp_role_request` (OpenFlow 1.3.5, 7.3.9).
@@ -46,7 +46,7 @@ pub struct AsyncConfig {
     /// Only in OpenFlow 1.5.
     pub controller_status: [Option<u32>; 2],
     /// Experimenters' and unknown properties, in the order received.
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }
 
 impl AsyncConfig {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Some statistics of a flow entry, or thresholds for them. `None` for a statistic that is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Default)]
-pub struct Stats {
+pub struct OxsStats {
     /// Seconds and nanoseconds since the entry was added.
     pub duration: Option<(u32, u32)>,
     /// Seconds and nanoseconds since the last packet.
@@ -33,7 +33,7 @@ pub struct RawStat {
 
 /// Statistics that only 1.5 carries, in addition to the duration and counters of every version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Default)]
-pub struct MoreStats {
+pub struct OxsExtraStats {
     /// Seconds and nanoseconds since the last packet.
     pub idle_time: Option<(u32, u32)>,
     /// Number of flow entries summed up.

@@ -1,6 +1,6 @@
 //! Defines asynchronous messages of 1.4 and later about roles, tables and controllers.
 use super::config::TableMod;
-use super::property::Property;
+use super::property::RawProperty;
 use super::role::Role;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct RoleStatus {
     /// Number of the latest election; all ones if there was none.
     pub generation_id: u64,
     /// Properties, in the order received.
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }
 
 /// Reason of a role change, `OFPCRR_*`.
@@ -59,7 +59,7 @@ pub struct ControllerStatus {
     /// Address of the controller, for example `tls:192.0.2.1:6653`. Empty if absent.
     pub uri: String,
     /// Other properties, in the order received.
-    pub properties: Vec<Property>,
+    pub properties: Vec<RawProperty>,
 }
 
 /// Reason of a controller status, `OFPCSR_*`.

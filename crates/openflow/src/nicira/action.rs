@@ -6,13 +6,13 @@ use super::{learn, nxm};
 use crate::model::action::NO_BUFFER;
 use crate::model::error::BadAction;
 use crate::model::nicira::{
-    Bundle, ControllerAction, HashFields, MAX_CLONES, Multipath, MultipathAlgorithm, NICIRA, NxAction,
+    BundleAction, ControllerAction, HashFields, MAX_CLONES, MultipathAction, MultipathAlgorithm, NICIRA, NxAction,
 };
 use crate::model::{Action, Bytes, GroupId, MatchField, Subfield, TableId, Version};
 use crate::v10::port;
 use crate::v13::oxm;
 use crate::wire::action::padded;
-use crate::wire::{Decoded, Encoded, Reader, Writer, port::output};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, port::output};
 use weir_packet::Field;
 
 /// Action type of experimenter (1.0: vendor) actions.
@@ -65,8 +65,8 @@ const MEMBER_PORTS: u32 = 0x0000_0002;
 /// version, for nested actions.
 pub(crate) fn decode(
     id: u32,
-    action: &mut Reader<'_>,
-    decode: fn(&mut Reader<'_>) -> Decoded<Action>,
+    action: &mut WireReader<'_>,
+    decode: fn(&mut WireReader<'_>) -> Decoded<Action>,
 ) -> Decoded<Action> {
     if id != NICIRA || action.left() < 2 {
         return super::decode_action(id, action);
@@ -117,7 +117,7 @@ const fn is_of_v10(subtype: u16) -> bool {
 }
 
 /// Reads the actions that the model represents as standard actions; returns `None` for others.
-fn decode_standard(subtype: u16, action: &mut Reader<'_>) -> Decoded<Option<Action>> {
+fn decode_standard(subtype: u16, action: &mut WireReader<'_>) -> Decoded<Option<Action>> {
     let decoded = match subtype {
         SET_QUEUE => Action::SetQueue(long(action)?),
         GROUP => Action::Group(GroupId(long(action)?)),
@@ -157,7 +157,7 @@ fn set_tunnel(id: u64) -> Action {
     Action::SetField { field: Field::TunnelId, value: id.into() }
 }
 
-fn decode_own(subtype: u16, action: &mut Reader<'_>) -> Decoded<NxAction> {
+fn decode_own(subtype: u16, action: &mut WireReader<'_>) -> Decoded<NxAction> {
     Ok(match subtype {
         RESUBMIT => {
             let port = port::decode_no(action)?;
@@ -228,35 +228,35 @@ fn decode_own(subtype: u16, action: &mut Reader<'_>) -> Decoded<NxAction> {
 }
 
 /// Reads a four-byte argument after two bytes of padding.
-fn long(action: &mut Reader<'_>) -> Decoded<u32> {
+fn long(action: &mut WireReader<'_>) -> Decoded<u32> {
     action.skip(2)?;
     action.u32()
 }
 
 /// Reads an eight-byte argument after six bytes of padding.
-fn long_long(action: &mut Reader<'_>) -> Decoded<u64> {
+fn long_long(action: &mut WireReader<'_>) -> Decoded<u64> {
     action.skip(6)?;
     action.u64()
 }
 
-fn short(action: &mut Reader<'_>) -> Decoded<u16> {
+fn short(action: &mut WireReader<'_>) -> Decoded<u16> {
     let value = action.u16()?;
     action.skip(4)?;
     Ok(value)
 }
 
-fn byte(action: &mut Reader<'_>) -> Decoded<u8> {
+fn byte(action: &mut WireReader<'_>) -> Decoded<u8> {
     let value = action.u8()?;
     action.skip(5)?;
     Ok(value)
 }
 
-fn void<T>(action: &mut Reader<'_>, value: T) -> Decoded<T> {
+fn void<T>(action: &mut WireReader<'_>, value: T) -> Decoded<T> {
     action.skip(6)?;
     Ok(value)
 }
 
-fn decode_move(action: &mut Reader<'_>) -> Decoded<Action> {
+fn decode_move(action: &mut WireReader<'_>) -> Decoded<Action> {
     let (bits, src, dst) = (action.u16()?, action.u16()?, action.u16()?);
     let src = nxm::decode_subfield(action, src, bits)?;
     let dst = nxm::decode_subfield(action, dst, bits)?;
@@ -264,7 +264,7 @@ fn decode_move(action: &mut Reader<'_>) -> Decoded<Action> {
     Ok(Action::Move { src, dst })
 }
 
-fn decode_load(action: &mut Reader<'_>) -> Decoded<NxAction> {
+fn decode_load(action: &mut WireReader<'_>) -> Decoded<NxAction> {
     let (offset, bits) = nxm::split_bits(action.u16()?);
     let dst = nxm::decode_subfield(action, offset, bits)?;
     let at = action.at();
@@ -276,7 +276,7 @@ fn decode_load(action: &mut Reader<'_>) -> Decoded<NxAction> {
     Ok(NxAction::Load { dst, value })
 }
 
-fn decode_load2(action: &mut Reader<'_>) -> Decoded<Action> {
+fn decode_load2(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.skip(6)?;
     let at = action.at();
     let entry = oxm::decode_entry(action, BadAction::BadSetLen.into())?;
@@ -297,7 +297,7 @@ fn decode_load2(action: &mut Reader<'_>) -> Decoded<Action> {
     }
 }
 
-fn decode_fields(action: &mut Reader<'_>) -> Decoded<HashFields> {
+fn decode_fields(action: &mut WireReader<'_>) -> Decoded<HashFields> {
     use HashFields::{EthSrc, NwDst, NwSrc, SymmetricL3, SymmetricL3L4, SymmetricL3L4Udp, SymmetricL4};
     let (at, number) = (action.at(), action.u16()?);
     let all = [EthSrc, SymmetricL4, SymmetricL3L4, SymmetricL3L4Udp, NwSrc, NwDst, SymmetricL3];
@@ -306,7 +306,7 @@ fn decode_fields(action: &mut Reader<'_>) -> Decoded<HashFields> {
     })
 }
 
-fn decode_multipath(action: &mut Reader<'_>) -> Decoded<Multipath> {
+fn decode_multipath(action: &mut WireReader<'_>) -> Decoded<MultipathAction> {
     use MultipathAlgorithm::{HashThreshold, Hrw, IterHash, ModuloN};
     let (fields, basis) = (decode_fields(action)?, action.u16()?);
     action.skip(2)?;
@@ -324,11 +324,11 @@ fn decode_multipath(action: &mut Reader<'_>) -> Decoded<Multipath> {
         let reason = format!("found {bits} bits for links up to {max_link}");
         return Err(action.error_at(at, BadAction::BadArgument, reason));
     }
-    Ok(Multipath { fields, basis, algorithm, max_link, arg, dst })
+    Ok(MultipathAction { fields, basis, algorithm, max_link, arg, dst })
 }
 
-fn decode_bundle(loads: bool, action: &mut Reader<'_>) -> Decoded<Bundle> {
-    let wrong = |action: &Reader<'_>, at, what| Err(action.error_at(at, BadAction::BadArgument, what));
+fn decode_bundle(loads: bool, action: &mut WireReader<'_>) -> Decoded<BundleAction> {
+    let wrong = |action: &WireReader<'_>, at, what| Err(action.error_at(at, BadAction::BadArgument, what));
     let (at, algorithm) = (action.at(), action.u16()?);
     let (fields, basis) = (decode_fields(action)?, action.u16()?);
     let (kind, count) = (action.u32()?, action.u16()?);
@@ -343,10 +343,10 @@ fn decode_bundle(loads: bool, action: &mut Reader<'_>) -> Decoded<Bundle> {
     }
     let members = (0..count).map(|_| port::decode_no(action)).collect::<Decoded<_>>()?;
     action.rest();
-    Ok(Bundle { is_hrw: algorithm == 1, fields, basis, members, dst })
+    Ok(BundleAction { is_hrw: algorithm == 1, fields, basis, members, dst })
 }
 
-fn decode_output_reg(has_long_header: bool, action: &mut Reader<'_>) -> Decoded<NxAction> {
+fn decode_output_reg(has_long_header: bool, action: &mut WireReader<'_>) -> Decoded<NxAction> {
     let (offset, bits) = nxm::split_bits(action.u16()?);
     if has_long_header {
         let max_len = action.u16()?;
@@ -366,7 +366,7 @@ const PROPERTY_REASON: u16 = 2;
 const PROPERTY_USERDATA: u16 = 3;
 const PROPERTY_PAUSE: u16 = 4;
 
-fn decode_controller2(action: &mut Reader<'_>) -> Decoded<ControllerAction> {
+fn decode_controller2(action: &mut WireReader<'_>) -> Decoded<ControllerAction> {
     action.skip(6)?;
     let mut controller = ControllerAction::new(NO_BUFFER);
     while !action.is_empty() {
@@ -394,8 +394,8 @@ fn decode_controller2(action: &mut Reader<'_>) -> Decoded<ControllerAction> {
 /// Writes an action. `list` writes actions of the message's version, for nested actions.
 pub(crate) fn encode(
     action: &NxAction,
-    writer: &mut Writer<'_>,
-    list: &dyn Fn(&[Action], &mut Writer<'_>) -> Encoded,
+    writer: &mut WireWriter<'_>,
+    list: &dyn Fn(&[Action], &mut WireWriter<'_>) -> Encoded,
 ) -> Encoded {
     let subtype = subtype(action);
     // A load has only four bytes for the field's header. For an eight-byte header, this sends a set-field, as Open
@@ -487,7 +487,7 @@ pub(crate) fn encode(
 }
 
 /// Writes an action of a subtype, padded to a multiple of eight bytes.
-fn nicira(subtype: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
+fn nicira(subtype: u16, writer: &mut WireWriter<'_>, body: impl FnOnce(&mut WireWriter<'_>) -> Encoded) -> Encoded {
     padded(VENDOR, writer, |writer| {
         writer.u32(NICIRA);
         writer.u16(subtype);
@@ -510,7 +510,7 @@ fn subtype(action: &NxAction) -> u16 {
         NxAction::Exit => EXIT,
         NxAction::DecTtl(_) => DEC_TTL_CNT_IDS,
         NxAction::Multipath(_) => MULTIPATH,
-        NxAction::Bundle(Bundle { dst: None, .. }) => BUNDLE,
+        NxAction::Bundle(BundleAction { dst: None, .. }) => BUNDLE,
         NxAction::Bundle(_) => BUNDLE_LOAD,
         NxAction::OutputReg { src, .. } if nxm::header_bytes(*src) > 4 => OUTPUT_REG2,
         NxAction::OutputReg { .. } => OUTPUT_REG,
@@ -527,7 +527,7 @@ fn subtype(action: &NxAction) -> u16 {
     }
 }
 
-fn encode_multipath(multipath: &Multipath, writer: &mut Writer<'_>) -> Encoded {
+fn encode_multipath(multipath: &MultipathAction, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(multipath.fields as u16);
     writer.u16(multipath.basis);
     writer.zeros(2);
@@ -539,7 +539,7 @@ fn encode_multipath(multipath: &Multipath, writer: &mut Writer<'_>) -> Encoded {
     encode_short_header(multipath.dst, writer)
 }
 
-fn encode_bundle(bundle: &Bundle, writer: &mut Writer<'_>) -> Encoded {
+fn encode_bundle(bundle: &BundleAction, writer: &mut WireWriter<'_>) -> Encoded {
     let count = u16::try_from(bundle.members.len()).map_err(|_| writer.cannot("more than 65535 members"))?;
     writer.u16(bundle.is_hrw.into());
     writer.u16(bundle.fields as u16);
@@ -558,14 +558,14 @@ fn encode_bundle(bundle: &Bundle, writer: &mut Writer<'_>) -> Encoded {
 }
 
 /// Writes a field's header where there are only four bytes for it; fails for an eight-byte header.
-fn encode_short_header(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
+fn encode_short_header(part: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     if nxm::header_bytes(part) > 4 {
         return Err(writer.cannot(format!("a number written to {}, whose header is too long", part.field)));
     }
     nxm::encode_header(part, writer)
 }
 
-fn encode_output_reg(src: Subfield, max_len: u16, subtype: u16, writer: &mut Writer<'_>) -> Encoded {
+fn encode_output_reg(src: Subfield, max_len: u16, subtype: u16, writer: &mut WireWriter<'_>) -> Encoded {
     nxm::encode_bits(src, writer)?;
     if subtype == OUTPUT_REG2 {
         writer.u16(max_len);
@@ -577,7 +577,7 @@ fn encode_output_reg(src: Subfield, max_len: u16, subtype: u16, writer: &mut Wri
     Ok(())
 }
 
-fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut Writer<'_>) {
+fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut WireWriter<'_>) {
     if subtype == CONTROLLER {
         writer.u16(controller.max_len);
         writer.u16(controller.id);
@@ -585,7 +585,7 @@ fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut W
         return writer.zeros(1);
     }
     writer.zeros(6);
-    let property = |kind: u16, value: &[u8], writer: &mut Writer<'_>| {
+    let property = |kind: u16, value: &[u8], writer: &mut WireWriter<'_>| {
         let start = writer.at();
         writer.u16(kind);
         // The longest value is userdata from a message, which has at most 65535 bytes.
@@ -611,7 +611,7 @@ fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut W
 }
 
 /// Writes a copy of bits from one field to another (`NXAST_REG_MOVE`).
-pub(crate) fn encode_move(src: Subfield, dst: Subfield, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_move(src: Subfield, dst: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     nicira(REG_MOVE, writer, |writer| {
         writer.u16(src.bits);
         writer.u16(src.offset);
@@ -622,7 +622,7 @@ pub(crate) fn encode_move(src: Subfield, dst: Subfield, writer: &mut Writer<'_>)
 }
 
 /// Writes a set-field with an optional mask for versions that lack it (`NXAST_REG_LOAD2`).
-pub(crate) fn encode_load2(field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_load2(field: Field, value: u128, mask: Option<u128>, writer: &mut WireWriter<'_>) -> Encoded {
     nicira(REG_LOAD2, writer, |writer| {
         writer.zeros(6);
         oxm::encode_field(field, value, mask, writer)
@@ -630,15 +630,15 @@ pub(crate) fn encode_load2(field: Field, value: u128, mask: Option<u128>, writer
 }
 
 /// Writes an action that 1.0 lacks as a Nicira action; returns `None` if there is none for it.
-pub(crate) fn encode_for_v10(action: &Action, writer: &mut Writer<'_>) -> Option<Encoded> {
-    let long = |subtype, argument: u32, writer: &mut Writer<'_>| {
+pub(crate) fn encode_for_v10(action: &Action, writer: &mut WireWriter<'_>) -> Option<Encoded> {
+    let long = |subtype, argument: u32, writer: &mut WireWriter<'_>| {
         nicira(subtype, writer, |writer| {
             writer.zeros(2);
             writer.u32(argument);
             Ok(())
         })
     };
-    let bytes = |subtype, bytes: &[u8], writer: &mut Writer<'_>| {
+    let bytes = |subtype, bytes: &[u8], writer: &mut WireWriter<'_>| {
         nicira(subtype, writer, |writer| {
             writer.bytes(bytes);
             Ok(())

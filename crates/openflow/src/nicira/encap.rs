@@ -1,7 +1,7 @@
 //! Reads and writes the actions encap and decap, with their properties (`include/openvswitch/ofp-ed-props.h`).
 use crate::model::error::BadAction;
-use crate::model::{Action, Encap, NshHeader, NshTlv};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::model::{Action, EncapHeader, NshHeader, NshTlv};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::PacketType;
 
 /// Class of properties about network service headers.
@@ -12,17 +12,17 @@ const TLV: u8 = 2;
 const HEAD: usize = 4;
 
 /// Reads an encap after the subtype: header size (ignored), packet type, properties.
-pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Action> {
+pub(super) fn decode(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.rename("encap");
     action.skip(2)?;
     let at = action.at();
     let kind = PacketType::from_bits(action.u32()?);
     let header = if kind == PacketType::NSH {
-        Encap::Nsh(decode_nsh(action)?)
+        EncapHeader::Nsh(decode_nsh(action)?)
     } else if kind.is_ethernet() {
         // Ethernet has no properties.
         action.finish()?;
-        Encap::Ethernet
+        EncapHeader::Ethernet
     } else {
         let reason = format!("found packet type {kind}, expected {} or {}", PacketType::ETHERNET, PacketType::NSH);
         return Err(action.error_at(at, BadAction::BadArgument, reason));
@@ -30,7 +30,7 @@ pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Action> {
     Ok(Action::Encap(header))
 }
 
-fn decode_nsh(action: &mut Reader<'_>) -> Decoded<NshHeader> {
+fn decode_nsh(action: &mut WireReader<'_>) -> Decoded<NshHeader> {
     let mut header = NshHeader::default();
     while !action.is_empty() {
         let at = action.at();
@@ -53,14 +53,14 @@ fn decode_nsh(action: &mut Reader<'_>) -> Decoded<NshHeader> {
     Ok(header)
 }
 
-fn decode_md_type(property: &mut Reader<'_>) -> Decoded<u8> {
+fn decode_md_type(property: &mut WireReader<'_>) -> Decoded<u8> {
     let md_type = property.u8()?;
     property.skip(3)?;
     property.finish()?;
     Ok(md_type)
 }
 
-fn decode_tlv(property: &mut Reader<'_>) -> Decoded<NshTlv> {
+fn decode_tlv(property: &mut WireReader<'_>) -> Decoded<NshTlv> {
     let (class, kind, length) = (property.u16()?, property.u8()?, usize::from(property.u8()?));
     let value = property.take(length)?;
     property.skip(length.next_multiple_of(8) - length)?;
@@ -68,11 +68,11 @@ fn decode_tlv(property: &mut Reader<'_>) -> Decoded<NshTlv> {
     Ok(NshTlv { class, kind, value: value.to_vec().into() })
 }
 
-pub(super) fn encode(header: &Encap, writer: &mut Writer<'_>) -> Encoded {
+pub(super) fn encode(header: &EncapHeader, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(0);
     match header {
-        Encap::Ethernet => writer.u32(PacketType::ETHERNET.to_bits()),
-        Encap::Nsh(header) => {
+        EncapHeader::Ethernet => writer.u32(PacketType::ETHERNET.to_bits()),
+        EncapHeader::Nsh(header) => {
             writer.u32(PacketType::NSH.to_bits());
             if let Some(md_type) = header.md_type {
                 // This length does not include the padding, as in Open vSwitch; the length of a TLV property does.
@@ -86,7 +86,7 @@ pub(super) fn encode(header: &Encap, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-fn encode_tlv(tlv: &NshTlv, writer: &mut Writer<'_>) -> Encoded {
+fn encode_tlv(tlv: &NshTlv, writer: &mut WireWriter<'_>) -> Encoded {
     let padded = tlv.value.0.len().next_multiple_of(8);
     let (Ok(length), Ok(value)) = (u8::try_from(8 + padded), u8::try_from(tlv.value.0.len())) else {
         return Err(writer.cannot(format!("{} bytes in an NSH value, at most 240 fit", tlv.value.0.len())));
@@ -100,14 +100,14 @@ fn encode_tlv(tlv: &NshTlv, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-fn property(kind: u8, length: u8, writer: &mut Writer<'_>) {
+fn property(kind: u8, length: u8, writer: &mut WireWriter<'_>) {
     writer.u16(NSH);
     writer.u8(kind);
     writer.u8(length);
 }
 
 /// Reads a decap after the subtype: padding, and the packet type below the header.
-pub(super) fn decode_decap(action: &mut Reader<'_>) -> Decoded<Action> {
+pub(super) fn decode_decap(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.rename("decap");
     action.skip(2)?;
     let wanted = PacketType::from_bits(action.u32()?);
@@ -116,7 +116,7 @@ pub(super) fn decode_decap(action: &mut Reader<'_>) -> Decoded<Action> {
     Ok(Action::Decap(wanted))
 }
 
-pub(super) fn encode_decap(wanted: PacketType, writer: &mut Writer<'_>) {
+pub(super) fn encode_decap(wanted: PacketType, writer: &mut WireWriter<'_>) {
     writer.zeros(2);
     writer.u32(wanted.to_bits());
 }

@@ -1,9 +1,9 @@
 //! Reads and writes the learn action, which adds flow entries (Open vSwitch's `NXAST_LEARN`).
 use super::nxm;
 use crate::model::error::BadAction;
-use crate::model::nicira::{Learn, LearnDst, LearnSpec, LearnSrc};
+use crate::model::nicira::{LearnAction, LearnDst, LearnSpec, LearnSrc};
 use crate::model::{Subfield, TableId};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 /// Fields of a part's header: width in bits, kind of destination, kind of source.
 const BITS: u16 = 0x3ff;
@@ -17,7 +17,7 @@ const DST_MATCH: u16 = 0;
 const DST_LOAD: u16 = 1;
 const DST_OUTPUT: u16 = 2;
 
-pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Learn> {
+pub(super) fn decode(action: &mut WireReader<'_>) -> Decoded<LearnAction> {
     let (idle_timeout, hard_timeout, priority) = (action.u16()?, action.u16()?, action.u16()?);
     let (cookie, flags, table) = (action.u64()?, action.u16()?, TableId(action.u8()?));
     action.skip(1)?;
@@ -32,10 +32,20 @@ pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Learn> {
         specs.push(decode_spec(head, action)?);
     }
     action.rest();
-    Ok(Learn { idle_timeout, hard_timeout, priority, cookie, flags, table, fin_idle_timeout, fin_hard_timeout, specs })
+    Ok(LearnAction {
+        idle_timeout,
+        hard_timeout,
+        priority,
+        cookie,
+        flags,
+        table,
+        fin_idle_timeout,
+        fin_hard_timeout,
+        specs,
+    })
 }
 
-fn decode_spec(head: u16, action: &mut Reader<'_>) -> Decoded<LearnSpec> {
+fn decode_spec(head: u16, action: &mut WireReader<'_>) -> Decoded<LearnSpec> {
     let (at, bits, kind) = (action.at(), head & BITS, head >> DST_SHIFT & DST);
     if head & UNUSED != 0 || bits == 0 || bits > 128 || kind > DST_OUTPUT {
         let reason = format!("found a part of header {head:#06x}");
@@ -57,7 +67,7 @@ fn decode_spec(head: u16, action: &mut Reader<'_>) -> Decoded<LearnSpec> {
 }
 
 /// Reads bits of a field: the field's header, then the offset. `bits` is the width.
-fn decode_part(bits: u16, action: &mut Reader<'_>) -> Decoded<Subfield> {
+fn decode_part(bits: u16, action: &mut WireReader<'_>) -> Decoded<Subfield> {
     let mut behind = action.clone();
     nxm::decode_header(&mut behind)?;
     let offset = behind.u16()?;
@@ -66,7 +76,7 @@ fn decode_part(bits: u16, action: &mut Reader<'_>) -> Decoded<Subfield> {
     Ok(part)
 }
 
-pub(super) fn encode(learn: &Learn, writer: &mut Writer<'_>) -> Encoded {
+pub(super) fn encode(learn: &LearnAction, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(learn.idle_timeout);
     writer.u16(learn.hard_timeout);
     writer.u16(learn.priority);
@@ -79,7 +89,7 @@ pub(super) fn encode(learn: &Learn, writer: &mut Writer<'_>) -> Encoded {
     learn.specs.iter().try_for_each(|spec| encode_spec(spec, writer))
 }
 
-fn encode_spec(spec: &LearnSpec, writer: &mut Writer<'_>) -> Encoded {
+fn encode_spec(spec: &LearnSpec, writer: &mut WireWriter<'_>) -> Encoded {
     let (kind, dst) = match spec.dst {
         LearnDst::Match(part) => (DST_MATCH, Some(part)),
         LearnDst::Load(part) => (DST_LOAD, Some(part)),
@@ -100,7 +110,7 @@ fn encode_spec(spec: &LearnSpec, writer: &mut Writer<'_>) -> Encoded {
     dst.map_or(Ok(()), |part| encode_part(part, writer))
 }
 
-fn encode_part(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
+fn encode_part(part: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     nxm::encode_header(part, writer)?;
     writer.u16(part.offset);
     Ok(())

@@ -2,10 +2,10 @@
 use super::{nxm, packet_in};
 use crate::model::nicira::{FlowFormat, NICIRA, NxMessage, PacketInFormat};
 use crate::model::role::{AsyncConfig, Role, RoleMessage};
-use crate::model::stats::MoreStats;
+use crate::model::stats::OxsExtraStats;
 use crate::model::{Body, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, TableId, Version};
 use crate::v10::{flow as v10_flow, port};
-use crate::wire::{Decoded, Encoded, Reader, Writer, flow, opaque};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow, opaque};
 
 const ROLE_REQUEST: u32 = 10;
 const ROLE_REPLY: u32 = 11;
@@ -23,7 +23,7 @@ const FLOW_MONITOR_RESUMED: u32 = 23;
 const PACKET_IN2: u32 = 30;
 
 /// Reads an experimenter message (1.0: vendor) after the OpenFlow header.
-pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Body> {
+pub(crate) fn decode(reader: &mut WireReader<'_>, version: Version) -> Decoded<Body> {
     let mut head = reader.clone();
     if head.left() >= 8 && head.u32()? == NICIRA {
         let subtype = head.u32()?;
@@ -36,7 +36,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Body>
     Ok(Body::Experimenter(opaque::decode(reader, version)?))
 }
 
-fn decode_known(subtype: u32, reader: &mut Reader<'_>, version: Version) -> Decoded<Option<NxMessage>> {
+fn decode_known(subtype: u32, reader: &mut WireReader<'_>, version: Version) -> Decoded<Option<NxMessage>> {
     if is_only_in_v10(subtype) && version != Version::V10 {
         return Ok(None);
     }
@@ -82,7 +82,7 @@ const fn is_only_in_v10(subtype: u32) -> bool {
 }
 
 /// Reads a role. There is no election number in 1.0.
-fn decode_role(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
+fn decode_role(reader: &mut WireReader<'_>) -> Decoded<RoleMessage> {
     let role = match reader.u32()? {
         0 => Role::Equal,
         1 => Role::Master,
@@ -92,12 +92,12 @@ fn decode_role(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
     Ok(RoleMessage { role, short_id: 0, generation_id: 0 })
 }
 
-fn decode_async(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
+fn decode_async(reader: &mut WireReader<'_>) -> Decoded<AsyncConfig> {
     let mut both = || Ok([Some(reader.u32()?), Some(reader.u32()?)]);
     Ok(AsyncConfig { packet_in: both()?, port_status: both()?, flow_removed: both()?, ..AsyncConfig::default() })
 }
 
-fn decode_flow_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
+fn decode_flow_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
     let cookie = reader.u64()?;
     let (command, table) = v10_flow::command(reader)?;
     let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
@@ -125,7 +125,7 @@ fn decode_flow_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     })
 }
 
-fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
     let (cookie, priority) = (reader.u64()?, reader.u16()?);
     let reason = flow::decode_reason(reader, FlowRemovedReason::Delete)?;
     // The field holds the table number plus one; 0 means unknown.
@@ -145,13 +145,13 @@ fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
         hard_timeout: 0,
         packet_count,
         byte_count,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching,
     })
 }
 
 /// Writes a message after the OpenFlow header.
-pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut WireWriter<'_>) -> Encoded {
     let subtype = subtype(message);
     if is_only_in_v10(subtype) && version != Version::V10 {
         return Err(writer.cannot("a Nicira message of 1.0, for which it has messages of its own"));
@@ -218,7 +218,7 @@ const fn subtype(message: &NxMessage) -> u32 {
     }
 }
 
-fn encode_flow_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
+fn encode_flow_mod(flow: &FlowMod, writer: &mut WireWriter<'_>) -> Encoded {
     v10_flow::check_either(flow).map_err(|what| writer.cannot(what))?;
     let selects = flow.cookie_mask != 0;
     writer.u64(if selects && v10_flow::is_delete(flow.command) { 0 } else { flow.cookie });
@@ -235,7 +235,7 @@ fn encode_flow_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
     v10_flow::encode_actions(&flow.instructions, writer)
 }
 
-fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u64(removed.cookie);
     writer.u16(removed.priority);
     writer.u8(flow::reason(removed.reason, FlowRemovedReason::Delete));

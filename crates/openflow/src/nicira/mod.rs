@@ -10,7 +10,7 @@ pub(crate) mod nxm;
 mod packet_in;
 
 use crate::model::Action;
-use crate::wire::{Decoded, Encoded, Reader, Writer, action::padded};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, action::padded};
 
 /// Nicira's experimenter number.
 pub(crate) const NICIRA: u32 = 0x0000_2320;
@@ -23,7 +23,7 @@ const DEC_NSH_TTL: u16 = 48;
 
 /// Reads an experimenter action after its experimenter number `id`. An action that weir does not know stays
 /// uninterpreted.
-pub(crate) fn decode_action(id: u32, action: &mut Reader<'_>) -> Decoded<Action> {
+pub(crate) fn decode_action(id: u32, action: &mut WireReader<'_>) -> Decoded<Action> {
     let mut inside = action.fork();
     if id == NICIRA
         && let Some(known) = decode_known(&mut inside)?
@@ -35,7 +35,7 @@ pub(crate) fn decode_action(id: u32, action: &mut Reader<'_>) -> Decoded<Action>
 }
 
 /// Reads a Nicira action; returns `None` if weir does not know its subtype.
-fn decode_known(action: &mut Reader<'_>) -> Decoded<Option<Action>> {
+fn decode_known(action: &mut WireReader<'_>) -> Decoded<Option<Action>> {
     let subtype = action.u16()?;
     Ok(Some(match subtype {
         ENCAP => encap::decode(action)?,
@@ -50,7 +50,7 @@ fn decode_known(action: &mut Reader<'_>) -> Decoded<Option<Action>> {
 }
 
 /// Writes an encap, decap or decrement of the NSH TTL.
-pub(crate) fn encode_action(action: &Action, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_action(action: &Action, writer: &mut WireWriter<'_>) -> Encoded {
     match action {
         Action::Encap(header) => extension(ENCAP, writer, |writer| encap::encode(header, writer)),
         Action::Decap(wanted) => extension(DECAP, writer, |writer| {
@@ -66,7 +66,7 @@ pub(crate) fn encode_action(action: &Action, writer: &mut Writer<'_>) -> Encoded
 }
 
 /// Writes a Nicira action: `body` writes what follows the subtype.
-fn extension(subtype: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
+fn extension(subtype: u16, writer: &mut WireWriter<'_>, body: impl FnOnce(&mut WireWriter<'_>) -> Encoded) -> Encoded {
     padded(EXPERIMENTER, writer, |writer| {
         writer.u32(NICIRA);
         writer.u16(subtype);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn decode(bytes: &[u8]) -> Decoded<Action> {
-        let mut reader = Reader::new(bytes, "actions", BadAction::BadLen);
+        let mut reader = WireReader::new(bytes, "actions", BadAction::BadLen);
         let (_, mut action) = element(&mut reader)?;
         let id = action.u32()?;
         decode_action(id, &mut action)
@@ -114,7 +114,7 @@ mod tests {
             let action = decode(&bytes(hex)).unwrap();
             assert_eq!(text::format_actions(std::slice::from_ref(&action), Version::V13), words);
             let mut out = Vec::new();
-            encode_action(&action, &mut Writer::new(&mut out, Version::V13)).unwrap();
+            encode_action(&action, &mut WireWriter::new(&mut out, Version::V13)).unwrap();
             assert_eq!(out, bytes(hex), "{words}");
         }
     }
@@ -125,7 +125,7 @@ mod tests {
         for hex in ["ffff0010 00002320 00020000 00000005", "ffff0018 00002320 00090000 00000000 00000000 00000005"] {
             for version in [Version::V13, Version::V14, Version::V15] {
                 let bytes = bytes(hex);
-                let mut reader = Reader::new(&bytes, "actions", BadAction::BadLen);
+                let mut reader = WireReader::new(&bytes, "actions", BadAction::BadLen);
                 reader.set_version(version);
                 let action = crate::v13::action::decode(&mut reader).unwrap();
                 assert_eq!(action, Action::SetField { field: Field::TunnelId, value: 5 }, "{version:?}");

@@ -8,7 +8,7 @@ use crate::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, 
 use crate::model::{GroupId, Match, PortNo, TableId, Version};
 use crate::v10::{flow as v10_flow, port};
 use crate::v13::{flow::proto, instruction, oxm};
-use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow};
 
 /// All defined flags, `NXFMF_*`. They equal 1.4's, which has one more.
 const FLAGS: u16 = 0x3f;
@@ -16,7 +16,7 @@ const FLAGS: u16 = 0x3f;
 const EVENTS: [FlowEvent; 3] = [FlowEvent::Added, FlowEvent::Removed, FlowEvent::Modified];
 const ABBREV: u16 = 3;
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowMonitor> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowMonitor> {
     let id = reader.u32()?;
     let at = reader.at();
     let flags = reader.u16()?;
@@ -39,7 +39,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowMonitor> {
     Ok(FlowMonitor { id, out_port, out_group, flags, table, command, matching })
 }
 
-pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut WireWriter<'_>) -> Encoded {
     let is_plain = monitor.command == MonitorCommand::Add && monitor.out_group == GroupId::ANY;
     if !is_plain || monitor.flags.0 & !FLAGS != 0 {
         return Err(writer.cannot("a monitor that only 1.4 and later have"));
@@ -66,7 +66,7 @@ pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut Writer<'_>) -> 
 
 /// Reads a match whose length (`length`) precedes it. In 1.3, Open vSwitch sends the match with its own header,
 /// os-ken without.
-fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<Match> {
+fn decode_match(reader: &mut WireReader<'_>, length: u16) -> Decoded<Match> {
     match reader.version() {
         Version::V10 => Ok(nxm::decode_match(reader, length)?.0),
         _ if length != 0 && reader.fork().u16()? == oxm::MATCH_OXM => oxm::decode_match(reader),
@@ -75,7 +75,7 @@ fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<Match> {
 }
 
 /// Writes a match, and its length into the 16 bits at offset `place`.
-fn encode_match(matching: &Match, place: usize, writer: &mut Writer<'_>) -> Encoded {
+fn encode_match(matching: &Match, place: usize, writer: &mut WireWriter<'_>) -> Encoded {
     if writer.version() == Version::V10 {
         return nxm::encode_match(matching, None, place, writer);
     }
@@ -86,7 +86,7 @@ fn encode_match(matching: &Match, place: usize, writer: &mut Writer<'_>) -> Enco
     Ok(())
 }
 
-pub(crate) fn decode_update(reader: &mut Reader<'_>) -> Decoded<FlowUpdate> {
+pub(crate) fn decode_update(reader: &mut WireReader<'_>) -> Decoded<FlowUpdate> {
     let mut part = reader.element("flow update", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
     let at = part.at();
@@ -103,7 +103,7 @@ pub(crate) fn decode_update(reader: &mut Reader<'_>) -> Decoded<FlowUpdate> {
     Ok(update)
 }
 
-fn decode_full(event: FlowEvent, part: &mut Reader<'_>) -> Decoded<FlowUpdateFull> {
+fn decode_full(event: FlowEvent, part: &mut WireReader<'_>) -> Decoded<FlowUpdateFull> {
     // High byte of the reason. In other events the reason has no meaning.
     part.skip(1)?;
     let reason = match event {
@@ -126,7 +126,7 @@ fn decode_full(event: FlowEvent, part: &mut Reader<'_>) -> Decoded<FlowUpdateFul
     Ok(FlowUpdateFull { event, reason, table, idle_timeout, hard_timeout, priority, cookie, matching, instructions })
 }
 
-pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     match update {
@@ -142,7 +142,7 @@ pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut Writer<'_>) -> Enc
     writer.set_length(start, start)
 }
 
-fn encode_full(full: &FlowUpdateFull, writer: &mut Writer<'_>) -> Encoded {
+fn encode_full(full: &FlowUpdateFull, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(match full.event {
         FlowEvent::Initial | FlowEvent::Added => 0,
         FlowEvent::Removed => 1,

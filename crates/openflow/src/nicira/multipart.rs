@@ -5,10 +5,10 @@ use crate::model::error::BadRequest;
 use crate::model::flow::FlowFlags;
 use crate::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 use crate::model::nicira::NICIRA;
-use crate::model::stats::MoreStats;
+use crate::model::stats::OxsExtraStats;
 use crate::model::{GroupId, TableId, Version};
 use crate::v10::{flow, port};
-use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, multipart, opaque};
 
 const FLOW: u32 = 0;
 const AGGREGATE: u32 = 1;
@@ -16,7 +16,7 @@ const FLOW_MONITOR: u32 = 2;
 
 /// Reads the head of a Nicira statistics message and returns its type; reads nothing and returns `None` for other
 /// messages.
-fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
+fn known(reader: &mut WireReader<'_>) -> Decoded<Option<u32>> {
     let mut head = reader.clone();
     if head.left() < 12 || head.u32()? != NICIRA {
         return Ok(None);
@@ -32,7 +32,7 @@ fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
 }
 
 /// Reads an experimenter's request. An unknown one stays uninterpreted.
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<RequestBody> {
     Ok(match known(reader)? {
         Some(FLOW) => RequestBody::NxFlow(decode_flow_request(reader)?),
         Some(FLOW_MONITOR) => RequestBody::FlowMonitor(reader.list(monitor::decode_request)?),
@@ -42,7 +42,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
 }
 
 /// Reads an experimenter's reply. An unknown one stays uninterpreted.
-pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
+pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     Ok(match known(reader)? {
         Some(FLOW) => ReplyBody::NxFlow(reader.list(decode_stats)?),
         Some(FLOW_MONITOR) => ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?),
@@ -51,14 +51,14 @@ pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
     })
 }
 
-fn head(kind: u32, writer: &mut Writer<'_>) {
+fn head(kind: u32, writer: &mut WireWriter<'_>) {
     writer.u32(NICIRA);
     writer.u32(kind);
     writer.zeros(4);
 }
 
 /// Writes a Nicira request.
-pub(crate) fn encode_request(body: &RequestBody, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(body: &RequestBody, writer: &mut WireWriter<'_>) -> Encoded {
     match body {
         RequestBody::NxFlow(request) => {
             head(FLOW, writer);
@@ -77,7 +77,7 @@ pub(crate) fn encode_request(body: &RequestBody, writer: &mut Writer<'_>) -> Enc
 }
 
 /// Writes a Nicira reply.
-pub(crate) fn encode_reply(body: &ReplyBody, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_reply(body: &ReplyBody, writer: &mut WireWriter<'_>) -> Encoded {
     match body {
         ReplyBody::NxFlow(entries) => {
             head(FLOW, writer);
@@ -96,7 +96,7 @@ pub(crate) fn encode_reply(body: &ReplyBody, writer: &mut Writer<'_>) -> Encoded
     }
 }
 
-fn decode_flow_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
+fn decode_flow_request(reader: &mut WireReader<'_>) -> Decoded<FlowRequest> {
     let (out_port, length, table) = (port::decode_no(reader)?, reader.u16()?, TableId(reader.u8()?));
     reader.skip(3)?;
     let (matching, cookie) = nxm::decode_match(reader, length)?;
@@ -104,7 +104,7 @@ fn decode_flow_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
     Ok(FlowRequest { table, out_port, out_group: GroupId::ANY, cookie, cookie_mask, matching })
 }
 
-fn encode_flow_request(request: &FlowRequest, writer: &mut Writer<'_>) -> Encoded {
+fn encode_flow_request(request: &FlowRequest, writer: &mut WireWriter<'_>) -> Encoded {
     if request.out_group != GroupId::ANY {
         return Err(writer.cannot("a request for the entries with a group"));
     }
@@ -117,7 +117,7 @@ fn encode_flow_request(request: &FlowRequest, writer: &mut Writer<'_>) -> Encode
     nxm::encode_match(&request.matching, cookie, place, writer)
 }
 
-fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
     let mut entry = reader.element("flow statistics", 0, 48, BadRequest::BadLen)?;
     entry.skip(2)?;
     let table = TableId(entry.u8()?);
@@ -140,13 +140,13 @@ fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
         cookie,
         packet_count,
         byte_count,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching: nxm::decode_match(&mut entry, length)?.0,
         instructions: flow::decode_actions(&mut entry)?,
     })
 }
 
-fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+fn encode_stats(stats: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u8(stats.table.0);

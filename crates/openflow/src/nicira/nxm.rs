@@ -9,7 +9,7 @@ use crate::model::multipart::OxmId;
 use crate::model::{Match, PortNo, Subfield};
 use crate::v10::port;
 use crate::v13::oxm;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::Field;
 
 /// Class number `OFPXMC_NXM_0`.
@@ -20,7 +20,7 @@ const NXM_1: u16 = 0x0001;
 const COOKIE: u8 = 30;
 
 /// Nicira's class, number and name of a field.
-pub(crate) struct Nxm {
+pub(crate) struct NxmField {
     pub(crate) field: Field,
     class: u16,
     number: u8,
@@ -94,17 +94,17 @@ const REGISTERS: [(Field, u8, &str); 20] = [
 const TCP_FLAGS: (Field, u16, u8, &str) = (Field::TcpFlags, NXM_1, 34, "NXM_NX_TCP_FLAGS");
 
 /// Returns every field that has a Nicira name.
-pub(crate) fn all() -> impl Iterator<Item = Nxm> {
+pub(crate) fn all() -> impl Iterator<Item = NxmField> {
     let registers = REGISTERS.into_iter().map(|(field, number, name)| (field, NXM_1, number, name));
     let fields = FIELDS.into_iter().chain([TCP_FLAGS]).chain(registers);
-    fields.map(|(field, class, number, name)| Nxm { field, class, number, name })
+    fields.map(|(field, class, number, name)| NxmField { field, class, number, name })
 }
 
-fn of(field: Field) -> Option<Nxm> {
+fn of(field: Field) -> Option<NxmField> {
     all().find(|nxm| nxm.field == field)
 }
 
-fn from_wire(class: u16, number: u8) -> Option<Nxm> {
+fn from_wire(class: u16, number: u8) -> Option<NxmField> {
     all().find(|nxm| (nxm.class, nxm.number) == (class, number))
 }
 
@@ -113,7 +113,7 @@ const fn is_class(class: u16) -> bool {
     class == NXM_0 || class == NXM_1
 }
 
-impl Nxm {
+impl NxmField {
     /// Returns the length of a value in bytes.
     const fn bytes(&self) -> usize {
         match self.field {
@@ -154,10 +154,10 @@ pub(crate) fn field_of(class: u16, number: u8, has_mask: bool, payload: &[u8]) -
 }
 
 /// Cookie and mask that a match contains in addition to fields of packets.
-pub(crate) type Cookie = Option<(u64, u64)>;
+pub(crate) type CookieMatch = Option<(u64, u64)>;
 
 /// Reads a match as in Nicira's messages: `length` bytes of entries, then padding.
-pub(crate) fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<(Match, Cookie)> {
+pub(crate) fn decode_match(reader: &mut WireReader<'_>, length: u16) -> Decoded<(Match, CookieMatch)> {
     let fields = decode_fields(reader, length)?;
     let length = usize::from(length);
     reader.part(length.next_multiple_of(8) - length, "match padding", BadMatch::BadLen)?;
@@ -165,7 +165,7 @@ pub(crate) fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<(Mat
 }
 
 /// Reads `length` bytes of entries.
-pub(crate) fn decode_fields(reader: &mut Reader<'_>, length: u16) -> Decoded<(Match, Cookie)> {
+pub(crate) fn decode_fields(reader: &mut WireReader<'_>, length: u16) -> Decoded<(Match, CookieMatch)> {
     let mut part = reader.part(length.into(), "match", BadMatch::BadLen)?;
     let (mut fields, mut cookie) = (Vec::new(), None);
     while !part.is_empty() {
@@ -191,7 +191,12 @@ pub(crate) fn decode_fields(reader: &mut Reader<'_>, length: u16) -> Decoded<(Ma
 }
 
 /// Writes a match as in Nicira's messages, with padding, and its length into the 16 bits at offset `place`.
-pub(crate) fn encode_match(matching: &Match, cookie: Cookie, place: usize, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_match(
+    matching: &Match,
+    cookie: CookieMatch,
+    place: usize,
+    writer: &mut WireWriter<'_>,
+) -> Encoded {
     let start = writer.at();
     encode_fields(matching, writer)?;
     if let Some((value, mask)) = cookie {
@@ -207,7 +212,7 @@ pub(crate) fn encode_match(matching: &Match, cookie: Cookie, place: usize, write
 }
 
 /// Writes the entries of a match.
-pub(crate) fn encode_fields(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_fields(matching: &Match, writer: &mut WireWriter<'_>) -> Encoded {
     matching.fields.iter().try_for_each(|entry| match entry {
         MatchField::Known { field, value, mask } => encode_field(*field, *value, *mask, writer),
         MatchField::Raw(raw) => oxm::encode_raw(raw, writer),
@@ -215,7 +220,7 @@ pub(crate) fn encode_fields(matching: &Match, writer: &mut Writer<'_>) -> Encode
 }
 
 /// Writes a field in Nicira's class if it has a Nicira name, otherwise in the standard's class.
-fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
+fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut WireWriter<'_>) -> Encoded {
     let Some(nxm) = of(field) else { return oxm::encode_field(field, value, mask, writer) };
     if field != Field::InPort && field != Field::IpDscp {
         return oxm::encode_under(nxm.class, nxm.number, field, value, mask, writer);
@@ -235,12 +240,12 @@ fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Writ
 
 /// Reads the header by which an action names a field. Returns the field, with the range of bits that the header
 /// stands for.
-pub(crate) fn decode_header(reader: &mut Reader<'_>) -> Decoded<Subfield> {
+pub(crate) fn decode_header(reader: &mut WireReader<'_>) -> Decoded<Subfield> {
     let at = reader.at();
     let id = oxm::decode_id(reader)?;
     let found = match from_wire(id.class, id.number) {
         // The two low bits of the type-of-service byte belong to no field.
-        Some(Nxm { field: Field::IpDscp, .. }) => None,
+        Some(NxmField { field: Field::IpDscp, .. }) => None,
         Some(nxm) => Some((nxm.field, nxm.bytes())),
         None => id.field().map(|field| (field, field.bytes() + if id.experimenter.is_some() { 4 } else { 0 })),
     };
@@ -258,7 +263,7 @@ pub(crate) fn decode_header(reader: &mut Reader<'_>) -> Decoded<Subfield> {
 }
 
 /// Reads a header, including its padding to eight bytes, and checks that the bits lie within the field.
-pub(crate) fn decode_subfield(reader: &mut Reader<'_>, offset: u16, bits: u16) -> Decoded<Subfield> {
+pub(crate) fn decode_subfield(reader: &mut WireReader<'_>, offset: u16, bits: u16) -> Decoded<Subfield> {
     let at = reader.at();
     let all = decode_header(reader)?;
     within(all, offset, bits).ok_or_else(|| {
@@ -280,7 +285,7 @@ pub(crate) const fn split_bits(both: u16) -> (u16, u16) {
 const MAX_OFFSET: u16 = 0x3ff;
 
 /// Writes `ofs_nbits`; fails if the range does not fit.
-pub(crate) fn encode_bits(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_bits(part: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     if part.bits == 0 || part.bits > 64 {
         return Err(writer.cannot(format!("{} bits of {} at once, at most 64", part.bits, part.field)));
     }
@@ -292,7 +297,7 @@ pub(crate) fn encode_bits(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
 }
 
 /// Writes the header by which an action names a field.
-pub(crate) fn encode_header(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_header(part: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     // The 32-bit port field has only the standard's header.
     let is_wide_port = part.field == Field::InPort && u32::from(part.offset) + u32::from(part.bits) > 16;
     let own = of(part.field).filter(|nxm| !is_wide_port && nxm.field != Field::IpDscp);

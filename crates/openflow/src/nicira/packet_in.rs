@@ -4,7 +4,7 @@ use crate::model::error::BadRequest;
 use crate::model::nicira::PacketIn2;
 use crate::model::packet_io::{PacketIn, PacketInReason};
 use crate::model::{BufferId, Bytes, Match, TableId};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 const PACKET: u16 = 0;
 const FULL_LEN: u16 = 1;
@@ -15,7 +15,7 @@ const REASON: u16 = 5;
 const METADATA: u16 = 6;
 const USERDATA: u16 = 7;
 
-fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
+fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PacketInReason> {
     use PacketInReason::{Action, ActionSet, Group, InvalidTtl, NoMatch, PacketOut};
     let (at, number) = (reader.at(), reader.u8()?);
     [NoMatch, Action, InvalidTtl, ActionSet, Group, PacketOut]
@@ -24,7 +24,7 @@ fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
         .ok_or_else(|| reader.error_at(at, BadRequest::BadType, format_args!("found reason {number}, expected 0 to 5")))
 }
 
-pub(super) fn decode(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
+pub(super) fn decode(reader: &mut WireReader<'_>) -> Decoded<PacketIn> {
     let (buffer_id, total_len) = (reader.buffer_id()?, reader.u16()?);
     let (reason, table, cookie) = (decode_reason(reader)?, TableId(reader.u8()?), reader.u64()?);
     let length = reader.u16()?;
@@ -34,7 +34,7 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
     Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
 }
 
-pub(super) fn encode(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
+pub(super) fn encode(packet: &PacketIn, writer: &mut WireWriter<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     writer.u16(packet.total_len);
     writer.u8(packet.reason as u8);
@@ -50,7 +50,7 @@ pub(super) fn encode(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
 
 /// Reads a packet-in with properties. Defaults for missing properties: no buffer, table 0, no cookie, reason
 /// "action".
-pub(super) fn decode2(reader: &mut Reader<'_>) -> Decoded<PacketIn2> {
+pub(super) fn decode2(reader: &mut WireReader<'_>) -> Decoded<PacketIn2> {
     let mut packet = PacketIn {
         buffer_id: None,
         total_len: 0,
@@ -94,7 +94,7 @@ pub(super) fn decode2(reader: &mut Reader<'_>) -> Decoded<PacketIn2> {
     Ok(PacketIn2 { packet, userdata })
 }
 
-pub(super) fn encode2(message: &PacketIn2, writer: &mut Writer<'_>) -> Encoded {
+pub(super) fn encode2(message: &PacketIn2, writer: &mut WireWriter<'_>) -> Encoded {
     let packet = &message.packet;
     property(PACKET, writer, |writer| writer.bytes(&packet.data.0))?;
     if usize::from(packet.total_len) != packet.data.0.len() {
@@ -123,7 +123,7 @@ pub(super) fn encode2(message: &PacketIn2, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-fn property(kind: u16, writer: &mut Writer<'_>, value: impl FnOnce(&mut Writer<'_>)) -> Encoded {
+fn property(kind: u16, writer: &mut WireWriter<'_>, value: impl FnOnce(&mut WireWriter<'_>)) -> Encoded {
     let start = writer.at();
     writer.u16(kind);
     writer.u16(0);

@@ -3,12 +3,12 @@ use crate::model::{Body, NxMessage};
 
 /// Side of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum SessionSide {
     Switch,
     Controller,
 }
 
-impl End {
+impl SessionSide {
     /// Returns true if the peer of this side may send `body`. A packet-in received by a switch, or a flow-mod
     /// received by a controller, indicates a confused or hostile peer.
     pub(super) fn expects(self, body: &Body) -> bool {
@@ -16,7 +16,7 @@ impl End {
     }
 }
 
-fn nicira(message: &NxMessage) -> Option<End> {
+fn nicira(message: &NxMessage) -> Option<SessionSide> {
     match message {
         NxMessage::SetFlowFormat(_)
         | NxMessage::FlowModTableId(_)
@@ -25,18 +25,18 @@ fn nicira(message: &NxMessage) -> Option<End> {
         | NxMessage::SetPacketInFormat(_)
         | NxMessage::SetAsync(_)
         | NxMessage::SetControllerId(_)
-        | NxMessage::FlowMonitorCancel(_) => Some(End::Controller),
+        | NxMessage::FlowMonitorCancel(_) => Some(SessionSide::Controller),
         NxMessage::FlowRemoved(_)
         | NxMessage::RoleReply(_)
         | NxMessage::PacketIn(_)
         | NxMessage::PacketIn2(_)
         | NxMessage::FlowMonitorPaused
-        | NxMessage::FlowMonitorResumed => Some(End::Switch),
+        | NxMessage::FlowMonitorResumed => Some(SessionSide::Switch),
     }
 }
 
 /// Returns the side that sends this message; `None` if both sides may send it.
-fn sender(body: &Body) -> Option<End> {
+fn sender(body: &Body) -> Option<SessionSide> {
     match body {
         Body::Hello(_)
         | Body::Error(_)
@@ -60,7 +60,7 @@ fn sender(body: &Body) -> Option<End> {
         | Body::GetAsyncRequest
         | Body::SetAsync(_)
         | Body::MeterMod(_)
-        | Body::BundleAdd(_) => Some(End::Controller),
+        | Body::BundleAdd(_) => Some(SessionSide::Controller),
         Body::FeaturesReply(_)
         | Body::GetConfigReply(_)
         | Body::PacketIn(_)
@@ -74,7 +74,7 @@ fn sender(body: &Body) -> Option<End> {
         | Body::RoleStatus(_)
         | Body::TableStatus(_)
         | Body::RequestForward(_)
-        | Body::ControllerStatus(_) => Some(End::Switch),
+        | Body::ControllerStatus(_) => Some(SessionSide::Switch),
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn requests_go_one_way_replies_the_other_echoes_both() {
-        let expected = |body: &Body| (End::Switch.expects(body), End::Controller.expects(body));
+        let expected = |body: &Body| (SessionSide::Switch.expects(body), SessionSide::Controller.expects(body));
         assert_eq!(expected(&Body::BarrierRequest), (true, false));
         assert_eq!(expected(&Body::BarrierReply), (false, true));
         assert_eq!(expected(&Body::EchoRequest(Default::default())), (true, true));

@@ -13,15 +13,15 @@ mod reassembly;
 mod tests;
 mod types;
 
-use crate::codec::{self, Header, kind};
+use crate::codec::{self, MessageHeader, kind};
 use crate::model::error::{BadRequest, ERROR_DATA_BYTES, HelloFailed};
 use crate::model::{Body, Bytes, ErrorMessage, ErrorType, FeaturesReply, Hello, Message, NxMessage, Version};
-use direction::End;
-use reassembly::{Next, Reassembly};
+use direction::SessionSide;
+use reassembly::{NextMessage, Reassembly};
 use std::collections::VecDeque;
 use weir_units::Instant;
 
-pub use types::{Event, SendError, SessionConfig, SessionCounters};
+pub use types::{SendError, SessionConfig, SessionCounters, SessionEvent};
 
 /// First bytes of a TLS connection, at the positions of OpenFlow's version and type: a handshake record of version
 /// 3.x (RFC 8446, 5.1).
@@ -30,12 +30,12 @@ const TLS_BEGINS: (u8, u8) = (0x16, 3);
 /// State of one side of an OpenFlow channel.
 #[derive(Debug)]
 pub struct Session {
-    end: End,
+    end: SessionSide,
     config: SessionConfig,
     state: State,
     input: Reassembly,
     output: Vec<u8>,
-    events: VecDeque<Event>,
+    events: VecDeque<SessionEvent>,
     counters: SessionCounters,
     last_xid: u32,
     started: Instant,
@@ -64,7 +64,7 @@ impl Session {
     /// # Panics
     /// `config.versions` is empty.
     pub fn switch(config: SessionConfig, now: Instant) -> Session {
-        Session::start(End::Switch, config, now)
+        Session::start(SessionSide::Switch, config, now)
     }
 
     /// Starts the controller's side: sends a hello, then a features request, and is up once the reply is received.
@@ -72,10 +72,10 @@ impl Session {
     /// # Panics
     /// `config.versions` is empty.
     pub fn controller(config: SessionConfig, now: Instant) -> Session {
-        Session::start(End::Controller, config, now)
+        Session::start(SessionSide::Controller, config, now)
     }
 
-    fn start(end: End, mut config: SessionConfig, now: Instant) -> Session {
+    fn start(end: SessionSide, mut config: SessionConfig, now: Instant) -> Session {
         assert!(!config.versions.is_empty(), "a session needs at least one version to speak");
         config.versions.sort_unstable_by(|a, b| b.cmp(a));
         let mut session = Session {
@@ -109,17 +109,17 @@ impl Session {
         input.push(bytes);
         while !self.is_closed() {
             match input.next() {
-                Next::Message(header, message) => {
+                NextMessage::Message(header, message) => {
                     self.heard = now;
                     self.probed = None;
                     self.counters.received += 1;
                     self.take(header, message);
                 }
-                Next::Broken(header, message) => {
+                NextMessage::Broken(header, message) => {
                     self.refuse(header, message, BadRequest::BadLen.into());
                     self.close(format!("a message says it is {} bytes long, expected 8 to 65535", header.length));
                 }
-                Next::Incomplete => {
+                NextMessage::Incomplete => {
                     self.check_beginning(input.rest());
                     break;
                 }
@@ -131,7 +131,7 @@ impl Session {
     }
 
     /// Removes and returns the oldest event, if any.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<SessionEvent> {
         self.events.pop_front()
     }
 
@@ -235,7 +235,7 @@ impl Session {
 
 /// Processing of received messages, depending on the state.
 impl Session {
-    fn take(&mut self, header: Header, bytes: &[u8]) {
+    fn take(&mut self, header: MessageHeader, bytes: &[u8]) {
         let agreed = match self.state {
             State::Hello => None,
             State::Features(version, _) | State::Up(version) => Some(version),
@@ -259,7 +259,7 @@ impl Session {
     /// Refuses a peer that speaks another protocol as soon as one header is received. The length field of such a
     /// "header" is arbitrary, so the whole "message" may never arrive.
     fn check_beginning(&mut self, rest: &[u8]) {
-        let Some(header) = Header::read(rest).filter(|_| self.state == State::Hello) else {
+        let Some(header) = MessageHeader::read(rest).filter(|_| self.state == State::Hello) else {
             return;
         };
         if header.kind != kind::HELLO && header.kind != kind::ERROR {
@@ -267,7 +267,7 @@ impl Session {
         }
     }
 
-    fn refuse_beginning(&mut self, header: Header, bytes: &[u8]) {
+    fn refuse_beginning(&mut self, header: MessageHeader, bytes: &[u8]) {
         self.refuse(header, bytes, BadRequest::BadType.into());
         self.close(match (header.version, header.kind) {
             TLS_BEGINS => "the peer speaks TLS; use ssl: and pssl: at both ends, or tcp: and ptcp: at both".to_owned(),
@@ -277,7 +277,7 @@ impl Session {
 
     /// Processes a hello. A hello after the first has no effect, unless the agreed version no longer results from it:
     /// the session then closes, because this cannot be the peer of the handshake.
-    fn take_hello(&mut self, header: Header, bytes: &[u8], agreed: Option<Version>) {
+    fn take_hello(&mut self, header: MessageHeader, bytes: &[u8], agreed: Option<Version>) {
         let hello = match codec::decode(bytes).map(|message| message.body) {
             Ok(Body::Hello(hello)) => hello,
             Ok(_) => Hello::default(),
@@ -301,8 +301,8 @@ impl Session {
 
     fn agree(&mut self, version: Version) {
         match self.end {
-            End::Switch => self.up(version, None),
-            End::Controller => {
+            SessionSide::Switch => self.up(version, None),
+            SessionSide::Controller => {
                 let xid = self.next_xid();
                 self.state = State::Features(version, xid);
                 self.answer(version, &Message { xid, body: Body::FeaturesRequest });
@@ -312,7 +312,7 @@ impl Session {
 
     fn up(&mut self, version: Version, features: Option<FeaturesReply>) {
         self.state = State::Up(version);
-        self.events.push_back(Event::Up { version, features });
+        self.events.push_back(SessionEvent::Up { version, features });
     }
 
     /// Processes an error message. An error before the session is up closes it, because the peer refuses the
@@ -329,7 +329,7 @@ impl Session {
         if self.version().is_none() || matches!(error.error, ErrorType::HelloFailed(_)) {
             self.close(refusal(error));
         } else {
-            self.events.push_back(Event::Message(message));
+            self.events.push_back(SessionEvent::Message(message));
         }
     }
 
@@ -345,13 +345,13 @@ impl Session {
             }
             // The session's own echo requests are empty; a reply with data answers a request of the application.
             (State::Up(_), message @ Message { body: Body::EchoReply(_), .. }) if self.wants_echo(&message) => {
-                self.events.push_back(Event::Message(message));
+                self.events.push_back(SessionEvent::Message(message));
             }
             (_, Message { body: Body::EchoReply(_), .. }) => {}
             (State::Features(_, asked), Message { xid, body: Body::FeaturesReply(features) }) if xid == asked => {
                 self.up(version, Some(features));
             }
-            (State::Up(_), message) => self.events.push_back(Event::Message(message)),
+            (State::Up(_), message) => self.events.push_back(SessionEvent::Message(message)),
             _ => self.counters.early += 1,
         }
     }
@@ -361,16 +361,16 @@ impl Session {
 impl Session {
     /// Returns true if `reply` answers an echo request of the application: at the controller's side, with data.
     fn wants_echo(&self, reply: &Message) -> bool {
-        self.end == End::Controller && matches!(&reply.body, Body::EchoReply(data) if !data.0.is_empty())
+        self.end == SessionSide::Controller && matches!(&reply.body, Body::EchoReply(data) if !data.0.is_empty())
     }
 
-    fn refuse(&mut self, header: Header, bytes: &[u8], error: ErrorType) {
+    fn refuse(&mut self, header: MessageHeader, bytes: &[u8], error: ErrorType) {
         self.counters.refused += 1;
         let data = bytes[..bytes.len().min(ERROR_DATA_BYTES)].to_vec();
         self.answer_error(header, error, data);
     }
 
-    fn answer_error(&mut self, header: Header, error: ErrorType, data: Vec<u8>) {
+    fn answer_error(&mut self, header: MessageHeader, error: ErrorType, data: Vec<u8>) {
         let version = match self.state {
             State::Features(version, _) | State::Up(version) => version,
             State::Hello | State::Closed => negotiate::answer_version(&self.config.versions, header.version),
@@ -400,7 +400,7 @@ impl Session {
     fn close(&mut self, reason: String) {
         self.state = State::Closed;
         self.input = Reassembly::default();
-        self.events.push_back(Event::Closed { reason });
+        self.events.push_back(SessionEvent::Closed { reason });
     }
 }
 

@@ -1,5 +1,5 @@
 //! Reassembles messages from a byte stream that arrives in pieces of any size.
-use crate::codec::{HEADER_BYTES, Header};
+use crate::codec::{HEADER_BYTES, MessageHeader};
 
 /// Received bytes that are not processed yet. After [`Reassembly::next`] returned `Incomplete`, they are less than
 /// one message, so at most 65535 bytes.
@@ -12,14 +12,14 @@ pub(super) struct Reassembly {
 
 /// Result of looking for the next message in the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next<'a> {
+pub(super) enum NextMessage<'a> {
     /// A whole message.
-    Message(Header, &'a [u8]),
+    Message(MessageHeader, &'a [u8]),
     /// The rest of the next message is not received yet.
     Incomplete,
     /// A header with a length below 8. The start of the following message is unknown, so the stream cannot be decoded
     /// any further.
-    Broken(Header, &'a [u8]),
+    Broken(MessageHeader, &'a [u8]),
 }
 
 impl Reassembly {
@@ -30,20 +30,20 @@ impl Reassembly {
     }
 
     /// Removes the next message from the stream and returns it.
-    pub(super) fn next(&mut self) -> Next<'_> {
+    pub(super) fn next(&mut self) -> NextMessage<'_> {
         let rest = &self.bytes[self.start..];
-        let Some(header) = Header::read(rest) else {
-            return Next::Incomplete;
+        let Some(header) = MessageHeader::read(rest) else {
+            return NextMessage::Incomplete;
         };
         let length = usize::from(header.length);
         if length < HEADER_BYTES {
-            return Next::Broken(header, &rest[..HEADER_BYTES]);
+            return NextMessage::Broken(header, &rest[..HEADER_BYTES]);
         }
         let Some(message) = rest.get(..length) else {
-            return Next::Incomplete;
+            return NextMessage::Incomplete;
         };
         self.start += length;
-        Next::Message(header, message)
+        NextMessage::Message(header, message)
     }
 
     /// Returns the bytes received of the next message.

@@ -32,7 +32,7 @@ impl Default for SessionConfig {
 
 /// Event of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum SessionEvent {
     /// The handshake is complete.
     Up {
         /// Version that both sides agreed on.

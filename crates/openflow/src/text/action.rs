@@ -1,5 +1,5 @@
 //! Parses action lists, such as `set_field:4197->vlan_vid,output:2`.
-use super::scan::{Item, Scanner};
+use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, encap, field_value, instruction, nicira_parse, number, raw};
 use crate::model::action::NO_BUFFER;
 use crate::model::{Action, GroupId, MeterId, NxAction, PortNo};
@@ -53,8 +53,8 @@ const PORTS: [&str; 7] = ["in_port", "table", "normal", "flood", "all", "local",
 
 /// Parses an action list. `base` is the offset of `text` in the whole text, for error positions.
 pub(super) fn parse_actions(text: &str, base: usize) -> Result<Vec<Action>, ParseError> {
-    let mut scanner = Scanner::new(text, base);
-    let mut list = List::default();
+    let mut scanner = KeyValueScanner::new(text, base);
+    let mut list = ActionListParser::default();
     while let Some(item) = scanner.next()? {
         list.add(&item)?;
     }
@@ -63,18 +63,18 @@ pub(super) fn parse_actions(text: &str, base: usize) -> Result<Vec<Action>, Pars
 
 /// An action list being parsed.
 #[derive(Default)]
-pub(super) struct List {
+pub(super) struct ActionListParser {
     actions: Vec<Action>,
     /// Offset of a `drop`, if there is one.
     drop: Option<usize>,
 }
 
-impl List {
+impl ActionListParser {
     pub(super) fn is_empty(&self) -> bool {
         self.actions.is_empty() && self.drop.is_none()
     }
 
-    pub(super) fn add(&mut self, item: &Item<'_>) -> Result<(), ParseError> {
+    pub(super) fn add(&mut self, item: &KeyValueItem<'_>) -> Result<(), ParseError> {
         if item.key == "drop" {
             item.alone()?;
             self.drop = Some(item.at);
@@ -92,7 +92,7 @@ impl List {
     }
 }
 
-fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
+fn action(item: &KeyValueItem<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
     if let Some(nicira) = nicira_parse::parse(item)? {
         out.push(nicira);
         return Ok(());
@@ -157,25 +157,25 @@ fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
 const VID: &str = "a VLAN id from 0 to 4095";
 const PCP: &str = "a VLAN priority from 0 to 7";
 
-fn vlan_vid(item: &Item<'_>, vid: u16) -> Result<Action, ParseError> {
+fn vlan_vid(item: &KeyValueItem<'_>, vid: u16) -> Result<Action, ParseError> {
     if vid < VLAN_PRESENT { Ok(Action::SetVlanVid(vid)) } else { Err(item.wrong(VID)) }
 }
 
-fn vlan_pcp(item: &Item<'_>, pcp: u8) -> Result<Action, ParseError> {
+fn vlan_pcp(item: &KeyValueItem<'_>, pcp: u8) -> Result<Action, ParseError> {
     if pcp <= 7 { Ok(Action::SetVlanPcp(pcp)) } else { Err(item.wrong(PCP)) }
 }
 
-fn tos(item: &Item<'_>, tos: u8) -> Result<Action, ParseError> {
+fn tos(item: &KeyValueItem<'_>, tos: u8) -> Result<Action, ParseError> {
     let expected = "a number from 0 to 252 whose two low bits are zero";
     if tos & 3 == 0 { Ok(Action::SetNwTos(tos)) } else { Err(item.wrong(expected)) }
 }
 
-fn simple(item: &Item<'_>, action: Action) -> Result<Action, ParseError> {
+fn simple(item: &KeyValueItem<'_>, action: Action) -> Result<Action, ParseError> {
     item.alone().map(|()| action)
 }
 
 /// Parses a port number or the name of a reserved port as an output to it.
-fn bare_port(item: &Item<'_>, word: &str) -> Result<Action, ParseError> {
+fn bare_port(item: &KeyValueItem<'_>, word: &str) -> Result<Action, ParseError> {
     let is_word = PORTS.iter().any(|name| name.eq_ignore_ascii_case(word));
     match field_value::port(word) {
         Ok(PortNo::CONTROLLER) if is_word => controller(item),
@@ -191,7 +191,7 @@ fn output_to(port: PortNo) -> Action {
     if port == PortNo::CONTROLLER { Action::to_controller() } else { Action::output(port) }
 }
 
-fn output(item: &Item<'_>, value: &str) -> Result<Action, ParseError> {
+fn output(item: &KeyValueItem<'_>, value: &str) -> Result<Action, ParseError> {
     if value.contains("port=") {
         return nicira_parse::output_trunc(item);
     }
@@ -203,7 +203,7 @@ fn output(item: &Item<'_>, value: &str) -> Result<Action, ParseError> {
 }
 
 /// Parses `controller`, `controller:128` or `controller(max_len=128)`.
-fn controller(item: &Item<'_>) -> Result<Action, ParseError> {
+fn controller(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
     let value = item.value.unwrap_or_default();
     if (value.contains(['=', ',']) || value == "pause")
         && let Some(special) = nicira_parse::controller(item)?
@@ -217,7 +217,7 @@ fn controller(item: &Item<'_>) -> Result<Action, ParseError> {
 }
 
 /// Parses `enqueue:PORT:QUEUE` or `enqueue(PORT,QUEUE)`.
-fn enqueue(item: &Item<'_>) -> Result<Action, ParseError> {
+fn enqueue(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
     let expected = "a port and a queue, as in enqueue:1:2";
     let value = item.value(expected)?;
     let parts = value.split_once([':', ',']).and_then(|(port, queue)| {
@@ -226,14 +226,14 @@ fn enqueue(item: &Item<'_>) -> Result<Action, ParseError> {
     parts.ok_or_else(|| item.wrong(expected))
 }
 
-fn address(item: &Item<'_>) -> Result<u32, ParseError> {
+fn address(item: &KeyValueItem<'_>) -> Result<u32, ParseError> {
     let expected = "an IPv4 address such as 10.0.0.1";
     let address = item.value(expected)?.parse::<std::net::Ipv4Addr>();
     address.map(|address| address.to_bits()).map_err(|_| item.wrong(expected))
 }
 
 /// Parses a set-field, `set_field:VALUE->FIELD`.
-fn set_field(item: &Item<'_>) -> Result<Action, ParseError> {
+fn set_field(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
     let expected = "a value and a field, as in set_field:10.0.0.1->ip_dst";
     let (value, name) = item.value(expected)?.split_once("->").ok_or_else(|| item.wrong(expected))?;
     let name_at = item.value_at + value.len() + 2;
@@ -250,7 +250,7 @@ fn set_field(item: &Item<'_>) -> Result<Action, ParseError> {
 }
 
 /// Parses `(NUMBER,HEXADECIMAL DIGITS)`: an experimenter number and data.
-pub(super) fn experimenter(item: &Item<'_>) -> Result<(u32, Vec<u8>), ParseError> {
+pub(super) fn experimenter(item: &KeyValueItem<'_>) -> Result<(u32, Vec<u8>), ParseError> {
     let expected = "an experimenter's number and data, as in experimenter(0x2320,00ff)";
     let (id, data) = item.value(expected)?.split_once(',').ok_or_else(|| item.wrong(expected))?;
     let id = number::u32(id).map_err(|_| item.wrong(expected))?;

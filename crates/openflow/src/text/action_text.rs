@@ -1,6 +1,6 @@
 //! Prints actions and instructions in the spelling of `ovs-ofctl`.
 use super::{encap, field_value, nicira, raw};
-use crate::model::stats::Stats;
+use crate::model::stats::OxsStats;
 use crate::model::{Action, Instruction, NxAction, PortNo, Version};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -58,7 +58,7 @@ fn write_instruction(instruction: &Instruction, version: Version) -> Option<Stri
 }
 
 /// Prints `stat_trigger(flags=0x1,packet_count=100)`, weir's own syntax, because no tool has one.
-fn stat_trigger(flags: u32, thresholds: &Stats) -> String {
+fn stat_trigger(flags: u32, thresholds: &OxsStats) -> String {
     let mut text = format!("stat_trigger(flags={flags:#x}");
     let time = |name, time: Option<(u32, u32)>| time.map(|(sec, nsec)| format!(",{name}={sec}.{nsec:09}s"));
     let count = |name, count: Option<u64>| count.map(|count| format!(",{name}={count}"));

@@ -1,7 +1,7 @@
 //! Parses and prints the actions that push and remove headers: `encap(nsh(md_type=1))`, `decap()`.
-use super::scan::{Item, Scanner};
+use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, number, raw};
-use crate::model::{Action, Encap, NshHeader, NshTlv};
+use crate::model::{Action, EncapHeader, NshHeader, NshTlv};
 use weir_packet::{PacketType, nsh};
 
 const EXPECTED: &str = "ethernet or nsh(...), as in encap(nsh(md_type=1))";
@@ -10,26 +10,26 @@ const EXPECTED_DECAP: &str =
     "nothing, or the type of what is under the header, as in decap(packet_type(ns=1,type=0x894f))";
 
 /// Returns the item of a list that must have exactly one.
-fn only<'a>(text: &'a str, base: usize, expected: &str) -> Result<Item<'a>, ParseError> {
-    let mut items = Scanner::new(text, base);
+fn only<'a>(text: &'a str, base: usize, expected: &str) -> Result<KeyValueItem<'a>, ParseError> {
+    let mut items = KeyValueScanner::new(text, base);
     let found = || ParseError::new(base, text, expected);
     let item = items.next()?.ok_or_else(found)?;
     if items.next()?.is_some() { Err(found()) } else { Ok(item) }
 }
 
 /// Parses an encap, `encap(HEADER)`.
-pub(super) fn parse(item: &Item<'_>) -> Result<Action, ParseError> {
+pub(super) fn parse(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
     let header = only(item.value(EXPECTED)?, item.value_at, EXPECTED)?;
     Ok(Action::Encap(match header.key {
-        "ethernet" => header.alone().map(|()| Encap::Ethernet)?,
-        "nsh" => Encap::Nsh(parse_nsh(&header)?),
+        "ethernet" => header.alone().map(|()| EncapHeader::Ethernet)?,
+        "nsh" => EncapHeader::Nsh(parse_nsh(&header)?),
         word => return Err(ParseError::unknown(header.at, word, EXPECTED, ["ethernet", "nsh"])),
     }))
 }
 
-fn parse_nsh(item: &Item<'_>) -> Result<NshHeader, ParseError> {
+fn parse_nsh(item: &KeyValueItem<'_>) -> Result<NshHeader, ParseError> {
     let mut header = NshHeader::default();
-    let mut properties = Scanner::new(item.value.unwrap_or_default(), item.value_at);
+    let mut properties = KeyValueScanner::new(item.value.unwrap_or_default(), item.value_at);
     while let Some(property) = properties.next()? {
         match property.key {
             "md_type" if header.md_type.is_none() => header.md_type = Some(parse_md_type(&property)?),
@@ -47,13 +47,13 @@ fn parse_nsh(item: &Item<'_>) -> Result<NshHeader, ParseError> {
     Err(item.wrong(format!("values only with md_type=2, and no more of them than a header of {most} bytes holds")))
 }
 
-fn parse_md_type(item: &Item<'_>) -> Result<u8, ParseError> {
+fn parse_md_type(item: &KeyValueItem<'_>) -> Result<u8, ParseError> {
     let expected = "metadata type 1 or 2";
     let md_type = number::u8(item.value(expected)?).ok().filter(|md_type| [nsh::MD1, nsh::MD2].contains(md_type));
     md_type.ok_or_else(|| item.wrong(expected))
 }
 
-fn parse_tlv(item: &Item<'_>) -> Result<NshTlv, ParseError> {
+fn parse_tlv(item: &KeyValueItem<'_>) -> Result<NshTlv, ParseError> {
     let tlv = |text: &str| {
         let (class, rest) = text.split_once(',')?;
         let (kind, value) = rest.split_once(',')?;
@@ -65,7 +65,7 @@ fn parse_tlv(item: &Item<'_>) -> Result<NshTlv, ParseError> {
 }
 
 /// Parses `decap`, `decap()` or `decap(packet_type(ns=NAMESPACE,type=TYPE))`.
-pub(super) fn parse_decap(item: &Item<'_>) -> Result<Action, ParseError> {
+pub(super) fn parse_decap(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
     let value = item.value.unwrap_or_default();
     if value.is_empty() {
         return Ok(Action::Decap(PacketType::NEXT_PROTOCOL));
@@ -73,7 +73,7 @@ pub(super) fn parse_decap(item: &Item<'_>) -> Result<Action, ParseError> {
     let under = only(value, item.value_at, EXPECTED_DECAP)?;
     let (mut namespace, mut kind) = (None, None);
     let mut parts =
-        Scanner::new(under.value.filter(|_| under.key == "packet_type").unwrap_or_default(), under.value_at);
+        KeyValueScanner::new(under.value.filter(|_| under.key == "packet_type").unwrap_or_default(), under.value_at);
     while let Some(part) = parts.next()? {
         let number = number::u16(part.value(EXPECTED_DECAP)?).map_err(|expected| part.wrong(expected))?;
         let place = match part.key {
@@ -87,10 +87,10 @@ pub(super) fn parse_decap(item: &Item<'_>) -> Result<Action, ParseError> {
     bits.map(|bits| Action::Decap(PacketType::from_bits(bits))).ok_or_else(|| item.wrong(EXPECTED_DECAP))
 }
 
-pub(super) fn write(header: &Encap) -> String {
+pub(super) fn write(header: &EncapHeader) -> String {
     match header {
-        Encap::Ethernet => "encap(ethernet)".into(),
-        Encap::Nsh(header) => match properties(header) {
+        EncapHeader::Ethernet => "encap(ethernet)".into(),
+        EncapHeader::Nsh(header) => match properties(header) {
             none if none.is_empty() => "encap(nsh)".into(),
             some => format!("encap(nsh({}))", some.join(",")),
         },

@@ -52,7 +52,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Text form of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum FieldFormat {
     Decimal,
     /// Hexadecimal, padded to this number of digits.
     Hex(usize),
@@ -65,26 +65,26 @@ enum Form {
     PacketType,
 }
 
-fn form(field: Field) -> Form {
+fn form(field: Field) -> FieldFormat {
     match field {
-        Field::InPort | Field::InPhyPort => Form::Port,
+        Field::InPort | Field::InPhyPort => FieldFormat::Port,
         Field::EthSrc | Field::EthDst | Field::ArpSha | Field::ArpTha | Field::Ipv6NdSll | Field::Ipv6NdTll => {
-            Form::Mac
+            FieldFormat::Mac
         }
-        Field::Ipv4Src | Field::Ipv4Dst | Field::ArpSpa | Field::ArpTpa => Form::Ipv4,
-        Field::Ipv6Src | Field::Ipv6Dst | Field::Ipv6NdTarget => Form::Ipv6,
-        Field::Metadata | Field::TunnelId | Field::PbbIsid | Field::Ipv6Exthdr => Form::Hex(1),
-        Field::EthType => Form::Hex(4),
-        Field::Ipv6Flabel => Form::Hex(5),
-        Field::TunSrc | Field::TunDst => Form::Ipv4,
-        Field::PktMark => Form::Hex(1),
-        Field::VlanTci => Form::Hex(4),
-        Field::PacketType => Form::PacketType,
-        register if register.is_register() => Form::Hex(1),
-        Field::NshSpi | Field::NshC1 | Field::NshC2 | Field::NshC3 | Field::NshC4 => Form::Hex(1),
-        Field::IpFrag => Form::Fragment,
-        Field::TcpFlags => Form::TcpFlags,
-        _ => Form::Decimal,
+        Field::Ipv4Src | Field::Ipv4Dst | Field::ArpSpa | Field::ArpTpa => FieldFormat::Ipv4,
+        Field::Ipv6Src | Field::Ipv6Dst | Field::Ipv6NdTarget => FieldFormat::Ipv6,
+        Field::Metadata | Field::TunnelId | Field::PbbIsid | Field::Ipv6Exthdr => FieldFormat::Hex(1),
+        Field::EthType => FieldFormat::Hex(4),
+        Field::Ipv6Flabel => FieldFormat::Hex(5),
+        Field::TunSrc | Field::TunDst => FieldFormat::Ipv4,
+        Field::PktMark => FieldFormat::Hex(1),
+        Field::VlanTci => FieldFormat::Hex(4),
+        Field::PacketType => FieldFormat::PacketType,
+        register if register.is_register() => FieldFormat::Hex(1),
+        Field::NshSpi | Field::NshC1 | Field::NshC2 | Field::NshC3 | Field::NshC4 => FieldFormat::Hex(1),
+        Field::IpFrag => FieldFormat::Fragment,
+        Field::TcpFlags => FieldFormat::TcpFlags,
+        _ => FieldFormat::Decimal,
     }
 }
 
@@ -101,8 +101,8 @@ pub(super) const TCP_FLAGS: [&str; 12] =
 /// mask.
 pub(super) fn parse(field: Field, text: &str) -> Result<(u128, Option<u128>), String> {
     let (value, mask) = match form(field) {
-        Form::Fragment => parse_fragment(text)?,
-        Form::TcpFlags if text.starts_with(['+', '-']) => parse_signed_flags(text)?,
+        FieldFormat::Fragment => parse_fragment(text)?,
+        FieldFormat::TcpFlags if text.starts_with(['+', '-']) => parse_signed_flags(text)?,
         form => {
             let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
             let mask = mask.map(|mask| parse_mask(form, field, mask)).transpose()?;
@@ -118,28 +118,28 @@ pub(super) fn parse(field: Field, text: &str) -> Result<(u128, Option<u128>), St
     Ok((value & mask, Some(mask)))
 }
 
-fn parse_one(form: Form, field: Field, text: &str) -> Result<u128, String> {
+fn parse_one(form: FieldFormat, field: Field, text: &str) -> Result<u128, String> {
     match form {
-        Form::Mac => mac(text),
-        Form::Ipv4 => text
+        FieldFormat::Mac => mac(text),
+        FieldFormat::Ipv4 => text
             .parse::<Ipv4Addr>()
             .map(|address| u128::from(address.to_bits()))
             .map_err(|_| "an IPv4 address such as 10.0.0.1".into()),
-        Form::Ipv6 => {
+        FieldFormat::Ipv6 => {
             text.parse::<Ipv6Addr>().map(Ipv6Addr::to_bits).map_err(|_| "an IPv6 address such as 2001:db8::1".into())
         }
-        Form::PacketType => packet_type(text).map(|kind| u128::from(kind.to_bits())),
-        Form::Port => port(text).map(|port| u128::from(port.0)),
-        Form::TcpFlags if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '[') => {
+        FieldFormat::PacketType => packet_type(text).map(|kind| u128::from(kind.to_bits())),
+        FieldFormat::Port => port(text).map(|port| u128::from(port.0)),
+        FieldFormat::TcpFlags if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '[') => {
             text.split('|').try_fold(0, |flags, name| Ok(flags | flag(name)?))
         }
         _ => number::parse(text, field.all_ones()),
     }
 }
 
-fn parse_mask(form: Form, field: Field, text: &str) -> Result<u128, String> {
+fn parse_mask(form: FieldFormat, field: Field, text: &str) -> Result<u128, String> {
     let bits = field.bits();
-    if matches!(form, Form::Ipv4 | Form::Ipv6) && !text.contains(['.', ':']) {
+    if matches!(form, FieldFormat::Ipv4 | FieldFormat::Ipv6) && !text.contains(['.', ':']) {
         let length = number::parse(text, u128::from(bits)).map_err(|_| format!("a prefix length from 0 to {bits}"))?;
         let host_bits = bits - u32::try_from(length).unwrap_or(bits);
         return Ok(field.all_ones() & u128::MAX.checked_shl(host_bits).unwrap_or(0));
@@ -215,21 +215,21 @@ pub(super) fn port(text: &str) -> Result<PortNo, String> {
 #[expect(clippy::cast_possible_truncation, reason = "a field's value has no more bits than the field")]
 pub(super) fn value_text(field: Field, value: u128) -> String {
     match form(field) {
-        Form::Decimal => value.to_string(),
-        Form::Hex(digits) => format!("0x{value:0digits$x}"),
-        Form::Mac => MacAddr::from_bits(value as u64).to_string(),
-        Form::Ipv4 => Ipv4Addr::from_bits(value as u32).to_string(),
-        Form::Ipv6 => Ipv6Addr::from_bits(value).to_string(),
-        Form::Port => PortNo(value as u32).to_string(),
-        Form::Fragment => fragment_text(value, 3),
-        Form::PacketType => PacketType::from_bits(value as u32).to_string(),
-        Form::TcpFlags => flags_text(value),
+        FieldFormat::Decimal => value.to_string(),
+        FieldFormat::Hex(digits) => format!("0x{value:0digits$x}"),
+        FieldFormat::Mac => MacAddr::from_bits(value as u64).to_string(),
+        FieldFormat::Ipv4 => Ipv4Addr::from_bits(value as u32).to_string(),
+        FieldFormat::Ipv6 => Ipv6Addr::from_bits(value).to_string(),
+        FieldFormat::Port => PortNo(value as u32).to_string(),
+        FieldFormat::Fragment => fragment_text(value, 3),
+        FieldFormat::PacketType => PacketType::from_bits(value as u32).to_string(),
+        FieldFormat::TcpFlags => flags_text(value),
     }
 }
 
 /// Prints a value in the form of `set_field`: like [`value_text`], but hexadecimal numbers have no leading zeros.
 pub(super) fn set_text(field: Field, value: u128) -> String {
-    if matches!(form(field), Form::Hex(_)) { format!("{value:#x}") } else { value_text(field, value) }
+    if matches!(form(field), FieldFormat::Hex(_)) { format!("{value:#x}") } else { value_text(field, value) }
 }
 
 /// Prints a value and its optional mask in the form of a match.
@@ -239,14 +239,14 @@ pub(super) fn match_text(field: Field, value: u128, mask: Option<u128>) -> Strin
         return value_text(field, value);
     };
     match form(field) {
-        Form::Ipv4 | Form::Ipv6 => match prefix_length(field, mask) {
+        FieldFormat::Ipv4 | FieldFormat::Ipv6 => match prefix_length(field, mask) {
             Some(length) => format!("{}/{length}", value_text(field, value)),
             None => format!("{}/{}", value_text(field, value), value_text(field, mask)),
         },
-        Form::Hex(digits) => format!("0x{value:0digits$x}/0x{mask:0digits$x}"),
-        Form::Mac => format!("{}/{}", MacAddr::from_bits(value as u64), MacAddr::from_bits(mask as u64)),
-        Form::Fragment => fragment_text(value, mask),
-        Form::TcpFlags if value & !mask == 0 && mask != 0 => signed_flags_text(value, mask),
+        FieldFormat::Hex(digits) => format!("0x{value:0digits$x}/0x{mask:0digits$x}"),
+        FieldFormat::Mac => format!("{}/{}", MacAddr::from_bits(value as u64), MacAddr::from_bits(mask as u64)),
+        FieldFormat::Fragment => fragment_text(value, mask),
+        FieldFormat::TcpFlags if value & !mask == 0 && mask != 0 => signed_flags_text(value, mask),
         _ => format!("{value:#x}/{mask:#x}"),
     }
 }

@@ -1,5 +1,5 @@
 //! Parses and prints flow-mods, such as `table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`.
-use super::scan::{Item, Scanner};
+use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, action_text, check_length, field_value, instruction, match_text, matching, number};
 use crate::model::{BufferId, FlowCommand, FlowFlags, FlowMod, GroupId, Match, PortNo, TableId, Version};
 use std::fmt::Write as _;
@@ -54,8 +54,8 @@ const STATISTICS: [&str; 5] = ["duration", "n_packets", "n_bytes", "idle_age", "
 /// ```
 pub fn parse_flow(text: &str, command: FlowCommand) -> Result<FlowMod, ParseError> {
     check_length(text)?;
-    let mut reader = Reader::new(command);
-    let mut scanner = Scanner::new(text, 0);
+    let mut reader = FlowModParser::new(command);
+    let mut scanner = KeyValueScanner::new(text, 0);
     while let Some(item) = scanner.next()? {
         if matches!(item.key, "actions" | "action") {
             reader.actions(&item, scanner.rest_behind(&item))?;
@@ -133,22 +133,22 @@ const fn default_table(command: FlowCommand) -> TableId {
 }
 
 /// A flow-mod being parsed.
-struct Reader<'a> {
+struct FlowModParser<'a> {
     flow: FlowMod,
-    matching: Vec<Item<'a>>,
+    matching: Vec<KeyValueItem<'a>>,
     seen: Vec<&'a str>,
     has_actions: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FlowModParser<'a> {
     fn new(command: FlowCommand) -> Self {
         let mut flow = FlowMod::add(DEFAULT_PRIORITY, Match::any(), Vec::new());
         flow.command = command;
         flow.table = default_table(command);
-        Reader { flow, matching: Vec::new(), seen: Vec::new(), has_actions: false }
+        FlowModParser { flow, matching: Vec::new(), seen: Vec::new(), has_actions: false }
     }
 
-    fn add(&mut self, item: Item<'a>) -> Result<(), ParseError> {
+    fn add(&mut self, item: KeyValueItem<'a>) -> Result<(), ParseError> {
         if let Some((_, flag)) = FLAGS.into_iter().find(|(word, _)| *word == item.key) {
             item.alone()?;
             self.flow.flags = self.flow.flags.with(flag);
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn set(&mut self, item: &Item<'a>) -> Result<(), ParseError> {
+    fn set(&mut self, item: &KeyValueItem<'a>) -> Result<(), ParseError> {
         let flow = &mut self.flow;
         let value = item.value("a value behind `=`")?;
         let wrong = |expected: String| item.wrong(expected);
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn actions(&mut self, item: &Item<'a>, text: &str) -> Result<(), ParseError> {
+    fn actions(&mut self, item: &KeyValueItem<'a>, text: &str) -> Result<(), ParseError> {
         if item.value.is_none() {
             return Err(ParseError::new(item.value_at, "", "`=` and actions"));
         }

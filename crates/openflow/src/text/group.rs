@@ -1,9 +1,9 @@
 //! Parses group-mods, such as `group_id=1,type=select,bucket=weight:2,actions=output:1,bucket=actions=output:2`.
-use super::action::List;
-use super::scan::{Item, Scanner};
+use super::action::ActionListParser;
+use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, check_length, field_value, flow, number};
 use crate::model::group::{Bucket, BucketId, GroupId, GroupMod};
-use crate::model::property::Property;
+use crate::model::property::RawProperty;
 use std::ops::Range;
 
 /// Names of group types, indexed by their number (`OFPGT_*`), as in Open vSwitch.
@@ -76,7 +76,7 @@ fn bucket_starts(text: &str) -> Vec<Range<usize>> {
 
 /// Parses the settings before the buckets into `group`. Returns the keys found.
 fn read_head<'a>(head: &'a str, group: &mut GroupMod) -> Result<Vec<&'a str>, ParseError> {
-    let mut scanner = Scanner::new(head, 0);
+    let mut scanner = KeyValueScanner::new(head, 0);
     let mut seen = Vec::new();
     while let Some(item) = scanner.next()? {
         if seen.contains(&item.key) && item.key != PROPERTY {
@@ -97,7 +97,7 @@ fn read_head<'a>(head: &'a str, group: &mut GroupMod) -> Result<Vec<&'a str>, Pa
     Ok(seen)
 }
 
-fn group_id(item: &Item<'_>, command: u16) -> Result<GroupId, ParseError> {
+fn group_id(item: &KeyValueItem<'_>, command: u16) -> Result<GroupId, ParseError> {
     let expected = format!("a group number from 0 to {}", GroupId::MAX.0);
     let value = item.value(&expected)?;
     if command == GroupMod::DELETE && value.eq_ignore_ascii_case("all") {
@@ -108,14 +108,14 @@ fn group_id(item: &Item<'_>, command: u16) -> Result<GroupId, ParseError> {
 }
 
 /// Parses `(TYPE,HEXADECIMAL DIGITS)`: a property.
-fn property(item: &Item<'_>) -> Result<Property, ParseError> {
+fn property(item: &KeyValueItem<'_>) -> Result<RawProperty, ParseError> {
     let expected = "a property's type and content, as in property(0xffff,00ff)";
     let (kind, data) = item.value(expected)?.split_once(',').ok_or_else(|| item.wrong(expected))?;
     let kind = number::u16(kind).map_err(|_| item.wrong(expected))?;
-    Ok(Property { kind, data: number::hex_bytes(data).map_err(|_| item.wrong(expected))?.into() })
+    Ok(RawProperty { kind, data: number::hex_bytes(data).map_err(|_| item.wrong(expected))?.into() })
 }
 
-fn kind(item: &Item<'_>) -> Result<u8, ParseError> {
+fn kind(item: &KeyValueItem<'_>) -> Result<u8, ParseError> {
     const EXPECTED: &str = "a type of group";
     let value = item.value(EXPECTED)?;
     if value == "fast_failover" {
@@ -125,7 +125,7 @@ fn kind(item: &Item<'_>) -> Result<u8, ParseError> {
     number.ok_or_else(|| ParseError::unknown(item.value_at, value, EXPECTED, KINDS))
 }
 
-fn command_bucket(item: &Item<'_>) -> Result<BucketId, ParseError> {
+fn command_bucket(item: &KeyValueItem<'_>) -> Result<BucketId, ParseError> {
     let expected = "a bucket's number, first, last or all";
     match item.value(expected)? {
         "first" => Ok(BucketId::FIRST),
@@ -135,7 +135,7 @@ fn command_bucket(item: &Item<'_>) -> Result<BucketId, ParseError> {
     }
 }
 
-fn bucket_id(item: &Item<'_>, expected: &str) -> Result<BucketId, ParseError> {
+fn bucket_id(item: &KeyValueItem<'_>, expected: &str) -> Result<BucketId, ParseError> {
     let number = number::u32(item.value(expected)?).ok().map(BucketId).filter(|number| *number <= BucketId::MAX);
     number.ok_or_else(|| item.wrong(expected))
 }
@@ -144,8 +144,8 @@ fn bucket_id(item: &Item<'_>, expected: &str) -> Result<BucketId, ParseError> {
 /// the type of the group.
 fn read_bucket(text: &str, base: usize, place: BucketId, kind: u8) -> Result<Bucket, ParseError> {
     let mut bucket = Bucket { weight: u16::from(kind == SELECT), ..Bucket::new(place, Vec::new()) };
-    let mut list = List::default();
-    let mut scanner = Scanner::new(text, base);
+    let mut list = ActionListParser::default();
+    let mut scanner = KeyValueScanner::new(text, base);
     while let Some(item) = scanner.next()? {
         let wrong = |expected: String| item.wrong(expected);
         match item.key {
@@ -160,7 +160,7 @@ fn read_bucket(text: &str, base: usize, place: BucketId, kind: u8) -> Result<Buc
             PROPERTY => bucket.properties.push(property(&item)?),
             // Actions follow: continue after the key.
             "actions" | "action" if item.value.is_some() => {
-                scanner = Scanner::new(&text[item.value_at - base..], item.value_at);
+                scanner = KeyValueScanner::new(&text[item.value_at - base..], item.value_at);
             }
             _ => list.add(&item)?,
         }

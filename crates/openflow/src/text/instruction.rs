@@ -1,8 +1,8 @@
 //! Parses instructions, such as `set_field:4197->vlan_vid,output:2,goto_table:3`.
-use super::action::{List, experimenter, parse_actions};
-use super::scan::{Item, Scanner};
+use super::action::{ActionListParser, experimenter, parse_actions};
+use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, number};
-use crate::model::stats::{RawStat, Stats};
+use crate::model::stats::{OxsStats, RawStat};
 use crate::model::{Action, Instruction, MeterId, NxAction, TableId};
 
 /// Names of instructions.
@@ -21,8 +21,8 @@ pub(super) const NAMES: [&str; 8] = [
 /// Returns the instructions in the order of their execution (OpenFlow 1.3.5, 5.9). `base` is the offset of `text` in
 /// the whole text.
 pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruction>, ParseError> {
-    let mut scanner = Scanner::new(text, base);
-    let (mut list, mut instructions) = (List::default(), Vec::new());
+    let mut scanner = KeyValueScanner::new(text, base);
+    let (mut list, mut instructions) = (ActionListParser::default(), Vec::new());
     while let Some(item) = scanner.next()? {
         match instruction(&item)? {
             None => list.add(&item)?,
@@ -76,7 +76,7 @@ fn exclude_each_other(old: &Instruction, new: &Instruction) -> bool {
     !matches!(new, Instruction::Experimenter { .. }) && old.execution_order() == new.execution_order()
 }
 
-fn instruction(item: &Item<'_>) -> Result<Option<Instruction>, ParseError> {
+fn instruction(item: &KeyValueItem<'_>) -> Result<Option<Instruction>, ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     Ok(Some(match item.key {
         "goto_table" => {
@@ -104,7 +104,7 @@ fn instruction(item: &Item<'_>) -> Result<Option<Instruction>, ParseError> {
 }
 
 /// Parses `VALUE/MASK`, or a value alone, which stands for a mask of all ones.
-pub(super) fn metadata(item: &Item<'_>) -> Result<(u64, u64), ParseError> {
+pub(super) fn metadata(item: &KeyValueItem<'_>) -> Result<(u64, u64), ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     let value = item.value("metadata as value/mask")?;
     let (value, mask) = value.split_once('/').map_or((value, None), |(value, mask)| (value, Some(mask)));
@@ -113,9 +113,9 @@ pub(super) fn metadata(item: &Item<'_>) -> Result<(u64, u64), ParseError> {
 }
 
 /// Parses the content of a trigger's parentheses, `flags=0x1,packet_count=100`.
-fn trigger(item: &Item<'_>) -> Result<Instruction, ParseError> {
-    let (mut flags, mut thresholds) = (0, Stats::default());
-    let mut scanner = Scanner::new(item.value("flags and thresholds")?, item.value_at);
+fn trigger(item: &KeyValueItem<'_>) -> Result<Instruction, ParseError> {
+    let (mut flags, mut thresholds) = (0, OxsStats::default());
+    let mut scanner = KeyValueScanner::new(item.value("flags and thresholds")?, item.value_at);
     while let Some(part) = scanner.next()? {
         let wrong = |expected: String| part.wrong(expected);
         let value = part.value("a value")?;
@@ -156,7 +156,7 @@ fn statistic(text: &str) -> Result<RawStat, String> {
 }
 
 /// Parses the actions in an instruction's parentheses.
-fn nested(item: &Item<'_>) -> Result<Vec<Action>, ParseError> {
+fn nested(item: &KeyValueItem<'_>) -> Result<Vec<Action>, ParseError> {
     parse_actions(item.value.unwrap_or_default(), item.value_at)
 }
 

@@ -6,14 +6,14 @@ use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
 /// A match being printed: the fields not printed yet, and the text.
-struct Writer<'a> {
+struct MatchPrinter<'a> {
     left: Vec<&'a MatchField>,
     text: String,
 }
 
 /// Prints a match, with commas between fields; returns an empty text for a match of every packet.
 pub(super) fn write(matching: &Match, version: Version) -> String {
-    let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
+    let mut writer = MatchPrinter { left: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
     writer.field(Field::PacketType, Field::PacketType.name());
     writer.field(Field::PktMark, "pkt_mark");
@@ -56,7 +56,7 @@ fn protocol(matching: &Match) -> Option<(&'static str, usize)> {
     both.map(|(name, _, _)| (*name, 2)).or(same_eth.first().map(|(name, _, _)| (*name, 1)))
 }
 
-impl<'a> Writer<'a> {
+impl<'a> MatchPrinter<'a> {
     fn put(&mut self, key: &str, value: &str) {
         let comma = if self.text.is_empty() { "" } else { "," };
         let equals = if value.is_empty() { "" } else { "=" };

@@ -2,7 +2,7 @@
 //!
 //! Fields may be in any order. The match holds them in the order of [`Field`], in which each field follows its
 //! prerequisites as OpenFlow 1.3.5, 7.2.3.6 requires. A field without effect (`nw_dst=0.0.0.0/0`) is left out.
-use super::scan::Item;
+use super::scan::KeyValueItem;
 use super::{ParseError, field_value, number, raw};
 use crate::model::matching::RawField;
 use crate::model::{Match, MatchField};
@@ -46,9 +46,9 @@ pub(super) fn is_match_key(key: &str) -> bool {
 }
 
 /// Builds a match from its items.
-pub(super) fn build(items: &[Item<'_>]) -> Result<Match, ParseError> {
-    let mut builder = Builder::default();
-    let mut ordered: Vec<&Item<'_>> = items.iter().collect();
+pub(super) fn build(items: &[KeyValueItem<'_>]) -> Result<Match, ParseError> {
+    let mut builder = MatchBuilder::default();
+    let mut ordered: Vec<&KeyValueItem<'_>> = items.iter().collect();
     ordered.sort_by_key(|item| rank(item.key));
     for item in ordered {
         builder.add(item)?;
@@ -68,19 +68,19 @@ fn rank(key: &str) -> u8 {
 }
 
 #[derive(Default)]
-struct Builder<'a> {
-    known: BTreeMap<Field, Entry<'a>>,
+struct MatchBuilder<'a> {
+    known: BTreeMap<Field, ParsedMatchField<'a>>,
     raw: Vec<RawField>,
 }
 
-struct Entry<'a> {
+struct ParsedMatchField<'a> {
     value: u128,
     mask: Option<u128>,
-    from: Item<'a>,
+    from: KeyValueItem<'a>,
 }
 
-impl<'a> Builder<'a> {
-    fn add(&mut self, item: &Item<'a>) -> Result<(), ParseError> {
+impl<'a> MatchBuilder<'a> {
+    fn add(&mut self, item: &KeyValueItem<'a>) -> Result<(), ParseError> {
         if let Some((_, eth, proto)) = PROTOCOLS.into_iter().find(|(name, _, _)| *name == item.key) {
             item.alone()?;
             self.set(item, Field::EthType, u128::from(eth), None)?;
@@ -115,7 +115,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns the field that a key denotes, given the protocols that are already set.
-    fn field(&self, key: &str, item: &Item<'a>) -> Result<Field, ParseError> {
+    fn field(&self, key: &str, item: &KeyValueItem<'a>) -> Result<Field, ParseError> {
         let without_ethernet = self.exact(Field::PacketType).filter(|kind| kind >> 16 == 1).map(|kind| kind & 0xffff);
         let eth = without_ethernet.or(self.exact(Field::EthType)).unwrap_or_default();
         let proto = self.exact(Field::IpProto).unwrap_or_default();
@@ -136,7 +136,7 @@ impl<'a> Builder<'a> {
         field.ok_or_else(|| unknown(item))
     }
 
-    fn no_ports(&self, item: &Item<'a>) -> ParseError {
+    fn no_ports(&self, item: &KeyValueItem<'a>) -> ParseError {
         ParseError::new(item.at, item.key, "tcp, udp, sctp, icmp or their IPv6 kin to be matched as well")
     }
 
@@ -144,7 +144,13 @@ impl<'a> Builder<'a> {
         self.known.get(&field).filter(|entry| entry.mask.is_none()).map(|entry| entry.value)
     }
 
-    fn set(&mut self, item: &Item<'a>, field: Field, value: u128, mask: Option<u128>) -> Result<(), ParseError> {
+    fn set(
+        &mut self,
+        item: &KeyValueItem<'a>,
+        field: Field,
+        value: u128,
+        mask: Option<u128>,
+    ) -> Result<(), ParseError> {
         if mask == Some(0) {
             return Ok(());
         }
@@ -155,13 +161,13 @@ impl<'a> Builder<'a> {
                 Err(ParseError::new(item.at, item.key, reason))
             }
             None => {
-                self.known.insert(field, Entry { value, mask, from: *item });
+                self.known.insert(field, ParsedMatchField { value, mask, from: *item });
                 Ok(())
             }
         }
     }
 
-    fn vlan_id(&mut self, item: &Item<'a>, value: &str) -> Result<(), ParseError> {
+    fn vlan_id(&mut self, item: &KeyValueItem<'a>, value: &str) -> Result<(), ParseError> {
         let expected = "a VLAN id from 0 to 4095, or 0xffff for packets without tag";
         let id = number::u16(value).ok().filter(|id| *id < VLAN_PRESENT || *id == 0xffff);
         let id = id.ok_or_else(|| item.wrong(expected))?;
@@ -170,7 +176,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Parses the whole VLAN tag: priority 3 bits, present 1 bit, id 12 bits.
-    fn vlan_tci(&mut self, item: &Item<'a>, text: &str) -> Result<(), ParseError> {
+    fn vlan_tci(&mut self, item: &KeyValueItem<'a>, text: &str) -> Result<(), ParseError> {
         let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
         let value = number::u16(value).map_err(|expected| item.wrong(expected))?;
         let mask = mask.map_or(Ok(0xffff), |mask| number::u16(mask).map_err(|expected| item.wrong(expected)))?;
@@ -194,7 +200,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Parses the type of service: the DSCP and two zero bits.
-    fn type_of_service(&mut self, item: &Item<'a>, value: &str) -> Result<(), ParseError> {
+    fn type_of_service(&mut self, item: &KeyValueItem<'a>, value: &str) -> Result<(), ParseError> {
         let tos = number::u8(value).ok().filter(|tos| tos & 3 == 0);
         let tos = tos.ok_or_else(|| item.wrong("a number from 0 to 252 whose two low bits are zero"))?;
         self.set(item, Field::IpDscp, u128::from(tos >> 2), None)
@@ -233,7 +239,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn unknown(item: &Item<'_>) -> ParseError {
+fn unknown(item: &KeyValueItem<'_>) -> ParseError {
     ParseError::unknown(item.at, item.key, "a match field", keys())
 }
 

@@ -1,5 +1,5 @@
 //! Parses meter-mods, such as `meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100`.
-use super::scan::{Item, Scanner};
+use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, check_length, number};
 use crate::model::MeterId;
 use crate::model::meter::{Band, BandKind, MeterMod, command, flags};
@@ -29,8 +29,8 @@ const BAND: [&str; 4] = ["type", "rate", "burst_size", "prec_level"];
 /// ```
 pub fn parse_meter(text: &str, command: u16) -> Result<MeterMod, ParseError> {
     check_length(text)?;
-    let mut reader = Reader { command, meter: None, flags: 0, bands: Vec::new() };
-    let mut scanner = Scanner::new(text, 0);
+    let mut reader = MeterModParser { command, meter: None, flags: 0, bands: Vec::new() };
+    let mut scanner = KeyValueScanner::new(text, 0);
     while let Some(item) = scanner.next()? {
         if matches!(item.key, "bands" | "band") {
             reader.bands(&item, scanner.rest_behind(&item))?;
@@ -69,15 +69,15 @@ fn id(name: &str) -> Result<MeterId, String> {
     }
 }
 
-struct Reader {
+struct MeterModParser {
     command: u16,
     meter: Option<MeterId>,
     flags: u16,
-    bands: Vec<BandText>,
+    bands: Vec<ParsedBand>,
 }
 
 /// A band being parsed.
-struct BandText {
+struct ParsedBand {
     /// Offset of the band in the text, in bytes.
     at: usize,
     kind: BandKind,
@@ -85,8 +85,8 @@ struct BandText {
     burst_size: Option<u32>,
 }
 
-impl Reader {
-    fn setting(&mut self, item: &Item<'_>) -> Result<(), ParseError> {
+impl MeterModParser {
+    fn setting(&mut self, item: &KeyValueItem<'_>) -> Result<(), ParseError> {
         let flag = match item.key {
             "meter" => {
                 let meter = id(item.value("a meter's number")?).map_err(|expected| item.wrong(expected))?;
@@ -114,14 +114,14 @@ impl Reader {
     }
 
     /// Parses the bands, which extend from `bands=` to the end of the text.
-    fn bands(&mut self, bands: &Item<'_>, rest: &str) -> Result<(), ParseError> {
+    fn bands(&mut self, bands: &KeyValueItem<'_>, rest: &str) -> Result<(), ParseError> {
         if self.command == command::DELETE {
             return Err(ParseError::new(bands.at, bands.key, "only a meter's number: deletes have no bands"));
         }
-        let mut scanner = Scanner::new(rest, bands.value_at);
+        let mut scanner = KeyValueScanner::new(rest, bands.value_at);
         while let Some(item) = scanner.next()? {
             if item.key == "type" {
-                self.bands.push(BandText { at: item.at, kind: kind(&item)?, rate: None, burst_size: None });
+                self.bands.push(ParsedBand { at: item.at, kind: kind(&item)?, rate: None, burst_size: None });
             } else {
                 self.band_setting(&item)?;
             }
@@ -129,7 +129,7 @@ impl Reader {
         Ok(())
     }
 
-    fn band_setting(&mut self, item: &Item<'_>) -> Result<(), ParseError> {
+    fn band_setting(&mut self, item: &KeyValueItem<'_>) -> Result<(), ParseError> {
         let Some(band) = self.bands.last_mut() else {
             return Err(ParseError::unknown(item.at, item.key, "type= first: it begins a band", ["type"]));
         };
@@ -164,7 +164,7 @@ impl Reader {
     }
 }
 
-impl BandText {
+impl ParsedBand {
     fn finish(self, flags: u16) -> Result<Band, ParseError> {
         let missing = |what: &str| ParseError::new(self.at, "type", format!("a band with {what}"));
         let rate = self.rate.ok_or_else(|| missing("rate="))?;
@@ -177,7 +177,7 @@ impl BandText {
     }
 }
 
-fn kind(item: &Item<'_>) -> Result<BandKind, ParseError> {
+fn kind(item: &KeyValueItem<'_>) -> Result<BandKind, ParseError> {
     match item.value("drop or dscp_remark")? {
         "drop" => Ok(BandKind::Drop),
         "dscp_remark" => Ok(BandKind::DscpRemark { prec_level: 1 }),

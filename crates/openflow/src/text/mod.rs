@@ -31,7 +31,7 @@ pub use print::error::name as error_name;
 pub use print::flow::format_stats;
 pub use print::group::{format_group, format_group_stats};
 pub use print::meter::{config as format_meter, stats as format_meter_stats};
-pub use print::{Detail, print_bytes, print_message};
+pub use print::{PrintDetail, print_bytes, print_message};
 
 use crate::model::{Action, Instruction, Match, Version};
 
@@ -44,7 +44,7 @@ pub const MAX_TEXT: usize = 1 << 20;
 /// The position of the first error, what was found there and what was expected.
 pub fn parse_match(text: &str) -> Result<Match, ParseError> {
     check_length(text)?;
-    let mut scanner = scan::Scanner::new(text, 0);
+    let mut scanner = scan::KeyValueScanner::new(text, 0);
     let mut items = Vec::new();
     while let Some(item) = scanner.next()? {
         items.push(item);

@@ -2,7 +2,8 @@
 use super::action_text;
 use crate::model::action::NO_BUFFER;
 use crate::model::nicira::{
-    Bundle, ControllerAction, HashFields, Learn, LearnDst, LearnSpec, LearnSrc, Multipath, MultipathAlgorithm, NxAction,
+    BundleAction, ControllerAction, HashFields, LearnAction, LearnDst, LearnSpec, LearnSrc, MultipathAction,
+    MultipathAlgorithm, NxAction,
 };
 use crate::model::{PortNo, Subfield, Version};
 use crate::nicira::nxm;
@@ -129,7 +130,7 @@ fn list(name: &str, parts: &[Option<String>]) -> String {
     format!("{name}({})", there.join(","))
 }
 
-fn multipath_text(multipath: &Multipath) -> String {
+fn multipath_text(multipath: &MultipathAction) -> String {
     format!(
         "multipath({},{},{},{},{},{})",
         name_of(&HASHES, multipath.fields),
@@ -141,7 +142,7 @@ fn multipath_text(multipath: &Multipath) -> String {
     )
 }
 
-fn bundle_text(bundle: &Bundle) -> String {
+fn bundle_text(bundle: &BundleAction) -> String {
     let members: Vec<String> = bundle.members.iter().map(ToString::to_string).collect();
     let hash = format!("{},{}", name_of(&HASHES, bundle.fields), bundle.basis);
     let algorithm = if bundle.is_hrw { "hrw" } else { "active_backup" };
@@ -169,7 +170,7 @@ fn controller_text(controller: &ControllerAction) -> String {
     list("controller", &parts)
 }
 
-fn learn_text(learn: &Learn) -> String {
+fn learn_text(learn: &LearnAction) -> String {
     let mut parts = vec![
         Some(format!("table={}", learn.table.0)),
         nonzero("idle_timeout", learn.idle_timeout),

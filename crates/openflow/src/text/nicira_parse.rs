@@ -1,11 +1,12 @@
 //! Parses Nicira's actions in the spelling of `ovs-ofctl`.
 use super::action::parse_actions;
 use super::nicira::{ALGORITHMS, HASHES, LEARN_FLAGS, LEARN_PRIORITY, REASONS, all_bits, field_name};
-use super::scan::{Item, Scanner};
+use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, field_value, number};
 use crate::model::action::NO_BUFFER;
 use crate::model::nicira::{
-    Bundle, ControllerAction, HashFields, Learn, LearnDst, LearnSpec, LearnSrc, MAX_CLONES, Multipath, NxAction,
+    BundleAction, ControllerAction, HashFields, LearnAction, LearnDst, LearnSpec, LearnSrc, MAX_CLONES,
+    MultipathAction, NxAction,
 };
 use crate::model::{Action, PortNo, Subfield, TableId};
 use weir_packet::Field;
@@ -34,7 +35,7 @@ pub(super) const NAMES: [&str; 16] = [
 const CHECK: &str = "check_pkt_larger";
 
 /// Parses a Nicira action; returns `None` if the key is not the name of one.
-pub(super) fn parse(item: &Item<'_>) -> Result<Option<Action>, ParseError> {
+pub(super) fn parse(item: &KeyValueItem<'_>) -> Result<Option<Action>, ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     let nx = match item.key {
         "resubmit" => resubmit(item)?,
@@ -74,12 +75,12 @@ pub(super) fn parse(item: &Item<'_>) -> Result<Option<Action>, ParseError> {
     Ok(Some(nx.into_action()))
 }
 
-fn alone(item: &Item<'_>, action: NxAction) -> Result<NxAction, ParseError> {
+fn alone(item: &KeyValueItem<'_>, action: NxAction) -> Result<NxAction, ParseError> {
     item.alone().map(|()| action)
 }
 
 /// Splits a text `SOURCE->DESTINATION` at the arrow.
-fn arrow<'a>(item: &Item<'a>) -> Result<(&'a str, &'a str), ParseError> {
+fn arrow<'a>(item: &KeyValueItem<'a>) -> Result<(&'a str, &'a str), ParseError> {
     let expected = "what to write and where, as in 5->NXM_NX_REG0[0..15]";
     item.value(expected)?.split_once("->").ok_or_else(|| item.wrong(expected))
 }
@@ -118,7 +119,7 @@ fn field(name: &str) -> Option<Field> {
     if is_wide_port(name) { Some(Field::InPort) } else { field_value::named(name).or_else(wire).or_else(standard) }
 }
 
-fn resubmit(item: &Item<'_>) -> Result<NxAction, ParseError> {
+fn resubmit(item: &KeyValueItem<'_>) -> Result<NxAction, ParseError> {
     let expected = "a port, a table, or both, as in resubmit:3 or resubmit(,4)";
     let value = item.value(expected)?;
     let (port, table) = value.split_once(',').map_or((value, None), |(port, table)| (port, Some(table.trim())));
@@ -130,7 +131,7 @@ fn resubmit(item: &Item<'_>) -> Result<NxAction, ParseError> {
     }
 }
 
-fn load(item: &Item<'_>) -> Result<NxAction, ParseError> {
+fn load(item: &KeyValueItem<'_>) -> Result<NxAction, ParseError> {
     let (value, dst) = arrow(item)?;
     let dst = part(dst).map_err(|expected| item.wrong(expected))?;
     if dst.bits > 64 {
@@ -151,8 +152,8 @@ fn note(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Splits the values in parentheses.
-fn values<'a>(item: &Item<'a>) -> Result<Vec<Item<'a>>, ParseError> {
-    let mut scanner = Scanner::new(item.value.unwrap_or_default(), item.value_at);
+fn values<'a>(item: &KeyValueItem<'a>) -> Result<Vec<KeyValueItem<'a>>, ParseError> {
+    let mut scanner = KeyValueScanner::new(item.value.unwrap_or_default(), item.value_at);
     let mut items = Vec::new();
     while let Some(item) = scanner.next()? {
         items.push(item);
@@ -160,12 +161,12 @@ fn values<'a>(item: &Item<'a>) -> Result<Vec<Item<'a>>, ParseError> {
     Ok(items)
 }
 
-fn hash(item: &Item<'_>, text: &str) -> Result<HashFields, ParseError> {
+fn hash(item: &KeyValueItem<'_>, text: &str) -> Result<HashFields, ParseError> {
     let known = HASHES.into_iter().find(|(name, _)| *name == text).map(|(_, fields)| fields);
     known.ok_or_else(|| item.wrong(format!("as hash one of {}", HASHES.map(|(name, _)| name).join(", "))))
 }
 
-fn multipath(item: &Item<'_>) -> Result<Multipath, ParseError> {
+fn multipath(item: &KeyValueItem<'_>) -> Result<MultipathAction, ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     let expected = "hash, basis, algorithm, number of links, argument, field";
     let words: Vec<&str> = item.value(expected)?.split(',').map(str::trim).collect();
@@ -174,7 +175,7 @@ fn multipath(item: &Item<'_>) -> Result<Multipath, ParseError> {
     let algorithm = ALGORITHMS.into_iter().find(|(name, _)| *name == algorithm).map(|(_, algorithm)| algorithm);
     let links =
         number::parse(links, 65536).ok().filter(|links| *links > 0).ok_or_else(|| item.wrong("1 to 65536 links"))?;
-    Ok(Multipath {
+    Ok(MultipathAction {
         fields: hash(item, fields)?,
         basis: number::u16(basis).map_err(wrong)?,
         algorithm: algorithm.ok_or_else(|| item.wrong(format!("as algorithm one of {algorithms}")))?,
@@ -185,7 +186,7 @@ fn multipath(item: &Item<'_>) -> Result<Multipath, ParseError> {
 }
 
 /// Parses `bundle(FIELDS,BASIS,ALGORITHM,ofport,members:1,2)`; `bundle_load` has a field before the members.
-fn bundle(item: &Item<'_>) -> Result<Bundle, ParseError> {
+fn bundle(item: &KeyValueItem<'_>) -> Result<BundleAction, ParseError> {
     let expected = "hash, basis, algorithm, ofport and members, as in bundle(eth_src,0,hrw,ofport,members:1,2)";
     let wrong = |expected: String| item.wrong(expected);
     let value = item.value(expected)?;
@@ -204,7 +205,7 @@ fn bundle(item: &Item<'_>) -> Result<Bundle, ParseError> {
         _ => return Err(item.wrong("as algorithm active_backup or hrw")),
     };
     let members = members.split(',').map(str::trim).filter(|member| !member.is_empty());
-    Ok(Bundle {
+    Ok(BundleAction {
         is_hrw,
         fields: hash(item, fields)?,
         basis: number::u16(basis).map_err(wrong)?,
@@ -213,7 +214,7 @@ fn bundle(item: &Item<'_>) -> Result<Bundle, ParseError> {
     })
 }
 
-fn fin_timeout(item: &Item<'_>) -> Result<NxAction, ParseError> {
+fn fin_timeout(item: &KeyValueItem<'_>) -> Result<NxAction, ParseError> {
     let (mut idle, mut hard) = (0, 0);
     for value in values(item)? {
         let seconds = number::u16(value.value("seconds")?).map_err(|expected| value.wrong(expected))?;
@@ -226,7 +227,7 @@ fn fin_timeout(item: &Item<'_>) -> Result<NxAction, ParseError> {
     Ok(NxAction::FinTimeout { idle, hard })
 }
 
-fn clone(item: &Item<'_>) -> Result<NxAction, ParseError> {
+fn clone(item: &KeyValueItem<'_>) -> Result<NxAction, ParseError> {
     let text = item.value.unwrap_or_default();
     let deepest = text.chars().fold((0_usize, 0_usize), |(depth, most), c| match c {
         '(' => (depth + 1, most.max(depth + 1)),
@@ -240,7 +241,7 @@ fn clone(item: &Item<'_>) -> Result<NxAction, ParseError> {
     Ok(NxAction::Clone(parse_actions(text, item.value_at)?))
 }
 
-fn check_larger(item: &Item<'_>) -> Result<NxAction, ParseError> {
+fn check_larger(item: &KeyValueItem<'_>) -> Result<NxAction, ParseError> {
     let expected = "a length and a bit, as in check_pkt_larger(1500)->reg0[0]";
     let (length, dst) = item.value(expected)?.split_once(")->").ok_or_else(|| item.wrong(expected))?;
     let dst = part(dst).ok().filter(|dst| dst.bits == 1).ok_or_else(|| item.wrong(expected))?;
@@ -249,7 +250,7 @@ fn check_larger(item: &Item<'_>) -> Result<NxAction, ParseError> {
 
 /// Parses the content of the parentheses of `controller(...)`; returns `None` if an ordinary output to the controller
 /// expresses it.
-pub(super) fn controller(item: &Item<'_>) -> Result<Option<Action>, ParseError> {
+pub(super) fn controller(item: &KeyValueItem<'_>) -> Result<Option<Action>, ParseError> {
     let mut action = ControllerAction::new(NO_BUFFER);
     let mut is_special = false;
     for value in values(item)? {
@@ -276,7 +277,7 @@ pub(super) fn controller(item: &Item<'_>) -> Result<Option<Action>, ParseError> 
 }
 
 /// Parses an output with a length limit, `output(port=1,max_len=100)`.
-pub(super) fn output_trunc(item: &Item<'_>) -> Result<Action, ParseError> {
+pub(super) fn output_trunc(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
     let expected = "a port and a length, as in output(port=1,max_len=100)";
     let (mut port, mut length) = (None, None);
     for value in values(item)? {
@@ -293,8 +294,8 @@ pub(super) fn output_trunc(item: &Item<'_>) -> Result<Action, ParseError> {
     }
 }
 
-fn learn(item: &Item<'_>) -> Result<Learn, ParseError> {
-    let mut learn = Learn {
+fn learn(item: &KeyValueItem<'_>) -> Result<LearnAction, ParseError> {
+    let mut learn = LearnAction {
         idle_timeout: 0,
         hard_timeout: 0,
         priority: LEARN_PRIORITY,
@@ -327,7 +328,7 @@ fn learn(item: &Item<'_>) -> Result<Learn, ParseError> {
 
 /// Parses a part of a learned flow entry: `FIELD`, `FIELD=FIELD`, `FIELD=VALUE`, `load:SOURCE->FIELD`,
 /// `output:FIELD`.
-fn spec(item: &Item<'_>) -> Result<LearnSpec, ParseError> {
+fn spec(item: &KeyValueItem<'_>) -> Result<LearnSpec, ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     match item.key {
         "load" => {

@@ -3,7 +3,7 @@ use super::ParseError;
 
 /// An item of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item<'a> {
+pub(super) struct KeyValueItem<'a> {
     pub(super) key: &'a str,
     /// Offset of the key in the whole text, in bytes.
     pub(super) at: usize,
@@ -13,7 +13,7 @@ pub(super) struct Item<'a> {
     pub(super) value_at: usize,
 }
 
-impl<'a> Item<'a> {
+impl<'a> KeyValueItem<'a> {
     /// Returns the value; fails if it is missing or empty.
     pub(super) fn value(&self, expected: &str) -> Result<&'a str, ParseError> {
         self.value.filter(|value| !value.is_empty()).ok_or_else(|| ParseError::new(self.value_at, "", expected))
@@ -34,24 +34,24 @@ impl<'a> Item<'a> {
 }
 
 /// Iterator over the items of a list. `base` is the offset of `text` in the whole text.
-pub(super) struct Scanner<'a> {
+pub(super) struct KeyValueScanner<'a> {
     text: &'a str,
     at: usize,
     base: usize,
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> KeyValueScanner<'a> {
     pub(super) fn new(text: &'a str, base: usize) -> Self {
-        Scanner { text, at: 0, base }
+        KeyValueScanner { text, at: 0, base }
     }
 
     /// Returns the rest of the text from the value of `item` on, including all later items.
-    pub(super) fn rest_behind(&self, item: &Item<'_>) -> &'a str {
+    pub(super) fn rest_behind(&self, item: &KeyValueItem<'_>) -> &'a str {
         &self.text[item.value_at - self.base..]
     }
 
     /// Returns the next item; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Item<'a>>, ParseError> {
+    pub(super) fn next(&mut self) -> Result<Option<KeyValueItem<'a>>, ParseError> {
         let rest = self.text[self.at..].trim_start_matches(is_separator);
         self.at = self.text.len() - rest.len();
         if rest.is_empty() {
@@ -81,7 +81,7 @@ impl<'a> Scanner<'a> {
             _ => (None, 0, 0),
         };
         self.at = at + key_len + end;
-        Ok(Some(Item { key, at: self.base + at, value, value_at: self.base + at + key_len + start }))
+        Ok(Some(KeyValueItem { key, at: self.base + at, value, value_at: self.base + at + key_len + start }))
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn items(text: &str) -> Vec<(&str, Option<&str>, usize)> {
-        let mut scanner = Scanner::new(text, 0);
+        let mut scanner = KeyValueScanner::new(text, 0);
         std::iter::from_fn(|| scanner.next().unwrap()).map(|item| (item.key, item.value, item.value_at)).collect()
     }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_open_parenthesis_is_an_error() {
-        let error = Scanner::new("b(c(d)", 10).next().unwrap_err();
+        let error = KeyValueScanner::new("b(c(d)", 10).next().unwrap_err();
         assert_eq!((error.position, error.found.as_str()), (11, "(c(d)"));
     }
 }

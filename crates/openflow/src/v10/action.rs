@@ -6,8 +6,8 @@ use super::port;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
 use crate::nicira;
-use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, short};
-use crate::wire::{Decoded, Encoded, Reader, Writer, port::output};
+use crate::wire::action::{ActionArgument, byte, element, encode_experimenter, head, long, short};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, port::output};
 use weir_packet::field::VLAN_PRESENT;
 use weir_packet::{Field, MacAddr};
 
@@ -30,7 +30,7 @@ const VID_MAX: u16 = 0x0fff;
 const PCP_MAX: u8 = 7;
 
 /// Reads one action.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
     let at = reader.at();
     let (kind, mut action) = element(reader)?;
     let decoded = match kind {
@@ -50,7 +50,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
             nicira::action::decode(id, &mut action, decode)?
         }
         kind => {
-            let argument = Argument::decode(&mut action)?;
+            let argument = ActionArgument::decode(&mut action)?;
             small(kind, argument).map_err(|(error, reason)| action.error_at(at, error, reason))?
         }
     };
@@ -58,14 +58,14 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     Ok(decoded)
 }
 
-fn set_mac(field: Field, action: &mut Reader<'_>) -> Decoded<Action> {
+fn set_mac(field: Field, action: &mut WireReader<'_>) -> Decoded<Action> {
     let mac = action.mac()?;
     action.skip(6)?;
     Ok(Action::set_mac(field, mac))
 }
 
 /// Returns an eight-byte action, given its type and argument.
-fn small(kind: u16, Argument { byte, short, long }: Argument) -> Result<Action, (BadAction, String)> {
+fn small(kind: u16, ActionArgument { byte, short, long }: ActionArgument) -> Result<Action, (BadAction, String)> {
     let too_large = |what, value: u16, most: u16| {
         Err((BadAction::BadArgument, format!("found {what} {value}, expected at most {most}")))
     };
@@ -85,11 +85,11 @@ fn small(kind: u16, Argument { byte, short, long }: Argument) -> Result<Action, 
 }
 
 /// Writes a list of actions.
-pub(crate) fn encode_list(actions: &[Action], writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_list(actions: &[Action], writer: &mut WireWriter<'_>) -> Encoded {
     actions.iter().try_for_each(|action| encode(action, writer))
 }
 
-fn encode(action: &Action, writer: &mut Writer<'_>) -> Encoded {
+fn encode(action: &Action, writer: &mut WireWriter<'_>) -> Encoded {
     match *action {
         Action::Output { port, max_len } => {
             head(OUTPUT, 8, writer);
@@ -127,7 +127,7 @@ fn encode(action: &Action, writer: &mut Writer<'_>) -> Encoded {
 
 /// Writes a set-field as 1.0's action that sets the field.
 #[expect(clippy::cast_possible_truncation, reason = "the value is checked against the field's width")]
-fn encode_set_field(field: Field, value: u128, writer: &mut Writer<'_>) -> Encoded {
+fn encode_set_field(field: Field, value: u128, writer: &mut WireWriter<'_>) -> Encoded {
     if value > field.all_ones() {
         return Err(writer.cannot(format!("{value:#x} in {field}, which has {} bits", field.bits())));
     }
@@ -153,7 +153,7 @@ fn encode_set_field(field: Field, value: u128, writer: &mut Writer<'_>) -> Encod
     Ok(())
 }
 
-fn mac(kind: u16, address: MacAddr, writer: &mut Writer<'_>) {
+fn mac(kind: u16, address: MacAddr, writer: &mut WireWriter<'_>) {
     head(kind, 16, writer);
     writer.mac(address);
     writer.zeros(6);

@@ -7,16 +7,16 @@ use super::{action, matching, port};
 use crate::model::error::{BadAction, BadRequest, FlowModFailed};
 use crate::model::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 use crate::model::multipart::{FlowRequest, FlowStats};
-use crate::model::stats::MoreStats;
+use crate::model::stats::OxsExtraStats;
 use crate::model::{GroupId, Instruction, NxAction, PortNo, TableId};
-use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow};
 
 /// `OFPFF_EMERG`, whose bit has another meaning in 1.3.
 const EMERG: u16 = 1 << 2;
 /// `OFPFF_SEND_FLOW_REM` and `OFPFF_CHECK_OVERLAP`, whose bits are the same in 1.3.
 const SHARED_FLAGS: u16 = 3;
 
-pub(crate) fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
+pub(crate) fn decode_flags(reader: &mut WireReader<'_>) -> Decoded<FlowFlags> {
     let at = reader.at();
     let flags = reader.u16()?;
     if flags & !(SHARED_FLAGS | EMERG) != 0 {
@@ -27,7 +27,7 @@ pub(crate) fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
     Ok(FlowFlags(flags & SHARED_FLAGS).with(emergency))
 }
 
-pub(crate) fn encode_flags(flags: FlowFlags, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_flags(flags: FlowFlags, writer: &mut WireWriter<'_>) -> Encoded {
     let foreign = flags.0 & !(SHARED_FLAGS | FlowFlags::EMERG.0);
     if foreign != 0 {
         return Err(writer.cannot(format!("the flow flags {foreign:#x}")));
@@ -36,7 +36,7 @@ pub(crate) fn encode_flags(flags: FlowFlags, writer: &mut Writer<'_>) -> Encoded
     Ok(())
 }
 
-pub(crate) fn decode_actions(reader: &mut Reader<'_>) -> Decoded<Vec<Instruction>> {
+pub(crate) fn decode_actions(reader: &mut WireReader<'_>) -> Decoded<Vec<Instruction>> {
     let left = reader.left();
     let actions = reader.part(left, "actions", BadAction::BadLen)?.list(action::decode)?;
     Ok(if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] })
@@ -44,7 +44,7 @@ pub(crate) fn decode_actions(reader: &mut Reader<'_>) -> Decoded<Vec<Instruction
 
 /// Writes instructions as an action list. Write-metadata and goto-table become Nicira's actions with nearly the same
 /// effect, as Open vSwitch shows them in 1.0. Fails for other instructions.
-pub(crate) fn encode_actions(instructions: &[Instruction], writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_actions(instructions: &[Instruction], writer: &mut WireWriter<'_>) -> Encoded {
     let rank = |instruction: &Instruction| match instruction {
         Instruction::ApplyActions(_) => Some(0),
         Instruction::WriteMetadata { .. } => Some(1),
@@ -73,12 +73,12 @@ pub(crate) fn is_delete(command: FlowCommand) -> bool {
 
 /// Reads the command and the table. The table is in the command's high byte if the controller enabled that
 /// (`NXT_FLOW_MOD_TABLE_ID`).
-pub(crate) fn command(reader: &mut Reader<'_>) -> Decoded<(FlowCommand, TableId)> {
+pub(crate) fn command(reader: &mut WireReader<'_>) -> Decoded<(FlowCommand, TableId)> {
     if reader.has_tables {
         let table = TableId(reader.u8()?);
         return Ok((flow::command(reader, |reader| reader.u8().map(u16::from))?, table));
     }
-    let command = flow::command(reader, Reader::u16)?;
+    let command = flow::command(reader, WireReader::u16)?;
     Ok((command, default_table(command)))
 }
 
@@ -88,12 +88,12 @@ const fn default_table(command: FlowCommand) -> TableId {
 }
 
 /// Writes the command, with the table in the high byte if it is not the default.
-pub(crate) fn encode_command(flow: &FlowMod, writer: &mut Writer<'_>) {
+pub(crate) fn encode_command(flow: &FlowMod, writer: &mut WireWriter<'_>) {
     writer.u8(if flow.table == default_table(flow.command) { 0 } else { flow.table.0 });
     writer.u8(flow.command as u8);
 }
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
     let (matching, cookie) = (matching::decode(reader)?, reader.u64()?);
     let (command, table) = self::command(reader)?;
     Ok(FlowMod {
@@ -114,7 +114,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     })
 }
 
-pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut WireWriter<'_>) -> Encoded {
     check_mod(flow).map_err(|what| writer.cannot(what))?;
     matching::encode(&flow.matching, writer)?;
     writer.u64(flow.cookie);
@@ -152,7 +152,7 @@ pub(crate) fn check_either(flow: &FlowMod) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
     let (matching, cookie, priority) = (matching::decode(reader)?, reader.u64()?, reader.u16()?);
     let reason = flow::decode_reason(reader, FlowRemovedReason::Delete)?;
     reader.skip(1)?;
@@ -169,12 +169,12 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
         hard_timeout: 0,
         packet_count: reader.u64()?,
         byte_count: reader.u64()?,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching,
     })
 }
 
-pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
     matching::encode(&removed.matching, writer)?;
     writer.u64(removed.cookie);
     writer.u16(removed.priority);
@@ -189,13 +189,13 @@ pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> 
     Ok(())
 }
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowRequest> {
     let (matching, table) = (matching::decode(reader)?, TableId(reader.u8()?));
     reader.skip(1)?;
     Ok(FlowRequest { table, out_port: port::decode_no(reader)?, matching, ..FlowRequest::all() })
 }
 
-pub(crate) fn encode_request(request: &FlowRequest, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(request: &FlowRequest, writer: &mut WireWriter<'_>) -> Encoded {
     if request.cookie_mask != 0 || request.out_group != GroupId::ANY {
         return Err(writer.cannot("a request for the entries with a cookie or a group"));
     }
@@ -205,7 +205,7 @@ pub(crate) fn encode_request(request: &FlowRequest, writer: &mut Writer<'_>) -> 
     port::encode_no(request.out_port, writer)
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
     let mut entry = reader.element("flow statistics", 0, 88, BadRequest::BadLen)?;
     entry.skip(2)?;
     let table = TableId(entry.u8()?);
@@ -226,13 +226,13 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
         cookie: entry.u64()?,
         packet_count: entry.u64()?,
         byte_count: entry.u64()?,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching,
         instructions: decode_actions(&mut entry)?,
     })
 }
 
-pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u8(stats.table.0);

@@ -7,7 +7,7 @@
 //! vSwitch. For `nw_src` and `nw_dst`, the bitmap holds the number of low bits that are wildcards.
 use super::port;
 use crate::model::{Match, MatchField};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, MacAddr};
 
@@ -34,7 +34,7 @@ const VID_MASK: u16 = 0x0fff;
 
 /// The fields in wire format.
 #[derive(Default)]
-struct Layout {
+struct V10Match {
     wildcards: u32,
     in_port: u16,
     dl_src: MacAddr,
@@ -50,8 +50,8 @@ struct Layout {
     tp_dst: u16,
 }
 
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Match> {
-    let layout = Layout::read(reader)?;
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Match> {
+    let layout = V10Match::read(reader)?;
     let mut fields = Match::any();
     layout.add_ethernet(&mut fields);
     layout.add_vlan(&mut fields);
@@ -72,8 +72,8 @@ fn transport(dl_type: u16, nw_proto: u8) -> Option<(Field, Field)> {
     }
 }
 
-impl Layout {
-    fn read(reader: &mut Reader<'_>) -> Decoded<Layout> {
+impl V10Match {
+    fn read(reader: &mut WireReader<'_>) -> Decoded<V10Match> {
         let (wildcards, in_port) = (reader.u32()?, reader.u16()?);
         let (dl_src, dl_dst) = (reader.mac()?, reader.mac()?);
         let (dl_vlan, dl_vlan_pcp) = (reader.u16()?, reader.u8()?);
@@ -82,7 +82,7 @@ impl Layout {
         reader.skip(2)?;
         let (nw_src, nw_dst) = (reader.u32()?, reader.u32()?);
         let (tp_src, tp_dst) = (reader.u16()?, reader.u16()?);
-        Ok(Layout {
+        Ok(V10Match {
             wildcards,
             in_port,
             dl_src,
@@ -99,7 +99,7 @@ impl Layout {
         })
     }
 
-    fn write(&self, writer: &mut Writer<'_>) {
+    fn write(&self, writer: &mut WireWriter<'_>) {
         writer.u32(self.wildcards);
         writer.u16(self.in_port);
         writer.mac(self.dl_src);
@@ -283,11 +283,11 @@ fn add_address(field: Field, address: u32, wildcards: u32, fields: &mut Match) {
 
 /// Writes a match. Wildcard fields are zero. The bit count of an address that is a wildcard is 32 if `dl_type` is
 /// matched, as in Open vSwitch, otherwise all ones, so that a match of every packet has `OFPFW_ALL`.
-pub(crate) fn encode(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(matching: &Match, writer: &mut WireWriter<'_>) -> Encoded {
     if let Err(error) = matching.key_and_mask() {
         return Err(writer.cannot(format!("a match that is not valid: {error:?}")));
     }
-    let mut layout = Layout { wildcards: ALL, ..Layout::default() };
+    let mut layout = V10Match { wildcards: ALL, ..V10Match::default() };
     if matching.get(Field::EthType).is_some() {
         layout.wildcards &= !(31 << NW_SRC_SHIFT | 31 << NW_DST_SHIFT);
     }

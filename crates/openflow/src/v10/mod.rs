@@ -17,7 +17,7 @@ use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
 use crate::nicira;
-use crate::wire::{Decoded, Encoded, Reader, Writer, config, opaque};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, config, opaque};
 
 const VENDOR: u8 = 4;
 const FEATURES_REQUEST: u8 = 5;
@@ -65,7 +65,7 @@ const NAMES: [&str; 22] = [
 ];
 
 /// Reads the body of a message of type `kind`, other than hello, error and echo.
-pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
+pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {
     reader.rename(NAMES.get(usize::from(kind)).unwrap_or(&"message"));
     Ok(match kind {
         VENDOR => nicira::message::decode(reader, Version::V10)?,
@@ -134,7 +134,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
 }
 
 /// Writes the body of a message other than hello, error and echo.
-pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(body: &Body, writer: &mut WireWriter<'_>) -> Encoded {
     match body {
         Body::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer)?,
         Body::Nx(message) => nicira::message::encode(message, Version::V10, writer)?,

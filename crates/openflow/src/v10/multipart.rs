@@ -6,7 +6,7 @@ use crate::model::Version;
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::nicira;
-use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, multipart, opaque};
 
 const DESC: u16 = 0;
 const FLOW: u16 = 1;
@@ -16,7 +16,7 @@ const PORT_STATS: u16 = 4;
 const QUEUE: u16 = 5;
 const VENDOR: u16 = 0xffff;
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRequest> {
     let (kind, more) = multipart::decode_head(reader)?;
     let body = match kind {
         DESC => RequestBody::Desc,
@@ -41,7 +41,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartReques
     Ok(MultipartRequest { more, body })
 }
 
-pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
     let kind = match &request.body {
         RequestBody::Desc => DESC,
         RequestBody::Flow(_) => FLOW,
@@ -72,7 +72,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
     }
 }
 
-pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
+pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartReply> {
     let (kind, more) = multipart::decode_head(reader)?;
     let body = match kind {
         DESC => ReplyBody::Desc(multipart::decode_desc(reader)?),
@@ -90,7 +90,7 @@ pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
     Ok(MultipartReply { more, body })
 }
 
-pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
     let kind = match &reply.body {
         ReplyBody::Desc(_) => DESC,
         ReplyBody::Flow(_) => FLOW,

@@ -3,13 +3,13 @@ use super::{action, port};
 use crate::model::error::{BadAction, BadRequest};
 use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
 use crate::model::{Match, PortNo, TableId};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::Field;
 
 /// Cookie of a packet-in without cookie.
 const NO_COOKIE: u64 = u64::MAX;
 
-pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
+pub(crate) fn decode_in(reader: &mut WireReader<'_>) -> Decoded<PacketIn> {
     let (buffer_id, total_len, in_port) = (reader.buffer_id()?, reader.u16()?, port::decode_no(reader)?);
     let at = reader.at();
     let reason = match reader.u8()? {
@@ -34,7 +34,7 @@ pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
 
 /// Writes a packet-in, without the parts that 1.0 cannot carry: the table, the cookie, and all pipeline fields except
 /// the port.
-pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_in(packet: &PacketIn, writer: &mut WireWriter<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     writer.u16(packet.total_len);
     port::encode_no(packet.in_port().unwrap_or(PortNo::ANY), writer)?;
@@ -48,13 +48,13 @@ pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
+pub(crate) fn decode_out(reader: &mut WireReader<'_>) -> Decoded<PacketOut> {
     let (buffer_id, in_port, length) = (reader.buffer_id()?, port::decode_no(reader)?, reader.u16()?);
     let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
     Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.rest() })
 }
 
-pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_out(packet: &PacketOut, writer: &mut WireWriter<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     port::encode_no(packet.in_port, writer)?;
     let place = writer.at();

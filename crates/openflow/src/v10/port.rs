@@ -4,7 +4,7 @@
 //! 1.3's `ANY`.
 use crate::model::port::{PortMod, PortStats, PortStatus, bits};
 use crate::model::{PortDesc, PortNo};
-use crate::wire::{Decoded, Encoded, Reader, Writer, port};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, port};
 
 /// Highest number of an ordinary port, `OFPP_MAX`.
 const MAX: u16 = 0xff00;
@@ -30,11 +30,11 @@ pub(crate) fn to_wire(port: PortNo) -> Option<u16> {
     (from_wire(number) == port).then_some(number)
 }
 
-pub(crate) fn decode_no(reader: &mut Reader<'_>) -> Decoded<PortNo> {
+pub(crate) fn decode_no(reader: &mut WireReader<'_>) -> Decoded<PortNo> {
     reader.u16().map(from_wire)
 }
 
-pub(crate) fn encode_no(port: PortNo, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_no(port: PortNo, writer: &mut WireWriter<'_>) -> Encoded {
     let Some(number) = to_wire(port) else {
         return Err(writer.cannot(format!("port {port}: ports end at {MAX}")));
     };
@@ -63,7 +63,7 @@ fn state_to_wire(state: u32) -> u32 {
     if state & bits::BLOCKED != 0 { own | STP_BLOCK } else { own }
 }
 
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<PortDesc> {
     Ok(PortDesc {
         port_no: decode_no(reader)?,
         hw_addr: reader.mac()?,
@@ -80,7 +80,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
     })
 }
 
-pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut WireWriter<'_>) -> Encoded {
     encode_no(desc.port_no, writer)?;
     writer.mac(desc.hw_addr);
     writer.text(&desc.name, NAME_BYTES);
@@ -92,26 +92,26 @@ pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-pub(crate) fn decode_status(reader: &mut Reader<'_>) -> Decoded<PortStatus> {
+pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> {
     let reason = port::decode_reason(reader)?;
     reader.skip(7)?;
     Ok(PortStatus { reason, desc: decode_desc(reader)? })
 }
 
-pub(crate) fn encode_status(status: &PortStatus, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_status(status: &PortStatus, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u8(status.reason as u8);
     writer.zeros(7);
     encode_desc(&status.desc, writer)
 }
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<PortMod> {
     let (port_no, hw_addr) = (decode_no(reader)?, reader.mac()?);
     let (config, mask, advertise) = (reader.u32()?, reader.u32()?, features_from_wire(reader.u32()?));
     reader.skip(4)?;
     Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties: Vec::new() })
 }
 
-pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_mod(port: &PortMod, writer: &mut WireWriter<'_>) -> Encoded {
     encode_no(port.port_no, writer)?;
     writer.mac(port.hw_addr);
     writer.u32(port.config);
@@ -121,13 +121,13 @@ pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<PortStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<PortStats> {
     let port_no = decode_no(reader)?;
     reader.skip(6)?;
     port::decode_counters(reader, port_no)
 }
 
-pub(crate) fn encode_stats(stats: &PortStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &PortStats, writer: &mut WireWriter<'_>) -> Encoded {
     encode_no(stats.port_no, writer)?;
     writer.zeros(6);
     port::encode_counters(stats, writer);

@@ -3,34 +3,34 @@ use super::port;
 use crate::model::PortNo;
 use crate::model::error::BadRequest;
 use crate::model::queue::{QueueConfig, QueueConfigReply, QueueStats};
-use crate::wire::{Decoded, Encoded, Reader, Writer, queue};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, queue};
 
-pub(crate) fn decode_config_request(reader: &mut Reader<'_>) -> Decoded<PortNo> {
+pub(crate) fn decode_config_request(reader: &mut WireReader<'_>) -> Decoded<PortNo> {
     let port = port::decode_no(reader)?;
     reader.skip(2)?;
     Ok(port)
 }
 
-pub(crate) fn encode_config_request(port: PortNo, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_config_request(port: PortNo, writer: &mut WireWriter<'_>) -> Encoded {
     port::encode_no(port, writer)?;
     writer.zeros(2);
     Ok(())
 }
 
-pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Decoded<QueueConfigReply> {
+pub(crate) fn decode_config(reader: &mut WireReader<'_>) -> Decoded<QueueConfigReply> {
     let port = port::decode_no(reader)?;
     reader.skip(6)?;
     Ok(QueueConfigReply { port, queues: reader.list(decode_queue)? })
 }
 
-fn decode_queue(reader: &mut Reader<'_>) -> Decoded<QueueConfig> {
+fn decode_queue(reader: &mut WireReader<'_>) -> Decoded<QueueConfig> {
     let mut part = reader.element("queue", 4, 8, BadRequest::BadLen)?;
     let queue = part.u32()?;
     part.skip(4)?;
     Ok(QueueConfig { queue, port: PortNo::ANY, properties: part.list(queue::decode_property)? })
 }
 
-pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut WireWriter<'_>) -> Encoded {
     port::encode_no(reply.port, writer)?;
     writer.zeros(6);
     for queue in &reply.queues {
@@ -55,18 +55,18 @@ fn swapped(port: PortNo) -> PortNo {
     }
 }
 
-pub(crate) fn decode_stats_request(reader: &mut Reader<'_>) -> Decoded<(PortNo, u32)> {
+pub(crate) fn decode_stats_request(reader: &mut WireReader<'_>) -> Decoded<(PortNo, u32)> {
     let port = decode_config_request(reader)?;
     Ok((swapped(port), reader.u32()?))
 }
 
-pub(crate) fn encode_stats_request(port: PortNo, queue: u32, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats_request(port: PortNo, queue: u32, writer: &mut WireWriter<'_>) -> Encoded {
     encode_config_request(swapped(port), writer)?;
     writer.u32(queue);
     Ok(())
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<QueueStats> {
     Ok(QueueStats {
         port: decode_config_request(reader)?,
         queue: reader.u32()?,
@@ -79,7 +79,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
     })
 }
 
-pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut WireWriter<'_>) -> Encoded {
     encode_config_request(stats.port, writer)?;
     writer.u32(stats.queue);
     writer.u64(stats.tx_bytes);

@@ -1,9 +1,9 @@
 //! Reads and writes the features reply (OpenFlow 1.0.0, 5.3.1).
 use super::port;
 use crate::model::FeaturesReply;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
-pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<FeaturesReply> {
+pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<FeaturesReply> {
     let (datapath_id, n_buffers, n_tables) = (reader.u64()?, reader.u32()?, reader.u8()?);
     reader.skip(3)?;
     Ok(FeaturesReply {
@@ -17,7 +17,7 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<FeaturesReply>
     })
 }
 
-pub(crate) fn encode_features(features: &FeaturesReply, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_features(features: &FeaturesReply, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u64(features.datapath_id);
     writer.u32(features.n_buffers);
     writer.u8(features.n_tables);

@@ -1,11 +1,11 @@
 //! Reads and writes table statistics (OpenFlow 1.0.0, 5.3.5).
 use crate::model::TableId;
 use crate::model::multipart::TableStats;
-use crate::wire::{Decoded, Reader, Writer};
+use crate::wire::{Decoded, WireReader, WireWriter};
 
 const NAME_BYTES: usize = 32;
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<TableStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<TableStats> {
     let table = TableId(reader.u8()?);
     reader.skip(3)?;
     Ok(TableStats {
@@ -19,7 +19,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<TableStats> {
     })
 }
 
-pub(crate) fn encode_stats(stats: &TableStats, writer: &mut Writer<'_>) {
+pub(crate) fn encode_stats(stats: &TableStats, writer: &mut WireWriter<'_>) {
     writer.u8(stats.table.0);
     writer.zeros(3);
     writer.text(&stats.name, NAME_BYTES);

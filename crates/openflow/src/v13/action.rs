@@ -10,8 +10,8 @@ use crate::model::error::BadAction;
 use crate::model::{GroupId, MatchField, MeterId, NxAction, PortNo, Version};
 use crate::nicira;
 use crate::v15::action as v15;
-use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, padded, short};
-use crate::wire::{Decoded, Encoded, Reader, Writer, port};
+use crate::wire::action::{ActionArgument, byte, element, encode_experimenter, head, long, padded, short};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, port};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, ip_proto};
 
@@ -34,7 +34,7 @@ const POP_PBB: u16 = 27;
 const EXPERIMENTER: u16 = 0xffff;
 
 /// Reads one action.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
     let at = reader.at();
     let (kind, mut action) = element(reader)?;
     let decoded = match kind {
@@ -51,7 +51,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
             output
         }
         kind => {
-            let argument = Argument::decode(&mut action)?;
+            let argument = ActionArgument::decode(&mut action)?;
             small(kind, argument, action.version()).ok_or_else(|| {
                 let reason = format!("found action type {kind}, which {} does not have", action.version().name());
                 action.error_at(at, BadAction::BadType, reason)
@@ -63,7 +63,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
 }
 
 /// Returns an eight-byte action, given its type and argument; `None` if the version has no such type.
-fn small(kind: u16, Argument { byte, short, long }: Argument, version: Version) -> Option<Action> {
+fn small(kind: u16, ActionArgument { byte, short, long }: ActionArgument, version: Version) -> Option<Action> {
     Some(match kind {
         COPY_TTL_OUT => Action::CopyTtlOut,
         COPY_TTL_IN => Action::CopyTtlIn,
@@ -85,7 +85,7 @@ fn small(kind: u16, Argument { byte, short, long }: Argument, version: Version) 
 }
 
 /// Reads a set-field. A field that weir does not know stays uninterpreted, for the switch to refuse.
-fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
+fn decode_set_field(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.rename("set-field");
     let at = action.at();
     let entry = oxm::decode_entry(action, BadAction::BadSetLen.into())?;
@@ -114,11 +114,11 @@ fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
 }
 
 /// Writes a list of actions. `proto` is the `ip_proto` that the flow entry matches, if any.
-pub(crate) fn encode_list(actions: &[Action], proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_list(actions: &[Action], proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     actions.iter().try_for_each(|action| encode(action, proto, writer))
 }
 
-fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+fn encode(action: &Action, proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, writer),
         Action::Meter(meter) if writer.version() >= Version::V15 => long(v15::METER, meter.0, writer),
@@ -170,7 +170,7 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encode
 }
 
 /// Writes a Nicira action, or the standard action that Open vSwitch sends for it.
-fn encode_nicira(nx: &NxAction, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+fn encode_nicira(nx: &NxAction, proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     match *nx {
         NxAction::SetTunnel { id, .. } => set_field(Field::TunnelId, id, writer),
         ref nx => nicira::action::encode(nx, writer, &|actions, writer| encode_list(actions, proto, writer)),
@@ -193,14 +193,14 @@ const fn destination_port(proto: Option<u8>) -> Field {
     }
 }
 
-fn output(port: PortNo, max_len: u16, writer: &mut Writer<'_>) {
+fn output(port: PortNo, max_len: u16, writer: &mut WireWriter<'_>) {
     head(OUTPUT, 16, writer);
     writer.u32(port.0);
     writer.u16(max_len);
     writer.zeros(6);
 }
 
-fn set_field(field: Field, value: impl Into<u128>, writer: &mut Writer<'_>) -> Encoded {
+fn set_field(field: Field, value: impl Into<u128>, writer: &mut WireWriter<'_>) -> Encoded {
     let value = value.into();
     if value > field.all_ones() {
         return Err(writer.cannot(format!("{value:#x} in {field}, which has {} bits", field.bits())));

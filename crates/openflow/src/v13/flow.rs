@@ -4,9 +4,9 @@ use super::{instruction, oxm};
 use crate::model::error::{BadInstruction, BadRequest};
 use crate::model::flow::{FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 use crate::model::multipart::{FlowRequest, FlowStats};
-use crate::model::stats::MoreStats;
+use crate::model::stats::OxsExtraStats;
 use crate::model::{GroupId, Match, PortNo, TableId, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow};
 use weir_packet::Field;
 
 /// Returns the `ip_proto` that a match is on. It determines the protocol of the ports that 1.0's actions set.
@@ -14,12 +14,12 @@ pub(crate) fn proto(matching: &Match) -> Option<u8> {
     matching.get(Field::IpProto).and_then(|(value, _)| u8::try_from(value).ok())
 }
 
-pub(crate) fn decode_instructions(reader: &mut Reader<'_>) -> Decoded<Vec<crate::model::Instruction>> {
+pub(crate) fn decode_instructions(reader: &mut WireReader<'_>) -> Decoded<Vec<crate::model::Instruction>> {
     let left = reader.left();
     reader.part(left, "instructions", BadInstruction::BadLen)?.list(instruction::decode)
 }
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
     let (cookie, cookie_mask, table) = (reader.u64()?, reader.u64()?, TableId(reader.u8()?));
     let command = flow::command(reader, |reader| reader.u8().map(u16::from))?;
     let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
@@ -46,16 +46,16 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
 }
 
 /// Reads the importance, which 1.4 has in place of two bytes of padding; returns 0 before 1.4.
-fn importance(reader: &mut Reader<'_>) -> Decoded<u16> {
+fn importance(reader: &mut WireReader<'_>) -> Decoded<u16> {
     let number = reader.u16()?;
     Ok(if reader.version() >= Version::V14 { number } else { 0 })
 }
 
-fn encode_importance(importance: u16, writer: &mut Writer<'_>) {
+fn encode_importance(importance: u16, writer: &mut WireWriter<'_>) {
     writer.u16(if writer.version() >= Version::V14 { importance } else { 0 });
 }
 
-pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut WireWriter<'_>) -> Encoded {
     if flow.flags.contains(FlowFlags::EMERG) {
         return Err(writer.cannot("an emergency flow entry, which only 1.0 has"));
     }
@@ -83,7 +83,7 @@ pub(crate) fn last_reason(version: Version) -> FlowRemovedReason {
     if version >= Version::V14 { FlowRemovedReason::Eviction } else { FlowRemovedReason::GroupDelete }
 }
 
-pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
     Ok(FlowRemoved {
         cookie: reader.u64()?,
         priority: reader.u16()?,
@@ -95,12 +95,12 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
         hard_timeout: reader.u16()?,
         packet_count: reader.u64()?,
         byte_count: reader.u64()?,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching: oxm::decode_match(reader)?,
     })
 }
 
-pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u64(removed.cookie);
     writer.u16(removed.priority);
     writer.u8(flow::reason(removed.reason, last_reason(writer.version())));
@@ -114,7 +114,7 @@ pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> 
     oxm::encode_match(&removed.matching, writer)
 }
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowRequest> {
     let table = TableId(reader.u8()?);
     reader.skip(3)?;
     let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));
@@ -123,7 +123,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
     Ok(FlowRequest { table, out_port, out_group, cookie, cookie_mask, matching: oxm::decode_match(reader)? })
 }
 
-pub(crate) fn encode_request(request: &FlowRequest, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(request: &FlowRequest, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u8(request.table.0);
     writer.zeros(3);
     writer.u32(request.out_port.0);
@@ -134,7 +134,7 @@ pub(crate) fn encode_request(request: &FlowRequest, writer: &mut Writer<'_>) -> 
     oxm::encode_match(&request.matching, writer)
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
     let mut entry = reader.element("flow statistics", 0, 56, BadRequest::BadLen)?;
     entry.skip(2)?;
     let table = TableId(entry.u8()?);
@@ -156,13 +156,13 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
         cookie: entry.u64()?,
         packet_count: entry.u64()?,
         byte_count: entry.u64()?,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching: oxm::decode_match(&mut entry)?,
         instructions: decode_instructions(&mut entry)?,
     })
 }
 
-pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u8(stats.table.0);

@@ -3,16 +3,16 @@ use super::action;
 use crate::model::error::{BadAction, BadRequest, GroupModFailed};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
 use crate::model::{BucketId, GroupId, PortNo};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<GroupMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<GroupMod> {
     let (command, kind) = (reader.u16()?, reader.u8()?);
     reader.skip(1)?;
     let (group, buckets) = (GroupId(reader.u32()?), decode_buckets(reader)?);
     Ok(GroupMod { command, kind, group, command_bucket: BucketId::ALL, buckets, properties: Vec::new() })
 }
 
-pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_mod(group: &GroupMod, writer: &mut WireWriter<'_>) -> Encoded {
     if let Some(what) = only_in_v15(group) {
         return Err(writer.cannot(what));
     }
@@ -46,13 +46,13 @@ pub(crate) fn without_newer(group: &GroupMod) -> GroupMod {
 }
 
 /// Reads buckets to the end, and numbers them by their index.
-fn decode_buckets(reader: &mut Reader<'_>) -> Decoded<Vec<Bucket>> {
+fn decode_buckets(reader: &mut WireReader<'_>) -> Decoded<Vec<Bucket>> {
     let ids = (0..).map(BucketId);
     Ok(ids.zip(reader.list(decode_bucket)?).map(|(id, bucket)| Bucket { id, ..bucket }).collect())
 }
 
 /// Reads a bucket, which has no number.
-fn decode_bucket(reader: &mut Reader<'_>) -> Decoded<Bucket> {
+fn decode_bucket(reader: &mut WireReader<'_>) -> Decoded<Bucket> {
     let mut part = reader.element("bucket", 0, 16, GroupModFailed::BadBucket)?;
     part.skip(2)?;
     let (weight, watch_port, watch_group) = (part.u16()?, PortNo(part.u32()?), GroupId(part.u32()?));
@@ -62,7 +62,7 @@ fn decode_bucket(reader: &mut Reader<'_>) -> Decoded<Bucket> {
     Ok(Bucket { weight, watch_port, watch_group, ..Bucket::new(BucketId(0), actions) })
 }
 
-fn encode_bucket(bucket: &Bucket, writer: &mut Writer<'_>) -> Encoded {
+fn encode_bucket(bucket: &Bucket, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u16(bucket.weight);
@@ -74,13 +74,13 @@ fn encode_bucket(bucket: &Bucket, writer: &mut Writer<'_>) -> Encoded {
 }
 
 /// Reads the group number of a multipart request.
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<GroupId> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<GroupId> {
     let group = GroupId(reader.u32()?);
     reader.skip(4)?;
     Ok(group)
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<GroupStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<GroupStats> {
     let mut part = reader.element("group statistics", 0, 40, BadRequest::BadLen)?;
     part.skip(4)?;
     let (group, ref_count) = (GroupId(part.u32()?), part.u32()?);
@@ -97,18 +97,18 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<GroupStats> {
 }
 
 /// Reads the packets and bytes of a bucket or a meter's band.
-pub(crate) fn decode_counters(reader: &mut Reader<'_>) -> Decoded<(u64, u64)> {
+pub(crate) fn decode_counters(reader: &mut WireReader<'_>) -> Decoded<(u64, u64)> {
     Ok((reader.u64()?, reader.u64()?))
 }
 
-pub(crate) fn encode_counters(counters: &[(u64, u64)], writer: &mut Writer<'_>) {
+pub(crate) fn encode_counters(counters: &[(u64, u64)], writer: &mut WireWriter<'_>) {
     for (packets, bytes) in counters {
         writer.u64(*packets);
         writer.u64(*bytes);
     }
 }
 
-pub(crate) fn encode_stats(stats: &GroupStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &GroupStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(4);
     writer.u32(stats.group.0);
@@ -122,7 +122,7 @@ pub(crate) fn encode_stats(stats: &GroupStats, writer: &mut Writer<'_>) -> Encod
     writer.set_length(start, start)
 }
 
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<GroupDesc> {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
     let mut part = reader.element("group description", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
     let kind = part.u8()?;
@@ -131,7 +131,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<GroupDesc> {
     Ok(GroupDesc { kind, group, buckets, properties: Vec::new() })
 }
 
-pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u8(desc.kind);
@@ -141,7 +141,7 @@ pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut Writer<'_>) -> Encoded 
     writer.set_length(start, start)
 }
 
-pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<GroupFeatures> {
+pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<GroupFeatures> {
     let (types, capabilities) = (reader.u32()?, reader.u32()?);
     let mut words = [0; 8];
     for word in &mut words {
@@ -151,7 +151,7 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<GroupFeatures>
     Ok(GroupFeatures { types, capabilities, max_groups: [a, b, c, d], actions })
 }
 
-pub(crate) fn encode_features(features: &GroupFeatures, writer: &mut Writer<'_>) {
+pub(crate) fn encode_features(features: &GroupFeatures, writer: &mut WireWriter<'_>) {
     writer.u32(features.types);
     writer.u32(features.capabilities);
     for word in features.max_groups.into_iter().chain(features.actions) {

@@ -4,7 +4,7 @@ use crate::model::action::Instruction;
 use crate::model::error::{BadAction, BadInstruction};
 use crate::model::{MeterId, TableId, Version};
 use crate::v15::instruction as v15;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 const GOTO_TABLE: u16 = 1;
 const WRITE_METADATA: u16 = 2;
@@ -15,7 +15,7 @@ const METER: u16 = 6;
 const EXPERIMENTER: u16 = 0xffff;
 
 /// Reads one instruction.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Instruction> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Instruction> {
     let at = reader.at();
     let mut part = reader.element("instruction", 2, 8, BadInstruction::BadLen)?;
     let length = part.left();
@@ -52,14 +52,14 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Instruction> {
     Ok(decoded)
 }
 
-fn actions(part: &mut Reader<'_>) -> Decoded<Vec<crate::model::Action>> {
+fn actions(part: &mut WireReader<'_>) -> Decoded<Vec<crate::model::Action>> {
     part.skip(4)?;
     let left = part.left();
     part.part(left, "actions", BadAction::BadLen)?.list(action::decode)
 }
 
 /// Writes a list of instructions. `proto` is the `ip_proto` that the flow entry matches, if any.
-pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     let instructions = match writer.version() {
         Version::V15 => v15::metered_by_action(instructions),
         _ => v15::metered_by_instruction(instructions),
@@ -67,7 +67,7 @@ pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, write
     instructions.iter().try_for_each(|instruction| encode(instruction, proto, writer))
 }
 
-fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(match instruction {
         Instruction::GotoTable(_) => GOTO_TABLE,

@@ -3,13 +3,13 @@ use super::group::{decode_counters, encode_counters};
 use crate::model::error::{BadRequest, MeterModFailed};
 use crate::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
 use crate::model::{MeterId, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 const DROP: u16 = 1;
 const DSCP_REMARK: u16 = 2;
 const EXPERIMENTER: u16 = 0xffff;
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<MeterMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<MeterMod> {
     Ok(MeterMod {
         command: reader.u16()?,
         flags: reader.u16()?,
@@ -18,14 +18,14 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<MeterMod> {
     })
 }
 
-pub(crate) fn encode_mod(meter: &MeterMod, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_mod(meter: &MeterMod, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(meter.command);
     writer.u16(meter.flags);
     writer.u32(meter.meter.0);
     meter.bands.iter().try_for_each(|band| encode_band(band, writer))
 }
 
-fn decode_band(reader: &mut Reader<'_>) -> Decoded<Band> {
+fn decode_band(reader: &mut WireReader<'_>) -> Decoded<Band> {
     let mut part = reader.element("meter band", 2, 12, MeterModFailed::BadBand)?;
     let kind = part.u16()?;
     part.skip(2)?;
@@ -47,7 +47,7 @@ fn decode_band(reader: &mut Reader<'_>) -> Decoded<Band> {
     Ok(Band { rate, burst_size, kind })
 }
 
-fn encode_band(band: &Band, writer: &mut Writer<'_>) -> Encoded {
+fn encode_band(band: &Band, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(match band.kind {
         BandKind::Drop => DROP,
@@ -74,13 +74,13 @@ fn encode_band(band: &Band, writer: &mut Writer<'_>) -> Encoded {
 }
 
 /// Reads the meter number of a multipart request.
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MeterId> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MeterId> {
     let meter = MeterId(reader.u32()?);
     reader.skip(4)?;
     Ok(meter)
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<MeterStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<MeterStats> {
     let mut part = reader.element("meter statistics", 4, 40, BadRequest::BadLen)?;
     let meter = MeterId(part.u32()?);
     part.skip(8)?;
@@ -95,7 +95,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<MeterStats> {
     })
 }
 
-pub(crate) fn encode_stats(stats: &MeterStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &MeterStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u32(stats.meter.0);
     writer.zeros(8);
@@ -108,13 +108,13 @@ pub(crate) fn encode_stats(stats: &MeterStats, writer: &mut Writer<'_>) -> Encod
     writer.set_length(start + 4, start)
 }
 
-pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Decoded<MeterConfig> {
+pub(crate) fn decode_config(reader: &mut WireReader<'_>) -> Decoded<MeterConfig> {
     let mut part = reader.element("meter configuration", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
     Ok(MeterConfig { flags: part.u16()?, meter: MeterId(part.u32()?), bands: part.list(decode_band)? })
 }
 
-pub(crate) fn encode_config(config: &MeterConfig, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_config(config: &MeterConfig, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u16(config.flags);
@@ -123,7 +123,7 @@ pub(crate) fn encode_config(config: &MeterConfig, writer: &mut Writer<'_>) -> En
     writer.set_length(start, start)
 }
 
-pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<MeterFeatures> {
+pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<MeterFeatures> {
     let mut features = MeterFeatures {
         max_meter: reader.u32()?,
         band_types: reader.u32()?,
@@ -140,7 +140,7 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<MeterFeatures>
     Ok(features)
 }
 
-pub(crate) fn encode_features(features: &MeterFeatures, writer: &mut Writer<'_>) {
+pub(crate) fn encode_features(features: &MeterFeatures, writer: &mut WireWriter<'_>) {
     writer.u32(features.max_meter);
     writer.u32(features.band_types);
     writer.u32(features.capabilities);

@@ -23,7 +23,7 @@ use crate::codec::DecodeError;
 use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer, config, opaque};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, config, opaque};
 
 const EXPERIMENTER: u8 = 4;
 const FEATURES_REQUEST: u8 = 5;
@@ -87,7 +87,7 @@ const NAMES: [&str; 30] = [
 ];
 
 /// Reads the body of a message of type `kind`, other than hello, error and echo.
-pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
+pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {
     if reader.version() == Version::V13 {
         reader.rename(name(kind));
     }
@@ -128,7 +128,7 @@ pub(crate) fn name(kind: u8) -> &'static str {
 }
 
 /// Returns the error that the version has no message of this type.
-pub(crate) fn no_type(kind: u8, reader: &Reader<'_>) -> DecodeError {
+pub(crate) fn no_type(kind: u8, reader: &WireReader<'_>) -> DecodeError {
     let version = reader.version().name();
     reader.error_at(1, BadRequest::BadType, format_args!("found type {kind}, which {version} does not have"))
 }
@@ -175,7 +175,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
 }
 
 /// Writes the body of a message other than hello, error and echo.
-pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(body: &Body, writer: &mut WireWriter<'_>) -> Encoded {
     match body {
         Body::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
         Body::BundleControl(control) => onf::encode_control(control, writer)?,

@@ -4,7 +4,7 @@ use crate::codec::{DecodeError, HEADER_BYTES};
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::model::{GroupId, PortNo, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, multipart, opaque};
 
 const DESC: u16 = 0;
 const FLOW: u16 = 1;
@@ -22,23 +22,23 @@ const TABLE_FEATURES: u16 = 12;
 const PORT_DESC: u16 = 13;
 const EXPERIMENTER: u16 = 0xffff;
 
-pub(crate) fn decode_head(reader: &mut Reader<'_>) -> Decoded<(u16, bool)> {
+pub(crate) fn decode_head(reader: &mut WireReader<'_>) -> Decoded<(u16, bool)> {
     let head = multipart::decode_head(reader)?;
     reader.skip(4)?;
     Ok(head)
 }
 
-pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut Writer<'_>) {
+pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut WireWriter<'_>) {
     multipart::encode_head(kind, more, writer);
     writer.zeros(4);
 }
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRequest> {
     let (kind, more) = decode_head(reader)?;
     Ok(MultipartRequest { more, body: decode_request_body(kind, reader)? })
 }
 
-pub(crate) fn decode_request_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<RequestBody> {
+pub(crate) fn decode_request_body(kind: u16, reader: &mut WireReader<'_>) -> Decoded<RequestBody> {
     Ok(match kind {
         DESC => RequestBody::Desc,
         FLOW => RequestBody::Flow(flow::decode_request(reader)?),
@@ -60,12 +60,12 @@ pub(crate) fn decode_request_body(kind: u16, reader: &mut Reader<'_>) -> Decoded
 }
 
 /// Returns the error that the version has no multipart message of this type.
-fn no_type(kind: u16, reader: &Reader<'_>) -> DecodeError {
+fn no_type(kind: u16, reader: &WireReader<'_>) -> DecodeError {
     let reason = format!("found multipart type {kind}, which {} does not have", reader.version().name());
     reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason)
 }
 
-pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
     let kind = match request.body {
         RequestBody::Desc => DESC,
         RequestBody::Flow(_) => FLOW,
@@ -106,12 +106,12 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
     Ok(())
 }
 
-pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
+pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartReply> {
     let (kind, more) = decode_head(reader)?;
     Ok(MultipartReply { more, body: decode_reply_body(kind, reader)? })
 }
 
-pub(crate) fn decode_reply_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
+pub(crate) fn decode_reply_body(kind: u16, reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     Ok(match kind {
         DESC => ReplyBody::Desc(multipart::decode_desc(reader)?),
         FLOW => ReplyBody::Flow(reader.list(flow::decode_stats)?),
@@ -132,7 +132,7 @@ pub(crate) fn decode_reply_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<R
     })
 }
 
-pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
     let kind = match reply.body {
         ReplyBody::Desc(_) => DESC,
         ReplyBody::Flow(_) => FLOW,

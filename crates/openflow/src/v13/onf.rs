@@ -7,7 +7,7 @@ use crate::model::nicira::NxMessage;
 use crate::model::{Body, Version};
 use crate::nicira::{self, monitor};
 use crate::v14::bundle;
-use crate::wire::{Decoded, Encoded, Reader, Writer, opaque};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, opaque};
 
 /// Experimenter number of the Open Networking Foundation.
 pub(crate) const ONF: u32 = 0x4f4e_4600;
@@ -26,7 +26,7 @@ pub(crate) fn is_bundle(id: u32, kind: u32) -> bool {
 
 /// Reads an experimenter message. An unknown one stays uninterpreted. In later versions, which have standard bundle
 /// messages, bundle messages of the Open Networking Foundation stay uninterpreted, too.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Body> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Body> {
     let head = reader.peek_u32_pair().filter(|_| reader.version() == Version::V13);
     match head {
         Some((ONF, BUNDLE_CONTROL)) => {
@@ -55,20 +55,20 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Body> {
     }
 }
 
-pub(crate) fn encode_control(control: &BundleControl, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_control(control: &BundleControl, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(ONF);
     writer.u32(BUNDLE_CONTROL);
     bundle::encode_control(control, writer)
 }
 
-pub(crate) fn encode_add(add: &BundleAdd, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_add(add: &BundleAdd, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(ONF);
     writer.u32(BUNDLE_ADD);
     bundle::encode_add(add, writer)
 }
 
 /// Writes a Nicira message, or the Open Networking Foundation's message that 1.3 has instead.
-pub(crate) fn encode_nicira(message: &NxMessage, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_nicira(message: &NxMessage, writer: &mut WireWriter<'_>) -> Encoded {
     let kind = match message {
         NxMessage::FlowMonitorCancel(_) => FLOW_MONITOR_CANCEL,
         NxMessage::FlowMonitorPaused => FLOW_MONITOR_PAUSED,
@@ -87,7 +87,7 @@ pub(crate) fn encode_nicira(message: &NxMessage, writer: &mut Writer<'_>) -> Enc
 }
 
 /// Returns true if an experimenter's multipart message is about flow monitors; its head is then read.
-fn is_flow_monitor(reader: &mut Reader<'_>) -> Decoded<bool> {
+fn is_flow_monitor(reader: &mut WireReader<'_>) -> Decoded<bool> {
     let is_one = reader.version() == Version::V13 && reader.peek_u32_pair() == Some((ONF, FLOW_MONITOR));
     if is_one {
         reader.rename("flow monitor");
@@ -97,7 +97,7 @@ fn is_flow_monitor(reader: &mut Reader<'_>) -> Decoded<bool> {
 }
 
 /// Reads an experimenter's multipart request. An unknown one stays uninterpreted.
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<RequestBody> {
     if is_flow_monitor(reader)? {
         return Ok(RequestBody::FlowMonitor(reader.list(monitor::decode_request)?));
     }
@@ -105,20 +105,20 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
 }
 
 /// Reads an experimenter's multipart reply. An unknown one stays uninterpreted.
-pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
+pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     if is_flow_monitor(reader)? {
         return Ok(ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?));
     }
     Ok(ReplyBody::Experimenter(opaque::decode(reader, Version::V13)?))
 }
 
-pub(crate) fn encode_monitors(monitors: &[FlowMonitor], writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_monitors(monitors: &[FlowMonitor], writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(ONF);
     writer.u32(FLOW_MONITOR);
     monitors.iter().try_for_each(|monitor| monitor::encode_request(monitor, writer))
 }
 
-pub(crate) fn encode_updates(updates: &[FlowUpdate], writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_updates(updates: &[FlowUpdate], writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(ONF);
     writer.u32(FLOW_MONITOR);
     updates.iter().try_for_each(|update| monitor::encode_update(update, writer))

@@ -14,7 +14,7 @@ use crate::model::matching::RawField;
 use crate::model::multipart::OxmId;
 use crate::model::{Match, MatchField, Version};
 use crate::nicira::nxm;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::Field;
 
 /// Match type `OFPMT_OXM`.
@@ -42,44 +42,46 @@ const NSH: &[u8] = &[0x00, 0x5a, 0xd6, 0x50];
 const ONF_PBB_UCA: [u8; 6] = [0x4f, 0x4e, 0x46, 0x00, 0x0a, 0x00];
 
 /// Header of an entry, and the prefix of its value: the experimenter number.
-struct Head {
+struct OxmHeader {
     class: u16,
     number: u8,
     prefix: &'static [u8],
 }
 
-const fn head(field: Field, version: Version) -> Head {
+const fn head(field: Field, version: Version) -> OxmHeader {
     match field {
         Field::PbbUca if version as u8 >= Version::V14 as u8 => basic_head(field),
         Field::TcpFlags | Field::ActsetOutput if version as u8 >= Version::V15 as u8 => basic_head(field),
-        Field::VlanTci => Head { class: NXM_0, number: 4, prefix: &[] },
-        Field::PktMark => Head { class: NXM_1, number: 33, prefix: &[] },
-        Field::IpFrag => Head { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
+        Field::VlanTci => OxmHeader { class: NXM_0, number: 4, prefix: &[] },
+        Field::PktMark => OxmHeader { class: NXM_1, number: 33, prefix: &[] },
+        Field::IpFrag => OxmHeader { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
         // As extensions, fields keep the numbers that they have in later versions.
         Field::TcpFlags | Field::ActsetOutput => {
-            Head { class: EXPERIMENTER, number: field as u8, prefix: ONF_PBB_UCA.split_at(4).0 }
+            OxmHeader { class: EXPERIMENTER, number: field as u8, prefix: ONF_PBB_UCA.split_at(4).0 }
         }
-        Field::PbbUca => Head { class: EXPERIMENTER, number: 0, prefix: &ONF_PBB_UCA },
+        Field::PbbUca => OxmHeader { class: EXPERIMENTER, number: 0, prefix: &ONF_PBB_UCA },
         Field::TunSrc | Field::TunDst => {
-            Head { class: NXM_1, number: field as u8 - Field::TunSrc as u8 + NX_TUN_IPV4_SRC, prefix: &[] }
+            OxmHeader { class: NXM_1, number: field as u8 - Field::TunSrc as u8 + NX_TUN_IPV4_SRC, prefix: &[] }
         }
         register if register.is_wide_register() && register.bits() == 64 => {
-            Head { class: PACKET_REGS, number: register as u8 - Field::Xreg0 as u8, prefix: &[] }
+            OxmHeader { class: PACKET_REGS, number: register as u8 - Field::Xreg0 as u8, prefix: &[] }
         }
         register if register.is_wide_register() => {
-            Head { class: NXM_1, number: register as u8 - Field::Xxreg0 as u8 + NX_XXREG, prefix: &[] }
+            OxmHeader { class: NXM_1, number: register as u8 - Field::Xxreg0 as u8 + NX_XXREG, prefix: &[] }
         }
         register if register.is_register() => {
-            Head { class: NXM_1, number: register as u8 - Field::Reg0 as u8, prefix: &[] }
+            OxmHeader { class: NXM_1, number: register as u8 - Field::Reg0 as u8, prefix: &[] }
         }
-        nsh if nsh as u8 >= Field::NshFlags as u8 => Head { class: EXPERIMENTER, number: nsh_number(nsh), prefix: NSH },
+        nsh if nsh as u8 >= Field::NshFlags as u8 => {
+            OxmHeader { class: EXPERIMENTER, number: nsh_number(nsh), prefix: NSH }
+        }
         // Numbers in the basic class equal the field's discriminant.
         basic => basic_head(basic),
     }
 }
 
-const fn basic_head(field: Field) -> Head {
-    Head { class: BASIC, number: field as u8, prefix: &[] }
+const fn basic_head(field: Field) -> OxmHeader {
+    OxmHeader { class: BASIC, number: field as u8, prefix: &[] }
 }
 
 /// Returns the number of an NSH field, `NXOXM_NSH_*`.
@@ -110,7 +112,7 @@ fn field_of(class: u16, number: u8, payload: &[u8], version: Version) -> Option<
 }
 
 /// Reads a match with its header and padding.
-pub(crate) fn decode_match(reader: &mut Reader<'_>) -> Decoded<Match> {
+pub(crate) fn decode_match(reader: &mut WireReader<'_>) -> Decoded<Match> {
     let at = reader.at();
     let mut fields = reader.element("match", 2, 4, BadMatch::BadLen)?;
     let length = fields.left();
@@ -128,7 +130,7 @@ pub(crate) fn decode_match(reader: &mut Reader<'_>) -> Decoded<Match> {
 }
 
 /// Writes a match with its header and padding.
-pub(crate) fn encode_match(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_match(matching: &Match, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     encode_unpadded(matching, writer)?;
     writer.pad_from(start);
@@ -136,7 +138,7 @@ pub(crate) fn encode_match(matching: &Match, writer: &mut Writer<'_>) -> Encoded
 }
 
 /// Writes a match with its header, without padding.
-pub(crate) fn encode_unpadded(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_unpadded(matching: &Match, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(MATCH_OXM);
     writer.u16(0);
@@ -145,7 +147,7 @@ pub(crate) fn encode_unpadded(matching: &Match, writer: &mut Writer<'_>) -> Enco
 }
 
 /// Writes one entry.
-pub(crate) fn encode_entry(entry: &MatchField, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_entry(entry: &MatchField, writer: &mut WireWriter<'_>) -> Encoded {
     match entry {
         MatchField::Known { field, value, mask } => encode_field(*field, *value, *mask, writer),
         MatchField::Raw(raw) => encode_raw(raw, writer),
@@ -153,7 +155,7 @@ pub(crate) fn encode_entry(entry: &MatchField, writer: &mut Writer<'_>) -> Encod
 }
 
 /// Reads one entry. `bad_length` is the error for a known field with a wrong length.
-pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> Decoded<MatchField> {
+pub(crate) fn decode_entry(reader: &mut WireReader<'_>, bad_length: ErrorType) -> Decoded<MatchField> {
     let at = reader.at();
     let (class, tail) = (reader.u16()?, reader.u8()?);
     let (number, has_mask) = (tail >> 1, tail & 1 != 0);
@@ -183,7 +185,7 @@ fn number_of(bytes: &[u8]) -> u128 {
 }
 
 /// Writes an entry of a known field.
-pub(crate) fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut WireWriter<'_>) -> Encoded {
     encode(head(field, writer.version()), field, value, mask, writer)
 }
 
@@ -194,18 +196,18 @@ pub(crate) fn encode_under(
     field: Field,
     value: u128,
     mask: Option<u128>,
-    writer: &mut Writer<'_>,
+    writer: &mut WireWriter<'_>,
 ) -> Encoded {
-    encode(Head { class, number, prefix: &[] }, field, value, mask, writer)
+    encode(OxmHeader { class, number, prefix: &[] }, field, value, mask, writer)
 }
 
-fn encode(head: Head, field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
+fn encode(head: OxmHeader, field: Field, value: u128, mask: Option<u128>, writer: &mut WireWriter<'_>) -> Encoded {
     let width = field.bytes();
     let largest = u128::MAX >> (128 - 8 * width);
     if let Some(wrong) = [Some(value), mask].into_iter().flatten().find(|number| *number > largest) {
         return Err(writer.cannot(format!("{wrong:#x} in {field}, whose value has {width} bytes")));
     }
-    let Head { class, number, prefix } = head;
+    let OxmHeader { class, number, prefix } = head;
     let length = prefix.len() + width * if mask.is_some() { 2 } else { 1 };
     writer.u16(class);
     writer.u8(number << 1 | u8::from(mask.is_some()));
@@ -219,7 +221,7 @@ fn encode(head: Head, field: Field, value: u128, mask: Option<u128>, writer: &mu
 }
 
 /// Writes an uninterpreted entry.
-pub(crate) fn encode_raw(raw: &RawField, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_raw(raw: &RawField, writer: &mut WireWriter<'_>) -> Encoded {
     let Ok(length) = u8::try_from(raw.payload.0.len()) else {
         return Err(writer.cannot(format!("a field of {} bytes, at most 255 fit", raw.payload.0.len())));
     };
@@ -231,13 +233,13 @@ pub(crate) fn encode_raw(raw: &RawField, writer: &mut Writer<'_>) -> Encoded {
 }
 
 /// Reads a header without payload, as in table features.
-pub(crate) fn decode_id(reader: &mut Reader<'_>) -> Decoded<OxmId> {
+pub(crate) fn decode_id(reader: &mut WireReader<'_>) -> Decoded<OxmId> {
     let (class, tail, length) = (reader.u16()?, reader.u8()?, reader.u8()?);
     let experimenter = if class == EXPERIMENTER { Some(reader.u32()?) } else { None };
     Ok(OxmId { class, number: tail >> 1, has_mask: tail & 1 != 0, length, experimenter }.in_version(reader.version()))
 }
 
-pub(crate) fn encode_id(id: &OxmId, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_id(id: &OxmId, writer: &mut WireWriter<'_>) -> Encoded {
     let id = id.in_version(writer.version());
     if (id.class == EXPERIMENTER) != id.experimenter.is_some() {
         return Err(writer.cannot("a field id whose class and experimenter disagree"));
@@ -252,7 +254,7 @@ pub(crate) fn encode_id(id: &OxmId, writer: &mut Writer<'_>) -> Encoded {
 }
 
 /// Writes the header of a field's entry, without mask.
-pub(crate) fn encode_field_id(field: Field, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_field_id(field: Field, writer: &mut WireWriter<'_>) -> Encoded {
     match OxmId::of_version(field, false, writer.version()) {
         Some(id) => encode_id(&id, writer),
         None => Err(writer.cannot(format!("{field} by its header"))),
@@ -272,7 +274,7 @@ impl OxmId {
     /// header.
     #[expect(clippy::cast_possible_truncation, reason = "at most 4 + 2 * 16")]
     pub fn of_version(field: Field, has_mask: bool, version: Version) -> Option<OxmId> {
-        let Head { class, number, prefix } = head(field, version);
+        let OxmHeader { class, number, prefix } = head(field, version);
         let length = (prefix.len() + field.bytes() * if has_mask { 2 } else { 1 }) as u8;
         let own = prefix.first_chunk().map(|id| u32::from_be_bytes(*id));
         let experimenter = own.filter(|_| class == EXPERIMENTER);

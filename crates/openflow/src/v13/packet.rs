@@ -3,7 +3,7 @@ use super::{action, oxm};
 use crate::model::error::{BadAction, BadRequest};
 use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
 use crate::model::{Match, PortNo, TableId, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 /// Reasons in the order of their numbers.
 const REASONS: [PacketInReason; 6] = [
@@ -20,7 +20,7 @@ fn n_reasons(version: Version) -> usize {
     if version >= Version::V14 { 6 } else { 3 }
 }
 
-pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
+pub(crate) fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PacketInReason> {
     let at = reader.at();
     let number = reader.u8()?;
     let known = &REASONS[..n_reasons(reader.version())];
@@ -30,7 +30,7 @@ pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> 
     })
 }
 
-pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
+pub(crate) fn decode_in(reader: &mut WireReader<'_>) -> Decoded<PacketIn> {
     let (buffer_id, total_len) = (reader.buffer_id()?, reader.u16()?);
     let (reason, table, cookie) = (decode_reason(reader)?, TableId(reader.u8()?), reader.u64()?);
     let matching = oxm::decode_match(reader)?;
@@ -38,7 +38,7 @@ pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
     Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
 }
 
-pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_in(packet: &PacketIn, writer: &mut WireWriter<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     writer.u16(packet.total_len);
     writer.u8(match packet.reason {
@@ -54,7 +54,7 @@ pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
+pub(crate) fn decode_out(reader: &mut WireReader<'_>) -> Decoded<PacketOut> {
     let (buffer_id, in_port) = (reader.buffer_id()?, PortNo(reader.u32()?));
     let length = reader.u16()?;
     reader.skip(6)?;
@@ -62,7 +62,7 @@ pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
     Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.rest() })
 }
 
-pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_out(packet: &PacketOut, writer: &mut WireWriter<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     writer.u32(packet.in_port.0);
     let place = writer.at();

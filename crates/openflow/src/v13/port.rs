@@ -1,11 +1,11 @@
 //! Reads and writes the messages about ports (OpenFlow 1.3.5, 7.2.1, 7.4.3, 7.3.4.3, 7.3.5.6).
 use crate::model::port::{PortMod, PortStats, PortStatus};
 use crate::model::{PortDesc, PortNo};
-use crate::wire::{Decoded, Reader, Writer, port};
+use crate::wire::{Decoded, WireReader, WireWriter, port};
 
 const NAME_BYTES: usize = 16;
 
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<PortDesc> {
     let port_no = PortNo(reader.u32()?);
     reader.skip(4)?;
     let hw_addr = reader.mac()?;
@@ -26,7 +26,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
     })
 }
 
-pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) {
+pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut WireWriter<'_>) {
     writer.u32(desc.port_no.0);
     writer.zeros(4);
     writer.mac(desc.hw_addr);
@@ -39,19 +39,19 @@ pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) {
     writer.u32(desc.max_speed);
 }
 
-pub(crate) fn decode_status(reader: &mut Reader<'_>) -> Decoded<PortStatus> {
+pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> {
     let reason = port::decode_reason(reader)?;
     reader.skip(7)?;
     Ok(PortStatus { reason, desc: decode_desc(reader)? })
 }
 
-pub(crate) fn encode_status(status: &PortStatus, writer: &mut Writer<'_>) {
+pub(crate) fn encode_status(status: &PortStatus, writer: &mut WireWriter<'_>) {
     writer.u8(status.reason as u8);
     writer.zeros(7);
     encode_desc(&status.desc, writer);
 }
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<PortMod> {
     let port_no = PortNo(reader.u32()?);
     reader.skip(4)?;
     let hw_addr = reader.mac()?;
@@ -61,7 +61,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
     Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties: Vec::new() })
 }
 
-pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) {
+pub(crate) fn encode_mod(port: &PortMod, writer: &mut WireWriter<'_>) {
     writer.u32(port.port_no.0);
     writer.zeros(4);
     writer.mac(port.hw_addr);
@@ -72,14 +72,14 @@ pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) {
     writer.zeros(4);
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<PortStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<PortStats> {
     let port_no = PortNo(reader.u32()?);
     reader.skip(4)?;
     let counters = port::decode_counters(reader, port_no)?;
     Ok(PortStats { duration_sec: reader.u32()?, duration_nsec: reader.u32()?, ..counters })
 }
 
-pub(crate) fn encode_stats(stats: &PortStats, writer: &mut Writer<'_>) {
+pub(crate) fn encode_stats(stats: &PortStats, writer: &mut WireWriter<'_>) {
     writer.u32(stats.port_no.0);
     writer.zeros(4);
     port::encode_counters(stats, writer);

@@ -2,31 +2,31 @@
 use crate::model::PortNo;
 use crate::model::error::BadRequest;
 use crate::model::queue::{QueueConfig, QueueConfigReply, QueueStats};
-use crate::wire::{Decoded, Encoded, Reader, Writer, queue};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, queue};
 
-pub(crate) fn decode_config_request(reader: &mut Reader<'_>) -> Decoded<PortNo> {
+pub(crate) fn decode_config_request(reader: &mut WireReader<'_>) -> Decoded<PortNo> {
     let port = PortNo(reader.u32()?);
     reader.skip(4)?;
     Ok(port)
 }
 
-pub(crate) fn encode_config_request(port: PortNo, writer: &mut Writer<'_>) {
+pub(crate) fn encode_config_request(port: PortNo, writer: &mut WireWriter<'_>) {
     writer.u32(port.0);
     writer.zeros(4);
 }
 
-pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Decoded<QueueConfigReply> {
+pub(crate) fn decode_config(reader: &mut WireReader<'_>) -> Decoded<QueueConfigReply> {
     Ok(QueueConfigReply { port: decode_config_request(reader)?, queues: reader.list(decode_queue)? })
 }
 
-fn decode_queue(reader: &mut Reader<'_>) -> Decoded<QueueConfig> {
+fn decode_queue(reader: &mut WireReader<'_>) -> Decoded<QueueConfig> {
     let mut part = reader.element("queue", 8, 16, BadRequest::BadLen)?;
     let (queue, port) = (part.u32()?, PortNo(part.u32()?));
     part.skip(8)?;
     Ok(QueueConfig { queue, port, properties: part.list(queue::decode_property)? })
 }
 
-pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut WireWriter<'_>) -> Encoded {
     encode_config_request(reply.port, writer);
     for queue in &reply.queues {
         let start = writer.at();
@@ -41,7 +41,7 @@ pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut Writer<'_>) -
     Ok(())
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<QueueStats> {
     Ok(QueueStats {
         port: PortNo(reader.u32()?),
         queue: reader.u32()?,
@@ -54,7 +54,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
     })
 }
 
-pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut Writer<'_>) {
+pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut WireWriter<'_>) {
     writer.u32(stats.port.0);
     writer.u32(stats.queue);
     writer.u64(stats.tx_bytes);

@@ -1,9 +1,9 @@
 //! Reads and writes controller roles and asynchronous configuration (OpenFlow 1.3.5, 7.3.9 and 7.3.10).
 use crate::model::Version;
 use crate::model::role::{AsyncConfig, Role, RoleMessage};
-use crate::wire::{Decoded, Reader, Writer};
+use crate::wire::{Decoded, WireReader, WireWriter};
 
-pub(crate) fn decode_role(reader: &mut Reader<'_>) -> Decoded<Role> {
+pub(crate) fn decode_role(reader: &mut WireReader<'_>) -> Decoded<Role> {
     Ok(match reader.u32()? {
         0 => Role::NoChange,
         1 => Role::Equal,
@@ -14,14 +14,14 @@ pub(crate) fn decode_role(reader: &mut Reader<'_>) -> Decoded<Role> {
 }
 
 /// Reads a role message. In place of two bytes of padding, 1.5 has a number that the controller chooses.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<RoleMessage> {
     let (role, short_id) = (decode_role(reader)?, reader.u16()?);
     reader.skip(2)?;
     let short_id = if reader.version() >= Version::V15 { short_id } else { 0 };
     Ok(RoleMessage { role, short_id, generation_id: reader.u64()? })
 }
 
-pub(crate) fn encode_role(role: Role, writer: &mut Writer<'_>) {
+pub(crate) fn encode_role(role: Role, writer: &mut WireWriter<'_>) {
     writer.u32(match role {
         Role::NoChange => 0,
         Role::Equal => 1,
@@ -31,19 +31,19 @@ pub(crate) fn encode_role(role: Role, writer: &mut Writer<'_>) {
     });
 }
 
-pub(crate) fn encode(message: &RoleMessage, writer: &mut Writer<'_>) {
+pub(crate) fn encode(message: &RoleMessage, writer: &mut WireWriter<'_>) {
     encode_role(message.role, writer);
     writer.u16(if writer.version() >= Version::V15 { message.short_id } else { 0 });
     writer.zeros(2);
     writer.u64(message.generation_id);
 }
 
-pub(crate) fn decode_async(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
+pub(crate) fn decode_async(reader: &mut WireReader<'_>) -> Decoded<AsyncConfig> {
     let mut pair = || Ok([Some(reader.u32()?), Some(reader.u32()?)]);
     Ok(AsyncConfig { packet_in: pair()?, port_status: pair()?, flow_removed: pair()?, ..AsyncConfig::default() })
 }
 
-pub(crate) fn encode_async(config: &AsyncConfig, writer: &mut Writer<'_>) {
+pub(crate) fn encode_async(config: &AsyncConfig, writer: &mut WireWriter<'_>) {
     for bitmap in [config.packet_in, config.port_status, config.flow_removed].concat() {
         writer.u32(bitmap.unwrap_or(0));
     }

@@ -2,9 +2,9 @@
 use super::oxm;
 use crate::model::config::TableMod;
 use crate::model::error::{BadProperty, TableFeaturesFailed};
-use crate::model::multipart::{TableFeatures, TableProperty, TableStats, TypeId};
+use crate::model::multipart::{FeatureTypeId, TableFeatures, TableProperty, TableStats};
 use crate::model::{ErrorType, TableId, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 const NAME_BYTES: usize = 32;
 
@@ -28,19 +28,19 @@ const EXPERIMENTER: u16 = 0xfffe;
 /// Type number that marks an experimenter's instruction or action.
 const EXPERIMENTER_ID: u16 = 0xffff;
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<TableMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<TableMod> {
     let table = TableId(reader.u8()?);
     reader.skip(3)?;
     Ok(TableMod::new(table, reader.u32()?))
 }
 
-pub(crate) fn encode_mod(table: &TableMod, writer: &mut Writer<'_>) {
+pub(crate) fn encode_mod(table: &TableMod, writer: &mut WireWriter<'_>) {
     writer.u8(table.table.0);
     writer.zeros(3);
     writer.u32(table.config);
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<TableStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<TableStats> {
     let table = TableId(reader.u8()?);
     reader.skip(3)?;
     Ok(TableStats {
@@ -54,7 +54,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<TableStats> {
     })
 }
 
-pub(crate) fn encode_stats(stats: &TableStats, writer: &mut Writer<'_>) {
+pub(crate) fn encode_stats(stats: &TableStats, writer: &mut WireWriter<'_>) {
     writer.u8(stats.table.0);
     writer.zeros(3);
     writer.u32(stats.active_count);
@@ -62,7 +62,7 @@ pub(crate) fn encode_stats(stats: &TableStats, writer: &mut Writer<'_>) {
     writer.u64(stats.matched_count);
 }
 
-pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<TableFeatures> {
+pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<TableFeatures> {
     let mut part = reader.element("table features", 0, 64, bad_length(reader.version()))?;
     part.skip(2)?;
     let table = TableId(part.u8()?);
@@ -81,7 +81,7 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<TableFeatures>
     })
 }
 
-pub(crate) fn encode_features(features: &TableFeatures, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_features(features: &TableFeatures, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u8(features.table.0);
@@ -100,7 +100,7 @@ pub(crate) fn encode_features(features: &TableFeatures, writer: &mut Writer<'_>)
     writer.set_length(start, start)
 }
 
-fn decode_property(reader: &mut Reader<'_>) -> Decoded<TableProperty> {
+fn decode_property(reader: &mut WireReader<'_>) -> Decoded<TableProperty> {
     let mut part = reader.element("table property", 2, 4, bad_length(reader.version()))?;
     let version = part.version();
     let length = part.left();
@@ -133,7 +133,7 @@ fn decode_property(reader: &mut Reader<'_>) -> Decoded<TableProperty> {
     Ok(property)
 }
 
-fn decode_tables(part: &mut Reader<'_>) -> Vec<TableId> {
+fn decode_tables(part: &mut WireReader<'_>) -> Vec<TableId> {
     part.rest().0.into_iter().map(TableId).collect()
 }
 
@@ -155,7 +155,7 @@ fn since(property: &TableProperty) -> Version {
 
 /// Writes a property. Leaves out properties that the version lacks, because incomplete features are more useful than
 /// none.
-fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded {
+fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Encoded {
     if writer.version() < since(property) {
         return Ok(());
     }
@@ -206,25 +206,25 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
 }
 
 /// Reads the type of an instruction or action: its header, without the padding that actions have elsewhere.
-fn decode_id(reader: &mut Reader<'_>) -> Decoded<TypeId> {
+fn decode_id(reader: &mut WireReader<'_>) -> Decoded<FeatureTypeId> {
     let mut part = reader.element("type id", 2, 4, bad_length(reader.version()))?;
     let kind = part.u16()?;
     part.skip(2)?;
     if kind == EXPERIMENTER_ID {
-        return Ok(TypeId::Experimenter { id: part.u32()?, data: part.rest() });
+        return Ok(FeatureTypeId::Experimenter { id: part.u32()?, data: part.rest() });
     }
     part.finish()?;
-    Ok(TypeId::Standard(kind))
+    Ok(FeatureTypeId::Standard(kind))
 }
 
-fn encode_id(id: &TypeId, writer: &mut Writer<'_>) -> Encoded {
+fn encode_id(id: &FeatureTypeId, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     match id {
-        TypeId::Standard(kind) => {
+        FeatureTypeId::Standard(kind) => {
             writer.u16(*kind);
             writer.u16(0);
         }
-        TypeId::Experimenter { id, data } => {
+        FeatureTypeId::Experimenter { id, data } => {
             writer.u16(EXPERIMENTER_ID);
             writer.u16(0);
             writer.u32(*id);

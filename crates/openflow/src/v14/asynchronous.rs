@@ -2,7 +2,7 @@
 //! role.
 use crate::model::Version;
 use crate::model::role::AsyncConfig;
-use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 
 /// Returns the number of message kinds that the version has. Each kind has two property types, for slaves and for
 /// other roles.
@@ -10,7 +10,7 @@ fn n_kinds(version: Version) -> u16 {
     if version >= Version::V15 { 8 } else { 6 }
 }
 
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<AsyncConfig> {
     let n_kinds = n_kinds(reader.version());
     let (mut config, mut others) = (AsyncConfig::default(), Vec::new());
     property::each(reader, |kind, part| {
@@ -26,7 +26,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
 }
 
 /// Writes the configuration. Leaves out message kinds that the version lacks.
-pub(crate) fn encode(config: &AsyncConfig, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(config: &AsyncConfig, writer: &mut WireWriter<'_>) -> Encoded {
     let n_kinds = n_kinds(writer.version());
     for (kind, [ours, slaves]) in (0..n_kinds).zip(config.kinds()) {
         for (kind, reasons) in [(kind * 2, slaves), (kind * 2 + 1, ours)] {

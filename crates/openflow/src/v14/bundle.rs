@@ -1,10 +1,12 @@
 //! Reads and writes bundle messages (OpenFlow 1.4.1, 7.3.9). The layout is the same in extension 230 of the Open
 //! Networking Foundation for 1.3.
-use crate::codec::{self, Header};
-use crate::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId, BundleProperty, Time};
+use crate::codec::{self, MessageHeader};
+use crate::model::bundle::{
+    BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId, BundleProperty, BundleTime,
+};
 use crate::model::error::{BadRequest, BundleFailed};
 use crate::model::{Body, Message, Version};
-use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 
 /// Commands in the order of their numbers.
 const COMMANDS: [BundleCommand; 8] = [
@@ -21,7 +23,7 @@ const COMMANDS: [BundleCommand; 8] = [
 /// Property type of the execution time; only in 1.5.
 const TIME: u16 = 1;
 
-pub(crate) fn decode_control(reader: &mut Reader<'_>) -> Decoded<BundleControl> {
+pub(crate) fn decode_control(reader: &mut WireReader<'_>) -> Decoded<BundleControl> {
     let bundle = BundleId(reader.u32()?);
     let at = reader.at();
     let number = reader.u16()?;
@@ -32,14 +34,14 @@ pub(crate) fn decode_control(reader: &mut Reader<'_>) -> Decoded<BundleControl> 
     Ok(BundleControl { bundle, command, flags, properties: decode_properties(reader)? })
 }
 
-pub(crate) fn encode_control(control: &BundleControl, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_control(control: &BundleControl, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(control.bundle.0);
     writer.u16(control.command as u16);
     writer.u16(control.flags.0);
     encode_properties(&control.properties, writer)
 }
 
-pub(crate) fn decode_add(reader: &mut Reader<'_>) -> Decoded<BundleAdd> {
+pub(crate) fn decode_add(reader: &mut WireReader<'_>) -> Decoded<BundleAdd> {
     let bundle = BundleId(reader.u32()?);
     reader.skip(2)?;
     let flags = BundleFlags(reader.u16()?);
@@ -51,7 +53,7 @@ pub(crate) fn decode_add(reader: &mut Reader<'_>) -> Decoded<BundleAdd> {
     Ok(BundleAdd { bundle, flags, message, properties: decode_properties(reader)? })
 }
 
-pub(crate) fn encode_add(add: &BundleAdd, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_add(add: &BundleAdd, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(add.bundle.0);
     writer.zeros(2);
     writer.u16(add.flags.0);
@@ -72,14 +74,14 @@ fn can_be_added(body: &Body) -> bool {
 /// Reads a whole message within another. Errors: `short` for a wrong length, `OFPBFC_MSG_UNSUP` for a message that is
 /// not allowed there.
 pub(crate) fn decode_inner(
-    reader: &mut Reader<'_>,
+    reader: &mut WireReader<'_>,
     short: BundleFailed,
     is_allowed: fn(&Body) -> bool,
 ) -> Decoded<Message> {
     let (at, version) = (reader.at(), reader.version());
     let mut part = reader.element("inner message", 2, codec::HEADER_BYTES, short)?;
     let bytes = part.rest_slice();
-    let header = Header::read(bytes).filter(|header| header.version == version as u8);
+    let header = MessageHeader::read(bytes).filter(|header| header.version == version as u8);
     let header = header.ok_or_else(|| {
         let reason = format!("found version {}, expected {}", bytes[0], version as u8);
         reader.error_at(at, BadRequest::BadVersion, reason)
@@ -93,7 +95,7 @@ pub(crate) fn decode_inner(
     if is_allowed(&message.body) { Ok(message) } else { Err(unsupported("a message of another type")) }
 }
 
-pub(crate) fn encode_inner(message: &Message, is_allowed: fn(&Body) -> bool, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_inner(message: &Message, is_allowed: fn(&Body) -> bool, writer: &mut WireWriter<'_>) -> Encoded {
     if !is_allowed(&message.body) {
         return Err(writer.cannot("such a message within another"));
     }
@@ -103,7 +105,7 @@ pub(crate) fn encode_inner(message: &Message, is_allowed: fn(&Body) -> bool, wri
     Ok(())
 }
 
-fn decode_properties(reader: &mut Reader<'_>) -> Decoded<Vec<BundleProperty>> {
+fn decode_properties(reader: &mut WireReader<'_>) -> Decoded<Vec<BundleProperty>> {
     let has_time = reader.version() >= Version::V15;
     let mut list = Vec::new();
     property::each(reader, |kind, part| {
@@ -119,7 +121,7 @@ fn decode_properties(reader: &mut Reader<'_>) -> Decoded<Vec<BundleProperty>> {
     Ok(list)
 }
 
-fn encode_properties(properties: &[BundleProperty], writer: &mut Writer<'_>) -> Encoded {
+fn encode_properties(properties: &[BundleProperty], writer: &mut WireWriter<'_>) -> Encoded {
     properties.iter().try_for_each(|one| match one {
         BundleProperty::Time(_) if writer.version() < Version::V15 => Err(writer.cannot("a bundle's time")),
         BundleProperty::Time(time) => property::write(TIME, writer, |writer| {
@@ -131,13 +133,13 @@ fn encode_properties(properties: &[BundleProperty], writer: &mut Writer<'_>) -> 
     })
 }
 
-pub(crate) fn decode_time(reader: &mut Reader<'_>) -> Decoded<Time> {
-    let time = Time { seconds: reader.u64()?, nanoseconds: reader.u32()? };
+pub(crate) fn decode_time(reader: &mut WireReader<'_>) -> Decoded<BundleTime> {
+    let time = BundleTime { seconds: reader.u64()?, nanoseconds: reader.u32()? };
     reader.skip(4)?;
     Ok(time)
 }
 
-pub(crate) fn encode_time(time: Time, writer: &mut Writer<'_>) {
+pub(crate) fn encode_time(time: BundleTime, writer: &mut WireWriter<'_>) {
     writer.u64(time.seconds);
     writer.u32(time.nanoseconds);
     writer.zeros(4);

@@ -11,7 +11,7 @@ mod table;
 
 use crate::model::{Body, Version};
 use crate::v13;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 const PORT_STATUS: u8 = 12;
 const PORT_MOD: u8 = 16;
@@ -33,7 +33,7 @@ const BUNDLE_ADD: u8 = 34;
 const NAMES: [&str; 5] = ["role-status", "table-status", "requestforward", "bundle control", "bundle add-message"];
 
 /// Reads the body of a message of type `kind`, other than hello, error and echo.
-pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
+pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {
     if reader.version() == Version::V14 {
         reader.rename(name(kind));
     }
@@ -77,7 +77,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
 }
 
 /// Writes the body of a message other than hello, error and echo.
-pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(body: &Body, writer: &mut WireWriter<'_>) -> Encoded {
     match body {
         Body::PortStatus(status) => port::encode_status(status, writer),
         Body::PortMod(port) => port::encode_mod(port, writer),

@@ -4,7 +4,7 @@ use crate::model::flow::FlowRemovedReason;
 use crate::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorCommand, MonitorFlags};
 use crate::model::{GroupId, PortNo, TableId};
 use crate::v13::{flow::proto, instruction, oxm};
-use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow};
 
 /// Events in the order of their numbers.
 const EVENTS: [FlowEvent; 4] = [FlowEvent::Initial, FlowEvent::Added, FlowEvent::Removed, FlowEvent::Modified];
@@ -12,7 +12,7 @@ const ABBREV: u16 = 4;
 const PAUSED: u16 = 5;
 const RESUMED: u16 = 6;
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowMonitor> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowMonitor> {
     Ok(FlowMonitor {
         id: reader.u32()?,
         out_port: PortNo(reader.u32()?),
@@ -29,7 +29,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowMonitor> {
     })
 }
 
-pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(monitor.id);
     writer.u32(monitor.out_port.0);
     writer.u32(monitor.out_group.0);
@@ -44,7 +44,7 @@ pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut Writer<'_>) -> 
     oxm::encode_match(&monitor.matching, writer)
 }
 
-pub(crate) fn decode_update(reader: &mut Reader<'_>) -> Decoded<FlowUpdate> {
+pub(crate) fn decode_update(reader: &mut WireReader<'_>) -> Decoded<FlowUpdate> {
     let mut part = reader.element("flow update", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
     let at = part.at();
@@ -65,7 +65,7 @@ pub(crate) fn decode_update(reader: &mut Reader<'_>) -> Decoded<FlowUpdate> {
     Ok(update)
 }
 
-fn decode_full(event: FlowEvent, part: &mut Reader<'_>) -> Decoded<FlowUpdateFull> {
+fn decode_full(event: FlowEvent, part: &mut WireReader<'_>) -> Decoded<FlowUpdateFull> {
     let table = TableId(part.u8()?);
     // In other events the reason has no meaning.
     let reason = match event {
@@ -83,7 +83,7 @@ fn decode_full(event: FlowEvent, part: &mut Reader<'_>) -> Decoded<FlowUpdateFul
     Ok(FlowUpdateFull { event, reason, table, idle_timeout, hard_timeout, priority, cookie, matching, instructions })
 }
 
-pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     match update {
@@ -100,7 +100,7 @@ pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut Writer<'_>) -> Enc
     writer.set_length(start, start)
 }
 
-fn encode_full(full: &FlowUpdateFull, writer: &mut Writer<'_>) -> Encoded {
+fn encode_full(full: &FlowUpdateFull, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(full.event as u16);
     writer.u8(full.table.0);
     writer.u8(full.reason.map_or(0, |reason| reason as u8));

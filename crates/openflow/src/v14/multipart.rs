@@ -3,7 +3,7 @@ use super::{monitor, port, queue, table};
 use crate::model::PortNo;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::v13::multipart as v13;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 const PORT_STATS: u16 = 4;
 const QUEUE: u16 = 5;
@@ -12,12 +12,12 @@ const TABLE_DESC: u16 = 14;
 const QUEUE_DESC: u16 = 15;
 const FLOW_MONITOR: u16 = 16;
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRequest> {
     let (kind, more) = v13::decode_head(reader)?;
     Ok(MultipartRequest { more, body: decode_request_body(kind, reader)? })
 }
 
-pub(crate) fn decode_request_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<RequestBody> {
+pub(crate) fn decode_request_body(kind: u16, reader: &mut WireReader<'_>) -> Decoded<RequestBody> {
     Ok(match kind {
         TABLE_DESC => RequestBody::TableDesc,
         QUEUE_DESC => RequestBody::QueueDesc { port: PortNo(reader.u32()?), queue: reader.u32()? },
@@ -26,8 +26,8 @@ pub(crate) fn decode_request_body(kind: u16, reader: &mut Reader<'_>) -> Decoded
     })
 }
 
-pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
-    let head = |kind, writer: &mut Writer<'_>| v13::encode_head(kind, request.more, writer);
+pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
+    let head = |kind, writer: &mut WireWriter<'_>| v13::encode_head(kind, request.more, writer);
     match &request.body {
         RequestBody::TableDesc => head(TABLE_DESC, writer),
         RequestBody::QueueDesc { port, queue } => {
@@ -44,12 +44,12 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
     Ok(())
 }
 
-pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
+pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartReply> {
     let (kind, more) = v13::decode_head(reader)?;
     Ok(MultipartReply { more, body: decode_reply_body(kind, reader)? })
 }
 
-pub(crate) fn decode_reply_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
+pub(crate) fn decode_reply_body(kind: u16, reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     Ok(match kind {
         PORT_STATS => ReplyBody::PortStats(reader.list(port::decode_stats)?),
         QUEUE => ReplyBody::Queue(reader.list(queue::decode_stats)?),
@@ -61,7 +61,7 @@ pub(crate) fn decode_reply_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<R
     })
 }
 
-pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
     let kind = match &reply.body {
         ReplyBody::PortStats(_) => PORT_STATS,
         ReplyBody::Queue(_) => QUEUE,

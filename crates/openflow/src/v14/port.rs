@@ -9,7 +9,7 @@ use crate::model::port::{
 };
 use crate::model::{PortDesc, PortNo, Version};
 use crate::v13::oxm;
-use crate::wire::{Decoded, Encoded, Reader, Writer, port, property};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, port, property};
 
 const NAME_BYTES: usize = 16;
 const ETHERNET: u16 = 0;
@@ -18,7 +18,7 @@ const PIPELINE_INPUT: u16 = 2;
 const PIPELINE_OUTPUT: u16 = 3;
 const RECIRCULATE: u16 = 4;
 
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<PortDesc> {
     let mut part = reader.element("port", 4, 40, BadRequest::BadLen)?;
     let port_no = PortNo(part.u32()?);
     part.skip(4)?;
@@ -31,7 +31,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
     Ok(desc)
 }
 
-fn decode_property(kind: u16, version: Version, part: &mut Reader<'_>, desc: &mut PortDesc) -> Decoded<()> {
+fn decode_property(kind: u16, version: Version, part: &mut WireReader<'_>, desc: &mut PortDesc) -> Decoded<()> {
     let property = match kind {
         ETHERNET => {
             part.skip(4)?;
@@ -51,7 +51,7 @@ fn decode_property(kind: u16, version: Version, part: &mut Reader<'_>, desc: &mu
     Ok(())
 }
 
-fn decode_optical(part: &mut Reader<'_>) -> Decoded<OpticalPort> {
+fn decode_optical(part: &mut WireReader<'_>) -> Decoded<OpticalPort> {
     part.skip(4)?;
     Ok(OpticalPort {
         supported: part.u32()?,
@@ -68,7 +68,7 @@ fn decode_optical(part: &mut Reader<'_>) -> Decoded<OpticalPort> {
 
 /// Writes a port description. Leaves out 1.5's properties in 1.4, because an incomplete description is more useful
 /// than none.
-pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u32(desc.port_no.0);
     writer.zeros(4);
@@ -96,11 +96,11 @@ pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) -> Encoded {
     writer.set_length(start + 4, start)
 }
 
-fn encode_ids(kind: u16, ids: &[crate::model::multipart::OxmId], writer: &mut Writer<'_>) -> Encoded {
+fn encode_ids(kind: u16, ids: &[crate::model::multipart::OxmId], writer: &mut WireWriter<'_>) -> Encoded {
     property::write(kind, writer, |writer| ids.iter().try_for_each(|id| oxm::encode_id(id, writer)))
 }
 
-fn encode_optical(optical: &OpticalPort, writer: &mut Writer<'_>) -> Encoded {
+fn encode_optical(optical: &OpticalPort, writer: &mut WireWriter<'_>) -> Encoded {
     let powers = u32::from(optical.tx_pwr_min) << 16 | u32::from(optical.tx_pwr_max);
     let words = [
         0,
@@ -116,19 +116,19 @@ fn encode_optical(optical: &OpticalPort, writer: &mut Writer<'_>) -> Encoded {
     property::write_words(OPTICAL, &words, writer)
 }
 
-pub(crate) fn decode_status(reader: &mut Reader<'_>) -> Decoded<PortStatus> {
+pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> {
     let reason = port::decode_reason(reader)?;
     reader.skip(7)?;
     Ok(PortStatus { reason, desc: decode_desc(reader)? })
 }
 
-pub(crate) fn encode_status(status: &PortStatus, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_status(status: &PortStatus, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u8(status.reason as u8);
     writer.zeros(7);
     encode_desc(&status.desc, writer)
 }
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<PortMod> {
     let port_no = PortNo(reader.u32()?);
     reader.skip(4)?;
     let hw_addr = reader.mac()?;
@@ -152,7 +152,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
     Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties })
 }
 
-pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_mod(port: &PortMod, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(port.port_no.0);
     writer.zeros(4);
     writer.mac(port.hw_addr);
@@ -170,7 +170,7 @@ pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) -> Encoded {
     })
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<PortStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<PortStats> {
     let mut part = reader.element("port statistics", 0, 80, BadRequest::BadLen)?;
     part.skip(4)?;
     let port_no = PortNo(part.u32()?);
@@ -190,7 +190,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<PortStats> {
     Ok(stats)
 }
 
-fn decode_optical_stats(part: &mut Reader<'_>) -> Decoded<OpticalStats> {
+fn decode_optical_stats(part: &mut WireReader<'_>) -> Decoded<OpticalStats> {
     part.skip(4)?;
     Ok(OpticalStats {
         flags: part.u32()?,
@@ -207,7 +207,7 @@ fn decode_optical_stats(part: &mut Reader<'_>) -> Decoded<OpticalStats> {
     })
 }
 
-pub(crate) fn encode_stats(stats: &PortStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &PortStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(4);
     writer.u32(stats.port_no.0);
@@ -228,7 +228,7 @@ pub(crate) fn encode_stats(stats: &PortStats, writer: &mut Writer<'_>) -> Encode
     writer.set_length(start, start)
 }
 
-fn encode_optical_stats(stats: &OpticalStats, writer: &mut Writer<'_>) -> Encoded {
+fn encode_optical_stats(stats: &OpticalStats, writer: &mut WireWriter<'_>) -> Encoded {
     let pair = |first: u16, second: u16| u32::from(first) << 16 | u32::from(second);
     let words = [
         0,

@@ -3,13 +3,13 @@ use crate::model::PortNo;
 use crate::model::error::BadRequest;
 use crate::model::queue::{QueueConfig, QueueProperty, QueueStats};
 use crate::v13;
-use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 
 const MIN_RATE: u16 = 1;
 const MAX_RATE: u16 = 2;
 const EXPERIMENTER: u16 = 0xffff;
 
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<QueueConfig> {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<QueueConfig> {
     let mut part = reader.element("queue description", 8, 16, BadRequest::BadLen)?;
     let (port, queue) = (PortNo(part.u32()?), part.u32()?);
     part.skip(8)?;
@@ -31,7 +31,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<QueueConfig> {
     Ok(QueueConfig { queue, port, properties })
 }
 
-pub(crate) fn encode_desc(queue: &QueueConfig, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_desc(queue: &QueueConfig, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u32(queue.port.0);
     writer.u32(queue.queue);
@@ -54,14 +54,14 @@ pub(crate) fn encode_desc(queue: &QueueConfig, writer: &mut Writer<'_>) -> Encod
     writer.set_length(start + 8, start)
 }
 
-pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
+pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<QueueStats> {
     let mut part = reader.element("queue statistics", 0, 48, BadRequest::BadLen)?;
     part.skip(8)?;
     let stats = v13::queue::decode_stats(&mut part)?;
     Ok(QueueStats { properties: property::decode_list(&mut part)?, ..stats })
 }
 
-pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(8);
     v13::queue::encode_stats(stats, writer);

@@ -4,13 +4,13 @@ use crate::model::action::{Action, Subfield};
 use crate::model::error::BadAction;
 use crate::v13::oxm;
 use crate::wire::action::padded;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 pub(crate) const COPY_FIELD: u16 = 28;
 pub(crate) const METER: u16 = 29;
 
 /// Reads a copy-field after its type and length. Fails if weir does not know one of the fields.
-pub(crate) fn decode_copy(action: &mut Reader<'_>) -> Decoded<Action> {
+pub(crate) fn decode_copy(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.rename("copy-field");
     let (bits, src_offset, dst_offset) = (action.u16()?, action.u16()?, action.u16()?);
     action.skip(2)?;
@@ -31,7 +31,7 @@ pub(crate) fn decode_copy(action: &mut Reader<'_>) -> Decoded<Action> {
     Ok(Action::Move { src, dst })
 }
 
-pub(crate) fn encode_copy(src: Subfield, dst: Subfield, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_copy(src: Subfield, dst: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     if src.bits != dst.bits {
         return Err(writer.cannot(format!("copying {} bits to {}", src.bits, dst.bits)));
     }

@@ -1,35 +1,35 @@
 //! Reads and writes bundle features (OpenFlow 1.5.1, 7.3.5.20).
 use crate::model::bundle::{BundleFeatures, BundleFeaturesProperty, BundleFeaturesRequest, BundleFlags};
 use crate::v14::bundle::{decode_time, encode_time};
-use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 
 const TIME: u16 = 1;
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<BundleFeaturesRequest> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<BundleFeaturesRequest> {
     let flags = reader.u32()?;
     reader.skip(4)?;
     Ok(BundleFeaturesRequest { flags, properties: decode_properties(reader)? })
 }
 
-pub(crate) fn encode_request(request: &BundleFeaturesRequest, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_request(request: &BundleFeaturesRequest, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(request.flags);
     writer.zeros(4);
     encode_properties(&request.properties, writer)
 }
 
-pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<BundleFeatures> {
+pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<BundleFeatures> {
     let capabilities = BundleFlags(reader.u16()?);
     reader.skip(6)?;
     Ok(BundleFeatures { capabilities, properties: decode_properties(reader)? })
 }
 
-pub(crate) fn encode_features(features: &BundleFeatures, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_features(features: &BundleFeatures, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(features.capabilities.0);
     writer.zeros(6);
     encode_properties(&features.properties, writer)
 }
 
-fn decode_properties(reader: &mut Reader<'_>) -> Decoded<Vec<BundleFeaturesProperty>> {
+fn decode_properties(reader: &mut WireReader<'_>) -> Decoded<Vec<BundleFeaturesProperty>> {
     let mut list = Vec::new();
     property::each(reader, |kind, part| {
         list.push(match kind {
@@ -46,7 +46,7 @@ fn decode_properties(reader: &mut Reader<'_>) -> Decoded<Vec<BundleFeaturesPrope
     Ok(list)
 }
 
-fn encode_properties(properties: &[BundleFeaturesProperty], writer: &mut Writer<'_>) -> Encoded {
+fn encode_properties(properties: &[BundleFeaturesProperty], writer: &mut WireWriter<'_>) -> Encoded {
     properties.iter().try_for_each(|one| match one {
         BundleFeaturesProperty::Time { accuracy, max_future, max_past, timestamp } => {
             property::write(TIME, writer, |writer| {

@@ -3,7 +3,7 @@ use crate::model::error::BadRequest;
 use crate::model::status::{ControllerReason, ControllerStatus};
 use crate::v13::role;
 use crate::v14::status;
-use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 
 const URI: u16 = 0;
 
@@ -17,7 +17,7 @@ const REASONS: [(u8, ControllerReason); 7] = [
     (6, ControllerReason::Experimenter),
 ];
 
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<ControllerStatus> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<ControllerStatus> {
     let mut part = reader.element("controller status", 0, 16, BadRequest::BadLen)?;
     part.skip(2)?;
     let (short_id, role) = (part.u16()?, role::decode_role(&mut part)?);
@@ -35,7 +35,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<ControllerStatus> {
     Ok(ControllerStatus { short_id, role, reason, is_up, uri, properties })
 }
 
-pub(crate) fn encode(status: &ControllerStatus, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(status: &ControllerStatus, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u16(status.short_id);

@@ -1,22 +1,22 @@
 //! Reads and writes flow-removed and the multipart messages about flow entries (OpenFlow 1.5.1, 7.4.2, 7.3.5.2 to
 //! 7.3.5.4).
-use super::stats::{self, Common};
+use super::stats::{self, BaseFlowStats};
 use crate::model::TableId;
 use crate::model::error::BadRequest;
 use crate::model::flow::{FlowFlags, FlowRemoved};
 use crate::model::multipart::{AggregateStats, FlowCounters, FlowCountersReason, FlowStats};
-use crate::model::stats::Stats;
+use crate::model::stats::OxsStats;
 use crate::v13::flow::{decode_instructions, last_reason, proto};
 use crate::v13::{instruction, oxm};
 use crate::v14::status;
-use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow};
 
-pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
     let table = TableId(reader.u8()?);
     let reason = flow::decode_reason(reader, last_reason(reader.version()))?;
     let (priority, idle_timeout, hard_timeout) = (reader.u16()?, reader.u16()?, reader.u16()?);
     let (cookie, matching) = (reader.u64()?, oxm::decode_match(reader)?);
-    let (Common { duration, packet_count, byte_count }, more) = stats::split(stats::decode(reader)?);
+    let (BaseFlowStats { duration, packet_count, byte_count }, more) = stats::split(stats::decode(reader)?);
     Ok(FlowRemoved {
         cookie,
         priority,
@@ -33,7 +33,7 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
     })
 }
 
-pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u8(removed.table.0);
     writer.u8(removed.reason as u8);
     writer.u16(removed.priority);
@@ -41,7 +41,7 @@ pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> 
     writer.u16(removed.hard_timeout);
     writer.u64(removed.cookie);
     oxm::encode_match(&removed.matching, writer)?;
-    let common = Common {
+    let common = BaseFlowStats {
         duration: (removed.duration_sec, removed.duration_nsec),
         packet_count: removed.packet_count,
         byte_count: removed.byte_count,
@@ -50,7 +50,7 @@ pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> 
 }
 
 /// Reads `ofp_flow_desc`, called flow statistics in earlier versions.
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
     let mut entry = reader.element("flow description", 0, 32, BadRequest::BadLen)?;
     entry.skip(4)?;
     let table = TableId(entry.u8()?);
@@ -58,7 +58,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
     let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
     let (flags, importance, cookie) = (FlowFlags(entry.u16()?), entry.u16()?, entry.u64()?);
     let matching = oxm::decode_match(&mut entry)?;
-    let (Common { duration, packet_count, byte_count }, more) = stats::split(stats::decode(&mut entry)?);
+    let (BaseFlowStats { duration, packet_count, byte_count }, more) = stats::split(stats::decode(&mut entry)?);
     Ok(FlowStats {
         table,
         duration_sec: duration.0,
@@ -77,7 +77,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
     })
 }
 
-pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(4);
     writer.u8(entry.table.0);
@@ -87,7 +87,7 @@ pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut Writer<'_>) -> Encoded
     }
     writer.u64(entry.cookie);
     oxm::encode_match(&entry.matching, writer)?;
-    let common = Common {
+    let common = BaseFlowStats {
         duration: (entry.duration_sec, entry.duration_nsec),
         packet_count: entry.packet_count,
         byte_count: entry.byte_count,
@@ -98,7 +98,7 @@ pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut Writer<'_>) -> Encoded
 }
 
 /// Reads `ofp_flow_stats`: statistics without instructions.
-pub(crate) fn decode_counters(reader: &mut Reader<'_>) -> Decoded<FlowCounters> {
+pub(crate) fn decode_counters(reader: &mut WireReader<'_>) -> Decoded<FlowCounters> {
     let mut entry = reader.element("flow statistics", 0, 24, BadRequest::BadLen)?;
     entry.skip(4)?;
     let table = TableId(entry.u8()?);
@@ -109,7 +109,7 @@ pub(crate) fn decode_counters(reader: &mut Reader<'_>) -> Decoded<FlowCounters> 
     Ok(counters)
 }
 
-pub(crate) fn encode_counters(entry: &FlowCounters, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_counters(entry: &FlowCounters, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(4);
     writer.u8(entry.table.0);
@@ -121,7 +121,7 @@ pub(crate) fn encode_counters(entry: &FlowCounters, writer: &mut Writer<'_>) -> 
 }
 
 /// Reads aggregate statistics. Ignores statistics that are not sums.
-pub(crate) fn decode_aggregate(reader: &mut Reader<'_>) -> Decoded<AggregateStats> {
+pub(crate) fn decode_aggregate(reader: &mut WireReader<'_>) -> Decoded<AggregateStats> {
     let stats = stats::decode(reader)?;
     Ok(AggregateStats {
         packet_count: stats.packet_count.unwrap_or(u64::MAX),
@@ -130,12 +130,12 @@ pub(crate) fn decode_aggregate(reader: &mut Reader<'_>) -> Decoded<AggregateStat
     })
 }
 
-pub(crate) fn encode_aggregate(aggregate: &AggregateStats, writer: &mut Writer<'_>) -> Encoded {
-    let stats = Stats {
+pub(crate) fn encode_aggregate(aggregate: &AggregateStats, writer: &mut WireWriter<'_>) -> Encoded {
+    let stats = OxsStats {
         flow_count: Some(aggregate.flow_count).filter(|count| *count != u32::MAX),
         packet_count: Some(aggregate.packet_count).filter(|count| *count != u64::MAX),
         byte_count: Some(aggregate.byte_count).filter(|count| *count != u64::MAX),
-        ..Stats::default()
+        ..OxsStats::default()
     };
     stats::encode(&stats, writer)
 }

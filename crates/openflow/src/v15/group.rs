@@ -4,7 +4,7 @@ use crate::model::error::{BadAction, BadRequest, GroupModFailed};
 use crate::model::group::{Bucket, GroupDesc, GroupMod};
 use crate::model::{BucketId, GroupId, PortNo};
 use crate::v13::action;
-use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 
 const WEIGHT: u16 = 0;
 const WATCH_PORT: u16 = 1;
@@ -17,7 +17,7 @@ fn default_weight(kind: u8) -> u16 {
     u16::from(kind == SELECT)
 }
 
-pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<GroupMod> {
+pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<GroupMod> {
     let (command, kind) = (reader.u16()?, reader.u8()?);
     reader.skip(1)?;
     let (group, length) = (GroupId(reader.u32()?), reader.u16()?);
@@ -27,7 +27,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<GroupMod> {
     Ok(GroupMod { command, kind, group, command_bucket, buckets, properties: property::decode_list(reader)? })
 }
 
-pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_mod(group: &GroupMod, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u16(group.command);
     writer.u8(group.kind);
     writer.zeros(1);
@@ -39,7 +39,7 @@ pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
     property::encode_list(&group.properties, writer)
 }
 
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<GroupDesc> {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
     let mut part = reader.element("group description", 0, 16, BadRequest::BadLen)?;
     part.skip(2)?;
     let kind = part.u8()?;
@@ -50,7 +50,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<GroupDesc> {
     Ok(GroupDesc { kind, group, buckets, properties: property::decode_list(&mut part)? })
 }
 
-pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
     writer.u8(desc.kind);
@@ -63,19 +63,19 @@ pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut Writer<'_>) -> Encoded 
     writer.set_length(start, start)
 }
 
-fn decode_buckets(length: u16, kind: u8, reader: &mut Reader<'_>) -> Decoded<Vec<Bucket>> {
+fn decode_buckets(length: u16, kind: u8, reader: &mut WireReader<'_>) -> Decoded<Vec<Bucket>> {
     let mut part = reader.part(length.into(), "buckets", GroupModFailed::BadBucket)?;
     part.list(|part| decode_bucket(kind, part))
 }
 
 /// Writes buckets, and their length in bytes into the 16 bits at offset `place`.
-fn encode_buckets(buckets: &[Bucket], kind: u8, place: usize, writer: &mut Writer<'_>) -> Encoded {
+fn encode_buckets(buckets: &[Bucket], kind: u8, place: usize, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     buckets.iter().try_for_each(|bucket| encode_bucket(bucket, kind, writer))?;
     writer.set_length(place, start)
 }
 
-fn decode_bucket(kind: u8, reader: &mut Reader<'_>) -> Decoded<Bucket> {
+fn decode_bucket(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Bucket> {
     let mut part = reader.element("bucket", 0, 8, GroupModFailed::BadBucket)?;
     part.skip(2)?;
     let (length, id) = (part.u16()?, BucketId(part.u32()?));
@@ -96,7 +96,7 @@ fn decode_bucket(kind: u8, reader: &mut Reader<'_>) -> Decoded<Bucket> {
     Ok(bucket)
 }
 
-fn encode_bucket(bucket: &Bucket, kind: u8, writer: &mut Writer<'_>) -> Encoded {
+fn encode_bucket(bucket: &Bucket, kind: u8, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(4);
     writer.u32(bucket.id.0);

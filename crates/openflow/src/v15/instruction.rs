@@ -2,17 +2,21 @@
 //! replaces the meter instruction by an action.
 use super::stats;
 use crate::model::action::{Action, Instruction};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use std::borrow::Cow;
 
 pub(crate) const STAT_TRIGGER: u16 = 7;
 
 /// Reads a statistics trigger after its type and length.
-pub(crate) fn decode_trigger(part: &mut Reader<'_>) -> Decoded<Instruction> {
+pub(crate) fn decode_trigger(part: &mut WireReader<'_>) -> Decoded<Instruction> {
     Ok(Instruction::StatTrigger { flags: part.u32()?, thresholds: stats::decode(part)? })
 }
 
-pub(crate) fn encode_trigger(flags: u32, thresholds: &crate::model::stats::Stats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_trigger(
+    flags: u32,
+    thresholds: &crate::model::stats::OxsStats,
+    writer: &mut WireWriter<'_>,
+) -> Encoded {
     writer.u32(flags);
     stats::encode(thresholds, writer)
 }

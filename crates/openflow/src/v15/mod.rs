@@ -11,7 +11,7 @@ mod stats;
 
 use crate::model::Body;
 use crate::v14;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 const FLOW_REMOVED: u8 = 11;
 const PACKET_OUT: u8 = 13;
@@ -21,7 +21,7 @@ const MULTIPART_REPLY: u8 = 19;
 const CONTROLLER_STATUS: u8 = 35;
 
 /// Reads the body of a message of type `kind`, other than hello, error and echo.
-pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
+pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {
     reader.rename(if kind == CONTROLLER_STATUS { "controller-status" } else { v14::name(kind) });
     Ok(match kind {
         FLOW_REMOVED => Body::FlowRemoved(flow::decode_removed(reader)?),
@@ -43,7 +43,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
 }
 
 /// Writes the body of a message other than hello, error and echo.
-pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(body: &Body, writer: &mut WireWriter<'_>) -> Encoded {
     match body {
         Body::FlowRemoved(removed) => flow::encode_removed(removed, writer),
         Body::PacketOut(packet) => packet::encode_out(packet, writer),

@@ -5,7 +5,7 @@ use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, Reque
 use crate::v13;
 use crate::v13::multipart::{decode_head, encode_head};
 use crate::v14::multipart as v14;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 /// `OFPMP_FLOW_DESC`, called flow statistics in earlier versions.
 const FLOW: u16 = 1;
@@ -17,7 +17,7 @@ const FLOW_COUNTERS: u16 = 17;
 const CONTROLLER_STATUS: u16 = 18;
 const BUNDLE_FEATURES: u16 = 19;
 
-pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
+pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRequest> {
     let (kind, more) = decode_head(reader)?;
     let body = match kind {
         GROUP_DESC => RequestBody::GroupDesc(v13::group::decode_request(reader)?),
@@ -34,9 +34,9 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartReques
     Ok(MultipartRequest { more, body })
 }
 
-pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
-    let head = |kind, writer: &mut Writer<'_>| encode_head(kind, request.more, writer);
-    let number = |kind, number: u32, writer: &mut Writer<'_>| {
+pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
+    let head = |kind, writer: &mut WireWriter<'_>| encode_head(kind, request.more, writer);
+    let number = |kind, number: u32, writer: &mut WireWriter<'_>| {
         head(kind, writer);
         writer.u32(number);
         writer.zeros(4);
@@ -58,7 +58,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
     Ok(())
 }
 
-pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
+pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartReply> {
     let (kind, more) = decode_head(reader)?;
     let body = match kind {
         FLOW => ReplyBody::Flow(reader.list(flow::decode_desc)?),
@@ -72,7 +72,7 @@ pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
     Ok(MultipartReply { more, body })
 }
 
-pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
     let kind = match &reply.body {
         ReplyBody::Flow(_) => FLOW,
         ReplyBody::Aggregate(_) => AGGREGATE,

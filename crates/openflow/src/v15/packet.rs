@@ -3,11 +3,11 @@ use crate::model::error::BadAction;
 use crate::model::packet_io::PacketOut;
 use crate::model::{Match, MatchField, PortNo};
 use crate::v13::{action, oxm};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::Field;
 
 /// Reads a packet-out. The input port is `ANY` if the match does not contain it.
-pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
+pub(crate) fn decode_out(reader: &mut WireReader<'_>) -> Decoded<PacketOut> {
     let (buffer_id, length) = (reader.buffer_id()?, reader.u16()?);
     reader.skip(2)?;
     let mut matching = oxm::decode_match(reader)?;
@@ -28,7 +28,7 @@ fn take_in_port(matching: &mut Match) -> Option<PortNo> {
     Some(port)
 }
 
-pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_out(packet: &PacketOut, writer: &mut WireWriter<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     let place = writer.at();
     writer.zeros(4);

@@ -1,7 +1,7 @@
 //! Reads and writes lists of statistics, OXS (OpenFlow 1.5.1, 7.2.4).
 use crate::model::error::BadRequest;
-use crate::model::stats::{MoreStats, RawStat, Stats};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::model::stats::{OxsExtraStats, OxsStats, RawStat};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 /// Class number `OFPXSC_OPENFLOW_BASIC`.
 const BASIC: u16 = 0x8002;
@@ -13,11 +13,11 @@ const PACKET_COUNT: u8 = 4 << 1;
 const BYTE_COUNT: u8 = 5 << 1;
 
 /// Reads statistics with their header and padding.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Stats> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<OxsStats> {
     let mut part = reader.element("statistics", 2, 4, BadRequest::BadLen)?;
     let length = part.left();
     part.skip(4)?;
-    let mut stats = Stats::default();
+    let mut stats = OxsStats::default();
     while !part.is_empty() {
         decode_entry(&mut part, &mut stats)?;
     }
@@ -26,10 +26,10 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Stats> {
     Ok(stats)
 }
 
-fn decode_entry(part: &mut Reader<'_>, stats: &mut Stats) -> Decoded<()> {
+fn decode_entry(part: &mut WireReader<'_>, stats: &mut OxsStats) -> Decoded<()> {
     let (class, number, length) = (part.u16()?, part.u8()?, part.u8()?);
     let mut entry = part.part(length.into(), "statistic", BadRequest::BadLen)?;
-    let pair = |entry: &mut Reader<'_>| Ok((entry.u32()?, entry.u32()?));
+    let pair = |entry: &mut WireReader<'_>| Ok((entry.u32()?, entry.u32()?));
     match (class, number) {
         (BASIC, DURATION) => stats.duration = Some(pair(&mut entry)?),
         (BASIC, IDLE_TIME) => stats.idle_time = Some(pair(&mut entry)?),
@@ -42,7 +42,7 @@ fn decode_entry(part: &mut Reader<'_>, stats: &mut Stats) -> Decoded<()> {
 }
 
 /// Writes statistics with their header and padding, in the order of their numbers.
-pub(crate) fn encode(stats: &Stats, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(stats: &OxsStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(4);
     for (number, pair) in [(DURATION, stats.duration), (IDLE_TIME, stats.idle_time)] {
@@ -76,14 +76,14 @@ pub(crate) fn encode(stats: &Stats, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-fn head(number: u8, length: u8, writer: &mut Writer<'_>) {
+fn head(number: u8, length: u8, writer: &mut WireWriter<'_>) {
     writer.u16(BASIC);
     writer.u8(number);
     writer.u8(length);
 }
 
 /// Statistics that every version has: seconds and nanoseconds since the flow entry was added, packets, and bytes.
-pub(crate) struct Common {
+pub(crate) struct BaseFlowStats {
     pub(crate) duration: (u32, u32),
     pub(crate) packet_count: u64,
     pub(crate) byte_count: u64,
@@ -93,20 +93,20 @@ pub(crate) struct Common {
 const NO_DURATION: (u32, u32) = (u32::MAX, u32::MAX);
 
 /// Splits statistics into those that every version has, with all ones for absent ones, and the rest.
-pub(crate) fn split(stats: Stats) -> (Common, MoreStats) {
-    let common = Common {
+pub(crate) fn split(stats: OxsStats) -> (BaseFlowStats, OxsExtraStats) {
+    let common = BaseFlowStats {
         duration: stats.duration.unwrap_or(NO_DURATION),
         packet_count: stats.packet_count.unwrap_or(u64::MAX),
         byte_count: stats.byte_count.unwrap_or(u64::MAX),
     };
-    let Stats { idle_time, flow_count, others, .. } = stats;
-    (common, MoreStats { idle_time, flow_count, others })
+    let OxsStats { idle_time, flow_count, others, .. } = stats;
+    (common, OxsExtraStats { idle_time, flow_count, others })
 }
 
 /// Combines statistics; the inverse of [`split`].
-pub(crate) fn join(common: &Common, more: &MoreStats) -> Stats {
-    let MoreStats { idle_time, flow_count, others } = more.clone();
-    Stats {
+pub(crate) fn join(common: &BaseFlowStats, more: &OxsExtraStats) -> OxsStats {
+    let OxsExtraStats { idle_time, flow_count, others } = more.clone();
+    OxsStats {
         duration: Some(common.duration).filter(|duration| *duration != NO_DURATION),
         packet_count: Some(common.packet_count).filter(|count| *count != u64::MAX),
         byte_count: Some(common.byte_count).filter(|count| *count != u64::MAX),

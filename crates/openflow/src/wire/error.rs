@@ -1,6 +1,6 @@
 //! Reads and writes error messages (OpenFlow 1.3.5, 7.4.4; OpenFlow 1.0.0, 5.4.4). They are decoded in any version,
 //! because an error may answer a hello.
-use super::{Decoded, Encoded, Reader, Writer};
+use super::{Decoded, Encoded, WireReader, WireWriter};
 use crate::model::{ErrorMessage, ErrorType, Version};
 use crate::{v10, v13};
 
@@ -9,7 +9,7 @@ const EXPERIMENTER: u16 = 0xffff;
 
 /// Reads an error message. `version` is the version number in the header: 1.0 has its own error numbers; versions
 /// that weir does not implement are read with 1.3's.
-pub(crate) fn decode(reader: &mut Reader<'_>, version: u8) -> Decoded<ErrorMessage> {
+pub(crate) fn decode(reader: &mut WireReader<'_>, version: u8) -> Decoded<ErrorMessage> {
     let (kind, code) = (reader.u16()?, reader.u16()?);
     let version = Version::from_number(version).unwrap_or(Version::V13);
     let error = match (kind, version) {
@@ -20,7 +20,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, version: u8) -> Decoded<ErrorMessa
     Ok(ErrorMessage { error, data: reader.rest() })
 }
 
-pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut WireWriter<'_>) -> Encoded {
     let experimenter = v13::error::experimenter(message.error, version).filter(|_| version != Version::V10);
     if version != Version::V10 && matches!(message.error, ErrorType::Unknown { kind: EXPERIMENTER, .. }) {
         return Err(writer.cannot("1.0's unknown error of type 65535, which is the experimenters' here"));

@@ -1,5 +1,5 @@
 //! Reads and writes the numbers of flow-mod commands and flow-removed reasons.
-use super::{Decoded, Reader};
+use super::{Decoded, WireReader};
 use crate::model::error::{BadRequest, FlowModFailed};
 use crate::model::flow::{FlowCommand, FlowRemovedReason};
 
@@ -18,8 +18,8 @@ const REASONS: [FlowRemovedReason; 6] = [
 
 /// Reads a flow-mod command. `read` reads its number, whose width depends on the version.
 pub(crate) fn command<'a>(
-    reader: &mut Reader<'a>,
-    read: impl FnOnce(&mut Reader<'a>) -> Decoded<u16>,
+    reader: &mut WireReader<'a>,
+    read: impl FnOnce(&mut WireReader<'a>) -> Decoded<u16>,
 ) -> Decoded<FlowCommand> {
     let at = reader.at();
     let number = read(reader)?;
@@ -29,7 +29,7 @@ pub(crate) fn command<'a>(
 }
 
 /// Reads the reason of a flow entry's removal. `last` is the last reason that the version defines.
-pub(crate) fn decode_reason(reader: &mut Reader<'_>, last: FlowRemovedReason) -> Decoded<FlowRemovedReason> {
+pub(crate) fn decode_reason(reader: &mut WireReader<'_>, last: FlowRemovedReason) -> Decoded<FlowRemovedReason> {
     let at = reader.at();
     let number = reader.u8()?;
     let known = REASONS.into_iter().find(|reason| *reason as u8 == number && number <= last as u8);

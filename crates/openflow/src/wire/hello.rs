@@ -1,6 +1,6 @@
 //! Reads and writes hellos (OpenFlow 1.3.5, 7.5.1). They are decoded in any version, because they negotiate the
 //! version.
-use super::{Decoded, Encoded, Reader, Writer};
+use super::{Decoded, Encoded, WireReader, WireWriter};
 use crate::model::Hello;
 use crate::model::error::HelloFailed;
 
@@ -8,7 +8,7 @@ const VERSION_BITMAP: u16 = 1;
 
 /// Reads a hello. Unknown elements are skipped, as the specification requires. Everything after a malformed element
 /// is ignored, because versions before 1.3.1 attach no meaning to a hello's body.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Hello> {
+pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Hello> {
     let mut hello = Hello::default();
     while let Ok(element) = element(reader) {
         hello.versions = hello.versions.or(element);
@@ -18,7 +18,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Hello> {
 }
 
 /// Reads one element. Returns the version numbers if it is a version bitmap, otherwise `None`.
-fn element(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
+fn element(reader: &mut WireReader<'_>) -> Decoded<Option<Vec<u8>>> {
     let mut element = reader.element("hello element", 2, 4, HelloFailed::Incompatible)?;
     let kind = element.u16()?;
     let length = element.u16()?;
@@ -37,7 +37,7 @@ fn element(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
     Ok(Some(versions))
 }
 
-pub(crate) fn encode(hello: &Hello, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(hello: &Hello, writer: &mut WireWriter<'_>) -> Encoded {
     let Some(versions) = &hello.versions else { return Ok(()) };
     let words = versions.iter().max().map_or(1, |highest| usize::from(*highest) / 32 + 1);
     let start = writer.at();
@@ -58,7 +58,7 @@ mod tests {
     use crate::model::error::BadRequest;
 
     fn decoded(bytes: &[u8]) -> Option<Vec<u8>> {
-        decode(&mut Reader::new(bytes, "hello", BadRequest::BadLen)).unwrap().versions
+        decode(&mut WireReader::new(bytes, "hello", BadRequest::BadLen)).unwrap().versions
     }
 
     #[test]

@@ -14,9 +14,9 @@ mod reader;
 mod split;
 mod writer;
 
-pub(crate) use reader::Reader;
+pub(crate) use reader::WireReader;
 pub use split::split_reply;
-pub(crate) use writer::Writer;
+pub(crate) use writer::WireWriter;
 
 use crate::codec::{DecodeError, EncodeError};
 

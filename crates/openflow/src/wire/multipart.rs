@@ -1,7 +1,7 @@
 //! Reads and writes what multipart messages (statistics in 1.0) of all versions share: the head, the description and
 //! the aggregate (OpenFlow 1.3.5, 7.3.5; OpenFlow 1.0.0, 5.3.5).
-use super::{Decoded, Reader, Writer};
-use crate::model::multipart::{AggregateStats, Desc};
+use super::{Decoded, WireReader, WireWriter};
+use crate::model::multipart::{AggregateStats, SwitchDesc};
 
 /// Flag that more parts follow: `OFPMPF_REQ_MORE` and `OFPMPF_REPLY_MORE`.
 const MORE: u16 = 1;
@@ -10,17 +10,17 @@ const DESC_BYTES: usize = 256;
 const SERIAL_BYTES: usize = 32;
 
 /// Reads the multipart type, and true if more parts follow.
-pub(crate) fn decode_head(reader: &mut Reader<'_>) -> Decoded<(u16, bool)> {
+pub(crate) fn decode_head(reader: &mut WireReader<'_>) -> Decoded<(u16, bool)> {
     Ok((reader.u16()?, reader.u16()? & MORE != 0))
 }
 
-pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut Writer<'_>) {
+pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut WireWriter<'_>) {
     writer.u16(kind);
     writer.u16(if more { MORE } else { 0 });
 }
 
-pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<Desc> {
-    Ok(Desc {
+pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<SwitchDesc> {
+    Ok(SwitchDesc {
         mfr_desc: reader.text(DESC_BYTES)?,
         hw_desc: reader.text(DESC_BYTES)?,
         sw_desc: reader.text(DESC_BYTES)?,
@@ -29,7 +29,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<Desc> {
     })
 }
 
-pub(crate) fn encode_desc(desc: &Desc, writer: &mut Writer<'_>) {
+pub(crate) fn encode_desc(desc: &SwitchDesc, writer: &mut WireWriter<'_>) {
     writer.text(&desc.mfr_desc, DESC_BYTES);
     writer.text(&desc.hw_desc, DESC_BYTES);
     writer.text(&desc.sw_desc, DESC_BYTES);
@@ -37,13 +37,13 @@ pub(crate) fn encode_desc(desc: &Desc, writer: &mut Writer<'_>) {
     writer.text(&desc.dp_desc, DESC_BYTES);
 }
 
-pub(crate) fn decode_aggregate(reader: &mut Reader<'_>) -> Decoded<AggregateStats> {
+pub(crate) fn decode_aggregate(reader: &mut WireReader<'_>) -> Decoded<AggregateStats> {
     let stats = AggregateStats { packet_count: reader.u64()?, byte_count: reader.u64()?, flow_count: reader.u32()? };
     reader.skip(4)?;
     Ok(stats)
 }
 
-pub(crate) fn encode_aggregate(stats: &AggregateStats, writer: &mut Writer<'_>) {
+pub(crate) fn encode_aggregate(stats: &AggregateStats, writer: &mut WireWriter<'_>) {
     writer.u64(stats.packet_count);
     writer.u64(stats.byte_count);
     writer.u32(stats.flow_count);

@@ -1,9 +1,9 @@
 //! Reads and writes experimenter messages (1.0: vendor) and multipart bodies without interpreting them (OpenFlow
 //! 1.3.5, 7.5.4 and 7.3.5.17; OpenFlow 1.0.0, 5.5.4).
-use super::{Decoded, Encoded, Reader, Writer};
+use super::{Decoded, Encoded, WireReader, WireWriter};
 use crate::model::{Experimenter, Version};
 
-pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Experimenter> {
+pub(crate) fn decode(reader: &mut WireReader<'_>, version: Version) -> Decoded<Experimenter> {
     let id = reader.u32()?;
     let kind = if version == Version::V10 { None } else { Some(reader.u32()?) };
     Ok(Experimenter { id, kind, data: reader.rest() })
@@ -11,7 +11,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Exper
 
 /// Writes an experimenter message. The type number is at the place where the data of 1.0 begins, so a message decoded
 /// from 1.0 can be encoded for other versions if it has at least four bytes of data.
-pub(crate) fn encode(experimenter: &Experimenter, version: Version, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode(experimenter: &Experimenter, version: Version, writer: &mut WireWriter<'_>) -> Encoded {
     writer.u32(experimenter.id);
     if let Some(kind) = experimenter.kind {
         writer.u32(kind);

@@ -1,10 +1,10 @@
 //! Reads and writes what the port messages of all versions share: counters, status reasons, and output ports.
-use super::{Decoded, Reader, Writer};
+use super::{Decoded, WireReader, WireWriter};
 use crate::model::PortNo;
 use crate::model::error::{BadAction, BadRequest};
 use crate::model::port::{PortStats, PortStatusReason};
 
-pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PortStatusReason> {
+pub(crate) fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PortStatusReason> {
     let at = reader.at();
     Ok(match reader.u8()? {
         0 => PortStatusReason::Add,
@@ -22,8 +22,8 @@ pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PortStatusReason
 
 /// Reads the number of an output port: an ordinary port, or a reserved one that accepts packets. Fails for others.
 pub(crate) fn output<'a>(
-    reader: &mut Reader<'a>,
-    read: impl FnOnce(&mut Reader<'a>) -> Decoded<PortNo>,
+    reader: &mut WireReader<'a>,
+    read: impl FnOnce(&mut WireReader<'a>) -> Decoded<PortNo>,
 ) -> Decoded<PortNo> {
     let at = reader.at();
     let port = read(reader)?;
@@ -34,14 +34,14 @@ pub(crate) fn output<'a>(
 }
 
 /// Reads the twelve counters of port statistics (OpenFlow 1.3.5, 7.3.5.6; OpenFlow 1.0.0, 5.3.5).
-pub(crate) fn decode_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decoded<PortStats> {
+pub(crate) fn decode_counters(reader: &mut WireReader<'_>, port_no: PortNo) -> Decoded<PortStats> {
     let mut stats = decode_first_counters(reader, port_no)?;
     decode_ethernet_counters(reader, &mut stats)?;
     Ok(stats)
 }
 
 /// Reads the counters that all kinds of ports have, and marks the Ethernet counters as not kept (`u64::MAX`).
-pub(crate) fn decode_first_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decoded<PortStats> {
+pub(crate) fn decode_first_counters(reader: &mut WireReader<'_>, port_no: PortNo) -> Decoded<PortStats> {
     Ok(PortStats {
         port_no,
         rx_packets: reader.u64()?,
@@ -63,7 +63,7 @@ pub(crate) fn decode_first_counters(reader: &mut Reader<'_>, port_no: PortNo) ->
 }
 
 /// Reads the counters that only Ethernet ports have into `stats`.
-pub(crate) fn decode_ethernet_counters(reader: &mut Reader<'_>, stats: &mut PortStats) -> Decoded<()> {
+pub(crate) fn decode_ethernet_counters(reader: &mut WireReader<'_>, stats: &mut PortStats) -> Decoded<()> {
     let PortStats { rx_frame_err, rx_over_err, rx_crc_err, collisions, .. } = stats;
     for counter in [rx_frame_err, rx_over_err, rx_crc_err, collisions] {
         *counter = reader.u64()?;
@@ -75,12 +75,12 @@ pub(crate) const fn ethernet_counters(stats: &PortStats) -> [u64; 4] {
     [stats.rx_frame_err, stats.rx_over_err, stats.rx_crc_err, stats.collisions]
 }
 
-pub(crate) fn encode_counters(stats: &PortStats, writer: &mut Writer<'_>) {
+pub(crate) fn encode_counters(stats: &PortStats, writer: &mut WireWriter<'_>) {
     encode_first_counters(stats, writer);
     ethernet_counters(stats).into_iter().for_each(|counter| writer.u64(counter));
 }
 
-pub(crate) fn encode_first_counters(stats: &PortStats, writer: &mut Writer<'_>) {
+pub(crate) fn encode_first_counters(stats: &PortStats, writer: &mut WireWriter<'_>) {
     for counter in [
         stats.rx_packets,
         stats.tx_packets,

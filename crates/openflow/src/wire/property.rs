@@ -1,11 +1,14 @@
 //! Reads and writes lists of properties (OpenFlow 1.4.1, 7.2.1): type, length, content, and padding to eight bytes,
 //! which the length does not count.
-use super::{Decoded, Encoded, Reader, Writer};
+use super::{Decoded, Encoded, WireReader, WireWriter};
 use crate::model::error::BadProperty;
-use crate::model::property::Property;
+use crate::model::property::RawProperty;
 
 /// Reads properties to the end. `read` is called with type and content of each, and must consume the content.
-pub(crate) fn each(reader: &mut Reader<'_>, mut read: impl FnMut(u16, &mut Reader<'_>) -> Decoded<()>) -> Decoded<()> {
+pub(crate) fn each(
+    reader: &mut WireReader<'_>,
+    mut read: impl FnMut(u16, &mut WireReader<'_>) -> Decoded<()>,
+) -> Decoded<()> {
     while !reader.is_empty() {
         let mut property = reader.element("property", 2, 4, BadProperty::BadLen)?;
         let length = property.left();
@@ -20,7 +23,7 @@ pub(crate) fn each(reader: &mut Reader<'_>, mut read: impl FnMut(u16, &mut Reade
 }
 
 /// Reads properties without interpreting them.
-pub(crate) fn decode_list(reader: &mut Reader<'_>) -> Decoded<Vec<Property>> {
+pub(crate) fn decode_list(reader: &mut WireReader<'_>) -> Decoded<Vec<RawProperty>> {
     let mut list = Vec::new();
     each(reader, |kind, property| {
         list.push(raw(kind, property));
@@ -30,12 +33,16 @@ pub(crate) fn decode_list(reader: &mut Reader<'_>) -> Decoded<Vec<Property>> {
 }
 
 /// Reads the content of a property without interpreting it.
-pub(crate) fn raw(kind: u16, property: &mut Reader<'_>) -> Property {
-    Property { kind, data: property.rest() }
+pub(crate) fn raw(kind: u16, property: &mut WireReader<'_>) -> RawProperty {
+    RawProperty { kind, data: property.rest() }
 }
 
 /// Writes a property of type `kind`; `content` writes its content.
-pub(crate) fn write(kind: u16, writer: &mut Writer<'_>, content: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
+pub(crate) fn write(
+    kind: u16,
+    writer: &mut WireWriter<'_>,
+    content: impl FnOnce(&mut WireWriter<'_>) -> Encoded,
+) -> Encoded {
     let start = writer.at();
     writer.u16(kind);
     writer.u16(0);
@@ -46,7 +53,7 @@ pub(crate) fn write(kind: u16, writer: &mut Writer<'_>, content: impl FnOnce(&mu
 }
 
 /// Writes a property whose content is a list of 32-bit words.
-pub(crate) fn write_words(kind: u16, words: &[u32], writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn write_words(kind: u16, words: &[u32], writer: &mut WireWriter<'_>) -> Encoded {
     write(kind, writer, |writer| {
         words.iter().for_each(|word| writer.u32(*word));
         Ok(())
@@ -54,12 +61,12 @@ pub(crate) fn write_words(kind: u16, words: &[u32], writer: &mut Writer<'_>) -> 
 }
 
 /// Writes uninterpreted properties.
-pub(crate) fn encode_list(properties: &[Property], writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_list(properties: &[RawProperty], writer: &mut WireWriter<'_>) -> Encoded {
     properties.iter().try_for_each(|property| encode_raw(property, writer))
 }
 
 /// Writes an uninterpreted property.
-pub(crate) fn encode_raw(property: &Property, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_raw(property: &RawProperty, writer: &mut WireWriter<'_>) -> Encoded {
     write(property.kind, writer, |writer| {
         writer.bytes(&property.data.0);
         Ok(())

@@ -1,6 +1,6 @@
 //! Reads and writes queue properties (OpenFlow 1.3.5, 7.2.2; OpenFlow 1.0.0, 5.2.2), which have the same layout in
 //! 1.0 and 1.3.
-use super::{Decoded, Encoded, Reader, Writer};
+use super::{Decoded, Encoded, WireReader, WireWriter};
 use crate::model::error::BadRequest;
 use crate::model::queue::QueueProperty;
 
@@ -8,7 +8,7 @@ const MIN_RATE: u16 = 1;
 const MAX_RATE: u16 = 2;
 const EXPERIMENTER: u16 = 0xffff;
 
-pub(crate) fn decode_property(reader: &mut Reader<'_>) -> Decoded<QueueProperty> {
+pub(crate) fn decode_property(reader: &mut WireReader<'_>) -> Decoded<QueueProperty> {
     let mut property = reader.element("queue property", 2, 8, BadRequest::BadLen)?;
     let kind = property.u16()?;
     property.skip(6)?;
@@ -26,13 +26,13 @@ pub(crate) fn decode_property(reader: &mut Reader<'_>) -> Decoded<QueueProperty>
     Ok(decoded)
 }
 
-fn rate(property: &mut Reader<'_>) -> Decoded<u16> {
+fn rate(property: &mut WireReader<'_>) -> Decoded<u16> {
     let rate = property.u16()?;
     property.skip(6)?;
     Ok(rate)
 }
 
-pub(crate) fn encode_property(property: &QueueProperty, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_property(property: &QueueProperty, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(match property {
         QueueProperty::MinRate(_) => MIN_RATE,

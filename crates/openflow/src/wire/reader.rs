@@ -15,7 +15,7 @@ const LIKELY_MOST: usize = 16;
 /// The reader knows the name of the part and the error for a wrong length, so that decoding functions need not pass
 /// them.
 #[derive(Clone)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct WireReader<'a> {
     bytes: &'a [u8],
     /// Offset in the message of the first unread byte.
     at: usize,
@@ -28,11 +28,11 @@ pub(crate) struct Reader<'a> {
     pub(crate) has_tables: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     /// Creates a reader of `bytes`. `what` names the part in error messages; `short` is the error for a part that is
     /// too short or too long.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str, short: impl Into<ErrorType>) -> Self {
-        Reader { bytes, at: 0, what, short: short.into(), version: Version::V13, depth: 0, has_tables: false }
+        WireReader { bytes, at: 0, what, short: short.into(), version: Version::V13, depth: 0, has_tables: false }
     }
 
     /// Sets the version of the following fields. Initially 1.3.
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
 
     /// Returns a copy of the reader, for looking ahead.
     pub(crate) fn fork(&self) -> Self {
-        Reader { ..*self }
+        WireReader { ..*self }
     }
 
     /// Returns the offset in the message of the next byte.
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the next two numbers without reading them; `None` if fewer than eight bytes are left.
     pub(crate) fn peek_u32_pair(&self) -> Option<(u32, u32)> {
-        let mut head = Reader { ..*self };
+        let mut head = WireReader { ..*self };
         Some((head.u32().ok()?, head.u32().ok()?))
     }
 
@@ -164,8 +164,8 @@ impl<'a> Reader<'a> {
     /// Splits off the next `count` bytes as a part. `what` and `short` are the part's name and its error for a wrong
     /// length.
     pub(crate) fn part(&mut self, count: usize, what: &'static str, short: impl Into<ErrorType>) -> Decoded<Self> {
-        let mut part = Reader { what, short: short.into(), ..*self };
-        part.bytes = Reader { ..part }.take(count)?;
+        let mut part = WireReader { what, short: short.into(), ..*self };
+        part.bytes = WireReader { ..part }.take(count)?;
         self.skip(count)?;
         Ok(part)
     }
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         least: usize,
         short: impl Into<ErrorType>,
     ) -> Decoded<Self> {
-        let mut head = Reader { ..*self };
+        let mut head = WireReader { ..*self };
         head.skip(length_at)?;
         let length = usize::from(head.u16()?);
         let part = self.part(length, what, short)?;
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn errors_say_where() {
-        let mut reader = Reader::new(&[0, 1, 0, 9, 7], "echo", BadRequest::BadLen);
+        let mut reader = WireReader::new(&[0, 1, 0, 9, 7], "echo", BadRequest::BadLen);
         assert_eq!(reader.u8().unwrap(), 0);
         let error = reader.u64().unwrap_err();
         assert_eq!(
@@ -231,19 +231,19 @@ mod tests {
     #[test]
     fn elements_keep_to_their_length() {
         let bytes = [0, 1, 0, 5, 7, 0, 2, 0, 9];
-        let mut reader = Reader::new(&bytes, "list", BadRequest::BadLen);
+        let mut reader = WireReader::new(&bytes, "list", BadRequest::BadLen);
         let mut first = reader.element("action", 2, 4, BadAction::BadLen).unwrap();
         first.skip(4).unwrap();
         assert_eq!((first.at(), first.u8().unwrap(), first.is_empty()), (4, 7, true));
         let error = reader.element("action", 2, 4, BadAction::BadLen).err().unwrap();
         assert_eq!(error.reason, "byte 5: action: found 4 bytes left, expected 9");
-        let mut reader = Reader::new(&bytes, "list", BadRequest::BadLen);
+        let mut reader = WireReader::new(&bytes, "list", BadRequest::BadLen);
         let error = reader.element("action", 2, 8, BadAction::BadLen).err().unwrap();
         assert_eq!(
             (error.error, &*error.reason),
             (BadAction::BadLen.into(), "byte 0: action: found length 5, expected at least 8")
         );
-        let error = Reader::new(&bytes[..3], "list", BadRequest::BadLen)
+        let error = WireReader::new(&bytes[..3], "list", BadRequest::BadLen)
             .element("action", 2, 4, BadAction::BadLen)
             .err()
             .unwrap();
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn text_ends_at_its_first_zero() {
-        let mut reader = Reader::new(b"p1\0xa\xff\xffbabc", "name", BadRequest::BadLen);
+        let mut reader = WireReader::new(b"p1\0xa\xff\xffbabc", "name", BadRequest::BadLen);
         assert_eq!(reader.text(4).unwrap(), "p1");
         assert_eq!(reader.text(4).unwrap(), "a??");
         assert_eq!(reader.text(3).unwrap(), "ab");

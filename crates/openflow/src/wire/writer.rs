@@ -5,16 +5,16 @@ use crate::model::{BufferId, Version};
 use weir_packet::MacAddr;
 
 /// A message being appended to a buffer.
-pub(crate) struct Writer<'a> {
+pub(crate) struct WireWriter<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
     version: Version,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> WireWriter<'a> {
     pub(crate) fn new(out: &'a mut Vec<u8>, version: Version) -> Self {
         let start = out.len();
-        Writer { out, start, version }
+        WireWriter { out, start, version }
     }
 
     /// Returns the number of bytes written so far, which is the offset of the next byte in the message.
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn lengths_and_padding_count_from_the_part() {
         let mut out = vec![9];
-        let mut writer = Writer::new(&mut out, Version::V13);
+        let mut writer = WireWriter::new(&mut out, Version::V13);
         writer.u16(7);
         let part = writer.at();
         writer.u16(0);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_is_too_long_is_refused() {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out, Version::V13);
+        let mut writer = WireWriter::new(&mut out, Version::V13);
         writer.zeros(65536);
         let error = writer.set_length(0, 0).unwrap_err();
         assert_eq!(error.to_string(), "OpenFlow 1.3 cannot carry 65536 bytes in one part, at most 65535 fit");

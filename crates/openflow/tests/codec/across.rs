@@ -4,7 +4,7 @@ use weir_openflow::model::error::{BadMatch, ErrorType};
 use weir_openflow::model::flow::{FlowCommand, FlowFlags, FlowMod, TableId};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::packet_io::{PacketIn, PacketInReason, PacketOut};
-use weir_openflow::model::stats::MoreStats;
+use weir_openflow::model::stats::OxsExtraStats;
 use weir_openflow::model::{Body, Bytes, ErrorMessage, Experimenter, GroupId, Match, Message, PortNo, Version};
 use weir_openflow::{decode, encode, split_reply};
 use weir_packet::Field;
@@ -210,7 +210,7 @@ fn flow_statistics_of_1_0_leave_out_what_it_cannot_say() {
         cookie: 0,
         packet_count: 0,
         byte_count: 0,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching: Match::any(),
         instructions,
     };

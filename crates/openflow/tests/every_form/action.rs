@@ -4,11 +4,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::nicira::{
-    Bundle, ControllerAction, HashFields, Learn, LearnDst, LearnSpec, LearnSrc, Multipath, MultipathAlgorithm,
+    BundleAction, ControllerAction, HashFields, LearnAction, LearnDst, LearnSpec, LearnSrc, MultipathAction,
+    MultipathAlgorithm,
 };
-use weir_openflow::model::stats::{RawStat, Stats};
+use weir_openflow::model::stats::{OxsStats, RawStat};
 use weir_openflow::model::{
-    Action, Encap, GroupId, Instruction, MeterId, NshHeader, NshTlv, NxAction, PortNo, Subfield, TableId,
+    Action, EncapHeader, GroupId, Instruction, MeterId, NshHeader, NshTlv, NxAction, PortNo, Subfield, TableId,
 };
 use weir_packet::{Field, PacketType};
 
@@ -77,7 +78,7 @@ fn simple() -> impl Strategy<Value = Action> {
         Action::PopVlan,
         Action::PopPbb,
         Action::DecNshTtl,
-        Action::Encap(Encap::Ethernet),
+        Action::Encap(EncapHeader::Ethernet),
         NxAction::PopQueue.into_action(),
         NxAction::Exit.into_action(),
     ])
@@ -108,7 +109,7 @@ fn nsh() -> impl Strategy<Value = Action> {
         Just(NshHeader { md_type: Some(1), tlvs: Vec::new() }),
         vec(tlv, 0..3).prop_map(|tlvs| NshHeader { md_type: Some(2), tlvs }),
     ];
-    header.prop_map(|header| Action::Encap(Encap::Nsh(header)))
+    header.prop_map(|header| Action::Encap(EncapHeader::Nsh(header)))
 }
 
 /// Generates actions that every version has in some form.
@@ -158,7 +159,7 @@ fn multipath() -> impl Strategy<Value = NxAction> {
         |(fields, basis, algorithm, links, arg, dst)| {
             // The number of the highest link must fit the destination.
             let max_link = if dst.bits < 16 { links & ((1 << dst.bits) - 1) } else { links };
-            NxAction::Multipath(Multipath { fields, basis, algorithm, max_link, arg, dst })
+            NxAction::Multipath(MultipathAction { fields, basis, algorithm, max_link, arg, dst })
         },
     )
 }
@@ -166,7 +167,7 @@ fn multipath() -> impl Strategy<Value = NxAction> {
 fn bundle() -> impl Strategy<Value = NxAction> {
     let wide = part(64).prop_filter_map("a port needs 16 bits", |dst| (dst.bits >= 16).then_some(dst));
     (any::<bool>(), hash(), any::<u16>(), vec(short_port(), 0..4), prop::option::of(wide)).prop_map(
-        |(is_hrw, fields, basis, members, dst)| NxAction::Bundle(Bundle { is_hrw, fields, basis, members, dst }),
+        |(is_hrw, fields, basis, members, dst)| NxAction::Bundle(BundleAction { is_hrw, fields, basis, members, dst }),
     )
 }
 
@@ -189,7 +190,7 @@ fn learn() -> impl Strategy<Value = NxAction> {
             let [idle_timeout, hard_timeout, priority, fin_idle_timeout, fin_hard_timeout] = numbers;
             let table = TableId(table);
             let fins = (fin_idle_timeout, fin_hard_timeout);
-            NxAction::Learn(Learn {
+            NxAction::Learn(LearnAction {
                 idle_timeout,
                 hard_timeout,
                 priority,
@@ -255,7 +256,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
     prop_oneof![9 => one, 1 => clone(within)]
 }
 
-pub(crate) fn stats() -> impl Strategy<Value = Stats> {
+pub(crate) fn stats() -> impl Strategy<Value = OxsStats> {
     let pair = || prop::option::of(any::<(u32, u32)>());
     let raw = (any::<u8>(), bytes(8)).prop_map(|(number, payload)| RawStat {
         class: 0x7001,
@@ -263,7 +264,7 @@ pub(crate) fn stats() -> impl Strategy<Value = Stats> {
         payload: payload.into(),
     });
     (pair(), pair(), any::<Option<u32>>(), any::<[Option<u64>; 2]>(), vec(raw, 0..2)).prop_map(
-        |(duration, idle_time, flow_count, [packet_count, byte_count], others)| Stats {
+        |(duration, idle_time, flow_count, [packet_count, byte_count], others)| OxsStats {
             duration,
             idle_time,
             flow_count,

@@ -8,8 +8,8 @@ use weir_openflow::model::group::{Bucket, BucketId, GroupDesc, GroupMod};
 use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterMod, command, flags};
 use weir_openflow::model::monitor::{FlowEvent, FlowUpdateFull};
 use weir_openflow::model::multipart::FlowStats;
-use weir_openflow::model::property::Property;
-use weir_openflow::model::stats::MoreStats;
+use weir_openflow::model::property::RawProperty;
+use weir_openflow::model::stats::OxsExtraStats;
 use weir_openflow::model::{
     BufferId, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
 };
@@ -63,8 +63,8 @@ pub(crate) fn flow() -> impl Strategy<Value = FlowMod> {
     )
 }
 
-fn more_stats() -> impl Strategy<Value = MoreStats> {
-    stats().prop_map(|stats| MoreStats {
+fn more_stats() -> impl Strategy<Value = OxsExtraStats> {
+    stats().prop_map(|stats| OxsExtraStats {
         idle_time: stats.idle_time,
         flow_count: stats.flow_count,
         others: stats.others,
@@ -126,12 +126,12 @@ pub(crate) fn update() -> impl Strategy<Value = FlowUpdateFull> {
     })
 }
 
-fn property() -> impl Strategy<Value = Property> {
-    let kind = prop::sample::select(vec![99_u16, 0x7000, Property::EXPERIMENTER]);
-    (kind, vec(any::<u8>(), 8..20)).prop_map(|(kind, data)| Property { kind, data: data.into() })
+fn property() -> impl Strategy<Value = RawProperty> {
+    let kind = prop::sample::select(vec![99_u16, 0x7000, RawProperty::EXPERIMENTER]);
+    (kind, vec(any::<u8>(), 8..20)).prop_map(|(kind, data)| RawProperty { kind, data: data.into() })
 }
 
-fn properties() -> impl Strategy<Value = Vec<Property>> {
+fn properties() -> impl Strategy<Value = Vec<RawProperty>> {
     prop_oneof![4 => Just(vec![]), 1 => vec(property(), 1..3)]
 }
 

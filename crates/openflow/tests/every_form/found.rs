@@ -1,9 +1,9 @@
 //! Tests for the defects that the generated tests found.
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::group::{Bucket, BucketId, GroupDesc, GroupMod};
-use weir_openflow::model::nicira::{Bundle, HashFields, Multipath, MultipathAlgorithm};
-use weir_openflow::model::property::Property;
-use weir_openflow::model::stats::{RawStat, Stats};
+use weir_openflow::model::nicira::{BundleAction, HashFields, MultipathAction, MultipathAlgorithm};
+use weir_openflow::model::property::RawProperty;
+use weir_openflow::model::stats::{OxsStats, RawStat};
 use weir_openflow::model::{
     Action, Body, FlowCommand, FlowMod, GroupId, Instruction, Match, Message, MeterId, NxAction, NxMessage, PortNo,
     Subfield, Version,
@@ -54,7 +54,7 @@ fn a_delete_by_group_is_refused_in_niciras_form() {
 #[test]
 fn what_only_1_5_says_of_groups_is_refused_before() {
     let bucket = |id| Bucket::new(BucketId(id), vec![]);
-    let property = Property { kind: 0xffff, data: vec![1; 8].into() };
+    let property = RawProperty { kind: 0xffff, data: vec![1; 8].into() };
     let group = GroupMod {
         command: GroupMod::ADD,
         kind: 0,
@@ -96,7 +96,7 @@ fn a_request_in_1_5_is_forwarded_in_1_4() {
         });
         Body::RequestForward(Box::new(Message { xid: 5, body }))
     };
-    let newer = forwarded(9, vec![Property { kind: 99, data: vec![].into() }]);
+    let newer = forwarded(9, vec![RawProperty { kind: 99, data: vec![].into() }]);
     assert_eq!(sent(newer.clone(), Version::V14), Ok(forwarded(0, vec![])));
     assert_eq!(sent(newer.clone(), Version::V15), Ok(newer));
 }
@@ -124,8 +124,8 @@ fn a_link_for_a_field_with_a_long_header_is_refused() {
     let dst = Subfield { field: Field::NshC1, offset: 0, bits: 16 };
     let (fields, algorithm) = (HashFields::EthSrc, MultipathAlgorithm::Hrw);
     let actions = [
-        NxAction::Multipath(Multipath { fields, basis: 0, algorithm, max_link: 3, arg: 0, dst }),
-        NxAction::Bundle(Bundle { is_hrw: true, fields, basis: 0, members: vec![PortNo(1)], dst: Some(dst) }),
+        NxAction::Multipath(MultipathAction { fields, basis: 0, algorithm, max_link: 3, arg: 0, dst }),
+        NxAction::Bundle(BundleAction { is_hrw: true, fields, basis: 0, members: vec![PortNo(1)], dst: Some(dst) }),
     ];
     for action in actions {
         for version in Version::ALL {
@@ -212,7 +212,7 @@ fn a_meter_without_bands_is_read() {
 
 #[test]
 fn triggers_of_statistics_are_read() {
-    let thresholds = Stats {
+    let thresholds = OxsStats {
         duration: Some((1, 500_000_000)),
         idle_time: Some((0, 1)),
         flow_count: Some(3),
@@ -230,7 +230,7 @@ fn triggers_of_statistics_are_read() {
 
 #[test]
 fn numbers_and_properties_of_buckets_are_listed_and_read() {
-    let property = |kind| Property { kind, data: vec![0x15, 0x4d].into() };
+    let property = |kind| RawProperty { kind, data: vec![0x15, 0x4d].into() };
     let bucket = Bucket {
         watch_group: GroupId::ALL,
         properties: vec![property(99), property(100)],

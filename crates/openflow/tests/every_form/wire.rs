@@ -8,7 +8,7 @@ use weir_openflow::model::flow::FlowRemoved;
 use weir_openflow::model::group::{Bucket, BucketId, GroupDesc, GroupMod};
 use weir_openflow::model::monitor::{FlowEvent, FlowUpdate, FlowUpdateFull};
 use weir_openflow::model::multipart::{FlowStats, MultipartReply, ReplyBody};
-use weir_openflow::model::stats::MoreStats;
+use weir_openflow::model::stats::OxsExtraStats;
 use weir_openflow::model::{
     Action, Body, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, Instruction, Match, MatchField, Message,
     NxAction, NxMessage, PortNo, TableId, Version,
@@ -339,7 +339,7 @@ proptest! {
         let expected = FlowStats {
             flags: if version == Version::V10 { FlowFlags::default() } else { stats.flags },
             importance: if version >= Version::V14 { stats.importance } else { 0 },
-            more: if version >= Version::V15 { stats.more.clone() } else { MoreStats::default() },
+            more: if version >= Version::V15 { stats.more.clone() } else { OxsExtraStats::default() },
             matching: match_of(version, &stats.matching),
             instructions,
             ..stats
@@ -370,7 +370,7 @@ proptest! {
             reason: if known { removed.reason } else { FlowRemovedReason::Delete },
             table: if is_v10 { TableId(0) } else { removed.table },
             hard_timeout: if is_v10 { 0 } else { removed.hard_timeout },
-            more: if version >= Version::V15 { removed.more.clone() } else { MoreStats::default() },
+            more: if version >= Version::V15 { removed.more.clone() } else { OxsExtraStats::default() },
             matching: match_of(version, &removed.matching),
             ..removed
         };
@@ -457,7 +457,7 @@ fn bucket_of(version: Version, bucket: &Bucket) -> Bucket {
     Bucket { actions, ..bucket.clone() }
 }
 
-fn has_properties(own: &[weir_openflow::model::property::Property], buckets: &[Bucket]) -> bool {
+fn has_properties(own: &[weir_openflow::model::property::RawProperty], buckets: &[Bucket]) -> bool {
     !own.is_empty() || buckets.iter().any(|bucket| !bucket.properties.is_empty())
 }
 

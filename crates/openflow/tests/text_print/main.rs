@@ -14,7 +14,7 @@ mod own;
 
 use std::path::Path;
 use std::process::Command;
-use weir_openflow::text::{Detail, print_bytes, print_message};
+use weir_openflow::text::{PrintDetail, print_bytes, print_message};
 use weir_openflow::{Body, Message, Version, decode, encode};
 
 /// Returns what `ovs-ofctl` prints for one message; `None` if it refuses the message.
@@ -70,7 +70,7 @@ fn messages_of_the_reference_data_look_as_in_ovs() {
     }
     let (mut compared, mut differences) = (0, Vec::new());
     for (name, bytes) in ["of10_", "of13_"].iter().flat_map(|prefix| weir_testing::files(&folder, prefix, "packet")) {
-        let ours = print_bytes(&bytes, Detail::Packets);
+        let ours = print_bytes(&bytes, PrintDetail::Packets);
         if is_foreign(&ours) || READ_DIFFERENTLY.iter().any(|(start, _)| name.starts_with(start)) {
             continue;
         }
@@ -106,7 +106,7 @@ fn our_messages_look_as_in_ovs() {
     let mut differences = Vec::new();
     for (version, message) in own_messages() {
         let bytes = encoded(&message, version);
-        let ours = print_bytes(&bytes, Detail::Packets);
+        let ours = print_bytes(&bytes, PrintDetail::Packets);
         match ovs_print(&bytes) {
             Some(theirs) if normal(&ours) == normal(&theirs) => {}
             theirs => differences.push(format!("  weir: {ours}\n  ovs:  {}", theirs.unwrap_or("refused".into()))),
@@ -122,7 +122,7 @@ fn our_messages_look_as_recorded() {
     let texts: Vec<String> = own_messages()
         .map(|(version, message)| {
             let decoded = decode(&encoded(&message, version)).unwrap_or_else(|error| panic!("{message:?}: {error}"));
-            print_message(&decoded, version as u8, Detail::Bytes)
+            print_message(&decoded, version as u8, PrintDetail::Bytes)
         })
         .collect();
     let text = texts.join("\n");
@@ -148,7 +148,7 @@ proptest::proptest! {
             bytes[position % length] = value;
         }
         bytes.truncate(bytes.len().saturating_sub(cut % 4));
-        let text = print_bytes(&bytes, Detail::Bytes);
+        let text = print_bytes(&bytes, PrintDetail::Bytes);
         proptest::prop_assert!(text.ends_with('\n'));
     }
 }

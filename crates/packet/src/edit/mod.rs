@@ -26,7 +26,7 @@ pub use ttl::{copy_ttl_in, copy_ttl_out, dec_mpls_ttl, dec_nsh_ttl, dec_nw_ttl, 
 
 /// Effect of an edit on the positions of headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edited {
+pub enum EditEffect {
     /// Values changed in place. Offsets in [`Layers`](crate::Layers) are still valid, but the changed field in the
     /// flow key is not.
     InPlace,
@@ -48,8 +48,8 @@ pub enum EditError {
     PacketType,
 }
 
-impl From<crate::frame::TooLong> for EditError {
-    fn from(_: crate::frame::TooLong) -> Self {
+impl From<crate::frame::FrameTooLong> for EditError {
+    fn from(_: crate::frame::FrameTooLong) -> Self {
         EditError::TooLong
     }
 }

@@ -7,7 +7,7 @@
 //! for these ([`Recipe::fits`]).
 use super::set_field;
 use crate::frame::MAX_FRAME;
-use crate::parse::{MAX_VLAN_TAGS, Network};
+use crate::parse::{MAX_VLAN_TAGS, NetworkProtocol};
 use crate::{Field, Frame, FrameBody, Layers};
 
 /// Length in bytes of both Ethernet addresses.
@@ -22,34 +22,34 @@ const MAX_HOPS: u8 = 16;
 /// Compiled edits. An empty recipe changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Recipe {
-    addresses: Option<Addresses>,
+    addresses: Option<MacRewrite>,
     /// Number to subtract from the TTL.
     hops: u8,
     pushes: u8,
     /// True if tags are pushed or popped.
     retags: bool,
-    steps: Vec<Step>,
+    steps: Vec<HeaderEdit>,
 }
 
 /// New bits of the Ethernet addresses, in native byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Addresses {
+struct MacRewrite {
     keep: (u64, u32),
     set: (u64, u32),
 }
 
 /// New bits of a tag's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Tci {
+struct TciRewrite {
     keep: u16,
     set: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Step {
-    Push(u16, Tci),
+enum HeaderEdit {
+    Push(u16, TciRewrite),
     Pop,
-    Tag(Tci),
+    Tag(TciRewrite),
     Set(Field, u128),
 }
 
@@ -67,7 +67,7 @@ impl Recipe {
             // These fields change the meaning of the bytes that follow.
             EthType | IpProto | Icmpv6Type | Icmpv6Code | NshFlags | NshTtl => return false,
             _ if !field.is_settable() || field.is_pipeline() => return false,
-            _ => self.steps.push(Step::Set(field, value)),
+            _ => self.steps.push(HeaderEdit::Set(field, value)),
         }
         true
     }
@@ -79,7 +79,7 @@ impl Recipe {
         if may {
             self.pushes += 1;
             self.retags = true;
-            self.steps.push(Step::Push(tpid, Tci { keep: u16::MAX, set: 0 }));
+            self.steps.push(HeaderEdit::Push(tpid, TciRewrite { keep: u16::MAX, set: 0 }));
         }
         may
     }
@@ -88,7 +88,7 @@ impl Recipe {
     #[must_use]
     pub fn pop_vlan(&mut self) -> bool {
         self.retags = true;
-        self.steps.push(Step::Pop);
+        self.steps.push(HeaderEdit::Pop);
         true
     }
 
@@ -105,8 +105,8 @@ impl Recipe {
     #[inline]
     pub fn fits(&self, frame: &FrameBody, layers: &Layers) -> bool {
         let ttl = match layers.network {
-            Some((Network::Ipv4, at)) if self.hops > 0 => frame.bytes().get(usize::from(at) + 8),
-            Some((Network::Ipv6, at)) if self.hops > 0 => frame.bytes().get(usize::from(at) + 7),
+            Some((NetworkProtocol::Ipv4, at)) if self.hops > 0 => frame.bytes().get(usize::from(at) + 8),
+            Some((NetworkProtocol::Ipv6, at)) if self.hops > 0 => frame.bytes().get(usize::from(at) + 7),
             _ => None,
         };
         let lives = ttl.is_none_or(|ttl| *ttl > self.hops);
@@ -136,7 +136,7 @@ impl Recipe {
     }
 
     fn set_address(&mut self, at: usize, value: u128) {
-        let keep_all = Addresses { keep: (u64::MAX, u32::MAX), set: (0, 0) };
+        let keep_all = MacRewrite { keep: (u64::MAX, u32::MAX), set: (0, 0) };
         self.addresses.get_or_insert(keep_all).replace(at, &value.to_be_bytes()[10..]);
     }
 
@@ -144,15 +144,15 @@ impl Recipe {
     fn set_tag(&mut self, bits: u128, mask: u16) {
         let bits = u16::try_from(bits).unwrap_or(0) & mask;
         match self.steps.last_mut() {
-            Some(Step::Push(_, tci) | Step::Tag(tci)) => {
-                *tci = Tci { keep: tci.keep & !mask, set: tci.set & !mask | bits };
+            Some(HeaderEdit::Push(_, tci) | HeaderEdit::Tag(tci)) => {
+                *tci = TciRewrite { keep: tci.keep & !mask, set: tci.set & !mask | bits };
             }
-            _ => self.steps.push(Step::Tag(Tci { keep: !mask, set: bits })),
+            _ => self.steps.push(HeaderEdit::Tag(TciRewrite { keep: !mask, set: bits })),
         }
     }
 }
 
-impl Addresses {
+impl MacRewrite {
     /// Sets the address bytes from offset `at` on.
     fn replace(&mut self, at: usize, bytes: &[u8]) {
         let (mut keep, mut set) = (joined(self.keep), joined(self.set));
@@ -183,7 +183,7 @@ fn joined((first, last): (u64, u32)) -> [u8; ADDRESSES] {
     [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
-impl Tci {
+impl TciRewrite {
     #[inline]
     fn of(self, before: u16) -> [u8; 2] {
         (before & self.keep | self.set).to_be_bytes()
@@ -194,14 +194,14 @@ impl Tci {
 #[inline]
 fn hop(frame: &mut FrameBody, layers: &Layers, hops: u8) {
     match layers.network {
-        Some((Network::Ipv4, at)) => {
+        Some((NetworkProtocol::Ipv4, at)) => {
             let header = frame.bytes_mut().get_mut(usize::from(at)..).and_then(|header| header.first_chunk_mut::<20>());
             if let Some([_, _, _, _, _, _, _, _, ttl, _, high, low, ..]) = header {
                 *ttl = ttl.wrapping_sub(hops);
                 [*high, *low] = less_hops(u16::from_be_bytes([*high, *low]), hops).to_be_bytes();
             }
         }
-        Some((Network::Ipv6, at)) => {
+        Some((NetworkProtocol::Ipv6, at)) => {
             if let Some(limit) = frame.bytes_mut().get_mut(usize::from(at) + 7) {
                 *limit = limit.wrapping_sub(hops);
             }
@@ -221,10 +221,10 @@ fn less_hops(checksum: u16, hops: u8) -> u16 {
     u16::from_be_bytes([high, low])
 }
 
-fn run(steps: &[Step], frame: &mut Frame, mut layers: Layers) {
+fn run(steps: &[HeaderEdit], frame: &mut Frame, mut layers: Layers) {
     for step in steps {
         match *step {
-            Step::Push(tpid, tci) => {
+            HeaderEdit::Push(tpid, tci) => {
                 let before = if layers.vlan_tags > 0 { outermost(frame) } else { 0 };
                 let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.of(before));
                 // [`Recipe::fits`] checked that there is room.
@@ -232,18 +232,18 @@ fn run(steps: &[Step], frame: &mut Frame, mut layers: Layers) {
                     shift(&mut layers, 1, |at| at + TAG);
                 }
             }
-            Step::Pop if layers.vlan_tags > 0 => {
+            HeaderEdit::Pop if layers.vlan_tags > 0 => {
                 frame.pop_tag();
                 shift(&mut layers, -1, |at| at - TAG);
             }
-            Step::Tag(tci) if layers.vlan_tags > 0 => {
+            HeaderEdit::Tag(tci) if layers.vlan_tags > 0 => {
                 let tag = tci.of(outermost(frame));
                 if let Some(place) = frame.bytes_mut().get_mut(14..16) {
                     place.copy_from_slice(&tag);
                 }
             }
-            Step::Pop | Step::Tag(_) => {}
-            Step::Set(field, value) => {
+            HeaderEdit::Pop | HeaderEdit::Tag(_) => {}
+            HeaderEdit::Set(field, value) => {
                 set_field(frame, &layers, field, value);
             }
         }
@@ -272,7 +272,7 @@ mod tests {
     use crate::field::VLAN_PRESENT;
     use crate::frame::PartialChecksum;
     use crate::test_support::any_craft;
-    use crate::{Parsed, PortNo};
+    use crate::{ParsedHeaders, PortNo};
     use proptest::prelude::*;
 
     #[derive(Debug, Clone, Copy)]
@@ -314,7 +314,7 @@ mod tests {
     /// Applies one edit after the other, parsing the frame before each.
     fn one_by_one(singles: &[Single], frame: &mut Frame) -> Result<(), EditError> {
         for single in singles {
-            let layers = Parsed::of(frame, PortNo(1)).unwrap().layers;
+            let layers = ParsedHeaders::of(frame, PortNo(1)).unwrap().layers;
             match *single {
                 Single::Set(field, value) => drop(set_field(frame, &layers, field, value)),
                 Single::Push(tpid) => drop(push_vlan(frame, &layers, tpid)?),
@@ -339,7 +339,7 @@ mod tests {
             }
             bytes.truncate(cut.unwrap_or(usize::MAX));
             let mut frame = Frame::from_bytes(&bytes);
-            let layers = Parsed::of(&frame, PortNo(1)).unwrap().layers;
+            let layers = ParsedHeaders::of(&frame, PortNo(1)).unwrap().layers;
             if is_partial && let Some((_, start)) = layers.transport {
                 frame.offload.checksum = Some(PartialChecksum { start, offset: 16 });
             }
@@ -382,7 +382,7 @@ mod tests {
         let mut recipe = Recipe::default();
         assert!(recipe.push_vlan(0x8100) && recipe.set(Field::VlanVid, u128::from(VLAN_PRESENT | 5)));
         let mut frame = Frame::from_bytes(&[2; 60]);
-        let layers = Parsed::of(&frame, PortNo(1)).unwrap().layers;
+        let layers = ParsedHeaders::of(&frame, PortNo(1)).unwrap().layers;
         recipe.apply(&mut frame, &layers);
         assert_eq!(frame.bytes()[12..16], [0x81, 0, 0, 5]);
     }

@@ -1,13 +1,13 @@
 //! Writes bytes that checksums cover.
 use crate::bytes::{read, read_u16, read_u32, write};
-use crate::checksum::{Sum, sctp_checksum, updated};
-use crate::datagram::Datagram;
-use crate::parse::Transport;
+use crate::checksum::{OnesComplementSum, sctp_checksum, updated};
+use crate::datagram::IpDatagram;
+use crate::parse::TransportProtocol;
 use crate::{Frame, Layers};
 
 /// Part of a packet that a change affects, for the transport checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ChecksumScope {
     /// Addresses or protocol in the network header.
     PseudoHeader,
     /// Transport header or payload.
@@ -16,13 +16,13 @@ pub(super) enum Part {
 
 /// Range of bits in the 32-bit number at an offset.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bits {
+pub(super) struct HeaderBitRange {
     pub(super) at: usize,
     pub(super) shift: u32,
     pub(super) width: u32,
 }
 
-impl Bits {
+impl HeaderBitRange {
     /// Returns the value of the bits.
     pub(super) fn get(self, frame: &Frame) -> Option<u32> {
         Some(read_u32(frame.bytes(), self.at)? >> self.shift & ((1 << self.width) - 1))
@@ -58,31 +58,31 @@ pub(super) fn write_ipv4<const N: usize>(frame: &mut Frame, at: usize, offset: u
 pub(super) fn write_segment(frame: &mut Frame, layers: &Layers, offset: usize, new: &[u8]) -> Option<()> {
     let (kind, at) = layers.transport?;
     let place = usize::from(at) + offset;
-    if kind == Transport::Sctp {
+    if kind == TransportProtocol::Sctp {
         return write_sctp(frame, layers, place, new);
     }
     let mut old = [0; 16];
     let old = old.get_mut(..new.len())?;
     old.copy_from_slice(frame.bytes().get(place..place + new.len())?);
     write(frame.bytes_mut(), place, new).then_some(())?;
-    cover(frame, layers, Part::Segment, old, new)
+    cover(frame, layers, ChecksumScope::Segment, old, new)
 }
 
 /// Updates the transport checksum after `old` became `new`, if there is one and it covers `part`.
 #[inline]
-pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: Part, old: &[u8], new: &[u8]) -> Option<()> {
+pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: ChecksumScope, old: &[u8], new: &[u8]) -> Option<()> {
     let Some((kind, at)) = layers.transport else { return Some(()) };
     let field = usize::from(at)
         + match (kind, part) {
-            (Transport::Tcp, _) => 16,
-            (Transport::Udp, _) => 6,
-            (Transport::Icmpv6, _) | (Transport::Icmpv4, Part::Segment) => 2,
-            (Transport::Icmpv4, Part::PseudoHeader) | (Transport::Sctp, _) => return Some(()),
+            (TransportProtocol::Tcp, _) => 16,
+            (TransportProtocol::Udp, _) => 6,
+            (TransportProtocol::Icmpv6, _) | (TransportProtocol::Icmpv4, ChecksumScope::Segment) => 2,
+            (TransportProtocol::Icmpv4, ChecksumScope::PseudoHeader) | (TransportProtocol::Sctp, _) => return Some(()),
         };
     let before = read_u16(frame.bytes(), field)?;
     let after = match (is_partial(frame, at), part) {
-        (true, Part::PseudoHeader) => Sum::from_folded(before).replace(old, new).fold(),
-        (true, Part::Segment) => before,
+        (true, ChecksumScope::PseudoHeader) => OnesComplementSum::from_folded(before).replace(old, new).fold(),
+        (true, ChecksumScope::Segment) => before,
         (false, _) => updated_in(kind, before, old, new),
     };
     write(frame.bytes_mut(), field, &after.to_be_bytes()).then_some(())
@@ -91,10 +91,10 @@ pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: Part, old: &[u8], 
 /// Updates a checksum. In UDP, zero means "no checksum" and stays; a computed zero is written in its other
 /// representation (RFC 768).
 #[inline]
-fn updated_in(kind: Transport, before: u16, old: &[u8], new: &[u8]) -> u16 {
+fn updated_in(kind: TransportProtocol, before: u16, old: &[u8], new: &[u8]) -> u16 {
     match (kind, before) {
-        (Transport::Udp, 0) => 0,
-        (Transport::Udp, _) => match updated(before, old, new) {
+        (TransportProtocol::Udp, 0) => 0,
+        (TransportProtocol::Udp, _) => match updated(before, old, new) {
             0 => 0xffff,
             after => after,
         },
@@ -110,7 +110,7 @@ fn is_partial(frame: &Frame, at: u16) -> bool {
 /// Writes to an SCTP packet like [`write_segment`]. A checksum that was wrong stays wrong by the same difference.
 fn write_sctp(frame: &mut Frame, layers: &Layers, place: usize, new: &[u8]) -> Option<()> {
     let (_, at) = layers.transport?;
-    let segment = Datagram::outermost(frame.bytes(), layers).filter(|datagram| datagram.whole);
+    let segment = IpDatagram::outermost(frame.bytes(), layers).filter(|datagram| datagram.whole);
     let range = segment.map(|datagram| usize::from(at)..datagram.end).filter(|_| !is_partial(frame, at));
     let checksum = |frame: &Frame| range.clone().and_then(|range| sctp_checksum(frame.bytes().get(range)?));
     let before = checksum(frame);

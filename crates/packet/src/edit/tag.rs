@@ -1,5 +1,5 @@
 //! Pushes and pops VLAN tags, MPLS label stack entries and PBB service tags (OpenFlow 1.3.5, 5.12).
-use super::{EditError, Edited, ttl};
+use super::{EditEffect, EditError, ttl};
 use crate::bytes::{read, read_u16, read_u32, write};
 use crate::field::eth_type;
 use crate::parse::MIN_ETH_TYPE;
@@ -11,7 +11,7 @@ const PBB_BYTES: usize = 18;
 const BOTTOM: u32 = 0x100;
 
 /// Position of the EtherType of the packet that follows the Ethernet header and its VLAN tags.
-pub(super) struct TypeField {
+pub(super) struct EtherTypePosition {
     pub(super) at: usize,
     /// Offset of the length field of an IEEE 802.3 frame, whose type is in its SNAP header.
     length_at: Option<usize>,
@@ -19,17 +19,17 @@ pub(super) struct TypeField {
 
 /// Returns the position of the EtherType after the VLAN tags, which the field `eth_type` is read from. `None` for IEEE
 /// 802.3 without SNAP, and for packets without Ethernet header.
-pub(super) fn type_field(frame: &Frame, layers: &Layers) -> Option<TypeField> {
+pub(super) fn type_field(frame: &Frame, layers: &Layers) -> Option<EtherTypePosition> {
     if !frame.packet_type().is_ethernet() {
         return None;
     }
     let frame = frame.bytes();
     let at = 12 + 4 * usize::from(layers.vlan_tags);
     if read_u16(frame, at)? >= MIN_ETH_TYPE {
-        return Some(TypeField { at, length_at: None });
+        return Some(EtherTypePosition { at, length_at: None });
     }
     let snap = read(frame, at + 2)? == [0xaa, 0xaa, 0x03, 0, 0, 0];
-    snap.then_some(TypeField { at: at + 8, length_at: Some(at) })
+    snap.then_some(EtherTypePosition { at: at + 8, length_at: Some(at) })
 }
 
 /// Returns the offset of the I-TAG's four bytes after PBB's type. `None` unless a whole customer Ethernet header
@@ -46,24 +46,24 @@ pub(super) fn service_tag(frame: &Frame, layers: &Layers) -> Option<usize> {
 ///
 /// # Errors
 /// [`EditError::TooLong`] if the frame would be too long.
-pub fn push_vlan(frame: &mut Frame, layers: &Layers, tpid: u16) -> Result<Edited, EditError> {
+pub fn push_vlan(frame: &mut Frame, layers: &Layers, tpid: u16) -> Result<EditEffect, EditError> {
     if frame.len() < 14 || !frame.packet_type().is_ethernet() {
-        return Ok(Edited::Nothing);
+        return Ok(EditEffect::Nothing);
     }
     let tci = if layers.vlan_tags > 0 { read_u16(frame.bytes(), 14).unwrap_or(0) } else { 0 };
     frame.insert(12, 4)?;
     write(frame.bytes_mut(), 12, &tpid.to_be_bytes());
     write(frame.bytes_mut(), 14, &tci.to_be_bytes());
-    Ok(Edited::Moved)
+    Ok(EditEffect::Moved)
 }
 
 /// Pops the outermost VLAN tag.
-pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> Edited {
+pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> EditEffect {
     if layers.vlan_tags == 0 || frame.len() < 18 || !frame.packet_type().is_ethernet() {
-        return Edited::Nothing;
+        return EditEffect::Nothing;
     }
     frame.remove(12, 4);
-    Edited::Moved
+    EditEffect::Moved
 }
 
 /// Pushes an MPLS label stack entry with EtherType `eth_type` after the Ethernet and VLAN headers. Label, TC and TTL
@@ -71,10 +71,10 @@ pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> Edited {
 ///
 /// # Errors
 /// [`EditError::TooLong`] if the frame would be too long.
-pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
+pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<EditEffect, EditError> {
     let field = type_field(frame, layers);
     if field.is_none() && frame.packet_type().is_ethernet() {
-        return Ok(Edited::Nothing);
+        return Ok(EditEffect::Nothing);
     }
     let entry = match layers.mpls.and_then(|at| read_u32(frame.bytes(), at.into())) {
         Some(outermost) => outermost & !BOTTOM,
@@ -84,7 +84,7 @@ pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Ed
         frame.insert(0, 4)?;
         write(frame.bytes_mut(), 0, &entry.to_be_bytes());
         frame.set_packet_type(PacketType::of_eth_type(eth_type));
-        return Ok(Edited::Moved);
+        return Ok(EditEffect::Moved);
     };
     let length = field.length_at.map(|at| (at, read_u16(frame.bytes(), at).map_or(MIN_ETH_TYPE, |length| length + 4)));
     if length.is_some_and(|(_, length)| length >= MIN_ETH_TYPE) {
@@ -97,25 +97,25 @@ pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Ed
     if let Some((at, length)) = length {
         write(bytes, at, &length.to_be_bytes());
     }
-    Ok(Edited::Moved)
+    Ok(EditEffect::Moved)
 }
 
 /// Pops the outermost MPLS label stack entry. `eth_type` is the type of the packet below.
-pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
-    let Some(at) = layers.mpls else { return Edited::Nothing };
+pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> EditEffect {
+    let Some(at) = layers.mpls else { return EditEffect::Nothing };
     if !frame.packet_type().is_ethernet() {
         frame.remove(at.into(), 4);
         frame.set_packet_type(PacketType::of_eth_type(eth_type));
-        return Edited::Moved;
+        return EditEffect::Moved;
     }
-    let Some(field) = type_field(frame, layers) else { return Edited::Nothing };
+    let Some(field) = type_field(frame, layers) else { return EditEffect::Nothing };
     let length = field.length_at.and_then(|at| Some((at, read_u16(frame.bytes(), at)?.saturating_sub(4))));
     frame.remove(at.into(), 4);
     write(frame.bytes_mut(), field.at, &eth_type.to_be_bytes());
     if let Some((at, length)) = length {
         write(frame.bytes_mut(), at, &length.to_be_bytes());
     }
-    Edited::Moved
+    EditEffect::Moved
 }
 
 /// Pushes a PBB header with EtherType `eth_type` before the frame. The frame's addresses are copied to the
@@ -124,9 +124,9 @@ pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
 ///
 /// # Errors
 /// [`EditError::TooLong`] if the frame would be too long.
-pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
+pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<EditEffect, EditError> {
     let addresses = read::<12>(frame.bytes(), 0).filter(|_| frame.packet_type().is_ethernet());
-    let Some(addresses) = addresses else { return Ok(Edited::Nothing) };
+    let Some(addresses) = addresses else { return Ok(EditEffect::Nothing) };
     let service = service_tag(frame, layers).and_then(|at| read_u32(frame.bytes(), at)).unwrap_or(0) & 0xff_ffff;
     let vlan = if layers.vlan_tags > 0 { read_u16(frame.bytes(), 14).unwrap_or(0) } else { 0 };
     let tag = u32::from(vlan >> 13) << 29 | service;
@@ -135,14 +135,14 @@ pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edi
     write(bytes, 0, &addresses);
     write(bytes, 12, &eth_type.to_be_bytes());
     write(bytes, 14, &tag.to_be_bytes());
-    Ok(Edited::Moved)
+    Ok(EditEffect::Moved)
 }
 
 /// Pops the PBB header. The customer's addresses become the frame's; backbone VLAN tags stay (OpenFlow 1.3.5, 7.2.5).
-pub fn pop_pbb(frame: &mut Frame, layers: &Layers) -> Edited {
-    let Some(tag) = service_tag(frame, layers) else { return Edited::Nothing };
-    let Some(customer) = read::<12>(frame.bytes(), tag + 4) else { return Edited::Nothing };
+pub fn pop_pbb(frame: &mut Frame, layers: &Layers) -> EditEffect {
+    let Some(tag) = service_tag(frame, layers) else { return EditEffect::Nothing };
+    let Some(customer) = read::<12>(frame.bytes(), tag + 4) else { return EditEffect::Nothing };
     write(frame.bytes_mut(), 0, &customer);
     frame.remove(tag - 2, PBB_BYTES);
-    Edited::Moved
+    EditEffect::Moved
 }

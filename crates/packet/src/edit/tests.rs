@@ -1,26 +1,26 @@
 use super::*;
 use crate::checksum::{BadChecksum, verify, verify_as};
-use crate::craft::{Craft, TcpHeader};
+use crate::craft::{FrameBuilder, TcpHeader};
 use crate::frame::{MAX_FRAME, PartialChecksum};
-use crate::parse::{Network, Parsed, parse_frame};
+use crate::parse::{NetworkProtocol, ParsedHeaders, parse_frame};
 use crate::test_support::{any_craft, applies};
 use crate::{Field, Frame, MacAddr, PacketType, PortNo, nsh};
 use proptest::prelude::*;
 
-fn ethernet() -> Craft {
-    Craft::ethernet(MacAddr([0x22; 6]), MacAddr([0x12, 0x11, 0x11, 0x11, 0x11, 0x11]))
+fn ethernet() -> FrameBuilder {
+    FrameBuilder::ethernet(MacAddr([0x22; 6]), MacAddr([0x12, 0x11, 0x11, 0x11, 0x11, 0x11]))
 }
 
-fn ipv4(craft: Craft) -> Craft {
+fn ipv4(craft: FrameBuilder) -> FrameBuilder {
     craft.ipv4([192, 168, 10, 10].into(), [192, 168, 20, 20].into())
 }
 
-fn tcp(craft: Craft) -> Craft {
+fn tcp(craft: FrameBuilder) -> FrameBuilder {
     craft.tcp(TcpHeader { source: 11111, destination: 2222, ..TcpHeader::default() }).payload(b"payload")
 }
 
-fn parsed(frame: &Frame) -> Parsed {
-    let mut parsed = Parsed::default();
+fn parsed(frame: &Frame) -> ParsedHeaders {
+    let mut parsed = ParsedHeaders::default();
     parse_frame(frame, PortNo(1), &mut parsed).unwrap();
     parsed
 }
@@ -31,17 +31,17 @@ fn verified(frame: &Frame) -> Result<(), BadChecksum> {
 }
 
 /// Returns the bytes after an edit of the crafted frame. The edit must have an effect.
-fn edited(craft: &Craft, edit: impl FnOnce(&mut Frame, &crate::Layers) -> Edited) -> Vec<u8> {
+fn edited(craft: &FrameBuilder, edit: impl FnOnce(&mut Frame, &crate::Layers) -> EditEffect) -> Vec<u8> {
     let mut frame = craft.frame();
     let layers = parsed(&frame).layers;
-    assert_ne!(edit(&mut frame, &layers), Edited::Nothing);
+    assert_ne!(edit(&mut frame, &layers), EditEffect::Nothing);
     assert_eq!(verify(frame.bytes()), Ok(()));
     frame.bytes().to_vec()
 }
 
 #[test]
 fn vlan_push_copies_and_pop_undoes() {
-    let tag = |craft: Craft, tpid, vid, pcp| tcp(ipv4(craft.vlan(tpid, vid, pcp)));
+    let tag = |craft: FrameBuilder, tpid, vid, pcp| tcp(ipv4(craft.vlan(tpid, vid, pcp)));
     let untagged = tcp(ipv4(ethernet()));
     let once = edited(&untagged, |frame, layers| push_vlan(frame, layers, 0x8100).unwrap());
     assert_eq!(once, tag(ethernet(), 0x8100, 0, 0).build());
@@ -51,13 +51,13 @@ fn vlan_push_copies_and_pop_undoes() {
     assert_eq!(edited(&tagged, pop_vlan), untagged.build());
     let mut frame = untagged.frame();
     let layers = parsed(&frame).layers;
-    assert_eq!(pop_vlan(&mut frame, &layers), Edited::Nothing);
-    assert_eq!(set_field(&mut frame, &layers, Field::VlanVid, 5), Edited::Nothing);
+    assert_eq!(pop_vlan(&mut frame, &layers), EditEffect::Nothing);
+    assert_eq!(set_field(&mut frame, &layers, Field::VlanVid, 5), EditEffect::Nothing);
 }
 
 #[test]
 fn mpls_push_copies_and_pop_undoes() {
-    let ip = |craft: Craft| tcp(ipv4(craft));
+    let ip = |craft: FrameBuilder| tcp(ipv4(craft));
     let bare = ip(ethernet().vlan(0x8100, 5, 0)).ttl(17);
     let pushed = ip(ethernet().vlan(0x8100, 5, 0).mpls(0, 0, 17)).ttl(17);
     assert_eq!(edited(&bare, |frame, layers| push_mpls(frame, layers, 0x8847).unwrap()), pushed.build());
@@ -97,12 +97,12 @@ fn pbb_push_copies_and_pop_undoes() {
     assert_eq!(verify(frame.bytes()), Ok(()));
 
     let layers = parsed(&frame).layers;
-    assert_eq!(set_field(&mut frame, &layers, Field::PbbIsid, 0xcb), Edited::InPlace);
-    assert_eq!(set_field(&mut frame, &layers, Field::PbbUca, 1), Edited::InPlace);
+    assert_eq!(set_field(&mut frame, &layers, Field::PbbIsid, 0xcb), EditEffect::InPlace);
+    assert_eq!(set_field(&mut frame, &layers, Field::PbbUca, 1), EditEffect::InPlace);
     assert_eq!(frame.bytes()[14..18], [0x68, 0, 0, 0xcb]);
     push_vlan(&mut frame, &layers, 0x88a8).unwrap();
     let layers = parsed(&frame).layers;
-    assert_eq!(pop_pbb(&mut frame, &layers), Edited::Moved);
+    assert_eq!(pop_pbb(&mut frame, &layers), EditEffect::Moved);
     assert_eq!(frame.bytes(), tcp(ipv4(ethernet().vlan(0x88a8, 0, 0).vlan(0x8100, 100, 3))).build());
 }
 
@@ -110,7 +110,7 @@ fn pbb_push_copies_and_pop_undoes() {
 fn nsh_over_ethernet_there_and_back() {
     let packet = tcp(ipv4(ethernet()));
     let mut frame = packet.frame();
-    assert_eq!(encap_nsh(&mut frame, 1, [].into_iter()), Ok(Edited::Moved));
+    assert_eq!(encap_nsh(&mut frame, 1, [].into_iter()), Ok(EditEffect::Moved));
     assert_eq!(frame.packet_type(), PacketType::NSH);
     let key = parsed(&frame).key;
     let fields =
@@ -118,16 +118,16 @@ fn nsh_over_ethernet_there_and_back() {
     assert_eq!(fields, [63, 1, 3, 0, 255]);
     assert_eq!((key.get(Field::PacketType), key.get(Field::EthType)), (0x1_894f, 0));
     let layers = parsed(&frame).layers;
-    assert_eq!(set_field(&mut frame, &layers, Field::NshSpi, 0x12_3456), Edited::InPlace);
-    assert_eq!(set_field(&mut frame, &layers, Field::NshC4, 0xffff_ffff), Edited::InPlace);
-    assert_eq!(encap_ethernet(&mut frame), Ok(Edited::Moved));
+    assert_eq!(set_field(&mut frame, &layers, Field::NshSpi, 0x12_3456), EditEffect::InPlace);
+    assert_eq!(set_field(&mut frame, &layers, Field::NshC4, 0xffff_ffff), EditEffect::InPlace);
+    assert_eq!(encap_ethernet(&mut frame), Ok(EditEffect::Moved));
     let service = ethernet().nsh(0x1234_56ff, [0, 0, 0, u32::MAX], PacketType::ETHERNET).payload(&packet.build());
     assert_eq!(frame.bytes()[12..], service.build()[12..]);
     assert_eq!(frame.bytes()[..12], [0; 12]);
     assert_eq!(encap_ethernet(&mut frame), Err(EditError::PacketType));
     for _ in 0..2 {
         let layers = parsed(&frame).layers;
-        assert_eq!(decap(&mut frame, &layers, PacketType::NEXT_PROTOCOL), Ok(Edited::Moved));
+        assert_eq!(decap(&mut frame, &layers, PacketType::NEXT_PROTOCOL), Ok(EditEffect::Moved));
     }
     assert_eq!((frame.packet_type(), frame.bytes()), (PacketType::ETHERNET, &packet.build()[..]));
 }
@@ -139,24 +139,24 @@ fn nsh_carries_ip_and_itself() {
     let layers = parsed(&frame).layers;
     let ip = PacketType::of_eth_type(0x0800);
     assert_eq!(decap(&mut frame, &layers, PacketType::NSH), Err(EditError::PacketType), "it is IPv4");
-    assert_eq!(decap(&mut frame, &layers, ip), Ok(Edited::Moved));
+    assert_eq!(decap(&mut frame, &layers, ip), Ok(EditEffect::Moved));
     let bare = parsed(&frame);
-    assert_eq!((bare.layers.network, bare.key.get(Field::EthDst)), (Some((Network::Ipv4, 0)), 0));
+    assert_eq!((bare.layers.network, bare.key.get(Field::EthDst)), (Some((NetworkProtocol::Ipv4, 0)), 0));
     assert_eq!(bare.key.get(Field::TcpDst), 2222);
-    assert_eq!(set_field(&mut frame, &bare.layers, Field::EthDst, 5), Edited::Nothing);
-    assert_eq!(push_vlan(&mut frame, &bare.layers, 0x8100), Ok(Edited::Nothing));
-    assert_eq!(dec_nw_ttl(&mut frame, &bare.layers), Ok(Edited::InPlace));
-    let tlv = nsh::Tlv { class: 0x1000, kind: 10, value: &[1, 2, 3] };
+    assert_eq!(set_field(&mut frame, &bare.layers, Field::EthDst, 5), EditEffect::Nothing);
+    assert_eq!(push_vlan(&mut frame, &bare.layers, 0x8100), Ok(EditEffect::Nothing));
+    assert_eq!(dec_nw_ttl(&mut frame, &bare.layers), Ok(EditEffect::InPlace));
+    let tlv = nsh::NshTlvRef { class: 0x1000, kind: 10, value: &[1, 2, 3] };
     encap_nsh(&mut frame, 2, [tlv].into_iter()).unwrap();
     assert_eq!(frame.bytes()[..16], [0x0f, 0xc4, 2, 1, 0, 0, 0, 255, 0x10, 0, 10, 3, 1, 2, 3, 0]);
     let layers = parsed(&frame).layers;
-    assert_eq!(set_field(&mut frame, &layers, Field::NshC1, 5), Edited::Nothing, "no context");
+    assert_eq!(set_field(&mut frame, &layers, Field::NshC1, 5), EditEffect::Nothing, "no context");
     encap_nsh(&mut frame, 1, [].into_iter()).unwrap();
     assert_eq!(parsed(&frame).key.get(Field::NshNp), 4);
     assert_eq!(verified(&frame), Ok(()));
     for under in [PacketType::NSH, ip] {
         let layers = parsed(&frame).layers;
-        assert_eq!(decap(&mut frame, &layers, under), Ok(Edited::Moved));
+        assert_eq!(decap(&mut frame, &layers, under), Ok(EditEffect::Moved));
     }
     assert_eq!(frame.bytes(), &packet.ttl(63).build()[14..]);
 }
@@ -191,8 +191,8 @@ fn nsh_ttl_and_flags() {
     let service = ethernet().nsh(5, [0; 4], PacketType::ETHERNET).payload(&[0; 60]);
     let mut frame = service.frame();
     let layers = parsed(&frame).layers;
-    assert_eq!(dec_nsh_ttl(&mut frame, &layers), Ok(Edited::Moved));
-    assert_eq!(set_field(&mut frame, &layers, Field::NshFlags, 3), Edited::Moved);
+    assert_eq!(dec_nsh_ttl(&mut frame, &layers), Ok(EditEffect::Moved));
+    assert_eq!(set_field(&mut frame, &layers, Field::NshFlags, 3), EditEffect::Moved);
     assert_eq!(frame.bytes()[14..16], [0x3f, 0x86], "TTL 62 behind both flags, six words");
     for ttl in [1, 0] {
         set_field(&mut frame, &layers, Field::NshTtl, ttl);
@@ -200,15 +200,15 @@ fn nsh_ttl_and_flags() {
     }
     let mut other = tcp(ipv4(ethernet())).frame();
     let layers = parsed(&other).layers;
-    assert_eq!(dec_nsh_ttl(&mut other, &layers), Ok(Edited::Nothing));
+    assert_eq!(dec_nsh_ttl(&mut other, &layers), Ok(EditEffect::Nothing));
 }
 
 #[test]
 fn mpls_without_ethernet() {
     let mut frame = tcp(ipv4(ethernet())).ttl(9).frame();
-    let edit = |frame: &mut Frame, edit: fn(&mut Frame, &crate::Layers) -> Edited| {
+    let edit = |frame: &mut Frame, edit: fn(&mut Frame, &crate::Layers) -> EditEffect| {
         let layers = parsed(frame).layers;
-        assert_eq!(edit(frame, &layers), Edited::Moved);
+        assert_eq!(edit(frame, &layers), EditEffect::Moved);
     };
     edit(&mut frame, |frame, layers| decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap());
     let bare = frame.bytes().to_vec();
@@ -240,8 +240,8 @@ fn ttl_actions() {
         assert_eq!(dec_nw_ttl(&mut frame, &layers), Err(EditError::TtlExpired));
         assert_eq!(dec_mpls_ttl(&mut mpls, &mpls_layers), Err(EditError::TtlExpired));
         assert_eq!((frame.bytes(), mpls.bytes()), (&ip(ttl).build()[..], &one(ttl, 64).build()[..]));
-        assert_eq!(dec_nw_ttl(&mut mpls, &mpls_layers), Ok(Edited::Nothing), "IP behind MPLS is not touched");
-        assert_eq!(copy_ttl_in(&mut frame, &layers), Edited::Nothing);
+        assert_eq!(dec_nw_ttl(&mut mpls, &mpls_layers), Ok(EditEffect::Nothing), "IP behind MPLS is not touched");
+        assert_eq!(copy_ttl_in(&mut frame, &layers), EditEffect::Nothing);
     }
 }
 
@@ -257,7 +257,7 @@ fn udp_checksum_zero() {
 
     let mut frame = udp.frame();
     let sum = u128::from(u16::from_be_bytes([frame.bytes()[40], frame.bytes()[41]]));
-    assert_eq!(set_field(&mut frame, &layers, Field::UdpDst, 2 + sum), Edited::InPlace);
+    assert_eq!(set_field(&mut frame, &layers, Field::UdpDst, 2 + sum), EditEffect::InPlace);
     assert_eq!(frame.bytes()[40..42], [0xff, 0xff], "a computed zero has its other form");
     assert_eq!(verify(frame.bytes()), Ok(()));
 }
@@ -267,7 +267,7 @@ fn proto_change_adjusts_the_checksum_that_was_there() {
     let mut frame = tcp(ipv4(ethernet())).frame();
     let layers = parsed(&frame).layers;
     let before = frame.clone();
-    assert_eq!(set_field(&mut frame, &layers, Field::IpProto, 17), Edited::Moved);
+    assert_eq!(set_field(&mut frame, &layers, Field::IpProto, 17), EditEffect::Moved);
     let difference = |at| {
         u16::from_be_bytes([before.bytes()[at], before.bytes()[at + 1]])
             .wrapping_sub(u16::from_be_bytes([frame.bytes()[at], frame.bytes()[at + 1]]))
@@ -296,8 +296,8 @@ fn fragments() {
     write(&mut later, [0x20, 9]);
     let layers = parsed(&later).layers;
     let payload = later.bytes()[34..].to_vec();
-    assert_eq!(set_field(&mut later, &layers, Field::Ipv4Dst, 0x0a00_0001), Edited::InPlace);
-    assert_eq!(set_field(&mut later, &layers, Field::UdpDst, 1), Edited::Nothing);
+    assert_eq!(set_field(&mut later, &layers, Field::Ipv4Dst, 0x0a00_0001), EditEffect::InPlace);
+    assert_eq!(set_field(&mut later, &layers, Field::UdpDst, 1), EditEffect::Nothing);
     assert_eq!(later.bytes()[34..], payload, "nothing but payload in a later one");
     assert_eq!(verify(later.bytes()), Ok(()));
 }
@@ -338,7 +338,7 @@ fn too_long() {
 }
 
 /// Applies the edit with number `which`.
-fn edit(frame: &mut Frame, layers: &crate::Layers, which: u8, value: u128) -> Edited {
+fn edit(frame: &mut Frame, layers: &crate::Layers, which: u8, value: u128) -> EditEffect {
     let ttl = value.to_be_bytes()[15];
     match which {
         0..43 => set_field(frame, layers, Field::ALL[usize::from(which)], value),
@@ -352,13 +352,13 @@ fn edit(frame: &mut Frame, layers: &crate::Layers, which: u8, value: u128) -> Ed
         50 => copy_ttl_out(frame, layers),
         51 => set_nw_ttl(frame, layers, ttl),
         52 => set_mpls_ttl(frame, layers, ttl),
-        53 => dec_nw_ttl(frame, layers).unwrap_or(Edited::Nothing),
-        55 => encap_nsh(frame, 1 + ttl % 2, [].into_iter()).unwrap_or(Edited::Nothing),
-        56 => encap_ethernet(frame).unwrap_or(Edited::Nothing),
-        57 => decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap_or(Edited::Nothing),
-        58 => dec_nsh_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        53 => dec_nw_ttl(frame, layers).unwrap_or(EditEffect::Nothing),
+        55 => encap_nsh(frame, 1 + ttl % 2, [].into_iter()).unwrap_or(EditEffect::Nothing),
+        56 => encap_ethernet(frame).unwrap_or(EditEffect::Nothing),
+        57 => decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap_or(EditEffect::Nothing),
+        58 => dec_nsh_ttl(frame, layers).unwrap_or(EditEffect::Nothing),
         59..69 => set_field(frame, layers, NSH_FIELDS[usize::from(which) - 59], value),
-        _ => dec_mpls_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        _ => dec_mpls_ttl(frame, layers).unwrap_or(EditEffect::Nothing),
     }
 }
 
@@ -399,9 +399,9 @@ proptest! {
             let after = parsed(&frame);
             prop_assert_eq!(verified(&frame), Ok(()), "edit {} with {:x}", which, value);
             match result {
-                Edited::Nothing => prop_assert_eq!(frame.bytes(), bytes),
-                Edited::InPlace => prop_assert_eq!(after.layers, before.layers),
-                Edited::Moved => {}
+                EditEffect::Nothing => prop_assert_eq!(frame.bytes(), bytes),
+                EditEffect::InPlace => prop_assert_eq!(after.layers, before.layers),
+                EditEffect::Moved => {}
             }
         }
     }
@@ -413,11 +413,11 @@ proptest! {
         let before = parsed(&frame);
         let value = value & field.all_ones();
         match set_field(&mut frame, &before.layers, field, value) {
-            Edited::Nothing => prop_assert!(
+            EditEffect::Nothing => prop_assert!(
                 !field.is_settable() || field == Field::TunnelId || !applies(field, &before.key) || before.key.get(field) == 0
             ),
-            Edited::Moved => {}
-            Edited::InPlace => {
+            EditEffect::Moved => {}
+            EditEffect::InPlace => {
                 let mut expected = before;
                 expected.key.set(field, value | if field == Field::VlanVid { 0x1000 } else { 0 });
                 prop_assert_eq!(parsed(&frame), expected);

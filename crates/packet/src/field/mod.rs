@@ -133,7 +133,7 @@ pub enum Field {
 /// Place of a field in a flow key: `bits` bits, `shift` above the low end of `word`. 128-bit fields take two words,
 /// the high one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FlowKeyPosition {
     /// Index of the first word.
     pub word: usize,
     /// Number of bits below the field in its word.
@@ -171,22 +171,22 @@ const MPLS: &[u16] = &[eth_type::MPLS, eth_type::MPLS_MULTICAST];
 const PBB: &[u16] = &[eth_type::PBB];
 const NSH: &[u16] = &[eth_type::NSH];
 
-struct Info {
+struct FieldInfo {
     name: &'static str,
-    place: Place,
+    place: FlowKeyPosition,
     prerequisite: Prerequisite,
     maskable: bool,
 }
 
 /// Lookup tables for properties that are needed for every field of every flow-mod.
-struct Tables {
-    infos: [Info; 256],
+struct FieldTables {
+    infos: [FieldInfo; 256],
     by_oxm: [Option<Field>; 128],
 }
 
-const TABLES: &Tables = &{
-    const NO_FIELD: Info = info("", 0, 0, 1, Prerequisite::None);
-    let mut tables = Tables { infos: [NO_FIELD; 256], by_oxm: [None; 128] };
+const TABLES: &FieldTables = &{
+    const NO_FIELD: FieldInfo = info("", 0, 0, 1, Prerequisite::None);
+    let mut tables = FieldTables { infos: [NO_FIELD; 256], by_oxm: [None; 128] };
     let mut at = 0;
     while at < Field::ALL.len() {
         let field = Field::ALL[at];
@@ -199,16 +199,16 @@ const TABLES: &Tables = &{
     tables
 };
 
-const fn info(name: &'static str, word: usize, shift: u32, bits: u32, prerequisite: Prerequisite) -> Info {
-    Info { name, place: Place { word, shift, bits }, prerequisite, maskable: false }
+const fn info(name: &'static str, word: usize, shift: u32, bits: u32, prerequisite: Prerequisite) -> FieldInfo {
+    FieldInfo { name, place: FlowKeyPosition { word, shift, bits }, prerequisite, maskable: false }
 }
 
-const fn register(name: &'static str, word: usize, shift: u32, bits: u32) -> Info {
+const fn register(name: &'static str, word: usize, shift: u32, bits: u32) -> FieldInfo {
     masked(info(name, word, shift, bits, Prerequisite::None))
 }
 
-const fn masked(info: Info) -> Info {
-    Info { maskable: true, ..info }
+const fn masked(info: FieldInfo) -> FieldInfo {
+    FieldInfo { maskable: true, ..info }
 }
 
 impl Field {
@@ -307,11 +307,11 @@ impl Field {
     };
 
     #[inline]
-    const fn info(self) -> &'static Info {
+    const fn info(self) -> &'static FieldInfo {
         &TABLES.infos[self as usize]
     }
 
-    const fn described(self) -> Info {
+    const fn described(self) -> FieldInfo {
         use Prerequisite::{EthType as Eth, Icmpv4, Icmpv6, Icmpv6Type, InPort, IpProto, None, VlanPresent};
         match self {
             Field::InPort => info("in_port", 4, 32, 32, None),
@@ -412,7 +412,7 @@ impl Field {
 
     /// Returns the field's place in a flow key.
     #[inline]
-    pub const fn place(self) -> Place {
+    pub const fn place(self) -> FlowKeyPosition {
         self.info().place
     }
 

@@ -1,7 +1,7 @@
 //! Keeps unused buffers for reuse, one pool for each thread.
 use super::{Frame, MAX_FRAME, SMALL};
-use crate::Depot;
-use crate::depot::Size;
+use crate::SharedBuffers;
+use crate::depot::BufferSizeClass;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,7 +12,7 @@ pub struct FramePool {
     large: Vec<Frame>,
     max_small: usize,
     max_large: usize,
-    depot: Option<Arc<Depot>>,
+    depot: Option<Arc<SharedBuffers>>,
     /// Thread whose slab in the depot is used first.
     thread: usize,
     /// Counter in which the pool reports the number of its small buffers.
@@ -28,19 +28,19 @@ impl FramePool {
 
     /// Creates the pool of one of several threads, which exchanges buffers with the others' pools through the depot.
     /// The pool keeps at most 512 small and 64 large buffers.
-    pub fn shared(depot: &Arc<Depot>, thread: usize) -> Self {
+    pub fn shared(depot: &Arc<SharedBuffers>, thread: usize) -> Self {
         FramePool { thread, ..FramePool::new(512, 64).of(depot) }
     }
 
     /// Creates the pool of the only thread. It keeps as many buffers as [`FramePool::default`], or all small buffers
     /// of the depot's slabs if these are more.
-    pub fn alone(depot: &Arc<Depot>) -> Self {
+    pub fn alone(depot: &Arc<SharedBuffers>) -> Self {
         let prepared: usize = depot.slabs().iter().map(|slab| slab.count() as usize).sum();
         let FramePool { max_small, max_large, .. } = FramePool::default();
         FramePool::new(max_small.max(prepared), max_large).of(depot)
     }
 
-    fn of(self, depot: &Arc<Depot>) -> Self {
+    fn of(self, depot: &Arc<SharedBuffers>) -> Self {
         FramePool { depot: Some(Arc::clone(depot)), told: Some(depot.listen()), ..self }
     }
 
@@ -74,13 +74,16 @@ impl FramePool {
     /// Takes a buffer if the pool is empty: from the depot, from its slabs, or from the heap.
     #[cold]
     fn fetch(&mut self, capacity: usize) -> Frame {
-        let (kept, size) =
-            if capacity == SMALL { (&mut self.small, Size::Small) } else { (&mut self.large, Size::Large) };
+        let (kept, size) = if capacity == SMALL {
+            (&mut self.small, BufferSizeClass::Small)
+        } else {
+            (&mut self.large, BufferSizeClass::Large)
+        };
         if let Some(load) = self.depot.as_ref().and_then(|depot| depot.fetch(size)) {
             *kept = load;
         }
         let mut frame = kept.pop().unwrap_or_else(|| match (&self.depot, size) {
-            (Some(depot), Size::Small) => {
+            (Some(depot), BufferSizeClass::Small) => {
                 depot.small(self.thread).map_or_else(|| Frame::with_capacity(capacity), Frame::in_buffer)
             }
             _ => Frame::with_capacity(capacity),
@@ -91,9 +94,9 @@ impl FramePool {
 
     /// Returns a buffer to the pool if it is full: moves half of its buffers to the depot first, if there is one.
     #[cold]
-    fn bring(&mut self, frame: Frame, size: Size) {
+    fn bring(&mut self, frame: Frame, size: BufferSizeClass) {
         let Some(depot) = &self.depot else { return };
-        let kept = if size == Size::Small { &mut self.small } else { &mut self.large };
+        let kept = if size == BufferSizeClass::Small { &mut self.small } else { &mut self.large };
         depot.bring(size, kept.split_off(kept.len() / 2));
         self.give(frame);
     }
@@ -143,8 +146,8 @@ impl FramePool {
     #[cold]
     fn give_other(&mut self, frame: Frame) {
         let (kept, max, size) = match frame.room() {
-            room if room >= MAX_FRAME => (&mut self.large, self.max_large, Size::Large),
-            room if room >= SMALL => (&mut self.small, self.max_small, Size::Small),
+            room if room >= MAX_FRAME => (&mut self.large, self.max_large, BufferSizeClass::Large),
+            room if room >= SMALL => (&mut self.small, self.max_small, BufferSizeClass::Small),
             _ => return,
         };
         if kept.len() < max {

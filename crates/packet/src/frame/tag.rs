@@ -1,6 +1,6 @@
 //! Inserts and removes four bytes after the addresses, for pushing and popping tags in constant time and without
 //! calls.
-use super::{FrameBody, MAX_FRAME, TooLong};
+use super::{FrameBody, FrameTooLong, MAX_FRAME};
 
 /// Length in bytes of both Ethernet addresses, which move when a tag is inserted after them.
 const ADDRESSES: usize = 12;
@@ -14,7 +14,7 @@ impl FrameBody {
     /// # Errors
     /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
     #[inline]
-    pub fn push_tag(&mut self, tag: [u8; TAG]) -> Result<(), TooLong> {
+    pub fn push_tag(&mut self, tag: [u8; TAG]) -> Result<(), FrameTooLong> {
         if self.start() < TAG || self.len() > MAX_FRAME - TAG {
             return self.push_tag_anywhere(tag);
         }
@@ -52,7 +52,7 @@ impl FrameBody {
     }
 
     #[cold]
-    fn push_tag_anywhere(&mut self, tag: [u8; TAG]) -> Result<(), TooLong> {
+    fn push_tag_anywhere(&mut self, tag: [u8; TAG]) -> Result<(), FrameTooLong> {
         self.insert(ADDRESSES, TAG)?;
         if let Some(place) = self.bytes_mut().get_mut(ADDRESSES..ADDRESSES + TAG) {
             place.copy_from_slice(&tag);
@@ -64,7 +64,7 @@ impl FrameBody {
 #[cfg(test)]
 mod tests {
     use crate::Frame;
-    use crate::frame::{MAX_FRAME, Offload, PartialChecksum, Segmentation, SegmentationKind, TooLong};
+    use crate::frame::{FrameTooLong, MAX_FRAME, Offload, PartialChecksum, Segmentation, SegmentationKind};
     use proptest::prelude::*;
 
     proptest! {
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_frame_that_is_as_long_as_can_be_gets_no_tag() {
         let mut frame = Frame::from_bytes(&vec![7; MAX_FRAME - 3]);
-        assert_eq!(frame.push_tag([1, 2, 3, 4]), Err(TooLong));
+        assert_eq!(frame.push_tag([1, 2, 3, 4]), Err(FrameTooLong));
         assert_eq!(frame.bytes(), vec![7; MAX_FRAME - 3]);
         let mut frame = Frame::from_bytes(&vec![7; MAX_FRAME - 4]);
         frame.push_tag([1, 2, 3, 4]).unwrap();

@@ -4,10 +4,10 @@
 //! headers is dropped. Jumbograms ("big TCP", more than 65535 bytes of IP) are not supported.
 mod segment;
 
-use crate::checksum::{Sum, sctp_checksum};
-use crate::datagram::Datagram;
+use crate::checksum::{OnesComplementSum, sctp_checksum};
+use crate::datagram::IpDatagram;
 use crate::frame::PartialChecksum;
-use crate::parse::Transport;
+use crate::parse::TransportProtocol;
 use crate::{Frame, FramePool};
 
 pub use segment::{MAX_SEGMENTS, WireSize};
@@ -41,19 +41,19 @@ pub fn finish(mut frame: Frame, pool: &mut FramePool, out: &mut Vec<Frame>) -> b
 /// checksum, whose field already holds the pseudo header's sum. Padding after the IP packet is not included.
 fn complete(frame: &mut Frame, partial: PartialChecksum) -> Option<()> {
     let (start, offset) = (usize::from(partial.start), usize::from(partial.offset));
-    let datagram = Datagram::innermost(frame.bytes(), frame.packet_type());
+    let datagram = IpDatagram::innermost(frame.bytes(), frame.packet_type());
     let (kind, end) = match datagram {
-        Some(Datagram { transport: Some((kind, at)), end, .. }) if at == start => (Some(kind), end),
+        Some(IpDatagram { transport: Some((kind, at)), end, .. }) if at == start => (Some(kind), end),
         _ => (None, frame.len()),
     };
     let segment = frame.bytes_mut().get_mut(start..end)?;
-    if kind == Some(Transport::Sctp) && offset == 8 {
+    if kind == Some(TransportProtocol::Sctp) && offset == 8 {
         let checksum = sctp_checksum(segment)?;
         segment[8..12].copy_from_slice(&checksum);
         return Some(());
     }
     segment.get(offset..offset + 2)?;
-    let checksum = nonzero(Sum::default().plus(segment).checksum());
+    let checksum = nonzero(OnesComplementSum::default().plus(segment).checksum());
     segment[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
     Some(())
 }

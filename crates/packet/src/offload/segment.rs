@@ -1,10 +1,10 @@
 //! Cuts super-frames: TCP segmentation, and UDP datagrams of equal length (Linux's `UDP_SEGMENT`).
 use super::nonzero;
 use crate::bytes::{read_u16, read_u32, write};
-use crate::checksum::Sum;
-use crate::datagram::Datagram;
+use crate::checksum::OnesComplementSum;
+use crate::datagram::IpDatagram;
 use crate::frame::{Offload, Segmentation, SegmentationKind};
-use crate::parse::{Network, Transport};
+use crate::parse::{NetworkProtocol, TransportProtocol};
 use crate::{Frame, FramePool};
 
 /// Maximum number of segments of a super-frame. 64 KiB at Linux's smallest TCP segment size, 48 bytes, make 1366.
@@ -15,10 +15,10 @@ const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
 /// Layout of a super-frame.
-struct Super<'a> {
+struct SuperFrame<'a> {
     frame: &'a [u8],
-    datagram: Datagram,
-    transport: Transport,
+    datagram: IpDatagram,
+    transport: TransportProtocol,
     transport_at: usize,
     /// Length in bytes of all headers, which each segment repeats.
     headers: usize,
@@ -29,7 +29,7 @@ struct Super<'a> {
 /// Cuts `frame` and appends the segments to `out`. Returns `None` and appends nothing if the frame does not fit
 /// `stated`.
 pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out: &mut Vec<Frame>) -> Option<()> {
-    let whole = Super::of(frame, stated.kind)?;
+    let whole = SuperFrame::of(frame, stated.kind)?;
     let payload = frame.bytes().get(whole.headers..whole.datagram.end)?;
     let segment_bytes = usize::from(stated.segment_bytes);
     if segment_bytes == 0 || payload.len().div_ceil(segment_bytes) > MAX_SEGMENTS {
@@ -46,7 +46,7 @@ pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out
         segment.inherit(frame);
         segment.offload = Offload::default();
         let is_made = segment.append(&payload[offset..offset + bytes]).is_ok();
-        let place = Place { index: out.len() - first, offset, last };
+        let place = SegmentPosition { index: out.len() - first, offset, last };
         let done = whole.fix_headers(segment.bytes_mut(), place).filter(|()| is_made);
         out.push(segment);
         if done.is_none() {
@@ -82,7 +82,9 @@ impl WireSize {
     #[cold]
     fn of_super(frame: &Frame, stated: Segmentation) -> WireSize {
         let whole = WireSize { packets: 1, bytes: frame.len() as u64 };
-        let Some(layout) = Super::of(frame, stated.kind).filter(|_| stated.segment_bytes > 0) else { return whole };
+        let Some(layout) = SuperFrame::of(frame, stated.kind).filter(|_| stated.segment_bytes > 0) else {
+            return whole;
+        };
         let payload = layout.datagram.end.saturating_sub(layout.headers);
         let segments = payload.div_ceil(stated.segment_bytes.into()).max(1);
         let packets = u32::try_from(segments).unwrap_or(u32::MAX);
@@ -92,38 +94,39 @@ impl WireSize {
 
 /// Position of a segment in its super-frame.
 #[derive(Clone, Copy)]
-struct Place {
+struct SegmentPosition {
     index: usize,
     /// Number of payload bytes before the segment.
     offset: usize,
     last: bool,
 }
 
-impl<'a> Super<'a> {
-    fn of(frame: &'a Frame, kind: SegmentationKind) -> Option<Super<'a>> {
+impl<'a> SuperFrame<'a> {
+    fn of(frame: &'a Frame, kind: SegmentationKind) -> Option<SuperFrame<'a>> {
         let checksummed = frame.offload.checksum.is_some();
-        let datagram = Datagram::innermost(frame.bytes(), frame.packet_type()).filter(|datagram| datagram.whole)?;
+        let datagram = IpDatagram::innermost(frame.bytes(), frame.packet_type()).filter(|datagram| datagram.whole)?;
         let frame = frame.bytes();
         let (transport, transport_at) = datagram.transport?;
         let header_bytes = match (kind, datagram.network, transport) {
-            (SegmentationKind::Tcpv4 { .. }, Network::Ipv4, Transport::Tcp)
-            | (SegmentationKind::Tcpv6 { .. }, Network::Ipv6, Transport::Tcp) => {
+            (SegmentationKind::Tcpv4 { .. }, NetworkProtocol::Ipv4, TransportProtocol::Tcp)
+            | (SegmentationKind::Tcpv6 { .. }, NetworkProtocol::Ipv6, TransportProtocol::Tcp) => {
                 usize::from(frame.get(transport_at + 12)? >> 4) * 4
             }
-            (SegmentationKind::Udp, _, Transport::Udp) => 8,
+            (SegmentationKind::Udp, _, TransportProtocol::Udp) => 8,
             _ => return None,
         };
         let headers = transport_at + header_bytes;
-        let fits = headers <= datagram.end && (transport == Transport::Udp || header_bytes >= 20);
-        let has_checksum = transport == Transport::Tcp || checksummed || read_u16(frame, transport_at + 6)? != 0;
-        fits.then_some(Super { frame, datagram, transport, transport_at, headers, checksummed: has_checksum })
+        let fits = headers <= datagram.end && (transport == TransportProtocol::Udp || header_bytes >= 20);
+        let has_checksum =
+            transport == TransportProtocol::Tcp || checksummed || read_u16(frame, transport_at + 6)? != 0;
+        fits.then_some(SuperFrame { frame, datagram, transport, transport_at, headers, checksummed: has_checksum })
     }
 
     /// Writes the header fields that differ between segments, then the checksums.
-    fn fix_headers(&self, segment: &mut [u8], place: Place) -> Option<()> {
+    fn fix_headers(&self, segment: &mut [u8], place: SegmentPosition) -> Option<()> {
         self.fix_network(segment, place)?;
         match self.transport {
-            Transport::Tcp => self.fix_tcp(segment, place)?,
+            TransportProtocol::Tcp => self.fix_tcp(segment, place)?,
             _ => self.write_length(segment, self.transport_at + 4, self.transport_at)?,
         }
         self.fix_checksum(segment)
@@ -136,9 +139,9 @@ impl<'a> Super<'a> {
     }
 
     /// Writes the IP length; in IPv4 also the identification, incremented for each segment, and the header checksum.
-    fn fix_network(&self, segment: &mut [u8], place: Place) -> Option<()> {
+    fn fix_network(&self, segment: &mut [u8], place: SegmentPosition) -> Option<()> {
         let at = self.datagram.network_at;
-        if self.datagram.network == Network::Ipv6 {
+        if self.datagram.network == NetworkProtocol::Ipv6 {
             return self.write_length(segment, at + 4, at + 40);
         }
         let identification = read_u16(self.frame, at + 4)?.wrapping_add(u16::try_from(place.index).ok()?);
@@ -146,13 +149,13 @@ impl<'a> Super<'a> {
         self.write_length(segment, at + 2, at)?;
         write(segment, at + 10, &[0, 0]);
         let header = segment.get(at..at + usize::from(*segment.get(at)? & 15) * 4)?;
-        let checksum = Sum::default().plus(header).checksum();
+        let checksum = OnesComplementSum::default().plus(header).checksum();
         write(segment, at + 10, &checksum.to_be_bytes()).then_some(())
     }
 
     /// Writes the sequence number. As in Linux, FIN and PSH are only set in the last segment, CWR only in the first
     /// (RFC 3168, 6.1.2).
-    fn fix_tcp(&self, segment: &mut [u8], place: Place) -> Option<()> {
+    fn fix_tcp(&self, segment: &mut [u8], place: SegmentPosition) -> Option<()> {
         let at = self.transport_at;
         let sequence = read_u32(self.frame, at + 4)?.wrapping_add(u32::try_from(place.offset).ok()?);
         write(segment, at + 4, &sequence.to_be_bytes());
@@ -167,7 +170,7 @@ impl<'a> Super<'a> {
     }
 
     fn fix_checksum(&self, segment: &mut [u8]) -> Option<()> {
-        let field = self.transport_at + if self.transport == Transport::Tcp { 16 } else { 6 };
+        let field = self.transport_at + if self.transport == TransportProtocol::Tcp { 16 } else { 6 };
         write(segment, field, &[0, 0]);
         if !self.checksummed {
             return Some(());

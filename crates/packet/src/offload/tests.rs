@@ -1,22 +1,22 @@
 use super::*;
 use crate::checksum::{verify, verify_as};
-use crate::craft::{Craft, TcpHeader};
+use crate::craft::{FrameBuilder, TcpHeader};
 use crate::edit::{decap, encap_ethernet, encap_nsh, push_mpls, push_pbb, push_vlan, set_field};
 use crate::frame::{Segmentation, SegmentationKind};
-use crate::parse::{Parsed, parse};
+use crate::parse::{ParsedHeaders, parse};
 use crate::test_support::any_craft;
 use crate::{Field, MacAddr, PacketType, PortNo};
 use proptest::prelude::*;
 
-fn ethernet() -> Craft {
-    Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]))
+fn ethernet() -> FrameBuilder {
+    FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]))
 }
 
-fn ipv4() -> Craft {
+fn ipv4() -> FrameBuilder {
     ethernet().ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
 }
 
-fn ipv6() -> Craft {
+fn ipv6() -> FrameBuilder {
     ethernet().vlan(0x88a8, 1, 0).vlan(0x8100, 2, 0).ipv6(1.into(), 2.into())
 }
 
@@ -33,26 +33,26 @@ const PSH: u8 = 8;
 const ACK: u8 = 16;
 const CWR: u8 = 128;
 
-fn parsed(frame: &Frame) -> Parsed {
+fn parsed(frame: &Frame) -> ParsedHeaders {
     parse(frame.bytes(), PortNo(1)).unwrap()
 }
 
 /// Replaces the transport checksum by a partial one, like a sender that leaves it to the port.
-fn left_to_port(craft: &Craft) -> Frame {
+fn left_to_port(craft: &FrameBuilder) -> Frame {
     let mut frame = craft.frame();
-    let datagram = Datagram::innermost(frame.bytes(), frame.packet_type()).unwrap();
+    let datagram = IpDatagram::innermost(frame.bytes(), frame.packet_type()).unwrap();
     let (kind, at) = datagram.transport.unwrap();
     let offset = match kind {
-        Transport::Tcp => 16,
-        Transport::Udp => 6,
-        Transport::Sctp => 8,
-        Transport::Icmpv4 | Transport::Icmpv6 => 2,
+        TransportProtocol::Tcp => 16,
+        TransportProtocol::Udp => 6,
+        TransportProtocol::Sctp => 8,
+        TransportProtocol::Icmpv4 | TransportProtocol::Icmpv6 => 2,
     };
     let sum = match kind {
-        Transport::Icmpv4 => 0,
+        TransportProtocol::Icmpv4 => 0,
         _ => datagram.pseudo_header(frame.bytes(), datagram.end - at).unwrap().fold(),
     };
-    let sum = if kind == Transport::Sctp { vec![0; 4] } else { sum.to_be_bytes().to_vec() };
+    let sum = if kind == TransportProtocol::Sctp { vec![0; 4] } else { sum.to_be_bytes().to_vec() };
     frame.bytes_mut()[at + offset..at + offset + sum.len()].copy_from_slice(&sum);
     let start = u16::try_from(at).unwrap();
     frame.offload.checksum = Some(PartialChecksum { start, offset: u16::try_from(offset).unwrap() });
@@ -153,7 +153,7 @@ fn udp_segments() {
 
 #[test]
 fn segmentation_statements_that_do_not_fit() {
-    let state = |craft: &Craft, kind, segment_bytes| {
+    let state = |craft: &FrameBuilder, kind, segment_bytes| {
         let mut frame = left_to_port(craft);
         frame.offload.segmentation = Some(Segmentation { kind, segment_bytes, header_bytes: 54 });
         frame
@@ -179,7 +179,7 @@ fn segmentation_statements_that_do_not_fit() {
 proptest! {
     #[test]
     fn edits_then_completion(craft in any_craft(), edits in proptest::collection::vec((0usize..43, any::<u128>()), 0..6)) {
-        if Datagram::innermost(&craft.build(), PacketType::ETHERNET).is_none_or(|datagram| datagram.transport.is_none()) {
+        if IpDatagram::innermost(&craft.build(), PacketType::ETHERNET).is_none_or(|datagram| datagram.transport.is_none()) {
             return Ok(());
         }
         let mut frame = left_to_port(&craft);
@@ -231,10 +231,10 @@ proptest! {
         let mut carried: Vec<u8> = Vec::new();
         for segment in &segments {
             prop_assert_eq!(verify_as(segment.bytes(), segment.packet_type()), Ok(()));
-            let datagram = Datagram::innermost(segment.bytes(), segment.packet_type()).unwrap();
+            let datagram = IpDatagram::innermost(segment.bytes(), segment.packet_type()).unwrap();
             prop_assert!(datagram.whole && datagram.end == segment.len());
             let (transport, at) = datagram.transport.unwrap();
-            carried.extend(&segment.bytes()[at + if transport == Transport::Tcp { 20 } else { 8 }..]);
+            carried.extend(&segment.bytes()[at + if transport == TransportProtocol::Tcp { 20 } else { 8 }..]);
         }
         prop_assert_eq!(carried, payload);
         prop_assert_eq!(size.packets as usize, segments.len());

@@ -1,11 +1,11 @@
 //! Parses the most frequent shape of packets: Ethernet, at most one VLAN tag, IPv4 without options or fragments, TCP
 //! or UDP. The shape is recognised with a few comparisons, and fields are read at fixed offsets. All other packets
 //! use the general parser.
-use super::{Layers, Network, Parsed, Transport, position};
+use super::{Layers, NetworkProtocol, ParsedHeaders, TransportProtocol, position};
 use crate::bytes::read;
 use crate::field::{VLAN_PRESENT, eth_type, ip_proto};
 use crate::{FrameBody, PortNo};
-use weir_memory::Wide;
+use weir_memory::SimdInstructions;
 
 /// Length in bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
@@ -16,7 +16,12 @@ const IPV4_BYTES: usize = 20;
 /// by this function: the function writes only words 0 to 7 and 16 of the key, and the layers. If the function returns
 /// false, these are undefined.
 #[inline(always)]
-pub fn parse_common<W: Wide>(wide: W, frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -> bool {
+pub fn parse_common<W: SimdInstructions>(
+    wide: W,
+    frame: &FrameBody,
+    in_port: PortNo,
+    parsed: &mut ParsedHeaders,
+) -> bool {
     let Some(head) = frame.head() else { return false };
     match u16::from_be_bytes([head[12], head[13]]) {
         eth_type::IPV4 => network::<14, W>(wide, head, frame.len(), in_port, parsed),
@@ -29,12 +34,12 @@ pub fn parse_common<W: Wide>(wide: W, frame: &FrameBody, in_port: PortNo, parsed
 
 /// Parses the IPv4 header at offset `AT`, which depends on the presence of a tag.
 #[inline(always)]
-fn network<const AT: usize, W: Wide>(
+fn network<const AT: usize, W: SimdInstructions>(
     wide: W,
     head: &[u8; 64],
     len: usize,
     in_port: PortNo,
-    parsed: &mut Parsed,
+    parsed: &mut ParsedHeaders,
 ) -> bool {
     let at = |offset: usize| head[AT + offset];
     let number = |offset: usize| u16::from_be_bytes([at(offset), at(offset + 1)]);
@@ -45,8 +50,8 @@ fn network<const AT: usize, W: Wide>(
         return false;
     }
     let (kind, flags) = match at(9) {
-        ip_proto::UDP if end >= transport_at + 8 => (Transport::Udp, 0),
-        ip_proto::TCP if end >= transport_at + 20 => (Transport::Tcp, number(IPV4_BYTES + 12) & 0x0fff),
+        ip_proto::UDP if end >= transport_at + 8 => (TransportProtocol::Udp, 0),
+        ip_proto::TCP if end >= transport_at + 20 => (TransportProtocol::Tcp, number(IPV4_BYTES + 12) & 0x0fff),
         _ => return false,
     };
     let words = &mut parsed.key.words;
@@ -67,7 +72,7 @@ fn network<const AT: usize, W: Wide>(
     parsed.layers = Layers {
         vlan_tags: u8::from(AT != 14),
         mpls: None,
-        network: Some((Network::Ipv4, position(AT))),
+        network: Some((NetworkProtocol::Ipv4, position(AT))),
         transport: Some((kind, position(transport_at))),
     };
     true
@@ -139,7 +144,7 @@ const fn kept(places: &[u8; 64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_memory::Portable;
+    use weir_memory::PortableSimd;
 
     #[test]
     fn the_table_says_what_the_code_does() {
@@ -149,7 +154,7 @@ mod tests {
         {
             [head[at], head[at + 1]] = eth_type::IPV4.to_be_bytes();
             let mut picked = [0; 8];
-            Portable.pick(&head, &places, kept(&places), &mut picked);
+            PortableSimd.pick(&head, &places, kept(&places), &mut picked);
             assert_eq!(picked, words(&head));
         }
     }

@@ -2,7 +2,7 @@
 //! label stack, IPv6 without extension headers with TCP, UDP or ICMPv6, or ICMP over IPv4. Fields are read at fixed
 //! offsets, too. This parser is not for the loop over all packets of a burst, but for the packets that the common
 //! parser does not take.
-use super::{Layers, Network, Parsed, Transport, position};
+use super::{Layers, NetworkProtocol, ParsedHeaders, TransportProtocol, position};
 use crate::bytes::read;
 use crate::field::{VLAN_PRESENT, eth_type, ip_proto};
 use crate::{FrameBody, PortNo};
@@ -16,7 +16,7 @@ const LAST_ND: u8 = 137;
 
 /// Words of a key that a parser wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WrittenKeyWords {
     /// Words 0 to 7 and 16.
     Ordinary,
     /// Words 0 to 7 and 16, and the IPv6 addresses in words 8 to 11.
@@ -24,7 +24,7 @@ pub enum Written {
 }
 
 /// The headers before the network header.
-struct Link<'a> {
+struct FrequentParser<'a> {
     head: &'a [u8; 64],
     frame: &'a FrameBody,
     in_port: PortNo,
@@ -38,14 +38,14 @@ struct Link<'a> {
 /// Parses a plain frame ([`FrameBody::is_plain`]) if it has one of the frequent shapes. Returns the words written, or
 /// `None` for other shapes. As for [`super::parse_common`], the other words of `parsed` must be zero, except for
 /// fields that are not in a frame.
-pub fn parse_frequent(frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -> Option<Written> {
+pub fn parse_frequent(frame: &FrameBody, in_port: PortNo, parsed: &mut ParsedHeaders) -> Option<WrittenKeyWords> {
     let head = frame.head()?;
     let number = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let link = match number(12) {
         eth_type::VLAN | eth_type::QINQ => {
-            Link { head, frame, in_port, eth_type: number(16), vlan: number(14) | VLAN_PRESENT, at: 18 }
+            FrequentParser { head, frame, in_port, eth_type: number(16), vlan: number(14) | VLAN_PRESENT, at: 18 }
         }
-        eth_type => Link { head, frame, in_port, eth_type, vlan: 0, at: 14 },
+        eth_type => FrequentParser { head, frame, in_port, eth_type, vlan: 0, at: 14 },
     };
     match link.eth_type {
         eth_type::MPLS | eth_type::MPLS_MULTICAST => link.mpls(parsed),
@@ -55,7 +55,7 @@ pub fn parse_frequent(frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -
     }
 }
 
-impl Link<'_> {
+impl FrequentParser<'_> {
     /// Returns `N` bytes at offset `at`, which must be within the first 64 bytes of the frame; zeros otherwise.
     fn read<const N: usize>(&self, at: usize) -> [u8; N] {
         read(self.head, at).unwrap_or([0; N])
@@ -66,17 +66,17 @@ impl Link<'_> {
         self.frame.len().min(self.at + length)
     }
 
-    fn mpls(&self, parsed: &mut Parsed) -> Option<Written> {
+    fn mpls(&self, parsed: &mut ParsedHeaders) -> Option<WrittenKeyWords> {
         if self.frame.len() < self.at + 4 {
             return None;
         }
         let entry = u32::from_be_bytes(self.read(self.at));
         let layers = Layers { mpls: Some(position(self.at)), ..Layers::default() };
         self.write(parsed, [0, 0, u64::from(entry >> 8) << 40], layers);
-        Some(Written::Ordinary)
+        Some(WrittenKeyWords::Ordinary)
     }
 
-    fn icmp(&self, parsed: &mut Parsed) -> Option<Written> {
+    fn icmp(&self, parsed: &mut ParsedHeaders) -> Option<WrittenKeyWords> {
         let [version, tos, high, low, _, _, f, g, _, proto] = self.read(self.at);
         let transport_at = self.at + IPV4_BYTES;
         let has_type = self.end(usize::from(u16::from_be_bytes([high, low]))) >= transport_at + 4;
@@ -87,16 +87,16 @@ impl Link<'_> {
         }
         let [kind, code] = self.read(transport_at);
         let layers = Layers {
-            network: Some((Network::Ipv4, position(self.at))),
-            transport: Some((Transport::Icmpv4, position(transport_at))),
+            network: Some((NetworkProtocol::Ipv4, position(self.at))),
+            transport: Some((TransportProtocol::Icmpv4, position(transport_at))),
             ..Layers::default()
         };
         let addresses = u64::from_be_bytes(self.read(self.at + 12));
         self.write(parsed, [addresses, type_and_code(kind, code) | proto_and_class(proto, tos), 0], layers);
-        Some(Written::Ordinary)
+        Some(WrittenKeyWords::Ordinary)
     }
 
-    fn ipv6(&self, parsed: &mut Parsed) -> Option<Written> {
+    fn ipv6(&self, parsed: &mut ParsedHeaders) -> Option<WrittenKeyWords> {
         let [a, b, c, d, high, low, proto] = self.read(self.at);
         let first = u32::from_be_bytes([a, b, c, d]);
         let transport_at = self.at + IPV6_BYTES;
@@ -105,20 +105,20 @@ impl Link<'_> {
             return None;
         }
         let (kind, bits) = match proto {
-            ip_proto::UDP if end >= transport_at + 8 => (Transport::Udp, self.ports(transport_at)),
+            ip_proto::UDP if end >= transport_at + 8 => (TransportProtocol::Udp, self.ports(transport_at)),
             ip_proto::TCP if end >= transport_at + 20 => {
                 let [high, low] = read(self.frame.bytes(), transport_at + 12)?;
                 let flags = u64::from(u16::from_be_bytes([high & 0x0f, low])) << 4;
-                (Transport::Tcp, self.ports(transport_at) | flags)
+                (TransportProtocol::Tcp, self.ports(transport_at) | flags)
             }
             ip_proto::ICMPV6 if end >= transport_at + 4 => match self.read(transport_at) {
                 [FIRST_ND..=LAST_ND, _] => return None,
-                [kind, code] => (Transport::Icmpv6, type_and_code(kind, code)),
+                [kind, code] => (TransportProtocol::Icmpv6, type_and_code(kind, code)),
             },
             _ => return None,
         };
         let layers = Layers {
-            network: Some((Network::Ipv6, position(self.at))),
+            network: Some((NetworkProtocol::Ipv6, position(self.at))),
             transport: Some((kind, position(transport_at))),
             ..Layers::default()
         };
@@ -130,7 +130,7 @@ impl Link<'_> {
         for (word, bytes) in words[8..12].iter_mut().zip(addresses.as_chunks::<8>().0) {
             *word = u64::from_be_bytes(*bytes);
         }
-        Some(Written::WithIpv6)
+        Some(WrittenKeyWords::WithIpv6)
     }
 
     /// Returns the ports as in word 3.
@@ -139,7 +139,7 @@ impl Link<'_> {
     }
 
     /// Writes the ordinary words: those of the link header, and words 2, 3 and 7.
-    fn write(&self, parsed: &mut Parsed, [two, three, seven]: [u64; 3], layers: Layers) {
+    fn write(&self, parsed: &mut ParsedHeaders, [two, three, seven]: [u64; 3], layers: Layers) {
         let [zero, one] = [0, 6].map(|at| u64::from_be_bytes(self.read(at)) & !0xffff);
         let port = u64::from(self.in_port.0) << 32;
         let words = &mut parsed.key.words;

@@ -1,5 +1,5 @@
 //! Parses IPv4 and IPv6 headers, including IPv6's chain of extension headers.
-use super::{Network, Parsed, position, transport};
+use super::{NetworkProtocol, ParsedHeaders, position, transport};
 use crate::Field;
 use crate::bytes::{read, read_u16};
 use crate::field::{ip_frag, ip_proto, ipv6_exthdr};
@@ -14,16 +14,16 @@ const IPV6_BYTES: usize = 40;
 const FRAG_SHIFT: u32 = Field::IpFrag.place().shift;
 
 #[inline]
-pub(crate) fn ipv4(frame: &[u8], at: usize, parsed: &mut Parsed) {
+pub(crate) fn ipv4(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
     let Some((header, end)) = ipv4_header(frame, at) else { return };
     let [_, tos, _, _, _, _, fragment_high, fragment_low, _ttl, proto, _, _, addresses @ ..] = header;
     let frag = frag_bits(u16::from_be_bytes([fragment_high & 0x3f, fragment_low]), 0x1fff);
-    parsed.layers.network = Some((Network::Ipv4, position(at)));
+    parsed.layers.network = Some((NetworkProtocol::Ipv4, position(at)));
     parsed.key.words[2] = u64::from_be_bytes(addresses);
     parsed.key.words[3] = u64::from(proto) << 24 | u64::from(tos) << 16 | frag << FRAG_SHIFT;
     if frag & ip_frag::LATER == 0 {
         let start = at + usize::from(header[0] & 15) * 4;
-        transport::transport(&frame[..end], start, Network::Ipv4, proto, parsed);
+        transport::transport(&frame[..end], start, NetworkProtocol::Ipv4, proto, parsed);
     }
 }
 
@@ -49,7 +49,7 @@ fn frag_bits(fragment: u16, offset_mask: u16) -> u64 {
 }
 
 #[inline]
-pub(crate) fn ipv6(frame: &[u8], at: usize, parsed: &mut Parsed) {
+pub(crate) fn ipv6(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
     let Some((header, end)) = ipv6_header(frame, at) else { return };
     let words = &mut parsed.key.words;
     let first = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
@@ -58,12 +58,12 @@ pub(crate) fn ipv6(frame: &[u8], at: usize, parsed: &mut Parsed) {
     for (word, bytes) in words[8..12].iter_mut().zip(header[8..].as_chunks::<8>().0) {
         *word = u64::from_be_bytes(*bytes);
     }
-    parsed.layers.network = Some((Network::Ipv6, position(at)));
+    parsed.layers.network = Some((NetworkProtocol::Ipv6, position(at)));
     let Some(chain) = extension_headers(&frame[..end], at) else { return };
     words[3] |= u64::from(chain.proto) << 24 | chain.frag << FRAG_SHIFT;
     words[14] |= chain.exthdr << Field::Ipv6Exthdr.place().shift;
     if chain.frag & ip_frag::LATER == 0 {
-        transport::transport(&frame[..end], chain.end, Network::Ipv6, chain.proto, parsed);
+        transport::transport(&frame[..end], chain.end, NetworkProtocol::Ipv6, chain.proto, parsed);
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn ipv6_header(frame: &[u8], at: usize) -> Option<([u8; IPV6_BYTES], 
 
 /// Content of IPv6's extension headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct ExtensionHeaders {
     /// Protocol number after the extension headers. For a later fragment 44, as in Open vSwitch: the fragment header
     /// names only the first header of the original packet, which need not be the transport header.
     pub(crate) proto: u8,
@@ -97,10 +97,11 @@ pub(crate) struct Chain {
 /// Reads the extension headers of the IPv6 header at offset `at`. Returns `None` if one is truncated or there are
 /// more than [`MAX_EXTENSION_HEADERS`].
 #[inline]
-pub(crate) fn extension_headers(packet: &[u8], at: usize) -> Option<Chain> {
+pub(crate) fn extension_headers(packet: &[u8], at: usize) -> Option<ExtensionHeaders> {
     let proto = *packet.get(at + 6)?;
-    let mut chain = Chain { proto, proto_at: at + 6, end: at + IPV6_BYTES, exthdr: 0, frag: 0, routing: None };
-    let mut order = Order::default();
+    let mut chain =
+        ExtensionHeaders { proto, proto_at: at + 6, end: at + IPV6_BYTES, exthdr: 0, frag: 0, routing: None };
+    let mut order = ExtensionHeaderOrder::default();
     for _ in 0..MAX_EXTENSION_HEADERS {
         let Some(bit) = extension_bit(chain.proto) else { return Some(chain) };
         chain.exthdr |= order.see(bit);
@@ -125,7 +126,7 @@ pub(crate) fn extension_headers(packet: &[u8], at: usize) -> Option<Chain> {
         if chain.end + bytes > packet.len() {
             return None;
         }
-        chain = Chain { proto: next, proto_at: chain.end, end: chain.end + bytes, ..chain };
+        chain = ExtensionHeaders { proto: next, proto_at: chain.end, end: chain.end + bytes, ..chain };
     }
     extension_bit(chain.proto).is_none().then_some(chain)
 }
@@ -148,13 +149,13 @@ fn extension_bit(proto: u8) -> Option<u64> {
 /// Checks whether extension headers have the order and number that RFC 8200 recommends (4.1): hop-by-hop, destination
 /// options, routing, fragment, authentication, encapsulation, destination options again.
 #[derive(Default)]
-struct Order {
+struct ExtensionHeaderOrder {
     seen: u64,
     rank: u8,
     destinations: u8,
 }
 
-impl Order {
+impl ExtensionHeaderOrder {
     const LAST: u8 = 7;
 
     /// Returns the bits to set for a header with bit `bit`: its own, and those for an unexpected repetition or order.

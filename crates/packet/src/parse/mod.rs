@@ -13,7 +13,7 @@ use crate::field::{VLAN_PRESENT, eth_type};
 use crate::{Field, FlowKey, Frame, PacketType, PortNo, nsh};
 
 pub use common::parse_common;
-pub use frequent::{Written, parse_frequent};
+pub use frequent::{WrittenKeyWords, parse_frequent};
 
 /// Maximum number of VLAN tags to parse. For a frame with more, `eth_type` is the next tag's TPID, and parsing ends
 /// there.
@@ -26,7 +26,7 @@ pub(crate) const MIN_ETH_TYPE: u16 = 0x0600;
 /// whole lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(align(64))]
-pub struct Parsed {
+pub struct ParsedHeaders {
     /// Fields that tables match on. `metadata` and `tunnel_id` are zero; `in_port` and `in_phy_port` are the given
     /// port.
     pub key: FlowKey,
@@ -43,15 +43,15 @@ pub struct Layers {
     /// Offset of the first MPLS label stack entry.
     pub mpls: Option<u16>,
     /// Kind and offset of the IPv4, IPv6, ARP or network service header. Absent behind MPLS.
-    pub network: Option<(Network, u16)>,
+    pub network: Option<(NetworkProtocol, u16)>,
     /// Kind and offset of the transport header. Absent in later fragments.
-    pub transport: Option<(Transport, u16)>,
+    pub transport: Option<(TransportProtocol, u16)>,
 }
 
 /// Kind of a network header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named by their RFCs")]
-pub enum Network {
+pub enum NetworkProtocol {
     Ipv4,
     Ipv6,
     Arp,
@@ -62,7 +62,7 @@ pub enum Network {
 /// Kind of a transport header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named by their RFCs")]
-pub enum Transport {
+pub enum TransportProtocol {
     Tcp,
     Udp,
     Sctp,
@@ -73,7 +73,7 @@ pub enum Transport {
 /// Error: the frame is too short for an Ethernet header. Holds the frame's length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("frame of {0} bytes is shorter than an Ethernet header (14 bytes)")]
-pub struct TooShort(pub usize);
+pub struct FrameTooShort(pub usize);
 
 /// Parses a frame. A header that is truncated or malformed ends parsing: its fields and all later ones are absent
 /// (zero), because a switch must also forward frames that it does not understand.
@@ -83,10 +83,10 @@ pub struct TooShort(pub usize);
 /// it.
 ///
 /// # Errors
-/// [`TooShort`] if there is no whole Ethernet header.
+/// [`FrameTooShort`] if there is no whole Ethernet header.
 #[inline]
-pub fn parse(frame: &[u8], in_port: PortNo) -> Result<Parsed, TooShort> {
-    let mut parsed = Parsed::default();
+pub fn parse(frame: &[u8], in_port: PortNo) -> Result<ParsedHeaders, FrameTooShort> {
+    let mut parsed = ParsedHeaders::default();
     parse_into(frame, in_port, &mut parsed)?;
     Ok(parsed)
 }
@@ -95,14 +95,14 @@ pub fn parse(frame: &[u8], in_port: PortNo) -> Result<Parsed, TooShort> {
 /// for longer than most of parsing takes, because its words were just written.
 ///
 /// # Errors
-/// [`TooShort`] if there is no whole Ethernet header; `parsed` is then unchanged.
+/// [`FrameTooShort`] if there is no whole Ethernet header; `parsed` is then unchanged.
 #[inline]
-pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
-    let header: [u8; 14] = read(frame, 0).ok_or(TooShort(frame.len()))?;
+pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut ParsedHeaders) -> Result<(), FrameTooShort> {
+    let header: [u8; 14] = read(frame, 0).ok_or(FrameTooShort(frame.len()))?;
     let [a, b, c, d, e, f, source @ ..] = header;
     let link = link(frame, u16::from_be_bytes([header[12], header[13]]));
 
-    *parsed = Parsed::default();
+    *parsed = ParsedHeaders::default();
     let words = &mut parsed.key.words;
     words[0] = u64::from_be_bytes([a, b, c, d, e, f, 0, 0]) | u64::from(link.eth_type);
     words[1] = u64::from_be_bytes(source) & !0xffff | u64::from(link.vlan);
@@ -119,29 +119,31 @@ pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<
 /// Parses a frame including its properties that are not in the bytes: packets without Ethernet header, tunnels.
 ///
 /// # Errors
-/// [`TooShort`] if the packet's type is Ethernet and the Ethernet header is not whole; `parsed` is then unchanged.
+/// [`FrameTooShort`] if the packet's type is Ethernet and the Ethernet header is not whole; `parsed` is then unchanged.
 #[inline]
-pub fn parse_frame(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
+pub fn parse_frame(frame: &Frame, in_port: PortNo, parsed: &mut ParsedHeaders) -> Result<(), FrameTooShort> {
     if frame.is_plain() { parse_into(frame.bytes(), in_port, parsed) } else { parse_special(frame, in_port, parsed) }
 }
 
-impl Parsed {
+impl ParsedHeaders {
     /// Result for a packet without any field.
-    pub const EMPTY: Parsed =
-        Parsed { key: FlowKey::EMPTY, layers: Layers { vlan_tags: 0, mpls: None, network: None, transport: None } };
+    pub const EMPTY: ParsedHeaders = ParsedHeaders {
+        key: FlowKey::EMPTY,
+        layers: Layers { vlan_tags: 0, mpls: None, network: None, transport: None },
+    };
 
     /// Parses a frame like [`parse_frame`], and returns the result.
     ///
     /// # Errors
-    /// [`TooShort`] if the packet's type is Ethernet and the Ethernet header is not whole.
-    pub fn of(frame: &Frame, in_port: PortNo) -> Result<Parsed, TooShort> {
-        let mut parsed = Parsed::default();
+    /// [`FrameTooShort`] if the packet's type is Ethernet and the Ethernet header is not whole.
+    pub fn of(frame: &Frame, in_port: PortNo) -> Result<ParsedHeaders, FrameTooShort> {
+        let mut parsed = ParsedHeaders::default();
         parse_frame(frame, in_port, &mut parsed).map(|()| parsed)
     }
 }
 
 #[cold]
-fn parse_special(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
+fn parse_special(frame: &Frame, in_port: PortNo, parsed: &mut ParsedHeaders) -> Result<(), FrameTooShort> {
     match frame.packet_type().eth_type() {
         None => parse_into(frame.bytes(), in_port, parsed)?,
         Some(eth_type) => {
@@ -158,7 +160,7 @@ fn parse_special(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<
 
 /// Parses a packet whose first header is of type `kind`, without input port. Returns `None` for an Ethernet frame
 /// without whole Ethernet header.
-pub fn parse_as(packet: &[u8], kind: PacketType) -> Option<Parsed> {
+pub fn parse_as(packet: &[u8], kind: PacketType) -> Option<ParsedHeaders> {
     match kind.eth_type() {
         None => parse(packet, PortNo::ANY).ok(),
         Some(eth_type) => Some(without_ethernet(packet, eth_type)),
@@ -167,15 +169,15 @@ pub fn parse_as(packet: &[u8], kind: PacketType) -> Option<Parsed> {
 
 /// Parses a packet that starts with the header of `eth_type`. The packet type holds this number; [`Field::EthType`]
 /// is absent like the other Ethernet fields.
-fn without_ethernet(packet: &[u8], eth_type: u16) -> Parsed {
-    let mut parsed = Parsed::default();
+fn without_ethernet(packet: &[u8], eth_type: u16) -> ParsedHeaders {
+    let mut parsed = ParsedHeaders::default();
     parsed.key.set(Field::PacketType, PacketType::of_eth_type(eth_type).to_bits().into());
     behind_link(packet, 0, eth_type, &mut parsed);
     parsed
 }
 
 /// Content of the link header.
-struct Link {
+struct LinkHeader {
     eth_type: u16,
     /// Outermost tag as in word 1: priority, [`VLAN_PRESENT`], id; zero without a tag.
     vlan: u16,
@@ -187,8 +189,8 @@ struct Link {
 }
 
 #[inline]
-fn link(frame: &[u8], outer_type: u16) -> Link {
-    let mut link = Link { eth_type: outer_type, vlan: 0, second_tag: 0, tags: 0, end: 14 };
+fn link(frame: &[u8], outer_type: u16) -> LinkHeader {
+    let mut link = LinkHeader { eth_type: outer_type, vlan: 0, second_tag: 0, tags: 0, end: 14 };
     while is_vlan(link.eth_type) && link.tags < MAX_VLAN_TAGS {
         let Some([high, low, type_high, type_low]) = read(frame, link.end) else { break };
         if link.tags == 0 {
@@ -224,7 +226,7 @@ fn llc(frame: &[u8], at: usize) -> (u16, usize) {
 
 /// Parses the header at offset `at` that `eth_type` names.
 #[inline]
-pub(crate) fn behind_link(frame: &[u8], at: usize, eth_type: u16, parsed: &mut Parsed) {
+pub(crate) fn behind_link(frame: &[u8], at: usize, eth_type: u16, parsed: &mut ParsedHeaders) {
     match eth_type {
         eth_type::IPV4 => ip::ipv4(frame, at, parsed),
         eth_type::IPV6 => ip::ipv6(frame, at, parsed),
@@ -237,11 +239,11 @@ pub(crate) fn behind_link(frame: &[u8], at: usize, eth_type: u16, parsed: &mut P
 }
 
 /// Parses ARP for IPv4 over Ethernet (RFC 826); other kinds have no fields.
-fn arp(frame: &[u8], at: usize, parsed: &mut Parsed) {
+fn arp(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
     let Some(packet) = read::<28>(frame, at) else { return };
     let (Some([0, 1, 8, 0, 6, 4]), Some(operation)) = (read(&packet, 0), read_u16(&packet, 6)) else { return };
     let number = |at, bytes| packet[at..at + bytes].iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
-    parsed.layers.network = Some((Network::Arp, position(at)));
+    parsed.layers.network = Some((NetworkProtocol::Arp, position(at)));
     parsed.key.set(Field::ArpOp, operation.into());
     parsed.key.set(Field::ArpSha, number(8, 6));
     parsed.key.set(Field::ArpSpa, number(14, 4));
@@ -250,7 +252,7 @@ fn arp(frame: &[u8], at: usize, parsed: &mut Parsed) {
 }
 
 /// Parses the outermost label stack entry (RFC 3032): label 20, traffic class 3, bottom of stack 1, TTL 8.
-fn mpls(frame: &[u8], at: usize, parsed: &mut Parsed) {
+fn mpls(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
     let Some([a, b, c, _ttl]) = read(frame, at) else { return };
     parsed.layers.mpls = Some(position(at));
     parsed.key.words[7] = u64::from_be_bytes([a, b, c, 0, 0, 0, 0, 0]);
@@ -258,16 +260,16 @@ fn mpls(frame: &[u8], at: usize, parsed: &mut Parsed) {
 
 /// Parses the I-TAG (IEEE 802.1Q, 9.7): priority 3, drop eligible 1, use customer addresses 1, reserved 3, service id
 /// 24, followed by the customer's addresses.
-fn pbb(frame: &[u8], at: usize, parsed: &mut Parsed) {
+fn pbb(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
     let Some(header) = read::<16>(frame, at) else { return };
     parsed.key.set(Field::PbbIsid, u32::from_be_bytes([0, header[1], header[2], header[3]]).into());
     parsed.key.set(Field::PbbUca, (header[0] >> 3 & 1).into());
 }
 
 /// Parses a network service header; a malformed one has no fields.
-fn nsh(frame: &[u8], at: usize, parsed: &mut Parsed) {
-    let Some(header) = frame.get(at..).and_then(nsh::Header::parse) else { return };
-    parsed.layers.network = Some((Network::Nsh, position(at)));
+fn nsh(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
+    let Some(header) = frame.get(at..).and_then(nsh::ParsedNshHeader::parse) else { return };
+    parsed.layers.network = Some((NetworkProtocol::Nsh, position(at)));
     let [base, first, second] = header.words();
     parsed.key.words[25] = base;
     parsed.key.words[26] = first;

@@ -1,5 +1,5 @@
 //! Parses transport headers and neighbour discovery.
-use super::{Network, Parsed, Transport, position};
+use super::{NetworkProtocol, ParsedHeaders, TransportProtocol, position};
 use crate::Field;
 use crate::bytes::read;
 use crate::field::ip_proto;
@@ -13,19 +13,19 @@ const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 
 /// Parses the header of protocol `proto` at offset `at`. `packet` ends where the IP packet ends.
 #[inline]
-pub(crate) fn transport(packet: &[u8], at: usize, network: Network, proto: u8, parsed: &mut Parsed) {
+pub(crate) fn transport(packet: &[u8], at: usize, network: NetworkProtocol, proto: u8, parsed: &mut ParsedHeaders) {
     let (kind, bits) = match (proto, network) {
-        (ip_proto::TCP, _) => (Transport::Tcp, tcp(packet, at)),
-        (ip_proto::UDP, _) => (Transport::Udp, ports::<8>(packet, at)),
-        (ip_proto::SCTP, _) => (Transport::Sctp, ports::<12>(packet, at)),
-        (ip_proto::ICMP, Network::Ipv4) => (Transport::Icmpv4, type_and_code(packet, at)),
-        (ip_proto::ICMPV6, Network::Ipv6) => (Transport::Icmpv6, type_and_code(packet, at)),
+        (ip_proto::TCP, _) => (TransportProtocol::Tcp, tcp(packet, at)),
+        (ip_proto::UDP, _) => (TransportProtocol::Udp, ports::<8>(packet, at)),
+        (ip_proto::SCTP, _) => (TransportProtocol::Sctp, ports::<12>(packet, at)),
+        (ip_proto::ICMP, NetworkProtocol::Ipv4) => (TransportProtocol::Icmpv4, type_and_code(packet, at)),
+        (ip_proto::ICMPV6, NetworkProtocol::Ipv6) => (TransportProtocol::Icmpv6, type_and_code(packet, at)),
         _ => return,
     };
     let Some(bits) = bits else { return };
     parsed.key.words[3] |= bits;
     parsed.layers.transport = Some((kind, position(at)));
-    if kind == Transport::Icmpv6 {
+    if kind == TransportProtocol::Icmpv6 {
         neighbour_discovery(packet, at, parsed);
     }
 }
@@ -53,7 +53,7 @@ fn type_and_code(packet: &[u8], at: usize) -> Option<u64> {
 /// Parses the target address, and the link-layer address option of the message: source in a solicitation, target in
 /// an advertisement. A packet with two such options, or one of length zero, has none of these fields, as in Open
 /// vSwitch.
-fn neighbour_discovery(packet: &[u8], at: usize, parsed: &mut Parsed) {
+fn neighbour_discovery(packet: &[u8], at: usize, parsed: &mut ParsedHeaders) {
     let Some(nd) = nd_fields(packet, at) else { return };
     parsed.key.set(Field::Ipv6NdTarget, u128::from_be_bytes(nd.target));
     if let Some(address) = nd.link_address.and_then(|at| read::<6>(packet, at)) {

@@ -6,14 +6,14 @@
 //! needed, because the sum is recognised. A finished frame whose checksum happens to equal that sum (one in 65,536)
 //! is taken for unfinished; completing it gives the correct checksum again. Only damage would be hidden: in one of
 //! 65,536 frames damaged on a link that has no frame check sequence.
-use weir_memory::Portable;
+use weir_memory::PortableSimd;
 use weir_packet::frame::{Offload, PartialChecksum, Segmentation, SegmentationKind};
-use weir_packet::parse::{Layers, Network, Transport};
-use weir_packet::{Field, Frame, Parsed, PortNo, parse_common, parse_frame, parse_frequent};
+use weir_packet::parse::{Layers, NetworkProtocol, TransportProtocol};
+use weir_packet::{Field, Frame, ParsedHeaders, PortNo, parse_common, parse_frame, parse_frequent};
 
 /// Returns the offload of a frame; `None` for a super-frame that cannot be cut. An unfinished frame of more than
 /// `frame_max` bytes is a super-frame, to be cut to packets of `mtu` bytes. `scratch` is reused memory for parsing.
-pub(super) fn left_undone(frame: &Frame, scratch: &mut Parsed, frame_max: usize, mtu: usize) -> Option<Offload> {
+pub(super) fn left_undone(frame: &Frame, scratch: &mut ParsedHeaders, frame_max: usize, mtu: usize) -> Option<Offload> {
     let bytes = frame.bytes();
     let unfinished = layers(frame, scratch).and_then(|layers| Some((partial_checksum(bytes, &layers)?, layers)));
     let Some((checksum, layers)) = unfinished else {
@@ -27,9 +27,9 @@ pub(super) fn left_undone(frame: &Frame, scratch: &mut Parsed, frame_max: usize,
 }
 
 /// Returns the positions of the headers of a frame that is no fragment.
-fn layers(frame: &Frame, scratch: &mut Parsed) -> Option<Layers> {
+fn layers(frame: &Frame, scratch: &mut ParsedHeaders) -> Option<Layers> {
     // Both fast parsers reject fragments.
-    let is_short = parse_common(Portable, frame, PortNo::LOCAL, scratch)
+    let is_short = parse_common(PortableSimd, frame, PortNo::LOCAL, scratch)
         || parse_frequent(frame, PortNo::LOCAL, scratch).is_some();
     if is_short {
         return Some(scratch.layers);
@@ -42,8 +42,8 @@ fn layers(frame: &Frame, scratch: &mut Parsed) -> Option<Layers> {
 fn partial_checksum(bytes: &[u8], layers: &Layers) -> Option<PartialChecksum> {
     let (kind, start) = layers.transport?;
     let (offset, protocol) = match kind {
-        Transport::Tcp => (16, 6),
-        Transport::Udp => (6, 17),
+        TransportProtocol::Tcp => (16, 6),
+        TransportProtocol::Udp => (6, 17),
         _ => return None,
     };
     let field = number(bytes, usize::from(start) + usize::from(offset))?;
@@ -52,12 +52,12 @@ fn partial_checksum(bytes: &[u8], layers: &Layers) -> Option<PartialChecksum> {
 }
 
 /// Returns the folded one's complement sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1).
-fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, protocol: u32) -> Option<u16> {
+fn pseudo_header_sum(bytes: &[u8], network: (NetworkProtocol, u16), transport: usize, protocol: u32) -> Option<u16> {
     let at = usize::from(network.1);
     let (addresses, end) = match network.0 {
-        Network::Ipv4 => (at + 12..at + 20, at + usize::from(number(bytes, at + 2)?)),
-        Network::Ipv6 => (at + 8..at + 40, at + 40 + usize::from(number(bytes, at + 4)?)),
-        Network::Arp | Network::Nsh => return None,
+        NetworkProtocol::Ipv4 => (at + 12..at + 20, at + usize::from(number(bytes, at + 2)?)),
+        NetworkProtocol::Ipv6 => (at + 8..at + 40, at + 40 + usize::from(number(bytes, at + 4)?)),
+        NetworkProtocol::Arp | NetworkProtocol::Nsh => return None,
     };
     let length = u32::try_from(end.checked_sub(transport)?).ok()?;
     // Sums of 32-bit numbers fold to the same result as sums of their 16-bit halves.
@@ -73,13 +73,15 @@ fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, pr
 /// Returns how to cut a super-frame: TCP only, into segments that fill packets of `mtu` bytes. The sender's segment
 /// size is not known here; it is at most this size unless the receiver requested a smaller one.
 fn segmentation(bytes: &[u8], layers: &Layers, mtu: usize) -> Option<Segmentation> {
-    let ((Transport::Tcp, transport), (network, start)) = (layers.transport?, layers.network?) else { return None };
+    let ((TransportProtocol::Tcp, transport), (network, start)) = (layers.transport?, layers.network?) else {
+        return None;
+    };
     let header_end = transport.checked_add(u16::from(bytes.get(usize::from(transport) + 12)? >> 4) * 4)?;
     let ecn = bytes.get(usize::from(transport) + 13)? & 0x80 != 0;
     let kind = match network {
-        Network::Ipv4 => SegmentationKind::Tcpv4 { ecn },
-        Network::Ipv6 => SegmentationKind::Tcpv6 { ecn },
-        Network::Arp | Network::Nsh => return None,
+        NetworkProtocol::Ipv4 => SegmentationKind::Tcpv4 { ecn },
+        NetworkProtocol::Ipv6 => SegmentationKind::Tcpv6 { ecn },
+        NetworkProtocol::Arp | NetworkProtocol::Nsh => return None,
     };
     let segment_bytes = mtu.checked_sub(usize::from(header_end.checked_sub(start)?)).filter(|&bytes| bytes > 0)?;
     Some(Segmentation { kind, segment_bytes: u16::try_from(segment_bytes).ok()?, header_bytes: header_end })
@@ -122,7 +124,7 @@ mod tests {
             bytes[start + 4..start + 6].copy_from_slice(&length.to_be_bytes());
         }
         bytes.extend(payload);
-        let network = if ipv6 { (Network::Ipv6, start - 40) } else { (Network::Ipv4, start - 20) };
+        let network = if ipv6 { (NetworkProtocol::Ipv6, start - 40) } else { (NetworkProtocol::Ipv4, start - 20) };
         let network = (network.0, u16::try_from(network.1).unwrap());
         let sum = pseudo_header_sum(&bytes, network, start, u32::from(protocol)).unwrap();
         let field = start + if protocol == TCP { 16 } else { 6 };
@@ -132,7 +134,7 @@ mod tests {
 
     /// Calls `left_undone` as the port does: with a buffer and a scratch area that held other frames.
     fn left_undone(bytes: &[u8], frame_max: usize, mtu: usize) -> Option<Offload> {
-        let (mut frame, mut scratch) = (Frame::from_bytes(&[0x45; 9000]), Parsed::EMPTY);
+        let (mut frame, mut scratch) = (Frame::from_bytes(&[0x45; 9000]), ParsedHeaders::EMPTY);
         scratch.key.words.fill(u64::MAX);
         frame.assign(bytes);
         super::left_undone(&frame, &mut scratch, frame_max, mtu)

@@ -18,20 +18,20 @@ mod checksum;
 mod program;
 mod queue;
 
-use crate::claim::Claim;
-use crate::ethtool::{self, SwitchedOff};
-use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
-use crate::peer::{self, Peer};
-use crate::spec::Options;
-use crate::sys::{Plain as _, errno, socket};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, af_packet, unfinished};
-use program::{Mode, Program};
-use queue::{Queue, Received};
+use crate::claim::InterfaceClaim;
+use crate::ethtool::{self, DisabledFeatures};
+use crate::interface::{AdminDownGuard, KernelInterface, LINK_HEADER_MAX, refused};
+use crate::peer::{self, VethPeer};
+use crate::spec::PortOptions;
+use crate::sys::{PlainData as _, errno, socket};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness, af_packet, unfinished};
+use program::{XdpAttachMode, XdpProgram};
+use queue::{XdpQueue, XdpReceiveResult};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_packet::Parsed;
+use weir_packet::ParsedHeaders;
 use weir_packet::frame::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -59,11 +59,11 @@ pub struct AfXdp {
     info: PortInfo,
     frame_max: usize,
     // Drop order: first stop redirecting frames, then close the sockets, then restore the settings.
-    program: Program,
-    queues: Vec<Queue>,
-    _settings: Settings,
-    _claim: Option<Claim>,
-    interface: Arc<Interface>,
+    program: XdpProgram,
+    queues: Vec<XdpQueue>,
+    _settings: XdpDisabledFeatures,
+    _claim: Option<InterfaceClaim>,
+    interface: Arc<KernelInterface>,
     /// Packet socket that reports an error when the device goes down or vanishes, and holds its promiscuous mode.
     watch: OwnedFd,
     readable: OwnedFd,
@@ -76,9 +76,9 @@ pub struct AfXdp {
     first_queue: usize,
     finished: Vec<Frame>,
     /// Memory reused for parsing received frames.
-    scratch: Box<Parsed>,
-    counters: Counters,
-    held_down: Option<HeldDown>,
+    scratch: Box<ParsedHeaders>,
+    counters: FrameCounters,
+    held_down: Option<AdminDownGuard>,
 }
 
 impl AfXdp {
@@ -87,23 +87,23 @@ impl AfXdp {
     /// # Errors
     /// No such interface, the interface does not support the requested mode, or a capability is missing
     /// (`CAP_NET_ADMIN`, `CAP_NET_RAW`, `CAP_BPF`, and `CAP_IPC_LOCK` or a limit of locked memory of several MiB).
-    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+    pub fn open(name: &str, options: &PortOptions) -> Result<Self, PortError> {
         options.expect_only(&["mode"])?;
         let mode = mode(options)?;
-        let interface = Arc::new(Interface::find(name, options)?);
+        let interface = Arc::new(KernelInterface::find(name, options)?);
         let info = interface.describe(options)?;
-        let claim = Claim::make(&interface, options)?;
+        let claim = InterfaceClaim::make(&interface, options)?;
         let queue_count = ethtool::receive_queues(&interface);
         let watch =
             watch(&interface).map_err(|source| refused(options, "watch the interface", source, CAPABILITIES))?;
-        let settings = Settings::make(&interface);
-        let program = Program::attach(&interface, queue_count, mode, options)?;
+        let settings = XdpDisabledFeatures::make(&interface);
+        let program = XdpProgram::attach(&interface, queue_count, mode, options)?;
         let chunk = chunk(&info, program.mode);
         let queues = (0..queue_count)
             .map(|number| open_queue(&interface, &program, number, chunk))
             .collect::<io::Result<Vec<_>>>()
             .map_err(|source| no_socket(options, name, source))?;
-        let sockets = queues.iter().map(Queue::socket);
+        let sockets = queues.iter().map(XdpQueue::socket);
         let readable = socket::any_of(sockets, Some(watch.as_fd()))
             .map_err(|source| refused(options, "wait for frames", source, ""))?;
         Ok(AfXdp {
@@ -122,14 +122,14 @@ impl AfXdp {
             first_queue: 0,
             finished: Vec::new(),
             scratch: Box::default(),
-            counters: Counters::default(),
+            counters: FrameCounters::default(),
             held_down: None,
         })
     }
 
     /// Counts a received frame, sets its offload and appends it to `batch`.
-    fn accept(&mut self, received: Received, pool: &mut FramePool, batch: &mut Vec<Frame>) {
-        let Received::Frame(mut frame) = received else {
+    fn accept(&mut self, received: XdpReceiveResult, pool: &mut FramePool, batch: &mut Vec<Frame>) {
+        let XdpReceiveResult::Frame(mut frame) = received else {
             self.counters.rx_errors += 1;
             return;
         };
@@ -255,16 +255,16 @@ impl Port for AfXdp {
         result.or_else(|_| self.check_device())
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         if self.queues[0].has_unsent() {
             // The next receive or transmit reports a persistent error.
             let _ = self.kick();
         }
         self.check_at = Instant::ZERO;
-        if self.vanished || self.outgrown || self.queues.iter().any(Queue::has_received) {
-            Ready::Now
+        if self.vanished || self.outgrown || self.queues.iter().any(XdpQueue::has_received) {
+            ReceiveReadiness::Now
         } else {
-            Ready::OnDescriptor
+            ReceiveReadiness::OnDescriptor
         }
     }
 
@@ -278,50 +278,50 @@ impl Port for AfXdp {
         self.interface.link()
     }
 
-    fn counters(&self) -> Counters {
-        Counters { rx_missed: self.queues.iter().map(Queue::missed).sum(), ..self.counters }
+    fn counters(&self) -> FrameCounters {
+        FrameCounters { rx_missed: self.queues.iter().map(XdpQueue::missed).sum(), ..self.counters }
     }
 
     fn set_admin(&mut self, up: bool) -> io::Result<()> {
-        HeldDown::set(&mut self.held_down, &self.interface, up)
+        AdminDownGuard::set(&mut self.held_down, &self.interface, up)
     }
 }
 
 /// Parses the mode; `None` selects the best one available.
-fn mode(options: &Options) -> Result<Option<Mode>, PortError> {
+fn mode(options: &PortOptions) -> Result<Option<XdpAttachMode>, PortError> {
     match options.text("mode") {
         None | Some("auto") => Ok(None),
-        Some("native") => Ok(Some(Mode::Native)),
-        Some("generic") => Ok(Some(Mode::Generic)),
+        Some("native") => Ok(Some(XdpAttachMode::Native)),
+        Some("generic") => Ok(Some(XdpAttachMode::Generic)),
         Some(other) => Err(options.error(format!("option mode: found `{other}`, expected native, generic or auto"))),
     }
 }
 
 /// Returns the chunk size in bytes that holds a frame of the interface; the largest size in generic mode, which sees
 /// super-frames.
-fn chunk(info: &PortInfo, mode: Mode) -> u32 {
+fn chunk(info: &PortInfo, mode: XdpAttachMode) -> u32 {
     let fits = info.mtu as usize + LINK_HEADER_MAX + KERNEL_HEADROOM <= SMALL_CHUNK as usize;
-    if fits && mode == Mode::Native { SMALL_CHUNK } else { LARGE_CHUNK }
+    if fits && mode == XdpAttachMode::Native { SMALL_CHUNK } else { LARGE_CHUNK }
 }
 
 /// Features switched off on the interface, and on the host's end of a veth, while the port is open.
-struct Settings {
-    _own: Option<SwitchedOff>,
-    _peer: Option<SwitchedOff>,
+struct XdpDisabledFeatures {
+    _own: Option<DisabledFeatures>,
+    _peer: Option<DisabledFeatures>,
 }
 
-impl Settings {
-    fn make(interface: &Arc<Interface>) -> Self {
+impl XdpDisabledFeatures {
+    fn make(interface: &Arc<KernelInterface>) -> Self {
         let name = interface.name();
-        let switch_off = |interface: &Arc<Interface>, features: &[&str]| {
-            SwitchedOff::new(interface, features)
+        let switch_off = |interface: &Arc<KernelInterface>, features: &[&str]| {
+            DisabledFeatures::new(interface, features)
                 .map_err(|error| af_packet::settings_kept(interface.name(), &error))
                 .ok()
         };
         let peer = match peer::find(interface) {
-            Peer::None => None,
-            Peer::Found(peer) => switch_off(&Arc::new(peer), &PEER_OFF),
-            Peer::OutOfReach => {
+            VethPeer::None => None,
+            VethPeer::Found(peer) => switch_off(&Arc::new(peer), &PEER_OFF),
+            VethPeer::OutOfReach => {
                 tracing::warn!(
                     interface = name,
                     "the other end of this veth is out of reach (a switch enters no other namespace once it runs): if \
@@ -330,20 +330,20 @@ impl Settings {
                 None
             }
         };
-        Settings { _own: switch_off(interface, &OFF), _peer: peer }
+        XdpDisabledFeatures { _own: switch_off(interface, &OFF), _peer: peer }
     }
 }
 
 /// Opens a queue's socket and directs the queue's frames to it.
-fn open_queue(interface: &Interface, program: &Program, number: u32, chunk: u32) -> io::Result<Queue> {
-    let queue = Queue::open(interface.index(), number, chunk)?;
+fn open_queue(interface: &KernelInterface, program: &XdpProgram, number: u32, chunk: u32) -> io::Result<XdpQueue> {
+    let queue = XdpQueue::open(interface.index(), number, chunk)?;
     program.set_socket(number, queue.socket())?;
     Ok(queue)
 }
 
 /// Opens a packet socket that receives no frames. It holds promiscuous mode, and an error once the device is down or
 /// gone.
-fn watch(interface: &Interface) -> io::Result<OwnedFd> {
+fn watch(interface: &KernelInterface) -> io::Result<OwnedFd> {
     let watch = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let mut address = libc::sockaddr_ll::zeroed();
     address.sll_family = u16::try_from(libc::AF_PACKET).unwrap_or(0);
@@ -354,7 +354,7 @@ fn watch(interface: &Interface) -> io::Result<OwnedFd> {
     Ok(watch)
 }
 
-fn no_socket(options: &Options, name: &str, source: io::Error) -> PortError {
+fn no_socket(options: &PortOptions, name: &str, source: io::Error) -> PortError {
     let advice = match errno(&source) {
         libc::EPERM | libc::EACCES => return refused(options, "open an AF_XDP socket", source, CAPABILITIES),
         libc::ENOBUFS | libc::ENOMEM => {

@@ -1,6 +1,6 @@
 //! Receives and sends frames at one queue of an interface: AF_XDP sockets with their frame memory and rings.
-use crate::sys::ring::{Consumer, FrameMemory, Kind, Producer, Ring};
-use crate::sys::{Plain as _, errno, socket, while_busy};
+use crate::sys::ring::{XdpConsumer, XdpProducer, XdpRing, XdpRingKind, XdpUmem};
+use crate::sys::{PlainData as _, errno, socket, while_busy};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use weir_memory::prefetch;
@@ -28,19 +28,19 @@ const AHEAD: u32 = 4;
 const CONTINUED: u32 = libc::XDP_PKT_CONTD;
 
 /// AF_XDP sockets bound to one queue in copy mode: one receives, one sends.
-pub(super) struct Queue {
-    fill: Producer<u64>,
-    completion: Consumer<u64>,
-    receive: Consumer<libc::xdp_desc>,
-    transmit: Producer<libc::xdp_desc>,
-    memory: FrameMemory,
+pub(super) struct XdpQueue {
+    fill: XdpProducer<u64>,
+    completion: XdpConsumer<u64>,
+    receive: XdpConsumer<libc::xdp_desc>,
+    transmit: XdpProducer<libc::xdp_desc>,
+    memory: XdpUmem,
     /// Addresses of free chunks, for sending.
     free: Vec<u64>,
     chunk: u32,
     /// True if frames may span several chunks.
     several: bool,
     /// Parts received so far of a continued frame; the rest of a frame that is too long is skipped.
-    partial: Partial,
+    partial: XdpReassembly,
     socket: OwnedFd,
     /// Socket that sends and shares the chunks. No thread polls it: each sent frame that its receiver frees wakes the
     /// threads that poll the sending socket, which would cost a seventh of sending.
@@ -48,14 +48,14 @@ pub(super) struct Queue {
 }
 
 /// Reception state of a frame that spans several chunks.
-enum Partial {
+enum XdpReassembly {
     None,
     Growing(Frame),
     Skipping,
 }
 
 /// A received frame, or the reason why there is none.
-pub(super) enum Received {
+pub(super) enum XdpReceiveResult {
     Frame(Frame),
     /// A frame longer than every buffer.
     TooLong,
@@ -63,7 +63,7 @@ pub(super) enum Received {
 
 /// Result of sending.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sent {
+pub(super) struct XdpSendResult {
     /// Number and bytes of frames that the device dropped although the kernel had accepted them.
     pub(super) dropped: u64,
     pub(super) dropped_bytes: u64,
@@ -71,25 +71,25 @@ pub(super) struct Sent {
     pub(super) down: bool,
 }
 
-impl Queue {
+impl XdpQueue {
     /// Opens sockets for queue `number` with chunks of `chunk` bytes, and binds them.
     pub(super) fn open(interface: i32, number: u32, chunk: u32) -> io::Result<Self> {
         let socket = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
         let sender = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
         let fd = socket.as_fd();
         let chunks = RECEIVE_FRAMES + TRANSMIT_FRAMES;
-        let memory = FrameMemory::new(chunks as usize * chunk as usize)?;
+        let memory = XdpUmem::new(chunks as usize * chunk as usize)?;
         memory.register(fd, chunk)?;
-        let mut queue = Queue {
-            fill: Producer::new(Ring::new(fd, Kind::Fill, RECEIVE_FRAMES)?),
-            completion: Consumer::new(Ring::new(fd, Kind::Completion, TRANSMIT_FRAMES)?),
-            receive: Consumer::new(Ring::new(fd, Kind::Receive, RECEIVE_FRAMES)?),
-            transmit: Producer::new(Ring::new(sender.as_fd(), Kind::Transmit, TRANSMIT_FRAMES)?),
+        let mut queue = XdpQueue {
+            fill: XdpProducer::new(XdpRing::new(fd, XdpRingKind::Fill, RECEIVE_FRAMES)?),
+            completion: XdpConsumer::new(XdpRing::new(fd, XdpRingKind::Completion, TRANSMIT_FRAMES)?),
+            receive: XdpConsumer::new(XdpRing::new(fd, XdpRingKind::Receive, RECEIVE_FRAMES)?),
+            transmit: XdpProducer::new(XdpRing::new(sender.as_fd(), XdpRingKind::Transmit, TRANSMIT_FRAMES)?),
             memory,
             free: (RECEIVE_FRAMES..chunks).map(|at| u64::from(at) * u64::from(chunk)).collect(),
             chunk,
             several: false,
-            partial: Partial::None,
+            partial: XdpReassembly::None,
             socket,
             sender,
         };
@@ -118,8 +118,8 @@ impl Queue {
         self.transmit.waiting() > 0
     }
 
-    /// Returns the next received frame. Call [`Queue::release`] after the last one of a batch.
-    pub(super) fn next(&mut self, pool: &mut FramePool) -> Option<Received> {
+    /// Returns the next received frame. Call [`XdpQueue::release`] after the last one of a batch.
+    pub(super) fn next(&mut self, pool: &mut FramePool) -> Option<XdpReceiveResult> {
         loop {
             let descriptor = self.receive.pop()?;
             while let Some(soon) = self.receive.look_ahead(AHEAD) {
@@ -131,7 +131,7 @@ impl Queue {
             let length = descriptor.len as usize;
             let bytes = self.memory.bytes(descriptor.addr, length).unwrap_or_default();
             let received = match (&mut self.partial, last) {
-                (Partial::None, true) => Some(whole(bytes, pool)),
+                (XdpReassembly::None, true) => Some(whole(bytes, pool)),
                 (partial, last) => partial.add(bytes, last, pool),
             };
             // The address points after the kernel's headroom; masking it gives the start of the chunk.
@@ -148,7 +148,7 @@ impl Queue {
         self.fill.publish();
     }
 
-    /// Puts a frame into the transmit ring. Returns false if there is no room. Call [`Queue::send`] after the last
+    /// Puts a frame into the transmit ring. Returns false if there is no room. Call [`XdpQueue::send`] after the last
     /// frame of a batch.
     pub(super) fn enqueue(&mut self, bytes: &[u8]) -> bool {
         let chunk = self.chunk as usize;
@@ -178,8 +178,8 @@ impl Queue {
 
     /// Makes the kernel send the frames in the transmit ring. One call sends a few dozen frames, so the call is
     /// repeated until the ring is empty or no more frames are taken. Remaining frames are sent with the next batch.
-    pub(super) fn send(&mut self) -> io::Result<Sent> {
-        let mut sent = Sent::default();
+    pub(super) fn send(&mut self) -> io::Result<XdpSendResult> {
+        let mut sent = XdpSendResult::default();
         let mut retries = 0;
         self.transmit.publish();
         while self.transmit.waiting() > 0 && retries <= RETRIES_MAX {
@@ -221,29 +221,29 @@ impl Queue {
     }
 }
 
-impl Partial {
+impl XdpReassembly {
     /// Adds a part of a frame. Returns the frame once it is complete.
-    fn add(&mut self, bytes: &[u8], last: bool, pool: &mut FramePool) -> Option<Received> {
-        *self = match std::mem::replace(self, Partial::None) {
-            Partial::None => Partial::Growing(pool.take(MAX_FRAME)).with(bytes, pool),
+    fn add(&mut self, bytes: &[u8], last: bool, pool: &mut FramePool) -> Option<XdpReceiveResult> {
+        *self = match std::mem::replace(self, XdpReassembly::None) {
+            XdpReassembly::None => XdpReassembly::Growing(pool.take(MAX_FRAME)).with(bytes, pool),
             partial => partial.with(bytes, pool),
         };
         if !last {
             return None;
         }
-        match std::mem::replace(self, Partial::None) {
-            Partial::Growing(frame) => Some(Received::Frame(frame)),
-            _ => Some(Received::TooLong),
+        match std::mem::replace(self, XdpReassembly::None) {
+            XdpReassembly::Growing(frame) => Some(XdpReceiveResult::Frame(frame)),
+            _ => Some(XdpReceiveResult::TooLong),
         }
     }
 
     fn with(self, bytes: &[u8], pool: &mut FramePool) -> Self {
         match self {
-            Partial::Growing(mut frame) => match frame.append(bytes) {
-                Ok(()) => Partial::Growing(frame),
+            XdpReassembly::Growing(mut frame) => match frame.append(bytes) {
+                Ok(()) => XdpReassembly::Growing(frame),
                 Err(_) => {
                     pool.give(frame);
-                    Partial::Skipping
+                    XdpReassembly::Skipping
                 }
             },
             other => other,
@@ -252,10 +252,10 @@ impl Partial {
 }
 
 /// Copies a frame that lies in one chunk.
-fn whole(bytes: &[u8], pool: &mut FramePool) -> Received {
+fn whole(bytes: &[u8], pool: &mut FramePool) -> XdpReceiveResult {
     let mut frame = pool.take(bytes.len());
     frame.assign(bytes);
-    Received::Frame(frame)
+    XdpReceiveResult::Frame(frame)
 }
 
 /// Binds a socket to a queue. Returns true if frames may span several chunks, which kernels before 6.6 do not

@@ -6,7 +6,7 @@ use weir_packet::{Frame, FramePool};
 /// Number of bytes at the start of a frame that are written. Further bytes keep the buffer's previous contents.
 pub const HEADER: usize = 64;
 /// First bytes of a frame.
-pub type Header = [u8; HEADER];
+pub type HeaderBytes = [u8; HEADER];
 /// Allowed lengths of frames with headers, in bytes without FCS: Ethernet's minimum to its maximum without a tag.
 pub const SIZES: std::ops::RangeInclusive<usize> = 60..=1514;
 
@@ -14,7 +14,7 @@ pub const SIZES: std::ops::RangeInclusive<usize> = 60..=1514;
 /// number modulo the spread. All kinds but the last are UDP over IPv4 from 10.0.0.1 port 1024 to 192.168.0.1 port 2048,
 /// except as stated. Checksums are zero, so these frames do not suit receivers that verify checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Headers {
+pub enum FlowHeaderKind {
     /// Source 10.0.0.0 + r, destination 192.168.0.0 + r modulo 2^16, source port 1024 + flow / spread modulo 2^15. If
     /// each flow has its own r, the source port is 1024 + flow modulo 2^15.
     Udp,
@@ -28,13 +28,13 @@ pub enum Headers {
     /// Destination from the list, one address per flow.
     Destinations(Box<[u32]>),
     /// Whole headers from the list, one per flow.
-    Listed(Box<[Header]>),
+    Listed(Box<[HeaderBytes]>),
 }
 
 /// Set of flows, and builder of their frames.
 #[derive(Debug, Clone)]
-pub struct Flows {
-    headers: Headers,
+pub struct GeneratedFlows {
+    headers: FlowHeaderKind,
     /// Number of flows.
     count: u32,
     /// Number of distinct values of the varied field.
@@ -42,16 +42,21 @@ pub struct Flows {
     /// Length of the frames in bytes.
     size: usize,
     /// Header bytes that all frames have in common.
-    template: Header,
+    template: HeaderBytes,
 }
 
-impl Flows {
+impl GeneratedFlows {
     /// Creates `count` flows in frames of `size` bytes. `spread` is the number of distinct values of the varied field
     /// (`r`), which the flows share; `None`: one value per flow.
     ///
     /// # Errors
     /// A number is out of its range, or a list is shorter than the number of flows.
-    pub fn new(headers: Headers, count: u32, spread: Option<u32>, size: usize) -> Result<Flows, String> {
+    pub fn new(
+        headers: FlowHeaderKind,
+        count: u32,
+        spread: Option<u32>,
+        size: usize,
+    ) -> Result<GeneratedFlows, String> {
         if !(1..=MAX_FLOWS).contains(&count) {
             return Err(format!("found {count} flows, expected 1 to {MAX_FLOWS}"));
         }
@@ -66,7 +71,7 @@ impl Flows {
             return Err(format!("found a list of {listed} for {count} flows, expected at least as many"));
         }
         let template = template(&headers, size);
-        Ok(Flows { headers, count, spread, size, template })
+        Ok(GeneratedFlows { headers, count, spread, size, template })
     }
 
     /// Returns the number of flows.
@@ -85,12 +90,12 @@ impl Flows {
     }
 
     /// Returns the kind of the frames' headers.
-    pub fn headers(&self) -> &Headers {
+    pub fn headers(&self) -> &FlowHeaderKind {
         &self.headers
     }
 
     /// Returns the first bytes of a frame of the flow with number `flow` modulo the number of flows.
-    pub fn header(&self, flow: u32) -> Header {
+    pub fn header(&self, flow: u32) -> HeaderBytes {
         let (mut pool, mut frames) = (FramePool::new(0, 0), Vec::with_capacity(1));
         self.make(&[flow % self.count], &mut pool, &mut frames);
         let bytes = frames.first().map_or(&[][..], |frame| frame.bytes());
@@ -105,36 +110,36 @@ impl Flows {
     pub(super) fn make(&self, flows: &[u32], pool: &mut FramePool, frames: &mut Vec<Frame>) {
         let template = &self.template;
         match &self.headers {
-            Headers::Udp if self.spread == self.count => self.each(flows, pool, frames, |header, flow| {
+            FlowHeaderKind::Udp if self.spread == self.count => self.each(flows, pool, frames, |header, flow| {
                 *header = *template;
                 put_udp(header, flow, flow);
             }),
-            Headers::Udp => self.each(flows, pool, frames, |header, flow| {
+            FlowHeaderKind::Udp => self.each(flows, pool, frames, |header, flow| {
                 *header = *template;
                 put_udp(header, flow % self.spread, flow / self.spread);
             }),
-            Headers::Mac => self.each(flows, pool, frames, |header, flow| {
+            FlowHeaderKind::Mac => self.each(flows, pool, frames, |header, flow| {
                 *header = *template;
                 put(header, 2, self.value_of(flow));
                 put(header, SOURCE, SOURCES + flow);
             }),
-            Headers::Mpls => self.each(flows, pool, frames, |header, flow| {
+            FlowHeaderKind::Mpls => self.each(flows, pool, frames, |header, flow| {
                 *header = *template;
                 put(header, 14, (self.value_of(flow) & 0xf_ffff) << 12 | BOTTOM_AND_TTL);
                 put(header, SOURCE + 4, SOURCES + flow);
             }),
-            Headers::Masks => self.each(flows, pool, frames, |header, flow| {
+            FlowHeaderKind::Masks => self.each(flows, pool, frames, |header, flow| {
                 *header = *template;
                 put_class(header, flow);
             }),
-            Headers::Destinations(list) => {
+            FlowHeaderKind::Destinations(list) => {
                 flows.iter().for_each(|flow| prefetch(list, *flow as usize));
                 self.each(flows, pool, frames, |header, flow| {
                     *header = *template;
                     put(header, DESTINATION, list.get(flow as usize).copied().unwrap_or_default());
                 });
             }
-            Headers::Listed(list) => {
+            FlowHeaderKind::Listed(list) => {
                 flows.iter().for_each(|flow| prefetch(list, *flow as usize));
                 self.each(flows, pool, frames, |header, flow| {
                     *header = *list.get(flow as usize).unwrap_or(template);
@@ -144,7 +149,13 @@ impl Flows {
     }
 
     #[inline(always)]
-    fn each(&self, flows: &[u32], pool: &mut FramePool, frames: &mut Vec<Frame>, write: impl Fn(&mut Header, u32)) {
+    fn each(
+        &self,
+        flows: &[u32],
+        pool: &mut FramePool,
+        frames: &mut Vec<Frame>,
+        write: impl Fn(&mut HeaderBytes, u32),
+    ) {
         let before = frames.len();
         pool.take_burst(self.size, flows.len(), frames);
         for (frame, flow) in frames[before..].iter_mut().zip(flows) {
@@ -162,13 +173,13 @@ impl Flows {
     }
 }
 
-impl Headers {
+impl FlowHeaderKind {
     /// Returns the number of flows for which the list has values; `None` for kinds without a list.
     pub fn listed(&self) -> Option<usize> {
         match self {
-            Headers::Destinations(list) => Some(list.len()),
-            Headers::Listed(list) => Some(list.len()),
-            Headers::Udp | Headers::Mac | Headers::Mpls | Headers::Masks => None,
+            FlowHeaderKind::Destinations(list) => Some(list.len()),
+            FlowHeaderKind::Listed(list) => Some(list.len()),
+            FlowHeaderKind::Udp | FlowHeaderKind::Mac | FlowHeaderKind::Mpls | FlowHeaderKind::Masks => None,
         }
     }
 }
@@ -187,25 +198,25 @@ const FIRST_PORT: u32 = 1024;
 const BOTTOM_AND_TTL: u32 = 0x140;
 
 #[inline(always)]
-fn put(header: &mut Header, at: usize, value: u32) {
+fn put(header: &mut HeaderBytes, at: usize, value: u32) {
     header[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
 #[inline(always)]
-fn put_port(header: &mut Header, at: usize, value: u32) {
+fn put_port(header: &mut HeaderBytes, at: usize, value: u32) {
     let [_, _, high, low] = value.to_be_bytes();
     header[at..at + 2].copy_from_slice(&[high, low]);
 }
 
 #[inline(always)]
-fn put_udp(header: &mut Header, value: u32, port: u32) {
+fn put_udp(header: &mut HeaderBytes, value: u32, port: u32) {
     put(header, SOURCE, SOURCES + value);
     put(header, DESTINATION, DESTINATIONS + (value & 0xffff));
     put_port(header, SOURCE_PORT, FIRST_PORT + (port & 0x7fff));
 }
 
 #[inline(always)]
-fn put_class(header: &mut Header, flow: u32) {
+fn put_class(header: &mut HeaderBytes, flow: u32) {
     let class = flow & 31;
     put(header, SOURCE, class * 0x0101_0101 + (10 << 24));
     put(header, DESTINATION, class * 0x0101_0101 + (100 << 24));
@@ -214,10 +225,10 @@ fn put_class(header: &mut Header, flow: u32) {
 }
 
 /// Returns the header bytes that all frames have in common.
-fn template(headers: &Headers, size: usize) -> Header {
+fn template(headers: &FlowHeaderKind, size: usize) -> HeaderBytes {
     let mut header = [0; HEADER];
     header[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0, 2]);
-    let (ether_type, ip) = if *headers == Headers::Mpls { (0x8847, 18) } else { (0x0800, 14) };
+    let (ether_type, ip) = if *headers == FlowHeaderKind::Mpls { (0x8847, 18) } else { (0x0800, 14) };
     header[14..18].copy_from_slice(&BOTTOM_AND_TTL.to_be_bytes());
     put_port(&mut header, 12, ether_type);
     let length = u32::try_from(size - ip).unwrap_or(0);

@@ -7,21 +7,21 @@
 //! headers (60 to 1514 bytes, default 60). The first 64 bytes are written for each frame; bytes after the headers are
 //! not initialised.
 //! * `headers`: `udp`, `mac`, `mpls`, `masks`, or `destinations` (IPv4 addresses in `file`, one per line) or `listed`
-//!   (the frames of a capture in `file`); see [`Headers`] for the fields of each kind.
+//!   (the frames of a capture in `file`); see [`FlowHeaderKind`] for the fields of each kind.
 //! * `flows`: number of distinct flows (default 1, for a list all of them). `spread`: number of distinct values of
 //!   the field that flow entries match on (default: as many as flows).
-//! * `order`: `cycle` (default) or `random`, drawn with `seed` (default 1); see [`Order`].
+//! * `order`: `cycle` (default) or `random`, drawn with `seed` (default 1); see [`FlowSequence`].
 mod flows;
 mod options;
 mod order;
 #[cfg(test)]
 mod tests;
 
-pub use flows::{Flows, HEADER, Header, Headers, SIZES};
-pub use order::{MAX_FLOWS, Order};
+pub use flows::{FlowHeaderKind, GeneratedFlows, HEADER, HeaderBytes, SIZES};
+pub use order::{FlowSequence, MAX_FLOWS};
 
-use crate::spec::{Options, synthetic_mac};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use crate::spec::{PortOptions, synthetic_mac};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -32,17 +32,17 @@ const CHUNK: usize = 64;
 #[derive(Debug)]
 pub struct NullPort {
     info: PortInfo,
-    source: Source,
-    counters: Counters,
+    source: NullFrameSource,
+    counters: FrameCounters,
 }
 
 /// Kind of received frames.
 #[derive(Debug)]
-enum Source {
+enum NullFrameSource {
     Nothing,
     /// Frames of this many zero bytes.
     Zeroes(usize),
-    Flows(Box<Flows>, Order),
+    Flows(Box<GeneratedFlows>, FlowSequence),
 }
 
 impl NullPort {
@@ -51,20 +51,20 @@ impl NullPort {
     /// # Errors
     /// [`PortError::Spec`] for unknown options or a number out of range, [`PortError::System`] for a file that cannot
     /// be read.
-    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+    pub fn open(name: &str, options: &PortOptions) -> Result<Self, PortError> {
         let source = options::source(options)?;
         let name = if name.is_empty() { "null" } else { name };
         Ok(NullPort::new(name, options.spec(), source))
     }
 
     /// Creates a port that receives frames of `flows` without end.
-    pub fn generating(name: &str, flows: Flows, order: Order) -> NullPort {
-        NullPort::new(name, &format!("null:{name}"), Source::Flows(Box::new(flows), order))
+    pub fn generating(name: &str, flows: GeneratedFlows, order: FlowSequence) -> NullPort {
+        NullPort::new(name, &format!("null:{name}"), NullFrameSource::Flows(Box::new(flows), order))
     }
 
-    fn new(name: &str, spec: &str, source: Source) -> NullPort {
+    fn new(name: &str, spec: &str, source: NullFrameSource) -> NullPort {
         let info = PortInfo { mac: synthetic_mac(spec), spec: spec.to_owned(), name: name.to_owned(), mtu: 9202 };
-        NullPort { info, source, counters: Counters::default() }
+        NullPort { info, source, counters: FrameCounters::default() }
     }
 }
 
@@ -81,12 +81,12 @@ impl Port for NullPort {
         max: usize,
     ) -> Result<(), PortError> {
         let size = match &mut self.source {
-            Source::Nothing => return Ok(()),
-            Source::Zeroes(size) => {
+            NullFrameSource::Nothing => return Ok(()),
+            NullFrameSource::Zeroes(size) => {
                 batch.extend((0..max).map(|_| zeroes(pool, *size)));
                 *size
             }
-            Source::Flows(flows, order) => {
+            NullFrameSource::Flows(flows, order) => {
                 generate(flows, order, pool, batch, max);
                 flows.size()
             }
@@ -105,15 +105,19 @@ impl Port for NullPort {
         Ok(())
     }
 
-    fn arm(&mut self) -> Ready {
-        if matches!(self.source, Source::Nothing) { Ready::OnDescriptor } else { Ready::Now }
+    fn arm(&mut self) -> ReceiveReadiness {
+        if matches!(self.source, NullFrameSource::Nothing) {
+            ReceiveReadiness::OnDescriptor
+        } else {
+            ReceiveReadiness::Now
+        }
     }
 
     fn link(&mut self) -> LinkState {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.counters
     }
 }
@@ -125,7 +129,13 @@ fn zeroes(pool: &mut FramePool, size: usize) -> Frame {
     frame
 }
 
-fn generate(flows: &Flows, order: &mut Order, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) {
+fn generate(
+    flows: &GeneratedFlows,
+    order: &mut FlowSequence,
+    pool: &mut FramePool,
+    batch: &mut Vec<Frame>,
+    max: usize,
+) {
     let mut numbers = [0; CHUNK];
     let mut left = max;
     while left > 0 {

@@ -1,10 +1,10 @@
 //! Parses the options of `null:` ports.
-use super::flows::{Flows, HEADER, Header, Headers};
-use super::order::{MAX_FLOWS, Order};
-use super::{SIZES, Source};
+use super::flows::{FlowHeaderKind, GeneratedFlows, HEADER, HeaderBytes};
+use super::order::{FlowSequence, MAX_FLOWS};
+use super::{NullFrameSource, SIZES};
 use crate::PortError;
-use crate::pcap::{Reader, cannot};
-use crate::spec::{Options, nearest};
+use crate::pcap::{PcapFileReader, cannot};
+use crate::spec::{PortOptions, nearest};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
@@ -21,7 +21,7 @@ const KINDS: [&str; 6] = ["udp", "mac", "mpls", "masks", "destinations", "listed
 const OF_HEADERS: [&str; 5] = ["flows", "spread", "order", "seed", "file"];
 
 /// Returns the source of received frames that the options describe.
-pub(super) fn source(options: &Options) -> Result<Source, PortError> {
+pub(super) fn source(options: &PortOptions) -> Result<NullFrameSource, PortError> {
     options.expect_only(&["rx", "size", "headers", "flows", "spread", "order", "seed", "file"])?;
     let rx = options.flag("rx", false)?;
     let given = |name: &&str| options.text(name).is_some();
@@ -38,37 +38,37 @@ pub(super) fn source(options: &Options) -> Result<Source, PortError> {
     if !ZEROES.contains(&size) {
         return Err(options.error(format!("option size: found `{size}`, expected 14 to 9216 bytes")));
     }
-    Ok(if rx { Source::Zeroes(size) } else { Source::Nothing })
+    Ok(if rx { NullFrameSource::Zeroes(size) } else { NullFrameSource::Nothing })
 }
 
-fn flows(options: &Options) -> Result<Source, PortError> {
+fn flows(options: &PortOptions) -> Result<NullFrameSource, PortError> {
     let headers = headers(options)?;
     let expected = "a number of flows";
     let listed = headers.listed().map(|listed| u32::try_from(listed).unwrap_or(u32::MAX));
     let count = options.get("flows", expected)?.or(listed).unwrap_or(1);
     let spread = options.get("spread", expected)?;
     let size = options.get("size", "60 to 1514 bytes")?.unwrap_or(*SIZES.start());
-    let flows = Flows::new(headers, count, spread, size).map_err(|problem| options.error(problem))?;
+    let flows = GeneratedFlows::new(headers, count, spread, size).map_err(|problem| options.error(problem))?;
     let seed = options.get("seed", "a number")?;
     let order = match options.text("order") {
-        None | Some("cycle") if seed.is_none() => Order::cycle(count),
+        None | Some("cycle") if seed.is_none() => FlowSequence::cycle(count),
         None | Some("cycle") => return Err(options.error("option seed is for order=random")),
-        Some("random") => Order::random(count, seed.unwrap_or(1)),
+        Some("random") => FlowSequence::random(count, seed.unwrap_or(1)),
         Some(other) => return Err(options.error(format!("option order: found `{other}`, expected cycle or random"))),
     };
-    Ok(Source::Flows(Box::new(flows), order))
+    Ok(NullFrameSource::Flows(Box::new(flows), order))
 }
 
-fn headers(options: &Options) -> Result<Headers, PortError> {
+fn headers(options: &PortOptions) -> Result<FlowHeaderKind, PortError> {
     let kind = options.text("headers").unwrap_or_default();
     let file = options.text("file");
     let headers = match (kind, file) {
-        ("udp", None) => Headers::Udp,
-        ("mac", None) => Headers::Mac,
-        ("mpls", None) => Headers::Mpls,
-        ("masks", None) => Headers::Masks,
-        ("destinations", Some(file)) => Headers::Destinations(addresses(file, options)?),
-        ("listed", Some(file)) => Headers::Listed(captured(file, options)?),
+        ("udp", None) => FlowHeaderKind::Udp,
+        ("mac", None) => FlowHeaderKind::Mac,
+        ("mpls", None) => FlowHeaderKind::Mpls,
+        ("masks", None) => FlowHeaderKind::Masks,
+        ("destinations", Some(file)) => FlowHeaderKind::Destinations(addresses(file, options)?),
+        ("listed", Some(file)) => FlowHeaderKind::Listed(captured(file, options)?),
         ("destinations" | "listed", None) => return Err(options.error(format!("headers={kind} needs file=FILE"))),
         (known, Some(_)) if KINDS.contains(&known) => {
             return Err(options.error(format!("headers={known} has no list: leave file out")));
@@ -87,7 +87,7 @@ fn headers(options: &Options) -> Result<Headers, PortError> {
 
 /// Reads IPv4 addresses from a file, one per line. Ignores a prefix length after an address, empty lines, and lines
 /// that begin with `#`.
-fn addresses(file: &str, options: &Options) -> Result<Box<[u32]>, PortError> {
+fn addresses(file: &str, options: &PortOptions) -> Result<Box<[u32]>, PortError> {
     let opened = File::open(file).map_err(|error| cannot("read", file, error, options))?;
     let (mut reader, mut list, mut line) = (BufReader::new(opened), Vec::new(), String::new());
     for number in 1_u64.. {
@@ -114,8 +114,8 @@ fn addresses(file: &str, options: &Options) -> Result<Box<[u32]>, PortError> {
 }
 
 /// Reads the first bytes of each frame in a capture.
-fn captured(file: &str, options: &Options) -> Result<Box<[Header]>, PortError> {
-    let mut reader = Reader::open(Path::new(file)).map_err(|error| cannot("read", file, error, options))?;
+fn captured(file: &str, options: &PortOptions) -> Result<Box<[HeaderBytes]>, PortError> {
+    let mut reader = PcapFileReader::open(Path::new(file)).map_err(|error| cannot("read", file, error, options))?;
     let (mut pool, mut list) = (FramePool::default(), Vec::new());
     while let Some((_, frame)) =
         reader.next(&mut pool).map_err(|damaged| options.error(format!("{file}: {damaged}")))?

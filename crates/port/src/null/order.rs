@@ -5,7 +5,7 @@ pub const MAX_FLOWS: u32 = 1 << 24;
 
 /// Generator of flow numbers.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct FlowSequence {
     flows: u32,
     /// Distance from one flow to the next in a cycle. Coprime to `flows`, so that a cycle visits every flow once.
     step: u32,
@@ -15,20 +15,20 @@ pub struct Order {
     draw: u64,
 }
 
-impl Order {
+impl FlowSequence {
     /// Repeats a cycle that visits every flow once, always in the same order. A switch that learns flows from traffic
     /// then sees them in the order in which it learned them, which flatters large tables.
-    pub fn cycle(flows: u32) -> Order {
+    pub fn cycle(flows: u32) -> FlowSequence {
         let flows = flows.clamp(1, MAX_FLOWS);
-        Order { flows, step: step(flows), next: 0, cycled: None, draw: 0 }
+        FlowSequence { flows, step: step(flows), next: 0, cycled: None, draw: 0 }
     }
 
     /// Sends two cycles, so that a switch that learns flows has seen them all, then draws every flow with equal
     /// probability. Equal seeds give equal sequences.
-    pub fn random(flows: u32, seed: u64) -> Order {
-        let cycle = Order::cycle(flows);
+    pub fn random(flows: u32, seed: u64) -> FlowSequence {
+        let cycle = FlowSequence::cycle(flows);
         // Zero is the only state that xorshift does not leave.
-        Order { cycled: Some(2 * u64::from(cycle.flows)), draw: seed.max(1), ..cycle }
+        FlowSequence { cycled: Some(2 * u64::from(cycle.flows)), draw: seed.max(1), ..cycle }
     }
 
     /// Fills `numbers` with the next flows.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn take(order: &mut Order, count: usize) -> Vec<u32> {
+    fn take(order: &mut FlowSequence, count: usize) -> Vec<u32> {
         let mut numbers = vec![0; count];
         numbers.chunks_mut(32).for_each(|burst| order.fill(burst));
         numbers
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_cycle_has_every_flow_once() {
         for flows in [1, 2, 3, 4, 6, 31, 32, 1000, 8192, 99_991, 100_000] {
-            let mut order = Order::cycle(flows);
+            let mut order = FlowSequence::cycle(flows);
             let first = take(&mut order, flows as usize);
             assert_eq!(first.iter().collect::<HashSet<_>>().len(), flows as usize, "{flows}");
             assert!(first.iter().all(|number| *number < flows));
@@ -112,13 +112,13 @@ mod tests {
         for flows in [100, 1000, 1_000_000, MAX_FLOWS] {
             assert!((flows / 2..flows).contains(&step(flows)), "{flows}");
         }
-        assert_eq!(take(&mut Order::cycle(u32::MAX), 2)[1], step(MAX_FLOWS));
-        assert_eq!(take(&mut Order::cycle(0), 2), [0, 0]);
+        assert_eq!(take(&mut FlowSequence::cycle(u32::MAX), 2)[1], step(MAX_FLOWS));
+        assert_eq!(take(&mut FlowSequence::cycle(0), 2), [0, 0]);
     }
 
     #[test]
     fn draws_follow_two_cycles_and_reach_every_flow() {
-        let mut order = Order::random(64, 7);
+        let mut order = FlowSequence::random(64, 7);
         let learned = take(&mut order, 128);
         assert_eq!(learned[..64], learned[64..]);
         let drawn = take(&mut order, 64_000);
@@ -126,9 +126,9 @@ mod tests {
             let times = drawn.iter().filter(|number| **number == flow).count();
             assert!((800..1200).contains(&times), "flow {flow} came {times} times of 1000 expected");
         }
-        let mut same = Order::random(64, 7);
+        let mut same = FlowSequence::random(64, 7);
         assert_eq!((take(&mut same, 128), take(&mut same, 64_000)), (learned, drawn));
-        let mut zero = Order::random(64, 0);
+        let mut zero = FlowSequence::random(64, 0);
         assert_ne!(take(&mut zero, 192)[128..], [0; 64], "a seed of zero draws, too");
     }
 }

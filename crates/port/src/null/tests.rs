@@ -1,7 +1,7 @@
 use super::*;
 use crate::spec::PortSpec;
 use std::collections::HashSet;
-use weir_packet::{Field, FlowKey, Parsed, PortNo};
+use weir_packet::{Field, FlowKey, ParsedHeaders, PortNo};
 
 fn open(text: &str) -> Result<NullPort, PortError> {
     let spec: PortSpec = text.parse()?;
@@ -20,7 +20,7 @@ fn receive(port: &mut NullPort, count: usize) -> Vec<Frame> {
 }
 
 fn keys(port: &mut NullPort, count: usize) -> Vec<FlowKey> {
-    let parsed = |frame: &Frame| Parsed::of(frame, PortNo(1)).unwrap().key;
+    let parsed = |frame: &Frame| ParsedHeaders::of(frame, PortNo(1)).unwrap().key;
     receive(port, count).iter().map(parsed).collect()
 }
 
@@ -37,7 +37,7 @@ fn discards_and_counts() {
     port.receive(Instant::ZERO, &mut pool, &mut frames, 32).unwrap();
     assert!(frames.is_empty());
     assert_eq!((port.counters().tx_packets, port.counters().tx_bytes), (3, 180));
-    assert_eq!(port.arm(), Ready::OnDescriptor);
+    assert_eq!(port.arm(), ReceiveReadiness::OnDescriptor);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn invents_frames_when_asked() {
     assert_eq!(frames.len(), 5);
     assert!(frames.iter().all(|frame| frame.bytes() == [0; 60]));
     assert_eq!((port.counters().rx_packets, port.counters().rx_bytes), (5, 300));
-    assert_eq!(port.arm(), Ready::Now);
+    assert_eq!(port.arm(), ReceiveReadiness::Now);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn lists_come_from_files() {
     assert!(problem(&spec).ends_with("list holds nothing to send"));
 
     let capture = folder.path().join("capture.pcap");
-    let mut writer = crate::pcap::Writer::create(&capture).unwrap();
+    let mut writer = crate::pcap::PcapFileWriter::create(&capture).unwrap();
     for number in 0..3 {
         writer.write(Instant::ZERO, &[number; 80]).unwrap();
     }
@@ -124,8 +124,8 @@ fn lists_come_from_files() {
 
 #[test]
 fn a_flow_s_headers_are_those_of_its_frames() {
-    let flows = Flows::new(Headers::Udp, 100, Some(10), 60).unwrap();
-    let mut port = NullPort::generating("gen", flows.clone(), Order::cycle(100));
+    let flows = GeneratedFlows::new(FlowHeaderKind::Udp, 100, Some(10), 60).unwrap();
+    let mut port = NullPort::generating("gen", flows.clone(), FlowSequence::cycle(100));
     let made: HashSet<_> = receive(&mut port, 100).iter().map(|frame| frame.bytes().to_vec()).collect();
     assert_eq!(made, (0..100).map(|flow| flows.header(flow)[..60].to_vec()).collect());
     assert_eq!(port.info().spec, "null:gen");

@@ -10,11 +10,11 @@
 mod reader;
 mod writer;
 
-pub use reader::{Damaged, Reader};
-pub use writer::Writer;
+pub use reader::{DamagedCaptureError, PcapFileReader};
+pub use writer::PcapFileWriter;
 
-use crate::spec::{Options, synthetic_mac};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use crate::spec::{PortOptions, synthetic_mac};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -27,9 +27,9 @@ pub const MAX_LOOP_BYTES: usize = 256 << 20;
 /// Port that receives from a capture file, transmits to one, or both.
 pub struct PcapPort {
     info: PortInfo,
-    source: Option<Source>,
-    sink: Option<Writer>,
-    counters: Counters,
+    source: Option<PcapReplay>,
+    sink: Option<PcapFileWriter>,
+    counters: FrameCounters,
     /// Frames finished in software, on their way to the file; kept to reuse the allocation.
     finished: Vec<Frame>,
 }
@@ -40,19 +40,19 @@ impl PcapPort {
     /// # Errors
     /// [`PortError::Spec`] for unknown options or a file that is no Ethernet capture, [`PortError::System`] for a
     /// file that cannot be opened.
-    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+    pub fn open(name: &str, options: &PortOptions) -> Result<Self, PortError> {
         options.expect_only(&["in", "out", "loop", "pace"])?;
         if options.text("in").is_none() && options.text("out").is_none() {
             return Err(options.error("expected in=FILE to receive from, out=FILE to transmit to, or both"));
         }
-        let source = options.text("in").map(|file| Source::open(file, options)).transpose()?;
+        let source = options.text("in").map(|file| PcapReplay::open(file, options)).transpose()?;
         let create =
-            |file: &str| Writer::create(Path::new(file)).map_err(|error| cannot("write", file, error, options));
+            |file: &str| PcapFileWriter::create(Path::new(file)).map_err(|error| cannot("write", file, error, options));
         let sink = options.text("out").map(create).transpose()?;
         let name = if name.is_empty() { "pcap" } else { name };
         let spec = options.spec().to_owned();
         let info = PortInfo { mac: synthetic_mac(&spec), spec, name: name.to_owned(), mtu: 65_535 };
-        Ok(PcapPort { info, source, sink, counters: Counters::default(), finished: Vec::new() })
+        Ok(PcapPort { info, source, sink, counters: FrameCounters::default(), finished: Vec::new() })
     }
 
     fn write(&mut self, now: Instant, pool: &mut FramePool, frame: Frame) {
@@ -114,13 +114,13 @@ impl Port for PcapPort {
         Ok(())
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         let ready_now = self.source.as_ref().is_some_and(|source| source.ahead.is_some() && !source.pace);
-        if ready_now { Ready::Now } else { Ready::OnDescriptor }
+        if ready_now { ReceiveReadiness::Now } else { ReceiveReadiness::OnDescriptor }
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        self.source.as_ref().and_then(Source::next_wake)
+        self.source.as_ref().and_then(PcapReplay::next_wake)
     }
 
     /// Flushes the capture file so that its readers see recent frames. The link is always up.
@@ -131,15 +131,15 @@ impl Port for PcapPort {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
-        let skipped = self.source.as_ref().map_or(0, Source::skipped);
-        Counters { rx_errors: self.counters.rx_errors + skipped, ..self.counters }
+    fn counters(&self) -> FrameCounters {
+        let skipped = self.source.as_ref().map_or(0, PcapReplay::skipped);
+        FrameCounters { rx_errors: self.counters.rx_errors + skipped, ..self.counters }
     }
 }
 
 /// Source of received frames.
-struct Source {
-    capture: Capture,
+struct PcapReplay {
+    capture: PcapReplayInput,
     pace: bool,
     /// Next frame with its time in the capture (ns); `None` at the end.
     ahead: Option<(u64, Frame)>,
@@ -149,29 +149,29 @@ struct Source {
     last: Instant,
 }
 
-enum Capture {
-    File(Reader),
+enum PcapReplayInput {
+    File(PcapFileReader),
     Loop { frames: Vec<(u64, Frame)>, next: usize },
 }
 
-impl Source {
-    fn open(file: &str, options: &Options) -> Result<Source, PortError> {
+impl PcapReplay {
+    fn open(file: &str, options: &PortOptions) -> Result<PcapReplay, PortError> {
         let pace = options.flag("pace", false)?;
-        let mut reader = Reader::open(Path::new(file)).map_err(|error| cannot("read", file, error, options))?;
+        let mut reader = PcapFileReader::open(Path::new(file)).map_err(|error| cannot("read", file, error, options))?;
         let mut pool = FramePool::new(0, 0);
         let capture = if options.flag("loop", false)? {
-            Capture::Loop { frames: read_all(&mut reader, &mut pool, file, options)?, next: 0 }
+            PcapReplayInput::Loop { frames: read_all(&mut reader, &mut pool, file, options)?, next: 0 }
         } else {
-            Capture::File(reader)
+            PcapReplayInput::File(reader)
         };
-        let mut source = Source { capture, pace, ahead: None, shift_ns: None, last: Instant::ZERO };
+        let mut source = PcapReplay { capture, pace, ahead: None, shift_ns: None, last: Instant::ZERO };
         let first = source.capture.next(&mut pool).map_err(|damaged| options.error(format!("{file}: {damaged}")))?;
         source.ahead = first;
         Ok(source)
     }
 
     /// Returns the next frame if it is due.
-    fn next_due(&mut self, now: Instant, pool: &mut FramePool, counters: &mut Counters) -> Option<Frame> {
+    fn next_due(&mut self, now: Instant, pool: &mut FramePool, counters: &mut FrameCounters) -> Option<Frame> {
         let time_ns = self.ahead.as_ref()?.0;
         if self.pace {
             let shift = *self.shift_ns.get_or_insert(i128::from(now.as_nanos()) - i128::from(time_ns));
@@ -192,7 +192,7 @@ impl Source {
 
     /// Restarts the time scale when a looping capture starts again: its first frame follows its last immediately.
     fn restart_pace(&mut self, previous_ns: u64) {
-        if let (Some((time_ns, _)), Capture::Loop { next, .. }) = (&self.ahead, &self.capture)
+        if let (Some((time_ns, _)), PcapReplayInput::Loop { next, .. }) = (&self.ahead, &self.capture)
             && *next == 1
             && self.pace
             && *time_ns <= previous_ns
@@ -203,7 +203,7 @@ impl Source {
 
     /// Returns the number of records in the file that are not usable frames.
     fn skipped(&self) -> u64 {
-        if let Capture::File(reader) = &self.capture { reader.skipped() } else { 0 }
+        if let PcapReplayInput::File(reader) = &self.capture { reader.skipped() } else { 0 }
     }
 
     fn next_wake(&self) -> Option<Instant> {
@@ -217,11 +217,11 @@ fn shifted(time_ns: u64, shift_ns: i128) -> Instant {
     Instant::from_nanos(u64::try_from((i128::from(time_ns) + shift_ns).max(0)).unwrap_or(u64::MAX))
 }
 
-impl Capture {
-    fn next(&mut self, pool: &mut FramePool) -> Result<Option<(u64, Frame)>, Damaged> {
+impl PcapReplayInput {
+    fn next(&mut self, pool: &mut FramePool) -> Result<Option<(u64, Frame)>, DamagedCaptureError> {
         match self {
-            Capture::File(reader) => reader.next(pool),
-            Capture::Loop { frames, next } => {
+            PcapReplayInput::File(reader) => reader.next(pool),
+            PcapReplayInput::Loop { frames, next } => {
                 let Some((time_ns, frame)) = frames.get(*next % frames.len().max(1)) else { return Ok(None) };
                 *next = *next % frames.len() + 1;
                 Ok(Some((*time_ns, pool.copy(frame))))
@@ -233,10 +233,10 @@ impl Capture {
 /// Reads all frames of a capture that is replayed from memory. A damaged file is an error here, because every round
 /// would lack the same frames.
 fn read_all(
-    reader: &mut Reader,
+    reader: &mut PcapFileReader,
     pool: &mut FramePool,
     file: &str,
-    options: &Options,
+    options: &PortOptions,
 ) -> Result<Vec<(u64, Frame)>, PortError> {
     let (mut frames, mut bytes) = (Vec::new(), 0);
     while let Some((time_ns, frame)) =
@@ -259,7 +259,7 @@ fn read_all(
 }
 
 /// Returns the error for a file that cannot be opened (`error`) or does not have the expected format.
-pub(crate) fn cannot(what: &str, file: &str, error: io::Error, options: &Options) -> PortError {
+pub(crate) fn cannot(what: &str, file: &str, error: io::Error, options: &PortOptions) -> PortError {
     if error.kind() == io::ErrorKind::InvalidData {
         return options.error(format!("{file}: {error}"));
     }

@@ -14,16 +14,16 @@ const MAX_INTERFACES: usize = 4096;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// Sequential reader of a capture file, with constant memory.
-pub struct Reader {
+pub struct PcapFileReader {
     blocks: Box<dyn PcapReaderIterator + Send>,
     /// Interfaces of the section being read; a pcap file has one.
-    interfaces: Vec<Interface>,
+    interfaces: Vec<PcapFileInterface>,
     skipped: u64,
     ended: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Interface {
+struct PcapFileInterface {
     ethernet: bool,
     /// Timestamp units per second.
     resolution: u64,
@@ -34,16 +34,16 @@ struct Interface {
 /// Error of a file that is truncated or not a valid capture; frames before the damage were delivered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("damaged capture: {0}")]
-pub struct Damaged(String);
+pub struct DamagedCaptureError(String);
 
-impl Reader {
+impl PcapFileReader {
     /// Opens a capture file.
     ///
     /// # Errors
     /// The file cannot be opened, is no capture, or (kind [`io::ErrorKind::InvalidData`]) its first interface is not
     /// Ethernet.
-    pub fn open(path: &Path) -> io::Result<Reader> {
-        Reader::new(File::open(path)?)
+    pub fn open(path: &Path) -> io::Result<PcapFileReader> {
+        PcapFileReader::new(File::open(path)?)
     }
 
     /// Reads a capture from its first byte on.
@@ -51,19 +51,19 @@ impl Reader {
     /// # Errors
     /// The bytes cannot be read, are no capture, or (kind [`io::ErrorKind::InvalidData`]) the first interface is not
     /// Ethernet.
-    pub fn new(bytes: impl io::Read + Send + 'static) -> io::Result<Reader> {
+    pub fn new(bytes: impl io::Read + Send + 'static) -> io::Result<PcapFileReader> {
         let blocks = pcap_parser::create_reader(BUFFER, bytes).map_err(|error| not_a_capture(&error))?;
-        let mut reader = Reader { blocks, interfaces: Vec::new(), skipped: 0, ended: false };
+        let mut reader = PcapFileReader { blocks, interfaces: Vec::new(), skipped: 0, ended: false };
         reader.expect_ethernet()?;
         Ok(reader)
     }
 
     /// Returns the next Ethernet frame and its time in nanoseconds since 1970, or `None` at the end. Skips frames
-    /// longer than [`MAX_FRAME`] or of other kinds, see [`Reader::skipped`].
+    /// longer than [`MAX_FRAME`] or of other kinds, see [`PcapFileReader::skipped`].
     ///
     /// # Errors
-    /// [`Damaged`] once; afterwards the reader returns `None`.
-    pub fn next(&mut self, pool: &mut FramePool) -> Result<Option<(u64, Frame)>, Damaged> {
+    /// [`DamagedCaptureError`] once; afterwards the reader returns `None`.
+    pub fn next(&mut self, pool: &mut FramePool) -> Result<Option<(u64, Frame)>, DamagedCaptureError> {
         while !self.ended {
             if let Some(found) = self.step(Some(pool))? {
                 return Ok(Some(found));
@@ -94,7 +94,7 @@ impl Reader {
     }
 
     /// Reads one block. Returns its frame, if it holds one and `pool` is given.
-    fn step(&mut self, pool: Option<&mut FramePool>) -> Result<Option<(u64, Frame)>, Damaged> {
+    fn step(&mut self, pool: Option<&mut FramePool>) -> Result<Option<(u64, Frame)>, DamagedCaptureError> {
         let (consumed, found) = match self.blocks.next() {
             Ok((consumed, block)) => (consumed, read_block(block, &mut self.interfaces, &mut self.skipped, pool)),
             Err(PcapError::Eof) => {
@@ -113,23 +113,23 @@ impl Reader {
 
     /// Reads more of the file. If no bytes are added although the file has not ended, a block is longer than the
     /// buffer.
-    fn refill(&mut self) -> Result<(), Damaged> {
+    fn refill(&mut self) -> Result<(), DamagedCaptureError> {
         let before = self.blocks.data().len();
         let refilled = self.blocks.refill().map_err(|error| damaged(&error));
         let stuck = self.blocks.data().len() == before && !self.blocks.reader_exhausted();
         self.ended = stuck || refilled.is_err();
-        if stuck { Err(Damaged(format!("a block is longer than {BUFFER} bytes"))) } else { refilled }
+        if stuck { Err(DamagedCaptureError(format!("a block is longer than {BUFFER} bytes"))) } else { refilled }
     }
 }
 
 /// Processes a block. Returns its frame, if it holds a usable one.
 fn read_block(
     block: PcapBlockOwned<'_>,
-    interfaces: &mut Vec<Interface>,
+    interfaces: &mut Vec<PcapFileInterface>,
     skipped: &mut u64,
     pool: Option<&mut FramePool>,
 ) -> Option<(u64, Frame)> {
-    let frame = |interface: Option<Interface>, units: u64, bytes: &[u8]| {
+    let frame = |interface: Option<PcapFileInterface>, units: u64, bytes: &[u8]| {
         let usable = interface.filter(|interface| interface.ethernet && bytes.len() <= MAX_FRAME);
         let (Some(interface), Some(pool)) = (usable, pool) else {
             *skipped += 1;
@@ -142,7 +142,11 @@ fn read_block(
     match block {
         PcapBlockOwned::LegacyHeader(header) => {
             let resolution = if header.is_nanosecond_precision() { NS_PER_S } else { 1_000_000 };
-            interfaces.push(Interface { ethernet: header.network == Linktype::ETHERNET, resolution, offset_s: 0 });
+            interfaces.push(PcapFileInterface {
+                ethernet: header.network == Linktype::ETHERNET,
+                resolution,
+                offset_s: 0,
+            });
             None
         }
         PcapBlockOwned::Legacy(record) => {
@@ -157,7 +161,7 @@ fn read_block(
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
             if interfaces.len() < MAX_INTERFACES {
-                interfaces.push(Interface::new(&description));
+                interfaces.push(PcapFileInterface::new(&description));
             }
             None
         }
@@ -171,9 +175,9 @@ fn read_block(
     }
 }
 
-impl Interface {
-    fn new(description: &InterfaceDescriptionBlock<'_>) -> Interface {
-        Interface {
+impl PcapFileInterface {
+    fn new(description: &InterfaceDescriptionBlock<'_>) -> PcapFileInterface {
+        PcapFileInterface {
             ethernet: description.linktype == Linktype::ETHERNET,
             resolution: description.ts_resolution().filter(|units| *units > 0).unwrap_or(1_000_000),
             offset_s: description.ts_offset(),
@@ -195,8 +199,8 @@ fn not_a_capture(error: &PcapError<&[u8]>) -> io::Error {
     }
 }
 
-fn damaged(error: &PcapError<&[u8]>) -> Damaged {
-    Damaged(match error {
+fn damaged(error: &PcapError<&[u8]>) -> DamagedCaptureError {
+    DamagedCaptureError(match error {
         PcapError::UnexpectedEof => "the file ends in the middle of a record".into(),
         PcapError::ReadError => "the file cannot be read".into(),
         PcapError::BufferTooSmall => format!("a record claims to be longer than {BUFFER} bytes"),

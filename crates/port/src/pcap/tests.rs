@@ -13,7 +13,7 @@ fn open(text: &str) -> Result<PcapPort, PortError> {
 fn capture() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.pcap");
-    let mut writer = Writer::create(&path).unwrap();
+    let mut writer = PcapFileWriter::create(&path).unwrap();
     for (time_ns, byte) in [(0, 1), (1000, 2), (3000, 3)] {
         writer.write(Instant::from_nanos(time_ns), &[byte; 60]).unwrap();
     }
@@ -30,10 +30,10 @@ fn receive(port: &mut PcapPort, now_ns: u64, max: usize) -> Vec<u8> {
 fn as_fast_as_asked_for() {
     let (_dir, path) = capture();
     let mut port = open(&format!("pcap:in={}", path.display())).unwrap();
-    assert_eq!((port.arm(), port.next_wake()), (Ready::Now, None));
+    assert_eq!((port.arm(), port.next_wake()), (ReceiveReadiness::Now, None));
     assert_eq!(receive(&mut port, 0, 2), [1, 2]);
     assert_eq!(receive(&mut port, 0, 2), [3]);
-    assert_eq!((port.arm(), port.counters().rx_errors), (Ready::OnDescriptor, 0));
+    assert_eq!((port.arm(), port.counters().rx_errors), (ReceiveReadiness::OnDescriptor, 0));
     assert_eq!((port.counters().rx_packets, port.counters().rx_bytes), (3, 180));
 }
 
@@ -41,7 +41,7 @@ fn as_fast_as_asked_for() {
 fn at_the_captures_pace() {
     let (_dir, path) = capture();
     let mut port = open(&format!("pcap:in={},pace=on", path.display())).unwrap();
-    assert_eq!((port.arm(), port.next_wake()), (Ready::OnDescriptor, Some(Instant::ZERO)));
+    assert_eq!((port.arm(), port.next_wake()), (ReceiveReadiness::OnDescriptor, Some(Instant::ZERO)));
     assert_eq!(receive(&mut port, 500, 9), [1]);
     assert_eq!(port.next_wake(), Some(Instant::from_nanos(1500)));
     assert_eq!(receive(&mut port, 1499, 9), [0u8; 0]);
@@ -121,7 +121,7 @@ fn pcapng_is_read_too() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.pcapng");
     fs::write(&path, pcapng()).unwrap();
-    let (mut reader, mut pool) = (Reader::open(&path).unwrap(), FramePool::default());
+    let (mut reader, mut pool) = (PcapFileReader::open(&path).unwrap(), FramePool::default());
     let mut times = Vec::new();
     while let Some((time_ns, frame)) = reader.next(&mut pool).unwrap() {
         times.push((time_ns, frame.len()));
@@ -163,7 +163,7 @@ proptest::proptest! {
             bytes[at] = byte;
         }
         fs::write(&path, &bytes).unwrap();
-        if let Ok(mut reader) = Reader::open(&path) {
+        if let Ok(mut reader) = PcapFileReader::open(&path) {
             let mut pool = FramePool::default();
             for _ in 0..100 {
                 match reader.next(&mut pool) {

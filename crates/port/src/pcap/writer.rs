@@ -8,7 +8,7 @@ use weir_units::Instant;
 
 /// Writer of a pcap file: version 2.4, nanoseconds, Ethernet. The file is complete once the writer is dropped.
 #[derive(Debug)]
-pub struct Writer {
+pub struct PcapFileWriter {
     file: BufWriter<File>,
     /// Wall-clock time (since 1970) at [`Instant::ZERO`]; known once the first frame was written.
     zero: Option<Duration>,
@@ -21,12 +21,12 @@ const ETHERNET: u32 = 1;
 /// Maximum frame length stated in the file; exceeds every frame.
 const SNAPLEN: u32 = 262_144;
 
-impl Writer {
+impl PcapFileWriter {
     /// Creates the file or truncates an existing one.
     ///
     /// # Errors
     /// The file cannot be created or written.
-    pub fn create(path: &Path) -> io::Result<Writer> {
+    pub fn create(path: &Path) -> io::Result<PcapFileWriter> {
         let mut file = BufWriter::with_capacity(64 << 10, File::create(path)?);
         file.write_all(&MAGIC.to_le_bytes())?;
         file.write_all(&[2, 0, 4, 0])?;
@@ -34,7 +34,7 @@ impl Writer {
         file.write_all(&SNAPLEN.to_le_bytes())?;
         file.write_all(&ETHERNET.to_le_bytes())?;
         file.flush()?;
-        Ok(Writer { file, zero: None, failed: false })
+        Ok(PcapFileWriter { file, zero: None, failed: false })
     }
 
     /// Appends a frame that passed at `now`. The first frame gets the current time of day; later frames keep the

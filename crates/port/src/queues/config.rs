@@ -16,7 +16,7 @@ pub const MAX_BUFFER: ByteSize = ByteSize(64_000_000);
 
 /// Configuration of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueConfig {
+pub struct PortQueueConfig {
     /// Number of the queue, up to [`MAX_ID`].
     pub id: u32,
     /// Guaranteed rate, whatever other queues send.
@@ -30,10 +30,10 @@ pub struct QueueConfig {
     pub priority: u8,
 }
 
-impl QueueConfig {
+impl PortQueueConfig {
     /// Creates a queue without minimum and maximum, with [`DEFAULT_BUFFER`] and the lowest priority.
-    pub const fn new(id: u32) -> QueueConfig {
-        QueueConfig { id, min: None, max: None, buffer: DEFAULT_BUFFER, priority: 0 }
+    pub const fn new(id: u32) -> PortQueueConfig {
+        PortQueueConfig { id, min: None, max: None, buffer: DEFAULT_BUFFER, priority: 0 }
     }
 
     /// Checks that all values are in range and do not contradict each other.
@@ -41,7 +41,7 @@ impl QueueConfig {
     /// # Errors
     /// Text that says what was found and what was expected.
     pub fn check(&self) -> Result<(), String> {
-        let QueueConfig { id, min, max, buffer, priority } = *self;
+        let PortQueueConfig { id, min, max, buffer, priority } = *self;
         if id > MAX_ID {
             return Err(format!("found queue {id}, expected 0 to {MAX_ID}"));
         }
@@ -83,13 +83,13 @@ fn read<T: FromStr<Err = weir_units::ParseQuantityError>>(key: &str, value: &str
     value.parse().map_err(|error| format!("{key}: {error}"))
 }
 
-impl Default for QueueConfig {
+impl Default for PortQueueConfig {
     fn default() -> Self {
-        QueueConfig::new(DEFAULT_QUEUE)
+        PortQueueConfig::new(DEFAULT_QUEUE)
     }
 }
 
-impl FromStr for QueueConfig {
+impl FromStr for PortQueueConfig {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -97,7 +97,7 @@ impl FromStr for QueueConfig {
         let id = parts.next().unwrap_or_default();
         let number = id.parse().ok().filter(|_| !id.starts_with('+'));
         let id = number.ok_or_else(|| format!("found queue `{id}`, expected its number as in 1:min=10Mbit/s"))?;
-        let mut config = QueueConfig::new(id);
+        let mut config = PortQueueConfig::new(id);
         for (place, part) in parts.clone().enumerate() {
             let key = |part: &str| part.split('=').next().map(str::to_owned);
             if parts.clone().take(place).any(|before| key(before) == key(part)) {
@@ -110,7 +110,7 @@ impl FromStr for QueueConfig {
     }
 }
 
-impl fmt::Display for QueueConfig {
+impl fmt::Display for PortQueueConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id)?;
         if let Some(min) = self.min {
@@ -136,9 +136,9 @@ mod tests {
     #[test]
     fn text_both_ways() {
         for text in ["0", "1:min=10Mbit/s", "7:min=1Mbit/s:max=2.50Mbit/s:buffer=64kB:priority=3", "4294967294"] {
-            assert_eq!(text.parse::<QueueConfig>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<PortQueueConfig>().unwrap().to_string(), text);
         }
-        let read: QueueConfig = "1:priority=1:max=1Gbit/s".parse().unwrap();
+        let read: PortQueueConfig = "1:priority=1:max=1Gbit/s".parse().unwrap();
         assert_eq!(
             (read.priority, read.max, read.min, read.buffer),
             (1, Some(Bps(1_000_000_000)), None, DEFAULT_BUFFER)
@@ -161,7 +161,7 @@ mod tests {
             ("1:priority=-1", "queue 1: priority: found `-1`"),
             ("1:max=1Mbit/s:max=1Mbit/s", "queue 1: `max=1Mbit/s`: given twice"),
         ] {
-            let found = text.parse::<QueueConfig>().unwrap_err();
+            let found = text.parse::<PortQueueConfig>().unwrap_err();
             assert!(found.starts_with(problem), "{text}: {found}");
         }
     }

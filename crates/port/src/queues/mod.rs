@@ -8,18 +8,18 @@
 //! segments for rates, and their own bytes for buffers and counters.
 //!
 //! A frame for a queue that does not exist waits in the default queue (number 0), which every port has. Open vSwitch
-//! does the same, and OpenFlow leaves it open. The number of such frames is counted ([`Queues::strays`]).
+//! does the same, and OpenFlow leaves it open. The number of such frames is counted ([`TransmitQueues::strays`]).
 pub mod config;
 pub mod scheduler;
 
 #[cfg(test)]
 mod tests;
 
-pub use config::QueueConfig;
+pub use config::PortQueueConfig;
 use config::{MAX_BUFFER, MIN_BUFFER};
-pub use scheduler::{Departure, MAX_QUEUES, QueueCounters, QueueState, Scheduler};
+pub use scheduler::{MAX_QUEUES, QueueCounters, QueueDeparture, QueueScheduler, QueueState};
 
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -29,16 +29,16 @@ use weir_units::{Bps, Instant, SystemClock};
 
 /// Queues of one port.
 #[derive(Debug)]
-pub struct Queues {
-    scheduler: Scheduler<Frame>,
+pub struct TransmitQueues {
+    scheduler: QueueScheduler<Frame>,
     strays: u64,
     /// Frames dropped so far, including those in queues that were removed.
     dropped: u64,
 }
 
-impl Queues {
-    fn new(rate: Option<Bps>) -> Queues {
-        Queues { scheduler: Scheduler::new(rate), strays: 0, dropped: 0 }
+impl TransmitQueues {
+    fn new(rate: Option<Bps>) -> TransmitQueues {
+        TransmitQueues { scheduler: QueueScheduler::new(rate), strays: 0, dropped: 0 }
     }
 
     /// Iterates over the queues, ascending by number.
@@ -59,8 +59,8 @@ impl Queues {
     /// Adds or changes a queue; frames that wait in it stay.
     ///
     /// # Errors
-    /// Fails for the reasons of [`Scheduler::set`].
-    pub fn set(&mut self, now: Instant, config: QueueConfig) -> Result<(), String> {
+    /// Fails for the reasons of [`QueueScheduler::set`].
+    pub fn set(&mut self, now: Instant, config: PortQueueConfig) -> Result<(), String> {
         self.scheduler.set(now, config)
     }
 
@@ -93,20 +93,20 @@ impl Queues {
 /// Inserts queues in front of a port, unless `configs` is empty.
 ///
 /// # Errors
-/// Fails for the reasons of [`Scheduler::set`].
-pub fn queued(port: Box<dyn Port>, configs: Vec<QueueConfig>) -> Result<Box<dyn Port>, String> {
+/// Fails for the reasons of [`QueueScheduler::set`].
+pub fn queued(port: Box<dyn Port>, configs: Vec<PortQueueConfig>) -> Result<Box<dyn Port>, String> {
     if configs.is_empty() {
         return Ok(port);
     }
-    let mut queued = Queued::new(port);
+    let mut queued = QueuedPort::new(port);
     configs.into_iter().try_for_each(|config| queued.queues.set(Instant::ZERO, config))?;
     Ok(Box::new(queued))
 }
 
 /// A port with queues in front.
-pub struct Queued {
+pub struct QueuedPort {
     port: Box<dyn Port>,
-    queues: Queues,
+    queues: TransmitQueues,
     /// True if the rate came from a link that handed it over to the queues.
     is_link: bool,
     /// Frames whose last bit is not sent yet, in order.
@@ -115,18 +115,20 @@ pub struct Queued {
     leaving: Vec<Frame>,
 }
 
-impl Queued {
+impl QueuedPort {
     /// Inserts queues in front of `port`: initially the default queue only.
-    pub fn new(mut port: Box<dyn Port>) -> Queued {
+    pub fn new(mut port: Box<dyn Port>) -> QueuedPort {
         let link = port.take_rate();
         let rate = link.map(|(rate, _)| rate).or_else(|| port.link().speed);
-        let mut queues = Queues::new(rate);
+        let mut queues = TransmitQueues::new(rate);
         if let Some((_, buffer)) = link {
             // The clamped buffer is valid, so setting it cannot fail.
-            let _ = queues
-                .set(Instant::ZERO, QueueConfig { buffer: buffer.clamp(MIN_BUFFER, MAX_BUFFER), ..Default::default() });
+            let _ = queues.set(
+                Instant::ZERO,
+                PortQueueConfig { buffer: buffer.clamp(MIN_BUFFER, MAX_BUFFER), ..Default::default() },
+            );
         }
-        Queued { port, queues, is_link: link.is_some(), on_line: VecDeque::new(), leaving: Vec::new() }
+        QueuedPort { port, queues, is_link: link.is_some(), on_line: VecDeque::new(), leaving: Vec::new() }
     }
 
     /// Transmits the frames that are due to the port.
@@ -147,7 +149,7 @@ impl Queued {
     }
 }
 
-impl Port for Queued {
+impl Port for QueuedPort {
     fn info(&self) -> &PortInfo {
         self.port.info()
     }
@@ -187,7 +189,7 @@ impl Port for Queued {
         self.port.is_scheduled()
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         self.port.arm()
     }
 
@@ -215,20 +217,20 @@ impl Port for Queued {
         self.port.takes_any_packet_type()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         let counters = self.port.counters();
-        Counters { tx_full: counters.tx_full + self.queues.dropped, ..counters }
+        FrameCounters { tx_full: counters.tx_full + self.queues.dropped, ..counters }
     }
 
     fn set_admin(&mut self, up: bool) -> io::Result<()> {
         self.port.set_admin(up)
     }
 
-    fn look_at_queues(&self, look: &mut dyn FnMut(&Queues)) {
+    fn look_at_queues(&self, look: &mut dyn FnMut(&TransmitQueues)) {
         look(&self.queues);
     }
 
-    fn change_queues(&mut self, change: &mut dyn FnMut(&mut Queues)) {
+    fn change_queues(&mut self, change: &mut dyn FnMut(&mut TransmitQueues)) {
         change(&mut self.queues);
     }
 }

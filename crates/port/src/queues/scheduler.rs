@@ -20,13 +20,13 @@
 //! All times are computed from those of earlier frames, not from when the caller runs: a late caller delays frames
 //! but lowers no rate. Time is kept in 1/1024 ns, so that rates of 100 Gbit/s and more are exact.
 //!
-//! Parameters: [`QueueConfig`] for each queue, and the line's rate; `None` for a line that takes no time (then minima
-//! have no effect, and frames wait only for maxima). Counters: [`QueueCounters`].
+//! Parameters: [`PortQueueConfig`] for each queue, and the line's rate; `None` for a line that takes no time (then
+//! minima have no effect, and frames wait only for maxima). Counters: [`QueueCounters`].
 //!
 //! Sources: the two criteria and separate accounts are those of H-FSC (Stoica, Zhang, Ng: "A Hierarchical Fair
 //! Service Curve Algorithm", SIGCOMM 1997) with straight service curves and one level; step 3 is Goyal, Vin, Cheng:
 //! "Start-time Fair Queuing", SIGCOMM 1996; virtual clocks: Zhang, SIGCOMM 1990.
-use super::config::{MAX_PRIORITY, QueueConfig};
+use super::config::{MAX_PRIORITY, PortQueueConfig};
 use std::collections::VecDeque;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_units::{Bps, Instant};
@@ -39,37 +39,37 @@ pub const MAX_FRAMES: usize = 16_384;
 pub const BURST_BYTES: u64 = 6_000;
 
 /// Time in units of 1/1024 ns.
-type Ticks = u128;
+type SubNanos = u128;
 const TICKS_PER_NS: u128 = 1024;
 
 /// Queues that share a line.
 #[derive(Debug)]
-pub struct Scheduler<T> {
+pub struct QueueScheduler<T> {
     rate: Option<Bps>,
     /// Queues, ascending by number; the default queue always exists and comes first.
-    queues: Vec<Queue<T>>,
+    queues: Vec<ScheduledQueue<T>>,
     /// Time at which the line has sent all frames given to it.
-    free_at: Ticks,
+    free_at: SubNanos,
     /// Time of the last insertion: no waiting frame could have begun before.
-    clock: Ticks,
+    clock: SubNanos,
     /// Time at which the next frame begins; `None` if no frame waits.
-    next: Option<Ticks>,
+    next: Option<SubNanos>,
     /// Per priority: bytes that a continuously backlogged queue has sent in step 3 (the virtual time of fair
     /// queueing).
     virtual_bytes: [u64; MAX_PRIORITY as usize + 1],
 }
 
 #[derive(Debug)]
-struct Queue<T> {
-    config: QueueConfig,
-    frames: VecDeque<Waiting<T>>,
+struct ScheduledQueue<T> {
+    config: PortQueueConfig,
+    frames: VecDeque<QueuedItem<T>>,
     waiting_bytes: u64,
-    /// Effective minimum rate, scaled down if the minima exceed the line's rate; see [`Scheduler::set_rate`].
+    /// Effective minimum rate, scaled down if the minima exceed the line's rate; see [`QueueScheduler::set_rate`].
     min: Option<Bps>,
     /// Time at which the first frame is due to begin at the minimum rate.
-    due: Ticks,
+    due: SubNanos,
     /// Time from which the queue may send again at its maximum rate.
-    free_at: Ticks,
+    free_at: SubNanos,
     /// Bytes sent in step 3; raised to the virtual bytes of its priority when an empty queue gets a frame.
     shared_bytes: u64,
     counters: QueueCounters,
@@ -77,7 +77,7 @@ struct Queue<T> {
 }
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct QueuedItem<T> {
     item: T,
     bytes: u64,
     charge: u64,
@@ -98,7 +98,7 @@ pub struct QueueCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueState {
     /// Configuration of the queue.
-    pub config: QueueConfig,
+    pub config: PortQueueConfig,
     /// Counters of the queue.
     pub counters: QueueCounters,
     /// Time at which the queue was created.
@@ -109,7 +109,7 @@ pub struct QueueState {
 
 /// A frame that the line sends.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Departure<T> {
+pub struct QueueDeparture<T> {
     /// The frame itself.
     pub item: T,
     /// Time at which the first bit of the frame is sent.
@@ -120,17 +120,17 @@ pub struct Departure<T> {
 
 /// Step of the algorithm that chose a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum SchedulingStep {
     Minimum,
     Share,
 }
 
-impl<T> Scheduler<T> {
+impl<T> QueueScheduler<T> {
     /// Creates a line with the default queue only.
-    pub fn new(rate: Option<Bps>) -> Scheduler<T> {
-        let queues = vec![Queue::new(QueueConfig::default(), Instant::ZERO)];
+    pub fn new(rate: Option<Bps>) -> QueueScheduler<T> {
+        let queues = vec![ScheduledQueue::new(PortQueueConfig::default(), Instant::ZERO)];
         let virtual_bytes = [0; MAX_PRIORITY as usize + 1];
-        Scheduler { rate, queues, free_at: 0, clock: 0, next: None, virtual_bytes }
+        QueueScheduler { rate, queues, free_at: 0, clock: 0, next: None, virtual_bytes }
     }
 
     /// Returns the line's rate in bit/s; `None` for a line that takes no time.
@@ -159,9 +159,9 @@ impl<T> Scheduler<T> {
     /// Adds or changes a queue; frames that wait in it stay.
     ///
     /// # Errors
-    /// The configuration is not valid ([`QueueConfig::check`]), the minima would exceed the line's rate, or there are
-    /// too many queues. The text says what was found and what was expected.
-    pub fn set(&mut self, now: Instant, config: QueueConfig) -> Result<(), String> {
+    /// The configuration is not valid ([`PortQueueConfig::check`]), the minima would exceed the line's rate, or there
+    /// are too many queues. The text says what was found and what was expected.
+    pub fn set(&mut self, now: Instant, config: PortQueueConfig) -> Result<(), String> {
         config.check()?;
         self.check_minima(&config)?;
         match self.find(config.id) {
@@ -175,7 +175,7 @@ impl<T> Scheduler<T> {
             Err(_) if self.queues.len() >= MAX_QUEUES => {
                 return Err(format!("queue {}: there are {MAX_QUEUES} queues already, the most a port has", config.id));
             }
-            Err(place) => self.queues.insert(place, Queue::new(config, now)),
+            Err(place) => self.queues.insert(place, ScheduledQueue::new(config, now)),
         }
         self.share_out();
         self.find_next();
@@ -188,7 +188,7 @@ impl<T> Scheduler<T> {
         let place = self.find(id).ok()?;
         let mut left = Vec::new();
         if id == DEFAULT_QUEUE {
-            self.queues[place].config = QueueConfig::default();
+            self.queues[place].config = PortQueueConfig::default();
         } else {
             left = self.queues.remove(place).frames.into_iter().map(|waiting| waiting.item).collect();
         }
@@ -198,8 +198,8 @@ impl<T> Scheduler<T> {
     }
 
     /// Inserts a frame of `bytes` into a queue, or into the default queue if `queue` does not exist. `charge` is the
-    /// number of bytes on the wire, which count for rates. Call [`Scheduler::pop`] for frames due by `now` first. An
-    /// empty queue accepts a frame of any length.
+    /// number of bytes on the wire, which count for rates. Call [`QueueScheduler::pop`] for frames due by `now` first.
+    /// An empty queue accepts a frame of any length.
     ///
     /// # Errors
     /// Returns the frame if the buffer is full; the drop is counted.
@@ -215,7 +215,7 @@ impl<T> Scheduler<T> {
             queue.counters.tx_full += 1;
             return Err(item);
         }
-        queue.frames.push_back(Waiting { item, bytes, charge });
+        queue.frames.push_back(QueuedItem { item, bytes, charge });
         queue.waiting_bytes += bytes;
         self.clock = self.clock.max(ticks(now));
         if is_empty {
@@ -238,7 +238,7 @@ impl<T> Scheduler<T> {
     }
 
     /// Removes and returns the next frame that begins by `now`.
-    pub fn pop(&mut self, now: Instant) -> Option<Departure<T>> {
+    pub fn pop(&mut self, now: Instant) -> Option<QueueDeparture<T>> {
         let begins = self.next.filter(|next| instant(*next) <= now)?;
         let (place, step) = self.choose(begins)?;
         let queue = &mut self.queues[place];
@@ -251,7 +251,7 @@ impl<T> Scheduler<T> {
             queue.free_at = queue.free_at.max(earliest) + time_of(waiting.charge, max);
         }
         match (step, queue.min) {
-            (Step::Minimum, Some(min)) => queue.due += time_of(waiting.charge, min),
+            (SchedulingStep::Minimum, Some(min)) => queue.due += time_of(waiting.charge, min),
             _ => {
                 let all = &mut self.virtual_bytes[usize::from(queue.config.priority)];
                 *all = queue.shared_bytes.max(*all);
@@ -261,12 +261,12 @@ impl<T> Scheduler<T> {
         let ends = begins + self.rate.map_or(0, |rate| time_of(waiting.charge, rate));
         self.free_at = ends;
         self.find_next();
-        Some(Departure { item: waiting.item, begins: instant(begins), ends: instant(ends) })
+        Some(QueueDeparture { item: waiting.item, begins: instant(begins), ends: instant(ends) })
     }
 
     /// Returns the queue that sends at `now` and the step that chose it; `None` if no queue may send.
-    fn choose(&self, now: Ticks) -> Option<(usize, Step)> {
-        let mut soonest: Option<(Ticks, usize)> = None;
+    fn choose(&self, now: SubNanos) -> Option<(usize, SchedulingStep)> {
+        let mut soonest: Option<(SubNanos, usize)> = None;
         let mut poorest: Option<((u8, u64), usize)> = None;
         for (place, queue) in self.queues.iter().enumerate() {
             // Step 1.
@@ -286,8 +286,8 @@ impl<T> Scheduler<T> {
                 poorest = Some((share, place));
             }
         }
-        let soonest = soonest.map(|(_, place)| (place, Step::Minimum));
-        soonest.or_else(|| poorest.map(|(_, place)| (place, Step::Share)))
+        let soonest = soonest.map(|(_, place)| (place, SchedulingStep::Minimum));
+        soonest.or_else(|| poorest.map(|(_, place)| (place, SchedulingStep::Share)))
     }
 
     fn find(&self, id: u32) -> Result<usize, usize> {
@@ -310,7 +310,7 @@ impl<T> Scheduler<T> {
         }
     }
 
-    fn check_minima(&self, new: &QueueConfig) -> Result<(), String> {
+    fn check_minima(&self, new: &PortQueueConfig) -> Result<(), String> {
         let (Some(rate), Some(min)) = (self.rate, new.min) else { return Ok(()) };
         let others = self.queues.iter().filter(|queue| queue.config.id != new.id);
         let taken: u128 = others.filter_map(|queue| queue.config.min).map(|min| u128::from(min.0)).sum();
@@ -325,9 +325,9 @@ impl<T> Scheduler<T> {
     }
 }
 
-impl<T> Queue<T> {
-    fn new(config: QueueConfig, now: Instant) -> Queue<T> {
-        Queue {
+impl<T> ScheduledQueue<T> {
+    fn new(config: PortQueueConfig, now: Instant) -> ScheduledQueue<T> {
+        ScheduledQueue {
             config,
             frames: VecDeque::new(),
             waiting_bytes: 0,
@@ -341,16 +341,16 @@ impl<T> Queue<T> {
     }
 }
 
-fn ticks(now: Instant) -> Ticks {
+fn ticks(now: Instant) -> SubNanos {
     u128::from(now.as_nanos()) * TICKS_PER_NS
 }
 
 /// Converts to an instant; rounds up, so that no frame leaves too early.
-fn instant(ticks: Ticks) -> Instant {
+fn instant(ticks: SubNanos) -> Instant {
     Instant::from_nanos(u64::try_from(ticks.div_ceil(TICKS_PER_NS)).unwrap_or(u64::MAX))
 }
 
 /// Returns the time that bytes take at a rate, which is above zero; rounds up.
-fn time_of(bytes: u64, rate: Bps) -> Ticks {
+fn time_of(bytes: u64, rate: Bps) -> SubNanos {
     (u128::from(bytes) * 8_000_000_000 * TICKS_PER_NS).div_ceil(u128::from(rate.0.max(1)))
 }

@@ -2,7 +2,7 @@
 use super::scheduler::{BURST_BYTES, MAX_FRAMES};
 use super::*;
 use crate::memory::{self, MemoryPort};
-use crate::shaper::{Link, Shape};
+use crate::shaper::{LinkEmulator, LinkShape};
 use proptest::prelude::*;
 use std::time::Duration;
 use weir_units::ByteSize;
@@ -15,25 +15,25 @@ fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
 
-fn config(text: &str) -> QueueConfig {
+fn config(text: &str) -> PortQueueConfig {
     text.parse().unwrap()
 }
 
-fn line(rate: Option<Bps>, configs: &[&str]) -> Scheduler<u64> {
-    let mut line = Scheduler::new(rate);
+fn line(rate: Option<Bps>, configs: &[&str]) -> QueueScheduler<u64> {
+    let mut line = QueueScheduler::new(rate);
     configs.iter().for_each(|text| line.set(Instant::ZERO, config(text)).unwrap());
     line
 }
 
 /// Runs a line whose queues never run empty. Returns the bytes that each queue sent.
-fn saturate(line: &mut Scheduler<u64>, frames: &[(u32, u64)], time: Duration) -> Vec<u64> {
+fn saturate(line: &mut QueueScheduler<u64>, frames: &[(u32, u64)], time: Duration) -> Vec<u64> {
     let end = Instant::ZERO + time;
     let mut got = vec![0; frames.len()];
     for (queue, bytes) in frames {
         (0..2).for_each(|_| line.push(Instant::ZERO, *queue, *bytes, *bytes, u64::from(*queue)).unwrap());
     }
     while let Some(begin) = line.next_begin().filter(|begin| *begin < end) {
-        let Departure { item, .. } = line.pop(begin).unwrap();
+        let QueueDeparture { item, .. } = line.pop(begin).unwrap();
         let place = frames.iter().position(|(queue, _)| u64::from(*queue) == item).unwrap();
         let (queue, bytes) = frames[place];
         got[place] += bytes;
@@ -94,18 +94,18 @@ fn too_much_is_refused_by_name() {
         "queue 2: found min=5Mbit/s, expected at most 4Mbit/s: what others leave of the port's 10Mbit/s"
     );
     line.set(Instant::ZERO, config("1:min=10Mbit/s")).unwrap();
-    let wrong = QueueConfig { priority: 9, ..config("2") };
+    let wrong = PortQueueConfig { priority: 9, ..config("2") };
     assert_eq!(line.set(Instant::ZERO, wrong), Err("queue 2: found priority=9, expected 0 to 7".into()));
     let many = u32::try_from(MAX_QUEUES).unwrap();
-    (2..many).for_each(|id| line.set(Instant::ZERO, QueueConfig::new(id)).unwrap());
-    let problem = line.set(Instant::ZERO, QueueConfig::new(many)).unwrap_err();
+    (2..many).for_each(|id| line.set(Instant::ZERO, PortQueueConfig::new(id)).unwrap());
+    let problem = line.set(Instant::ZERO, PortQueueConfig::new(many)).unwrap_err();
     assert!(problem.starts_with("queue 256: there are 256 queues already"), "{problem}");
 }
 
 #[test]
 fn buffers_drop_the_tail() {
     let mut line = line(Some(RATE), &["1:buffer=3000B"]);
-    let push = |line: &mut Scheduler<u64>, bytes| line.push(Instant::ZERO, 1, bytes, bytes, 0);
+    let push = |line: &mut QueueScheduler<u64>, bytes| line.push(Instant::ZERO, 1, bytes, bytes, 0);
     push(&mut line, 9000).unwrap();
     assert!(line.pop(Instant::ZERO).is_some(), "an idle line takes a frame of any length");
     push(&mut line, 2000).unwrap();
@@ -129,7 +129,7 @@ fn removing_the_default_queue_takes_its_settings() {
     assert_eq!(line.remove(7), None);
     assert_eq!(line.remove(0), Some(vec![]));
     let states: Vec<_> = line.queues().map(|state| (state.config, state.waiting_bytes)).collect();
-    assert_eq!(states, [(QueueConfig::default(), 60)]);
+    assert_eq!(states, [(PortQueueConfig::default(), 60)]);
 }
 
 /// An arrival of random traffic: after a pause, a frame for a queue.
@@ -142,7 +142,7 @@ struct Arrival {
 
 #[derive(Debug, Clone)]
 struct Traffic {
-    configs: Vec<QueueConfig>,
+    configs: Vec<PortQueueConfig>,
     arrivals: Vec<Arrival>,
 }
 
@@ -155,7 +155,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
         configs: limits
             .into_iter()
             .zip(0..)
-            .map(|((min, max, priority, buffer), id)| QueueConfig {
+            .map(|((min, max, priority, buffer), id)| PortQueueConfig {
                 id,
                 min: min.map(Bps),
                 max: max.map(|max| Bps(max.max(min.unwrap_or(1)).max(50_000))),
@@ -181,11 +181,11 @@ struct Sent {
 /// Runs traffic through a line. Returns the frames that left and the number of dropped frames. Also takes due frames
 /// every `look_ns`.
 fn run(traffic: &Traffic, look_ns: u64) -> (Vec<Sent>, usize) {
-    let mut line: Scheduler<Sent> = Scheduler::new(Some(RATE));
+    let mut line: QueueScheduler<Sent> = QueueScheduler::new(Some(RATE));
     traffic.configs.iter().for_each(|config| line.set(Instant::ZERO, *config).unwrap());
     let (mut now, mut sent, mut dropped) = (0, Vec::new(), 0);
-    let take = |line: &mut Scheduler<Sent>, now: u64, sent: &mut Vec<Sent>| {
-        while let Some(Departure { item, begins, ends }) = line.pop(at(now)) {
+    let take = |line: &mut QueueScheduler<Sent>, now: u64, sent: &mut Vec<Sent>| {
+        while let Some(QueueDeparture { item, begins, ends }) = line.pop(at(now)) {
             sent.push(Sent { begins: begins.as_nanos(), ends: ends.as_nanos(), ..item });
         }
     };
@@ -279,9 +279,9 @@ proptest! {
     ) {
         // Queue 9 always has a frame, whatever the others do.
         traffic.configs.truncate(3);
-        let mut line: Scheduler<u32> = Scheduler::new(Some(RATE));
+        let mut line: QueueScheduler<u32> = QueueScheduler::new(Some(RATE));
         traffic.configs.iter().for_each(|config| line.set(Instant::ZERO, *config).unwrap());
-        line.set(Instant::ZERO, QueueConfig { min: Some(Bps(min)), ..QueueConfig::new(9) }).unwrap();
+        line.set(Instant::ZERO, PortQueueConfig { min: Some(Bps(min)), ..PortQueueConfig::new(9) }).unwrap();
         let mut lengths = lengths.into_iter().cycle();
         let mut next = || lengths.next().unwrap();
         let (mut now, mut got) = (0, 0);
@@ -293,7 +293,7 @@ proptest! {
         for Arrival { pause_ns, queue, bytes } in traffic.arrivals {
             now += pause_ns;
             while let Some(begin) = line.next_begin().filter(|begin| begin.as_nanos() <= now) {
-                let Departure { item, ends, .. } = line.pop(begin).unwrap();
+                let QueueDeparture { item, ends, .. } = line.pop(begin).unwrap();
                 if item == 9 {
                     got += waiting.pop_front().unwrap();
                     let more = next();
@@ -310,9 +310,9 @@ proptest! {
 }
 
 /// Returns queues in front of a link around one end of a memory pair, and the other end.
-fn queued(shape: Shape, configs: &[&str]) -> (Box<dyn Port>, MemoryPort) {
+fn queued(shape: LinkShape, configs: &[&str]) -> (Box<dyn Port>, MemoryPort) {
     let (near, far) = memory::pair(64).unwrap();
-    let link = Link::new(Box::new(near), shape, Shape::default());
+    let link = LinkEmulator::new(Box::new(near), shape, LinkShape::default());
     (super::queued(Box::new(link), configs.iter().map(|text| config(text)).collect()).unwrap(), far)
 }
 
@@ -334,7 +334,7 @@ fn arrived(port: &mut dyn Port, far: &mut MemoryPort, now: Duration) -> Vec<u8> 
 }
 
 /// 8 Mbit/s: a frame of 1000 bytes takes one millisecond.
-const SLOW: Shape = Shape {
+const SLOW: LinkShape = LinkShape {
     rate: Some(Bps(8 * MBIT)),
     delay: Duration::from_millis(5),
     buffer: Some(ByteSize(3000)),
@@ -382,12 +382,12 @@ fn a_port_without_link_gets_the_first_frame_at_once() {
         "the burst, then one, and another queue's"
     );
     assert_eq!(arrived(&mut *port, &mut far, MS * 102), [1, 1]);
-    assert_eq!(port.queues(Queues::strays).unwrap(), 1);
+    assert_eq!(port.queues(TransmitQueues::strays).unwrap(), 1);
 }
 
 #[test]
 fn frames_of_a_removed_queue_go_to_the_default_one() {
-    let (mut port, mut far) = queued(Shape { delay: Duration::ZERO, ..SLOW }, &["1"]);
+    let (mut port, mut far) = queued(LinkShape { delay: Duration::ZERO, ..SLOW }, &["1"]);
     let mut pool = FramePool::default();
     let mut batch = frames(&[(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (0, 7)]);
     port.transmit(Instant::ZERO, &mut pool, &mut batch).unwrap();

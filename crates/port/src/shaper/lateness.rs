@@ -13,18 +13,18 @@ const BUCKETS: usize = 1 + (MOST_DIGITS - LEAST_DIGITS) as usize * HALF;
 
 /// Histogram of lateness in fixed memory. One thread counts, without a lock; any thread reads.
 #[derive(Debug)]
-pub struct Lateness {
+pub struct LinkLatenessHistogram {
     counts: Box<[AtomicU64]>,
     most_ns: AtomicU64,
 }
 
-impl Default for Lateness {
+impl Default for LinkLatenessHistogram {
     fn default() -> Self {
-        Lateness { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), most_ns: AtomicU64::new(0) }
+        LinkLatenessHistogram { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), most_ns: AtomicU64::new(0) }
     }
 }
 
-impl Lateness {
+impl LinkLatenessHistogram {
     /// Counts a frame that came `late` after it was due. Only one thread may call this.
     #[inline]
     pub fn note(&self, late: Duration) {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_read() {
-        let late = Lateness::default();
+        let late = LinkLatenessHistogram::default();
         assert_eq!(late.counts().count(), 0);
         for us in [0, 20, 20, 1000] {
             late.note(Duration::from_micros(us));

@@ -23,7 +23,7 @@ fn frame(bytes: usize) -> Vec<Frame> {
 }
 
 /// 1 Gbit/s and 1 ms: a frame of 1000 bytes takes 8 us on the wire.
-const FAST: Shape = Shape {
+const FAST: LinkShape = LinkShape {
     rate: Some(Bps(1_000_000_000)),
     delay: Duration::from_millis(1),
     buffer: Some(ByteSize(1_000_000)),
@@ -34,7 +34,7 @@ const FAST: Shape = Shape {
 #[test]
 fn a_super_frame_takes_the_time_of_its_segments() {
     let (near, _far) = memory::pair(64).unwrap();
-    let mut link = Link::new(Box::new(near), FAST, Shape::default());
+    let mut link = LinkEmulator::new(Box::new(near), FAST, LinkShape::default());
     let mut long = frame(54 + 10 * 1000);
     let segmentation =
         Segmentation { kind: SegmentationKind::Tcpv4 { ecn: false }, segment_bytes: 1000, header_bytes: 54 };
@@ -47,7 +47,7 @@ fn a_super_frame_takes_the_time_of_its_segments() {
 #[test]
 fn a_link_that_is_never_idle_keeps_its_rate_however_late_it_is_looked_at() {
     let (near, mut far) = memory::pair(8192).unwrap();
-    let mut link = Link::new(Box::new(near), FAST, Shape::default());
+    let mut link = LinkEmulator::new(Box::new(near), FAST, LinkShape::default());
     let (mut sent, mut came, mut now) = (0_u64, 0_u64, 0);
     // The engine runs every 50 us to 3 ms; of 600 frames 125 are in flight, the others wait.
     for round in 0..2000_u64 {

@@ -17,7 +17,7 @@ const PROG_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// A BPF instruction (`struct bpf_insn`).
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Instruction {
+pub(crate) struct BpfInstruction {
     pub(crate) code: u8,
     /// Destination in the low four bits, source in the high four bits.
     pub(crate) registers: u8,
@@ -26,10 +26,10 @@ pub(crate) struct Instruction {
 }
 
 /// Parameters of a command: the beginning of `union bpf_attr` that the command uses.
-trait Attribute {}
+trait BpfAttribute {}
 
 #[repr(C)]
-struct MapCreate {
+struct BpfMapCreate {
     kind: u32,
     key_bytes: u32,
     value_bytes: u32,
@@ -38,7 +38,7 @@ struct MapCreate {
 }
 
 #[repr(C)]
-struct MapElement {
+struct BpfMapElement {
     map: u32,
     _padding: u32,
     key: u64,
@@ -47,7 +47,7 @@ struct MapElement {
 }
 
 #[repr(C)]
-struct ProgramLoad {
+struct BpfProgramLoad {
     kind: u32,
     instruction_count: u32,
     instructions: u64,
@@ -60,22 +60,22 @@ struct ProgramLoad {
 }
 
 #[repr(C)]
-struct LinkCreate {
+struct BpfLinkCreate {
     program: u32,
     interface: u32,
     attach_type: u32,
     flags: u32,
 }
 
-impl Attribute for MapCreate {}
-impl Attribute for MapElement {}
-impl Attribute for ProgramLoad {}
-impl Attribute for LinkCreate {}
+impl BpfAttribute for BpfMapCreate {}
+impl BpfAttribute for BpfMapElement {}
+impl BpfAttribute for BpfProgramLoad {}
+impl BpfAttribute for BpfLinkCreate {}
 
 /// Creates a map from queue numbers to AF_XDP sockets.
 pub(crate) fn create_socket_map(queues: u32) -> io::Result<OwnedFd> {
     let mut attribute =
-        MapCreate { kind: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries_max: queues, flags: 0 };
+        BpfMapCreate { kind: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries_max: queues, flags: 0 };
     owned(call(MAP_CREATE, &mut attribute))
 }
 
@@ -83,14 +83,14 @@ pub(crate) fn create_socket_map(queues: u32) -> io::Result<OwnedFd> {
 pub(crate) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
     let value = number(socket);
     let (key, value) = (&raw const queue as u64, &raw const value as u64);
-    let mut attribute = MapElement { map: number(map), _padding: 0, key, value, flags: 0 };
+    let mut attribute = BpfMapElement { map: number(map), _padding: 0, key, value, flags: 0 };
     check(call(MAP_UPDATE_ELEM, &mut attribute)).map(drop)
 }
 
 /// Loads an XDP program.
-pub(crate) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
+pub(crate) fn load(instructions: &[BpfInstruction]) -> io::Result<OwnedFd> {
     let with_flags = |flags| {
-        let mut attribute = ProgramLoad {
+        let mut attribute = BpfProgramLoad {
             kind: PROG_TYPE_XDP,
             instruction_count: u32::try_from(instructions.len()).unwrap_or(0),
             instructions: instructions.as_ptr() as u64,
@@ -113,11 +113,11 @@ pub(crate) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
 /// Attaches a program to an interface; closing the returned descriptor detaches it.
 pub(crate) fn attach(program: BorrowedFd<'_>, interface: i32, flags: u32) -> io::Result<OwnedFd> {
     let interface = interface.cast_unsigned();
-    let mut attribute = LinkCreate { program: number(program), interface, attach_type: ATTACH_TYPE_XDP, flags };
+    let mut attribute = BpfLinkCreate { program: number(program), interface, attach_type: ATTACH_TYPE_XDP, flags };
     owned(call(LINK_CREATE, &mut attribute))
 }
 
-fn call<T: Attribute>(command: i32, attribute: &mut T) -> i32 {
+fn call<T: BpfAttribute>(command: i32, attribute: &mut T) -> i32 {
     // SAFETY: the kernel reads at most the length given; addresses inside are of values that the callers above keep
     // alive during the call, with the lengths that the command's other fields state.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attribute, size_of::<T>()) };

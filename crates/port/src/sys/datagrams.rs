@@ -1,6 +1,6 @@
 //! Receives and sends many IPv4 datagrams in one system call, with their source and destination addresses.
-use super::messages::{BATCH, Slot, constant_vector, count_of, empty_message, vector};
-use super::{Plain as _, check};
+use super::messages::{BATCH, ReceiveBufferPair, constant_vector, count_of, empty_message, vector};
+use super::{PlainData as _, check};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -9,28 +9,28 @@ use weir_packet::{Frame, FramePool};
 /// Room for one control message with an `in_pktinfo`.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-struct Control([u8; 64]);
+struct PktInfoCmsg([u8; 64]);
 
-const CONTROL_BYTES: usize = size_of::<Control>();
+const CONTROL_BYTES: usize = size_of::<PktInfoCmsg>();
 
 /// Maximum length in bytes of the header in front of a frame.
 pub(crate) const HEADER_MAX: usize = 16;
 
 /// Buffers for the datagrams of one receive call.
-pub(crate) struct ReceiveDatagrams {
-    slots: [Slot; BATCH],
+pub(crate) struct DatagramReceiveSlots {
+    slots: [ReceiveBufferPair; BATCH],
     names: [libc::sockaddr_in; BATCH],
-    control: [Control; BATCH],
+    control: [PktInfoCmsg; BATCH],
     vectors: [[libc::iovec; 2]; BATCH],
     headers: [libc::mmsghdr; BATCH],
 }
 
 // SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it,
 // but for the control pointers, which `take` reads before anything moves (the structure is boxed).
-unsafe impl Send for ReceiveDatagrams {}
+unsafe impl Send for DatagramReceiveSlots {}
 
 /// A received datagram.
-pub(crate) struct Datagram {
+pub(crate) struct ReceivedDatagram {
     /// Bytes of the datagram; for a raw socket from the IP header on.
     pub(crate) frame: Frame,
     /// Source address of the datagram.
@@ -39,12 +39,12 @@ pub(crate) struct Datagram {
     pub(crate) destination: Option<Ipv4Addr>,
 }
 
-impl ReceiveDatagrams {
+impl DatagramReceiveSlots {
     pub(crate) fn new() -> Box<Self> {
-        Box::new(ReceiveDatagrams {
-            slots: std::array::from_fn(|_| Slot::default()),
+        Box::new(DatagramReceiveSlots {
+            slots: std::array::from_fn(|_| ReceiveBufferPair::default()),
             names: [libc::sockaddr_in::zeroed(); BATCH],
-            control: [Control([0; CONTROL_BYTES]); BATCH],
+            control: [PktInfoCmsg([0; CONTROL_BYTES]); BATCH],
             vectors: [[vector(&mut []); 2]; BATCH],
             headers: [empty_message(); BATCH],
         })
@@ -78,7 +78,7 @@ impl ReceiveDatagrams {
     }
 
     /// Takes the datagram out of a slot that was received into; `None` if it was longer than every buffer.
-    pub(crate) fn take(&mut self, slot: usize) -> Option<Datagram> {
+    pub(crate) fn take(&mut self, slot: usize) -> Option<ReceivedDatagram> {
         let message = &self.headers[slot];
         if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
             return None;
@@ -86,13 +86,13 @@ impl ReceiveDatagrams {
         let source = address(self.names[slot].sin_addr);
         let destination = packet_info(&message.msg_hdr).map(|info| address(info.ipi_addr));
         let frame = self.slots[slot].take(usize::try_from(message.msg_len).unwrap_or(0));
-        Some(Datagram { frame, source, destination })
+        Some(ReceivedDatagram { frame, source, destination })
     }
 }
 
 /// Header in front of a frame, with the destination of the datagram.
 #[derive(Clone, Copy)]
-pub(crate) struct Heading {
+pub(crate) struct OuterHeader {
     /// Header, in the first `length` bytes.
     pub(crate) header: [u8; HEADER_MAX],
     pub(crate) length: usize,
@@ -102,18 +102,18 @@ pub(crate) struct Heading {
 }
 
 /// Buffers for the datagrams of one send call.
-pub(crate) struct SendDatagrams {
+pub(crate) struct DatagramSendSlots {
     names: [libc::sockaddr_in; BATCH],
     vectors: [[libc::iovec; 2]; BATCH],
     headers: [libc::mmsghdr; BATCH],
 }
 
 // SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it.
-unsafe impl Send for SendDatagrams {}
+unsafe impl Send for DatagramSendSlots {}
 
-impl SendDatagrams {
+impl DatagramSendSlots {
     pub(crate) fn new() -> Box<Self> {
-        Box::new(SendDatagrams {
+        Box::new(DatagramSendSlots {
             names: [libc::sockaddr_in::zeroed(); BATCH],
             vectors: [[vector(&mut []); 2]; BATCH],
             headers: [empty_message(); BATCH],
@@ -122,7 +122,12 @@ impl SendDatagrams {
 
     /// Sends the first of `frames`, at most [`BATCH`], each after its heading. Returns the number sent, at least one.
     /// An error concerns the first frame.
-    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, headings: &[Heading], frames: &[Frame]) -> io::Result<usize> {
+    pub(crate) fn send(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        headings: &[OuterHeader],
+        frames: &[Frame],
+    ) -> io::Result<usize> {
         let count = frames.len().min(headings.len()).min(BATCH);
         for (slot, (heading, frame)) in headings.iter().zip(frames).take(count).enumerate() {
             self.names[slot] = name(heading.destination, heading.port);

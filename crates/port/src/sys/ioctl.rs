@@ -1,5 +1,5 @@
 //! ioctl(2) requests about network interfaces.
-use super::{Plain, check};
+use super::{PlainData, check};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -34,7 +34,7 @@ impl InterfaceRequest {
     }
 
     /// Sends a SIOCETHTOOL request: the kernel reads and fills in `command`.
-    pub(crate) fn ethtool<T: Plain>(&mut self, socket: BorrowedFd<'_>, command: &mut T) -> io::Result<()> {
+    pub(crate) fn ethtool<T: PlainData>(&mut self, socket: BorrowedFd<'_>, command: &mut T) -> io::Result<()> {
         self.0.ifr_ifru.ifru_data = (&raw mut *command).cast();
         // SAFETY: `command` is writable during the call, and each caller's type is at least as long as what its command
         // number (and the lengths inside) makes the kernel write.

@@ -1,5 +1,5 @@
 //! Receives and sends many frames in one system call, each with its virtio header, without copying super-frames.
-use super::{Plain, check};
+use super::{PlainData, check};
 use crate::virtio;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -17,18 +17,18 @@ const REPORT: u32 = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_OPT
 
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-struct Control([u8; CONTROL_BYTES]);
+struct CmsgBuffer([u8; CONTROL_BYTES]);
 
 /// Buffers for one frame of any length: an ordinary buffer, followed by a super-frame's buffer from the offset at
 /// which the ordinary one ends. An ordinary frame therefore touches only a small buffer. For a super-frame, only the
 /// bytes in the small buffer are copied, into the gap left for them. The slot allocates only if the pool is empty.
 #[derive(Default)]
-pub(crate) struct Slot {
+pub(crate) struct ReceiveBufferPair {
     small: Frame,
     large: Frame,
 }
 
-impl Slot {
+impl ReceiveBufferPair {
     /// Returns the buffers to receive into, in this order. Takes new ones from `pool` if the slot's buffers left with
     /// a frame.
     pub(crate) fn buffers(&mut self, pool: &mut FramePool) -> [&mut [u8]; 2] {
@@ -43,7 +43,7 @@ impl Slot {
         [ordinary, behind]
     }
 
-    /// Returns the frame of `length` bytes that was received into [`Slot::buffers`].
+    /// Returns the frame of `length` bytes that was received into [`ReceiveBufferPair::buffers`].
     pub(crate) fn take(&mut self, length: usize) -> Frame {
         let ordinary = self.small.room();
         if length <= ordinary {
@@ -61,9 +61,9 @@ impl Slot {
 /// Buffers for the frames of one receive call. Preparing a slot costs a third of an empty call, so only slots that
 /// were received into are prepared again.
 pub(crate) struct ReceiveSlots {
-    slots: [Slot; BATCH],
-    virtio: [virtio::Header; BATCH],
-    control: [Control; BATCH],
+    slots: [ReceiveBufferPair; BATCH],
+    virtio: [virtio::VirtioNetHeader; BATCH],
+    control: [CmsgBuffer; BATCH],
     vectors: [[libc::iovec; 3]; BATCH],
     headers: [libc::mmsghdr; BATCH],
     /// Number of slots, from the first, that must be prepared before the next call.
@@ -78,7 +78,7 @@ pub(crate) struct ReceiveSlots {
 unsafe impl Send for ReceiveSlots {}
 
 /// A received frame with the kernel's metadata.
-pub(crate) struct Received {
+pub(crate) struct PacketSocketFrame {
     /// Frame with its offload; `None` if it was longer than every buffer or its virtio header is not valid.
     pub(crate) frame: Option<Frame>,
     /// VLAN tag that the kernel stripped: protocol identifier and tag control information.
@@ -90,9 +90,9 @@ pub(crate) struct Received {
 impl ReceiveSlots {
     pub(crate) fn new() -> Box<Self> {
         Box::new(ReceiveSlots {
-            slots: std::array::from_fn(|_| Slot::default()),
-            virtio: [virtio::Header::default(); BATCH],
-            control: [Control([0; CONTROL_BYTES]); BATCH],
+            slots: std::array::from_fn(|_| ReceiveBufferPair::default()),
+            virtio: [virtio::VirtioNetHeader::default(); BATCH],
+            control: [CmsgBuffer([0; CONTROL_BYTES]); BATCH],
             vectors: [[empty_vector(); 3]; BATCH],
             headers: [empty_message(); BATCH],
             used: BATCH,
@@ -140,10 +140,10 @@ impl ReceiveSlots {
     }
 
     /// Takes the frame out of a slot that was received into.
-    pub(crate) fn take(&mut self, slot: usize) -> Received {
+    pub(crate) fn take(&mut self, slot: usize) -> PacketSocketFrame {
         let message = &self.headers[slot];
         let whole = message.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
-        let length = usize::try_from(message.msg_len).unwrap_or(0).checked_sub(virtio::Header::LENGTH);
+        let length = usize::try_from(message.msg_len).unwrap_or(0).checked_sub(virtio::VirtioNetHeader::LENGTH);
         let vlan = beside(&message.msg_hdr, libc::SOL_PACKET, libc::PACKET_AUXDATA).and_then(vlan_of);
         let came_ns = if self.are_stamped { came_ns(&message.msg_hdr) } else { None };
         let frame = length.filter(|_| whole).and_then(|length| {
@@ -152,17 +152,17 @@ impl ReceiveSlots {
             frame.offload = offload;
             Some(frame)
         });
-        Received { frame, vlan, came_ns }
+        PacketSocketFrame { frame, vlan, came_ns }
     }
 }
 
 /// Buffers for the frames of one send call.
 pub(crate) struct SendSlots {
-    virtio: [virtio::Header; BATCH],
+    virtio: [virtio::VirtioNetHeader; BATCH],
     vectors: [[libc::iovec; 2]; BATCH],
     headers: [libc::mmsghdr; BATCH],
     /// Control message that requests the sending time; attached to the last frame of a call.
-    ask: Option<Control>,
+    ask: Option<CmsgBuffer>,
 }
 
 // SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it.
@@ -171,7 +171,7 @@ unsafe impl Send for SendSlots {}
 impl SendSlots {
     pub(crate) fn new() -> Box<Self> {
         Box::new(SendSlots {
-            virtio: [virtio::Header::default(); BATCH],
+            virtio: [virtio::VirtioNetHeader::default(); BATCH],
             vectors: [[empty_vector(); 2]; BATCH],
             headers: [empty_message(); BATCH],
             ask: None,
@@ -181,7 +181,7 @@ impl SendSlots {
     /// Enables reports of when the last frame of a call left ([`left_ns`]).
     pub(crate) fn ask_when_left(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         super::socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &REPORT)?;
-        let mut ask = Control([0; CONTROL_BYTES]);
+        let mut ask = CmsgBuffer([0; CONTROL_BYTES]);
         // SAFETY: integers.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         header.msg_control = ask.0.as_mut_ptr().cast();
@@ -204,7 +204,7 @@ impl SendSlots {
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, frames: &[Frame], asks: bool) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         for (slot, frame) in frames.iter().take(BATCH).enumerate() {
-            self.virtio[slot] = virtio::Header::of(frame);
+            self.virtio[slot] = virtio::VirtioNetHeader::of(frame);
             self.vectors[slot] = [constant_vector(&self.virtio[slot].0), constant_vector(frame.bytes())];
             let header = &mut self.headers[slot].msg_hdr;
             header.msg_iov = self.vectors[slot].as_mut_ptr();
@@ -227,7 +227,7 @@ impl SendSlots {
 pub(crate) fn left_ns(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut left = None;
     loop {
-        let mut control = Control([0; CONTROL_BYTES]);
+        let mut control = CmsgBuffer([0; CONTROL_BYTES]);
         let mut message = empty_message().msg_hdr;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = CONTROL_BYTES;
@@ -248,7 +248,7 @@ pub(crate) fn left_ns(socket: BorrowedFd<'_>) -> Option<u64> {
 /// number of bytes, header included.
 pub(crate) fn read_frame(
     file: BorrowedFd<'_>,
-    header: &mut virtio::Header,
+    header: &mut virtio::VirtioNetHeader,
     parts: [&mut [u8]; 2],
 ) -> io::Result<usize> {
     let [first, second] = parts;
@@ -260,7 +260,7 @@ pub(crate) fn read_frame(
 
 /// Writes one frame after its virtio header.
 pub(crate) fn write_frame(file: BorrowedFd<'_>, frame: &Frame) -> io::Result<()> {
-    let header = virtio::Header::of(frame);
+    let header = virtio::VirtioNetHeader::of(frame);
     let vectors = [constant_vector(&header.0), constant_vector(frame.bytes())];
     // SAFETY: the vectors point to two buffers that are borrowed during the call, which only reads them.
     let result = unsafe { libc::writev(file.as_raw_fd(), vectors.as_ptr(), 2) };
@@ -269,7 +269,7 @@ pub(crate) fn write_frame(file: BorrowedFd<'_>, frame: &Frame) -> io::Result<()>
 
 /// Returns the control message of a kind that the kernel attached to a frame, if it exists and is long enough for a
 /// `T`.
-fn beside<T: Plain>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
+fn beside<T: PlainData>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
     // SAFETY: the header's control pointer and length describe what recvmmsg just wrote.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: null, or a control message that lies within what recvmmsg wrote.
@@ -288,11 +288,11 @@ fn beside<T: Plain>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
 }
 
 // SAFETY: integers.
-unsafe impl Plain for libc::tpacket_auxdata {}
+unsafe impl PlainData for libc::tpacket_auxdata {}
 // SAFETY: integers.
-unsafe impl Plain for libc::timespec {}
+unsafe impl PlainData for libc::timespec {}
 // SAFETY: integers.
-unsafe impl Plain for [libc::timespec; 3] {}
+unsafe impl PlainData for [libc::timespec; 3] {}
 
 /// Returns the arrival time that the kernel reported for a frame, in nanoseconds since 1970.
 #[cold]
@@ -364,7 +364,7 @@ mod tests {
                 })
                 .collect();
             for frame in &sent {
-                sender.send(&[&[0; virtio::Header::LENGTH], &frame[..]].concat()).unwrap();
+                sender.send(&[&[0; virtio::VirtioNetHeader::LENGTH], &frame[..]].concat()).unwrap();
             }
             assert_eq!(receive(&mut slots, &receiver, &mut pool), sent, "round {round}");
             if round % 2 == 1 {

@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 ///
 /// # Safety
 /// Every pattern of bytes must be a value of the type, and the type must hold no pointer that outlives the call.
-pub(crate) unsafe trait Plain: Copy {
+pub(crate) unsafe trait PlainData: Copy {
     /// Returns a value of zero bytes.
     fn zeroed() -> Self {
         // SAFETY: the trait promises that every pattern of bytes is a value.
@@ -24,9 +24,9 @@ pub(crate) unsafe trait Plain: Copy {
 }
 
 // SAFETY: an integer.
-unsafe impl Plain for i32 {}
+unsafe impl PlainData for i32 {}
 // SAFETY: an integer.
-unsafe impl Plain for u32 {}
+unsafe impl PlainData for u32 {}
 
 /// Converts the return value of a system call to a result.
 pub(crate) fn check(result: libc::c_int) -> io::Result<usize> {

@@ -1,6 +1,6 @@
 //! Memory shared with the kernel: the frames of an AF_XDP socket and the rings that pass their addresses back and
 //! forth.
-use super::{Plain, socket};
+use super::{PlainData, socket};
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -9,32 +9,32 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weir_memory::prefetch;
 
 // SAFETY: integers.
-unsafe impl Plain for libc::xdp_umem_reg {}
+unsafe impl PlainData for libc::xdp_umem_reg {}
 // SAFETY: integers.
-unsafe impl Plain for libc::xdp_mmap_offsets {}
+unsafe impl PlainData for libc::xdp_mmap_offsets {}
 // SAFETY: integers.
-unsafe impl Plain for libc::xdp_statistics {}
+unsafe impl PlainData for libc::xdp_statistics {}
 // SAFETY: integers.
-unsafe impl Plain for libc::xdp_desc {}
+unsafe impl PlainData for libc::xdp_desc {}
 // SAFETY: an integer.
-unsafe impl Plain for u64 {}
+unsafe impl PlainData for u64 {}
 
 /// A memory mapping, unmapped when dropped.
-struct Mapping {
+struct SharedMapping {
     start: NonNull<u8>,
     length: usize,
 }
 
 // SAFETY: memory may be used from any thread; access is governed by the owners below, which are not shared.
-unsafe impl Send for Mapping {}
+unsafe impl Send for SharedMapping {}
 
-impl Mapping {
+impl SharedMapping {
     fn new(length: usize, flags: i32, file: i32, offset: libc::off_t) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is in use.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file, offset) };
         match NonNull::new(start.cast::<u8>()) {
-            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Mapping { start, length }),
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(SharedMapping { start, length }),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -51,7 +51,7 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: this value owns the mapping, and the owner that lent all pointers into it is being dropped.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
@@ -59,15 +59,15 @@ impl Drop for Mapping {
 }
 
 /// Frame memory of a socket, in chunks of one size.
-pub(crate) struct FrameMemory {
-    mapping: Mapping,
+pub(crate) struct XdpUmem {
+    mapping: SharedMapping,
 }
 
-impl FrameMemory {
+impl XdpUmem {
     /// Allocates `bytes` of memory, a multiple of the page size.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-        Ok(FrameMemory { mapping: Mapping::new(bytes, flags, -1, 0)? })
+        Ok(XdpUmem { mapping: SharedMapping::new(bytes, flags, -1, 0)? })
     }
 
     /// Registers the memory with a socket, in chunks of `chunk` bytes.
@@ -90,8 +90,8 @@ impl FrameMemory {
 }
 
 /// Ring shared with the kernel, one of a socket's four.
-pub(crate) struct Ring<T> {
-    _mapping: Mapping,
+pub(crate) struct XdpRing<T> {
+    _mapping: SharedMapping,
     producer: NonNull<AtomicU32>,
     consumer: NonNull<AtomicU32>,
     entries: NonNull<T>,
@@ -100,27 +100,27 @@ pub(crate) struct Ring<T> {
 }
 
 // SAFETY: the pointers refer to the mapping, which moves with the ring.
-unsafe impl<T: Send> Send for Ring<T> {}
+unsafe impl<T: Send> Send for XdpRing<T> {}
 
 /// Kind of ring: selects the socket option for its size and the offset of its mapping.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum XdpRingKind {
     Receive,
     Transmit,
     Fill,
     Completion,
 }
 
-impl<T: Plain> Ring<T> {
+impl<T: PlainData> XdpRing<T> {
     /// Creates a ring of `size` entries, a power of two.
-    pub(crate) fn new(socket: BorrowedFd<'_>, kind: Kind, size: u32) -> io::Result<Self> {
+    pub(crate) fn new(socket: BorrowedFd<'_>, kind: XdpRingKind, size: u32) -> io::Result<Self> {
         let (option, page) = match kind {
-            Kind::Receive => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING),
-            Kind::Transmit => (libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING),
-            Kind::Fill => {
+            XdpRingKind::Receive => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING),
+            XdpRingKind::Transmit => (libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING),
+            XdpRingKind::Fill => {
                 (libc::XDP_UMEM_FILL_RING, libc::off_t::try_from(libc::XDP_UMEM_PGOFF_FILL_RING).unwrap_or(0))
             }
-            Kind::Completion => (
+            XdpRingKind::Completion => (
                 libc::XDP_UMEM_COMPLETION_RING,
                 libc::off_t::try_from(libc::XDP_UMEM_PGOFF_COMPLETION_RING).unwrap_or(0),
             ),
@@ -128,15 +128,15 @@ impl<T: Plain> Ring<T> {
         socket::set(socket, libc::SOL_XDP, option, &size)?;
         let offsets: libc::xdp_mmap_offsets = socket::get(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
         let offsets = match kind {
-            Kind::Receive => offsets.rx,
-            Kind::Transmit => offsets.tx,
-            Kind::Fill => offsets.fr,
-            Kind::Completion => offsets.cr,
+            XdpRingKind::Receive => offsets.rx,
+            XdpRingKind::Transmit => offsets.tx,
+            XdpRingKind::Fill => offsets.fr,
+            XdpRingKind::Completion => offsets.cr,
         };
         let bytes = usize::try_from(offsets.desc).unwrap_or(usize::MAX).saturating_add(size as usize * size_of::<T>());
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-        let mapping = Mapping::new(bytes, flags, socket.as_raw_fd(), page)?;
-        Ok(Ring {
+        let mapping = SharedMapping::new(bytes, flags, socket.as_raw_fd(), page)?;
+        Ok(XdpRing {
             producer: mapping.at(offsets.producer, 1)?,
             consumer: mapping.at(offsets.consumer, 1)?,
             entries: mapping.at(offsets.desc, size as usize)?,
@@ -159,15 +159,15 @@ impl<T: Plain> Ring<T> {
 }
 
 /// A ring that weir writes and the kernel reads.
-pub(crate) struct Producer<T> {
-    ring: Ring<T>,
+pub(crate) struct XdpProducer<T> {
+    ring: XdpRing<T>,
     /// Number of entries written so far, published or not.
     written: u32,
 }
 
-impl<T: Plain> Producer<T> {
-    pub(crate) fn new(ring: Ring<T>) -> Self {
-        Producer { ring, written: 0 }
+impl<T: PlainData> XdpProducer<T> {
+    pub(crate) fn new(ring: XdpRing<T>) -> Self {
+        XdpProducer { ring, written: 0 }
     }
 
     /// Returns the number of entries that the kernel has taken.
@@ -205,8 +205,8 @@ impl<T: Plain> Producer<T> {
 }
 
 /// A ring that the kernel writes and weir reads.
-pub(crate) struct Consumer<T> {
-    ring: Ring<T>,
+pub(crate) struct XdpConsumer<T> {
+    ring: XdpRing<T>,
     /// Number of entries read so far, released or not.
     read: u32,
     /// Number of entries available at the last load of the kernel's counter, which is loaded once per batch, not per
@@ -216,9 +216,9 @@ pub(crate) struct Consumer<T> {
     looked_at: u32,
 }
 
-impl<T: Plain> Consumer<T> {
-    pub(crate) fn new(ring: Ring<T>) -> Self {
-        Consumer { ring, read: 0, seen: 0, looked_at: 0 }
+impl<T: PlainData> XdpConsumer<T> {
+    pub(crate) fn new(ring: XdpRing<T>) -> Self {
+        XdpConsumer { ring, read: 0, seen: 0, looked_at: 0 }
     }
 
     /// Returns true if there is an entry to read.

@@ -1,19 +1,19 @@
 //! Opens sockets, sets their options and binds them.
-use super::{Plain, check, length_of, owned};
+use super::{PlainData, check, length_of, owned};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 // SAFETY: integers.
-unsafe impl Plain for libc::packet_mreq {}
+unsafe impl PlainData for libc::packet_mreq {}
 // SAFETY: integers.
-unsafe impl Plain for libc::tpacket_stats {}
+unsafe impl PlainData for libc::tpacket_stats {}
 // SAFETY: integers.
-unsafe impl Plain for libc::sockaddr_ll {}
+unsafe impl PlainData for libc::sockaddr_ll {}
 // SAFETY: integers.
-unsafe impl Plain for libc::sockaddr_xdp {}
+unsafe impl PlainData for libc::sockaddr_xdp {}
 
 // SAFETY: integers.
-unsafe impl Plain for libc::sockaddr_in {}
+unsafe impl PlainData for libc::sockaddr_in {}
 
 /// Opens a non-blocking socket that programs started later do not inherit.
 pub(crate) fn open(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
@@ -22,7 +22,7 @@ pub(crate) fn open(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd>
 }
 
 /// Sets a socket option: setsockopt(2).
-pub(crate) fn set<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
+pub(crate) fn set<T: PlainData>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
     let value: *const T = value;
     // SAFETY: `value` is readable for the length given.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.cast(), length_of::<T>()) })?;
@@ -30,7 +30,7 @@ pub(crate) fn set<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, val
 }
 
 /// Reads a socket option: getsockopt(2). Fields of `T` that an older kernel does not know stay zero.
-pub(crate) fn get<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> io::Result<T> {
+pub(crate) fn get<T: PlainData>(socket: BorrowedFd<'_>, level: i32, option: i32) -> io::Result<T> {
     let mut value = T::zeroed();
     let mut length = length_of::<T>();
     // SAFETY: `value` is writable for the length given, and plain data, whatever is written.
@@ -39,7 +39,7 @@ pub(crate) fn get<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> 
 }
 
 /// Binds a socket to an address: bind(2).
-pub(crate) fn bind<T: Plain>(socket: BorrowedFd<'_>, address: &T) -> io::Result<()> {
+pub(crate) fn bind<T: PlainData>(socket: BorrowedFd<'_>, address: &T) -> io::Result<()> {
     let address: *const T = address;
     // SAFETY: `address` is readable for the length given.
     check(unsafe { libc::bind(socket.as_raw_fd(), address.cast(), length_of::<T>()) })?;

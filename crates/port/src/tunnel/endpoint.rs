@@ -2,9 +2,9 @@
 //!
 //! Each port reads from the socket. A frame for another port waits in that port's bounded list, and the reader wakes
 //! that port's thread.
-use super::header::{Encapsulation, Header};
+use super::header::{Encapsulation, TunnelHeader};
 use crate::event::EventFd;
-use crate::sys::datagrams::{Datagram, ReceiveDatagrams, name};
+use crate::sys::datagrams::{DatagramReceiveSlots, ReceivedDatagram, name};
 use crate::sys::socket;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,19 +22,19 @@ const RECEIVE_BUFFER: i32 = 8 << 20;
 
 /// Local address of tunnels of one kind, with the settings of their socket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct TunnelEndpointConfig {
     pub(super) encapsulation: Encapsulation,
     /// Local IPv4 address; unspecified for any address of the machine.
     pub(super) local: Ipv4Addr,
     /// UDP port; 0 for GRE.
     pub(super) port: u16,
     /// Socket settings for sending.
-    pub(super) sending: Sending,
+    pub(super) sending: TunnelSendOptions,
 }
 
 /// Socket settings for sending datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Sending {
+pub(super) struct TunnelSendOptions {
     /// True if routers may not fragment the datagrams.
     pub(super) whole: bool,
     /// True if the datagrams carry a UDP checksum.
@@ -45,62 +45,63 @@ pub(super) struct Sending {
 
 /// Selector of the packets that a port receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Wanted {
+pub(super) struct TunnelSelector {
     /// Required sender; `None` accepts any sender.
     pub(super) remote: Option<Ipv4Addr>,
-    pub(super) key: WantedKey,
+    pub(super) key: TunnelKeySelector,
 }
 
 /// Selector of tunnel keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum WantedKey {
+pub(super) enum TunnelKeySelector {
     /// Any key, or none.
     Any,
     /// Exactly this key, or exactly no key.
     Exactly(Option<u32>),
 }
 
-/// A socket shared by all tunnel ports that have the same [`Place`]: tunnel kind, local address and socket settings.
-pub(super) struct Endpoint {
+/// A socket shared by all tunnel ports that have the same [`TunnelEndpointConfig`]: tunnel kind, local address and
+/// socket settings.
+pub(super) struct TunnelEndpoint {
     pub(super) socket: OwnedFd,
     encapsulation: Encapsulation,
-    state: Mutex<State>,
+    state: Mutex<TunnelEndpointState>,
 }
 
-struct State {
-    receiving: Box<ReceiveDatagrams>,
-    members: HashMap<Wanted, Member>,
+struct TunnelEndpointState {
+    receiving: Box<DatagramReceiveSlots>,
+    members: HashMap<TunnelSelector, EndpointMember>,
     /// Time at which the socket was found empty; other ports do not read it again in that round.
     empty_at: Option<Instant>,
 }
 
 /// State of one port at an endpoint.
-struct Member {
+struct EndpointMember {
     waiting: VecDeque<Frame>,
     wake: Arc<EventFd>,
     any_packet_type: bool,
     missed: u64,
 }
 
-/// Counts of one call of [`Endpoint::receive`], besides the frames.
+/// Counts of one call of [`TunnelEndpoint::receive`], besides the frames.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct TunnelReceiveCounts {
     /// Datagrams that are damaged or match no port.
     pub(super) errors: u64,
 }
 
 /// Open endpoints by network namespace (inode number) and place.
-type Registry = Mutex<HashMap<(u64, Place), Weak<Endpoint>>>;
-static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
+type EndpointRegistry = Mutex<HashMap<(u64, TunnelEndpointConfig), Weak<TunnelEndpoint>>>;
+static REGISTRY: LazyLock<EndpointRegistry> = LazyLock::new(EndpointRegistry::default);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The state is consistent after each statement that could panic, so a poisoned lock is safe to use.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Endpoint {
+impl TunnelEndpoint {
     /// Returns the endpoint for `place`; opens it if no port uses it yet in the calling thread's network namespace.
-    pub(super) fn at(place: &Place) -> io::Result<Arc<Endpoint>> {
+    pub(super) fn at(place: &TunnelEndpointConfig) -> io::Result<Arc<TunnelEndpoint>> {
         let namespace = std::fs::metadata("/proc/thread-self/ns/net")?.st_ino();
         let mut registry = lock(&REGISTRY);
         registry.retain(|_, endpoint| endpoint.strong_count() > 0);
@@ -108,37 +109,41 @@ impl Endpoint {
         if let Some(endpoint) = registry.get(&key).and_then(Weak::upgrade) {
             return Ok(endpoint);
         }
-        let endpoint = Arc::new(Endpoint {
+        let endpoint = Arc::new(TunnelEndpoint {
             socket: open(place)?,
             encapsulation: place.encapsulation,
-            state: Mutex::new(State { receiving: ReceiveDatagrams::new(), members: HashMap::new(), empty_at: None }),
+            state: Mutex::new(TunnelEndpointState {
+                receiving: DatagramReceiveSlots::new(),
+                members: HashMap::new(),
+                empty_at: None,
+            }),
         });
         registry.insert(key, Arc::downgrade(&endpoint));
         Ok(endpoint)
     }
 
     /// Adds a port. Returns false if another port has the same selector.
-    pub(super) fn join(&self, wanted: Wanted, any_packet_type: bool, wake: Arc<EventFd>) -> bool {
+    pub(super) fn join(&self, wanted: TunnelSelector, any_packet_type: bool, wake: Arc<EventFd>) -> bool {
         let mut state = lock(&self.state);
         if state.members.contains_key(&wanted) {
             return false;
         }
-        state.members.insert(wanted, Member { waiting: VecDeque::new(), wake, any_packet_type, missed: 0 });
+        state.members.insert(wanted, EndpointMember { waiting: VecDeque::new(), wake, any_packet_type, missed: 0 });
         true
     }
 
     /// Removes a port and drops its waiting frames.
-    pub(super) fn leave(&self, wanted: Wanted) {
+    pub(super) fn leave(&self, wanted: TunnelSelector) {
         lock(&self.state).members.remove(&wanted);
     }
 
     /// Returns true if frames wait for a port.
-    pub(super) fn has_waiting(&self, wanted: Wanted) -> bool {
+    pub(super) fn has_waiting(&self, wanted: TunnelSelector) -> bool {
         lock(&self.state).members.get(&wanted).is_some_and(|member| !member.waiting.is_empty())
     }
 
     /// Returns the number of frames for a port that were dropped because too many waited.
-    pub(super) fn missed(&self, wanted: Wanted) -> u64 {
+    pub(super) fn missed(&self, wanted: TunnelSelector) -> u64 {
         lock(&self.state).members.get(&wanted).map_or(0, |member| member.missed)
     }
 
@@ -146,14 +151,14 @@ impl Endpoint {
     /// lists.
     pub(super) fn receive(
         &self,
-        wanted: Wanted,
+        wanted: TunnelSelector,
         now: Instant,
         pool: &mut FramePool,
         batch: &mut Vec<Frame>,
         max: usize,
-    ) -> Found {
+    ) -> TunnelReceiveCounts {
         let mut state = lock(&self.state);
-        let mut found = Found::default();
+        let mut found = TunnelReceiveCounts::default();
         let before = batch.len();
         if let Some(member) = state.members.get_mut(&wanted) {
             if !member.waiting.is_empty() {
@@ -182,12 +187,12 @@ impl Endpoint {
     /// Delivers a datagram: to `batch` if it is for the reading port, else to the list of its port.
     fn sort(
         &self,
-        state: &mut State,
-        reader: Wanted,
-        datagram: Option<Datagram>,
+        state: &mut TunnelEndpointState,
+        reader: TunnelSelector,
+        datagram: Option<ReceivedDatagram>,
         pool: &mut FramePool,
         batch: &mut Vec<Frame>,
-        found: &mut Found,
+        found: &mut TunnelReceiveCounts,
     ) {
         let Some((frame, wanted)) = datagram.and_then(|datagram| self.unpack(state, datagram, pool)) else {
             found.errors += 1;
@@ -208,8 +213,13 @@ impl Endpoint {
     }
 
     /// Removes the outer headers and finds the port. Returns `None` if the datagram is damaged or matches no port.
-    fn unpack(&self, state: &State, datagram: Datagram, pool: &mut FramePool) -> Option<(Frame, Wanted)> {
-        let Datagram { mut frame, source, destination } = datagram;
+    fn unpack(
+        &self,
+        state: &TunnelEndpointState,
+        datagram: ReceivedDatagram,
+        pool: &mut FramePool,
+    ) -> Option<(Frame, TunnelSelector)> {
+        let ReceivedDatagram { mut frame, source, destination } = datagram;
         let outer =
             if self.encapsulation == Encapsulation::Gre { ipv4_header(frame.bytes()) } else { Some((0, destination)) };
         let read = outer.and_then(|(bytes, destination)| {
@@ -237,13 +247,14 @@ impl Endpoint {
     }
 }
 
-impl State {
+impl TunnelEndpointState {
     /// Returns the port with the most specific selector for a packet; the sender takes precedence over the key.
-    fn taker(&self, source: Ipv4Addr, header: &Header) -> Option<(Wanted, &Member)> {
-        let key = WantedKey::Exactly(header.key);
-        let ways = [(Some(source), key), (Some(source), WantedKey::Any), (None, key), (None, WantedKey::Any)];
+    fn taker(&self, source: Ipv4Addr, header: &TunnelHeader) -> Option<(TunnelSelector, &EndpointMember)> {
+        let key = TunnelKeySelector::Exactly(header.key);
+        let ways =
+            [(Some(source), key), (Some(source), TunnelKeySelector::Any), (None, key), (None, TunnelKeySelector::Any)];
         ways.into_iter().find_map(|(remote, key)| {
-            let wanted = Wanted { remote, key };
+            let wanted = TunnelSelector { remote, key };
             Some((wanted, self.members.get(&wanted)?))
         })
     }
@@ -256,7 +267,7 @@ fn ipv4_header(packet: &[u8]) -> Option<(usize, Option<Ipv4Addr>)> {
     Some((usize::from(header[0] & 15) * 4, Some(destination)))
 }
 
-fn open(place: &Place) -> io::Result<OwnedFd> {
+fn open(place: &TunnelEndpointConfig) -> io::Result<OwnedFd> {
     let is_gre = place.encapsulation == Encapsulation::Gre;
     let (kind, protocol) = if is_gre { (libc::SOCK_RAW, libc::IPPROTO_GRE) } else { (libc::SOCK_DGRAM, 0) };
     let opened = socket::open(libc::AF_INET, kind, protocol)?;
@@ -265,8 +276,8 @@ fn open(place: &Place) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-fn configure(socket: BorrowedFd<'_>, place: &Place) -> io::Result<()> {
-    let Sending { whole, checksum, ttl } = place.sending;
+fn configure(socket: BorrowedFd<'_>, place: &TunnelEndpointConfig) -> io::Result<()> {
+    let TunnelSendOptions { whole, checksum, ttl } = place.sending;
     let ip = |option, value: i32| socket::set(socket, libc::IPPROTO_IP, option, &value);
     ip(libc::IP_MTU_DISCOVER, if whole { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT })?;
     ip(libc::IP_TTL, ttl.into())?;

@@ -18,7 +18,7 @@ pub(super) enum Encapsulation {
 
 /// Contents of a tunnel header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct TunnelHeader {
     /// VXLAN network identifier or GRE key; `None` for GRE without a key.
     pub(super) key: Option<u32>,
     /// Type of the packet that follows.
@@ -55,7 +55,7 @@ const TEB: u16 = 0x6558;
 impl Encapsulation {
     /// Parses the header in front of a packet. Returns `None` if the header is truncated, damaged, or uses features
     /// that weir does not support; the receiver drops such packets.
-    pub(super) fn read(self, packet: &[u8]) -> Option<Header> {
+    pub(super) fn read(self, packet: &[u8]) -> Option<TunnelHeader> {
         match self {
             Encapsulation::Vxlan => {
                 let [flags, _, _, _, key @ .., _] = *packet.first_chunk::<VXLAN_BYTES>()?;
@@ -107,11 +107,11 @@ impl Encapsulation {
     }
 }
 
-fn vxlan([a, b, c]: [u8; 3], packet_type: PacketType) -> Header {
-    Header { key: Some(u32::from_be_bytes([0, a, b, c])), packet_type, bytes: VXLAN_BYTES }
+fn vxlan([a, b, c]: [u8; 3], packet_type: PacketType) -> TunnelHeader {
+    TunnelHeader { key: Some(u32::from_be_bytes([0, a, b, c])), packet_type, bytes: VXLAN_BYTES }
 }
 
-fn read_gre(packet: &[u8]) -> Option<Header> {
+fn read_gre(packet: &[u8]) -> Option<TunnelHeader> {
     let [flags, version, high, low] = *packet.first_chunk()?;
     // The routing flag and the bits after it are RFC 1701's: a receiver that does not know them drops the packet (RFC
     // 2784, 2.3).
@@ -135,7 +135,7 @@ fn read_gre(packet: &[u8]) -> Option<Header> {
         TEB => PacketType::ETHERNET,
         kind => PacketType::of_eth_type(kind),
     };
-    (bytes <= packet.len()).then_some(Header { key, packet_type, bytes })
+    (bytes <= packet.len()).then_some(TunnelHeader { key, packet_type, bytes })
 }
 
 fn write_gre(
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(header[..bytes], [8, 0, 0, 0, 0x12, 0x34, 0x56, 0]);
         assert_eq!(Encapsulation::Vxlan.write(&mut header, None, PacketType::NSH, None), None);
         assert_eq!(Encapsulation::Vxlan.read(&[0, 0, 0, 0, 0, 0, 5, 0]), None, "no identifier");
-        let expected = Header { key: Some(5), packet_type: PacketType::ETHERNET, bytes: 8 };
+        let expected = TunnelHeader { key: Some(5), packet_type: PacketType::ETHERNET, bytes: 8 };
         assert_eq!(
             Encapsulation::Vxlan.read(&[0xff, 0, 0, 9, 0, 0, 5, 7]),
             Some(expected),
@@ -235,7 +235,7 @@ mod tests {
                 _ => Some(key.unwrap_or(0) & 0xff_ffff),
             };
             let mut packet = [&header[..bytes], &payload].concat();
-            prop_assert_eq!(tunnel.read(&packet), Some(Header { key, packet_type, bytes }));
+            prop_assert_eq!(tunnel.read(&packet), Some(TunnelHeader { key, packet_type, bytes }));
             if checked.is_some() {
                 packet[bytes - 1] ^= 1;
                 prop_assert_eq!(tunnel.read(&packet), None);

@@ -27,11 +27,11 @@ mod header;
 
 use crate::event::EventFd;
 use crate::interface::refused;
-use crate::spec::{Options, synthetic_mac};
-use crate::sys::datagrams::{HEADER_MAX, Heading, SendDatagrams};
+use crate::spec::{PortOptions, synthetic_mac};
+use crate::sys::datagrams::{DatagramSendSlots, HEADER_MAX, OuterHeader};
 use crate::sys::{errno, socket};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, unfinished};
-use endpoint::{Endpoint, Place, Sending, Wanted, WantedKey};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness, unfinished};
+use endpoint::{TunnelEndpoint, TunnelEndpointConfig, TunnelKeySelector, TunnelSelector, TunnelSendOptions};
 use header::Encapsulation;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -64,17 +64,17 @@ pub enum TunnelKind {
 pub struct TunnelPort {
     info: PortInfo,
     encapsulation: Encapsulation,
-    endpoint: Arc<Endpoint>,
-    wanted: Wanted,
+    endpoint: Arc<TunnelEndpoint>,
+    wanted: TunnelSelector,
     udp_port: u16,
     checksum: bool,
     any_packet_type: bool,
     /// Descriptor that is readable when the socket is, or when another port read a frame for this one.
     ready: OwnedFd,
-    sending: Box<SendDatagrams>,
-    headings: Vec<Heading>,
+    sending: Box<DatagramSendSlots>,
+    headings: Vec<OuterHeader>,
     finished: Vec<Frame>,
-    counters: Counters,
+    counters: FrameCounters,
 }
 
 impl TunnelPort {
@@ -82,7 +82,7 @@ impl TunnelPort {
     ///
     /// # Errors
     /// The options are not valid, another port has the same tunnel, or the system refuses (GRE needs `CAP_NET_RAW`).
-    pub fn open(kind: TunnelKind, name: &str, options: &Options) -> Result<Self, PortError> {
+    pub fn open(kind: TunnelKind, name: &str, options: &PortOptions) -> Result<Self, PortError> {
         options.expect_only(&OPTIONS)?;
         if name.is_empty() {
             return Err(options.error("expected KIND:NAME,remote=ADDRESS with a name that controllers see"));
@@ -93,16 +93,17 @@ impl TunnelPort {
             TunnelKind::Gre => (Encapsulation::Gre, 0),
         };
         let udp_port = udp_port(kind, default_port, options)?;
-        let wanted = Wanted { remote: remote(options)?, key: key(encapsulation, options)? };
+        let wanted = TunnelSelector { remote: remote(options)?, key: key(encapsulation, options)? };
         let any_packet_type = any_packet_type(kind, options)?;
         let local = address(options, "local")?.unwrap_or(Ipv4Addr::UNSPECIFIED);
         let checksum = options.flag("csum", false)?;
         let ttl = options.get("ttl", "a number from 1 to 255")?.unwrap_or(64);
-        let sending = Sending { whole: options.flag("df", true)?, checksum: checksum && kind != TunnelKind::Gre, ttl };
-        let place = Place { encapsulation, local, port: udp_port, sending };
+        let sending =
+            TunnelSendOptions { whole: options.flag("df", true)?, checksum: checksum && kind != TunnelKind::Gre, ttl };
+        let place = TunnelEndpointConfig { encapsulation, local, port: udp_port, sending };
         let needs = if kind == TunnelKind::Gre { "CAP_NET_RAW" } else { "" };
         let failed = |tried: &'static str| move |source| refused(options, tried, source, needs);
-        let endpoint = Endpoint::at(&place).map_err(failed("open the tunnel's socket"))?;
+        let endpoint = TunnelEndpoint::at(&place).map_err(failed("open the tunnel's socket"))?;
         let wake = Arc::new(EventFd::new().map_err(failed("wait for frames"))?);
         let both = [endpoint.socket.as_fd(), wake.as_fd()].into_iter();
         let ready = socket::any_of(both, None).map_err(failed("wait for frames"))?;
@@ -122,26 +123,26 @@ impl TunnelPort {
             checksum,
             any_packet_type,
             ready,
-            sending: SendDatagrams::new(),
+            sending: DatagramSendSlots::new(),
             headings: Vec::new(),
             finished: Vec::new(),
-            counters: Counters::default(),
+            counters: FrameCounters::default(),
         })
     }
 
     /// Returns the header in front of a frame. `None` if the frame cannot be sent: the tunnel does not carry its
     /// packet type, or it has no destination.
-    fn heading(&self, frame: &Frame) -> Option<Heading> {
+    fn heading(&self, frame: &Frame) -> Option<OuterHeader> {
         let destination = self.wanted.remote.unwrap_or(Ipv4Addr::from_bits(frame.tunnel.dst));
         let key = match self.wanted.key {
-            WantedKey::Any => Some(frame.tunnel.id),
-            WantedKey::Exactly(key) => key,
+            TunnelKeySelector::Any => Some(frame.tunnel.id),
+            TunnelKeySelector::Exactly(key) => key,
         };
         let payload = (self.checksum && self.encapsulation == Encapsulation::Gre).then_some(frame.bytes());
         let mut header = [0; HEADER_MAX];
         let length = self.encapsulation.write(&mut header, key, frame.packet_type(), payload)?;
         let is_carried = frame.packet_type().is_ethernet() || self.any_packet_type;
-        let heading = Heading { header, length, destination, port: self.udp_port };
+        let heading = OuterHeader { header, length, destination, port: self.udp_port };
         (is_carried && !destination.is_unspecified()).then_some(heading)
     }
 
@@ -221,8 +222,8 @@ impl Port for TunnelPort {
         Ok(())
     }
 
-    fn arm(&mut self) -> Ready {
-        if self.endpoint.has_waiting(self.wanted) { Ready::Now } else { Ready::OnDescriptor }
+    fn arm(&mut self) -> ReceiveReadiness {
+        if self.endpoint.has_waiting(self.wanted) { ReceiveReadiness::Now } else { ReceiveReadiness::OnDescriptor }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -238,8 +239,8 @@ impl Port for TunnelPort {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
-        Counters { rx_missed: self.endpoint.missed(self.wanted), ..self.counters }
+    fn counters(&self) -> FrameCounters {
+        FrameCounters { rx_missed: self.endpoint.missed(self.wanted), ..self.counters }
     }
 }
 
@@ -249,7 +250,7 @@ impl Drop for TunnelPort {
     }
 }
 
-fn udp_port(kind: TunnelKind, default: u16, options: &Options) -> Result<u16, PortError> {
+fn udp_port(kind: TunnelKind, default: u16, options: &PortOptions) -> Result<u16, PortError> {
     let expected = "a UDP port from 1 to 65535";
     let port = options.get("port", expected)?;
     match (kind, port) {
@@ -260,7 +261,7 @@ fn udp_port(kind: TunnelKind, default: u16, options: &Options) -> Result<u16, Po
 }
 
 /// Parses the other end's address; `None` for `flow`.
-fn remote(options: &Options) -> Result<Option<Ipv4Addr>, PortError> {
+fn remote(options: &PortOptions) -> Result<Option<Ipv4Addr>, PortError> {
     match options.text("remote") {
         None => {
             Err(options.error("option remote is missing: add remote=ADDRESS, or remote=flow to set tun_dst per packet"))
@@ -270,7 +271,7 @@ fn remote(options: &Options) -> Result<Option<Ipv4Addr>, PortError> {
     }
 }
 
-fn address(options: &Options, name: &str) -> Result<Option<Ipv4Addr>, PortError> {
+fn address(options: &PortOptions, name: &str) -> Result<Option<Ipv4Addr>, PortError> {
     let address = options.get::<Ipv4Addr>(name, "an IPv4 address such as 192.0.2.1")?;
     match address.filter(|address| address.is_unspecified() || address.is_multicast() || address.is_broadcast()) {
         Some(wrong) => {
@@ -280,22 +281,22 @@ fn address(options: &Options, name: &str) -> Result<Option<Ipv4Addr>, PortError>
     }
 }
 
-fn key(encapsulation: Encapsulation, options: &Options) -> Result<WantedKey, PortError> {
+fn key(encapsulation: Encapsulation, options: &PortOptions) -> Result<TunnelKeySelector, PortError> {
     let absent = if encapsulation == Encapsulation::Gre { None } else { Some(0) };
     if options.text("key") == Some("flow") {
-        return Ok(WantedKey::Any);
+        return Ok(TunnelKeySelector::Any);
     }
     let bits = encapsulation.key_bits();
     let most = u32::MAX >> (32 - bits);
     let expected = format!("a number from 0 to {most}, or flow");
     match options.get::<u32>("key", &expected)? {
-        None => Ok(WantedKey::Exactly(absent)),
-        Some(key) if key <= most => Ok(WantedKey::Exactly(Some(key))),
+        None => Ok(TunnelKeySelector::Exactly(absent)),
+        Some(key) if key <= most => Ok(TunnelKeySelector::Exactly(Some(key))),
         Some(key) => Err(options.error(format!("option key: found `{key}`, expected {expected}"))),
     }
 }
 
-fn any_packet_type(kind: TunnelKind, options: &Options) -> Result<bool, PortError> {
+fn any_packet_type(kind: TunnelKind, options: &PortOptions) -> Result<bool, PortError> {
     match (options.text("packet_type"), kind) {
         (None, kind) => Ok(kind == TunnelKind::VxlanGpe),
         (Some("legacy_l2"), _) => Ok(false),

@@ -2,7 +2,7 @@ use super::*;
 use crate::event::wait_readable;
 use crate::spec::{PortSpec, open};
 use std::sync::atomic::{AtomicU16, Ordering};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
 use weir_packet::{MacAddr, PacketType, Tunnel};
 
@@ -21,7 +21,7 @@ fn tunnel(text: &str) -> Box<dyn Port> {
 }
 
 fn frame() -> Frame {
-    let ethernet = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
+    let ethernet = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
     ethernet.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2).payload(b"through").frame()
 }
 
@@ -77,11 +77,11 @@ fn tunnels_that_share_a_socket_get_their_own() {
         send(&mut *far, frame);
     }
     assert_eq!(received(&mut *one).len(), 1);
-    assert_eq!(two.arm(), Ready::Now);
+    assert_eq!(two.arm(), ReceiveReadiness::Now);
     assert!(wait_readable(two.fd().unwrap(), 2000), "it was told");
     let frames = receive(&mut *two);
     assert_eq!(frames.iter().map(|frame| frame.tunnel.id).collect::<Vec<_>>(), [2, 2]);
-    assert_eq!(two.arm(), Ready::OnDescriptor);
+    assert_eq!(two.arm(), ReceiveReadiness::OnDescriptor);
     let again = format!("vxlan:d,local={HERE},remote={THERE},key=1,port={port}").parse::<PortSpec>().unwrap();
     let error = open(&again).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("another port has this tunnel"), "{error}");
@@ -162,7 +162,7 @@ fn super_frames_are_cut_before_they_go_in() {
     let port = free_port();
     let mut near = tunnel(&format!("vxlan:a,local={HERE},remote={THERE},port={port}"));
     let mut far = tunnel(&format!("vxlan:b,local={THERE},remote={HERE},port={port}"));
-    let ethernet = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([1; 4].into(), [2; 4].into());
+    let ethernet = FrameBuilder::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([1; 4].into(), [2; 4].into());
     let mut frame = ethernet.udp(5, 6).payload(&[7; 2500]).frame();
     frame.offload.checksum = Some(PartialChecksum { start: 34, offset: 6 });
     let kind = SegmentationKind::Udp;

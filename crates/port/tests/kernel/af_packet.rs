@@ -82,7 +82,7 @@ fn frames_say_when_they_left_however_long_sending_took() {
     // Departure reports wake no thread: with nothing to receive, the port sleeps like any other.
     assert!(wait_until(SOON, || {
         host.receive(clock.now(), &mut pool, &mut Vec::new(), 64).unwrap();
-        assert_eq!(host.arm(), weir_port::Ready::OnDescriptor);
+        assert_eq!(host.arm(), weir_port::ReceiveReadiness::OnDescriptor);
         !weir_port::event::wait_any(&[host.fd().unwrap()], Some(Duration::from_millis(50)))
     }));
 }

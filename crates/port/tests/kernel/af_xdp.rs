@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use weir_packet::FramePool;
 use weir_port::{Port, PortError};
-use weir_testing::{Namespace, Running, programs, root, run, wait_until};
+use weir_testing::{Namespace, TestProcess, programs, root, run, wait_until};
 use weir_units::Instant;
 
 #[test]
@@ -100,7 +100,7 @@ fn captures_show_whole_checksums() {
         let forwarder = bed.forward(first, second);
         let mut tcpdump = bed.b.command("tcpdump");
         tcpdump.args(["-i", "b0", "-Q", "in", "-U", "-n", "-v", "-c", "200", "tcp"]);
-        let mut capture = Running::start(tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()));
+        let mut capture = TestProcess::start(tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()));
         let mut output = capture.stdout().unwrap();
         // The captured frames depend on when the capture begins: traffic continues until it has enough frames.
         let enough = wait_until(Duration::from_secs(20), || {

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_port::{Counters, Port, PortError, PortSpec};
+use weir_port::{FrameCounters, Port, PortError, PortSpec};
 use weir_testing::{Namespace, root, run, wait_until};
 use weir_units::Instant;
 
@@ -171,7 +171,7 @@ pub(crate) struct Forwarder {
 
 /// Final state of a forwarder.
 pub(crate) struct Outcome {
-    pub(crate) counters: [Counters; 2],
+    pub(crate) counters: [FrameCounters; 2],
     pub(crate) result: Result<(), PortError>,
 }
 
@@ -228,7 +228,7 @@ fn forward(ports: &mut [Box<dyn Port>; 2], stop: &AtomicBool) -> Result<(), Port
                 ports[1 - from].transmit(Instant::from_nanos(idle * 1_000_000), &mut pool, &mut batch)?;
             }
         }
-        let ready = ports.iter_mut().any(|port| port.arm() == weir_port::Ready::Now);
+        let ready = ports.iter_mut().any(|port| port.arm() == weir_port::ReceiveReadiness::Now);
         if !ready {
             sleep_on(ports);
         }

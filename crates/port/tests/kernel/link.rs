@@ -2,11 +2,11 @@
 use crate::bed::within;
 use std::time::Duration;
 use weir_port::event::wait_readable;
-use weir_port::link::{Event, Monitor};
+use weir_port::link::{LinkEvent, LinkMonitor};
 use weir_testing::{Namespace, root};
 
 /// Waits for an event that `wanted` accepts; skips others.
-fn wait_for(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
+fn wait_for(monitor: &mut LinkMonitor, wanted: impl Fn(&LinkEvent) -> bool) -> LinkEvent {
     use std::os::fd::AsFd as _;
     for _ in 0..100 {
         while let Some(event) = monitor.next_event().unwrap() {
@@ -25,20 +25,20 @@ fn links_come_change_and_go() {
         return;
     }
     let namespace = Namespace::new();
-    let mut monitor = within(&namespace, || Monitor::new().unwrap()).join().unwrap();
+    let mut monitor = within(&namespace, || LinkMonitor::new().unwrap()).join().unwrap();
     assert_eq!(monitor.next_event().unwrap(), None);
     namespace.ip("link add v0 type veth peer name v1");
-    let made = wait_for(&mut monitor, |event| matches!(event, Event::Changed { name, .. } if name == "v0"));
-    let Event::Changed { index: v0, up: false, .. } = made else { panic!("{made:?}") };
+    let made = wait_for(&mut monitor, |event| matches!(event, LinkEvent::Changed { name, .. } if name == "v0"));
+    let LinkEvent::Changed { index: v0, up: false, .. } = made else { panic!("{made:?}") };
     namespace.ip("link set v0 up");
     namespace.ip("link set v1 up");
-    let up = |event: &Event| matches!(event, Event::Changed { index, up: true, .. } if *index == v0);
+    let up = |event: &LinkEvent| matches!(event, LinkEvent::Changed { index, up: true, .. } if *index == v0);
     wait_for(&mut monitor, up);
     namespace.ip("link set v1 down");
-    wait_for(&mut monitor, |event| matches!(event, Event::Changed { index, up: false, .. } if *index == v0));
+    wait_for(&mut monitor, |event| matches!(event, LinkEvent::Changed { index, up: false, .. } if *index == v0));
     namespace.ip("link del v0");
-    let gone = wait_for(&mut monitor, |event| matches!(event, Event::Removed { .. }));
-    assert!(matches!(gone, Event::Removed { ref name, .. } if name == "v0" || name == "v1"), "{gone:?}");
+    let gone = wait_for(&mut monitor, |event| matches!(event, LinkEvent::Removed { .. }));
+    assert!(matches!(gone, LinkEvent::Removed { ref name, .. } if name == "v0" || name == "v1"), "{gone:?}");
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn what_was_missed_is_said() {
         return;
     }
     let namespace = Namespace::new();
-    let mut monitor = within(&namespace, || Monitor::new().unwrap()).join().unwrap();
+    let mut monitor = within(&namespace, || LinkMonitor::new().unwrap()).join().unwrap();
     // Far more changes than a socket's buffer holds.
     let changes: String = (0..600).map(|mtu| format!("link set lo mtu {}\n", 1000 + mtu)).collect();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), changes).unwrap();
     namespace.ip(&format!("-batch {}", file.path().display()));
-    wait_for(&mut monitor, |event| *event == Event::Missed);
+    wait_for(&mut monitor, |event| *event == LinkEvent::Missed);
 }

@@ -3,22 +3,22 @@
 mod control;
 mod solve;
 
-use crate::Settings;
-use crate::graph::{Graph, Hop};
+use crate::PredictSettings;
+use crate::graph::{RouteGraph, RouteHop};
 use crate::impaired;
-use crate::sizes::Work;
-use crate::station::{Station, Timed};
-use crate::virtuals::Output;
-use crate::waking::{Wakes, sleeps_through};
+use crate::sizes::ServiceDemand;
+use crate::station::{AnalyticStation, ServiceMoments};
+use crate::virtuals::VirtualSwitchOutput;
+use crate::waking::{PacketWakeUps, sleeps_through};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use weir_model::mechanism::Flows;
+use weir_model::mechanism::NewFlows;
 use weir_model::{Law, ModelError};
-use weir_scenario::{Gate, Install, Returns, Scenario, SwitchTiming, native};
+use weir_scenario::{InstallScope, ReleaseGate, ReturnDiscipline, Scenario, SwitchTiming, native};
 
 /// Location of a queue in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum QueueLocation {
     /// Line with this index.
     Line(usize),
     /// Data path of a switch.
@@ -41,10 +41,10 @@ pub(crate) enum Place {
 
 /// Visit of a flow to a queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Visit {
+pub(crate) struct StationVisit {
     pub(crate) station: usize,
     /// Whole service time, as the queue sees it.
-    pub(crate) service: Timed,
+    pub(crate) service: ServiceMoments,
     /// Part of the service that does not depend on the packet's length; for a line, the jitter of its delay.
     pub(crate) fixed: Option<Law>,
     pub(crate) per_byte_s: f64,
@@ -52,20 +52,20 @@ pub(crate) struct Visit {
     pub(crate) delay_s: f64,
     pub(crate) first: bool,
     /// Threads that have to wake up for the packet.
-    pub(crate) wakes: Wakes,
+    pub(crate) wakes: PacketWakeUps,
 }
 
 /// Step on a flow's route.
 #[derive(Debug, Clone)]
-pub(crate) enum Step {
+pub(crate) enum RouteStep {
     /// Visit to a queue.
-    Visit(Visit),
+    Visit(StationVisit),
     /// Request to the controller by a switch, for the packets that ask.
     Ask {
         /// Visits to packet-in agent, controller and packet-out agent, or to the station that represents all of them.
-        way: Vec<Visit>,
+        way: Vec<StationVisit>,
         /// Second visit to the data path.
-        back: Option<Visit>,
+        back: Option<StationVisit>,
         /// Constant delay besides the visits, in seconds.
         delay_s: f64,
         /// Data path that a flow-mod seizes, and for how long in seconds.
@@ -75,8 +75,8 @@ pub(crate) enum Step {
 
 /// Unidirectional flow of packets.
 #[derive(Debug, Clone)]
-pub(crate) struct Flow {
-    pub(crate) steps: Rc<Vec<Step>>,
+pub(crate) struct UnidirectionalFlow {
+    pub(crate) steps: Rc<Vec<RouteStep>>,
     pub(crate) rate: f64,
     pub(crate) scv: f64,
     pub(crate) lengths: Law,
@@ -84,24 +84,28 @@ pub(crate) struct Flow {
     /// installed.
     pub(crate) asks: f64,
     /// Flows to which the packets belong, if known.
-    pub(crate) flows: Option<Flows>,
+    pub(crate) flows: Option<NewFlows>,
 }
 
 /// Queues by place, created when the first flow visits them.
-pub(crate) struct Network<'a> {
+pub(crate) struct QueueingNetwork<'a> {
     scenario: &'a Scenario,
-    graph: &'a Graph,
-    pub(crate) settings: &'a Settings,
-    pub(crate) stations: Vec<Station>,
-    pub(crate) places: Vec<Place>,
-    known: HashMap<Place, usize>,
+    graph: &'a RouteGraph,
+    pub(crate) settings: &'a PredictSettings,
+    pub(crate) stations: Vec<AnalyticStation>,
+    pub(crate) places: Vec<QueueLocation>,
+    known: HashMap<QueueLocation, usize>,
     /// Inputs from which packets go to a virtual switch's output, by station.
     inputs: HashSet<(usize, u32)>,
 }
 
-impl<'a> Network<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, graph: &'a Graph, settings: &'a Settings) -> Network<'a> {
-        Network {
+impl<'a> QueueingNetwork<'a> {
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        graph: &'a RouteGraph,
+        settings: &'a PredictSettings,
+    ) -> QueueingNetwork<'a> {
+        QueueingNetwork {
             scenario,
             graph,
             settings,
@@ -113,43 +117,48 @@ impl<'a> Network<'a> {
     }
 
     /// Returns the index of the queue at a place, and creates it if needed.
-    fn station(&mut self, place: Place, name: impl FnOnce() -> String, places: Option<u32>) -> usize {
+    fn station(&mut self, place: QueueLocation, name: impl FnOnce() -> String, places: Option<u32>) -> usize {
         *self.known.entry(place).or_insert_with(|| {
-            self.stations.push(Station::new(name(), places.map(|places| places as usize)));
+            self.stations.push(AnalyticStation::new(name(), places.map(|places| places as usize)));
             self.places.push(place);
             self.stations.len() - 1
         })
     }
 
-    pub(crate) fn find(&self, place: Place) -> Option<usize> {
+    pub(crate) fn find(&self, place: QueueLocation) -> Option<usize> {
         self.known.get(&place).copied()
     }
 
     /// Returns the steps of packets with these lengths on a route.
-    pub(crate) fn steps(&mut self, route: &[Hop], lengths: &Law, new_flows: f64) -> Result<Vec<Step>, ModelError> {
+    pub(crate) fn steps(
+        &mut self,
+        route: &[RouteHop],
+        lengths: &Law,
+        new_flows: f64,
+    ) -> Result<Vec<RouteStep>, ModelError> {
         let mut steps = Vec::new();
         let mut asks = new_flows > 0.0;
         for (at, hop) in route.iter().enumerate() {
             match *hop {
-                Hop::Line(line) => {
+                RouteHop::Line(line) => {
                     let visit = self.line(line, lengths)?;
-                    self.stations[visit.station].paced |= at > 0 && matches!(route[at - 1], Hop::Output(_));
-                    steps.push(Step::Visit(visit));
+                    self.stations[visit.station].paced |= at > 0 && matches!(route[at - 1], RouteHop::Output(_));
+                    steps.push(RouteStep::Visit(visit));
                 }
-                Hop::Output(output) => steps.extend(self.output(output, lengths)?.map(Step::Visit)),
-                Hop::Switch(switch) => {
+                RouteHop::Output(output) => steps.extend(self.output(output, lengths)?.map(RouteStep::Visit)),
+                RouteHop::Switch(switch) => {
                     let timing = self.scenario.switches[switch].timing.as_ref();
                     let gate = timing.and_then(|timing| timing.gate);
-                    if let Some(gate @ Gate::Batch { stages: 2.., .. }) = gate {
-                        steps.push(Step::Visit(self.gate(switch, 0, gate)?));
+                    if let Some(gate @ ReleaseGate::Batch { stages: 2.., .. }) = gate {
+                        steps.push(RouteStep::Visit(self.gate(switch, 0, gate)?));
                     }
-                    steps.extend(self.data(switch, timing, lengths)?.map(Step::Visit));
+                    steps.extend(self.data(switch, timing, lengths)?.map(RouteStep::Visit));
                     if let Some(gate) = gate {
-                        steps.push(Step::Visit(self.gate(switch, 1, gate)?));
+                        steps.push(RouteStep::Visit(self.gate(switch, 1, gate)?));
                     }
                     if let (true, Some(ask)) = (asks, self.ask(switch, timing, lengths)?) {
                         steps.push(ask);
-                        asks = self.scenario.controller.install == Install::Hop;
+                        asks = self.scenario.controller.install == InstallScope::Hop;
                     }
                 }
             }
@@ -157,24 +166,24 @@ impl<'a> Network<'a> {
         Ok(steps)
     }
 
-    fn line(&mut self, line: usize, lengths: &Law) -> Result<Visit, ModelError> {
+    fn line(&mut self, line: usize, lengths: &Law) -> Result<StationVisit, ModelError> {
         let graph = self.graph;
         let spec = graph.lines[line].spec;
         let rate = spec.rate.unwrap_or(self.settings.link_rate).0 as f64;
         let buffer = spec.buffer.unwrap_or(native::BUFFER).0 as f64;
         let per_byte_s = 8.0 / rate;
-        let station = self.station(Place::Line(line), || graph.lines[line].name.clone(), None);
+        let station = self.station(QueueLocation::Line(line), || graph.lines[line].name.clone(), None);
         self.stations[station].buffer_s = Some(buffer * per_byte_s);
         self.stations[station].passes = 1.0 - spec.loss.map_or(0.0, |loss| loss.share);
         let (delay_s, jitter) = impaired::delay(&spec)?;
-        Ok(Visit {
+        Ok(StationVisit {
             station,
-            service: Timed::new(lengths.scaled(per_byte_s)?),
+            service: ServiceMoments::new(lengths.scaled(per_byte_s)?),
             fixed: jitter,
             per_byte_s,
             delay_s,
             first: false,
-            wakes: Wakes {
+            wakes: PacketWakeUps {
                 switch: false,
                 others: u8::from(sleeps_through(spec.delay)) + u8::from(graph.is_down(line)),
             },
@@ -183,7 +192,7 @@ impl<'a> Network<'a> {
 
     /// Returns the visit to a virtual switch's crosspoints, as if it had only the guaranteed rate of the output. The
     /// line behind then receives packets one by one.
-    fn output(&mut self, at: Output, lengths: &Law) -> Result<Option<Visit>, ModelError> {
+    fn output(&mut self, at: VirtualSwitchOutput, lengths: &Law) -> Result<Option<StationVisit>, ModelError> {
         let switch = &self.scenario.switches[at.switch];
         let own = &switch.virtual_switches[at.cut];
         let Some(share) = own.ports.iter().find(|port| port.port == at.output) else { return Ok(None) };
@@ -192,49 +201,49 @@ impl<'a> Network<'a> {
         let certain = own.buffers.iter().find(|one| [Some(one.from), Some(one.to)] == ends);
         let buffer = certain.map_or(own.buffer, |one| one.buffer).0 as f64;
         let per_byte_s = 8.0 / share.rate_out.0.max(1) as f64;
-        let place = Place::Output(at.switch, at.cut, at.output);
+        let place = QueueLocation::Output(at.switch, at.cut, at.output);
         let station = self.station(place, || format!("{} {} to port {}", switch.name, own.name, at.output), None);
         // Each input has a buffer of its own.
         if self.inputs.insert((station, at.input)) {
             let known = self.stations[station].buffer_s.unwrap_or(0.0);
             self.stations[station].buffer_s = Some(known + buffer * per_byte_s);
         }
-        let service = Timed::new(lengths.scaled(per_byte_s)?);
-        let wakes = Wakes::default();
-        Ok(Some(Visit { station, service, fixed: None, per_byte_s: 0.0, delay_s: 0.0, first: false, wakes }))
+        let service = ServiceMoments::new(lengths.scaled(per_byte_s)?);
+        let wakes = PacketWakeUps::default();
+        Ok(Some(StationVisit { station, service, fixed: None, per_byte_s: 0.0, delay_s: 0.0, first: false, wakes }))
     }
 
-    fn gate(&mut self, switch: usize, stage: u8, gate: Gate) -> Result<Visit, ModelError> {
+    fn gate(&mut self, switch: usize, stage: u8, gate: ReleaseGate) -> Result<StationVisit, ModelError> {
         let name = self.scenario.switches[switch].name.as_str();
         let what = match (gate, stage) {
-            (Gate::Tick { .. }, _) => "tick",
-            (Gate::Batch { .. }, 0) => "first batches",
-            (Gate::Batch { .. }, _) => "batches",
+            (ReleaseGate::Tick { .. }, _) => "tick",
+            (ReleaseGate::Batch { .. }, 0) => "first batches",
+            (ReleaseGate::Batch { .. }, _) => "batches",
         };
-        let station = self.station(Place::Gate(switch, stage), || format!("{name} {what}"), None);
+        let station = self.station(QueueLocation::Gate(switch, stage), || format!("{name} {what}"), None);
         self.stations[station].gate = Some(gate);
         // Packets wait at the gate but are not served.
-        let service = Timed::new(Law::constant(f64::MIN_POSITIVE)?);
-        Ok(Visit {
+        let service = ServiceMoments::new(Law::constant(f64::MIN_POSITIVE)?);
+        Ok(StationVisit {
             station,
             service,
             fixed: None,
             per_byte_s: 0.0,
             delay_s: 0.0,
             first: false,
-            wakes: Wakes::default(),
+            wakes: PacketWakeUps::default(),
         })
     }
 
-    fn visit(&self, station: usize, work: &Work, lengths: &Law) -> Result<Option<Visit>, ModelError> {
-        let visit = |law| Visit {
+    fn visit(&self, station: usize, work: &ServiceDemand, lengths: &Law) -> Result<Option<StationVisit>, ModelError> {
+        let visit = |law| StationVisit {
             station,
-            service: Timed::new(law),
+            service: ServiceMoments::new(law),
             fixed: work.fixed.clone(),
             per_byte_s: work.per_byte_s,
             delay_s: 0.0,
             first: false,
-            wakes: Wakes::default(),
+            wakes: PacketWakeUps::default(),
         };
         Ok(work.with(lengths)?.map(visit))
     }
@@ -244,18 +253,18 @@ impl<'a> Network<'a> {
         switch: usize,
         timing: Option<&SwitchTiming>,
         lengths: &Law,
-    ) -> Result<Option<Visit>, ModelError> {
+    ) -> Result<Option<StationVisit>, ModelError> {
         let work = match timing {
-            None => Work { fixed: Some(Law::constant(native::PACKET.as_secs_f64())?), per_byte_s: 0.0 },
-            Some(timing) => Work::of(timing.data.as_ref()),
+            None => ServiceDemand { fixed: Some(Law::constant(native::PACKET.as_secs_f64())?), per_byte_s: 0.0 },
+            Some(timing) => ServiceDemand::of(timing.data.as_ref()),
         };
         if work.fixed.is_none() && work.per_byte_s <= 0.0 {
             return Ok(None);
         }
         let name = self.scenario.switches[switch].name.as_str();
         let buffer = timing.and_then(|timing| timing.data_buffer);
-        let station = self.station(Place::Data(switch), || format!("{name} data path"), buffer);
-        let classes = timing.is_some_and(|timing| matches!(timing.returns, Returns::Priority { .. }));
+        let station = self.station(QueueLocation::Data(switch), || format!("{name} data path"), buffer);
+        let classes = timing.is_some_and(|timing| matches!(timing.returns, ReturnDiscipline::Priority { .. }));
         self.stations[station].classes = classes;
         let mut visit = self.visit(station, &work, lengths)?;
         if let (Some(visit), None) = (&mut visit, timing) {

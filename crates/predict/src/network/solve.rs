@@ -1,6 +1,6 @@
 //! Iterates rates and losses of the network until nothing changes.
-use super::{Flow, Network, Step, Visit};
-use crate::station::{Arriving, Solved, Station};
+use super::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
+use crate::station::{AnalyticStation, ArrivalStream, StationSolution};
 use crate::{PredictError, returns};
 use weir_model::ModelError;
 
@@ -14,10 +14,10 @@ const REST: f64 = 1e-9;
 /// Largest change that is accepted in the last round: far below the error of the formulas.
 const NEARLY: f64 = 1e-3;
 
-impl Network<'_> {
+impl QueueingNetwork<'_> {
     /// Passes flows through the network until nothing changes, then solves each queue. The result has `None` for queues
     /// without a steady state.
-    pub(crate) fn solve(&mut self, flows: &[Flow]) -> Result<Vec<Option<Solved>>, PredictError> {
+    pub(crate) fn solve(&mut self, flows: &[UnidirectionalFlow]) -> Result<Vec<Option<StationSolution>>, PredictError> {
         for round in 0..MOST_ROUNDS {
             for station in &mut self.stations {
                 station.arriving.clear();
@@ -30,7 +30,7 @@ impl Network<'_> {
                 moved = moved.max(station.settle(damping).map_err(|error| PredictError::at(&station.name, error))?);
             }
             if (moved < REST && round > 0) || (moved < NEARLY && round + 1 == MOST_ROUNDS) {
-                let solved = |one: &Station| one.solve().map_err(|error| PredictError::at(&one.name, error));
+                let solved = |one: &AnalyticStation| one.solve().map_err(|error| PredictError::at(&one.name, error));
                 let mut solved = self.stations.iter().map(solved).collect::<Result<Vec<_>, _>>()?;
                 returns::together(self, &mut solved)?;
                 return Ok(solved);
@@ -43,19 +43,19 @@ impl Network<'_> {
     }
 
     /// Adds one flow to all queues on its route, reduced by the losses before each.
-    fn pass(&mut self, flow: &Flow) {
+    fn pass(&mut self, flow: &UnidirectionalFlow) {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asks), flow.rate * flow.asks);
         let mut scv = flow.scv;
         for step in flow.steps.iter() {
             match step {
-                Step::Visit(visit) => {
+                RouteStep::Visit(visit) => {
                     let rate = data + asking;
                     scv = self.bring(visit, rate, scv);
                     let keeps = self.stations[visit.station].keeps();
                     data *= keeps;
                     asking *= keeps;
                 }
-                Step::Ask { way, back, seizes, .. } => {
+                RouteStep::Ask { way, back, seizes, .. } => {
                     let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
                     let mut own = share * scv + 1.0 - share;
                     for visit in way {
@@ -76,9 +76,9 @@ impl Network<'_> {
     }
 
     /// Adds a flow to a queue. Returns the squared coefficient of variation (SCV) of the times between its departures.
-    fn bring(&mut self, visit: &Visit, rate: f64, scv: f64) -> f64 {
+    fn bring(&mut self, visit: &StationVisit, rate: f64, scv: f64) -> f64 {
         let station = &mut self.stations[visit.station];
-        station.arriving.push(Arriving { rate, scv, service: visit.service.clone(), first: visit.first });
+        station.arriving.push(ArrivalStream { rate, scv, service: visit.service.clone(), first: visit.first });
         let share = if station.state.rate > 0.0 { (rate / station.state.rate).min(1.0) } else { 1.0 };
         share * station.state.departure_scv + 1.0 - share
     }

@@ -2,23 +2,23 @@
 use super::waiting::spread;
 use weir_model::mechanism::{BATCH_MAX, BatchStage, tick_s};
 use weir_model::{Distribution, Law, ModelError};
-use weir_scenario::Gate;
+use weir_scenario::ReleaseGate;
 
 /// Number of points that represent the waiting time for a batch.
 const BATCH_PARTS: u32 = 64;
 
 /// Returns the arrivals between two ticks over the packets that may leave at one; 0 for gates without such a limit.
-pub(super) fn gate_offered(gate: &Gate, rate: f64) -> f64 {
+pub(super) fn gate_offered(gate: &ReleaseGate, rate: f64) -> f64 {
     match gate {
-        Gate::Tick { every, most: Some(most) } => rate * every.as_secs_f64() / f64::from(*most),
-        Gate::Tick { most: None, .. } | Gate::Batch { .. } => 0.0,
+        ReleaseGate::Tick { every, most: Some(most) } => rate * every.as_secs_f64() / f64::from(*most),
+        ReleaseGate::Tick { most: None, .. } | ReleaseGate::Batch { .. } => 0.0,
     }
 }
 
 /// Returns the waiting time of Poisson arrivals at a gate.
-pub(super) fn gate_waiting(gate: &Gate, rate: f64) -> Result<Distribution, ModelError> {
+pub(super) fn gate_waiting(gate: &ReleaseGate, rate: f64) -> Result<Distribution, ModelError> {
     match gate {
-        Gate::Tick { every, most } => {
+        ReleaseGate::Tick { every, most } => {
             let every = every.as_secs_f64();
             let next = Distribution::law(&Law::uniform(0.0, every)?);
             let Some(most) = most else { return Ok(next) };
@@ -27,7 +27,7 @@ pub(super) fn gate_waiting(gate: &Gate, rate: f64) -> Result<Distribution, Model
                 spread(gate_offered(gate, rate), beyond, 2.0 * beyond * beyond / gate_offered(gate, rate).max(1e-12))?;
             Ok(Distribution::sum([&next, &queue]))
         }
-        Gate::Batch { packets, timeout, .. } => {
+        ReleaseGate::Batch { packets, timeout, .. } => {
             let stage = BatchStage { rate, packets: (*packets).min(BATCH_MAX), timeout_s: timeout.as_secs_f64() };
             let state = stage.solve()?;
             if state.delay_s <= 0.0 {

@@ -6,7 +6,7 @@ mod waiting;
 use gate::gate_offered;
 use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
-use weir_scenario::Gate;
+use weir_scenario::ReleaseGate;
 
 /// Offered load from which a queue counts as saturated. It is below 1, because a queue behind a saturated one of equal
 /// speed has a load of 1 only within the precision of rates.
@@ -29,26 +29,26 @@ const MOST_LAWS: usize = 16;
 
 /// Distribution of service times, with its mean and mean square in seconds, which are used often.
 #[derive(Debug, Clone)]
-pub(crate) struct Timed {
+pub(crate) struct ServiceMoments {
     pub(crate) law: Arc<Law>,
     pub(crate) mean: f64,
     pub(crate) square: f64,
 }
 
-impl Timed {
-    pub(crate) fn new(law: Law) -> Timed {
-        Timed { mean: law.mean(), square: law.second_moment(), law: Arc::new(law) }
+impl ServiceMoments {
+    pub(crate) fn new(law: Law) -> ServiceMoments {
+        ServiceMoments { mean: law.mean(), square: law.second_moment(), law: Arc::new(law) }
     }
 }
 
 /// Arrivals of one flow at a station.
 #[derive(Debug, Clone)]
-pub(crate) struct Arriving {
+pub(crate) struct ArrivalStream {
     /// Packets per second.
     pub(crate) rate: f64,
     /// SCV of the times between arrivals.
     pub(crate) scv: f64,
-    pub(crate) service: Timed,
+    pub(crate) service: ServiceMoments,
     /// True if the flow is served with priority. At a station that handles packet-ins and packet-outs: true for packets
     /// that return from the controller.
     pub(crate) first: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Arriving {
 
 /// Queue with one server, its arrivals, and its state while the network is solved.
 #[derive(Debug)]
-pub(crate) struct Station {
+pub(crate) struct AnalyticStation {
     /// Name shown to users.
     pub(crate) name: String,
     /// Maximum number of packets in the station, including the one in service; `None` without a limit.
@@ -67,7 +67,7 @@ pub(crate) struct Station {
     /// True if arrivals and departures count as Poisson, because packets that the controller returns visit the station
     /// twice.
     pub(crate) memoryless: bool,
-    /// True if some flows have priority ([`Arriving::first`]).
+    /// True if some flows have priority ([`ArrivalStream::first`]).
     pub(crate) classes: bool,
     /// Interruptions of the service by writes to flow tables: length in seconds, and number per second.
     pub(crate) seized: Option<(f64, f64)>,
@@ -77,17 +77,17 @@ pub(crate) struct Station {
     /// packet waits here then.
     pub(crate) paced: bool,
     /// Gate that releases packets in groups, instead of a server.
-    pub(crate) gate: Option<Gate>,
+    pub(crate) gate: Option<ReleaseGate>,
     /// Share of the served packets that are not lost on the link behind the station.
     pub(crate) passes: f64,
     /// Arrivals, one item for each flow.
-    pub(crate) arriving: Vec<Arriving>,
-    pub(crate) state: State,
+    pub(crate) arriving: Vec<ArrivalStream>,
+    pub(crate) state: StationLoad,
 }
 
 /// State of a station while the network is solved.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct State {
+pub(crate) struct StationLoad {
     /// Arrival rate, in packets a second.
     pub(crate) rate: f64,
     /// SCV of the times between arrivals.
@@ -102,14 +102,15 @@ pub(crate) struct State {
     pub(crate) keeps: f64,
 }
 
-impl State {
+impl StationLoad {
     /// State before any arrivals.
-    const NEW: State = State { rate: 0.0, arrival_scv: 0.0, offered: 0.0, loss: 0.0, departure_scv: 0.0, keeps: 1.0 };
+    const NEW: StationLoad =
+        StationLoad { rate: 0.0, arrival_scv: 0.0, offered: 0.0, loss: 0.0, departure_scv: 0.0, keeps: 1.0 };
 }
 
 /// Solution of a station.
 #[derive(Debug, Clone)]
-pub(crate) struct Solved {
+pub(crate) struct StationSolution {
     /// Share of the time in which the server is busy.
     pub(crate) utilisation: f64,
     /// Waiting times before service: of packets with priority, and of packets without.
@@ -122,9 +123,9 @@ pub(crate) struct Solved {
     pub(crate) how: &'static str,
 }
 
-impl Solved {
-    /// Returns the waiting time of a visit of a flow; `first` is the flow's [`Arriving::first`]. If the waiting times
-    /// of both visits are only known together, their sum counts for the visit on return, and zero for the other.
+impl StationSolution {
+    /// Returns the waiting time of a visit of a flow; `first` is the flow's [`ArrivalStream::first`]. If the waiting
+    /// times of both visits are only known together, their sum counts for the visit on return, and zero for the other.
     pub(crate) fn wait(&self, first: bool) -> Distribution {
         match &self.both {
             Some(both) if first => both.clone(),
@@ -134,9 +135,9 @@ impl Solved {
     }
 }
 
-impl Station {
-    pub(crate) fn new(name: String, places: Option<usize>) -> Station {
-        Station {
+impl AnalyticStation {
+    pub(crate) fn new(name: String, places: Option<usize>) -> AnalyticStation {
+        AnalyticStation {
             name,
             places,
             buffer_s: None,
@@ -148,7 +149,7 @@ impl Station {
             gate: None,
             passes: 1.0,
             arriving: Vec::new(),
-            state: State::NEW,
+            state: StationLoad::NEW,
         }
     }
 
@@ -179,7 +180,7 @@ impl Station {
     pub(crate) fn settle(&mut self, damping: f64) -> Result<f64, ModelError> {
         let before = self.state;
         let rate: f64 = self.arriving.iter().map(|one| one.rate).sum();
-        let mut next = State { rate, ..State::NEW };
+        let mut next = StationLoad { rate, ..StationLoad::NEW };
         let mut served = 1.0;
         if let Some(gate) = &self.gate {
             next.offered = gate_offered(gate, rate);
@@ -222,7 +223,7 @@ impl Station {
             .max((next.departure_scv - before.departure_scv).abs()))
     }
 
-    fn loss(&self, state: &State, service_scv: f64) -> Result<f64, ModelError> {
+    fn loss(&self, state: &StationLoad, service_scv: f64) -> Result<f64, ModelError> {
         let Some(places) = self.places.filter(|_| self.standing.is_none() && !self.paced) else { return Ok(0.0) };
         let room = 2.0 * (1.0 - state.offered) * places as f64 / (state.arrival_scv + service_scv).max(LEAST_SCV);
         if room > NEVER_FULL {
@@ -240,9 +241,9 @@ impl Station {
     }
 
     /// Returns the distribution of the service times of the packets of those flows for which `which` is true.
-    pub(crate) fn service_of(&self, which: impl Fn(&Arriving) -> bool) -> Result<Law, ModelError> {
+    pub(crate) fn service_of(&self, which: impl Fn(&ArrivalStream) -> bool) -> Result<Law, ModelError> {
         let total = self.state.rate.max(self.arriving.iter().map(|one| one.rate).sum());
-        let mut laws: Vec<(f64, &Timed)> = Vec::new();
+        let mut laws: Vec<(f64, &ServiceMoments)> = Vec::new();
         for one in self.arriving.iter().filter(|one| one.rate > 0.0 && which(one)) {
             let weight = one.rate / total;
             match laws
@@ -264,7 +265,7 @@ impl Station {
 
     /// Returns the service time distribution for the formula of a finite queue, which assumes Poisson arrivals. If the
     /// arrivals are not Poisson, it has an SCV that accounts for the irregularity of both arrivals and services.
-    fn finite_service(&self, state: &State) -> Result<Law, ModelError> {
+    fn finite_service(&self, state: &StationLoad) -> Result<Law, ModelError> {
         let service = self.service()?;
         if (state.arrival_scv - 1.0).abs() < POISSON {
             return Ok(service);
@@ -275,7 +276,7 @@ impl Station {
 
 /// Returns the SCV of the times between arrivals of several flows together, by the approximation of Whitt (1983), which
 /// interpolates between the limits of few and of many flows. `offered` is the load of the station.
-fn together(arriving: &[Arriving], rate: f64, offered: f64) -> f64 {
+fn together(arriving: &[ArrivalStream], rate: f64, offered: f64) -> f64 {
     let shares = arriving.iter().map(|one| one.rate / rate);
     let v = 1.0 / shares.clone().map(|share| share * share).sum::<f64>();
     let w = 1.0 / (1.0 + 4.0 * (1.0 - offered.min(1.0)).powi(2) * (v - 1.0).max(0.0));

@@ -3,12 +3,12 @@ use super::gate::gate_waiting;
 use super::waiting::spread;
 use super::*;
 
-fn station(places: Option<usize>, arriving: &[(f64, f64, Law)]) -> Station {
-    let mut station = Station::new("s".into(), places);
-    let one = |(rate, scv, law): &(f64, f64, Law)| Arriving {
+fn station(places: Option<usize>, arriving: &[(f64, f64, Law)]) -> AnalyticStation {
+    let mut station = AnalyticStation::new("s".into(), places);
+    let one = |(rate, scv, law): &(f64, f64, Law)| ArrivalStream {
         rate: *rate,
         scv: *scv,
-        service: Timed::new(law.clone()),
+        service: ServiceMoments::new(law.clone()),
         first: false,
     };
     station.arriving = arriving.iter().map(one).collect();
@@ -67,13 +67,13 @@ fn writes_lengthen_the_delay_as_the_reference_has_it() {
 
 #[test]
 fn gates_hold_packets_as_long_as_the_reference_has_it() {
-    let tick = |most| Gate::Tick { every: std::time::Duration::from_millis(4), most };
+    let tick = |most| ReleaseGate::Tick { every: std::time::Duration::from_millis(4), most };
     for (gate, rate, mean) in [
         (tick(Some(1)), 150.0, 0.005),
         (tick(Some(3)), 600.0, 0.004_215_600_9),
         (tick(None), 600.0, 0.002),
         (
-            Gate::Batch { packets: 144, timeout: std::time::Duration::from_millis(2), stages: 1 },
+            ReleaseGate::Batch { packets: 144, timeout: std::time::Duration::from_millis(2), stages: 1 },
             80_000.0,
             0.000_890_358_5,
         ),
@@ -81,14 +81,20 @@ fn gates_hold_packets_as_long_as_the_reference_has_it() {
         let waiting = gate_waiting(&gate, rate).unwrap();
         assert!((waiting.mean() / mean - 1.0).abs() < 1e-6, "{gate:?}: {}", waiting.mean());
     }
-    let waiting =
-        gate_waiting(&Gate::Batch { packets: 32, timeout: std::time::Duration::from_millis(2), stages: 1 }, 500.0)
-            .unwrap();
+    let waiting = gate_waiting(
+        &ReleaseGate::Batch { packets: 32, timeout: std::time::Duration::from_millis(2), stages: 1 },
+        500.0,
+    )
+    .unwrap();
     assert!((waiting.quantile(0.95).unwrap() - 0.0019).abs() < 3e-5);
-    let mut station = Station::new("s".into(), None);
+    let mut station = AnalyticStation::new("s".into(), None);
     station.gate = Some(tick(Some(1)));
-    station.arriving =
-        vec![Arriving { rate: 300.0, scv: 1.0, service: Timed::new(Law::constant(1e-12).unwrap()), first: false }];
+    station.arriving = vec![ArrivalStream {
+        rate: 300.0,
+        scv: 1.0,
+        service: ServiceMoments::new(Law::constant(1e-12).unwrap()),
+        first: false,
+    }];
     station.settle(1.0).unwrap();
     assert!(station.is_unstable() && (station.state.offered - 1.2).abs() < 1e-12);
 }

@@ -1,34 +1,40 @@
 //! Computes the waiting time before service, by the formula for the arrivals, services and places.
 use super::gate::gate_waiting;
-use super::{MOST_PLACES, POISSON, Solved, State, Station};
+use super::{AnalyticStation, MOST_PLACES, POISSON, StationLoad, StationSolution};
 use weir_model::{Distribution, Law, ModelError, station};
-use weir_scenario::Gate;
+use weir_scenario::ReleaseGate;
 
-impl Station {
+impl AnalyticStation {
     /// Solves the station after the iteration; none if it has no steady state.
-    pub(crate) fn solve(&self) -> Result<Option<Solved>, ModelError> {
+    pub(crate) fn solve(&self) -> Result<Option<StationSolution>, ModelError> {
         let state = &self.state;
         if self.is_unstable() {
             return Ok(None);
         }
         if state.rate <= 0.0 {
             let none = [Distribution::zero(), Distribution::zero()];
-            return Ok(Some(Solved { utilisation: 0.0, waiting: none, both: None, service: None, how: "idle" }));
+            return Ok(Some(StationSolution {
+                utilisation: 0.0,
+                waiting: none,
+                both: None,
+                service: None,
+                how: "idle",
+            }));
         }
         if let Some(gate) = &self.gate {
             let waiting = gate_waiting(gate, state.rate)?;
-            return Ok(Some(Solved {
+            return Ok(Some(StationSolution {
                 utilisation: state.offered,
                 waiting: [waiting.clone(), waiting],
                 both: None,
                 service: None,
-                how: if matches!(gate, Gate::Tick { .. }) { "ticks" } else { "batches" },
+                how: if matches!(gate, ReleaseGate::Tick { .. }) { "ticks" } else { "batches" },
             }));
         }
         let service = self.service()?;
         let utilisation = (state.offered * (1.0 - state.loss)).min(1.0);
         let (waiting, how) = self.waiting(&service, utilisation)?;
-        Ok(Some(Solved { utilisation, waiting, both: None, service: Some(service), how }))
+        Ok(Some(StationSolution { utilisation, waiting, both: None, service: Some(service), how }))
     }
 
     fn waiting(&self, service: &Law, utilisation: f64) -> Result<([Distribution; 2], &'static str), ModelError> {
@@ -100,7 +106,7 @@ fn general_waiting(utilisation: f64, service: &Law, arrival_scv: f64) -> Result<
 
 /// Returns the waiting time with interruptions by writes: they take the server at once, and packets are resumed
 /// (preemptive-resume, with writes as the higher class; Kleinrock, Queueing Systems II, 1976, 3.4).
-fn interrupted(state: &State, service: &Law, length: f64, per_second: f64) -> Result<Distribution, ModelError> {
+fn interrupted(state: &StationLoad, service: &Law, length: f64, per_second: f64) -> Result<Distribution, ModelError> {
     let taken = length * per_second;
     let data = state.rate * service.mean();
     let left = 1.0 - taken;

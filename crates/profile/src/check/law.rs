@@ -22,10 +22,10 @@ pub(crate) const MAX_SCV: f64 = 1e6;
 const MAX_PER_BYTE_S: f64 = 1.0;
 
 /// Reads a service time, or returns what is wrong with it.
-pub(crate) fn read(law: &written::Law) -> Result<ServiceTime, String> {
+pub(crate) fn read(law: &written::LawToml) -> Result<ServiceTime, String> {
     match law {
-        written::Law::Time(text) => Ok(ServiceTime { law: constant(seconds(text)?)?, per_byte_s: 0.0 }),
-        written::Law::Table(table) => Ok(ServiceTime { law: of_table(table)?, per_byte_s: per_byte(table)? }),
+        written::LawToml::Time(text) => Ok(ServiceTime { law: constant(seconds(text)?)?, per_byte_s: 0.0 }),
+        written::LawToml::Table(table) => Ok(ServiceTime { law: of_table(table)?, per_byte_s: per_byte(table)? }),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Checks tables: their sizes, the costs of changes, and packet delays.
-use super::reader::{Checked, Reader};
-use crate::number::{Quantity, Signed};
-use crate::written::{Document, Forward, Level, Overhead};
+use super::reader::{Checked, SectionReader};
+use crate::number::{NumberOrTime, SignedSeconds};
+use crate::written::{ForwardingToml, LevelToml, PerEntryCostToml, ProfileToml};
 use crate::{LevelForwarding, MAX_LEVELS};
 use toml::Spanned;
-use weir_model::switch::batch::Batching;
-use weir_model::switch::costs::{ByPriorities, TableCosts};
+use weir_model::switch::batch::CommandBatching;
+use weir_model::switch::costs::{PriorityCosts, TableCosts};
 use weir_model::switch::device::{self, ENTRIES_MAX, SwitchModel};
-use weir_model::switch::forward::{At, BASE, Measured, Slopes};
-use weir_model::switch::policy::{ATTRIBUTES, Policy};
+use weir_model::switch::forward::{BASE, DelaySlopes, MeasuredRange, PacketConditions};
+use weir_model::switch::policy::{ATTRIBUTES, EvictionPolicy};
 use weir_model::switch::speedup;
 use weir_units::Seconds;
 
@@ -22,15 +22,15 @@ const ALONE: f64 = 0.005;
 const MAX_TIME_S: f64 = super::MAX_SERVICE_S;
 
 /// Tables of a profile.
-pub(super) struct Levels {
+pub(super) struct CheckedLevels {
     pub(super) tables: Option<SwitchModel>,
     pub(super) names: Vec<String>,
     pub(super) forwarding: Vec<Option<LevelForwarding>>,
 }
 
 /// Checks all tables.
-pub(super) fn levels(document: &Document) -> Checked<Levels> {
-    let reader = Reader { what: String::new() };
+pub(super) fn levels(document: &ProfileToml) -> Checked<CheckedLevels> {
+    let reader = SectionReader { what: String::new() };
     if document.level.is_empty() {
         return without_levels(document, &reader);
     }
@@ -39,11 +39,11 @@ pub(super) fn levels(document: &Document) -> Checked<Levels> {
     }
     check_sizes(&document.level)?;
     let batching = batching(document)?;
-    let mut made = Levels { tables: None, names: Vec::new(), forwarding: Vec::new() };
+    let mut made = CheckedLevels { tables: None, names: Vec::new(), forwarding: Vec::new() };
     let mut levels = Vec::new();
     for level in document.level.iter().map(Spanned::as_ref) {
-        let reader = Reader { what: format!("level {}", level.name.as_ref()) };
-        levels.push(device::Level {
+        let reader = SectionReader { what: format!("level {}", level.name.as_ref()) };
+        levels.push(device::TableLevel {
             size: level.size.as_ref().map(|size| *size.as_ref()),
             costs: costs(&reader, level, batching.most)?,
         });
@@ -54,7 +54,7 @@ pub(super) fn levels(document: &Document) -> Checked<Levels> {
     Ok(made)
 }
 
-fn without_levels(document: &Document, reader: &Reader) -> Checked<Levels> {
+fn without_levels(document: &ProfileToml, reader: &SectionReader) -> Checked<CheckedLevels> {
     let beside = [
         ("batching", document.batching.as_ref().map(|batching| batching.timeout.span())),
         ("policy", document.policy.as_ref().map(Spanned::span)),
@@ -63,15 +63,15 @@ fn without_levels(document: &Document, reader: &Reader) -> Checked<Levels> {
         Some((key, span)) => {
             Err(reader.problem(span, &format!("{key}: found it without [[level]], expected one at least: whose it is")))
         }
-        None => Ok(Levels { tables: None, names: Vec::new(), forwarding: Vec::new() }),
+        None => Ok(CheckedLevels { tables: None, names: Vec::new(), forwarding: Vec::new() }),
     }
 }
 
 /// Checks that sizes do not decrease from level to level, and that only the last level is unlimited.
-fn check_sizes(levels: &[Spanned<Level>]) -> Checked<()> {
+fn check_sizes(levels: &[Spanned<LevelToml>]) -> Checked<()> {
     let mut above = 1;
     for (at, level) in levels.iter().enumerate() {
-        let reader = Reader { what: format!("level {}", level.as_ref().name.as_ref()) };
+        let reader = SectionReader { what: format!("level {}", level.as_ref().name.as_ref()) };
         let Some(size) = &level.as_ref().size else {
             if at + 1 == levels.len() {
                 return Ok(());
@@ -88,19 +88,19 @@ fn check_sizes(levels: &[Spanned<Level>]) -> Checked<()> {
     Ok(())
 }
 
-fn batching(document: &Document) -> Checked<Batching> {
-    let reader = Reader { what: "batching".to_owned() };
-    let Some(batching) = &document.batching else { return Ok(Batching::NONE) };
+fn batching(document: &ProfileToml) -> Checked<CommandBatching> {
+    let reader = SectionReader { what: "batching".to_owned() };
+    let Some(batching) = &document.batching else { return Ok(CommandBatching::NONE) };
     let most = *batching.most.as_ref();
     if !(1..=MAX_BATCH).contains(&most) {
         return Err(reader.error(&batching.most, &format!("most: found {most}, expected 1 to {MAX_BATCH} commands")));
     }
-    Ok(Batching { timeout_s: time(&reader, "timeout", Some(&batching.timeout))?, most })
+    Ok(CommandBatching { timeout_s: time(&reader, "timeout", Some(&batching.timeout))?, most })
 }
 
-fn policy(document: &Document) -> Checked<Policy> {
-    let reader = Reader { what: "policy".to_owned() };
-    let Some(policy) = &document.policy else { return Ok(Policy::default()) };
+fn policy(document: &ProfileToml) -> Checked<EvictionPolicy> {
+    let reader = SectionReader { what: "policy".to_owned() };
+    let Some(policy) = &document.policy else { return Ok(EvictionPolicy::default()) };
     if document.level.len() < 2 {
         return Err(reader.error(policy, "found it with one level, expected two at least: entries move to the next"));
     }
@@ -110,22 +110,22 @@ fn policy(document: &Document) -> Checked<Policy> {
             reader.error(policy, &format!("found {attribute:?} twice, expected each attribute once").to_lowercase())
         );
     }
-    Ok(Policy(policy.as_ref().clone()))
+    Ok(EvictionPolicy(policy.as_ref().clone()))
 }
 
-fn costs(reader: &Reader, level: &Level, most: u32) -> Checked<TableCosts> {
-    let both = |key: &str, written: &Option<Spanned<crate::written::ByPriorities>>| {
+fn costs(reader: &SectionReader, level: &LevelToml, most: u32) -> Checked<TableCosts> {
+    let both = |key: &str, written: &Option<Spanned<crate::written::PriorityCostsToml>>| {
         let Some(written) = written else {
-            return Ok(ByPriorities { single: speedup::Overhead::NONE, several: speedup::Overhead::NONE });
+            return Ok(PriorityCosts { single: speedup::PerEntryCost::NONE, several: speedup::PerEntryCost::NONE });
         };
-        let of = |name: &str, overhead: &Option<Overhead>| {
+        let of = |name: &str, overhead: &Option<PerEntryCostToml>| {
             let known =
                 overhead.as_ref().map(|overhead| self::overhead(reader, &format!("{key}.{name}"), overhead, most));
             known.transpose()
         };
         let (single, several) = (of("single", &written.as_ref().single)?, of("several", &written.as_ref().several)?);
         match (single.or(several), several.or(single)) {
-            (Some(single), Some(several)) => Ok(ByPriorities { single, several }),
+            (Some(single), Some(several)) => Ok(PriorityCosts { single, several }),
             _ => Err(reader.error(written, &format!("{key}: found neither single nor several, expected one or both"))),
         }
     };
@@ -139,12 +139,17 @@ fn costs(reader: &Reader, level: &Level, most: u32) -> Checked<TableCosts> {
     })
 }
 
-fn overhead(reader: &Reader, key: &str, written: &Overhead, most: u32) -> Checked<speedup::Overhead> {
+fn overhead(
+    reader: &SectionReader,
+    key: &str,
+    written: &PerEntryCostToml,
+    most: u32,
+) -> Checked<speedup::PerEntryCost> {
     let per_entry_s = time(reader, &format!("{key}.per_entry"), Some(&written.per_entry))?;
     let Some(coefficients) = &written.speedup else {
-        return Ok(speedup::Overhead { per_entry_s, speedup: speedup::Speedup::NONE });
+        return Ok(speedup::PerEntryCost { per_entry_s, speedup: speedup::BatchSpeedup::NONE });
     };
-    let speedup = speedup::Speedup(*coefficients.as_ref());
+    let speedup = speedup::BatchSpeedup(*coefficients.as_ref());
     let wrong = |problem: String| reader.error(coefficients, &format!("{key}.speedup: {problem}"));
     for batch in 1..=most {
         let faster = speedup.at(batch).map_err(|error| wrong(error.to_string()))?;
@@ -154,10 +159,10 @@ fn overhead(reader: &Reader, key: &str, written: &Overhead, most: u32) -> Checke
             )));
         }
     }
-    Ok(speedup::Overhead { per_entry_s, speedup })
+    Ok(speedup::PerEntryCost { per_entry_s, speedup })
 }
 
-fn forwarding(reader: &Reader, written: &Spanned<Forward>) -> Checked<LevelForwarding> {
+fn forwarding(reader: &SectionReader, written: &Spanned<ForwardingToml>) -> Checked<LevelForwarding> {
     let forward = written.as_ref();
     let base = |key: &str, base: &Option<Spanned<Seconds>>| {
         base.as_ref().map(|base| time(reader, key, Some(base))).transpose()
@@ -174,13 +179,13 @@ fn forwarding(reader: &Reader, written: &Spanned<Forward>) -> Checked<LevelForwa
     if let Some(wrong) = forward.shortest.as_ref().filter(|_| shortest_s > least) {
         return Err(reader.error(wrong, "forward.shortest: found more than a base delay, expected the shortest of all"));
     }
-    let slope = |key: &str, slope: &Option<Spanned<Signed>>| match slope {
+    let slope = |key: &str, slope: &Option<Spanned<SignedSeconds>>| match slope {
         Some(wrong) if wrong.as_ref().0.abs() > MAX_TIME_S => {
             Err(reader.error(wrong, &format!("{key}: expected less than an hour")))
         }
         other => Ok(other.as_ref().map_or(0.0, |slope| slope.as_ref().0)),
     };
-    let slopes = Slopes {
+    let slopes = DelaySlopes {
         per_level_s: slope("forward.per_gap_level", &forward.per_gap_level)?,
         per_entry_s: slope("forward.per_entry", &forward.per_entry)?,
         per_byte_s: slope("forward.per_byte", &forward.per_byte)?,
@@ -189,7 +194,7 @@ fn forwarding(reader: &Reader, written: &Spanned<Forward>) -> Checked<LevelForwa
     Ok(LevelForwarding { base_s, slopes, gap_levels_s, measured: measured(reader, forward, shortest_s)? })
 }
 
-fn gap_levels(reader: &Reader, forward: &Forward) -> Checked<Vec<f64>> {
+fn gap_levels(reader: &SectionReader, forward: &ForwardingToml) -> Checked<Vec<f64>> {
     if let Some(beyond) = forward.gap_levels.get(MAX_GAP_LEVELS) {
         return Err(reader.error(beyond, &format!("forward.gap_levels: expected at most {MAX_GAP_LEVELS}")));
     }
@@ -208,14 +213,14 @@ fn gap_levels(reader: &Reader, forward: &Forward) -> Checked<Vec<f64>> {
     Ok(rising)
 }
 
-fn measured(reader: &Reader, forward: &Forward, shortest_s: f64) -> Checked<Measured> {
-    let mut measured = Measured { least: BASE, most: BASE, shortest_s };
+fn measured(reader: &SectionReader, forward: &ForwardingToml, shortest_s: f64) -> Checked<MeasuredRange> {
+    let mut measured = MeasuredRange { least: BASE, most: BASE, shortest_s };
     let Some(range) = &forward.range else {
-        let zero = At { gap_s: 0.0, entries: 0.0, bytes: 0.0 };
-        let all = At { gap_s: f64::INFINITY, entries: f64::INFINITY, bytes: f64::INFINITY };
-        return Ok(Measured { least: zero, most: all, shortest_s });
+        let zero = PacketConditions { gap_s: 0.0, entries: 0.0, bytes: 0.0 };
+        let all = PacketConditions { gap_s: f64::INFINITY, entries: f64::INFINITY, bytes: f64::INFINITY };
+        return Ok(MeasuredRange { least: zero, most: all, shortest_s });
     };
-    let ends = |key: &str, ends: &Option<Spanned<[Quantity; 2]>>, base: f64| match ends {
+    let ends = |key: &str, ends: &Option<Spanned<[NumberOrTime; 2]>>, base: f64| match ends {
         None => Ok((base, base)),
         Some(wrong)
             if !(0.0 <= wrong.as_ref()[0].0
@@ -233,7 +238,7 @@ fn measured(reader: &Reader, forward: &Forward, shortest_s: f64) -> Checked<Meas
 }
 
 /// Reads a time of 0 or more; 0 if it is not written.
-fn time(reader: &Reader, key: &str, time: Option<&Spanned<Seconds>>) -> Checked<f64> {
+fn time(reader: &SectionReader, key: &str, time: Option<&Spanned<Seconds>>) -> Checked<f64> {
     match time {
         Some(long) if long.as_ref().0 > MAX_TIME_S => {
             Err(reader.error(long, &format!("{key}: found {}, expected at most an hour", long.as_ref())))

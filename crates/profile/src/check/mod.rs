@@ -10,5 +10,5 @@ pub(crate) use reader::Checked;
 pub(crate) use timing::DEFAULT_SLOW;
 
 pub use law::MAX_SERVICE_S;
-pub use reader::{Problem, Reader};
+pub use reader::{SectionReader, SpannedProblem};
 pub use timing::timing;

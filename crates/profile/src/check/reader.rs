@@ -4,7 +4,7 @@ use crate::{ServiceTime, written};
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Most packets of a limited buffer.
 pub(super) const MAX_BUFFER: u32 = 1 << 20;
@@ -13,32 +13,32 @@ const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
 
 /// Problem in a text, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SpannedProblem {
     /// Range of bytes in the text.
     pub span: Range<usize>,
     /// Description of what was found and what was expected.
     pub text: String,
 }
 
-pub(crate) type Checked<T> = Result<T, Problem>;
+pub(crate) type Checked<T> = Result<T, SpannedProblem>;
 
 /// Reader of a section of a file.
 #[derive(Debug, Clone)]
-pub struct Reader {
+pub struct SectionReader {
     /// Name of the device and its section, for errors.
     pub what: String,
 }
 
-impl Reader {
+impl SectionReader {
     /// Reads a law, if one is written.
     ///
     /// # Errors
     /// The law is invalid.
-    pub fn law(&self, key: &str, law: Option<&Spanned<written::Law>>) -> Checked<Option<ServiceTime>> {
+    pub fn law(&self, key: &str, law: Option<&Spanned<written::LawToml>>) -> Checked<Option<ServiceTime>> {
         law.map(|law| self.service(key, law.span(), law.as_ref())).transpose()
     }
 
-    pub(super) fn service(&self, key: &str, span: Range<usize>, law: &written::Law) -> Checked<ServiceTime> {
+    pub(super) fn service(&self, key: &str, span: Range<usize>, law: &written::LawToml) -> Checked<ServiceTime> {
         law::read(law).map_err(|problem| self.problem(span, &format!("{key}: {problem}")))
     }
 
@@ -55,11 +55,11 @@ impl Reader {
         }
     }
 
-    pub(super) fn time(&self, key: &str, time: Option<&Spanned<Span>>) -> Checked<Option<Duration>> {
+    pub(super) fn time(&self, key: &str, time: Option<&Spanned<TimeSpan>>) -> Checked<Option<Duration>> {
         time.map(|time| self.span(key, time)).transpose()
     }
 
-    pub(super) fn span(&self, key: &str, span: &Spanned<Span>) -> Checked<Duration> {
+    pub(super) fn span(&self, key: &str, span: &Spanned<TimeSpan>) -> Checked<Duration> {
         let found = span.as_ref().0;
         if found.is_zero() || found > MAX_DURATION {
             let problem = format!("{key}: found {}, expected more than 0 and at most 24h", span.as_ref());
@@ -69,13 +69,13 @@ impl Reader {
     }
 
     /// Returns a problem at the position of a value.
-    pub fn error<T>(&self, at: &Spanned<T>, problem: &str) -> Problem {
+    pub fn error<T>(&self, at: &Spanned<T>, problem: &str) -> SpannedProblem {
         self.problem(at.span(), problem)
     }
 
-    pub(crate) fn problem(&self, span: Range<usize>, problem: &str) -> Problem {
+    pub(crate) fn problem(&self, span: Range<usize>, problem: &str) -> SpannedProblem {
         let what = &self.what;
-        Problem { span, text: if what.is_empty() { problem.to_owned() } else { format!("{what}: {problem}") } }
+        SpannedProblem { span, text: if what.is_empty() { problem.to_owned() } else { format!("{what}: {problem}") } }
     }
 }
 

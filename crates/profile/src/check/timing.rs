@@ -1,9 +1,9 @@
 //! Checks the timing of a switch.
-use super::Reader;
+use super::SectionReader;
 use super::law::{MAX_SCV, MAX_SERVICE_S};
 use super::reader::{Checked, MAX_BUFFER, buffer_problem};
-use crate::written::{self, Agents, Order};
-use crate::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
+use crate::written::{self, AgentsToml, ReturnOrder};
+use crate::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
 use std::time::Duration;
 use toml::Spanned;
 
@@ -18,14 +18,14 @@ const ROUNDING: f64 = 1e-9;
 ///
 /// # Errors
 /// A value is invalid, with its position.
-pub fn timing(reader: &Reader, item: &Spanned<written::Timing>) -> Checked<SwitchTiming> {
+pub fn timing(reader: &SectionReader, item: &Spanned<written::TimingToml>) -> Checked<SwitchTiming> {
     with_data(reader, item, None)
 }
 
 /// Converts a switch's timing; `data` is the data path's service if none is written.
 pub(super) fn with_data(
-    reader: &Reader,
-    item: &Spanned<written::Timing>,
+    reader: &SectionReader,
+    item: &Spanned<written::TimingToml>,
     data: Option<ServiceTime>,
 ) -> Checked<SwitchTiming> {
     let timing = item.as_ref();
@@ -44,7 +44,7 @@ pub(super) fn with_data(
     Ok(made)
 }
 
-fn gate(reader: &Reader, timing: &written::Timing) -> Checked<Option<Gate>> {
+fn gate(reader: &SectionReader, timing: &written::TimingToml) -> Checked<Option<ReleaseGate>> {
     if let (Some(_), Some(batch)) = (&timing.tick, &timing.batch) {
         return Err(reader.error(batch, "found `tick` and `batch`, expected one of them"));
     }
@@ -52,7 +52,7 @@ fn gate(reader: &Reader, timing: &written::Timing) -> Checked<Option<Gate>> {
         return Err(reader.error(most, "found `tick_max` without `tick`, expected both"));
     }
     if let Some(every) = reader.time("tick", timing.tick.as_ref())? {
-        return Ok(Some(Gate::Tick { every, most: reader.buffer("tick_max", timing.tick_max.as_ref())? }));
+        return Ok(Some(ReleaseGate::Tick { every, most: reader.buffer("tick_max", timing.tick_max.as_ref())? }));
     }
     let Some(batch) = timing.batch.as_ref().map(Spanned::as_ref) else { return Ok(None) };
     let stages = batch.stages.as_ref().map_or(1, |stages| *stages.as_ref());
@@ -61,15 +61,15 @@ fn gate(reader: &Reader, timing: &written::Timing) -> Checked<Option<Gate>> {
     }
     let packets = reader.buffer("batch: packets", Some(&batch.packets))?.unwrap_or(1);
     let timeout = reader.span("batch: timeout", &batch.timeout)?;
-    Ok(Some(Gate::Batch { packets, timeout, stages }))
+    Ok(Some(ReleaseGate::Batch { packets, timeout, stages }))
 }
 
-fn control(reader: &Reader, timing: &written::Timing) -> Checked<ControlPath> {
+fn control(reader: &SectionReader, timing: &written::TimingToml) -> Checked<ControlPathTiming> {
     let Some(measured) = &timing.control else {
-        let agents = ControlPath::Agents {
+        let agents = ControlPathTiming::Agents {
             packet_in: reader.law("packet_in", timing.packet_in.as_ref())?,
             packet_out: reader.law("packet_out", timing.packet_out.as_ref())?,
-            shared: timing.agents.as_ref().is_some_and(|agents| *agents.as_ref() == Agents::Shared),
+            shared: timing.agents.as_ref().is_some_and(|agents| *agents.as_ref() == AgentsToml::Shared),
             buffer: reader.buffer("buffer", timing.buffer.as_ref())?,
         };
         if let Some(buffer) = timing.buffer.as_ref().filter(|_| agents.is_unknown()) {
@@ -108,27 +108,27 @@ fn control(reader: &Reader, timing: &written::Timing) -> Checked<ControlPath> {
         return Err(reader.error(wrong, &format!("control: scv: found {scv}, expected 0 to {MAX_SCV}, such as 0.5")));
     }
     let buffer = reader.buffer("control: buffer", measured.buffer.as_ref())?;
-    Ok(ControlPath::Measured { delay_s: delay_s.max(1.0 / capacity), capacity, scv, buffer })
+    Ok(ControlPathTiming::Measured { delay_s: delay_s.max(1.0 / capacity), capacity, scv, buffer })
 }
 
-fn returns(reader: &Reader, item: Option<&Spanned<written::Returns>>) -> Checked<Returns> {
-    let Some(item) = item else { return Ok(Returns::Direct) };
+fn returns(reader: &SectionReader, item: Option<&Spanned<written::ReturnsToml>>) -> Checked<ReturnDiscipline> {
+    let Some(item) = item else { return Ok(ReturnDiscipline::Direct) };
     let (order, service, buffer) = match item.as_ref() {
-        written::Returns::Order(order) => (*order, None, None),
-        written::Returns::Table(table) => (table.order, table.service.as_ref(), table.buffer),
+        written::ReturnsToml::Order(order) => (*order, None, None),
+        written::ReturnsToml::Table(table) => (table.order, table.service.as_ref(), table.buffer),
     };
     match order {
-        Order::Direct | Order::Fifo if service.is_some() || buffer.is_some() => {
+        ReturnOrder::Direct | ReturnOrder::Fifo if service.is_some() || buffer.is_some() => {
             Err(reader.error(item, "returns: found service or buffer, expected them only with order priority"))
         }
-        Order::Direct => Ok(Returns::Direct),
-        Order::Fifo => Ok(Returns::Fifo),
-        Order::Priority => {
+        ReturnOrder::Direct => Ok(ReturnDiscipline::Direct),
+        ReturnOrder::Fifo => Ok(ReturnDiscipline::Fifo),
+        ReturnOrder::Priority => {
             if let Some(wrong) = buffer.filter(|buffer| !(1..=MAX_BUFFER).contains(buffer)) {
                 return Err(reader.error(item, &buffer_problem("returns: buffer", wrong)));
             }
             let service = service.map(|law| reader.service("returns: service", item.span(), law)).transpose()?;
-            Ok(Returns::Priority { service, buffer })
+            Ok(ReturnDiscipline::Priority { service, buffer })
         }
     }
 }

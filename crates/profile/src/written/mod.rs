@@ -2,6 +2,6 @@
 mod profile;
 mod timing;
 
-pub(crate) use profile::{ByPriorities, Document, Forward, Level, Overhead};
-pub(crate) use timing::{Agents, Order, Returns};
-pub use timing::{Law, Timing};
+pub(crate) use profile::{ForwardingToml, LevelToml, PerEntryCostToml, PriorityCostsToml, ProfileToml};
+pub(crate) use timing::{AgentsToml, ReturnOrder, ReturnsToml};
+pub use timing::{LawToml, TimingToml};

@@ -10,16 +10,16 @@
 //! Packets that match no entry (not yet, or no longer) may occupy the switch as long as others, and queue up in it.
 //! Packets behind them are late, not lost. A burst ends when all packets that matched their entry have come back and
 //! the switch has processed the others, so that the next measurement finds no queue.
-use super::{Bench, Change};
+use super::{TestBench, TestEntryChange};
 use crate::ProfilerError;
-use crate::device::Seen;
-use crate::rules::{Rule, SHORTEST};
-use crate::terms::Terms;
+use crate::device::DeviceEvent;
+use crate::rules::{SHORTEST, TestFlowEntry};
+use crate::terms::CostTermCounts;
 use std::time::Duration;
 use weir_openflow::model::Body;
 use weir_openflow::model::ErrorType;
 use weir_openflow::model::error::FlowModFailed;
-use weir_traffic::Probe;
+use weir_traffic::ProbeHeader;
 use weir_units::Instant;
 
 /// Consecutive missing packets after which an entry counts as gone.
@@ -42,7 +42,7 @@ pub(super) const MAX_MARKS: usize = 1 << 22;
 
 /// Observation which shows that a command was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum CompletionSign {
     /// Packets leave by the interface with this index.
     Leaves(usize),
     /// Packets no longer leave the switch.
@@ -51,66 +51,75 @@ pub(crate) enum Sign {
 
 /// Entry that packets are sent to, and the observation expected for it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Watch {
+pub(crate) struct EntryWatch {
     /// Index of the command in the burst.
     pub(crate) command: usize,
-    pub(crate) rule: Rule,
-    pub(crate) sign: Sign,
+    pub(crate) rule: TestFlowEntry,
+    pub(crate) sign: CompletionSign,
 }
 
 /// Interval in which an event happened.
-pub(crate) type Bracket = (Instant, Instant);
+pub(crate) type TimeBracket = (Instant, Instant);
 
 /// Result of a burst.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct CommandBurstOutcome {
     /// Sending time of the first command.
     pub(crate) started: Instant,
     /// Arrival time of the reply to the barrier behind the burst.
     pub(crate) barrier: Instant,
     /// Completion of each watched command; none if it was refused.
-    pub(crate) done: Vec<Option<Bracket>>,
+    pub(crate) done: Vec<Option<TimeBracket>>,
     /// Indices of commands refused because the table was full.
     pub(crate) refused: Vec<usize>,
     /// Cost terms of the burst.
-    pub(crate) terms: Terms,
+    pub(crate) terms: CostTermCounts,
     /// True if a packet inside the last bracket was late by most of the bracket's width: the bracket is wide because
     /// the measuring machine was busy.
     pub(crate) is_blurred: bool,
 }
 
-impl Outcome {
+impl CommandBurstOutcome {
     /// Returns the completion of all watched commands: the latest bracket.
-    pub(crate) fn completed(&self) -> Option<Bracket> {
+    pub(crate) fn completed(&self) -> Option<TimeBracket> {
         self.done.iter().flatten().copied().max()
     }
 
     /// Returns true if commands were certainly carried out in another order than they were sent.
     pub(crate) fn is_reordered(&self) -> bool {
-        let done: Vec<Bracket> = self.done.iter().flatten().copied().collect();
+        let done: Vec<TimeBracket> = self.done.iter().flatten().copied().collect();
         done.windows(2).any(|pair| pair[1].1 < pair[0].0)
     }
 }
 
 /// Packets of one watched entry.
 #[derive(Debug, Clone)]
-struct Watched {
-    watch: Watch,
+struct WatchedEntry {
+    watch: EntryWatch,
     /// True if the entry existed before the burst.
     was_there: bool,
-    last: Option<Sending>,
+    last: Option<SendInterval>,
     /// Latest packet that came back.
-    answered: Option<Sending>,
+    answered: Option<SendInterval>,
     /// First packet sent after that one.
-    unanswered: Option<Sending>,
+    unanswered: Option<SendInterval>,
     away: u32,
-    done: Option<Bracket>,
+    done: Option<TimeBracket>,
     refused: bool,
 }
 
-impl Watched {
-    fn new(watch: Watch, was_there: bool) -> Watched {
-        Watched { watch, was_there, last: None, answered: None, unanswered: None, away: 0, done: None, refused: false }
+impl WatchedEntry {
+    fn new(watch: EntryWatch, was_there: bool) -> WatchedEntry {
+        WatchedEntry {
+            watch,
+            was_there,
+            last: None,
+            answered: None,
+            unanswered: None,
+            away: 0,
+            done: None,
+            refused: false,
+        }
     }
 
     fn is_settled(&self) -> bool {
@@ -122,7 +131,7 @@ impl Watched {
         self.was_there || self.done.is_some_and(|(_, from)| from <= at)
     }
 
-    fn sent(&mut self, sending: Sending) {
+    fn sent(&mut self, sending: SendInterval) {
         self.last = Some(sending);
         self.away += 1;
         self.unanswered.get_or_insert(sending);
@@ -131,24 +140,24 @@ impl Watched {
 
 /// Start and end of sending a packet; both are the departure time if the interface reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Sending {
+struct SendInterval {
     began: Instant,
     ended: Instant,
 }
 
 /// Packet that was sent, by its mark.
-struct Sent {
+struct SentProbe {
     watched: usize,
-    sending: Sending,
+    sending: SendInterval,
     /// Sending of the entry's previous packet.
-    before: Option<Sending>,
+    before: Option<SendInterval>,
     /// Delay of the sending behind its due time.
     late: Duration,
     is_back: bool,
 }
 
 /// Burst in progress.
-struct Run {
+struct CommandBurstRun {
     number: u16,
     started: Instant,
     /// Sending time of each command, relative to the start.
@@ -158,8 +167,8 @@ struct Run {
     ended: Instant,
     barrier_xid: Option<u32>,
     barrier: Option<Instant>,
-    watched: Vec<Watched>,
-    marks: Vec<Sent>,
+    watched: Vec<WatchedEntry>,
+    marks: Vec<SentProbe>,
     /// Number of marks that came back.
     came_back: u32,
     /// Arrival time of the latest packet, and the longest delay of any packet.
@@ -169,14 +178,14 @@ struct Run {
     refused: Vec<usize>,
 }
 
-impl Run {
+impl CommandBurstRun {
     fn is_over(&self) -> bool {
-        self.barrier.is_some() && self.watched.iter().all(Watched::is_settled)
+        self.barrier.is_some() && self.watched.iter().all(WatchedEntry::is_settled)
     }
 
     /// Returns true if a packet inside the bracket was late by more than half of the bracket's width.
-    fn was_away(&self, (low, high): Bracket) -> bool {
-        let within = |mark: &&Sent| mark.sending.ended > low && mark.sending.ended <= high;
+    fn was_away(&self, (low, high): TimeBracket) -> bool {
+        let within = |mark: &&SentProbe| mark.sending.ended > low && mark.sending.ended <= high;
         let late = self.marks.iter().filter(within).map(|mark| mark.late).max();
         late.is_some_and(|late| late > high.since(low) / 2)
     }
@@ -188,9 +197,9 @@ impl Run {
 
     /// Returns true if packets that matched their entry have not come back.
     fn awaits_packets(&self) -> bool {
-        let met = |mark: &Sent| {
+        let met = |mark: &SentProbe| {
             let watched = &self.watched[mark.watched];
-            watched.watch.sign != Sign::Gone && !watched.refused && watched.met(mark.sending.began)
+            watched.watch.sign != CompletionSign::Gone && !watched.refused && watched.met(mark.sending.began)
         };
         self.marks.iter().any(|mark| !mark.is_back && met(mark))
     }
@@ -210,8 +219,8 @@ impl Run {
     /// usually done last; the other packets are for the remaining entries in turn. After the barrier's reply, entries
     /// whose packets have stopped coming get none, because their absence only has to last.
     fn next_watched(&mut self) -> Option<usize> {
-        let is_open = |watched: &Watched| {
-            let is_away = watched.watch.sign == Sign::Gone && watched.away >= FEW && self.barrier.is_some();
+        let is_open = |watched: &WatchedEntry| {
+            let is_away = watched.watch.sign == CompletionSign::Gone && watched.away >= FEW && self.barrier.is_some();
             !watched.is_settled() && !is_away
         };
         let open: Vec<usize> = (0..self.watched.len()).filter(|at| is_open(&self.watched[*at])).collect();
@@ -224,31 +233,31 @@ impl Run {
     }
 }
 
-fn is_modified(changes: &[Change], watch: &Watch) -> bool {
-    matches!(changes.get(watch.command), Some(Change::Modify(..)))
+fn is_modified(changes: &[TestEntryChange], watch: &EntryWatch) -> bool {
+    matches!(changes.get(watch.command), Some(TestEntryChange::Modify(..)))
 }
 
-impl Bench<'_> {
+impl TestBench<'_> {
     /// Sends changes at `offsets` after the start (at once where there is no offset). Watches until all watched
     /// commands are done and the barrier is answered.
     pub(crate) fn burst(
         &mut self,
-        changes: &[Change],
+        changes: &[TestEntryChange],
         offsets: &[Duration],
-        watches: &[Watch],
-    ) -> Result<Outcome, ProfilerError> {
+        watches: &[EntryWatch],
+    ) -> Result<CommandBurstOutcome, ProfilerError> {
         self.check_stop()?;
         let bodies: Vec<Body> = changes.iter().map(|change| self.body(change)).collect();
-        let goes_through = |watch: &&Watch| watch.sign == Sign::Gone || is_modified(changes, watch);
+        let goes_through = |watch: &&EntryWatch| watch.sign == CompletionSign::Gone || is_modified(changes, watch);
         let through = watches.iter().filter(goes_through).map(|watch| self.forwarding_of(&watch.rule)).max();
         let terms = self.account(changes);
         // Packets of an entry that is being added pass only once it exists: few of them may be inside the switch
         // until the first one is back.
-        let coming = |watch: &Watch| (self.forwarding_of(&watch.rule) / FEW).max(self.missing / AHEAD);
+        let coming = |watch: &EntryWatch| (self.forwarding_of(&watch.rule) / FEW).max(self.missing / AHEAD);
         let coming = watches.iter().map(coming).max();
         let slowest = through.max(coming).unwrap_or_default();
         let started = self.device.now();
-        let mut run = Run {
+        let mut run = CommandBurstRun {
             number: self.next_run(),
             started,
             offsets: (0..changes.len()).map(|at| offsets.get(at).copied().unwrap_or_default()).collect(),
@@ -256,7 +265,7 @@ impl Bench<'_> {
             ended: started,
             barrier_xid: None,
             barrier: None,
-            watched: watches.iter().map(|watch| Watched::new(*watch, goes_through(&watch))).collect(),
+            watched: watches.iter().map(|watch| WatchedEntry::new(*watch, goes_through(&watch))).collect(),
             marks: Vec::new(),
             came_back: 0,
             last_back: started,
@@ -268,12 +277,12 @@ impl Bench<'_> {
         self.take_back(&mut run)?;
         self.note_met(&run);
         for at in &run.refused {
-            if let Some(Change::Add(rule)) = changes.get(*at) {
+            if let Some(TestEntryChange::Add(rule)) = changes.get(*at) {
                 self.forget(rule);
             }
         }
         let is_blurred = run.watched.iter().filter_map(|one| one.done).max().is_some_and(|last| run.was_away(last));
-        Ok(Outcome {
+        Ok(CommandBurstOutcome {
             is_blurred,
             started,
             barrier: run.barrier.unwrap_or(run.ended),
@@ -285,7 +294,7 @@ impl Bench<'_> {
 
     /// Records in the tables that packets matched their entries, in sending order, including packets whose return was
     /// not awaited.
-    fn note_met(&mut self, run: &Run) {
+    fn note_met(&mut self, run: &CommandBurstRun) {
         let Some(tables) = &mut self.tables else { return };
         for mark in &run.marks {
             let watched = &run.watched[mark.watched];
@@ -295,7 +304,12 @@ impl Bench<'_> {
         }
     }
 
-    fn carry_through(&mut self, run: &mut Run, bodies: &[Body], slowest: Duration) -> Result<(), ProfilerError> {
+    fn carry_through(
+        &mut self,
+        run: &mut CommandBurstRun,
+        bodies: &[Body],
+        slowest: Duration,
+    ) -> Result<(), ProfilerError> {
         let last = run.offsets.last().copied().unwrap_or_default();
         let deadline = run.started + last + self.settings.patience;
         let mut next_probe = run.started;
@@ -321,7 +335,7 @@ impl Bench<'_> {
 
     /// Waits for the packets that matched their entry, some of which may be lost, and until the switch has processed
     /// the others.
-    fn take_back(&mut self, run: &mut Run) -> Result<(), ProfilerError> {
+    fn take_back(&mut self, run: &mut CommandBurstRun) -> Result<(), ProfilerError> {
         run.last_back = self.device.now();
         let mut rests_from = None;
         loop {
@@ -344,7 +358,7 @@ impl Bench<'_> {
         }
     }
 
-    fn silence(&self, run: &Run) -> ProfilerError {
+    fn silence(&self, run: &CommandBurstRun) -> ProfilerError {
         let what = match run.barrier {
             Some(_) => "packet that shows that a command was carried out",
             None => "barrier reply",
@@ -353,7 +367,12 @@ impl Bench<'_> {
     }
 
     /// Sends the commands that are due, and the barrier behind the last one. Returns when the next command is due.
-    fn send_due(&mut self, run: &mut Run, bodies: &[Body], now: Instant) -> Result<Option<Instant>, ProfilerError> {
+    fn send_due(
+        &mut self,
+        run: &mut CommandBurstRun,
+        bodies: &[Body],
+        now: Instant,
+    ) -> Result<Option<Instant>, ProfilerError> {
         if run.barrier_xid.is_some() {
             return Ok(None);
         }
@@ -377,7 +396,7 @@ impl Bench<'_> {
 
     /// Returns the time until the next packet: a randomised share of the time that has passed, so that measuring has
     /// no period of its own.
-    fn gap(&mut self, run: &Run, slowest: Duration) -> Duration {
+    fn gap(&mut self, run: &CommandBurstRun, slowest: Duration) -> Duration {
         let passed = self.device.now().since(run.ended.max(run.started));
         let resolution = if self.is_coarse { COARSE_SHARE } else { self.settings.resolution };
         let share = passed.mul_f64(resolution * (0.5 + self.random.f64()));
@@ -388,10 +407,10 @@ impl Bench<'_> {
     }
 
     /// Sends the next packet, which was due at `due`.
-    fn probe(&mut self, run: &mut Run, due: Instant) -> Result<(), ProfilerError> {
+    fn probe(&mut self, run: &mut CommandBurstRun, due: Instant) -> Result<(), ProfilerError> {
         let Some(at) = run.next_watched().filter(|_| run.marks.len() < MAX_MARKS) else { return Ok(()) };
         let now = self.device.now();
-        let mark = Probe {
+        let mark = ProbeHeader {
             run: run.number,
             sequence: u32::try_from(run.marks.len()).unwrap_or(u32::MAX),
             sent_ns: now.as_nanos(),
@@ -401,28 +420,28 @@ impl Bench<'_> {
         };
         let packet = run.watched[at].watch.rule.packet(SHORTEST, &mark);
         let left = self.device.transmit(0, &packet)?;
-        let sending = Sending { began: left.unwrap_or(now), ended: left.unwrap_or(self.device.now()) };
+        let sending = SendInterval { began: left.unwrap_or(now), ended: left.unwrap_or(self.device.now()) };
         let (before, late) = (run.watched[at].last, now.since(due));
-        run.marks.push(Sent { watched: at, sending, before, late, is_back: false });
+        run.marks.push(SentProbe { watched: at, sending, before, late, is_back: false });
         run.watched[at].sent(sending);
         Ok(())
     }
 
-    fn look(&mut self, run: &mut Run, seen: Seen) -> Result<(), ProfilerError> {
+    fn look(&mut self, run: &mut CommandBurstRun, seen: DeviceEvent) -> Result<(), ProfilerError> {
         match seen {
-            Seen::Message { at, message } if Some(message.xid) == run.barrier_xid => match message.body {
+            DeviceEvent::Message { at, message } if Some(message.xid) == run.barrier_xid => match message.body {
                 Body::Error(error) => Err(ProfilerError::Refused { what: "barriers".to_owned(), error: error.error }),
                 _ => {
                     run.barrier = Some(at);
                     Ok(())
                 }
             },
-            Seen::Message { message, .. } => match message.body {
+            DeviceEvent::Message { message, .. } => match message.body {
                 Body::Error(error) => self.refused(run, message.xid, error.error),
                 _ => Ok(()),
             },
-            Seen::Frame { interface, bytes, .. } => {
-                if let Some(mark) = Probe::find(&bytes, Some(run.number)) {
+            DeviceEvent::Frame { interface, bytes, .. } => {
+                if let Some(mark) = ProbeHeader::find(&bytes, Some(run.number)) {
                     self.answered(run, interface, mark.sequence);
                 }
                 Ok(())
@@ -430,7 +449,7 @@ impl Bench<'_> {
         }
     }
 
-    fn refused(&mut self, run: &mut Run, xid: u32, error: ErrorType) -> Result<(), ProfilerError> {
+    fn refused(&mut self, run: &mut CommandBurstRun, xid: u32, error: ErrorType) -> Result<(), ProfilerError> {
         let Some(at) = run.xids.iter().position(|sent| *sent == xid) else { return Ok(()) };
         if error != FlowModFailed::TableFull.into() {
             return Err(ProfilerError::Refused { what: format!("a flow-mod while {}", self.during), error });
@@ -440,7 +459,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn answered(&mut self, run: &mut Run, interface: usize, sequence: u32) {
+    fn answered(&mut self, run: &mut CommandBurstRun, interface: usize, sequence: u32) {
         let Some(sent) = run.marks.get_mut(sequence as usize) else { return };
         let (sending, before) = (sent.sending, sent.before);
         run.came_back += u32::from(!sent.is_back);
@@ -451,10 +470,10 @@ impl Bench<'_> {
         let next = run.marks[sequence as usize + 1..].iter().find(|other| other.watched == sent.watched);
         let (next, watched) = (next.map(|next| next.sending), &mut run.watched[sent.watched]);
         match watched.watch.sign {
-            Sign::Leaves(expected) if interface == expected && watched.done.is_none() => {
+            CompletionSign::Leaves(expected) if interface == expected && watched.done.is_none() => {
                 watched.done = Some((before.map_or(run.started, |before| before.began), sending.ended));
             }
-            Sign::Gone if watched.answered.is_none_or(|latest| latest < sending) => {
+            CompletionSign::Gone if watched.answered.is_none_or(|latest| latest < sending) => {
                 (watched.answered, watched.unanswered) = (Some(sending), next);
                 watched.away = u32::from(next.is_some());
             }
@@ -464,14 +483,14 @@ impl Bench<'_> {
 
     /// Marks entries as gone whose packets have stopped coming: since the packet after the last one that came back,
     /// or since the start.
-    fn settle_gone(&mut self, run: &mut Run) {
+    fn settle_gone(&mut self, run: &mut CommandBurstRun) {
         let now = self.device.now();
         // Packets that have not come back may delay those behind them.
         let grace = self.settings.grace.max(self.forwarding() * 4) + self.missing * run.away();
         if run.barrier.is_none() {
             return;
         }
-        for watched in run.watched.iter_mut().filter(|watched| watched.watch.sign == Sign::Gone) {
+        for watched in run.watched.iter_mut().filter(|watched| watched.watch.sign == CompletionSign::Gone) {
             if let Some(since) = watched.unanswered
                 && watched.done.is_none()
                 && watched.away >= AWAY
@@ -484,7 +503,7 @@ impl Bench<'_> {
     }
 
     /// Waits until packets of an entry no longer come back.
-    pub(super) fn until_gone(&mut self, rule: Rule) -> Result<(), ProfilerError> {
-        self.coarsely(&[], Watch { command: 0, rule, sign: Sign::Gone }).map(drop)
+    pub(super) fn until_gone(&mut self, rule: TestFlowEntry) -> Result<(), ProfilerError> {
+        self.coarsely(&[], EntryWatch { command: 0, rule, sign: CompletionSign::Gone }).map(drop)
     }
 }

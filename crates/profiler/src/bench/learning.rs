@@ -1,10 +1,10 @@
 //! Handles devices without a control channel, which learn addresses from source addresses of frames, as bridges do
 //! (IEEE 802.1Q, 8.7).
-use super::{Bench, Planned};
-use crate::rules::{Rule, SHORTEST};
-use crate::{ProfilerError, Settings};
+use super::{PlannedProbe, TestBench};
+use crate::rules::{SHORTEST, TestFlowEntry};
+use crate::{MeasurementSettings, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::order::Middle;
+use weir_model::fit::order::MedianAndSpread;
 
 /// Packets that test the way through the device, and the time between them.
 const LOOKING: usize = 20;
@@ -14,7 +14,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Time between frames that announce addresses, so that none is lost.
 const TELLING: Duration = Duration::from_micros(20);
 
-impl Bench<'_> {
+impl TestBench<'_> {
     /// Returns true if the device has a control channel.
     pub(crate) fn has_channel(&self) -> bool {
         self.device.version().is_some()
@@ -23,13 +23,13 @@ impl Bench<'_> {
     /// Waits until packets leave by the second interface. Returns the median delay of one, in seconds.
     pub(crate) fn find_way(&mut self) -> Result<f64, ProfilerError> {
         self.during = "looking for the way through the device".to_owned();
-        let planned = [Planned { rule: Settings::any_rule(), bytes: SHORTEST, gap: APART }; LOOKING];
+        let planned = [PlannedProbe { rule: MeasurementSettings::any_rule(), bytes: SHORTEST, gap: APART }; LOOKING];
         let until = self.device.now() + self.settings.patience;
         loop {
-            self.tell_of(&[Settings::any_rule()])?;
+            self.tell_of(&[MeasurementSettings::any_rule()])?;
             let came: Vec<f64> = self.delays(&planned)?.into_iter().flatten().collect();
             if came.len() > LOOKING / 2 {
-                return Ok(Middle::of(&came)?.median);
+                return Ok(MedianAndSpread::of(&came)?.median);
             }
             if self.device.now() >= until {
                 let found = format!("{} of {LOOKING} packets that were sent by the first", came.len());
@@ -41,8 +41,8 @@ impl Bench<'_> {
     }
 
     /// Makes the device learn that the entries' packets leave by the second interface.
-    pub(super) fn learn(&mut self, rules: &[Rule]) -> Result<(), ProfilerError> {
-        self.rules.extend(rules.iter().map(|rule| (rule.number, (*rule, super::Way::On))));
+    pub(super) fn learn(&mut self, rules: &[TestFlowEntry]) -> Result<(), ProfilerError> {
+        self.rules.extend(rules.iter().map(|rule| (rule.number, (*rule, super::TestEntryOutput::On))));
         self.tell_of(rules)
     }
 
@@ -52,11 +52,11 @@ impl Bench<'_> {
         if self.has_channel() {
             return Ok(());
         }
-        let rules: Vec<Rule> = self.rules().map(|(rule, _)| rule).collect();
+        let rules: Vec<TestFlowEntry> = self.rules().map(|(rule, _)| rule).collect();
         self.tell_of(&rules)
     }
 
-    fn tell_of(&mut self, rules: &[Rule]) -> Result<(), ProfilerError> {
+    fn tell_of(&mut self, rules: &[TestFlowEntry]) -> Result<(), ProfilerError> {
         for rule in rules {
             self.check_stop()?;
             self.device.transmit(1, &rule.answer())?;

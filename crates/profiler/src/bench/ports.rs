@@ -1,13 +1,13 @@
 //! Finds the port behind each interface: the switch is asked to send a packet out of each port.
-use super::Bench;
-use crate::device::Seen;
-use crate::{ProfilerError, Settings};
+use super::TestBench;
+use crate::device::DeviceEvent;
+use crate::{MeasurementSettings, ProfilerError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, Bytes, PacketOut, PortDesc, PortNo, Version};
 use weir_openflow::{Body, Message};
-use weir_traffic::Probe;
+use weir_traffic::ProbeHeader;
 
 /// Rounds of packets to find ports that no interface has shown yet.
 const ROUNDS: u32 = 5;
@@ -16,7 +16,7 @@ const ROUND: Duration = Duration::from_millis(400);
 /// Most ports that are tried.
 const MAX_TRIED: usize = 256;
 
-impl Bench<'_> {
+impl TestBench<'_> {
     /// Finds the port behind each interface. `expected` are the ports as the user gave them; they are checked, unless
     /// the list is empty.
     pub(crate) fn learn_ports(&mut self, expected: &[PortNo]) -> Result<Vec<PortNo>, ProfilerError> {
@@ -32,8 +32,8 @@ impl Bench<'_> {
             self.device.send(&messages)?;
             let until = self.device.now() + ROUND;
             while self.device.now() < until && found.len() < self.device.interfaces() {
-                if let Some(Seen::Frame { interface, bytes, .. }) = self.device.wait(until)?
-                    && let Some(mark) = Probe::find(&bytes, Some(run))
+                if let Some(DeviceEvent::Frame { interface, bytes, .. }) = self.device.wait(until)?
+                    && let Some(mark) = ProbeHeader::find(&bytes, Some(run))
                     && let Some(port) = known.get(mark.sequence as usize)
                 {
                     found.insert(interface, *port);
@@ -87,8 +87,9 @@ impl Bench<'_> {
 
     fn send_out(&mut self, port: PortNo, run: u16, sequence: u32) -> Message {
         let now = self.device.now();
-        let mark = Probe { run, sequence, sent_ns: now.as_nanos(), is_new_flow: false, counts: true, is_wall: false };
-        let packet = Settings::any_rule().packet(crate::rules::SHORTEST, &mark);
+        let mark =
+            ProbeHeader { run, sequence, sent_ns: now.as_nanos(), is_new_flow: false, counts: true, is_wall: false };
+        let packet = MeasurementSettings::any_rule().packet(crate::rules::SHORTEST, &mark);
         self.message(Body::PacketOut(packet_out(port, packet)))
     }
 }

@@ -1,11 +1,11 @@
 //! Sends packets and measures their delays.
-use super::Bench;
-use crate::device::Seen;
-use crate::rules::{Rule, SHORTEST};
-use crate::{ProfilerError, Settings};
+use super::TestBench;
+use crate::device::DeviceEvent;
+use crate::rules::{SHORTEST, TestFlowEntry};
+use crate::{MeasurementSettings, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::order::Middle;
-use weir_traffic::Probe;
+use weir_model::fit::order::MedianAndSpread;
+use weir_traffic::ProbeHeader;
 use weir_units::Instant;
 
 /// Time to wait for the last packets.
@@ -24,23 +24,23 @@ const WITHOUT_RUNS: usize = 5;
 
 /// Packet to be sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Planned {
-    pub(crate) rule: Rule,
+pub(crate) struct PlannedProbe {
+    pub(crate) rule: TestFlowEntry,
     pub(crate) bytes: u32,
     /// Time after the previous packet.
     pub(crate) gap: Duration,
 }
 
-impl Bench<'_> {
+impl TestBench<'_> {
     /// Sends packets by the first interface. Returns their delays in seconds; none for packets that did not come
     /// back.
-    pub(crate) fn delays(&mut self, packets: &[Planned]) -> Result<Vec<Option<f64>>, ProfilerError> {
+    pub(crate) fn delays(&mut self, packets: &[PlannedProbe]) -> Result<Vec<Option<f64>>, ProfilerError> {
         Ok(self.offered(packets)?.0)
     }
 
     /// Sends packets one at a time: each after the previous one has come back, and not before its due time. No packet
     /// waits for another, however long they take. Returns delays in seconds; none for packets that did not come back.
-    pub(crate) fn one_by_one(&mut self, packets: &[Planned]) -> Result<Vec<Option<f64>>, ProfilerError> {
+    pub(crate) fn one_by_one(&mut self, packets: &[PlannedProbe]) -> Result<Vec<Option<f64>>, ProfilerError> {
         let mut found: Vec<Option<f64>> = Vec::with_capacity(packets.len());
         let (mut slowest, mut lost) = (Duration::ZERO, 0);
         for packet in packets {
@@ -63,14 +63,14 @@ impl Bench<'_> {
     }
 
     /// Sends packets by the first interface. Returns their delays in seconds and the sending time of the last one.
-    fn offered(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
+    fn offered(&mut self, packets: &[PlannedProbe]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         let drain = DRAIN.max(self.forwarding() * 8);
         self.offer(packets, drain)
     }
 
     /// Sends packets as a trial of RFC 2544. Its rate may exceed what the machine can send, so late packets do not
     /// count as a sign of a busy machine.
-    pub(crate) fn trial(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
+    pub(crate) fn trial(&mut self, packets: &[PlannedProbe]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         let counted = self.sent;
         let made = self.offered(packets);
         self.sent = counted;
@@ -78,7 +78,11 @@ impl Bench<'_> {
     }
 
     /// Sends packets, and waits `drain` for the last ones to come back.
-    fn offer(&mut self, packets: &[Planned], drain: Duration) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
+    fn offer(
+        &mut self,
+        packets: &[PlannedProbe],
+        drain: Duration,
+    ) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         self.check_stop()?;
         let run = self.next_run();
         let mut found: Vec<Option<f64>> = vec![None; packets.len()];
@@ -90,8 +94,14 @@ impl Bench<'_> {
             if let Some(packet) = packets.get(sent.len()).filter(|_| now >= due) {
                 self.note_sent(due, now);
                 let sequence = u32::try_from(sent.len()).unwrap_or(u32::MAX);
-                let mark =
-                    Probe { run, sequence, sent_ns: now.as_nanos(), is_new_flow: false, counts: true, is_wall: false };
+                let mark = ProbeHeader {
+                    run,
+                    sequence,
+                    sent_ns: now.as_nanos(),
+                    is_new_flow: false,
+                    counts: true,
+                    is_wall: false,
+                };
                 let frame = packet.rule.packet(packet.bytes, &mark);
                 let at = self.device.now();
                 sent.push(self.device.transmit(0, &frame)?.unwrap_or(at));
@@ -108,8 +118,8 @@ impl Bench<'_> {
                 break;
             }
             let until = if sent.len() < packets.len() { due } else { over };
-            if let Some(Seen::Frame { at, bytes, .. }) = self.device.wait(until)?
-                && let Some(mark) = Probe::find(&bytes, Some(run))
+            if let Some(DeviceEvent::Frame { at, bytes, .. }) = self.device.wait(until)?
+                && let Some(mark) = ProbeHeader::find(&bytes, Some(run))
                 && let (Some(delay), Some(sent)) =
                     (found.get_mut(mark.sequence as usize), sent.get(mark.sequence as usize))
                 && delay.is_none()
@@ -122,7 +132,7 @@ impl Bench<'_> {
     }
 
     /// Records a matched entry in the tables. Packets match entries in sending order, however long each takes.
-    fn note(&mut self, rule: Rule, bytes: usize) {
+    fn note(&mut self, rule: TestFlowEntry, bytes: usize) {
         if let Some(tables) = &mut self.tables {
             tables.matched(rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));
         }
@@ -138,16 +148,17 @@ impl Bench<'_> {
 
     /// Measures how long a packet without an entry occupies the switch, in seconds: packets of `rule` are sent alone,
     /// and behind some packets without an entry. Returns none if the packets of `rule` do not come back.
-    pub(crate) fn missing(&mut self, rule: Rule) -> Result<Option<f64>, ProfilerError> {
-        let one = |rule| Planned { rule, bytes: SHORTEST, gap: Duration::ZERO };
-        let behind: Vec<Planned> = [vec![one(Settings::any_rule()); WITHOUT as usize], vec![one(rule)]].concat();
+    pub(crate) fn missing(&mut self, rule: TestFlowEntry) -> Result<Option<f64>, ProfilerError> {
+        let one = |rule| PlannedProbe { rule, bytes: SHORTEST, gap: Duration::ZERO };
+        let behind: Vec<PlannedProbe> =
+            [vec![one(MeasurementSettings::any_rule()); WITHOUT as usize], vec![one(rule)]].concat();
         let mut kept = Vec::with_capacity(WITHOUT_RUNS);
         for _ in 0..WITHOUT_RUNS {
             let alone = self.delays(&[one(rule)])?.pop().flatten();
             let behind = self.offer(&behind, DRAIN.max(self.forwarding() * 4 * WITHOUT))?.0.pop().flatten();
             kept.extend(alone.zip(behind).map(|(alone, behind)| (behind - alone).max(0.0) / f64::from(WITHOUT)));
         }
-        Ok(if kept.is_empty() { None } else { Some(Middle::of(&kept)?.median) })
+        Ok(if kept.is_empty() { None } else { Some(MedianAndSpread::of(&kept)?.median) })
     }
 
     /// Returns the longest forwarding time of all levels.
@@ -156,7 +167,7 @@ impl Bench<'_> {
     }
 
     /// Returns the forwarding time of the entry's level.
-    pub(crate) fn forwarding_of(&self, rule: &Rule) -> Duration {
+    pub(crate) fn forwarding_of(&self, rule: &TestFlowEntry) -> Duration {
         let level = self.tables.as_ref().and_then(|tables| tables.level_of(rule.number.into()));
         level.and_then(|level| self.forwarding.get(level).copied()).unwrap_or_else(|| self.forwarding())
     }

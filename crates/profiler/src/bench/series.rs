@@ -3,17 +3,17 @@
 //! As with bursts, the *sending* times of packets count. But there are many commands, and few of them are in progress
 //! at a time. From the time a command is sent, packets that match its entry are sent until one of them is forwarded as
 //! the command requires. The time between these packets grows with the time since the command was sent.
-use super::burst::{AWAY, MAX_MARKS, Sign};
-use super::{Bench, Change};
+use super::burst::{AWAY, CompletionSign, MAX_MARKS};
+use super::{TestBench, TestEntryChange};
 use crate::ProfilerError;
-use crate::device::Seen;
-use crate::rules::{Rule, SHORTEST};
+use crate::device::DeviceEvent;
+use crate::rules::{SHORTEST, TestFlowEntry};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_openflow::model::ErrorType;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::{Body, Message};
-use weir_traffic::Probe;
+use weir_traffic::ProbeHeader;
 use weir_units::Instant;
 
 /// Pause before the first command, in which earlier packets leave the switch.
@@ -28,7 +28,7 @@ const APART_MISSING: u32 = 2;
 
 /// Result of a command, as the packets show it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Became {
+pub enum CommandCompletion {
     /// The command was carried out.
     Done {
         /// Lower bound of the time from sending to completion, in seconds.
@@ -42,22 +42,22 @@ pub enum Became {
     Unseen,
 }
 
-impl Became {
+impl CommandCompletion {
     /// Returns the time from sending to completion, in seconds (middle of the bracket); none if the command was
     /// refused or not seen.
     pub fn seconds(&self) -> Option<f64> {
         match self {
-            Became::Done { low_s, high_s } => Some((low_s + high_s) / 2.0),
-            Became::Refused | Became::Unseen => None,
+            CommandCompletion::Done { low_s, high_s } => Some((low_s + high_s) / 2.0),
+            CommandCompletion::Refused | CommandCompletion::Unseen => None,
         }
     }
 }
 
 /// Command in progress.
-struct Open {
+struct ProbedCommand {
     xid: u32,
-    rule: Rule,
-    sign: Sign,
+    rule: TestFlowEntry,
+    sign: CompletionSign,
     sent: Instant,
     /// Minimum time between packets for this command while at most `among` commands are in progress.
     finest: Duration,
@@ -72,13 +72,13 @@ struct Open {
     back: Option<usize>,
 }
 
-impl Open {
+impl ProbedCommand {
     /// Returns the bounds of the time at which the command was carried out. `first` is the index of the first packet
     /// that was forwarded as the command requires.
-    fn done(&self, first: usize) -> Became {
+    fn done(&self, first: usize) -> CommandCompletion {
         let since = |at: Instant| at.since(self.sent).as_secs_f64();
         let low_s = first.checked_sub(1).map_or(0.0, |before| since(self.probes[before].0));
-        Became::Done { low_s, high_s: since(self.probes[first].1) }
+        CommandCompletion::Done { low_s, high_s: since(self.probes[first].1) }
     }
 
     /// For a deletion: returns the index of the first packet that did not come back, if enough packets were sent since
@@ -86,29 +86,33 @@ impl Open {
     fn is_gone(&self, now: Instant, grace: Duration) -> Option<usize> {
         let first = self.back.map_or(0, |back| back + 1);
         let is_long = self.probes.get(first).is_some_and(|away| now.since(away.1) > grace);
-        (self.sign == Sign::Gone && self.probes.len() >= first + AWAY as usize && is_long).then_some(first)
+        (self.sign == CompletionSign::Gone && self.probes.len() >= first + AWAY as usize && is_long).then_some(first)
     }
 }
 
 /// Series in progress.
-struct Series {
+struct CommandSeriesRun {
     number: u16,
     /// Commands that were sent and have no result yet, by index.
-    open: BTreeMap<usize, Open>,
+    open: BTreeMap<usize, ProbedCommand>,
     /// For each packet, by the sequence number that it carries: index of the command, and index among the command's
     /// packets.
     marks: Vec<(usize, usize)>,
-    became: Vec<Became>,
+    became: Vec<CommandCompletion>,
 }
 
-impl Bench<'_> {
+impl TestBench<'_> {
     /// Sends each command at its time after the start; the times must ascend. Returns the results of the commands sent
     /// until the deadline.
-    pub(crate) fn series(&mut self, commands: &[(Duration, Change)]) -> Result<Vec<Became>, ProfilerError> {
+    pub(crate) fn series(
+        &mut self,
+        commands: &[(Duration, TestEntryChange)],
+    ) -> Result<Vec<CommandCompletion>, ProfilerError> {
         let started = self.device.now() + LEAD;
         let last = commands.last().map_or(Duration::ZERO, |(at, _)| *at);
         let deadline = started + last + self.settings.patience;
-        let mut run = Series { number: self.next_run(), open: BTreeMap::new(), marks: Vec::new(), became: Vec::new() };
+        let mut run =
+            CommandSeriesRun { number: self.next_run(), open: BTreeMap::new(), marks: Vec::new(), became: Vec::new() };
         loop {
             self.check_stop()?;
             let now = self.device.now();
@@ -141,12 +145,14 @@ impl Bench<'_> {
         }
     }
 
-    fn command(&mut self, run: &mut Series, change: &Change) -> Result<(), ProfilerError> {
+    fn command(&mut self, run: &mut CommandSeriesRun, change: &TestEntryChange) -> Result<(), ProfilerError> {
         let (rule, sign) = match change {
-            Change::Add(rule) => (*rule, Sign::Leaves(1)),
-            Change::Modify(rule, way) => (*rule, Sign::Leaves(self.interface(*way))),
-            Change::Delete(rule) => (*rule, Sign::Gone),
-            Change::DeleteGroup(_) => return Err(ProfilerError::wrong("command of a series", "many entries", "one")),
+            TestEntryChange::Add(rule) => (*rule, CompletionSign::Leaves(1)),
+            TestEntryChange::Modify(rule, way) => (*rule, CompletionSign::Leaves(self.interface(*way))),
+            TestEntryChange::Delete(rule) => (*rule, CompletionSign::Gone),
+            TestEntryChange::DeleteGroup(_) => {
+                return Err(ProfilerError::wrong("command of a series", "many entries", "one"));
+            }
         };
         let body = self.body(change);
         let message = self.message(body);
@@ -154,8 +160,8 @@ impl Bench<'_> {
         let before = self.forwarding_of(&rule);
         self.account(std::slice::from_ref(change));
         let (apart, among) = match change {
-            Change::Add(_) => (self.forwarding() * APART_MISSING, 1),
-            Change::Delete(_) if before < self.missing => (self.missing * APART_MISSING, 1),
+            TestEntryChange::Add(_) => (self.forwarding() * APART_MISSING, 1),
+            TestEntryChange::Delete(_) if before < self.missing => (self.missing * APART_MISSING, 1),
             _ => (before * APART, APART),
         };
         let xid = message.xid;
@@ -163,19 +169,19 @@ impl Bench<'_> {
         self.device.send(&[message])?;
         let finest = self.settings.finest.max(apart);
         let next_probe = sent + finest.mul_f64(self.random.f64());
-        let open = Open { xid, rule, sign, sent, finest, among, probes: Vec::new(), next_probe, back: None };
+        let open = ProbedCommand { xid, rule, sign, sent, finest, among, probes: Vec::new(), next_probe, back: None };
         run.open.insert(run.became.len(), open);
-        run.became.push(Became::Unseen);
+        run.became.push(CommandCompletion::Unseen);
         Ok(())
     }
 
     /// Sends a packet that matches the entry of command `at`, and schedules the next one.
-    fn show(&mut self, run: &mut Series, at: usize) -> Result<(), ProfilerError> {
+    fn show(&mut self, run: &mut CommandSeriesRun, at: usize) -> Result<(), ProfilerError> {
         let together = u32::try_from(run.open.len()).unwrap_or(u32::MAX);
         let Some(open) = run.open.get_mut(&at) else { return Ok(()) };
         let now = self.device.now();
         let sequence = u32::try_from(run.marks.len()).unwrap_or(u32::MAX);
-        let mark = Probe {
+        let mark = ProbeHeader {
             run: run.number,
             sequence,
             sent_ns: now.as_nanos(),
@@ -195,14 +201,14 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn take_in(&mut self, run: &mut Series, seen: Seen) -> Result<(), ProfilerError> {
+    fn take_in(&mut self, run: &mut CommandSeriesRun, seen: DeviceEvent) -> Result<(), ProfilerError> {
         match seen {
-            Seen::Message { message: Message { xid, body: Body::Error(error) }, .. } => {
+            DeviceEvent::Message { message: Message { xid, body: Body::Error(error) }, .. } => {
                 self.is_refused(run, xid, error.error)
             }
-            Seen::Message { .. } => Ok(()),
-            Seen::Frame { interface, bytes, .. } => {
-                if let Some(mark) = Probe::find(&bytes, Some(run.number)) {
+            DeviceEvent::Message { .. } => Ok(()),
+            DeviceEvent::Frame { interface, bytes, .. } => {
+                if let Some(mark) = ProbeHeader::find(&bytes, Some(run.number)) {
                     self.came_back(run, interface, mark.sequence, bytes.len());
                 }
                 Ok(())
@@ -210,7 +216,7 @@ impl Bench<'_> {
         }
     }
 
-    fn is_refused(&mut self, run: &mut Series, xid: u32, error: ErrorType) -> Result<(), ProfilerError> {
+    fn is_refused(&mut self, run: &mut CommandSeriesRun, xid: u32, error: ErrorType) -> Result<(), ProfilerError> {
         let Some(at) = run.open.iter().find(|(_, open)| open.xid == xid).map(|(at, _)| *at) else { return Ok(()) };
         if error != FlowModFailed::TableFull.into() {
             return Err(ProfilerError::Refused { what: format!("a flow-mod while {}", self.during), error });
@@ -218,27 +224,27 @@ impl Bench<'_> {
         if let Some(open) = run.open.remove(&at) {
             self.forget(&open.rule);
         }
-        run.became[at] = Became::Refused;
+        run.became[at] = CommandCompletion::Refused;
         Ok(())
     }
 
-    fn came_back(&mut self, run: &mut Series, interface: usize, sequence: u32, bytes: usize) {
+    fn came_back(&mut self, run: &mut CommandSeriesRun, interface: usize, sequence: u32, bytes: usize) {
         let Some((at, probe)) = run.marks.get(sequence as usize).copied() else { return };
         let Some(open) = run.open.get_mut(&at) else { return };
         if let Some(tables) = &mut self.tables {
             tables.matched(open.rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));
         }
         match open.sign {
-            Sign::Leaves(expected) if interface == expected => {
+            CompletionSign::Leaves(expected) if interface == expected => {
                 run.became[at] = open.done(probe);
                 run.open.remove(&at);
             }
-            Sign::Gone => open.back = open.back.max(Some(probe)),
-            Sign::Leaves(_) => {}
+            CompletionSign::Gone => open.back = open.back.max(Some(probe)),
+            CompletionSign::Leaves(_) => {}
         }
     }
 
-    fn settle(&mut self, run: &mut Series, now: Instant) {
+    fn settle(&mut self, run: &mut CommandSeriesRun, now: Instant) {
         let grace = self.settings.grace.max(self.forwarding() * 4);
         let became = &mut run.became;
         run.open.retain(|at, open| {

@@ -1,18 +1,19 @@
 //! Builds a device's profile from all measurements and the costs fitted to them.
-use super::costs::Costs;
+use super::costs::FittedTableCosts;
 use super::{effect, forwarding, service};
-use crate::control::{Command, Timed};
-use crate::levels::Sizes;
+use crate::control::{MeasuredBurst, TimedCommandKind};
+use crate::levels::MeasuredLevels;
 use crate::measurement::Measurement;
 use crate::rules::SHORTEST;
-use crate::store::DelayRow;
-use crate::{ProfilerError, Rig};
+use crate::store::PacketDelayRow;
+use crate::{ProfilerError, RigDelayTable};
 use std::collections::BTreeMap;
-use weir_model::fit::order::Middle;
-use weir_model::switch::device::{Level, SwitchModel};
-use weir_model::switch::forward::At;
+use weir_model::fit::order::MedianAndSpread;
+use weir_model::switch::device::{SwitchModel, TableLevel};
+use weir_model::switch::forward::PacketConditions;
 use weir_profile::{
-    Barrier, ControlPath, Evidence, LevelForwarding, Origin, Profile, Returns, ServiceTime, SwitchTiming,
+    BarrierTiming, ControlPathTiming, Evidence, LevelForwarding, Profile, ProfileOrigin, ReturnDiscipline, ServiceTime,
+    SwitchTiming,
 };
 
 /// Maximum share of bursts whose barrier may be answered too early for the switch to count as one whose barriers wait
@@ -27,7 +28,7 @@ const SLOW: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Texts and names in a profile that do not come from measurements.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct About {
+pub struct ProfileMetadata {
     /// Name of the profile.
     pub name: String,
     /// Name of the measured device.
@@ -42,9 +43,9 @@ pub struct About {
 
 /// Behaviour of a switch's barriers, with evidence.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Barriers {
+pub struct BarrierBehaviour {
     /// Behaviour in the form that profiles have.
-    pub barrier: Barrier,
+    pub barrier: BarrierTiming,
     /// Evidence for the barrier's lag.
     pub evidence: Option<Evidence>,
     /// Number of bursts whose barrier was answered before the commands took effect, and number of all bursts.
@@ -57,15 +58,19 @@ pub struct Barriers {
 /// (lag) comes from the bursts that were timed most precisely. If changes take effect later than they are carried out,
 /// the end of a burst is computed from the fitted costs. `most` is the batch size; in that case larger bursts are not
 /// used, because the costs do not include the wait for the last batch.
-pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, ProfilerError> {
-    let bursts: Vec<&Timed> =
-        timed.iter().filter(|one| matches!(one.command, Command::Add | Command::Modify)).collect();
+pub fn barriers(
+    timed: &[MeasuredBurst],
+    costs: &FittedTableCosts,
+    most: u32,
+) -> Result<BarrierBehaviour, ProfilerError> {
+    let bursts: Vec<&MeasuredBurst> =
+        timed.iter().filter(|one| matches!(one.command, TimedCommandKind::Add | TimedCommandKind::Modify)).collect();
     let early = bursts.iter().filter(|one| one.barrier_s < one.low_s).count();
-    let done_s = |one: &Timed| match costs.effect {
+    let done_s = |one: &MeasuredBurst| match costs.effect {
         Some(_) => effect::commands_s(&costs.fitted, one),
         None => one.seconds(),
     };
-    let overtakes = |one: &&&Timed| match costs.effect {
+    let overtakes = |one: &&&MeasuredBurst| match costs.effect {
         Some(_) => one.barrier_s < done_s(one) * SURELY,
         None => one.barrier_s < one.low_s,
     };
@@ -75,16 +80,16 @@ pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, P
         finest.retain(|one| one.batch <= most);
     }
     // The time computed from costs is most precise where it is smallest.
-    let width = |one: &Timed| if costs.effect.is_some() { done_s(one) } else { one.high_s - one.low_s };
+    let width = |one: &MeasuredBurst| if costs.effect.is_some() { done_s(one) } else { one.high_s - one.low_s };
     finest.sort_by(|left, right| width(left).total_cmp(&width(right)));
     finest.truncate((bursts.len() / 3).max(4));
-    let width = Middle::of(&finest.iter().map(|one| one.high_s - one.low_s).collect::<Vec<_>>())
+    let width = MedianAndSpread::of(&finest.iter().map(|one| one.high_s - one.low_s).collect::<Vec<_>>())
         .map_or(0.0, |width| width.median);
     let lags = finest
         .iter()
         .map(|one| (1.0, if waits { one.barrier_s - done_s(one) } else { one.barrier_s }))
         .collect::<Vec<_>>();
-    let usual = Middle::of(&lags.iter().map(|lag| lag.1).collect::<Vec<_>>()).map_or(0.0, |lag| lag.median);
+    let usual = MedianAndSpread::of(&lags.iter().map(|lag| lag.1).collect::<Vec<_>>()).map_or(0.0, |lag| lag.median);
     let fitted = service::fit(&lags)?;
     // A lag shorter than the time between two packets cannot be measured.
     let (lag, evidence) = match fitted {
@@ -94,7 +99,7 @@ pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, P
         _ => (None, None),
     };
     let reordered = timed.iter().filter(|one| one.reordered).count();
-    Ok(Barriers { barrier: Barrier { waits, lag }, evidence, early: [early, bursts.len()], reordered })
+    Ok(BarrierBehaviour { barrier: BarrierTiming { waits, lag }, evidence, early: [early, bursts.len()], reordered })
 }
 
 /// Returns names for a number of table levels, the fastest first.
@@ -103,12 +108,13 @@ fn names(levels: usize) -> Vec<String> {
 }
 
 /// Builds the profile of a measured device.
-pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, ProfilerError> {
+pub(crate) fn profile(about: &ProfileMetadata, measured: &Measurement) -> Result<Profile, ProfilerError> {
     let mut evidence: BTreeMap<String, Evidence> = BTreeMap::new();
     let tables = tables(measured, &mut evidence);
     let forwarding = all_forwarding(measured, &mut evidence)?;
     let barriers = measured.barriers.clone();
-    let barrier = barriers.as_ref().map_or(Barrier { waits: true, lag: None }, |barriers| barriers.barrier.clone());
+    let barrier =
+        barriers.as_ref().map_or(BarrierTiming { waits: true, lag: None }, |barriers| barriers.barrier.clone());
     if let (Some(_), Some(Some(found))) = (&barrier.lag, barriers.map(|barriers| barriers.evidence)) {
         evidence.insert("barrier.lag".to_owned(), found);
     }
@@ -118,7 +124,7 @@ pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, 
     let profile = Profile {
         name: about.name.clone(),
         device: about.device.clone(),
-        origin: Origin::Measured,
+        origin: ProfileOrigin::Measured,
         source: about.source.clone(),
         measured_with: Some(format!("weir profile {}", env!("CARGO_PKG_VERSION"))),
         date: about.date.clone(),
@@ -153,10 +159,11 @@ fn effect(
 
 fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> Option<SwitchModel> {
     // A device without a control channel has one unlimited table.
-    let unknown = || (!measured.delays.is_empty()).then(Sizes::unknown);
+    let unknown = || (!measured.delays.is_empty()).then(MeasuredLevels::unknown);
     let sizes = &measured.sizes.clone().or_else(unknown)?;
-    let batching = measured.batching.as_ref().map_or(weir_model::switch::batch::Batching::NONE, |found| found.batching);
-    let costs: Option<&Costs> = measured.costs.as_ref();
+    let batching =
+        measured.batching.as_ref().map_or(weir_model::switch::batch::CommandBatching::NONE, |found| found.batching);
+    let costs: Option<&FittedTableCosts> = measured.costs.as_ref();
     let none = weir_model::switch::costs::TableCosts {
         add: NOTHING,
         modify: NOTHING,
@@ -182,14 +189,14 @@ fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> 
             evidence.insert(format!("level{}.size", at + 1), found);
         }
         let costs = costs.and_then(|costs| costs.levels.get(at)).copied().unwrap_or(none);
-        levels.push(Level { size, costs });
+        levels.push(TableLevel { size, costs });
     }
     if let Some(costs) = costs {
         let written = |key: &str| {
             // Costs that are not written to the file cannot have evidence there.
             let level = levels.iter().enumerate().find(|(at, _)| key.starts_with(&format!("level{}.", at + 1)));
             level.is_some_and(|(_, level)| {
-                let is_none = |costs: &weir_model::switch::costs::ByPriorities<_>| *costs == NOTHING;
+                let is_none = |costs: &weir_model::switch::costs::PriorityCosts<_>| *costs == NOTHING;
                 !(key.contains(".add.") && is_none(&level.costs.add)
                     || key.contains(".modify.") && is_none(&level.costs.modify))
             })
@@ -213,10 +220,10 @@ fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> 
     Some(SwitchModel { levels, batching, policy })
 }
 
-const NOTHING: weir_model::switch::costs::ByPriorities<weir_model::switch::speedup::Overhead> =
-    weir_model::switch::costs::ByPriorities {
-        single: weir_model::switch::speedup::Overhead::NONE,
-        several: weir_model::switch::speedup::Overhead::NONE,
+const NOTHING: weir_model::switch::costs::PriorityCosts<weir_model::switch::speedup::PerEntryCost> =
+    weir_model::switch::costs::PriorityCosts {
+        single: weir_model::switch::speedup::PerEntryCost::NONE,
+        several: weir_model::switch::speedup::PerEntryCost::NONE,
     };
 
 fn all_forwarding(
@@ -243,10 +250,10 @@ fn all_forwarding(
 }
 
 /// Subtracts the delay of the measuring rig from the delays of packets.
-fn without_rig(rows: &[DelayRow], rig: &Rig) -> Vec<DelayRow> {
-    let off = |row: &DelayRow| {
+fn without_rig(rows: &[PacketDelayRow], rig: &RigDelayTable) -> Vec<PacketDelayRow> {
+    let off = |row: &PacketDelayRow| {
         let delay_s = row.delay_s.map(|delay_s| rig.off(delay_s, row.bytes, row.gap_us));
-        DelayRow { delay_s, ..row.clone() }
+        PacketDelayRow { delay_s, ..row.clone() }
     };
     rows.iter().map(off).collect()
 }
@@ -271,8 +278,8 @@ fn timing(
     let found_s = measured.sizes.as_ref().and_then(|sizes| sizes.delays_s.first().copied());
     let unknown_s = found_s.map_or(0.0, |s| measured.rig.off(s, SHORTEST, 0));
     let data_s = |bytes: u32| {
-        let at = At { gap_s: ALONE_S, entries: 1.0, bytes: bytes.into() };
-        let law = first.and_then(|law| law.forward(weir_profile::MatchKind::L2L3, at).ok());
+        let at = PacketConditions { gap_s: ALONE_S, entries: 1.0, bytes: bytes.into() };
+        let law = first.and_then(|law| law.forward(weir_profile::MatchLayers::L2L3, at).ok());
         law.map_or(unknown_s, |forwarded| forwarded.delay_s)
     };
     let rig_s = |bytes: u32| if measured.rig.is_known() { measured.rig.message_s(bytes) } else { 0.0 };
@@ -294,8 +301,8 @@ fn timing(
         data: None,
         data_buffer: None,
         gate: None,
-        control: ControlPath::Agents { packet_in, packet_out, shared: false, buffer: None },
-        returns: Returns::Direct,
+        control: ControlPathTiming::Agents { packet_in, packet_out, shared: false, buffer: None },
+        returns: ReturnDiscipline::Direct,
         write: std::time::Duration::ZERO,
         slow: SLOW,
     }))

@@ -4,13 +4,13 @@
 //! until its threads have revalidated their flows). To decide whether a switch behaves so, two fits of the same times
 //! are compared: with the cost of commands alone, and with an additional constant for each burst. Schwarz's criterion
 //! (1978) charges the latter for its additional parameter.
-use super::linear::Fitted;
+use super::linear::CostRegression;
 use super::{service, spread};
 use crate::ProfilerError;
-use crate::control::Timed;
-use crate::terms::Column;
+use crate::control::MeasuredBurst;
+use crate::terms::CostTerm;
 use weir_model::Distribution;
-use weir_model::fit::order::Middle;
+use weir_model::fit::order::MedianAndSpread;
 use weir_profile::{Evidence, ServiceTime};
 
 /// Decrease of the criterion that counts as certain: very strong evidence (Kass and Raftery 1995).
@@ -20,21 +20,21 @@ const QUANTILES: u32 = 100;
 
 /// Time of bursts beside that of their commands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Effect {
+pub struct EffectFit {
     /// Time of each fitted burst, in seconds, at least 0.
     pub samples_s: Vec<f64>,
     /// Decrease of Schwarz's criterion by the additional constant.
     pub criterion: f64,
 }
 
-impl Effect {
+impl EffectFit {
     /// Returns the bursts' times beside their commands, if they are certain and long enough to be measured.
-    pub(super) fn of(fitted: &Fitted, timed: &[&Timed]) -> Option<Effect> {
+    pub(super) fn of(fitted: &CostRegression, timed: &[&MeasuredBurst]) -> Option<EffectFit> {
         if fitted.criterion < TELLING || !shows(fitted, timed) {
             return None;
         }
         let samples_s = timed.iter().map(|one| (one.seconds() - commands_s(fitted, one)).max(0.0)).collect();
-        Some(Effect { samples_s, criterion: fitted.criterion })
+        Some(EffectFit { samples_s, criterion: fitted.criterion })
     }
 
     /// Fits a law to the times less `rig_s` seconds each, and compares its quantiles with theirs.
@@ -59,19 +59,19 @@ impl Effect {
 }
 
 /// Returns true if the constant of bursts exceeds the time between two packets in the most precisely timed bursts.
-pub(super) fn shows(fitted: &Fitted, timed: &[&Timed]) -> bool {
-    fitted.costs.get(&Column::Constant).is_some_and(|found| found.value > finest_width(timed))
+pub(super) fn shows(fitted: &CostRegression, timed: &[&MeasuredBurst]) -> bool {
+    fitted.costs.get(&CostTerm::Constant).is_some_and(|found| found.value > finest_width(timed))
 }
 
 /// Returns the time that a burst's commands take by their fitted costs, in seconds after sending.
-pub(super) fn commands_s(fitted: &Fitted, timed: &Timed) -> f64 {
-    fitted.predict(&timed.terms) - fitted.value(Column::Constant)
+pub(super) fn commands_s(fitted: &CostRegression, timed: &MeasuredBurst) -> f64 {
+    fitted.predict(&timed.terms) - fitted.value(CostTerm::Constant)
 }
 
 /// Returns the median bracket width of the most precisely timed third of the bursts, in seconds.
-fn finest_width(timed: &[&Timed]) -> f64 {
+fn finest_width(timed: &[&MeasuredBurst]) -> f64 {
     let mut widths: Vec<f64> = timed.iter().map(|one| one.high_s - one.low_s).collect();
     widths.sort_by(f64::total_cmp);
     widths.truncate((widths.len() / 3).max(4));
-    Middle::of(&widths).map_or(f64::INFINITY, |width| width.median)
+    MedianAndSpread::of(&widths).map_or(f64::INFINITY, |width| width.median)
 }

@@ -1,7 +1,7 @@
-//! Determines the cost of each term ([`Column`]) from the measured times of bursts of commands. Method: weighted least
-//! squares that limit the weight of outliers (Huber 1964).
+//! Determines the cost of each term ([`CostTerm`]) from the measured times of bursts of commands. Method: weighted
+//! least squares that limit the weight of outliers (Huber 1964).
 use super::spread;
-use crate::terms::{Column, Terms};
+use crate::terms::{CostTerm, CostTermCounts};
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ const SINGULAR: f64 = 1e-10;
 
 /// Measured time of a burst of commands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Observation {
+pub struct CostObservation {
     /// Cost terms of the burst: how often each cost occurs in it.
-    pub terms: Terms,
+    pub terms: CostTermCounts,
     /// Measured time, in seconds.
     pub seconds: f64,
     /// Standard deviation of the measured time in seconds, estimated before the fit from the precision of the
@@ -27,7 +27,7 @@ pub struct Observation {
 
 /// Fitted cost with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub struct CostEstimate {
     /// Cost in seconds.
     pub value: f64,
     /// 95 % confidence interval of the cost, in seconds.
@@ -42,11 +42,11 @@ pub struct Estimate {
 
 /// Result of a fit.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fitted {
+pub struct CostRegression {
     /// Costs that are significantly above 0.
-    pub costs: BTreeMap<Column, Estimate>,
+    pub costs: BTreeMap<CostTerm, CostEstimate>,
     /// Costs that are taken as 0, with the reason.
-    pub zero: BTreeMap<Column, Zero>,
+    pub zero: BTreeMap<CostTerm, ZeroCostReason>,
     /// Share of the variance of all times that the fit explains.
     pub r2: f64,
     /// Median relative deviation of all times from the fit.
@@ -57,7 +57,7 @@ pub struct Fitted {
     pub chance: f64,
     /// Probability that chance alone makes the cases deviate from the fit as much as they do (F test for lack of fit).
     pub by_chance: f64,
-    /// Amount by which Schwarz's criterion is lower with [`Column::Constant`] than without it.
+    /// Amount by which Schwarz's criterion is lower with [`CostTerm::Constant`] than without it.
     pub criterion: f64,
     /// Number of observations.
     pub samples: usize,
@@ -65,27 +65,27 @@ pub struct Fitted {
 
 /// Reason why a cost is taken as 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Zero {
+pub enum ZeroCostReason {
     /// The cost is not significantly above 0. Its estimate, and the upper bound of its confidence interval, in seconds.
     Small(f64, f64),
     /// The term is a linear combination of others in all observations. The costs of the others include this cost.
     InOthers,
 }
 
-impl Fitted {
+impl CostRegression {
     /// Returns the value of a cost in seconds; 0 if it was not fitted.
-    pub fn value(&self, column: Column) -> f64 {
+    pub fn value(&self, column: CostTerm) -> f64 {
         self.costs.get(&column).map_or(0.0, |estimate| estimate.value)
     }
 
     /// Returns the time in seconds that the fitted costs predict for a burst with these terms.
-    pub fn predict(&self, terms: &Terms) -> f64 {
+    pub fn predict(&self, terms: &CostTermCounts) -> f64 {
         terms.0.iter().map(|(column, times)| self.value(*column) * times).sum()
     }
 
     /// Fits non-negative costs to the observations. Costs that are not significantly above 0 are taken as 0.
-    pub fn fit(observations: &[Observation]) -> Fitted {
-        let mut columns: Vec<Column> = Vec::new();
+    pub fn fit(observations: &[CostObservation]) -> CostRegression {
+        let mut columns: Vec<CostTerm> = Vec::new();
         for column in observations.iter().flat_map(|one| one.terms.0.keys()) {
             if !columns.contains(column) {
                 columns.push(*column);
@@ -94,14 +94,14 @@ impl Fitted {
         columns.sort_unstable();
         let mut sds = spread::spreads(observations, &vec![0.0; observations.len()]);
         let mut trust = vec![1.0; observations.len()];
-        let (mut solution, mut criterion) = (Solution::default(), 0.0);
+        let (mut solution, mut criterion) = (LeastSquaresSolution::default(), 0.0);
         for round in 1..=ROUNDS {
             let weights: Vec<f64> = sds.iter().zip(&trust).map(|(sd, trust)| trust / (sd * sd)).collect();
-            solution = Solution::of(&columns, observations, &weights, round == ROUNDS);
+            solution = LeastSquaresSolution::of(&columns, observations, &weights, round == ROUNDS);
             if round == ROUNDS {
-                let others: Vec<Column> =
-                    columns.iter().copied().filter(|column| *column != Column::Constant).collect();
-                let without = Solution::of(&others, observations, &weights, true);
+                let others: Vec<CostTerm> =
+                    columns.iter().copied().filter(|column| *column != CostTerm::Constant).collect();
+                let without = LeastSquaresSolution::of(&others, observations, &weights, true);
                 criterion = without.criterion(observations.len()) - solution.criterion(observations.len());
             } else {
                 let off: Vec<f64> = observations.iter().map(|one| one.seconds - solution.time(&one.terms)).collect();
@@ -109,12 +109,12 @@ impl Fitted {
                 trust = spread::trust(&off, &sds);
             }
         }
-        Fitted { criterion, ..solution.described(&columns, observations, &trust) }
+        CostRegression { criterion, ..solution.described(&columns, observations, &trust) }
     }
 }
 
 /// Quality of the fit for a subset of the observations.
-struct Explained {
+struct SubsetFitQuality {
     r2: f64,
     residual: f64,
     samples: usize,
@@ -122,17 +122,17 @@ struct Explained {
 
 /// Solution of one weighted least squares problem.
 #[derive(Debug, Default)]
-struct Solution {
+struct LeastSquaresSolution {
     /// Value and standard error of each cost.
-    costs: BTreeMap<Column, (f64, f64)>,
-    zero: BTreeMap<Column, Zero>,
+    costs: BTreeMap<CostTerm, (f64, f64)>,
+    zero: BTreeMap<CostTerm, ZeroCostReason>,
     /// Degrees of freedom: observations without the number of costs, at least 1.
     freedom: f64,
     /// Weighted sum of squared residuals.
     left: f64,
 }
 
-impl Solution {
+impl LeastSquaresSolution {
     /// Returns Schwarz's criterion (1978) for times that are normally distributed around the fit; lower is better.
     fn criterion(&self, samples: usize) -> f64 {
         let n = (samples as f64).max(1.0);
@@ -152,19 +152,24 @@ impl Solution {
         FisherSnedecor::new(of_cases, of_runs).map_or(1.0, |law| 1.0 - law.cdf(ratio))
     }
 
-    fn time(&self, terms: &Terms) -> f64 {
+    fn time(&self, terms: &CostTermCounts) -> f64 {
         terms.0.iter().map(|(column, times)| self.costs.get(column).map_or(0.0, |cost| cost.0) * times).sum()
     }
 
     /// Solves the weighted least squares problem. If `chooses` is true, costs that are not significantly above 0 are
     /// removed one by one, the least certain first.
-    fn of(columns: &[Column], observations: &[Observation], weights: &[f64], chooses: bool) -> Solution {
+    fn of(
+        columns: &[CostTerm],
+        observations: &[CostObservation],
+        weights: &[f64],
+        chooses: bool,
+    ) -> LeastSquaresSolution {
         let n = columns.len();
-        let place: BTreeMap<Column, usize> = columns.iter().copied().zip(0..).collect();
+        let place: BTreeMap<CostTerm, usize> = columns.iter().copied().zip(0..).collect();
         let mut gram = DMatrix::<f64>::zeros(n, n);
         let mut right = DVector::<f64>::zeros(n);
         let mut squares = 0.0;
-        let place = |column: &Column| place.get(column).copied();
+        let place = |column: &CostTerm| place.get(column).copied();
         for (one, weight) in observations.iter().zip(weights) {
             squares += weight * one.seconds * one.seconds;
             let entries: Vec<(usize, f64)> =
@@ -175,11 +180,11 @@ impl Solution {
             }
         }
         let mut kept: Vec<usize> = (0..n).collect();
-        let mut solution = Solution::default();
+        let mut solution = LeastSquaresSolution::default();
         loop {
             let (values, inverse, aliased) = solve(&gram, &right, &kept);
             for at in &aliased {
-                solution.zero.insert(columns[*at], Zero::InOthers);
+                solution.zero.insert(columns[*at], ZeroCostReason::InOthers);
             }
             kept.retain(|at| !aliased.contains(at));
             let fitted: f64 = kept.iter().zip(&values).map(|(at, value)| value * right[*at]).sum();
@@ -197,42 +202,42 @@ impl Solution {
                 solution.costs = (0..kept.len()).map(|at| (columns[kept[at]], (values[at], error(at)))).collect();
                 return solution;
             };
-            let small = Zero::Small(values[worst], values[worst] + t * error(worst));
+            let small = ZeroCostReason::Small(values[worst], values[worst] + t * error(worst));
             solution.zero.insert(columns[kept[worst]], small);
             kept.remove(worst);
         }
     }
 
-    fn described(self, columns: &[Column], observations: &[Observation], trust: &[f64]) -> Fitted {
+    fn described(self, columns: &[CostTerm], observations: &[CostObservation], trust: &[f64]) -> CostRegression {
         let t = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).map_or(1.96, |law| law.inverse_cdf(0.975));
-        let explained = |column: Option<Column>| {
-            let has = |one: &Observation| column.is_none_or(|column| one.terms.0.contains_key(&column));
+        let explained = |column: Option<CostTerm>| {
+            let has = |one: &CostObservation| column.is_none_or(|column| one.terms.0.contains_key(&column));
             let those = || observations.iter().zip(trust).filter(|(one, _)| has(one));
             // Outliers have the weight that they have in the fit.
-            let sum = |of: &dyn Fn(&Observation) -> f64| those().map(|(one, trust)| trust * of(one)).sum::<f64>();
+            let sum = |of: &dyn Fn(&CostObservation) -> f64| those().map(|(one, trust)| trust * of(one)).sum::<f64>();
             let mean = sum(&|one| one.seconds) / sum(&|_| 1.0).max(f64::MIN_POSITIVE);
             let total = sum(&|one| (one.seconds - mean).powi(2));
             let left = sum(&|one| (one.seconds - self.time(&one.terms)).powi(2));
             let is_timed = those().filter(|(one, _)| one.seconds > 0.0);
             let mut shares: Vec<f64> =
                 is_timed.map(|(one, _)| (one.seconds - self.time(&one.terms)) / one.seconds).collect();
-            Explained {
+            SubsetFitQuality {
                 r2: if total > 0.0 { (1.0 - left / total).max(0.0) } else { 1.0 },
                 residual: spread::median_size(&mut shares),
                 samples: those().count(),
             }
         };
-        let estimate = |column: Column| {
+        let estimate = |column: CostTerm| {
             let (value, error) = *self.costs.get(&column)?;
-            let Explained { r2, residual, samples } = explained(Some(column));
+            let SubsetFitQuality { r2, residual, samples } = explained(Some(column));
             let interval = [value - t * error, value + t * error];
-            Some((column, Estimate { value, interval, r2, residual, samples: samples as u64 }))
+            Some((column, CostEstimate { value, interval, r2, residual, samples: samples as u64 }))
         };
-        let Explained { r2, residual, samples } = explained(None);
+        let SubsetFitQuality { r2, residual, samples } = explained(None);
         let off: Vec<f64> = observations.iter().map(|one| one.seconds - self.time(&one.terms)).collect();
-        let spread::Chance { share, cases } = spread::chance(observations, trust);
+        let spread::ChanceVariance { share, cases } = spread::chance(observations, trust);
         let chance = (share * self.freedom / observations.len().max(1) as f64).min(1.0 - r2);
-        Fitted {
+        CostRegression {
             costs: columns.iter().copied().filter_map(estimate).collect(),
             r2,
             error: residual,
@@ -296,7 +301,7 @@ fn independent(gram: &DMatrix<f64>, kept: &[usize]) -> (Vec<usize>, Vec<usize>) 
 mod tests {
     use super::*;
 
-    fn observations(noise: f64, seed: u64) -> Vec<Observation> {
+    fn observations(noise: f64, seed: u64) -> Vec<CostObservation> {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut all = Vec::new();
         for entries in [1_u32, 10, 100, 1000, 5000] {
@@ -308,11 +313,11 @@ mod tests {
                         e * q,
                         random.f64() * e * q
                     );
-                    let terms: Terms = text.parse().unwrap();
+                    let terms: CostTermCounts = text.parse().unwrap();
                     let of = |name: &str| terms.0.get(&name.parse().unwrap()).copied().unwrap_or(0.0);
                     let exact = 5e-4 * q + 1e-6 / q.sqrt() * e * q + 4e-6 * of("shift.0");
                     let seconds = exact * (1.0 + noise * (random.f64() - 0.5));
-                    all.push(Observation { terms, seconds, sd: 0.003 * seconds, case: entries * 100 + batch });
+                    all.push(CostObservation { terms, seconds, sd: 0.003 * seconds, case: entries * 100 + batch });
                 }
             }
         }
@@ -321,7 +326,7 @@ mod tests {
 
     #[test]
     fn costs_are_found_and_what_is_none_is_none() {
-        let fitted = Fitted::fit(&observations(0.01, 3));
+        let fitted = CostRegression::fit(&observations(0.01, 3));
         let near = |name: &str, truth: f64| {
             let found = fitted.costs[&name.parse().unwrap()];
             assert!((found.value / truth - 1.0).abs() < 0.05, "{name}: {found:?}");
@@ -331,7 +336,7 @@ mod tests {
         near("shift.0", 4e-6);
         near("add.0.single.1", 1e-6);
         near("add.0.single.20", 1e-6 / 20_f64.sqrt());
-        assert!(fitted.zero.contains_key(&Column::Constant), "there is no constant part");
+        assert!(fitted.zero.contains_key(&CostTerm::Constant), "there is no constant part");
         assert!(fitted.r2 > 0.99 && fitted.error < 0.01);
     }
 
@@ -339,8 +344,8 @@ mod tests {
     fn runs_that_went_wrong_count_little() {
         let mut all = observations(0.01, 4);
         all.iter_mut().step_by(17).for_each(|one| one.seconds += 0.05);
-        let fitted = Fitted::fit(&all);
-        let write = fitted.costs[&Column::Write { level: 0 }].value;
+        let fitted = CostRegression::fit(&all);
+        let write = fitted.costs[&CostTerm::Write { level: 0 }].value;
         assert!((write / 5e-4 - 1.0).abs() < 0.05, "{write}");
     }
 
@@ -348,11 +353,11 @@ mod tests {
     fn a_column_that_is_a_sum_of_others_is_told() {
         let mut all = observations(0.01, 5);
         for one in &mut all {
-            let same = one.terms.0[&Column::Write { level: 0 }];
-            one.terms.0.insert(Column::Write { level: 1 }, same);
+            let same = one.terms.0[&CostTerm::Write { level: 0 }];
+            one.terms.0.insert(CostTerm::Write { level: 1 }, same);
         }
-        let fitted = Fitted::fit(&all);
-        assert_eq!(fitted.zero.get(&Column::Write { level: 1 }), Some(&Zero::InOthers));
-        assert!(Fitted::fit(&[]).costs.is_empty());
+        let fitted = CostRegression::fit(&all);
+        assert_eq!(fitted.zero.get(&CostTerm::Write { level: 1 }), Some(&ZeroCostReason::InOthers));
+        assert!(CostRegression::fit(&[]).costs.is_empty());
     }
 }

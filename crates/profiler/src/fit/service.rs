@@ -1,8 +1,8 @@
 //! Fits a law of service times to measured times.
 use crate::ProfilerError;
 use weir_model::Law;
-use weir_model::fit::groups::Groups;
-use weir_model::fit::line::Line;
+use weir_model::fit::groups::LatencyClusters;
+use weir_model::fit::line::RegressionLine;
 use weir_profile::{Evidence, ServiceTime};
 
 /// Squared coefficient of variation below which times are constant.
@@ -45,11 +45,11 @@ pub(crate) fn fit(samples: &[(f64, f64)]) -> Result<Option<(ServiceTime, Evidenc
 /// Returns the additional time for each byte, in seconds; 0 if it is not significant.
 fn per_byte(samples: &[(f64, f64)]) -> f64 {
     let (bytes, times): (Vec<f64>, Vec<f64>) = samples.iter().copied().unzip();
-    Line::fit(&bytes, &times).map_or(0.0, |line| line.slope_or_zero().max(0.0))
+    RegressionLine::fit(&bytes, &times).map_or(0.0, |line| line.slope_or_zero().max(0.0))
 }
 
 fn lattice(times: &[f64]) -> Result<Option<Law>, ProfilerError> {
-    let groups = Groups::find(times, VALUES)?;
+    let groups = LatencyClusters::find(times, VALUES)?;
     let mut values: Vec<(f64, f64)> = Vec::new();
     for (centre, size) in groups.centres.iter().zip(&groups.sizes) {
         let share = *size as f64 / times.len() as f64;

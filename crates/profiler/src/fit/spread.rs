@@ -4,7 +4,7 @@
 //! them, some milliseconds earlier or later, whatever was changed. So the spread is estimated from repetitions of a
 //! case, in addition to the resolution of clock and packets. Otherwise short times, which seem precise, would
 //! outweigh all others.
-use super::linear::Observation;
+use super::linear::CostObservation;
 use std::collections::BTreeMap;
 
 /// Deviation in standard deviations above which times count less (Huber 1964).
@@ -32,7 +32,7 @@ fn median(values: &mut [f64]) -> f64 {
 
 /// Runs of a case.
 #[derive(Default)]
-struct Case {
+struct CaseRuns {
     /// Deviation of each run from the fit.
     off: Vec<f64>,
     /// Time of each run, in seconds.
@@ -42,7 +42,7 @@ struct Case {
 }
 
 /// Typical values of a case's runs.
-struct Usual {
+struct CaseRunStats {
     /// Standard deviation, estimated from the median deviation.
     sd: f64,
     seconds: f64,
@@ -53,8 +53,8 @@ struct Usual {
     beyond: f64,
 }
 
-fn cases(observations: &[Observation], off: &[f64]) -> BTreeMap<u32, Case> {
-    let mut cases: BTreeMap<u32, Case> = BTreeMap::new();
+fn cases(observations: &[CostObservation], off: &[f64]) -> BTreeMap<u32, CaseRuns> {
+    let mut cases: BTreeMap<u32, CaseRuns> = BTreeMap::new();
     for (one, off) in observations.iter().zip(off) {
         let case = cases.entry(one.case).or_default();
         case.off.push(*off);
@@ -64,14 +64,14 @@ fn cases(observations: &[Observation], off: &[f64]) -> BTreeMap<u32, Case> {
     cases
 }
 
-impl Case {
-    fn usual(mut self) -> Usual {
+impl CaseRuns {
+    fn usual(mut self) -> CaseRunStats {
         let (runs, middle) = (self.off.len() as f64, median(&mut self.off));
         self.off.iter_mut().for_each(|off| *off -= middle);
         // The median run has no deviation from itself.
         let unbiased = (runs / (runs - 1.0).max(1.0)).sqrt();
         let sd = median_size(&mut self.off) * NORMAL * unbiased;
-        Usual {
+        CaseRunStats {
             sd,
             seconds: median(&mut self.seconds),
             known: median(&mut self.known),
@@ -84,8 +84,8 @@ impl Case {
 /// Returns the standard deviation of each time: the precision known before, combined with the spread between
 /// repetitions of the case. `off` holds the deviations from the fit. All runs of a case share one value: otherwise
 /// runs that were short by chance would seem more precise, and attract the fit.
-pub(super) fn spreads(observations: &[Observation], off: &[f64]) -> Vec<f64> {
-    let cases: BTreeMap<u32, Usual> =
+pub(super) fn spreads(observations: &[CostObservation], off: &[f64]) -> Vec<f64> {
+    let cases: BTreeMap<u32, CaseRunStats> =
         cases(observations, off).into_iter().map(|(number, case)| (number, case.usual())).collect();
     // A few runs give little information about a case's spread: the spread of other cases is added.
     let several = || cases.values().filter(|case| case.runs > 2.0);
@@ -93,8 +93,8 @@ pub(super) fn spreads(observations: &[Observation], off: &[f64]) -> Vec<f64> {
     // If cases mostly deviate by more than chance explains, their apparent precision should count less. (This is 0 if
     // the fit is right.)
     let between = median(&mut several().map(|case| case.beyond).collect::<Vec<_>>());
-    let sd = |one: &Observation| {
-        let Usual { sd, seconds, known, runs, .. } = &cases[&one.case];
+    let sd = |one: &CostObservation| {
+        let CaseRunStats { sd, seconds, known, runs, .. } = &cases[&one.case];
         // A process that was suspended between two packets knows the time less precisely.
         let known = if one.sd > WIDE * known { &one.sd } else { known };
         let others = share * seconds;
@@ -106,20 +106,20 @@ pub(super) fn spreads(observations: &[Observation], off: &[f64]) -> Vec<f64> {
 
 /// Returns the median relative deviation of the cases' medians from the fit: the error of the law, without chance of
 /// single runs.
-pub(super) fn by_case(observations: &[Observation], off: &[f64]) -> f64 {
-    let share = |mut case: Case| median(&mut case.off) / median(&mut case.seconds).max(1e-12);
+pub(super) fn by_case(observations: &[CostObservation], off: &[f64]) -> f64 {
+    let share = |mut case: CaseRuns| median(&mut case.off) / median(&mut case.seconds).max(1e-12);
     let mut shares: Vec<f64> = cases(observations, off).into_values().map(share).collect();
     median_size(&mut shares)
 }
 
 /// Share of the variance due to chance, with weighted times.
-pub(super) struct Chance {
+pub(super) struct ChanceVariance {
     /// Variance between repetitions of a case, as a share of the variance of all times.
     pub(super) share: f64,
     pub(super) cases: usize,
 }
 
-pub(super) fn chance(observations: &[Observation], trust: &[f64]) -> Chance {
+pub(super) fn chance(observations: &[CostObservation], trust: &[f64]) -> ChanceVariance {
     let mut cases: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     for (one, trust) in observations.iter().zip(trust) {
         cases.entry(one.case).or_default().push((one.seconds, *trust));
@@ -133,7 +133,7 @@ pub(super) fn chance(observations: &[Observation], trust: &[f64]) -> Chance {
     let freedom = (observations.len() - cases.len()) as f64;
     let is_known = all > 0.0 && freedom > 0.0;
     let share = if is_known { (within / freedom) / (all / observations.len() as f64) } else { 0.0 };
-    Chance { share, cases: cases.len() }
+    ChanceVariance { share, cases: cases.len() }
 }
 
 /// Returns the weight of each time: 1, or less the more it deviates.
@@ -146,10 +146,10 @@ pub(super) fn trust(off: &[f64], sds: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::Terms;
+    use crate::terms::CostTermCounts;
 
-    fn observations(cases: u32, runs: u32) -> Vec<Observation> {
-        let one = |case| Observation { terms: Terms::default(), seconds: 1.0, sd: 1e-3, case };
+    fn observations(cases: u32, runs: u32) -> Vec<CostObservation> {
+        let one = |case| CostObservation { terms: CostTermCounts::default(), seconds: 1.0, sd: 1e-3, case };
         (0..cases).flat_map(|case| (0..runs).map(move |_| one(case))).collect()
     }
 
@@ -157,7 +157,7 @@ mod tests {
     fn what_runs_of_a_case_are_apart_is_chance() {
         let all = observations(20, 10);
         let mut random = fastrand::Rng::with_seed(3);
-        let mut wide = |one: &Observation| (random.f64() - 0.5) * if one.case < 14 { 0.1 } else { 1.0 };
+        let mut wide = |one: &CostObservation| (random.f64() - 0.5) * if one.case < 14 { 0.1 } else { 1.0 };
         let off: Vec<f64> = all.iter().map(&mut wide).collect();
         let sds = spreads(&all, &off);
         let mean = |sds: &[f64]| sds.iter().sum::<f64>() / sds.len() as f64;

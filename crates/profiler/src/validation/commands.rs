@@ -1,13 +1,13 @@
 //! Draws random commands, each adding, modifying or deleting one entry, at exponentially distributed distances, and
 //! measures when a switch carries them out.
-use super::{Became, Known, bench};
-use crate::bench::{Bench, Change, Way};
-use crate::device::Device;
-use crate::rules::{GROUP_ENTRIES, Rule, number};
-use crate::{ProfilerError, Settings};
+use super::{CommandCompletion, KnownSwitchTiming, bench};
+use crate::bench::{TestBench, TestEntryChange, TestEntryOutput};
+use crate::device::DeviceUnderTest;
+use crate::rules::{GROUP_ENTRIES, TestFlowEntry, number};
+use crate::{MeasurementSettings, ProfilerError};
 use std::time::Duration;
-use weir_profile::MatchKind;
-use weir_traffic::Stream;
+use weir_profile::MatchLayers;
+use weir_traffic::RandomStream;
 
 /// Group of the entries.
 const GROUP: u32 = 7;
@@ -22,7 +22,7 @@ const MOST: u32 = GROUP_ENTRIES / 2;
 
 /// Parameters of the draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Commands {
+pub struct CommandSeriesParams {
     /// Number of commands.
     pub count: u32,
     /// Mean rate of commands, per second.
@@ -37,23 +37,23 @@ pub struct Commands {
 #[derive(Debug, Clone)]
 pub struct CommandSeries {
     /// Entries present before, in the order in which they are added.
-    there: Vec<Rule>,
-    commands: Vec<(Duration, Change)>,
+    there: Vec<TestFlowEntry>,
+    commands: Vec<(Duration, TestEntryChange)>,
 }
 
 /// State of an entry during the draw.
-struct Entry {
-    rule: Rule,
-    way: Way,
+struct DrawnFlowEntry {
+    rule: TestFlowEntry,
+    way: TestEntryOutput,
     /// Index of the last command on the entry, plus 1; 0 if there was none.
     last: usize,
 }
 
-struct Drawing<'a> {
-    entries: Vec<Entry>,
+struct CommandSeriesDraw<'a> {
+    entries: Vec<DrawnFlowEntry>,
     /// Number of the next entry.
     next: u32,
-    random: &'a mut Stream,
+    random: &'a mut RandomStream,
 }
 
 impl CommandSeries {
@@ -62,8 +62,8 @@ impl CommandSeries {
     ///
     /// # Errors
     /// A parameter is out of range; the error names it.
-    pub fn draw(commands: &Commands, random: &mut Stream) -> Result<CommandSeries, ProfilerError> {
-        let Commands { count, per_second, entries, entries_most } = *commands;
+    pub fn draw(commands: &CommandSeriesParams, random: &mut RandomStream) -> Result<CommandSeries, ProfilerError> {
+        let CommandSeriesParams { count, per_second, entries, entries_most } = *commands;
         if !(1..=MOST).contains(&count) {
             return Err(ProfilerError::wrong("commands of a series", count, format!("1 to {MOST}")));
         }
@@ -74,9 +74,10 @@ impl CommandSeries {
         if !(per_second.is_finite() && per_second > 0.0) {
             return Err(ProfilerError::wrong("commands a second", per_second, "a number above 0"));
         }
-        let mut drawing = Drawing { entries: Vec::new(), next: 0, random };
-        let there: Vec<Rule> = (0..entries).map(|_| drawing.rule()).collect();
-        drawing.entries = there.iter().map(|rule| Entry { rule: *rule, way: Way::On, last: 0 }).collect();
+        let mut drawing = CommandSeriesDraw { entries: Vec::new(), next: 0, random };
+        let there: Vec<TestFlowEntry> = (0..entries).map(|_| drawing.rule()).collect();
+        drawing.entries =
+            there.iter().map(|rule| DrawnFlowEntry { rule: *rule, way: TestEntryOutput::On, last: 0 }).collect();
         let (mut at_s, mut drawn) = (0.0, Vec::new());
         for at in 0..count as usize {
             at_s += drawing.random.exponential() / per_second;
@@ -91,34 +92,34 @@ impl CommandSeries {
         let mut kinds = [0; 3];
         for (_, change) in &self.commands {
             kinds[match change {
-                Change::Add(_) => 0,
-                Change::Modify(..) => 1,
-                Change::Delete(_) | Change::DeleteGroup(_) => 2,
+                TestEntryChange::Add(_) => 0,
+                TestEntryChange::Modify(..) => 1,
+                TestEntryChange::Delete(_) | TestEntryChange::DeleteGroup(_) => 2,
             }] += 1;
         }
         kinds
     }
 }
 
-impl Drawing<'_> {
-    fn rule(&mut self) -> Rule {
+impl CommandSeriesDraw<'_> {
+    fn rule(&mut self) -> TestFlowEntry {
         let [low, high] = PRIORITIES;
         let above = u16::try_from(self.random.below(u64::from(high - low) + 1)).unwrap_or(0);
         self.next += 1;
-        Rule { number: number(GROUP, self.next - 1), priority: low + above, kind: MatchKind::L2L3 }
+        TestFlowEntry { number: number(GROUP, self.next - 1), priority: low + above, kind: MatchLayers::L2L3 }
     }
 
-    fn change(&mut self, at: usize, least: u32, most: u32) -> Change {
+    fn change(&mut self, at: usize, least: u32, most: u32) -> TestEntryChange {
         let (are, kind) = (self.entries.len(), self.random.below(3));
         let found = self.alone(at);
         match (kind, found) {
             (1, Some(found)) => self.modified(at, found),
-            (2, Some(found)) if are > least as usize => Change::Delete(self.entries.swap_remove(found).rule),
+            (2, Some(found)) if are > least as usize => TestEntryChange::Delete(self.entries.swap_remove(found).rule),
             (_, Some(found)) if are >= most as usize => self.modified(at, found),
             _ if are < most as usize => {
                 let rule = self.rule();
-                self.entries.push(Entry { rule, way: Way::On, last: at + 1 });
-                Change::Add(rule)
+                self.entries.push(DrawnFlowEntry { rule, way: TestEntryOutput::On, last: at + 1 });
+                TestEntryChange::Add(rule)
             }
             // All entries were used lately and there is no room: take the one used longest ago.
             _ => {
@@ -128,11 +129,11 @@ impl Drawing<'_> {
         }
     }
 
-    fn modified(&mut self, at: usize, found: usize) -> Change {
+    fn modified(&mut self, at: usize, found: usize) -> TestEntryChange {
         let entry = &mut self.entries[found];
         entry.last = at + 1;
-        entry.way = if entry.way == Way::On { Way::Aside } else { Way::On };
-        Change::Modify(entry.rule, entry.way)
+        entry.way = if entry.way == TestEntryOutput::On { TestEntryOutput::Aside } else { TestEntryOutput::On };
+        TestEntryChange::Modify(entry.rule, entry.way)
     }
 
     /// Returns the index of a random entry that no recent command was about.
@@ -151,12 +152,12 @@ impl Drawing<'_> {
 /// # Errors
 /// The switch does not answer, refuses a request that measuring needs, or has no room for the initial entries.
 pub fn commands(
-    device: &mut dyn Device,
-    known: &Known,
-    settings: Settings,
+    device: &mut dyn DeviceUnderTest,
+    known: &KnownSwitchTiming,
+    settings: MeasurementSettings,
     series: &CommandSeries,
     stop: &mut dyn FnMut() -> bool,
-) -> Result<Vec<Became>, ProfilerError> {
+) -> Result<Vec<CommandCompletion>, ProfilerError> {
     let mut bench = bench(device, known, settings, stop)?;
     let became = measured(&mut bench, series);
     if became.is_err() {
@@ -165,7 +166,7 @@ pub fn commands(
     became
 }
 
-fn measured(bench: &mut Bench<'_>, series: &CommandSeries) -> Result<Vec<Became>, ProfilerError> {
+fn measured(bench: &mut TestBench<'_>, series: &CommandSeries) -> Result<Vec<CommandCompletion>, ProfilerError> {
     bench.during = "adding entries before random commands".to_owned();
     let taken = bench.fill(&series.there)?;
     if taken < series.there.len() {
@@ -187,18 +188,21 @@ mod tests {
 
     #[test]
     fn commands_are_about_entries_that_are_there() {
-        let commands = Commands { count: 3000, per_second: 100.0, entries: 100, entries_most: 150 };
-        let series = CommandSeries::draw(&commands, &mut Stream::new(5, 0, 0)).unwrap();
-        let mut there: HashMap<Rule, Way> = series.there.iter().map(|rule| (*rule, Way::On)).collect();
+        let commands = CommandSeriesParams { count: 3000, per_second: 100.0, entries: 100, entries_most: 150 };
+        let series = CommandSeries::draw(&commands, &mut RandomStream::new(5, 0, 0)).unwrap();
+        let mut there: HashMap<TestFlowEntry, TestEntryOutput> =
+            series.there.iter().map(|rule| (*rule, TestEntryOutput::On)).collect();
         let mut before = Duration::ZERO;
         for (at, change) in &series.commands {
             assert!(*at >= before);
             before = *at;
             match change {
-                Change::Add(rule) => assert_eq!(there.insert(*rule, Way::On), None),
-                Change::Modify(rule, way) => assert_ne!(there.insert(*rule, *way), Some(*way), "it goes elsewhere"),
-                Change::Delete(rule) => assert!(there.remove(rule).is_some()),
-                Change::DeleteGroup(_) => panic!("one at a time"),
+                TestEntryChange::Add(rule) => assert_eq!(there.insert(*rule, TestEntryOutput::On), None),
+                TestEntryChange::Modify(rule, way) => {
+                    assert_ne!(there.insert(*rule, *way), Some(*way), "it goes elsewhere")
+                }
+                TestEntryChange::Delete(rule) => assert!(there.remove(rule).is_some()),
+                TestEntryChange::DeleteGroup(_) => panic!("one at a time"),
             }
             assert!((50..=150).contains(&there.len()), "{}", there.len());
         }
@@ -209,15 +213,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let right = Commands { count: 10, per_second: 100.0, entries: 4, entries_most: 4 };
-        let mut random = Stream::new(1, 0, 0);
+        let right = CommandSeriesParams { count: 10, per_second: 100.0, entries: 4, entries_most: 4 };
+        let mut random = RandomStream::new(1, 0, 0);
         assert!(CommandSeries::draw(&right, &mut random).is_ok(), "no entry more: all are modified in turn");
         for wrong in [
-            Commands { count: 0, ..right },
-            Commands { entries: 5, ..right },
-            Commands { entries: 0, ..right },
-            Commands { per_second: f64::NAN, ..right },
-            Commands { entries_most: u32::MAX, ..right },
+            CommandSeriesParams { count: 0, ..right },
+            CommandSeriesParams { entries: 5, ..right },
+            CommandSeriesParams { entries: 0, ..right },
+            CommandSeriesParams { per_second: f64::NAN, ..right },
+            CommandSeriesParams { entries_most: u32::MAX, ..right },
         ] {
             assert!(CommandSeries::draw(&wrong, &mut random).is_err(), "{wrong:?}");
         }

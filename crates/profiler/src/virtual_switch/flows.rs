@@ -2,20 +2,20 @@
 use std::collections::HashMap;
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, PortNo};
 use weir_packet::{Field, FlowKey, FlowMask, parse};
-use weir_profile::MatchKind;
-use weir_timing::{Tables, Work};
+use weir_profile::MatchLayers;
+use weir_timing::{ProfiledTables, TableEffect};
 
 /// Flow entries by mask and key.
 #[derive(Debug, Default)]
-pub(super) struct Flows {
-    masks: Vec<(FlowMask, HashMap<FlowKey, Vec<Entry>>)>,
+pub(super) struct FlowEntriesByMask {
+    masks: Vec<(FlowMask, HashMap<FlowKey, Vec<HashedFlowEntry>>)>,
     /// Number of names assigned so far.
     named: u64,
     len: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct HashedFlowEntry {
     name: u64,
     priority: u16,
     out: Option<PortNo>,
@@ -23,9 +23,9 @@ struct Entry {
 
 /// Entry that a packet matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct MatchedFlowEntry {
     pub(super) name: u64,
-    pub(super) kind: MatchKind,
+    pub(super) kind: MatchLayers,
     pub(super) out: Option<PortNo>,
 }
 
@@ -44,30 +44,30 @@ fn output(flow: &FlowMod) -> Option<PortNo> {
     })
 }
 
-impl Flows {
+impl FlowEntriesByMask {
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// Returns the entry of highest priority that the packet matches.
-    pub(super) fn find(&self, in_port: PortNo, bytes: &[u8]) -> Option<Found> {
+    pub(super) fn find(&self, in_port: PortNo, bytes: &[u8]) -> Option<MatchedFlowEntry> {
         let key = parse::parse(bytes, in_port).ok()?.key;
-        let of_mask = |(mask, entries): &(FlowMask, HashMap<FlowKey, Vec<Entry>>)| {
+        let of_mask = |(mask, entries): &(FlowMask, HashMap<FlowKey, Vec<HashedFlowEntry>>)| {
             let entry = entries.get(&key.masked(mask))?.iter().max_by_key(|entry| entry.priority)?.clone();
             Some((entry, *mask))
         };
         let (entry, mask) = self.masks.iter().filter_map(of_mask).max_by_key(|(entry, _)| entry.priority)?;
         let looks_at = |field| mask.get(field) != 0;
-        let kind = MatchKind::of(looks_at(Field::EthDst), looks_at(Field::Ipv4Dst));
-        Some(Found { name: entry.name, kind, out: entry.out })
+        let kind = MatchLayers::of(looks_at(Field::EthDst), looks_at(Field::Ipv4Dst));
+        Some(MatchedFlowEntry { name: entry.name, kind, out: entry.out })
     }
 
     /// Returns the work of a flow-mod with the entries as they are now.
-    pub(super) fn work(&self, flow: &FlowMod) -> Work {
+    pub(super) fn work(&self, flow: &FlowMod) -> TableEffect {
         match flow.command {
-            FlowCommand::Add => Work::Add { priority: flow.priority },
-            FlowCommand::Modify | FlowCommand::ModifyStrict => Work::Modify { entries: self.about(flow) },
-            FlowCommand::Delete | FlowCommand::DeleteStrict => Work::Delete { entries: self.about(flow) },
+            FlowCommand::Add => TableEffect::Add { priority: flow.priority },
+            FlowCommand::Modify | FlowCommand::ModifyStrict => TableEffect::Modify { entries: self.about(flow) },
+            FlowCommand::Delete | FlowCommand::DeleteStrict => TableEffect::Delete { entries: self.about(flow) },
         }
     }
 
@@ -85,7 +85,7 @@ impl Flows {
     }
 
     /// Carries out a flow-mod, and updates the stage's tables.
-    pub(super) fn apply(&mut self, flow: &FlowMod, mut tables: Option<&mut Tables>) {
+    pub(super) fn apply(&mut self, flow: &FlowMod, mut tables: Option<&mut ProfiledTables>) {
         match flow.command {
             FlowCommand::Add => self.add(flow, tables),
             FlowCommand::Modify | FlowCommand::ModifyStrict => {
@@ -117,7 +117,7 @@ impl Flows {
     }
 
     /// Adds an entry. One with equal match and priority is replaced, and keeps its name.
-    fn add(&mut self, flow: &FlowMod, tables: Option<&mut Tables>) {
+    fn add(&mut self, flow: &FlowMod, tables: Option<&mut ProfiledTables>) {
         let Ok((value, bits)) = flow.matching.key_and_mask() else { return };
         let at = self.masks.iter().position(|(mask, _)| *mask == bits).unwrap_or_else(|| {
             self.masks.push((bits, HashMap::new()));
@@ -134,7 +134,7 @@ impl Flows {
         }
         self.named += 1;
         self.len += 1;
-        list.push(Entry { name: self.named, priority, out });
+        list.push(HashedFlowEntry { name: self.named, priority, out });
         if let Some(tables) = tables {
             tables.added(self.named, priority);
         }

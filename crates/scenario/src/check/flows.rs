@@ -1,5 +1,5 @@
 //! Checks flows of datagrams: share of datagrams that begin one, packets of each, and concurrent flows.
-use super::{Checked, Source};
+use super::{ScenarioResult, SourceFile};
 use crate::document;
 use std::ops::Range;
 use weir_traffic::MAX_FLOWS;
@@ -10,7 +10,7 @@ const MAX_PACKETS: f64 = 1e9;
 const ROUNDING: f64 = 1e-3;
 
 /// Returns the share of datagrams that begin a flow, and the number of concurrent flows, if the file limits it.
-pub(super) fn flows(source: &Source<'_>, item: &document::Traffic) -> Checked<(f64, Option<u32>)> {
+pub(super) fn flows(source: &SourceFile<'_>, item: &document::TrafficToml) -> ScenarioResult<(f64, Option<u32>)> {
     let wrong = |span: Range<usize>, problem: String| Err(source.error(span, problem));
     let share = new_flows(source, item)?;
     let packets = flow_packets(source, item)?;
@@ -47,7 +47,7 @@ pub(super) fn flows(source: &Source<'_>, item: &document::Traffic) -> Checked<(f
     }
 }
 
-fn new_flows(source: &Source<'_>, item: &document::Traffic) -> Checked<Option<f64>> {
+fn new_flows(source: &SourceFile<'_>, item: &document::TrafficToml) -> ScenarioResult<Option<f64>> {
     match &item.new_flows {
         Some(share) if !(0.0..=1.0).contains(share.as_ref()) => {
             let problem = format!("new_flows: found {}, expected a share of the packets, 0 to 1", share.as_ref());
@@ -57,7 +57,7 @@ fn new_flows(source: &Source<'_>, item: &document::Traffic) -> Checked<Option<f6
     }
 }
 
-fn flow_packets(source: &Source<'_>, item: &document::Traffic) -> Checked<Option<f64>> {
+fn flow_packets(source: &SourceFile<'_>, item: &document::TrafficToml) -> ScenarioResult<Option<f64>> {
     match &item.flow_packets {
         Some(packets) if !(1.0..=MAX_PACKETS).contains(packets.as_ref()) => {
             let problem =
@@ -69,7 +69,7 @@ fn flow_packets(source: &Source<'_>, item: &document::Traffic) -> Checked<Option
 }
 
 /// Returns the key by which the item begins flows, and its place in the file; `None` if no flows begin.
-pub(super) fn begin(item: &document::Traffic) -> Option<(&'static str, Range<usize>)> {
+pub(super) fn begin(item: &document::TrafficToml) -> Option<(&'static str, Range<usize>)> {
     let share = item.new_flows.as_ref().filter(|share| *share.as_ref() > 0.0);
     let packets = item.flow_packets.as_ref();
     share.map(|share| ("new_flows", share.span())).or(packets.map(|packets| ("flow_packets", packets.span())))

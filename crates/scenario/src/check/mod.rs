@@ -12,18 +12,20 @@ mod udp;
 mod virtual_switch;
 mod virtual_switches;
 
-pub(crate) use topology::{Shared, expand};
+pub(crate) use topology::{TopologyTiming, expand};
 pub(crate) use virtual_switch::virtual_switch;
 pub(crate) use virtual_switches::alone;
 
-use crate::document::{self, Document};
-use crate::{App, Control, MAX_ITEMS, OpenFlow, Scenario, ScenarioError, Switch, Tenant};
+use crate::document::{self, ScenarioToml};
+use crate::{
+    EmbeddedApp, MAX_ITEMS, OpenFlowVersion, Scenario, ScenarioController, ScenarioError, ScenarioSwitch, Tenant,
+};
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Default length of tcp and udp traffic.
 const DEFAULT_DURATION: Duration = Duration::from_secs(3);
@@ -33,17 +35,17 @@ const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
 const MAX_NAME: usize = 10;
 
 /// Text of a document and its file name, for errors.
-pub(crate) struct Source<'a> {
+pub(crate) struct SourceFile<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
 }
 
-impl Source<'_> {
+impl SourceFile<'_> {
     fn error(&self, span: Range<usize>, problem: String) -> ScenarioError {
         ScenarioError::at(self.file, self.text, &span, problem)
     }
 
-    fn problem(&self, problem: weir_profile::Problem) -> ScenarioError {
+    fn problem(&self, problem: weir_profile::SpannedProblem) -> ScenarioError {
         self.error(problem.span, problem.text)
     }
 
@@ -53,16 +55,16 @@ impl Source<'_> {
     }
 }
 
-type Checked<T> = Result<T, ScenarioError>;
+type ScenarioResult<T> = Result<T, ScenarioError>;
 
-pub(crate) fn check(mut document: Document, source: &Source<'_>) -> Checked<Scenario> {
+pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> ScenarioResult<Scenario> {
     let shared = topology::expand(&mut document, source)?;
     let default_duration = match &document.duration {
         Some(span) => duration(source, "duration", span)?,
         None => DEFAULT_DURATION,
     };
     check_counts(&document, source)?;
-    let mut names = Names::default();
+    let mut names = ClaimedNames::default();
     let tenants = check_each(document.tenant, |item| nodes::tenant(source, &mut names, item))?;
     reject_twice(source, tenants.iter().map(|(tenant, span)| (tenant.vlan, span)), |vlan| format!("vlan {vlan}"))?;
     let tenants: Vec<Tenant> = tenants.into_iter().map(|(tenant, _)| tenant).collect();
@@ -74,7 +76,7 @@ pub(crate) fn check(mut document: Document, source: &Source<'_>) -> Checked<Scen
         nodes::switch(source, &mut names, item, place).map(|switch| topology::timed(switch, &shared))
     })?;
     reject_twice(source, switches.iter().map(|(s, span)| (s.dpid, span)), |dpid| format!("dpid {dpid:#x}"))?;
-    let mut switches: Vec<Switch> = switches.into_iter().map(|(switch, _)| switch).collect();
+    let mut switches: Vec<ScenarioSwitch> = switches.into_iter().map(|(switch, _)| switch).collect();
     let (hosts, links) = nodes::attach(source, &mut names, document.host, document.link, &switches, &tenants)?;
     virtual_switches::cut(source, &mut names, cuts, &mut switches, &hosts, &links)?;
     let controller = timing::controller(source, document.controller.as_ref(), &switches)?;
@@ -86,7 +88,7 @@ pub(crate) fn check(mut document: Document, source: &Source<'_>) -> Checked<Scen
     traffic.sort_by_key(|item| item.start);
     let streams = document.stream.into_iter().map(|item| stream::stream(source, item, &switches));
     Ok(Scenario {
-        streams: streams.collect::<Checked<_>>()?,
+        streams: streams.collect::<ScenarioResult<_>>()?,
         simulate: stream::simulate(source, document.simulate, default_duration)?,
         duration: default_duration,
         name: document.name.map_or_else(|| source.default_name(), Spanned::into_inner),
@@ -102,7 +104,7 @@ pub(crate) fn check(mut document: Document, source: &Source<'_>) -> Checked<Scen
 }
 
 /// Refuses empty scenarios, and lists longer than [`MAX_ITEMS`].
-fn check_counts(document: &Document, source: &Source<'_>) -> Checked<()> {
+fn check_counts(document: &ScenarioToml, source: &SourceFile<'_>) -> ScenarioResult<()> {
     if document.switch.is_empty() {
         return Err(source.error(0..0, "found no [[switch]], expected at least one".into()));
     }
@@ -123,7 +125,10 @@ fn check_counts(document: &Document, source: &Source<'_>) -> Checked<()> {
 }
 
 /// Checks each item. Returns the results with their places in the file.
-fn check_each<T, U>(items: Vec<Spanned<T>>, mut check: impl FnMut(T) -> Checked<U>) -> Checked<Vec<(U, Range<usize>)>> {
+fn check_each<T, U>(
+    items: Vec<Spanned<T>>,
+    mut check: impl FnMut(T) -> ScenarioResult<U>,
+) -> ScenarioResult<Vec<(U, Range<usize>)>> {
     let with_span = |item: Spanned<T>| {
         let span = item.span();
         check(item.into_inner()).map(|checked| (checked, span))
@@ -132,10 +137,10 @@ fn check_each<T, U>(items: Vec<Spanned<T>>, mut check: impl FnMut(T) -> Checked<
 }
 
 fn reject_twice<'a, T: Eq + std::hash::Hash + Copy>(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     values: impl Iterator<Item = (T, &'a Range<usize>)>,
     describe: impl Fn(T) -> String,
-) -> Checked<()> {
+) -> ScenarioResult<()> {
     let mut seen = HashSet::new();
     for (value, span) in values {
         if !seen.insert(value) {
@@ -147,10 +152,10 @@ fn reject_twice<'a, T: Eq + std::hash::Hash + Copy>(
 
 /// Names in use. Tenants, switches and hosts share one name space, so that a name in a report is unambiguous.
 #[derive(Default)]
-struct Names(BTreeSet<String>);
+struct ClaimedNames(BTreeSet<String>);
 
-impl Names {
-    fn claim(&mut self, source: &Source<'_>, name: Spanned<String>) -> Checked<String> {
+impl ClaimedNames {
+    fn claim(&mut self, source: &SourceFile<'_>, name: Spanned<String>) -> ScenarioResult<String> {
         let span = name.span();
         let name = name.into_inner();
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -166,7 +171,7 @@ impl Names {
 }
 
 /// Returns the index of a named item.
-fn find(source: &Source<'_>, what: &str, name: &Spanned<String>, mut known: Vec<&str>) -> Checked<usize> {
+fn find(source: &SourceFile<'_>, what: &str, name: &Spanned<String>, mut known: Vec<&str>) -> ScenarioResult<usize> {
     if let Some(index) = known.iter().position(|known| *known == name.as_ref()) {
         return Ok(index);
     }
@@ -176,19 +181,22 @@ fn find(source: &Source<'_>, what: &str, name: &Spanned<String>, mut known: Vec<
     Err(source.error(name.span(), format!("{what}: found `{}`, {list}", name.as_ref())))
 }
 
-fn control(source: &Source<'_>, controller: Option<Spanned<document::Controller>>) -> Checked<Control> {
+fn control(
+    source: &SourceFile<'_>,
+    controller: Option<Spanned<document::ControllerToml>>,
+) -> ScenarioResult<ScenarioController> {
     let Some(controller) = controller else {
-        return Ok(Control::Embedded { app: App::Learning, openflow: OpenFlow::V13 });
+        return Ok(ScenarioController::Embedded { app: EmbeddedApp::Learning, openflow: OpenFlowVersion::V13 });
     };
     let span = controller.span();
     match controller.into_inner() {
-        document::Controller { app: Some(app), connect: None, openflow, .. } => {
-            Ok(Control::Embedded { app, openflow: openflow.unwrap_or(OpenFlow::V13) })
+        document::ControllerToml { app: Some(app), connect: None, openflow, .. } => {
+            Ok(ScenarioController::Embedded { app, openflow: openflow.unwrap_or(OpenFlowVersion::V13) })
         }
-        document::Controller { app: None, connect: Some(target), openflow: None, .. } => connect(source, target),
+        document::ControllerToml { app: None, connect: Some(target), openflow: None, .. } => connect(source, target),
         // A service time alone is enough: the controller is then the embedded one.
-        document::Controller { app: None, connect: None, openflow, service: Some(_), .. } => {
-            Ok(Control::Embedded { app: App::Learning, openflow: openflow.unwrap_or(OpenFlow::V13) })
+        document::ControllerToml { app: None, connect: None, openflow, service: Some(_), .. } => {
+            Ok(ScenarioController::Embedded { app: EmbeddedApp::Learning, openflow: openflow.unwrap_or(OpenFlowVersion::V13) })
         }
         _ => Err(source.error(
             span,
@@ -197,10 +205,10 @@ fn control(source: &Source<'_>, controller: Option<Spanned<document::Controller>
     }
 }
 
-fn connect(source: &Source<'_>, target: Spanned<String>) -> Checked<Control> {
+fn connect(source: &SourceFile<'_>, target: Spanned<String>) -> ScenarioResult<ScenarioController> {
     let text = target.as_ref();
     if text == "none" {
-        return Ok(Control::None);
+        return Ok(ScenarioController::None);
     }
     let tcp = text.strip_prefix("tcp:").is_some_and(|addr| addr.parse::<std::net::SocketAddr>().is_ok());
     let unix = text.strip_prefix("unix:").is_some_and(|path| !path.is_empty());
@@ -208,10 +216,10 @@ fn connect(source: &Source<'_>, target: Spanned<String>) -> Checked<Control> {
         let expected = "expected tcp:ADDRESS:PORT such as tcp:127.0.0.1:6653, unix:PATH, or none";
         return Err(source.error(target.span(), format!("connect: found `{text}`, {expected}")));
     }
-    Ok(Control::Connect(target.into_inner()))
+    Ok(ScenarioController::Connect(target.into_inner()))
 }
 
-fn duration(source: &Source<'_>, what: &str, span: &Spanned<Span>) -> Checked<Duration> {
+fn duration(source: &SourceFile<'_>, what: &str, span: &Spanned<TimeSpan>) -> ScenarioResult<Duration> {
     let found = span.as_ref().0;
     if found.is_zero() || found > MAX_DURATION {
         let problem = format!("{what}: found {}, expected more than 0 and at most 24h", span.as_ref());

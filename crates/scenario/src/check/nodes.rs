@@ -1,6 +1,6 @@
 //! Checks tenants, switches, hosts and links.
-use super::{Checked, Names, Source, find, links, queues, timing};
-use crate::{End, FailMode, Host, IpNet, Link, Switch, Tenant, document};
+use super::{ClaimedNames, ScenarioResult, SourceFile, find, links, queues, timing};
+use crate::{IpNet, LinkEnd, ScenarioHost, ScenarioLink, ScenarioSwitch, SwitchFailMode, Tenant, document};
 use std::collections::BTreeSet;
 use toml::Spanned;
 use weir_packet::MacAddr;
@@ -8,7 +8,11 @@ use weir_packet::MacAddr;
 /// Highest port number. OpenFlow 1.0, which a lab may use, numbers ports up to 0xff00.
 const MAX_PORT: u32 = 0xfeff;
 
-pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Tenant) -> Checked<Tenant> {
+pub(super) fn tenant(
+    source: &SourceFile<'_>,
+    names: &mut ClaimedNames,
+    item: document::TenantToml,
+) -> ScenarioResult<Tenant> {
     let name = names.claim(source, item.name)?;
     let vlan = *item.vlan.as_ref();
     if !(1..=4094).contains(&vlan) {
@@ -17,18 +21,23 @@ pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Ten
     Ok(Tenant { name, vlan })
 }
 
-pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Switch, place: u64) -> Checked<Switch> {
+pub(super) fn switch(
+    source: &SourceFile<'_>,
+    names: &mut ClaimedNames,
+    item: document::SwitchToml,
+    place: u64,
+) -> ScenarioResult<ScenarioSwitch> {
     let name = names.claim(source, item.name.clone())?;
     let profile = timing::switch(source, &name, &item)?.map(Box::new);
     let (tables, max_entries) = table_limits(source, &name, item.tables, item.max_entries)?;
-    Ok(Switch {
+    Ok(ScenarioSwitch {
         name,
         timing: profile.as_ref().and_then(|profile| profile.timing.clone()),
         profile,
         dpid: item.dpid.map_or(place, Spanned::into_inner),
         tables,
         max_entries,
-        fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
+        fail_mode: item.fail_mode.unwrap_or(SwitchFailMode::Secure),
         threads: item.threads,
         entries: item.entries,
         fabric: None,
@@ -38,11 +47,11 @@ pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Swi
 
 /// Returns the number of tables of a switch, and the most entries of each, checked or by default.
 pub(super) fn table_limits(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     name: &str,
     tables: Option<Spanned<u8>>,
     max_entries: Option<Spanned<u32>>,
-) -> Checked<(u8, u32)> {
+) -> ScenarioResult<(u8, u32)> {
     if let Some(found) = tables.as_ref().filter(|tables| !(1..=254).contains(tables.as_ref())) {
         let problem = format!("switch {name}: tables: found {}, expected 1 to 254", found.as_ref());
         return Err(source.error(found.span(), problem));
@@ -54,7 +63,7 @@ pub(super) fn table_limits(
 }
 
 /// Returns a port's number, checked against its limits.
-pub(super) fn port_number(source: &Source<'_>, port: &Spanned<u32>) -> Checked<u32> {
+pub(super) fn port_number(source: &SourceFile<'_>, port: &Spanned<u32>) -> ScenarioResult<u32> {
     let number = *port.as_ref();
     if (1..=MAX_PORT).contains(&number) {
         return Ok(number);
@@ -64,10 +73,16 @@ pub(super) fn port_number(source: &Source<'_>, port: &Spanned<u32>) -> Checked<u
 
 /// Port numbers in use on each switch. Numbers in the file are claimed first; other ports get the lowest free
 /// numbers.
-struct Ports(Vec<BTreeSet<u32>>);
+struct ClaimedPorts(Vec<BTreeSet<u32>>);
 
-impl Ports {
-    fn claim(&mut self, source: &Source<'_>, switch: &Switch, index: usize, port: &Spanned<u32>) -> Checked<()> {
+impl ClaimedPorts {
+    fn claim(
+        &mut self,
+        source: &SourceFile<'_>,
+        switch: &ScenarioSwitch,
+        index: usize,
+        port: &Spanned<u32>,
+    ) -> ScenarioResult<()> {
         let number = port_number(source, port)?;
         if !self.0[index].insert(number) {
             let problem = format!("port: found {number} twice on switch {}, expected each once", switch.name);
@@ -86,15 +101,15 @@ impl Ports {
 
 /// Checks hosts and links, and assigns a switch port to each end.
 pub(super) fn attach(
-    source: &Source<'_>,
-    names: &mut Names,
-    hosts: Vec<Spanned<document::Host>>,
-    links: Vec<Spanned<document::Link>>,
-    switches: &[Switch],
+    source: &SourceFile<'_>,
+    names: &mut ClaimedNames,
+    hosts: Vec<Spanned<document::HostToml>>,
+    links: Vec<Spanned<document::LinkToml>>,
+    switches: &[ScenarioSwitch],
     tenants: &[Tenant],
-) -> Checked<(Vec<Host>, Vec<Link>)> {
+) -> ScenarioResult<(Vec<ScenarioHost>, Vec<ScenarioLink>)> {
     let known: Vec<&str> = switches.iter().map(|switch| switch.name.as_str()).collect();
-    let mut ports = Ports(vec![BTreeSet::new(); switches.len()]);
+    let mut ports = ClaimedPorts(vec![BTreeSet::new(); switches.len()]);
     for host in hosts.iter().map(Spanned::as_ref) {
         if let (Some(port), Some(switch)) = (&host.port, &host.switch) {
             let index = find(source, "switch", switch, known.clone())?;
@@ -107,7 +122,7 @@ pub(super) fn attach(
             ports.claim(source, &switches[index], index, port)?;
         }
     }
-    let mut checked_hosts: Vec<Host> = Vec::new();
+    let mut checked_hosts: Vec<ScenarioHost> = Vec::new();
     for (place, item) in hosts.into_iter().enumerate() {
         let host = host(source, names, item.into_inner(), &known, tenants, &mut ports, place, &checked_hosts)?;
         checked_hosts.push(host);
@@ -121,15 +136,15 @@ pub(super) fn attach(
 
 #[expect(clippy::too_many_arguments, reason = "what a host refers to")]
 fn host(
-    source: &Source<'_>,
-    names: &mut Names,
-    item: document::Host,
+    source: &SourceFile<'_>,
+    names: &mut ClaimedNames,
+    item: document::HostToml,
     switches: &[&str],
     tenants: &[Tenant],
-    ports: &mut Ports,
+    ports: &mut ClaimedPorts,
     place: usize,
-    others: &[Host],
-) -> Checked<Host> {
+    others: &[ScenarioHost],
+) -> ScenarioResult<ScenarioHost> {
     let name_span = item.name.span();
     let line = item.line();
     let name = names.claim(source, item.name)?;
@@ -164,7 +179,7 @@ fn host(
     let port = item.port.map_or_else(|| ports.next(switch), Spanned::into_inner);
     let link = links::spec(source, line)?;
     let queues = queues::queues(source, item.queues, &link)?;
-    Ok(Host { name, switch, port, tenant, ip, mac, link, queues })
+    Ok(ScenarioHost { name, switch, port, tenant, ip, mac, link, queues })
 }
 
 /// Returns the default MAC address of a host, locally administered: `02:00:00:00:00:01` for the first host, and so
@@ -173,10 +188,15 @@ fn default_mac(place: usize) -> MacAddr {
     MacAddr::from_bits(0x0200_0000_0001 + place as u64)
 }
 
-fn link(source: &Source<'_>, item: Spanned<document::Link>, switches: &[&str], ports: &mut Ports) -> Checked<Link> {
+fn link(
+    source: &SourceFile<'_>,
+    item: Spanned<document::LinkToml>,
+    switches: &[&str],
+    ports: &mut ClaimedPorts,
+) -> ScenarioResult<ScenarioLink> {
     let span = item.span();
     let item = item.into_inner();
-    let mut ends = [End { switch: 0, port: 0 }; 2];
+    let mut ends = [LinkEnd { switch: 0, port: 0 }; 2];
     for (index, (end, name)) in ends.iter_mut().zip(&item.ends).enumerate() {
         end.switch = find(source, "link: ends", name, switches.to_vec())?;
         let given = item.ports.as_ref().map(|ports| *ports[index].as_ref());
@@ -187,5 +207,5 @@ fn link(source: &Source<'_>, item: Spanned<document::Link>, switches: &[&str], p
         return Err(source.error(span, problem));
     }
     let spec = links::spec(source, item.line())?;
-    Ok(Link { ends, spec, queues: queues::queues(source, item.queues, &spec)? })
+    Ok(ScenarioLink { ends, spec, queues: queues::queues(source, item.queues, &spec)? })
 }

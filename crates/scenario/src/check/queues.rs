@@ -1,6 +1,6 @@
 //! Checks queues of ports.
-use super::{Checked, Source};
-use crate::{LinkSpec, Queue, document};
+use super::{ScenarioResult, SourceFile};
+use crate::{LinkSpec, PortQueueSpec, document};
 use std::collections::BTreeSet;
 use toml::Spanned;
 use weir_units::{Bps, ByteSize};
@@ -16,10 +16,10 @@ const BUFFER: std::ops::RangeInclusive<u64> = 1514..=64_000_000;
 
 /// Checks the queues of a link's switch ports.
 pub(super) fn queues(
-    source: &Source<'_>,
-    items: Vec<Spanned<document::Queue>>,
+    source: &SourceFile<'_>,
+    items: Vec<Spanned<document::QueueToml>>,
     link: &LinkSpec,
-) -> Checked<Vec<Queue>> {
+) -> ScenarioResult<Vec<PortQueueSpec>> {
     let (mut numbers, mut taken, mut queues) = (BTreeSet::new(), 0_u64, Vec::new());
     for item in items {
         let span = item.span();
@@ -49,7 +49,7 @@ pub(super) fn queues(
     Ok(queues)
 }
 
-fn queue(source: &Source<'_>, item: document::Queue) -> Checked<Queue> {
+fn queue(source: &SourceFile<'_>, item: document::QueueToml) -> ScenarioResult<PortQueueSpec> {
     let number = *item.queue.as_ref();
     if number > MAX_NUMBER {
         let problem = format!("queue: found {number}, expected 0 to {MAX_NUMBER}");
@@ -69,7 +69,7 @@ fn queue(source: &Source<'_>, item: document::Queue) -> Checked<Queue> {
         let problem = format!("queue {number}: priority: found {}, expected 0 to {MAX_PRIORITY}", priority.as_ref());
         return Err(source.error(priority.span(), problem));
     }
-    Ok(Queue {
+    Ok(PortQueueSpec {
         queue: number,
         min: item.min.map(Spanned::into_inner),
         max: item.max.map(Spanned::into_inner),

@@ -1,12 +1,12 @@
 //! Checks streams and the settings of their simulation.
-use super::offered::{Law, Reader};
-use super::{Checked, MAX_DURATION, Source, duration, find};
+use super::offered::{RuleOrTrace, TrafficLawParser};
+use super::{MAX_DURATION, ScenarioResult, SourceFile, duration, find};
 use crate::document;
-use crate::{Fabric, PacketStream, Simulate, Switch};
+use crate::{FabricSpec, PacketStream, ScenarioSwitch, SimulationSettings};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use toml::Spanned;
-use weir_traffic::{Arrival, Bimodal, Offered, Size, Sizes, Trace};
+use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, PacketSizeSampler, TrafficTrace};
 use weir_units::Bps;
 
 /// Largest number of replications.
@@ -14,10 +14,10 @@ const MAX_REPLICATIONS: u32 = 10_000;
 const DEFAULT_REPLICATIONS: u32 = 10;
 
 pub(super) fn simulate(
-    source: &Source<'_>,
-    item: Option<Spanned<document::Simulate>>,
+    source: &SourceFile<'_>,
+    item: Option<Spanned<document::SimulateToml>>,
     default: Duration,
-) -> Checked<Simulate> {
+) -> ScenarioResult<SimulationSettings> {
     let item = item.map(Spanned::into_inner).unwrap_or_default();
     if let Some(wrong) = item.replications.as_ref().filter(|count| !(1..=MAX_REPLICATIONS).contains(count.as_ref())) {
         let problem = format!("replications: found {}, expected 1 to {MAX_REPLICATIONS}", wrong.as_ref());
@@ -33,7 +33,7 @@ pub(super) fn simulate(
         Some(time) => time.as_ref().0,
         None => Duration::ZERO,
     };
-    Ok(Simulate {
+    Ok(SimulationSettings {
         warm_up,
         duration: item.duration.map_or(Ok(default), |time| duration(source, "duration", &time))?,
         replications: item.replications.map_or(DEFAULT_REPLICATIONS, Spanned::into_inner),
@@ -42,10 +42,10 @@ pub(super) fn simulate(
 }
 
 pub(super) fn stream(
-    source: &Source<'_>,
-    item: Spanned<document::Stream>,
-    switches: &[Switch],
-) -> Checked<PacketStream> {
+    source: &SourceFile<'_>,
+    item: Spanned<document::StreamToml>,
+    switches: &[ScenarioSwitch],
+) -> ScenarioResult<PacketStream> {
     let span = item.span();
     let item = item.into_inner();
     let known = switches.iter().map(|switch| switch.name.as_str()).collect();
@@ -90,7 +90,7 @@ pub(super) fn stream(
 }
 
 /// Parses ports as numbers and ranges: `1-32` or `1,3,5-8`.
-fn inputs(source: &Source<'_>, text: &Spanned<String>, fabric: &Fabric) -> Checked<Vec<u32>> {
+fn inputs(source: &SourceFile<'_>, text: &Spanned<String>, fabric: &FabricSpec) -> ScenarioResult<Vec<u32>> {
     let wrong = |found: &str| {
         let problem = format!("stream: inputs: found `{found}`, expected ports of the switch such as `1-4` or `1,3`");
         source.error(text.span(), problem)
@@ -111,23 +111,24 @@ fn inputs(source: &Source<'_>, text: &Spanned<String>, fabric: &Fabric) -> Check
 
 /// Returns the traffic of each of a stream's sources.
 fn made(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     span: &std::ops::Range<usize>,
-    item: &document::Stream,
+    item: &document::StreamToml,
     inputs: usize,
     capacity: Bps,
-) -> Checked<Offered> {
-    let reader = Reader { source, what: "stream" };
+) -> ScenarioResult<OfferedPackets> {
+    let reader = TrafficLawParser { source, what: "stream" };
     let arrival = match &item.arrival {
-        None => Arrival::Poisson,
+        None => ArrivalProcess::Poisson,
         Some(arrival) => match reader.arrival(arrival)? {
-            Law::Rule(arrival) => arrival,
-            Law::Trace(trace) => return trace_alone(source, item, trace),
+            RuleOrTrace::Rule(arrival) => arrival,
+            RuleOrTrace::Trace(trace) => return trace_alone(source, item, trace),
         },
     };
-    let size = item.sizes.as_ref().map_or(Ok(Size::Bimodal(Bimodal::default())), |sizes| reader.size(sizes))?;
+    let size =
+        item.sizes.as_ref().map_or(Ok(PacketSizeLaw::Bimodal(BimodalSizes::default())), |sizes| reader.size(sizes))?;
     let place = item.sizes.as_ref().map_or(span.clone(), Spanned::span);
-    let mean = Sizes::new(&size).map_err(|error| source.error(place, format!("stream: {error}")))?.mean();
+    let mean = PacketSizeSampler::new(&size).map_err(|error| source.error(place, format!("stream: {error}")))?.mean();
     let bps = match (&item.rate, &item.load) {
         (Some(rate), None) => rate.as_ref().0 as f64,
         (None, Some(load)) if *load.as_ref() > 0.0 && *load.as_ref() <= 100.0 => {
@@ -149,7 +150,11 @@ fn made(
     reader.rule(place, arrival, bps / 8.0 / mean, size)
 }
 
-fn trace_alone(source: &Source<'_>, item: &document::Stream, trace: Trace) -> Checked<Offered> {
+fn trace_alone(
+    source: &SourceFile<'_>,
+    item: &document::StreamToml,
+    trace: TrafficTrace,
+) -> ScenarioResult<OfferedPackets> {
     let extra = [
         item.rate.as_ref().map(Spanned::span),
         item.load.as_ref().map(Spanned::span),
@@ -160,6 +165,6 @@ fn trace_alone(source: &Source<'_>, item: &document::Stream, trace: Trace) -> Ch
             span,
             "stream: found it beside a trace, expected neither rate, load nor sizes: the trace has them".into(),
         )),
-        None => Ok(Offered::Trace(trace)),
+        None => Ok(OfferedPackets::Trace(trace)),
     }
 }

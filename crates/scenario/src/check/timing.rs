@@ -1,15 +1,19 @@
 //! Checks service times of devices.
-use super::{Checked, Source};
+use super::{ScenarioResult, SourceFile};
 use crate::document;
-use crate::{ControlPath, ControllerTiming, Profile, Switch, SwitchTiming};
+use crate::{ControlPathTiming, ControllerTiming, Profile, ScenarioSwitch, SwitchTiming};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
-use weir_profile::check::{MAX_SERVICE_S, Reader};
+use weir_profile::check::{MAX_SERVICE_S, SectionReader};
 
 /// Returns the profile of a switch: made of its section `timing`, or read from its profile's file.
-pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -> Checked<Option<Profile>> {
+pub(super) fn switch(
+    source: &SourceFile<'_>,
+    name: &str,
+    item: &document::SwitchToml,
+) -> ScenarioResult<Option<Profile>> {
     match (&item.profile, &item.timing) {
         (Some(profile), Some(_)) => {
             let both = format!(
@@ -18,7 +22,7 @@ pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -
             Err(source.error(profile.span(), both))
         }
         (None, timing @ Some(_)) => {
-            let timing = written(source, &Reader { what: format!("switch {name}: timing") }, timing.as_ref())?;
+            let timing = written(source, &SectionReader { what: format!("switch {name}: timing") }, timing.as_ref())?;
             Ok(timing.map(|timing| Profile::of_timing(name, timing)))
         }
         (Some(profile), None) => {
@@ -33,22 +37,22 @@ pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -
 
 /// Checks a section `timing`, if there is one.
 pub(super) fn written(
-    source: &Source<'_>,
-    reader: &Reader,
-    timing: Option<&Spanned<document::Timing>>,
-) -> Checked<Option<SwitchTiming>> {
+    source: &SourceFile<'_>,
+    reader: &SectionReader,
+    timing: Option<&Spanned<document::TimingToml>>,
+) -> ScenarioResult<Option<SwitchTiming>> {
     let checked = timing.map(|timing| weir_profile::check::timing(reader, timing)).transpose();
     checked.map_err(|problem| source.problem(problem))
 }
 
 /// Checks the controller's timing.
 pub(super) fn controller(
-    source: &Source<'_>,
-    item: Option<&Spanned<document::Controller>>,
-    switches: &[Switch],
-) -> Checked<ControllerTiming> {
+    source: &SourceFile<'_>,
+    item: Option<&Spanned<document::ControllerToml>>,
+    switches: &[ScenarioSwitch],
+) -> ScenarioResult<ControllerTiming> {
     let Some(item) = item else { return Ok(ControllerTiming::default()) };
-    let reader = Reader { what: "controller".to_owned() };
+    let reader = SectionReader { what: "controller".to_owned() };
     let problem = |problem| source.problem(problem);
     let controller = item.as_ref();
     let made = ControllerTiming {
@@ -68,8 +72,8 @@ pub(super) fn controller(
         let none = "service: found it with connect = \"none\", expected a controller that serves";
         return Err(problem(reader.error(service, none)));
     }
-    let asks = |switch: &Switch| {
-        switch.timing.as_ref().is_some_and(|timing| matches!(timing.control, ControlPath::Agents { .. }))
+    let asks = |switch: &ScenarioSwitch| {
+        switch.timing.as_ref().is_some_and(|timing| matches!(timing.control, ControlPathTiming::Agents { .. }))
     };
     if !switches.iter().any(asks) {
         let nobody = "service: found no switch that it is for, expected one with [switch.timing] and without `control`, which has the \
@@ -81,11 +85,11 @@ pub(super) fn controller(
 
 /// Refuses new flows if switches have timing but no device gives the time for asking the controller.
 pub(super) fn refuse_unknown_control(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     begin: Option<(&'static str, Range<usize>)>,
-    switches: &[Switch],
+    switches: &[ScenarioSwitch],
     controller: &ControllerTiming,
-) -> Checked<()> {
+) -> ScenarioResult<()> {
     let Some((key, span)) = begin else { return Ok(()) };
     let mut timed = switches.iter().filter_map(|switch| switch.timing.as_ref()).peekable();
     let is_unknown = |timing: &SwitchTiming| timing.control.is_unknown();

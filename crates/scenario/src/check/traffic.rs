@@ -1,17 +1,17 @@
 //! Checks traffic between hosts.
-use super::{Checked, MAX_DURATION, Source, duration, find, flows, udp};
-use crate::document::{self, Kind};
-use crate::{Expect, Host, IpNet, Traffic, TrafficKind};
+use super::{MAX_DURATION, ScenarioResult, SourceFile, duration, find, flows, udp};
+use crate::document::{self, TrafficKindToml};
+use crate::{IpNet, ScenarioHost, TrafficExpectation, TrafficItem, TrafficKind};
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
 
 pub(super) fn traffic(
-    source: &Source<'_>,
-    item: Spanned<document::Traffic>,
-    hosts: &[Host],
+    source: &SourceFile<'_>,
+    item: Spanned<document::TrafficToml>,
+    hosts: &[ScenarioHost],
     default_duration: Duration,
-) -> Checked<Traffic> {
+) -> ScenarioResult<TrafficItem> {
     let span = item.span();
     let item = item.into_inner();
     let known: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
@@ -23,17 +23,24 @@ pub(super) fn traffic(
     let ipv6 = item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref());
     let address = address(source, &span, &hosts[from], &hosts[to], ipv6)?;
     let same_tenant = hosts[from].tenant == hosts[to].tenant;
-    let expect = item.expect.unwrap_or(if same_tenant { Expect::Reach } else { Expect::Isolated });
+    let expect =
+        item.expect.unwrap_or(if same_tenant { TrafficExpectation::Reach } else { TrafficExpectation::Isolated });
     let start = match &item.start {
         Some(start) if start.as_ref().0 > MAX_DURATION => duration(source, "start", start)?,
         Some(start) => start.as_ref().0,
         None => Duration::ZERO,
     };
-    Ok(Traffic { from, to, address, start, kind: kind(source, &item, default_duration)?, expect })
+    Ok(TrafficItem { from, to, address, start, kind: kind(source, &item, default_duration)?, expect })
 }
 
 /// Returns the receiver's address of the wanted family that the sender reaches without a router.
-fn address(source: &Source<'_>, span: &Range<usize>, from: &Host, to: &Host, ipv6: bool) -> Checked<std::net::IpAddr> {
+fn address(
+    source: &SourceFile<'_>,
+    span: &Range<usize>,
+    from: &ScenarioHost,
+    to: &ScenarioHost,
+    ipv6: bool,
+) -> ScenarioResult<std::net::IpAddr> {
     let family = |ip: &&IpNet| ip.addr.is_ipv6() == ipv6;
     let reachable = |ip: &&IpNet| from.ip.iter().any(|own| own.contains(ip.addr));
     let found = to.ip.iter().filter(family).find(reachable);
@@ -47,10 +54,14 @@ fn address(source: &Source<'_>, span: &Range<usize>, from: &Host, to: &Host, ipv
     })
 }
 
-fn kind(source: &Source<'_>, item: &document::Traffic, default_duration: Duration) -> Checked<TrafficKind> {
+fn kind(
+    source: &SourceFile<'_>,
+    item: &document::TrafficToml,
+    default_duration: Duration,
+) -> ScenarioResult<TrafficKind> {
     let kind = *item.kind.as_ref();
-    let ping = kind == Kind::Ping;
-    let udp = kind == Kind::Udp;
+    let ping = kind == TrafficKindToml::Ping;
+    let udp = kind == TrafficKindToml::Udp;
     let misplaced = [
         ("count", item.count.as_ref().map(Spanned::span).filter(|_| !ping), "ping"),
         ("interval", item.interval.as_ref().map(Spanned::span).filter(|_| !ping), "ping"),
@@ -70,16 +81,18 @@ fn kind(source: &Source<'_>, item: &document::Traffic, default_duration: Duratio
     }
     let lasting = || item.duration.as_ref().map_or(Ok(default_duration), |d| duration(source, "duration", d));
     Ok(match kind {
-        Kind::Ping => TrafficKind::Ping { count: ping_count(source, item)?, interval: ping_interval(source, item)? },
-        Kind::Tcp => TrafficKind::Tcp { duration: lasting()? },
-        Kind::Udp => {
+        TrafficKindToml::Ping => {
+            TrafficKind::Ping { count: ping_count(source, item)?, interval: ping_interval(source, item)? }
+        }
+        TrafficKindToml::Tcp => TrafficKind::Tcp { duration: lasting()? },
+        TrafficKindToml::Udp => {
             let (new_flows, flows) = flows::flows(source, item)?;
             TrafficKind::Udp { duration: lasting()?, offered: udp::offered(source, item)?, new_flows, flows }
         }
     })
 }
 
-fn ping_count(source: &Source<'_>, item: &document::Traffic) -> Checked<u32> {
+fn ping_count(source: &SourceFile<'_>, item: &document::TrafficToml) -> ScenarioResult<u32> {
     match &item.count {
         Some(count) if !(1..=1_000_000).contains(count.as_ref()) => {
             Err(source.error(count.span(), format!("count: found {}, expected 1 to 1000000", count.as_ref())))
@@ -89,7 +102,7 @@ fn ping_count(source: &Source<'_>, item: &document::Traffic) -> Checked<u32> {
     }
 }
 
-fn ping_interval(source: &Source<'_>, item: &document::Traffic) -> Checked<Duration> {
+fn ping_interval(source: &SourceFile<'_>, item: &document::TrafficToml) -> ScenarioResult<Duration> {
     const SHORTEST: Duration = Duration::from_millis(1);
     let Some(interval) = &item.interval else { return Ok(Duration::from_millis(200)) };
     if interval.as_ref().0 < SHORTEST {

@@ -1,10 +1,10 @@
 //! Checks UDP traffic: arrival times and lengths of datagrams.
-use super::offered::{Law, Reader};
-use super::{Checked, Source};
-use crate::document::{self, Rate};
+use super::offered::{RuleOrTrace, TrafficLawParser};
+use super::{ScenarioResult, SourceFile};
+use crate::document::{self, RateToml};
 use crate::udp_headers;
 use toml::Spanned;
-use weir_traffic::{Arrival, Offered, Size, Sizes};
+use weir_traffic::{ArrivalProcess, OfferedPackets, PacketSizeLaw, PacketSizeSampler};
 use weir_units::{Bps, ByteSize};
 
 const DEFAULT_RATE: Bps = Bps(10_000_000);
@@ -19,12 +19,15 @@ const MAX_PACKETS: f64 = 1e9;
 
 /// Returns arrival times and lengths of the frames that a traffic item sends. By default all frames have one length and
 /// arrive at a constant rate.
-pub(super) fn offered(source: &Source<'_>, item: &document::Traffic) -> Checked<Offered> {
-    let reader = Reader { source, what: "traffic" };
+pub(super) fn offered(source: &SourceFile<'_>, item: &document::TrafficToml) -> ScenarioResult<OfferedPackets> {
+    let reader = TrafficLawParser { source, what: "traffic" };
     let headers = udp_headers(item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref()));
-    let law = item.arrival.as_ref().map_or(Ok(Law::Rule(Arrival::Constant)), |arrival| reader.arrival(arrival))?;
+    let law = item
+        .arrival
+        .as_ref()
+        .map_or(Ok(RuleOrTrace::Rule(ArrivalProcess::Constant)), |arrival| reader.arrival(arrival))?;
     let offered = match law {
-        Law::Trace(trace) => {
+        RuleOrTrace::Trace(trace) => {
             let given = [
                 item.rate.as_ref().map(Spanned::span),
                 item.payload.as_ref().map(Spanned::span),
@@ -35,19 +38,20 @@ pub(super) fn offered(source: &Source<'_>, item: &document::Traffic) -> Checked<
                     "traffic: found it beside a trace, expected neither rate, payload nor sizes: the trace has them";
                 return Err(source.error(span, problem.into()));
             }
-            Offered::Trace(trace)
+            OfferedPackets::Trace(trace)
         }
-        Law::Rule(arrival) => {
+        RuleOrTrace::Rule(arrival) => {
             let size = match (&item.sizes, &item.payload) {
                 (Some(sizes), None) => reader.size(sizes)?,
-                (None, payload) => Size::Fixed(payload_bytes(source, payload.as_ref())? + headers),
+                (None, payload) => PacketSizeLaw::Fixed(payload_bytes(source, payload.as_ref())? + headers),
                 (Some(_), Some(payload)) => {
                     let problem = "traffic: found payload and sizes, expected one of them";
                     return Err(source.error(payload.span(), problem.into()));
                 }
             };
             let place = place_of_sizes(item);
-            let mean = Sizes::new(&size).map_err(|error| source.error(place, format!("traffic: {error}")))?.mean();
+            let mean =
+                PacketSizeSampler::new(&size).map_err(|error| source.error(place, format!("traffic: {error}")))?.mean();
             let per_second = per_second(source, item.rate.as_ref(), mean)?;
             let place = item.arrival.as_ref().map_or_else(|| item.kind.span(), Spanned::span);
             reader.rule(place, arrival, per_second, size)?
@@ -57,7 +61,7 @@ pub(super) fn offered(source: &Source<'_>, item: &document::Traffic) -> Checked<
     Ok(offered)
 }
 
-fn place_of_sizes(item: &document::Traffic) -> std::ops::Range<usize> {
+fn place_of_sizes(item: &document::TrafficToml) -> std::ops::Range<usize> {
     let given = [
         item.sizes.as_ref().map(Spanned::span),
         item.payload.as_ref().map(Spanned::span),
@@ -67,7 +71,12 @@ fn place_of_sizes(item: &document::Traffic) -> std::ops::Range<usize> {
 }
 
 /// Checks that all frames are long enough for a datagram with send time and number, and not longer than [`MAX_FRAME`].
-fn check_frames(source: &Source<'_>, item: &document::Traffic, offered: &Offered, headers: u32) -> Checked<()> {
+fn check_frames(
+    source: &SourceFile<'_>,
+    item: &document::TrafficToml,
+    offered: &OfferedPackets,
+    headers: u32,
+) -> ScenarioResult<()> {
     let least = headers + 16;
     let place = place_of_sizes(item);
     let wrong = |problem: String| source.error(place.clone(), format!("traffic: {problem}"));
@@ -81,20 +90,20 @@ fn check_frames(source: &Source<'_>, item: &document::Traffic, offered: &Offered
 
 /// Returns the rate in datagrams per second. A rate in bit/s counts whole frames, which have a mean length of
 /// `frame_bytes`.
-fn per_second(source: &Source<'_>, rate: Option<&Spanned<Rate>>, frame_bytes: f64) -> Checked<f64> {
+fn per_second(source: &SourceFile<'_>, rate: Option<&Spanned<RateToml>>, frame_bytes: f64) -> ScenarioResult<f64> {
     let Some(rate) = rate else { return Ok(DEFAULT_RATE.0 as f64 / 8.0 / frame_bytes) };
     let expected = "expected a rate of bits such as \"10Mbit/s\", or a number of packets a second";
     match rate.as_ref() {
-        Rate::Packets(number) if *number > 0.0 && *number <= MAX_PACKETS => Ok(*number),
-        Rate::Packets(number) => Err(source.error(rate.span(), format!("rate: found {number}, {expected}"))),
-        Rate::Bits(text) => match text.parse::<Bps>() {
+        RateToml::Packets(number) if *number > 0.0 && *number <= MAX_PACKETS => Ok(*number),
+        RateToml::Packets(number) => Err(source.error(rate.span(), format!("rate: found {number}, {expected}"))),
+        RateToml::Bits(text) => match text.parse::<Bps>() {
             Ok(bits) => Ok(bits.0 as f64 / 8.0 / frame_bytes),
             Err(_) => Err(source.error(rate.span(), format!("rate: found `{text}`, {expected}"))),
         },
     }
 }
 
-fn payload_bytes(source: &Source<'_>, payload: Option<&Spanned<ByteSize>>) -> Checked<u32> {
+fn payload_bytes(source: &SourceFile<'_>, payload: Option<&Spanned<ByteSize>>) -> ScenarioResult<u32> {
     let bytes = payload.map_or(DEFAULT_PAYLOAD, |payload| *payload.as_ref()).0;
     match u32::try_from(bytes) {
         Ok(found) if PAYLOAD.contains(&bytes) => Ok(found),

@@ -1,8 +1,11 @@
 //! Checks a virtual switch.
 use super::nodes::{port_number, table_limits};
 use super::virtual_switches::{size, within};
-use super::{Checked, Names, Source, duration};
-use crate::{Crosspoint, Fabric, FailMode, QueueManager, Red, Selector, VirtualPort, VirtualSwitch, document};
+use super::{ClaimedNames, ScenarioResult, SourceFile, duration};
+use crate::{
+    CrosspointBuffer, FabricSpec, PacketSelector, QueueManager, RedSpec, SwitchFailMode, VirtualPortSpec,
+    VirtualSwitch, document,
+};
 use toml::Spanned;
 use weir_units::{Bps, ByteSize};
 
@@ -20,11 +23,11 @@ const MAX_LABEL: u32 = (1 << 20) - 1;
 
 /// Checks a virtual switch of a switch with this fabric.
 pub(crate) fn virtual_switch(
-    item: document::VirtualSwitch,
-    source: &Source<'_>,
-    fabric: &Fabric,
-) -> Checked<VirtualSwitch> {
-    let name = Names::default().claim(source, item.name.clone())?;
+    item: document::VirtualSwitchToml,
+    source: &SourceFile<'_>,
+    fabric: &FabricSpec,
+) -> ScenarioResult<VirtualSwitch> {
+    let name = ClaimedNames::default().claim(source, item.name.clone())?;
     let wrong = |span, problem: String| source.error(span, format!("virtual switch {name}: {problem}"));
     let Some(dpid) = item.dpid.map(Spanned::into_inner) else {
         return Err(wrong(
@@ -66,14 +69,14 @@ pub(crate) fn virtual_switch(
         tables,
         max_entries,
         max_packet_ins: item.max_packet_ins.map_or(DEFAULT_PACKET_INS, Spanned::into_inner),
-        fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
+        fail_mode: item.fail_mode.unwrap_or(SwitchFailMode::Secure),
         entries: item.entries,
         name,
     })
 }
 
 /// Checks the virtual switch's weight in sharing the engine's time.
-fn time_weight(source: &Source<'_>, name: &str, item: Option<Spanned<u64>>) -> Checked<Option<u64>> {
+fn time_weight(source: &SourceFile<'_>, name: &str, item: Option<Spanned<u64>>) -> ScenarioResult<Option<u64>> {
     let Some(weight) = item else { return Ok(None) };
     if !(1..=MAX_TIME_WEIGHT).contains(weight.as_ref()) {
         let problem = format!(
@@ -87,17 +90,17 @@ fn time_weight(source: &Source<'_>, name: &str, item: Option<Spanned<u64>>) -> C
 
 /// Checks shares of individual crosspoints' buffers.
 fn buffers(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     name: &str,
-    items: Vec<Spanned<document::Crosspoint>>,
-    ports: &[VirtualPort],
+    items: Vec<Spanned<document::CrosspointBufferToml>>,
+    ports: &[VirtualPortSpec],
     limits: std::ops::RangeInclusive<u64>,
-) -> Checked<Vec<Crosspoint>> {
+) -> ScenarioResult<Vec<CrosspointBuffer>> {
     let known = |number: u32| ports.iter().any(|port| port.number == number);
-    let mut buffers: Vec<Crosspoint> = Vec::new();
+    let mut buffers: Vec<CrosspointBuffer> = Vec::new();
     for item in items {
         let wrong = |problem: String| source.error(item.span(), format!("virtual switch {name}: buffers: {problem}"));
-        let document::Crosspoint { from, to, buffer } = item.as_ref();
+        let document::CrosspointBufferToml { from, to, buffer } = item.as_ref();
         let (from, to) = (*from, *to);
         if !known(from) || !known(to) {
             return Err(wrong(format!("found {from} to {to}, expected numbers of its ports")));
@@ -106,7 +109,7 @@ fn buffers(
             return Err(wrong(format!("found {from} to {to} twice, expected each once")));
         }
         let buffer = within(source, "buffers: buffer", buffer, limits.clone())?;
-        buffers.push(Crosspoint { from, to, buffer });
+        buffers.push(CrosspointBuffer { from, to, buffer });
     }
     Ok(buffers)
 }
@@ -116,16 +119,16 @@ fn texts(items: Option<document::OneOrMore<Spanned<String>>>) -> Vec<String> {
 }
 
 fn ports(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     name: &str,
-    items: Spanned<Vec<Spanned<document::VirtualPort>>>,
-    fabric: &Fabric,
-) -> Checked<Vec<VirtualPort>> {
+    items: Spanned<Vec<Spanned<document::VirtualPortToml>>>,
+    fabric: &FabricSpec,
+) -> ScenarioResult<Vec<VirtualPortSpec>> {
     if items.as_ref().is_empty() {
         let problem = format!("virtual switch {name}: ports: found none, expected at least one");
         return Err(source.error(items.span(), problem));
     }
-    let mut ports: Vec<VirtualPort> = Vec::new();
+    let mut ports: Vec<VirtualPortSpec> = Vec::new();
     for item in items.into_inner() {
         let span = item.span();
         let port = port(source, name, item, fabric)?;
@@ -139,11 +142,11 @@ fn ports(
 }
 
 fn port(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     name: &str,
-    item: Spanned<document::VirtualPort>,
-    fabric: &Fabric,
-) -> Checked<VirtualPort> {
+    item: Spanned<document::VirtualPortToml>,
+    fabric: &FabricSpec,
+) -> ScenarioResult<VirtualPortSpec> {
     let span = item.span();
     let item = item.into_inner();
     let wrong = |span, problem: String| source.error(span, format!("virtual switch {name}: {problem}"));
@@ -177,7 +180,7 @@ fn port(
     if let Some(vlan) = item.vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.as_ref())) {
         return Err(wrong(vlan.span(), format!("port {port}: vlan: found {}, expected 1 to 4094", vlan.as_ref())));
     }
-    Ok(VirtualPort {
+    Ok(VirtualPortSpec {
         vlan: item.vlan.map(Spanned::into_inner),
         number: item.number.as_ref().map_or(Ok(port), |number| port_number(source, number))?,
         port,
@@ -188,8 +191,13 @@ fn port(
     })
 }
 
-fn red(source: &Source<'_>, name: &str, item: Option<Spanned<Red>>, queue: QueueManager) -> Checked<Red> {
-    let Some(item) = item else { return Ok(Red::default()) };
+fn red(
+    source: &SourceFile<'_>,
+    name: &str,
+    item: Option<Spanned<RedSpec>>,
+    queue: QueueManager,
+) -> ScenarioResult<RedSpec> {
+    let Some(item) = item else { return Ok(RedSpec::default()) };
     let wrong = |problem: &str| source.error(item.span(), format!("virtual switch {name}: red: {problem}"));
     if queue != QueueManager::Red {
         return Err(wrong("found without queue = \"red\", expected both or neither"));
@@ -209,14 +217,14 @@ fn red(source: &Source<'_>, name: &str, item: Option<Spanned<Red>>, queue: Queue
 
 /// Returns the selectors of a virtual switch; by default one for each of its ports.
 fn select(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     name: &str,
-    items: Vec<Spanned<document::Selector>>,
-    ports: &[VirtualPort],
-    fabric: &Fabric,
-) -> Checked<Vec<Selector>> {
+    items: Vec<Spanned<document::SelectorToml>>,
+    ports: &[VirtualPortSpec],
+    fabric: &FabricSpec,
+) -> ScenarioResult<Vec<PacketSelector>> {
     if items.is_empty() {
-        return Ok(ports.iter().map(VirtualPort::selector).collect());
+        return Ok(ports.iter().map(VirtualPortSpec::selector).collect());
     }
     let mut select = Vec::new();
     for item in items {
@@ -224,7 +232,7 @@ fn select(
         let wrong = |problem: String| source.error(span.clone(), format!("virtual switch {name}: select: {problem}"));
         let item = item.into_inner();
         let plain = |value: Option<Spanned<u32>>| value.map(Spanned::into_inner);
-        let mut selector = Selector {
+        let mut selector = PacketSelector {
             port: plain(item.port),
             vlan: item.vlan.map(Spanned::into_inner),
             eth_src: item.eth_src,
@@ -234,7 +242,7 @@ fn select(
             mpls: plain(item.mpls),
             tunnel: item.tunnel,
         };
-        if selector == Selector::default() {
+        if selector == PacketSelector::default() {
             return Err(wrong("found nothing in it, expected for example { port = 1, vlan = 10 }".into()));
         }
         if let (Some(src), Some(dst)) = (selector.ip_src, selector.ip_dst)

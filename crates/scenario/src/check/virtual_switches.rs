@@ -1,7 +1,7 @@
 //! Checks fabrics and the virtual switches cut from them.
 use super::virtual_switch::virtual_switch;
-use super::{Checked, Names, Source};
-use crate::{Fabric, FabricPort, Host, Link, Switch, VirtualSwitch, document};
+use super::{ClaimedNames, ScenarioResult, SourceFile};
+use crate::{FabricPort, FabricSpec, ScenarioHost, ScenarioLink, ScenarioSwitch, VirtualSwitch, document};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use toml::Spanned;
@@ -14,17 +14,17 @@ const MAX_VIRTUAL: usize = 256;
 const MAX_CROSSPOINT: ByteSize = ByteSize(1_000_000_000);
 
 /// Sections of the file on a switch's fabric and virtual switches.
-type Cut = (Option<Spanned<document::Fabric>>, Vec<Spanned<document::VirtualSwitch>>);
+type SlicingSections = (Option<Spanned<document::FabricToml>>, Vec<Spanned<document::VirtualSwitchToml>>);
 
 /// Cuts switches into virtual switches. Refuses virtual switches that the fabric does not admit.
 pub(super) fn cut(
-    source: &Source<'_>,
-    names: &mut Names,
-    cuts: Vec<Cut>,
-    switches: &mut [Switch],
-    hosts: &[Host],
-    links: &[Link],
-) -> Checked<()> {
+    source: &SourceFile<'_>,
+    names: &mut ClaimedNames,
+    cuts: Vec<SlicingSections>,
+    switches: &mut [ScenarioSwitch],
+    hosts: &[ScenarioHost],
+    links: &[ScenarioLink],
+) -> ScenarioResult<()> {
     for (index, (fabric_item, items)) in cuts.into_iter().enumerate() {
         let Some(place) = fabric_item.as_ref().map(Spanned::span).or_else(|| items.first().map(Spanned::span)) else {
             continue;
@@ -45,7 +45,7 @@ pub(super) fn cut(
                 return Err(source.error(span, problem));
             }
             names.claim(source, Spanned::new(span.clone(), cut.name.clone()))?;
-            let twin = |dpid| switches.iter().flat_map(Switch::dpids).any(|taken| taken == dpid);
+            let twin = |dpid| switches.iter().flat_map(ScenarioSwitch::dpids).any(|taken| taken == dpid);
             if twin(cut.dpid) {
                 let problem = format!("found dpid {:#x} twice, expected each once", cut.dpid);
                 return Err(source.error(span, problem));
@@ -68,11 +68,11 @@ pub(super) fn cut(
 
 /// Checks a file that has only a fabric and virtual switches, for a switch with these ports.
 pub(crate) fn alone(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     switch: &str,
-    document: document::Cut,
+    document: document::SlicingToml,
     ports: BTreeMap<u32, Option<Bps>>,
-) -> Checked<(Fabric, Vec<VirtualSwitch>)> {
+) -> ScenarioResult<(FabricSpec, Vec<VirtualSwitch>)> {
     let place = document.fabric.as_ref().map_or(0..0, Spanned::span);
     if let Some(count) = document.fabric.as_ref().and_then(|fabric| fabric.as_ref().ports.as_ref()) {
         let problem = "fabric: ports: found in the file of a switch, whose ports are those it is given; leave it out";
@@ -80,24 +80,24 @@ pub(crate) fn alone(
     }
     let fabric = fabric(source, switch, place, document.fabric.map(Spanned::into_inner), ports)?;
     let items = document.r#virtual.into_iter().map(|item| virtual_switch(item.into_inner(), source, &fabric));
-    let cuts = items.collect::<Checked<Vec<_>>>()?;
+    let cuts = items.collect::<ScenarioResult<Vec<_>>>()?;
     Ok((fabric, cuts))
 }
 
 /// Returns a switch's ports at hosts and links, with their rates if the file gives any.
-fn attached(switch: usize, hosts: &[Host], links: &[Link]) -> BTreeMap<u32, Option<Bps>> {
+fn attached(switch: usize, hosts: &[ScenarioHost], links: &[ScenarioLink]) -> BTreeMap<u32, Option<Bps>> {
     let hosts = hosts.iter().filter(|host| host.switch == switch).map(|host| (host.port, host.link.rate));
     let links = links.iter().flat_map(|link| link.ends.iter().map(|end| (end, link.spec.rate)));
     hosts.chain(links.filter(|(end, _)| end.switch == switch).map(|(end, rate)| (end.port, rate))).collect()
 }
 
 fn fabric(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     switch: &str,
     place: std::ops::Range<usize>,
-    item: Option<document::Fabric>,
+    item: Option<document::FabricToml>,
     mut ports: BTreeMap<u32, Option<Bps>>,
-) -> Checked<Fabric> {
+) -> ScenarioResult<FabricSpec> {
     let item = item.unwrap_or_default();
     if let Some(count) = &item.ports {
         let found = *count.as_ref();
@@ -107,7 +107,7 @@ fn fabric(
         }
         (1..=found).for_each(|number| _ = ports.entry(number).or_default());
     }
-    let unsaid = Fabric::default();
+    let unsaid = FabricSpec::default();
     let max_packet = size(source, "max_packet", item.max_packet.as_ref(), unsaid.max_packet, 64..=65_535)?;
     let least = max_packet.0..=MAX_CROSSPOINT.0;
     let crosspoint = size(source, "crosspoint", item.crosspoint.as_ref(), unsaid.crosspoint, least)?;
@@ -122,8 +122,8 @@ fn fabric(
         };
         Ok(FabricPort { port, rate: rate.or(default).ok_or_else(missing)? })
     };
-    Ok(Fabric {
-        ports: ports.into_iter().map(rated).collect::<Checked<_>>()?,
+    Ok(FabricSpec {
+        ports: ports.into_iter().map(rated).collect::<ScenarioResult<_>>()?,
         crosspoint,
         max_packet,
         discipline: item.discipline.unwrap_or(unsaid.discipline),
@@ -133,22 +133,22 @@ fn fabric(
 
 /// Returns a size checked against its limits, or the default.
 pub(super) fn size(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     what: &str,
     item: Option<&Spanned<ByteSize>>,
     default: ByteSize,
     limits: std::ops::RangeInclusive<u64>,
-) -> Checked<ByteSize> {
+) -> ScenarioResult<ByteSize> {
     item.map_or(Ok(default), |item| within(source, what, item, limits))
 }
 
 /// Returns a size checked against its limits.
 pub(super) fn within(
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     what: &str,
     item: &Spanned<ByteSize>,
     limits: std::ops::RangeInclusive<u64>,
-) -> Checked<ByteSize> {
+) -> ScenarioResult<ByteSize> {
     if limits.contains(&item.as_ref().0) {
         return Ok(*item.as_ref());
     }

@@ -1,57 +1,58 @@
 //! Settings of a link's effects on frames, as written in links, hosts and topologies.
-use super::{Host, Link, Topology};
+use super::{HostToml, LinkToml, TopologyToml};
 use serde::Deserialize;
 use toml::Spanned;
 use weir_traffic::impair::JitterLaw;
-use weir_units::{Bps, ByteSize, Span};
+use weir_units::{Bps, ByteSize, TimeSpan};
 
 /// Effects of a link on frames, as written.
 #[derive(Clone, Default)]
-pub(crate) struct Line {
+pub(crate) struct LinkEffectsToml {
     pub(crate) rate: Option<Bps>,
-    pub(crate) delay: Option<Spanned<Span>>,
+    pub(crate) delay: Option<Spanned<TimeSpan>>,
     pub(crate) buffer: Option<Spanned<ByteSize>>,
-    pub(crate) jitter: Option<Spanned<Span>>,
+    pub(crate) jitter: Option<Spanned<TimeSpan>>,
     pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
     pub(crate) reorder: Option<Spanned<bool>>,
-    pub(crate) loss: Option<Spanned<Share>>,
+    pub(crate) loss: Option<Spanned<ShareToml>>,
     pub(crate) loss_burst: Option<Spanned<f64>>,
 }
 
 /// Share as a number or in per cent: `0.015` or `"1.5%"`.
 #[derive(Deserialize, Clone, Copy)]
-#[serde(try_from = "Written")]
-pub(crate) struct Share(pub(crate) f64);
+#[serde(try_from = "NumberOrPercent")]
+pub(crate) struct ShareToml(pub(crate) f64);
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a share such as 0.015 or `1.5%`")]
-enum Written {
+enum NumberOrPercent {
     Number(f64),
     Text(String),
 }
 
-impl TryFrom<Written> for Share {
+impl TryFrom<NumberOrPercent> for ShareToml {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Share, String> {
+    fn try_from(written: NumberOrPercent) -> Result<ShareToml, String> {
         let text = match written {
-            Written::Number(number) => return Ok(Share(number)),
-            Written::Text(text) => text,
+            NumberOrPercent::Number(number) => return Ok(ShareToml(number)),
+            NumberOrPercent::Text(text) => text,
         };
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         percent
-            .map(|percent| Share(percent / 100.0))
+            .map(|percent| ShareToml(percent / 100.0))
             .ok_or_else(|| format!("found `{text}`, expected a share such as 0.015 or `1.5%`"))
     }
 }
 
-/// Implements access to the fields of a [`Line`], which links, hosts and topologies have in addition to their own.
+/// Implements access to the fields of a [`LinkEffectsToml`], which links, hosts and topologies have in addition to
+/// their own.
 macro_rules! line_of {
     ($($type:ty),*) => {$(
         impl $type {
             /// Returns the settings for its link.
-            pub(crate) fn line(&self) -> Line {
-                Line {
+            pub(crate) fn line(&self) -> LinkEffectsToml {
+                LinkEffectsToml {
                     rate: self.rate,
                     delay: self.delay.clone(),
                     buffer: self.buffer.clone(),
@@ -65,14 +66,14 @@ macro_rules! line_of {
         }
     )*};
 }
-line_of!(Link, Host, Topology);
+line_of!(LinkToml, HostToml, TopologyToml);
 
 /// Implements filling in settings that a link or host leaves out.
 macro_rules! fill_in {
     ($($type:ty),*) => {$(
         impl $type {
-            pub(crate) fn fill_in(&mut self, line: Line) {
-                let Line { rate, delay, buffer, jitter, jitter_law, reorder, loss, loss_burst } = line;
+            pub(crate) fn fill_in(&mut self, line: LinkEffectsToml) {
+                let LinkEffectsToml { rate, delay, buffer, jitter, jitter_law, reorder, loss, loss_burst } = line;
                 self.rate = self.rate.or(rate);
                 // A buffer without any rate is refused by the check.
                 self.buffer = self.buffer.take().or(buffer);
@@ -87,4 +88,4 @@ macro_rules! fill_in {
         }
     )*};
 }
-fill_in!(Link, Host);
+fill_in!(LinkToml, HostToml);

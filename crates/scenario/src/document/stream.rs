@@ -1,23 +1,23 @@
 //! Streams and the settings of their simulation, as written.
 use serde::Deserialize;
 use toml::Spanned;
-use weir_units::{Bps, ByteSize, Span};
+use weir_units::{Bps, ByteSize, TimeSpan};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Stream {
+pub(crate) struct StreamToml {
     pub(crate) name: Option<String>,
     pub(crate) switch: Spanned<String>,
     pub(crate) r#virtual: Option<Spanned<String>>,
     pub(crate) inputs: Spanned<String>,
     pub(crate) output: Spanned<u32>,
-    pub(crate) arrival: Option<Spanned<Arrival>>,
-    pub(crate) sizes: Option<Spanned<Size>>,
+    pub(crate) arrival: Option<Spanned<ArrivalToml>>,
+    pub(crate) sizes: Option<Spanned<SizeToml>>,
     pub(crate) rate: Option<Spanned<Bps>>,
     pub(crate) load: Option<Spanned<f64>>,
     pub(crate) class: Option<u8>,
-    pub(crate) start: Option<Spanned<Span>>,
-    pub(crate) duration: Option<Spanned<Span>>,
+    pub(crate) start: Option<Spanned<TimeSpan>>,
+    pub(crate) duration: Option<Spanned<TimeSpan>>,
 }
 
 /// Law of arrivals, by name or with parameters.
@@ -26,17 +26,17 @@ pub(crate) struct Stream {
     untagged,
     expecting = "`constant`, `poisson`, or a table with `kind`, for example { kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }"
 )]
-pub(crate) enum Arrival {
+pub(crate) enum ArrivalToml {
     Named(String),
-    Law(ArrivalLaw),
+    Law(ArrivalLawToml),
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum ArrivalLaw {
-    Mmpp { high: f64, low: f64, time: Span },
+pub(crate) enum ArrivalLawToml {
+    Mmpp { high: f64, low: f64, time: TimeSpan },
     MmppGeneral { rates: Vec<f64>, transitions: Vec<Vec<f64>> },
-    ParetoOnOff { on: Span, off: Span, shape: f64 },
+    ParetoOnOff { on: TimeSpan, off: TimeSpan, shape: f64 },
     Trace { file: String },
 }
 
@@ -46,14 +46,14 @@ pub(crate) enum ArrivalLaw {
     untagged,
     expecting = "a size such as `1500B`, `bimodal`, `imix`, or a table with `kind`, for example { kind = \"bimodal\", short = 0.3 }"
 )]
-pub(crate) enum Size {
+pub(crate) enum SizeToml {
     Named(String),
-    Law(SizeLaw),
+    Law(SizeLawToml),
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum SizeLaw {
+pub(crate) enum SizeLawToml {
     Bimodal { short: Option<f64>, short_bytes: Option<[u32; 2]>, long_bytes: Option<[u32; 2]> },
     Exponential { mean: ByteSize },
     Empirical { file: String },
@@ -61,9 +61,9 @@ pub(crate) enum SizeLaw {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Simulate {
-    pub(crate) warm_up: Option<Spanned<Span>>,
-    pub(crate) duration: Option<Spanned<Span>>,
+pub(crate) struct SimulateToml {
+    pub(crate) warm_up: Option<Spanned<TimeSpan>>,
+    pub(crate) duration: Option<Spanned<TimeSpan>>,
     pub(crate) replications: Option<Spanned<u32>>,
     pub(crate) until: Option<Spanned<f64>>,
 }

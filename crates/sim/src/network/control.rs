@@ -1,17 +1,17 @@
 //! Simulates the controller and its control channels: bytes arrive after a constant delay.
-use super::switch::Switch;
+use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_controller::{App, ConnectionId, Hub};
+use weir_controller::{ConnectionId, ControllerApp, ControllerHub};
 use weir_emulator::result::ControllerResult;
 use weir_openflow::session::SessionConfig;
 use weir_units::Instant;
 
 /// Bytes on their way, in order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct Bytes(VecDeque<(Instant, Vec<u8>)>);
+pub(super) struct DelayedByteQueue(VecDeque<(Instant, Vec<u8>)>);
 
-impl Bytes {
+impl DelayedByteQueue {
     pub(super) fn send(&mut self, arrive: Instant, bytes: &mut Vec<u8>) {
         if !bytes.is_empty() {
             self.0.push_back((arrive, std::mem::take(bytes)));
@@ -29,34 +29,39 @@ impl Bytes {
 }
 
 /// Controller with one control channel for each switch.
-pub(super) struct Control {
-    hub: Hub,
+pub(super) struct SimulatedController {
+    hub: ControllerHub,
     delay: Duration,
-    channels: Vec<Channel>,
+    channels: Vec<SimulatedChannel>,
 }
 
-struct Channel {
+struct SimulatedChannel {
     id: Option<ConnectionId>,
-    to_controller: Bytes,
+    to_controller: DelayedByteQueue,
 }
 
-impl Control {
+impl SimulatedController {
     /// Returns a controller running `app`, with all switches connected at time 0.
-    pub(super) fn new(app: Box<dyn App>, session: SessionConfig, delay: Duration, switches: &mut [Switch]) -> Control {
-        let mut hub = Hub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
+    pub(super) fn new(
+        app: Box<dyn ControllerApp>,
+        session: SessionConfig,
+        delay: Duration,
+        switches: &mut [SimulatedSwitch],
+    ) -> SimulatedController {
+        let mut hub = ControllerHub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
         let mut channels = Vec::new();
         for switch in switches {
             switch.connect(session.clone());
             // The hub was made with room for every switch.
             let id = hub.connect(Instant::ZERO, "in-process".to_owned(), Box::new(|| {})).ok();
-            channels.push(Channel { id, to_controller: Bytes::default() });
+            channels.push(SimulatedChannel { id, to_controller: DelayedByteQueue::default() });
         }
-        Control { hub, delay, channels }
+        SimulatedController { hub, delay, channels }
     }
 
     /// Passes bytes of one channel that have arrived to the controller, and runs its due work.
     pub(super) fn hear(&mut self, now: Instant, number: usize) {
-        let Channel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
+        let SimulatedChannel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
         while let Some(bytes) = to_controller.arrived(now) {
             self.hub.receive(now, *id, &bytes);
         }
@@ -64,8 +69,8 @@ impl Control {
     }
 
     /// Sends the pending output of both ends of a channel; it arrives after the delay.
-    pub(super) fn carry(&mut self, now: Instant, number: usize, switch: &mut Switch) {
-        let Channel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
+    pub(super) fn carry(&mut self, now: Instant, number: usize, switch: &mut SimulatedSwitch) {
+        let SimulatedChannel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
         let arrive = now + self.delay;
         if let Some(output) = switch.session_output() {
             to_controller.send(arrive, output);
@@ -75,9 +80,9 @@ impl Control {
         }
     }
 
-    /// Returns the time at which to call [`Control::hear`] for a channel.
+    /// Returns the time at which to call [`SimulatedController::hear`] for a channel.
     pub(super) fn next_wake(&self, number: usize) -> Instant {
-        let Channel { id: Some(id), to_controller } = &self.channels[number] else { return Instant::FAR };
+        let SimulatedChannel { id: Some(id), to_controller } = &self.channels[number] else { return Instant::FAR };
         to_controller.next().min(self.hub.deadline(*id).unwrap_or(Instant::FAR))
     }
 

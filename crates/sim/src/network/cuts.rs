@@ -1,34 +1,34 @@
 //! Runs the virtual switches of a switch in virtual time, using the live switch's parts without its threads and
 //! controllers.
-use weir_datapath::{Datapath, Lookup, Output};
+use weir_datapath::{Datapath, DatapathOutput, LookupMethod};
 use weir_emulator::LabError;
-use weir_emulator::result::Drop;
-use weir_fabric::{Crosspoint, DropReason, Dropped, Fabric, SwitchIndex, VirtualSwitchConfig};
+use weir_emulator::result::DropCount;
+use weir_fabric::{Crosspoint, Fabric, FabricDrop, FabricDropReason, VirtualSwitchConfig, VirtualSwitchIndex};
 use weir_openflow::model::PortDesc;
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_scenario::VirtualSwitch;
-use weir_switch::virtuals::crossing::{Crossing, Whose};
-use weir_switch::virtuals::inlet::Inlet;
-use weir_switch::virtuals::outlet::{self, Outlet};
-use weir_switch::virtuals::sorter::Sorter;
+use weir_switch::virtuals::crossing::{FabricIngress, FabricIngressSource};
+use weir_switch::virtuals::inlet::VirtualPortState;
+use weir_switch::virtuals::outlet::{self, FabricEgressLine};
+use weir_switch::virtuals::sorter::TenantClassifier;
 use weir_switch::virtuals::{convert, edge};
 use weir_units::Instant;
 
 /// Virtual switches of a switch, and the parts they share.
-pub(super) struct Cuts {
-    sorter: Sorter,
+pub(super) struct VirtualSwitchSet {
+    sorter: TenantClassifier,
     fabric: Fabric<Frame>,
-    outlets: Vec<Outlet>,
-    cuts: Vec<Cut>,
-    dropped: Vec<Dropped<Frame>>,
+    outlets: Vec<FabricEgressLine>,
+    cuts: Vec<SimulatedVirtualSwitch>,
+    dropped: Vec<FabricDrop<Frame>>,
 }
 
-struct Cut {
+struct SimulatedVirtualSwitch {
     spec: VirtualSwitch,
-    index: SwitchIndex,
-    inlets: Vec<Inlet>,
+    index: VirtualSwitchIndex,
+    inlets: Vec<VirtualPortState>,
     datapath: Datapath,
-    out: Output,
+    out: DatapathOutput,
     expire_at: Instant,
     /// End of the lifetime, at which the virtual switch is removed.
     ends: Instant,
@@ -38,7 +38,7 @@ struct Cut {
 ///
 /// # Errors
 /// The fabric has no room for all of them, an entry of one is wrong, or one has a controller of its own.
-pub(super) fn of(switch: &weir_scenario::Switch) -> Result<Option<Cuts>, LabError> {
+pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<VirtualSwitchSet>, LabError> {
     let Some(shape) = switch.fabric.as_ref().filter(|_| !switch.virtual_switches.is_empty()) else { return Ok(None) };
     let wrong = |problem: String| LabError::Scenario(format!("switch {}: {problem}", switch.name));
     let mut fabric =
@@ -53,26 +53,26 @@ pub(super) fn of(switch: &weir_scenario::Switch) -> Result<Option<Cuts>, LabErro
         }
         let config = VirtualSwitchConfig { expires: None, ..spec.config(shape, Instant::ZERO) };
         let index = fabric.add(Instant::ZERO, config).map_err(|problem| wrong(shape.numbered(problem).to_string()))?;
-        let mut datapath = Datapath::new(convert::datapath(spec, Lookup::default()));
+        let mut datapath = Datapath::new(convert::datapath(spec, LookupMethod::default()));
         datapath.set_fail_mode(convert::fail_mode(spec.fail_mode));
         datapath.add_entries(Instant::ZERO, &spec.entries).map_err(wrong)?;
-        cuts.push(Cut {
+        cuts.push(SimulatedVirtualSwitch {
             index,
-            inlets: Inlet::all(Instant::ZERO, spec, shape),
+            inlets: VirtualPortState::all(Instant::ZERO, spec, shape),
             datapath,
-            out: Output::default(),
+            out: DatapathOutput::default(),
             expire_at: Instant::ZERO,
             ends: spec.lifetime.map_or(Instant::FAR, |lifetime| Instant::ZERO + lifetime),
             spec: spec.clone(),
         });
     }
-    let (sorter, outlets, dropped) = (Sorter::default(), outlet::all(shape), Vec::new());
-    let mut cuts = Cuts { sorter, fabric, outlets, cuts, dropped };
+    let (sorter, outlets, dropped) = (TenantClassifier::default(), outlet::all(shape), Vec::new());
+    let mut cuts = VirtualSwitchSet { sorter, fabric, outlets, cuts, dropped };
     cuts.compile(Instant::ZERO);
     Ok(Some(cuts))
 }
 
-impl Cuts {
+impl VirtualSwitchSet {
     /// Compiles the first lookup for the virtual switches whose lifetime has not ended.
     fn compile(&mut self, now: Instant) {
         let there = (0..).zip(&self.cuts).filter(move |(_, cut)| now < cut.ends);
@@ -109,7 +109,7 @@ impl Cuts {
             }
             cut.datapath.process(now, inlet.number, frames, pool, &mut cut.out);
             let mut crossing =
-                Crossing { fabric: &mut self.fabric, outlets: &mut self.outlets, dropped: &mut self.dropped };
+                FabricIngress { fabric: &mut self.fabric, outlets: &mut self.outlets, dropped: &mut self.dropped };
             cut.cross(now, Some(input), &mut crossing, pool);
             // Processing may have added flow entries (learned as a bridge) that end before the known ones.
             cut.expire_at = cut.expire_at.min(now);
@@ -134,7 +134,7 @@ impl Cuts {
         for cut in self.cuts.iter_mut().filter(|cut| cut.expire_at <= now) {
             cut.expire_at = cut.datapath.expire(now, &mut cut.out).unwrap_or(Instant::FAR);
             let mut crossing =
-                Crossing { fabric: &mut self.fabric, outlets: &mut self.outlets, dropped: &mut self.dropped };
+                FabricIngress { fabric: &mut self.fabric, outlets: &mut self.outlets, dropped: &mut self.dropped };
             cut.cross(now, None, &mut crossing, pool);
         }
         for outlet in &mut self.outlets {
@@ -146,8 +146,8 @@ impl Cuts {
     }
 
     fn end_lifetimes(&mut self, now: Instant, pool: &mut FramePool) {
-        let over = |cut: &Cut| cut.ends <= now && self.fabric.switch(cut.index).is_some();
-        let over: Vec<SwitchIndex> = self.cuts.iter().filter(|cut| over(cut)).map(|cut| cut.index).collect();
+        let over = |cut: &SimulatedVirtualSwitch| cut.ends <= now && self.fabric.switch(cut.index).is_some();
+        let over: Vec<VirtualSwitchIndex> = self.cuts.iter().filter(|cut| over(cut)).map(|cut| cut.index).collect();
         if over.is_empty() {
             return;
         }
@@ -158,28 +158,32 @@ impl Cuts {
         self.compile(now);
     }
 
-    /// Returns the time at which to call [`Cuts::run`] next.
+    /// Returns the time at which to call [`VirtualSwitchSet::run`] next.
     pub(super) fn due(&self) -> Instant {
-        let lines = self.outlets.iter().map(Outlet::due);
-        let there = |cut: &&Cut| self.fabric.switch(cut.index).is_some();
+        let lines = self.outlets.iter().map(FabricEgressLine::due);
+        let there = |cut: &&SimulatedVirtualSwitch| self.fabric.switch(cut.index).is_some();
         let cuts = self.cuts.iter().filter(there).map(|cut| cut.expire_at.min(cut.ends));
         lines.chain(cuts).fold(Instant::FAR, Instant::min)
     }
 
     /// Appends the packets dropped by virtual switches, at places that begin with the switch's name.
-    pub(super) fn drops(&self, switch: &str, drops: &mut Vec<Drop>) {
+    pub(super) fn drops(&self, switch: &str, drops: &mut Vec<DropCount>) {
         let own: u64 = self.outlets.iter().map(|outlet| outlet.own_dropped).sum();
         if own > 0 {
-            drops.push(Drop { place: switch.to_owned(), reason: "behind virtual switches".to_owned(), packets: own });
+            drops.push(DropCount {
+                place: switch.to_owned(),
+                reason: "behind virtual switches".to_owned(),
+                packets: own,
+            });
         }
         for cut in &self.cuts {
             let place = format!("{switch} {}", cut.spec.name);
             let mut add = |reason: String, packets: u64| {
                 if packets > 0 {
-                    drops.push(Drop { place: place.clone(), reason, packets });
+                    drops.push(DropCount { place: place.clone(), reason, packets });
                 }
             };
-            for reason in DropReason::ALL {
+            for reason in FabricDropReason::ALL {
                 let of = |at: Crosspoint| self.fabric.counters(at).map_or(0, |found| found.dropped_for(reason).packets);
                 add(reason.name().replace('_', " "), cut.crosspoints().map(of).sum());
             }
@@ -191,11 +195,11 @@ impl Cuts {
     }
 }
 
-impl Cut {
+impl SimulatedVirtualSwitch {
     /// Enqueues in the fabric the frames that the datapath has sent. Discards its messages because virtual switches
     /// have no controller in virtual time.
-    fn cross(&mut self, now: Instant, input: Option<usize>, crossing: &mut Crossing<'_>, pool: &mut FramePool) {
-        let whose = Whose { index: self.index, spec: &self.spec, inlets: &mut self.inlets, input };
+    fn cross(&mut self, now: Instant, input: Option<usize>, crossing: &mut FabricIngress<'_>, pool: &mut FramePool) {
+        let whose = FabricIngressSource { index: self.index, spec: &self.spec, inlets: &mut self.inlets, input };
         crossing.enqueue(now, whose, &mut self.out.frames, pool);
         self.out.messages.clear();
         self.out.limited.clear();

@@ -3,24 +3,24 @@
 //!
 //! Hosts are the labs' network stacks, links and queues are those of live ports, and switches are
 //! [`weir_datapath::Datapath`] behind real control sessions. Events replace a lab's threads. A frame takes only the
-//! time of its links, a control message takes only [`Settings::control_delay`], and waking a thread takes only
-//! [`Settings::wake_up`]. A scenario therefore gives an identical result every time.
+//! time of its links, a control message takes only [`VirtualTimeSettings::control_delay`], and waking a thread takes
+//! only [`VirtualTimeSettings::wake_up`]. A scenario therefore gives an identical result every time.
 mod control;
 mod cuts;
 mod switch;
 mod threads;
 
 use crate::agenda::Agenda;
-use crate::engine::Watch;
-use control::Control;
+use crate::engine::SimulationMonitor;
+use control::SimulatedController;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use switch::Switch;
-use threads::Threads;
-use weir_emulator::parts::{self, At, Host, MEMORY_FRAMES, Measured};
-use weir_emulator::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
-use weir_emulator::{LabError, MAX_ADDRESSES, Progress};
+use switch::SimulatedSwitch;
+use threads::SimulatedThreads;
+use weir_emulator::parts::{self, LinkEndId, MEMORY_FRAMES, StackHost, TrafficMeasurement};
+use weir_emulator::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult};
+use weir_emulator::{LabError, LabProgress, MAX_ADDRESSES};
 use weir_packet::PortNo;
 use weir_port::memory;
 use weir_scenario::{LinkSpec, Scenario, native};
@@ -33,12 +33,12 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Delay before a host or switch with more work runs again. Other parts run in between, and time advances in any
 /// case.
 const STEP: Duration = Duration::from_micros(1);
-/// Events between two checks of [`Watch::cancel`].
+/// Events between two checks of [`SimulationMonitor::cancel`].
 const LOOK_EVERY: u64 = 4096;
 
 /// Parameters that a scenario leaves to the machine but virtual time needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct VirtualTimeSettings {
     /// Rate of links for which the scenario has none.
     pub link_rate: Bps,
     /// Delay of control messages, each way.
@@ -47,29 +47,33 @@ pub struct Settings {
     pub wake_up: Duration,
 }
 
-impl Default for Settings {
+impl Default for VirtualTimeSettings {
     /// Returns 10 Gbit/s and 50 us, about the values of a lab in one process, and no wake-up time.
     fn default() -> Self {
-        Settings { link_rate: native::LINK_RATE, control_delay: native::CONTROL_DELAY, wake_up: Duration::ZERO }
+        VirtualTimeSettings {
+            link_rate: native::LINK_RATE,
+            control_delay: native::CONTROL_DELAY,
+            wake_up: Duration::ZERO,
+        }
     }
 }
 
 /// Device at the far end of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum SimulatedNode {
     Host(usize),
     Switch(usize),
 }
 
 /// Network in virtual time. The agenda numbers its parts in this order: hosts, switches, control channels.
-struct Network<'a> {
+struct SimulatedNetwork<'a> {
     scenario: &'a Scenario,
     now: Instant,
     agenda: Agenda,
-    threads: Threads,
-    hosts: Vec<Host>,
-    switches: Vec<Switch>,
-    control: Option<Control>,
+    threads: SimulatedThreads,
+    hosts: Vec<StackHost>,
+    switches: Vec<SimulatedSwitch>,
+    control: Option<SimulatedController>,
     through: Vec<bool>,
     done: Vec<usize>,
     events: u64,
@@ -82,12 +86,12 @@ struct Network<'a> {
 /// The scenario needs something that virtual time does not have, or its switches do not come under control.
 pub fn simulate(
     scenario: &Scenario,
-    settings: &Settings,
-    watch: &Watch,
-    progress: &mut dyn FnMut(Progress),
+    settings: &VirtualTimeSettings,
+    watch: &SimulationMonitor,
+    progress: &mut dyn FnMut(LabProgress),
 ) -> Result<LabResult, LabError> {
     check(scenario)?;
-    let mut network = Network::new(scenario, settings)?;
+    let mut network = SimulatedNetwork::new(scenario, settings)?;
     network.come_up(watch)?;
     let begin = network.now;
     for (number, host) in network.hosts.iter_mut().enumerate() {
@@ -102,7 +106,7 @@ pub fn simulate(
 /// Refuses what the scenario schema allows but virtual time does not support.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
     let wrong = |problem: String| Err(LabError::Scenario(problem));
-    if let weir_scenario::Control::Connect(address) = &scenario.control {
+    if let weir_scenario::ScenarioController::Connect(address) = &scenario.control {
         let problem = "virtual time has no controllers elsewhere, expected `app`, or connect = \"none\"";
         return wrong(format!("controller: connect: found {address}: {problem}"));
     }
@@ -113,10 +117,10 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
     parts::refuse_loops(scenario)
 }
 
-impl<'a> Network<'a> {
-    fn new(scenario: &'a Scenario, settings: &Settings) -> Result<Network<'a>, LabError> {
-        let mut switches: Vec<Switch> =
-            scenario.switches.iter().map(|spec| Switch::new(scenario, spec)).collect::<Result<_, _>>()?;
+impl<'a> SimulatedNetwork<'a> {
+    fn new(scenario: &'a Scenario, settings: &VirtualTimeSettings) -> Result<SimulatedNetwork<'a>, LabError> {
+        let mut switches: Vec<SimulatedSwitch> =
+            scenario.switches.iter().map(|spec| SimulatedSwitch::new(scenario, spec)).collect::<Result<_, _>>()?;
         let rated = |spec: &LinkSpec| LinkSpec { rate: spec.rate.or(Some(settings.link_rate)), ..*spec };
         let pair = || memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"));
         let mut hosts = Vec::new();
@@ -124,12 +128,14 @@ impl<'a> Network<'a> {
             let (near, far) = pair()?;
             let spec = rated(&host.link);
             let port = near.named(&host.name);
-            let port =
-                parts::queued(parts::shaped(port, &spec, parts::dice(scenario, At::ToHost(number))), &host.queues)?;
-            switches[host.switch].add_port(PortNo(host.port), port, Node::Host(number), &host.name)?;
+            let port = parts::queued(
+                parts::shaped(port, &spec, parts::dice(scenario, LinkEndId::ToHost(number))),
+                &host.queues,
+            )?;
+            switches[host.switch].add_port(PortNo(host.port), port, SimulatedNode::Host(number), &host.name)?;
             let own = far.named(&format!("{}-eth0", host.name));
-            let own = parts::shaped(own, &spec, parts::dice(scenario, At::OfHost(number)));
-            hosts.push(Host::new(own, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
+            let own = parts::shaped(own, &spec, parts::dice(scenario, LinkEndId::OfHost(number)));
+            hosts.push(StackHost::new(own, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
         }
         for (number, link) in scenario.links.iter().enumerate() {
             let (one, other) = pair()?;
@@ -137,24 +143,25 @@ impl<'a> Network<'a> {
             let names = [a, b].map(|end| scenario.switches[end.switch].name.as_str());
             let ends = [(a, one, b, names[0], names[1]), (b, other, a, names[1], names[0])];
             for (at, (end, port, peer, from, to)) in ends.into_iter().enumerate() {
-                let dice = parts::dice(scenario, At::Link(number, at));
+                let dice = parts::dice(scenario, LinkEndId::Link(number, at));
                 let shaped = parts::shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec), dice);
                 let port = parts::queued(shaped, &link.queues)?;
-                switches[end.switch].add_port(PortNo(end.port), port, Node::Switch(peer.switch), to)?;
+                switches[end.switch].add_port(PortNo(end.port), port, SimulatedNode::Switch(peer.switch), to)?;
             }
         }
         for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
             switch.add_entries(&spec.entries)?;
         }
-        let control = parts::embedded(scenario)
-            .map(|(app, session)| Control::new(Box::new(app), session, settings.control_delay, &mut switches));
+        let control = parts::embedded(scenario).map(|(app, session)| {
+            SimulatedController::new(Box::new(app), session, settings.control_delay, &mut switches)
+        });
         let mut agenda = Agenda::new(hosts.len() + switches.len() * 2);
         (0..switches.len()).for_each(|number| agenda.set(hosts.len() + number, Instant::ZERO));
-        Ok(Network {
+        Ok(SimulatedNetwork {
             scenario,
             now: Instant::ZERO,
             agenda,
-            threads: Threads::new(hosts.len(), switches.len(), settings.wake_up),
+            threads: SimulatedThreads::new(hosts.len(), switches.len(), settings.wake_up),
             hosts,
             switches,
             control,
@@ -165,16 +172,16 @@ impl<'a> Network<'a> {
     }
 
     /// Runs events until every switch is under control, or `watch` is cancelled.
-    fn come_up(&mut self, watch: &Watch) -> Result<(), LabError> {
+    fn come_up(&mut self, watch: &SimulationMonitor) -> Result<(), LabError> {
         self.exchange_control();
         let entry = matches!(
             self.scenario.control,
-            weir_scenario::Control::Embedded { openflow: weir_scenario::OpenFlow::V13, .. }
+            weir_scenario::ScenarioController::Embedded { openflow: weir_scenario::OpenFlowVersion::V13, .. }
         );
         let controlled = self.control.is_some();
         while controlled && !watch.cancel.load(Ordering::Relaxed) {
             let now = self.now;
-            let is_ready = |switch: &mut Switch| switch.is_up() && (!entry || switch.entries(now) > 0);
+            let is_ready = |switch: &mut SimulatedSwitch| switch.is_up() && (!entry || switch.entries(now) > 0);
             if self.switches.iter_mut().all(is_ready) {
                 return Ok(());
             }
@@ -190,8 +197,8 @@ impl<'a> Network<'a> {
         &mut self,
         begin: Instant,
         expected: Duration,
-        watch: &Watch,
-        progress: &mut dyn FnMut(Progress),
+        watch: &SimulationMonitor,
+        progress: &mut dyn FnMut(LabProgress),
     ) -> bool {
         let mut until = begin + expected + GRACE;
         let mut all_through = false;
@@ -204,7 +211,7 @@ impl<'a> Network<'a> {
             if self.events.is_multiple_of(LOOK_EVERY) {
                 let done = self.through.iter().filter(|done| **done).count();
                 let (items, elapsed) = (self.through.len(), self.now - begin);
-                progress(Progress::Traffic { done, items, elapsed, expected });
+                progress(LabProgress::Traffic { done, items, elapsed, expected });
                 if watch.cancel.load(Ordering::Relaxed) {
                     return true;
                 }
@@ -249,7 +256,7 @@ impl<'a> Network<'a> {
             self.through[item] = true;
         }
         if has_sent {
-            self.wake(Node::Switch(self.scenario.hosts[number].switch));
+            self.wake(SimulatedNode::Switch(self.scenario.hosts[number].switch));
         }
     }
 
@@ -263,10 +270,10 @@ impl<'a> Network<'a> {
     }
 
     /// Schedules `node` for now because it has received something.
-    fn wake(&mut self, node: Node) {
+    fn wake(&mut self, node: SimulatedNode) {
         let part = match node {
-            Node::Host(number) => number,
-            Node::Switch(number) => self.hosts.len() + number,
+            SimulatedNode::Host(number) => number,
+            SimulatedNode::Switch(number) => self.hosts.len() + number,
         };
         if self.agenda.at(part) > self.now {
             self.agenda.set(part, self.now);
@@ -290,15 +297,16 @@ impl<'a> Network<'a> {
 
     fn finish(mut self, begin: Instant, partial: bool) -> LabResult {
         let scenario = self.scenario;
-        let mut drops: Vec<Drop> = Vec::new();
+        let mut drops: Vec<DropCount> = Vec::new();
         let switches = self.switches.iter_mut().map(|switch| switch.result(self.now, &mut drops)).collect();
-        let mut measured: Vec<Measured> = scenario.traffic.iter().map(|_| Measured::default()).collect();
+        let mut measured: Vec<TrafficMeasurement> =
+            scenario.traffic.iter().map(|_| TrafficMeasurement::default()).collect();
         for (host, spec) in self.hosts.into_iter().zip(&scenario.hosts) {
             let finished = host.finish();
             parts::port_drops(&spec.name, &finished.counters, &mut drops);
             if finished.unresolved > 0 {
                 let reason = "no answer to ARP or neighbour discovery".to_owned();
-                drops.push(Drop { place: spec.name.clone(), reason, packets: finished.unresolved });
+                drops.push(DropCount { place: spec.name.clone(), reason, packets: finished.unresolved });
             }
             finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
         }
@@ -312,21 +320,21 @@ impl<'a> Network<'a> {
             traffic,
             streams: Vec::new(),
             switches,
-            controller: self.control.map(Control::result),
+            controller: self.control.map(SimulatedController::result),
             drops,
             certificate: None,
         }
     }
 }
 
-fn setup(scenario: &Scenario, elapsed: Duration) -> Setup {
-    Setup {
+fn setup(scenario: &Scenario, elapsed: Duration) -> LabSetup {
+    LabSetup {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
-        mode: Mode::Virtual,
+        mode: LabHostKind::Virtual,
         version: env!("CARGO_PKG_VERSION"),
         release_build: !cfg!(debug_assertions),
-        machine: Machine::this(),
+        machine: LabMachineInfo::this(),
         duration_s: elapsed.as_secs_f64(),
     }
 }

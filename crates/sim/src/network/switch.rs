@@ -1,22 +1,22 @@
 //! Simulates a switch in virtual time: the datapath between its ports, and its end of the control channel.
-use super::control::Bytes;
-use super::cuts::{self, Cuts};
-use super::{Node, Peers};
+use super::control::DelayedByteQueue;
+use super::cuts::{self, VirtualSwitchSet};
+use super::{Peers, SimulatedNode};
 use std::collections::VecDeque;
-use weir_datapath::{ChannelId, Datapath, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathOutput};
 use weir_emulator::LabError;
 use weir_emulator::parts;
-use weir_emulator::result::{Drop, SwitchResult};
+use weir_emulator::result::{DropCount, SwitchResult};
 use weir_openflow::Message;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableStats};
 use weir_openflow::model::port::bits;
 use weir_openflow::model::{Body, PortDesc};
-use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_packet::{Frame, FramePool, PortNo};
-use weir_port::{Counters, Port};
+use weir_port::{FrameCounters, Port};
 use weir_scenario::Scenario;
 use weir_switch::ProfileConfig;
-use weir_switch::timed::Timed;
+use weir_switch::timed::DelayedDatapath;
 use weir_units::Instant;
 
 /// Identifier of the channel to the controller.
@@ -27,46 +27,46 @@ const BURST: usize = 32;
 const POOL_FRAMES: usize = 4096;
 
 /// Switch with its ports and its end of the control channel.
-pub(super) struct Switch {
+pub(super) struct SimulatedSwitch {
     name: String,
     dpid: u64,
     datapath: Datapath,
     /// Virtual switches; `None` if the switch is not cut.
-    cuts: Option<Cuts>,
+    cuts: Option<VirtualSwitchSet>,
     /// Delays of the profiled device; `None` if the switch has no profile.
-    timed: Option<Timed>,
+    timed: Option<DelayedDatapath>,
     /// Messages received from the controller after a barrier that is not answered yet.
     behind: VecDeque<Message>,
-    ports: Vec<Wired>,
+    ports: Vec<WiredPort>,
     peers: Peers,
     pool: FramePool,
-    out: Output,
+    out: DatapathOutput,
     batch: Vec<Frame>,
     session: Option<Session>,
-    from_controller: Bytes,
+    from_controller: DelayedByteQueue,
     is_up: bool,
     expire_at: Instant,
     /// True if a port may have more frames than were taken.
     more: bool,
 }
 
-struct Wired {
+struct WiredPort {
     number: PortNo,
     port: Box<dyn Port>,
-    peer: Node,
+    peer: SimulatedNode,
 }
 
-impl Switch {
+impl SimulatedSwitch {
     /// Returns a switch without ports.
     ///
     /// # Errors
     /// The switch's virtual switches or its profile cannot be simulated.
-    pub(super) fn new(scenario: &Scenario, spec: &weir_scenario::Switch) -> Result<Switch, LabError> {
+    pub(super) fn new(scenario: &Scenario, spec: &weir_scenario::ScenarioSwitch) -> Result<SimulatedSwitch, LabError> {
         let (config, fail_mode) = parts::datapath(spec);
         let mut datapath = Datapath::new(config);
         datapath.set_fail_mode(fail_mode);
         let timed = timed(scenario, spec, &mut datapath)?;
-        Ok(Switch {
+        Ok(SimulatedSwitch {
             name: spec.name.clone(),
             dpid: spec.dpid,
             datapath,
@@ -76,10 +76,10 @@ impl Switch {
             ports: Vec::new(),
             peers: Peers::new(),
             pool: FramePool::new(POOL_FRAMES, BURST),
-            out: Output::default(),
+            out: DatapathOutput::default(),
             batch: Vec::new(),
             session: None,
-            from_controller: Bytes::default(),
+            from_controller: DelayedByteQueue::default(),
             is_up: false,
             expire_at: Instant::ZERO,
             more: false,
@@ -101,7 +101,7 @@ impl Switch {
         &mut self,
         number: PortNo,
         mut port: Box<dyn Port>,
-        peer: Node,
+        peer: SimulatedNode,
         peer_name: &str,
     ) -> Result<(), LabError> {
         let (info, link) = (port.info().clone(), port.link());
@@ -126,7 +126,7 @@ impl Switch {
         }
         self.datapath.add_port(Instant::ZERO, desc, &mut self.out).map_err(refused)?;
         self.peers.insert(number, format!("to {peer_name}"));
-        self.ports.push(Wired { number, port, peer });
+        self.ports.push(WiredPort { number, port, peer });
         Ok(())
     }
 
@@ -157,8 +157,8 @@ impl Switch {
     }
 
     /// Handles all work due at `now`. Returns the devices that have received frames.
-    pub(super) fn run(&mut self, now: Instant) -> Vec<Node> {
-        let sent = |wired: &Wired| wired.port.counters().tx_packets;
+    pub(super) fn run(&mut self, now: Instant) -> Vec<SimulatedNode> {
+        let sent = |wired: &WiredPort| wired.port.counters().tx_packets;
         let before: Vec<u64> = self.ports.iter().map(sent).collect();
         self.hear(now);
         self.release(now);
@@ -178,7 +178,7 @@ impl Switch {
     }
 
     fn forward_from(&mut self, place: usize, now: Instant) {
-        let Wired { number, port, .. } = &mut self.ports[place];
+        let WiredPort { number, port, .. } = &mut self.ports[place];
         let number = *number;
         // Receiving from a memory port does not fail.
         let _ = port.receive(now, &mut self.pool, &mut self.batch, BURST);
@@ -230,17 +230,17 @@ impl Switch {
         self.session = Some(session);
     }
 
-    fn take_event(&mut self, now: Instant, event: Event, session: &mut Session) {
+    fn take_event(&mut self, now: Instant, event: SessionEvent, session: &mut Session) {
         match event {
-            Event::Up { version, .. } => {
+            SessionEvent::Up { version, .. } => {
                 self.is_up = true;
                 self.datapath.channel_up(now, CHANNEL, version);
             }
-            Event::Message(message) => {
+            SessionEvent::Message(message) => {
                 self.behind.push_back(message);
                 self.obey(now);
             }
-            Event::Closed { .. } => {
+            SessionEvent::Closed { .. } => {
                 if std::mem::take(&mut self.is_up) {
                     self.datapath.channel_down(now, CHANNEL);
                 }
@@ -312,15 +312,15 @@ impl Switch {
         }
     }
 
-    /// Returns the time at which to call [`Switch::run`] next if nothing arrives before.
+    /// Returns the time at which to call [`SimulatedSwitch::run`] next if nothing arrives before.
     pub(super) fn next_wake(&self) -> Instant {
         let ports = self.ports.iter().filter_map(|wired| wired.port.next_wake());
         let session = self.session.as_ref().and_then(Session::deadline);
-        let cuts = self.cuts.as_ref().map(Cuts::due);
+        let cuts = self.cuts.as_ref().map(VirtualSwitchSet::due);
         ports
             .chain(session)
             .chain(cuts)
-            .chain(self.timed.as_ref().map(Timed::due))
+            .chain(self.timed.as_ref().map(DelayedDatapath::due))
             .chain([self.expire_at, self.from_controller.next()])
             .min()
             .unwrap_or(Instant::FAR)
@@ -349,25 +349,25 @@ impl Switch {
     }
 
     /// Returns the counters of the switch, and appends its drops to `drops`.
-    pub(super) fn result(&mut self, now: Instant, drops: &mut Vec<Drop>) -> SwitchResult {
+    pub(super) fn result(&mut self, now: Instant, drops: &mut Vec<DropCount>) -> SwitchResult {
         for wired in &self.ports {
             let peer = self.peers.get(&wired.number).map_or("", String::as_str);
             let place = format!("{} port {} {peer}", self.name, wired.number);
             parts::port_drops(&place, &wired.port.counters(), drops);
         }
         for (reason, packets) in self.datapath.drops().counted() {
-            drops.push(Drop { place: self.name.clone(), reason: name_of(reason), packets });
+            drops.push(DropCount { place: self.name.clone(), reason: name_of(reason), packets });
         }
-        let lost = self.timed.iter().flat_map(Timed::drops).filter(|(_, packets)| *packets > 0);
+        let lost = self.timed.iter().flat_map(DelayedDatapath::drops).filter(|(_, packets)| *packets > 0);
         drops.extend(lost.map(|(reason, packets)| {
             let reason = reason.replace('_', " ");
-            Drop { place: self.name.clone(), reason, packets }
+            DropCount { place: self.name.clone(), reason, packets }
         }));
         if let Some(cuts) = &self.cuts {
             cuts.drops(&self.name, drops);
         }
         let tables = self.tables(now);
-        let sum = |what: fn(&Counters) -> u64| self.ports.iter().map(|wired| what(&wired.port.counters())).sum();
+        let sum = |what: fn(&FrameCounters) -> u64| self.ports.iter().map(|wired| what(&wired.port.counters())).sum();
         SwitchResult {
             name: self.name.clone(),
             dpid: self.dpid,
@@ -383,9 +383,9 @@ impl Switch {
 /// Returns the delays of the switch's profile; `None` if it has no profile.
 fn timed(
     scenario: &Scenario,
-    spec: &weir_scenario::Switch,
+    spec: &weir_scenario::ScenarioSwitch,
     datapath: &mut Datapath,
-) -> Result<Option<Timed>, LabError> {
+) -> Result<Option<DelayedDatapath>, LabError> {
     let Some(ProfileConfig { profile, seed }) = parts::profile(scenario, spec) else { return Ok(None) };
     let wrong = |problem: String| LabError::Scenario(format!("switch {}: {problem}", spec.name));
     if !spec.virtual_switches.is_empty() {
@@ -393,7 +393,7 @@ fn timed(
             "found virtual switches with a profile, expected one of them: a profile is of one switch".into(),
         ));
     }
-    Timed::new(&profile, seed, datapath).map_err(|error| wrong(error.to_string()))
+    DelayedDatapath::new(&profile, seed, datapath).map_err(|error| wrong(error.to_string()))
 }
 
 /// Returns a drop reason as labs name it: the counter's name in words.

@@ -8,14 +8,14 @@ const SHORTEST: Duration = Duration::from_micros(30);
 const LONGEST: Duration = Duration::from_millis(2);
 
 /// Sleep states of all threads. Hosts sleep as soon as they are idle.
-pub(super) struct Threads {
+pub(super) struct SimulatedThreads {
     wake_up: Duration,
     hosts: usize,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadSleepState>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Thread {
+struct ThreadSleepState {
     /// Last time at which the thread had work.
     busy_at: Instant,
     /// Time that the thread polls for more work before it sleeps.
@@ -24,11 +24,11 @@ struct Thread {
     wakes: Option<Instant>,
 }
 
-impl Threads {
-    pub(super) fn new(hosts: usize, switches: usize, wake_up: Duration) -> Threads {
+impl SimulatedThreads {
+    pub(super) fn new(hosts: usize, switches: usize, wake_up: Duration) -> SimulatedThreads {
         let window = |number| if number < hosts { Duration::ZERO } else { SHORTEST };
-        let thread = |number| Thread { busy_at: Instant::ZERO, window: window(number), wakes: None };
-        Threads { wake_up, hosts, threads: (0..hosts + switches).map(thread).collect() }
+        let thread = |number| ThreadSleepState { busy_at: Instant::ZERO, window: window(number), wakes: None };
+        SimulatedThreads { wake_up, hosts, threads: (0..hosts + switches).map(thread).collect() }
     }
 
     /// Reports work for thread `number` at `now`. Returns the time at which the thread is awake if it sleeps or is
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn switches_that_have_much_to_do_stay_awake_and_hosts_sleep() {
         let wake_up = Duration::from_micros(25);
-        let mut threads = Threads::new(1, 1, wake_up);
+        let mut threads = SimulatedThreads::new(1, 1, wake_up);
         let (mut slept, mut now) = ([0, 0], Instant::ZERO);
         for _ in 0..1000 {
             now += Duration::from_micros(400);
@@ -81,6 +81,6 @@ mod tests {
         now += Duration::from_millis(50);
         assert!(threads.wake(1, now).is_some());
         assert_eq!(threads.wake(2, now), None, "has no thread");
-        assert_eq!(Threads::new(1, 1, Duration::ZERO).wake(0, now), None);
+        assert_eq!(SimulatedThreads::new(1, 1, Duration::ZERO).wake(0, now), None);
     }
 }

@@ -18,8 +18,8 @@ mod scenario;
 mod station;
 mod tally;
 
-pub use plan::Plan;
+pub use plan::QueueingPlan;
 pub use run::run;
 pub use scenario::{has_timing, plan};
 pub use station::MAX_WAITING;
-pub use tally::{FlowTally, StationTally, StationsRun, SwitchTally};
+pub use tally::{FlowTally, QueueingRunResult, StationTally, SwitchTally};

@@ -1,21 +1,21 @@
 //! Describes the simulated system, made of a scenario once for all replications: stations, gates, wires, and the
 //! paths of flows through them.
 use std::time::Duration;
-use weir_scenario::{Gate, Jitter, Loss};
-use weir_traffic::{Offered, Services};
+use weir_scenario::{LinkJitter, LinkLoss, ReleaseGate};
+use weir_traffic::{LawSampler, OfferedPackets};
 use weir_units::Instant;
 
 /// Devices of a scenario as queueing stations.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    pub(super) flows: Vec<Flow>,
-    pub(super) devices: Vec<Device>,
+pub struct QueueingPlan {
+    pub(super) flows: Vec<FlowPlan>,
+    pub(super) devices: Vec<DevicePlan>,
     pub(super) links: Vec<LinkPlan>,
     pub(super) controller: Option<usize>,
     /// Indices of the wires from switches to the controller, and back.
     pub(super) control_wires: [usize; 2],
     pub(super) stations: Vec<StationPlan>,
-    pub(super) gates: Vec<Gate>,
+    pub(super) gates: Vec<ReleaseGate>,
     /// Wires: delays of links, of the control channel and of measured control paths.
     pub(super) wires: Vec<WirePlan>,
     /// True if a packet that begins a flow asks the controller only at the first switch that takes time.
@@ -26,24 +26,24 @@ pub struct Plan {
 
 /// Packets from one host to another.
 #[derive(Debug, Clone)]
-pub(super) struct Flow {
+pub(super) struct FlowPlan {
     pub(super) from: String,
     pub(super) to: String,
-    pub(super) offered: Offered,
+    pub(super) offered: OfferedPackets,
     pub(super) new_flows: f64,
     /// Number of concurrent flows, if each packet's flow is known. Then every packet asks the controller until its
     /// flow has an entry.
     pub(super) flows: Option<u32>,
     pub(super) start: Instant,
     pub(super) stop: Instant,
-    pub(super) way: Vec<Stage>,
+    pub(super) way: Vec<PathStage>,
     /// Index on the path of the first switch that takes time.
     pub(super) first_switch: usize,
 }
 
 /// Stage of a flow's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum PathStage {
     /// Link in one direction, by index.
     Link(usize),
     /// Switch, by index of its device.
@@ -61,14 +61,14 @@ pub(super) struct LinkPlan {
 
 /// Switch that takes time, as indices of its parts.
 #[derive(Debug, Clone)]
-pub(super) struct Device {
+pub(super) struct DevicePlan {
     pub(super) name: String,
     /// Gate in front of the data path.
     pub(super) front: Option<usize>,
     pub(super) data: Option<usize>,
     /// Gate behind the data path.
     pub(super) back: Option<usize>,
-    pub(super) control: Control,
+    pub(super) control: ControlPathPlan,
     /// True if packets that return from the controller pass the data path again.
     pub(super) passes_again: bool,
     pub(super) write: Duration,
@@ -77,7 +77,7 @@ pub(super) struct Device {
 
 /// Path of packets to the controller and back.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Control {
+pub(super) enum ControlPathPlan {
     /// Agents for packet-ins and for packet-outs, which may be one and the same station; `None` takes no time.
     Agents { packet_in: Option<usize>, packet_out: Option<usize> },
     /// Bottleneck station, and a wire for the rest of the measured delay.
@@ -88,22 +88,22 @@ pub(super) enum Control {
 #[derive(Debug, Clone)]
 pub(super) struct StationPlan {
     pub(super) name: String,
-    pub(super) role: Role,
+    pub(super) role: StationRole,
     /// Jobs of packets on their way in, and of packets that return from the controller.
-    pub(super) jobs: [Job; 2],
-    pub(super) room: Room,
+    pub(super) jobs: [JobServiceTime; 2],
+    pub(super) room: StationQueues,
 }
 
 /// Service time of a job: a random part and a part for each byte.
 #[derive(Debug, Clone)]
-pub(super) struct Job {
-    pub(super) services: Services,
+pub(super) struct JobServiceTime {
+    pub(super) services: LawSampler,
     pub(super) per_byte_ns: f64,
 }
 
 /// Queues of a station and their limits.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Room {
+pub(super) enum StationQueues {
     /// Single queue; most packets in the station, including the one in service.
     Fifo(Option<u32>),
     /// Queue for each job, of which the second has priority; most packets of each job, including one in service.
@@ -114,7 +114,7 @@ pub(super) enum Room {
 
 /// Kind of a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum StationRole {
     Line,
     Data,
     /// Agent of packet-ins, packet-outs or both.
@@ -127,9 +127,9 @@ pub(super) enum Role {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WirePlan {
     pub(super) delay: Duration,
-    pub(super) jitter: Option<Jitter>,
-    pub(super) loss: Option<Loss>,
-    pub(super) leads: Leads,
+    pub(super) jitter: Option<LinkJitter>,
+    pub(super) loss: Option<LinkLoss>,
+    pub(super) leads: WireTarget,
 }
 
 impl WirePlan {
@@ -141,7 +141,7 @@ impl WirePlan {
 
 /// Next step of a packet at the far end of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leads {
+pub(super) enum WireTarget {
     Onwards,
     ToController,
     FromController,

@@ -1,8 +1,8 @@
 //! Summarises the replications of a simulation with stations (queues with a server): one row for each flow, switch and
 //! station, with confidence intervals over the replications.
-use super::plan::{Plan, Role, Room};
-use super::tally::{FlowTally, StationTally, StationsRun, SwitchTally};
-use crate::stats::{Confidence, Delays, Estimate, estimate};
+use super::plan::{QueueingPlan, StationQueues, StationRole};
+use super::tally::{FlowTally, QueueingRunResult, StationTally, SwitchTally};
+use crate::stats::{Confidence, DelayTally, Estimate, estimate};
 use serde::Serialize;
 
 /// Utilisation above which a station with an unlimited queue is reported as overloaded, because it has hardly a steady
@@ -11,7 +11,7 @@ const OVERLOADED: f64 = 0.999;
 
 /// Results of a simulation, summarised over all replications.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct QueueingReport {
     /// Row for all packets together.
     pub total: FlowRow,
     /// Rows for the scenario's traffic items, in the order of the simulation plan.
@@ -108,12 +108,12 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Summarises the replications in `runs`.
-pub fn report(plan: &Plan, runs: &[StationsRun], confidence: Confidence) -> Report {
-    let sum = Summary { runs, confidence };
+pub fn report(plan: &QueueingPlan, runs: &[QueueingRunResult], confidence: Confidence) -> QueueingReport {
+    let sum = QueueingReportBuilder { runs, confidence };
     let whole: Vec<FlowTally> = runs.iter().map(total).collect();
     let own = |number: usize| runs.iter().map(|run| run.flows[number].clone()).collect::<Vec<_>>();
     let flows = plan.flows.iter().enumerate();
-    Report {
+    QueueingReport {
         total: sum.flow(None, &whole),
         flows: flows.map(|(number, flow)| sum.flow(Some([&flow.from, &flow.to]), &own(number))).collect(),
         switches: plan.devices.iter().enumerate().map(|(number, device)| sum.switch(&device.name, number)).collect(),
@@ -123,7 +123,7 @@ pub fn report(plan: &Plan, runs: &[StationsRun], confidence: Confidence) -> Repo
 }
 
 /// Returns the results of all flows of a replication, added up.
-fn total(run: &StationsRun) -> FlowTally {
+fn total(run: &QueueingRunResult) -> FlowTally {
     let mut sum = FlowTally::default();
     for flow in &run.flows {
         sum.sent += flow.sent;
@@ -133,22 +133,22 @@ fn total(run: &StationsRun) -> FlowTally {
     sum
 }
 
-struct Summary<'a> {
-    runs: &'a [StationsRun],
+struct QueueingReportBuilder<'a> {
+    runs: &'a [QueueingRunResult],
     confidence: Confidence,
 }
 
-impl Summary<'_> {
+impl QueueingReportBuilder<'_> {
     fn over<T>(&self, items: &[T], value: impl Fn(&T) -> Option<f64>) -> Option<Estimate> {
         estimate(&items.iter().filter_map(value).collect::<Vec<_>>(), self.confidence)
     }
 
-    fn delays(&self, of: &[Delays]) -> DelayRow {
-        let mut all = Delays::default();
+    fn delays(&self, of: &[DelayTally]) -> DelayRow {
+        let mut all = DelayTally::default();
         of.iter().for_each(|delays| all.merge(delays));
         DelayRow {
             packets: all.count(),
-            mean_s: self.over(of, Delays::mean_s),
+            mean_s: self.over(of, DelayTally::mean_s),
             p50_s: self.over(of, |delays| delays.quantile_s(0.5)),
             p95_s: self.over(of, |delays| delays.quantile_s(0.95)),
             p99_s: self.over(of, |delays| delays.quantile_s(0.99)),
@@ -187,16 +187,16 @@ impl Summary<'_> {
         }
     }
 
-    fn station(&self, plan: &Plan, number: usize) -> StationRow {
+    fn station(&self, plan: &QueueingPlan, number: usize) -> StationRow {
         let station = &plan.stations[number];
         let tallies: Vec<(StationTally, f64)> =
             self.runs.iter().map(|run| (run.stations[number], run.window_s)).collect();
         let in_time = |ns: u128, window_s: f64| (window_s > 0.0).then(|| ns as f64 / 1e9 / window_s);
         let utilisation = self.over(&tallies, |(tally, window_s)| in_time(tally.busy_ns, *window_s));
         let has_limit = match station.room {
-            Room::Fifo(limit) => limit.is_some(),
-            Room::Priority(limits) => limits.iter().all(Option::is_some),
-            Room::Bytes(_) => station.role == Role::Line,
+            StationQueues::Fifo(limit) => limit.is_some(),
+            StationQueues::Priority(limits) => limits.iter().all(Option::is_some),
+            StationQueues::Bytes(_) => station.role == StationRole::Line,
         };
         StationRow {
             name: station.name.clone(),
@@ -217,7 +217,7 @@ impl Summary<'_> {
 /// Returns true if loss and mean delay of every flow are known precisely enough: half the width of their confidence
 /// intervals is at most `relative` times their value. For a loss, a half width of `1e-4` is enough, too. Mean delays
 /// are checked separately for packets that were sent to the controller and for the others.
-pub fn is_sure(runs: &[StationsRun], confidence: Confidence, relative: f64) -> bool {
+pub fn is_sure(runs: &[QueueingRunResult], confidence: Confidence, relative: f64) -> bool {
     const NO_LOSS: f64 = 1e-4;
     let sure = |values: Vec<f64>, floor: f64| {
         let found = estimate(&values, confidence);

@@ -1,19 +1,19 @@
 //! Simulates a plan once: moves packets from station to station until the last one has arrived.
-use super::entries::Entries;
-use super::plan::{Control, Flow, Leads, Plan, Role, Stage};
-use super::station::{Came, Item, Station};
-use super::tally::{FlowTally, StationsRun, SwitchTally, Window};
+use super::entries::InstalledEntries;
+use super::plan::{ControlPathPlan, FlowPlan, PathStage, QueueingPlan, StationRole, WireTarget};
+use super::station::{ArrivalOutcome, SimulatedStation, StationPacket};
+use super::tally::{CountingWindow, FlowTally, QueueingRunResult, SwitchTally};
 use crate::agenda::Agenda;
-use crate::engine::Watch;
+use crate::engine::SimulationMonitor;
 use crate::model;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use weir_timing::GateQueue;
-use weir_traffic::impair::Dice;
-use weir_traffic::{Flows, Generator, Stream, TrafficError};
+use weir_traffic::impair::ImpairmentRng;
+use weir_traffic::{ConcurrentFlows, PacketSampler, RandomStream, TrafficError};
 use weir_units::Instant;
 
-/// Events between two checks of [`Watch::cancel`].
+/// Events between two checks of [`SimulationMonitor::cancel`].
 const LOOK_EVERY: u64 = 1 << 16;
 /// Most packets under way on a wire. Further packets are lost, and counted as lost by their flow.
 const MAX_UNDER_WAY: usize = 1 << 20;
@@ -24,7 +24,7 @@ const WIRE_STREAMS: u64 = 3 << 32;
 
 /// Next step of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum QueueingStep {
     /// Arrives at the current stage of its path.
     Stage,
     /// Moves on from the current stage to the next.
@@ -54,27 +54,27 @@ enum Step {
 }
 
 /// State of a run. The agenda numbers its parts in this order: sources, stations, gates, wires.
-struct Run<'a> {
-    plan: &'a Plan,
+struct QueueingRun<'a> {
+    plan: &'a QueueingPlan,
     agenda: Agenda,
-    sources: Vec<Generator>,
+    sources: Vec<PacketSampler>,
     /// Assignment of packets to flows, by source.
-    of_flows: Vec<Flows>,
+    of_flows: Vec<ConcurrentFlows>,
     /// Entries of flows at switches, by source; `None` if packets are not told apart by flow.
-    entries: Vec<Option<Entries>>,
-    stations: Vec<Station>,
-    gates: Vec<GateQueue<Item>>,
-    wires: Vec<VecDeque<(Instant, Item)>>,
+    entries: Vec<Option<InstalledEntries>>,
+    stations: Vec<SimulatedStation>,
+    gates: Vec<GateQueue<StationPacket>>,
+    wires: Vec<VecDeque<(Instant, StationPacket)>>,
     /// Random numbers for jitter and loss, by wire.
-    dice: Vec<Dice>,
+    dice: Vec<ImpairmentRng>,
     flows: Vec<FlowTally>,
     switches: Vec<SwitchTally>,
     /// Buffer for packets released by a gate, kept to reuse its memory.
-    released: Vec<Item>,
-    window: Window,
+    released: Vec<StationPacket>,
+    window: CountingWindow,
     packets: u64,
     events: u64,
-    watch: &'a Watch,
+    watch: &'a SimulationMonitor,
 }
 
 /// Simulates a plan once, counting packets in `window`. `seed` and `replication` together choose the random numbers:
@@ -83,17 +83,17 @@ struct Run<'a> {
 /// # Errors
 /// The described traffic is not possible.
 pub fn run(
-    plan: &Plan,
-    window: model::Window,
+    plan: &QueueingPlan,
+    window: model::SimulationWindow,
     seed: u64,
     replication: u64,
-    watch: &Watch,
-) -> Result<StationsRun, TrafficError> {
-    let mut run = Run::new(plan, window, seed, replication, watch)?;
+    watch: &SimulationMonitor,
+) -> Result<QueueingRunResult, TrafficError> {
+    let mut run = QueueingRun::new(plan, window, seed, replication, watch)?;
     let partial = run.go_on();
     let end = run.window.end;
     run.stations.iter_mut().for_each(|station| station.account(end));
-    Ok(StationsRun {
+    Ok(QueueingRunResult {
         flows: run.flows,
         switches: run.switches,
         stations: run.stations.iter().map(|station| station.tally).collect(),
@@ -104,35 +104,37 @@ pub fn run(
     })
 }
 
-impl<'a> Run<'a> {
+impl<'a> QueueingRun<'a> {
     fn new(
-        plan: &'a Plan,
-        window: model::Window,
+        plan: &'a QueueingPlan,
+        window: model::SimulationWindow,
         seed: u64,
         replication: u64,
-        watch: &'a Watch,
-    ) -> Result<Run<'a>, TrafficError> {
+        watch: &'a SimulationMonitor,
+    ) -> Result<QueueingRun<'a>, TrafficError> {
         let begin = Instant::ZERO + window.warm_up;
-        let window = Window { begin, end: begin + window.length };
-        let station =
-            |(number, station)| Station::new(station, window, Stream::new(seed, replication, STATION_STREAMS + number));
-        let gate = |(number, kind): (u64, &weir_scenario::Gate)| {
+        let window = CountingWindow { begin, end: begin + window.length };
+        let station = |(number, station)| {
+            SimulatedStation::new(station, window, RandomStream::new(seed, replication, STATION_STREAMS + number))
+        };
+        let gate = |(number, kind): (u64, &weir_scenario::ReleaseGate)| {
             // A random first tick makes the ticks of replications independent.
-            let first = Stream::new(seed, replication, GATE_STREAMS + number).below(GateQueue::<Item>::every_ns(*kind));
+            let first = RandomStream::new(seed, replication, GATE_STREAMS + number)
+                .below(GateQueue::<StationPacket>::every_ns(*kind));
             GateQueue::new(*kind, Instant::from_nanos(first))
         };
         let parts = plan.flows.len() + plan.stations.len() + plan.gates.len() + plan.wires.len();
-        let mut run = Run {
+        let mut run = QueueingRun {
             plan,
             agenda: Agenda::new(parts),
             sources: Vec::new(),
-            of_flows: plan.flows.iter().map(|flow| Flows::new(flow.new_flows, flow.flows)).collect(),
-            entries: plan.flows.iter().map(Entries::of).collect(),
+            of_flows: plan.flows.iter().map(|flow| ConcurrentFlows::new(flow.new_flows, flow.flows)).collect(),
+            entries: plan.flows.iter().map(InstalledEntries::of).collect(),
             stations: (0..).zip(&plan.stations).map(station).collect(),
             gates: (0..).zip(&plan.gates).map(gate).collect(),
             wires: plan.wires.iter().map(|_| VecDeque::new()).collect(),
             dice: (0..plan.wires.len() as u64)
-                .map(|number| Dice::of(Stream::new(seed, replication, WIRE_STREAMS + number)))
+                .map(|number| ImpairmentRng::of(RandomStream::new(seed, replication, WIRE_STREAMS + number)))
                 .collect(),
             flows: plan.flows.iter().map(|_| FlowTally::default()).collect(),
             switches: plan.devices.iter().map(|_| SwitchTally::default()).collect(),
@@ -143,7 +145,8 @@ impl<'a> Run<'a> {
             watch,
         };
         for (number, flow) in plan.flows.iter().enumerate() {
-            let mut source = Generator::new(&flow.offered, flow.start, Stream::new(seed, replication, number as u64))?;
+            let mut source =
+                PacketSampler::new(&flow.offered, flow.start, RandomStream::new(seed, replication, number as u64))?;
             let first = source.next_after(flow.start);
             run.sources.push(source);
             run.agenda.set(number, run.in_time(flow, first));
@@ -152,7 +155,7 @@ impl<'a> Run<'a> {
     }
 
     /// Returns `at` if a flow's packet of this time is sent, [`Instant::FAR`] if the flow or the window has ended.
-    fn in_time(&self, flow: &Flow, at: Instant) -> Instant {
+    fn in_time(&self, flow: &FlowPlan, at: Instant) -> Instant {
         if at < flow.stop.min(self.window.end) { at } else { Instant::FAR }
     }
 
@@ -207,7 +210,7 @@ impl<'a> Run<'a> {
         self.packets += 1;
         let counts = now >= self.window.begin;
         self.flows[number].sent += u64::from(counts);
-        let item = Item {
+        let item = StationPacket {
             sent: now,
             at_switch: now,
             since: now,
@@ -222,7 +225,7 @@ impl<'a> Run<'a> {
             asked: false,
             counts,
         };
-        self.follow(item, Step::Stage, now);
+        self.follow(item, QueueingStep::Stage, now);
     }
 
     /// Releases packets from a gate in front of a data path or behind it.
@@ -232,7 +235,7 @@ impl<'a> Run<'a> {
         self.agenda.set(part, self.gates[gate].due());
         for item in released.drain(..) {
             let is_front = self.switch_of(&item).is_some_and(|switch| self.plan.devices[switch].front == Some(gate));
-            self.follow(item, if is_front { Step::Data } else { Step::Decide }, now);
+            self.follow(item, if is_front { QueueingStep::Data } else { QueueingStep::Decide }, now);
         }
         self.released = released;
     }
@@ -249,85 +252,85 @@ impl<'a> Run<'a> {
 
     /// Moves a packet on until it has to wait.
     #[inline]
-    fn follow(&mut self, mut item: Item, mut step: Step, now: Instant) {
-        while step != Step::Over {
+    fn follow(&mut self, mut item: StationPacket, mut step: QueueingStep, now: Instant) {
+        while step != QueueingStep::Over {
             step = self.take(&mut item, step, now);
         }
     }
 
     /// Takes one step of a packet and returns the next one.
     #[inline]
-    fn take(&mut self, item: &mut Item, step: Step, now: Instant) -> Step {
+    fn take(&mut self, item: &mut StationPacket, step: QueueingStep, now: Instant) -> QueueingStep {
         let plan = self.plan;
         match step {
-            Step::Stage => return self.stage(item, now),
-            Step::Onwards => {
+            QueueingStep::Stage => return self.stage(item, now),
+            QueueingStep::Onwards => {
                 item.stage += 1;
-                return Step::Stage;
+                return QueueingStep::Stage;
             }
-            Step::Sent => {
+            QueueingStep::Sent => {
                 let wire = self.link_of(item).and_then(|link| plan.links[link].wire);
-                return wire.map_or(Step::Onwards, |wire| self.send(wire, item, now));
+                return wire.map_or(QueueingStep::Onwards, |wire| self.send(wire, item, now));
             }
-            Step::Controller => {
-                return plan.controller.map_or(Step::FromController, |station| self.come(station, item, now));
+            QueueingStep::Controller => {
+                return plan.controller.map_or(QueueingStep::FromController, |station| self.come(station, item, now));
             }
-            Step::ToController => return self.send(plan.control_wires[0], item, now),
-            Step::FromController => {
+            QueueingStep::ToController => return self.send(plan.control_wires[0], item, now),
+            QueueingStep::FromController => {
                 item.returned = true;
                 return self.send(plan.control_wires[1], item, now);
             }
             _ => {}
         }
         // Steps from here on happen at a switch.
-        let Some(switch) = self.switch_of(item) else { return Step::Over };
+        let Some(switch) = self.switch_of(item) else { return QueueingStep::Over };
         let device = &plan.devices[switch];
         match step {
-            Step::Data => device.data.map_or(Step::Served, |station| self.come(station, item, now)),
-            Step::Served => device.back.map_or(Step::Decide, |gate| self.wait(gate, item, now)),
-            Step::Decide if !item.returned && self.is_to_ask(item) => self.ask(switch, item, now),
-            Step::Out => match device.control {
-                Control::Agents { packet_out: Some(agent), .. } => self.come(agent, item, now),
-                _ => Step::Returned,
+            QueueingStep::Data => device.data.map_or(QueueingStep::Served, |station| self.come(station, item, now)),
+            QueueingStep::Served => device.back.map_or(QueueingStep::Decide, |gate| self.wait(gate, item, now)),
+            QueueingStep::Decide if !item.returned && self.is_to_ask(item) => self.ask(switch, item, now),
+            QueueingStep::Out => match device.control {
+                ControlPathPlan::Agents { packet_out: Some(agent), .. } => self.come(agent, item, now),
+                _ => QueueingStep::Returned,
             },
-            Step::Rest => match device.control {
-                Control::Measured { rest, .. } => self.send(rest, item, now),
-                Control::Agents { .. } => Step::Returned,
+            QueueingStep::Rest => match device.control {
+                ControlPathPlan::Measured { rest, .. } => self.send(rest, item, now),
+                ControlPathPlan::Agents { .. } => QueueingStep::Returned,
             },
-            Step::Returned => self.returned(switch, item, now),
+            QueueingStep::Returned => self.returned(switch, item, now),
             _ => self.leave(switch, item, now),
         }
     }
 
     /// Brings a packet to the current stage of its path: a link, a switch, or its host at the end.
-    fn stage(&mut self, item: &mut Item, now: Instant) -> Step {
+    fn stage(&mut self, item: &mut StationPacket, now: Instant) -> QueueingStep {
         let flow = &self.plan.flows[item.flow as usize];
         match flow.way.get(usize::from(item.stage)) {
             None => self.deliver(item, now),
-            Some(Stage::Link(link)) => match self.plan.links[*link].line {
+            Some(PathStage::Link(link)) => match self.plan.links[*link].line {
                 Some(line) => self.come(line, item, now),
-                None => Step::Sent,
+                None => QueueingStep::Sent,
             },
-            Some(Stage::Switch(switch)) => {
+            Some(PathStage::Switch(switch)) => {
                 item.at_switch = now;
                 item.returned = false;
                 item.asks = false;
-                self.plan.devices[*switch].front.map_or(Step::Data, |gate| self.wait(gate, item, now))
+                self.plan.devices[*switch].front.map_or(QueueingStep::Data, |gate| self.wait(gate, item, now))
             }
         }
     }
 
-    fn deliver(&mut self, item: &Item, now: Instant) -> Step {
+    fn deliver(&mut self, item: &StationPacket, now: Instant) -> QueueingStep {
         if item.counts {
             let delay = u64::try_from((now - item.sent).as_nanos()).unwrap_or(u64::MAX);
             self.flows[item.flow as usize].delays[usize::from(item.asked)].record(delay);
         }
-        Step::Over
+        QueueingStep::Over
     }
 
     /// Returns true if the packet asks the controller: its flow has no entry at this switch, and this switch may ask.
     #[inline]
-    fn is_to_ask(&self, item: &Item) -> bool {
+    fn is_to_ask(&self, item: &StationPacket) -> bool {
         let lacks_entry = match &self.entries[item.flow as usize] {
             Some(entries) => entries.lacks(item),
             None => item.begins,
@@ -336,19 +339,19 @@ impl<'a> Run<'a> {
             && (!self.plan.asks_once || usize::from(item.stage) == self.plan.flows[item.flow as usize].first_switch)
     }
 
-    fn ask(&mut self, switch: usize, item: &mut Item, now: Instant) -> Step {
+    fn ask(&mut self, switch: usize, item: &mut StationPacket, now: Instant) -> QueueingStep {
         item.asks = true;
         item.asked = true;
         match self.plan.devices[switch].control {
-            Control::Agents { packet_in: Some(agent), .. } => self.come(agent, item, now),
-            Control::Agents { packet_in: None, .. } => Step::ToController,
-            Control::Measured { bottleneck, .. } => self.come(bottleneck, item, now),
+            ControlPathPlan::Agents { packet_in: Some(agent), .. } => self.come(agent, item, now),
+            ControlPathPlan::Agents { packet_in: None, .. } => QueueingStep::ToController,
+            ControlPathPlan::Measured { bottleneck, .. } => self.come(bottleneck, item, now),
         }
     }
 
     /// Carries out the controller's answer: writes the entry, which seizes the data path, and lets the packet
     /// continue.
-    fn returned(&mut self, switch: usize, item: &mut Item, now: Instant) -> Step {
+    fn returned(&mut self, switch: usize, item: &mut StationPacket, now: Instant) -> QueueingStep {
         item.returned = true;
         if let Some(entries) = &mut self.entries[item.flow as usize] {
             entries.write(item);
@@ -358,10 +361,10 @@ impl<'a> Run<'a> {
             let ends = self.stations[data].seize(now, device.write);
             self.agenda.set(self.sources.len() + data, ends);
         }
-        if device.passes_again { Step::Data } else { Step::Leave }
+        if device.passes_again { QueueingStep::Data } else { QueueingStep::Leave }
     }
 
-    fn leave(&mut self, switch: usize, item: &Item, now: Instant) -> Step {
+    fn leave(&mut self, switch: usize, item: &StationPacket, now: Instant) -> QueueingStep {
         if item.counts {
             let tally = &mut self.switches[switch];
             let delay = now - item.at_switch;
@@ -370,32 +373,32 @@ impl<'a> Run<'a> {
             tally.held_up += u64::from(item.asks || delay > self.plan.devices[switch].slow);
             tally.delays.record(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX));
         }
-        Step::Onwards
+        QueueingStep::Onwards
     }
 
     /// Brings a packet to a station.
     #[inline]
-    fn come(&mut self, station: usize, item: &Item, now: Instant) -> Step {
+    fn come(&mut self, station: usize, item: &StationPacket, now: Instant) -> QueueingStep {
         match self.stations[station].come(*item, now) {
-            Came::Served(ends) => self.agenda.set(self.sources.len() + station, ends),
-            Came::Waits => {}
-            Came::Lost => self.lose(item),
+            ArrivalOutcome::Served(ends) => self.agenda.set(self.sources.len() + station, ends),
+            ArrivalOutcome::Waits => {}
+            ArrivalOutcome::Lost => self.lose(item),
         }
-        Step::Over
+        QueueingStep::Over
     }
 
-    fn wait(&mut self, gate: usize, item: &Item, now: Instant) -> Step {
+    fn wait(&mut self, gate: usize, item: &StationPacket, now: Instant) -> QueueingStep {
         match self.gates[gate].offer(now, *item) {
             Ok(()) => {
                 self.agenda.set(self.sources.len() + self.stations.len() + gate, self.gates[gate].due());
             }
             Err(item) => self.lose(&item),
         }
-        Step::Over
+        QueueingStep::Over
     }
 
     /// Puts a packet on a wire. Returns the next step at once if the wire has no delay and no loss.
-    fn send(&mut self, wire: usize, item: &Item, now: Instant) -> Step {
+    fn send(&mut self, wire: usize, item: &StationPacket, now: Instant) -> QueueingStep {
         let plan = self.plan.wires[wire];
         if plan.is_none() {
             return end_of(plan.leads);
@@ -403,7 +406,7 @@ impl<'a> Run<'a> {
         let (under_way, dice) = (&mut self.wires[wire], &mut self.dice[wire]);
         if under_way.len() >= MAX_UNDER_WAY || plan.loss.is_some_and(|loss| dice.loses(loss)) {
             self.lose(item);
-            return Step::Over;
+            return QueueingStep::Over;
         }
         let place = match plan.jitter {
             None => {
@@ -423,47 +426,47 @@ impl<'a> Run<'a> {
             let next = under_way.front().map_or(Instant::FAR, |(at, _)| *at);
             self.agenda.set(self.sources.len() + self.stations.len() + self.gates.len() + wire, next);
         }
-        Step::Over
+        QueueingStep::Over
     }
 
-    fn lose(&mut self, item: &Item) {
+    fn lose(&mut self, item: &StationPacket) {
         self.flows[item.flow as usize].lost += u64::from(item.counts);
     }
 
-    fn switch_of(&self, item: &Item) -> Option<usize> {
+    fn switch_of(&self, item: &StationPacket) -> Option<usize> {
         match self.plan.flows[item.flow as usize].way.get(usize::from(item.stage)) {
-            Some(Stage::Switch(switch)) => Some(*switch),
+            Some(PathStage::Switch(switch)) => Some(*switch),
             _ => None,
         }
     }
 
-    fn link_of(&self, item: &Item) -> Option<usize> {
+    fn link_of(&self, item: &StationPacket) -> Option<usize> {
         match self.plan.flows[item.flow as usize].way.get(usize::from(item.stage)) {
-            Some(Stage::Link(link)) => Some(*link),
+            Some(PathStage::Link(link)) => Some(*link),
             _ => None,
         }
     }
 }
 
 /// Returns the step at the end of a wire.
-fn end_of(leads: Leads) -> Step {
+fn end_of(leads: WireTarget) -> QueueingStep {
     match leads {
-        Leads::Onwards => Step::Onwards,
-        Leads::ToController => Step::Controller,
-        Leads::FromController => Step::Out,
-        Leads::Back => Step::Returned,
+        WireTarget::Onwards => QueueingStep::Onwards,
+        WireTarget::ToController => QueueingStep::Controller,
+        WireTarget::FromController => QueueingStep::Out,
+        WireTarget::Back => QueueingStep::Returned,
     }
 }
 
 /// Returns the step after a station of this role has served a packet. `returned`: the packet is back from the
 /// controller.
-fn after(role: Role, returned: bool) -> Step {
+fn after(role: StationRole, returned: bool) -> QueueingStep {
     match role {
-        Role::Line => Step::Sent,
-        Role::Data => Step::Served,
-        Role::Agent if returned => Step::Returned,
-        Role::Agent => Step::ToController,
-        Role::Controller => Step::FromController,
-        Role::Bottleneck => Step::Rest,
+        StationRole::Line => QueueingStep::Sent,
+        StationRole::Data => QueueingStep::Served,
+        StationRole::Agent if returned => QueueingStep::Returned,
+        StationRole::Agent => QueueingStep::ToController,
+        StationRole::Controller => QueueingStep::FromController,
+        StationRole::Bottleneck => QueueingStep::Rest,
     }
 }

@@ -1,14 +1,17 @@
 //! Makes a plan of queueing stations of a scenario.
-use super::plan::{Control, Device, Flow, Job, Leads, LinkPlan, Plan, Role, Room, Stage, StationPlan, WirePlan};
-use crate::scenario::NotSimulated;
+use super::plan::{
+    ControlPathPlan, DevicePlan, FlowPlan, JobServiceTime, LinkPlan, PathStage, QueueingPlan, StationPlan,
+    StationQueues, StationRole, WirePlan, WireTarget,
+};
+use crate::scenario::SimulateError;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_model::Law;
 use weir_scenario::{
-    ControlPath, ControllerTiming, Expect, Gate, Install, LinkSpec, Returns, Scenario, ServiceTime, Switch,
-    SwitchTiming, Traffic, TrafficKind,
+    ControlPathTiming, ControllerTiming, InstallScope, LinkSpec, ReleaseGate, ReturnDiscipline, Scenario,
+    ScenarioSwitch, ServiceTime, SwitchTiming, TrafficExpectation, TrafficItem, TrafficKind,
 };
-use weir_traffic::{Services, TrafficError};
+use weir_traffic::{LawSampler, TrafficError};
 use weir_units::Instant;
 
 /// Returns true if any switch of the scenario gives service times.
@@ -20,9 +23,9 @@ pub fn has_timing(scenario: &Scenario) -> bool {
 ///
 /// # Errors
 /// The scenario has no UDP traffic to simulate, a service time is wrong, or no links join two hosts of the traffic.
-pub fn plan(scenario: &Scenario) -> Result<Plan, NotSimulated> {
-    let mut builder = Builder {
-        plan: Plan {
+pub fn plan(scenario: &Scenario) -> Result<QueueingPlan, SimulateError> {
+    let mut builder = QueueingPlanBuilder {
+        plan: QueueingPlan {
             flows: Vec::new(),
             devices: Vec::new(),
             links: Vec::new(),
@@ -31,7 +34,7 @@ pub fn plan(scenario: &Scenario) -> Result<Plan, NotSimulated> {
             stations: Vec::new(),
             gates: Vec::new(),
             wires: Vec::new(),
-            asks_once: scenario.controller.install == Install::Path,
+            asks_once: scenario.controller.install == InstallScope::Path,
             left_out: Vec::new(),
         },
         devices: vec![None; scenario.switches.len()],
@@ -62,120 +65,129 @@ pub fn plan(scenario: &Scenario) -> Result<Plan, NotSimulated> {
     if builder.plan.flows.is_empty() {
         let others = builder.plan.left_out.join("; ");
         let problem = "found no udp traffic to simulate with stations, expected [[traffic]] with kind = \"udp\"";
-        return Err(NotSimulated(if others.is_empty() { problem.to_owned() } else { format!("{problem}: {others}") }));
+        return Err(SimulateError(if others.is_empty() { problem.to_owned() } else { format!("{problem}: {others}") }));
     }
     Ok(builder.plan)
 }
 
-struct Builder {
-    plan: Plan,
+struct QueueingPlanBuilder {
+    plan: QueueingPlan,
     /// Index of the device, by switch of the scenario; `None` if the switch takes no time.
     devices: Vec<Option<usize>>,
     /// True if packets take the link, by link of the scenario.
     used: Vec<bool>,
 }
 
-impl Builder {
+impl QueueingPlanBuilder {
     fn station(
         &mut self,
         name: String,
-        role: Role,
+        role: StationRole,
         jobs: [&ServiceTime; 2],
-        room: Room,
-    ) -> Result<usize, NotSimulated> {
-        let wrong = |error: TrafficError| NotSimulated(format!("{name}: {error}"));
+        room: StationQueues,
+    ) -> Result<usize, SimulateError> {
+        let wrong = |error: TrafficError| SimulateError(format!("{name}: {error}"));
         let job = |time: &ServiceTime| {
-            Ok(Job { services: Services::new(time.law.as_ref())?, per_byte_ns: time.per_byte_s * 1e9 })
+            Ok(JobServiceTime { services: LawSampler::new(time.law.as_ref())?, per_byte_ns: time.per_byte_s * 1e9 })
         };
         let jobs = [job(jobs[0]).map_err(wrong)?, job(jobs[1]).map_err(wrong)?];
         self.plan.stations.push(StationPlan { name, role, jobs, room });
         Ok(self.plan.stations.len() - 1)
     }
 
-    fn wire(&mut self, delay: Duration, leads: Leads) -> usize {
+    fn wire(&mut self, delay: Duration, leads: WireTarget) -> usize {
         self.plan.wires.push(WirePlan { delay, jitter: None, loss: None, leads });
         self.plan.wires.len() - 1
     }
 
-    fn gate(&mut self, gate: Gate) -> usize {
+    fn gate(&mut self, gate: ReleaseGate) -> usize {
         self.plan.gates.push(gate);
         self.plan.gates.len() - 1
     }
 
-    fn controller(&mut self, timing: &ControllerTiming) -> Result<(), NotSimulated> {
+    fn controller(&mut self, timing: &ControllerTiming) -> Result<(), SimulateError> {
         if let Some(service) = &timing.service {
-            let room = Room::Fifo(timing.buffer);
-            self.plan.controller = Some(self.station("controller".to_owned(), Role::Controller, [service; 2], room)?);
+            let room = StationQueues::Fifo(timing.buffer);
+            self.plan.controller =
+                Some(self.station("controller".to_owned(), StationRole::Controller, [service; 2], room)?);
         }
         self.plan.control_wires =
-            [self.wire(timing.delay, Leads::ToController), self.wire(timing.delay, Leads::FromController)];
+            [self.wire(timing.delay, WireTarget::ToController), self.wire(timing.delay, WireTarget::FromController)];
         Ok(())
     }
 
-    fn device(&mut self, switch: &Switch, timing: &SwitchTiming) -> Result<Device, NotSimulated> {
+    fn device(&mut self, switch: &ScenarioSwitch, timing: &SwitchTiming) -> Result<DevicePlan, SimulateError> {
         let gates = match timing.gate {
             None => 0,
-            Some(Gate::Tick { .. }) => 1,
-            Some(Gate::Batch { stages, .. }) => stages,
+            Some(ReleaseGate::Tick { .. }) => 1,
+            Some(ReleaseGate::Batch { stages, .. }) => stages,
         };
         let gate = timing.gate.filter(|_| gates > 0);
         let front = gate.filter(|_| gates > 1).map(|gate| self.gate(gate));
         let data = self.data(switch, timing)?;
-        Ok(Device {
+        Ok(DevicePlan {
             name: switch.name.clone(),
             front,
             data,
             back: gate.map(|gate| self.gate(gate)),
             control: self.control(switch, &timing.control)?,
-            passes_again: timing.returns != Returns::Direct,
+            passes_again: timing.returns != ReturnDiscipline::Direct,
             write: timing.write,
             slow: timing.slow,
         })
     }
 
     /// Makes the data path's station; `None` if the data path takes no time.
-    fn data(&mut self, switch: &Switch, timing: &SwitchTiming) -> Result<Option<usize>, NotSimulated> {
+    fn data(&mut self, switch: &ScenarioSwitch, timing: &SwitchTiming) -> Result<Option<usize>, SimulateError> {
         if timing.data.is_none() && timing.write.is_zero() {
             return Ok(None);
         }
         let nothing = ServiceTime::default();
         let own = timing.data.as_ref().unwrap_or(&nothing);
         let (again, room) = match &timing.returns {
-            Returns::Direct | Returns::Fifo => (own, Room::Fifo(timing.data_buffer)),
-            Returns::Priority { service, buffer } => {
-                (service.as_ref().unwrap_or(own), Room::Priority([timing.data_buffer, *buffer]))
+            ReturnDiscipline::Direct | ReturnDiscipline::Fifo => (own, StationQueues::Fifo(timing.data_buffer)),
+            ReturnDiscipline::Priority { service, buffer } => {
+                (service.as_ref().unwrap_or(own), StationQueues::Priority([timing.data_buffer, *buffer]))
             }
         };
-        self.station(format!("{} data", switch.name), Role::Data, [own, again], room).map(Some)
+        self.station(format!("{} data", switch.name), StationRole::Data, [own, again], room).map(Some)
     }
 
-    fn control(&mut self, switch: &Switch, control: &ControlPath) -> Result<Control, NotSimulated> {
+    fn control(
+        &mut self,
+        switch: &ScenarioSwitch,
+        control: &ControlPathTiming,
+    ) -> Result<ControlPathPlan, SimulateError> {
         let name = |what: &str| format!("{} {what}", switch.name);
         match control {
-            ControlPath::Measured { delay_s, capacity, scv, buffer } => {
+            ControlPathTiming::Measured { delay_s, capacity, scv, buffer } => {
                 let mean_s = 1.0 / capacity;
                 let law =
-                    Law::gamma(mean_s, *scv).map_err(|error| NotSimulated(format!("{}: {error}", name("control"))))?;
+                    Law::gamma(mean_s, *scv).map_err(|error| SimulateError(format!("{}: {error}", name("control"))))?;
                 let time = ServiceTime { law: Some(law), per_byte_s: 0.0 };
-                let bottleneck = self.station(name("control"), Role::Bottleneck, [&time; 2], Room::Fifo(*buffer))?;
+                let bottleneck =
+                    self.station(name("control"), StationRole::Bottleneck, [&time; 2], StationQueues::Fifo(*buffer))?;
                 let rest = Duration::from_secs_f64((delay_s - mean_s).max(0.0));
-                Ok(Control::Measured { bottleneck, rest: self.wire(rest, Leads::Back) })
+                Ok(ControlPathPlan::Measured { bottleneck, rest: self.wire(rest, WireTarget::Back) })
             }
-            ControlPath::Agents { packet_in: None, packet_out: None, .. } => {
-                Ok(Control::Agents { packet_in: None, packet_out: None })
+            ControlPathTiming::Agents { packet_in: None, packet_out: None, .. } => {
+                Ok(ControlPathPlan::Agents { packet_in: None, packet_out: None })
             }
-            ControlPath::Agents { packet_in, packet_out, shared: true, buffer } => {
+            ControlPathTiming::Agents { packet_in, packet_out, shared: true, buffer } => {
                 let nothing = ServiceTime::default();
                 let jobs = [packet_in, packet_out].map(|time| time.as_ref().unwrap_or(&nothing));
-                let both = Some(self.station(name("agent"), Role::Agent, jobs, Room::Fifo(*buffer))?);
-                Ok(Control::Agents { packet_in: both, packet_out: both })
+                let both = Some(self.station(name("agent"), StationRole::Agent, jobs, StationQueues::Fifo(*buffer))?);
+                Ok(ControlPathPlan::Agents { packet_in: both, packet_out: both })
             }
-            ControlPath::Agents { packet_in, packet_out, shared: false, buffer } => {
+            ControlPathTiming::Agents { packet_in, packet_out, shared: false, buffer } => {
                 let mut agent = |what: &str, time: &Option<ServiceTime>| {
                     let time = time.as_ref();
-                    time.map(|time| self.station(name(what), Role::Agent, [time; 2], Room::Fifo(*buffer))).transpose()
+                    time.map(|time| {
+                        self.station(name(what), StationRole::Agent, [time; 2], StationQueues::Fifo(*buffer))
+                    })
+                    .transpose()
                 };
-                Ok(Control::Agents {
+                Ok(ControlPathPlan::Agents {
                     packet_in: agent("packet-in", packet_in)?,
                     packet_out: agent("packet-out", packet_out)?,
                 })
@@ -183,16 +195,16 @@ impl Builder {
         }
     }
 
-    fn link(&mut self, spec: &LinkSpec, [from, to]: [&str; 2]) -> Result<(), NotSimulated> {
+    fn link(&mut self, spec: &LinkSpec, [from, to]: [&str; 2]) -> Result<(), SimulateError> {
         let line = match spec.rate {
             None => None,
             Some(rate) => {
                 let time = ServiceTime { law: None, per_byte_s: 8.0 / rate.0 as f64 };
-                let room = spec.buffer.map_or(Room::Fifo(None), |buffer| Room::Bytes(buffer.0));
-                Some(self.station(format!("link {from} > {to}"), Role::Line, [&time; 2], room)?)
+                let room = spec.buffer.map_or(StationQueues::Fifo(None), |buffer| StationQueues::Bytes(buffer.0));
+                Some(self.station(format!("link {from} > {to}"), StationRole::Line, [&time; 2], room)?)
             }
         };
-        let wire = WirePlan { delay: spec.delay, jitter: spec.jitter, loss: spec.loss, leads: Leads::Onwards };
+        let wire = WirePlan { delay: spec.delay, jitter: spec.jitter, loss: spec.loss, leads: WireTarget::Onwards };
         let wire = (!wire.is_none()).then(|| {
             self.plan.wires.push(wire);
             self.plan.wires.len() - 1
@@ -201,7 +213,7 @@ impl Builder {
         Ok(())
     }
 
-    fn traffic(&mut self, scenario: &Scenario, item: &Traffic) -> Result<(), NotSimulated> {
+    fn traffic(&mut self, scenario: &Scenario, item: &TrafficItem) -> Result<(), SimulateError> {
         let [from, to] = [item.from, item.to].map(|host| scenario.hosts[host].name.as_str());
         let mut leave_out = |what: &str| {
             self.plan.left_out.push(format!("{what} from {from} to {to}"));
@@ -210,15 +222,15 @@ impl Builder {
         let (duration, offered, new_flows, flows) = match &item.kind {
             TrafficKind::Ping { .. } => return leave_out("ping"),
             TrafficKind::Tcp { .. } => return leave_out("tcp"),
-            TrafficKind::Udp { .. } if item.expect == Expect::Isolated => return leave_out("isolated udp"),
+            TrafficKind::Udp { .. } if item.expect == TrafficExpectation::Isolated => return leave_out("isolated udp"),
             TrafficKind::Udp { duration, offered, new_flows, flows } => (*duration, offered, *new_flows, *flows),
         };
         let way = self.way(scenario, item)?;
-        let is_switch = |stage: &Stage| matches!(stage, Stage::Switch(_));
+        let is_switch = |stage: &PathStage| matches!(stage, PathStage::Switch(_));
         let start = Instant::ZERO + item.start;
         // Traffic that lasts for the whole scenario lasts for the whole simulation, whose time begins with a warm-up.
         let whole = scenario.duration.min(scenario.simulate.duration);
-        self.plan.flows.push(Flow {
+        self.plan.flows.push(FlowPlan {
             from: from.to_owned(),
             to: to.to_owned(),
             offered: offered.clone(),
@@ -233,21 +245,21 @@ impl Builder {
     }
 
     /// Returns the shortest path from host to host.
-    fn way(&self, scenario: &Scenario, item: &Traffic) -> Result<Vec<Stage>, NotSimulated> {
+    fn way(&self, scenario: &Scenario, item: &TrafficItem) -> Result<Vec<PathStage>, SimulateError> {
         let [from, to] = [item.from, item.to].map(|host| &scenario.hosts[host]);
         let Some(hops) = shortest(scenario, &self.used, from.switch, to.switch) else {
             let problem =
                 format!("udp from {} to {}: found no way of links between their switches", from.name, to.name);
-            return Err(NotSimulated(problem));
+            return Err(SimulateError(problem));
         };
         let access = scenario.hosts.len() * 2;
-        let mut way = vec![Stage::Link(item.from * 2)];
-        way.extend(self.devices[from.switch].map(Stage::Switch));
+        let mut way = vec![PathStage::Link(item.from * 2)];
+        way.extend(self.devices[from.switch].map(PathStage::Switch));
         for (link, reversed, switch) in hops {
-            way.push(Stage::Link(access + link * 2 + usize::from(reversed)));
-            way.extend(self.devices[switch].map(Stage::Switch));
+            way.push(PathStage::Link(access + link * 2 + usize::from(reversed)));
+            way.extend(self.devices[switch].map(PathStage::Switch));
         }
-        way.push(Stage::Link(item.to * 2 + 1));
+        way.push(PathStage::Link(item.to * 2 + 1));
         Ok(way)
     }
 }

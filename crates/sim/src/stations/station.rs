@@ -1,9 +1,9 @@
 //! Keeps the state of a server with its queue during a run.
-use super::plan::{Job, Role, Room, StationPlan};
-use super::tally::{StationTally, Window};
+use super::plan::{JobServiceTime, StationPlan, StationQueues, StationRole};
+use super::tally::{CountingWindow, StationTally};
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_traffic::Stream;
+use weir_traffic::RandomStream;
 use weir_units::Instant;
 
 /// Most packets that wait in one queue of a station, in addition to the scenario's limits. Further packets are lost
@@ -12,7 +12,7 @@ pub const MAX_WAITING: usize = 1 << 20;
 
 /// Packet on its way.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item {
+pub(super) struct StationPacket {
     /// Time at which its host sent it.
     pub(super) sent: Instant,
     /// Arrival time at its current switch.
@@ -39,21 +39,21 @@ pub(super) struct Item {
 }
 
 /// Server with its queue. Its only event is the end of the current service.
-pub(super) struct Station {
-    pub(super) role: Role,
-    jobs: [Job; 2],
-    room: Room,
-    queues: [VecDeque<Item>; 2],
+pub(super) struct SimulatedStation {
+    pub(super) role: StationRole,
+    jobs: [JobServiceTime; 2],
+    room: StationQueues,
+    queues: [VecDeque<StationPacket>; 2],
     waiting_bytes: u64,
-    current: Option<Item>,
+    current: Option<StationPacket>,
     /// End of the current service.
     ends: Instant,
     /// Time until which the server is seized.
     seized: Instant,
     /// Fraction of a nanosecond carried over to the next service, so that times are exact in the mean.
     rest_ns: f64,
-    random: Stream,
-    window: Window,
+    random: RandomStream,
+    window: CountingWindow,
     /// Time up to which busy time and queue length are accounted for.
     accounted: Instant,
     pub(super) tally: StationTally,
@@ -61,16 +61,16 @@ pub(super) struct Station {
 
 /// Outcome of a packet's arrival at a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum ArrivalOutcome {
     /// Service has begun and ends at this time.
     Served(Instant),
     Waits,
     Lost,
 }
 
-impl Station {
-    pub(super) fn new(plan: &StationPlan, window: Window, random: Stream) -> Station {
-        Station {
+impl SimulatedStation {
+    pub(super) fn new(plan: &StationPlan, window: CountingWindow, random: RandomStream) -> SimulatedStation {
+        SimulatedStation {
             role: plan.role,
             jobs: plan.jobs.clone(),
             room: plan.room,
@@ -89,21 +89,21 @@ impl Station {
 
     /// Handles the arrival of a packet: begins its service, queues it, or loses it.
     #[inline]
-    pub(super) fn come(&mut self, mut item: Item, now: Instant) -> Came {
+    pub(super) fn come(&mut self, mut item: StationPacket, now: Instant) -> ArrivalOutcome {
         self.tally.came += u64::from(item.counts);
         item.since = now;
         self.account(now);
         if self.current.is_none() {
-            return Came::Served(self.begin(item, now));
+            return ArrivalOutcome::Served(self.begin(item, now));
         }
-        let queue = usize::from(matches!(self.room, Room::Priority(_)) && item.returned);
+        let queue = usize::from(matches!(self.room, StationQueues::Priority(_)) && item.returned);
         if !self.has_room(queue, item.bytes) {
             self.tally.lost += u64::from(item.counts);
-            return Came::Lost;
+            return ArrivalOutcome::Lost;
         }
         self.waiting_bytes += u64::from(item.bytes);
         self.queues[queue].push_back(item);
-        Came::Waits
+        ArrivalOutcome::Waits
     }
 
     fn has_room(&self, queue: usize, bytes: u32) -> bool {
@@ -112,16 +112,16 @@ impl Station {
         let fits = |limit: Option<u32>| limit.is_none_or(|limit| waiting as u64 + 1 < u64::from(limit));
         waiting < MAX_WAITING
             && match self.room {
-                Room::Fifo(limit) => fits(limit),
-                Room::Priority(limits) => fits(limits[queue]),
-                Room::Bytes(limit) => self.waiting_bytes + u64::from(bytes) <= limit,
+                StationQueues::Fifo(limit) => fits(limit),
+                StationQueues::Priority(limits) => fits(limits[queue]),
+                StationQueues::Bytes(limit) => self.waiting_bytes + u64::from(bytes) <= limit,
             }
     }
 
     /// Begins the service of a packet. Returns its end.
     #[inline]
-    fn begin(&mut self, item: Item, now: Instant) -> Instant {
-        let Job { services, per_byte_ns } = &self.jobs[usize::from(item.returned)];
+    fn begin(&mut self, item: StationPacket, now: Instant) -> Instant {
+        let JobServiceTime { services, per_byte_ns } = &self.jobs[usize::from(item.returned)];
         let exact = services.draw_ns(&mut self.random) + per_byte_ns * f64::from(item.bytes) + self.rest_ns;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
         let whole = exact as u64;
@@ -133,7 +133,7 @@ impl Station {
 
     /// Ends the current service and begins the next. Returns the served packet and the end of the next service.
     #[inline]
-    pub(super) fn finish(&mut self, now: Instant) -> (Option<Item>, Instant) {
+    pub(super) fn finish(&mut self, now: Instant) -> (Option<StationPacket>, Instant) {
         self.account(now);
         let done = self.current.take();
         if let Some(item) = done.filter(|item| item.counts) {

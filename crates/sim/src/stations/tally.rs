@@ -1,10 +1,10 @@
 //! Counters of a run of stations.
-use crate::stats::Delays;
+use crate::stats::DelayTally;
 use weir_units::Instant;
 
 /// Time window in which packets count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Window {
+pub(super) struct CountingWindow {
     pub(super) begin: Instant,
     pub(super) end: Instant,
 }
@@ -17,7 +17,7 @@ pub struct FlowTally {
     /// Packets of these that were lost.
     pub lost: u64,
     /// Delays from sending to receiving: of packets that did not ask the controller, and of packets that asked.
-    pub delays: [Delays; 2],
+    pub delays: [DelayTally; 2],
 }
 
 /// Counters of packets at a switch.
@@ -30,7 +30,7 @@ pub struct SwitchTally {
     /// Packets that asked, or took longer than the scenario's `slow`.
     pub held_up: u64,
     /// Delays from arrival at the switch to departure.
-    pub delays: Delays,
+    pub delays: DelayTally,
 }
 
 /// Counters of a station. Packet counts are of packets sent in the window; times are within the window.
@@ -52,7 +52,7 @@ pub struct StationTally {
 
 /// Results of one run.
 #[derive(Debug, Clone)]
-pub struct StationsRun {
+pub struct QueueingRunResult {
     /// Counters by flow.
     pub flows: Vec<FlowTally>,
     /// Counters by switch that takes time.

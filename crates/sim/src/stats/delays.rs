@@ -7,7 +7,7 @@ const DIGITS: u8 = 3;
 
 /// Delays: exact sum, and a distribution to three significant digits.
 #[derive(Debug, Clone, Default)]
-pub struct Delays {
+pub struct DelayTally {
     /// Histogram of ns; made with the first sample.
     histogram: Option<Box<Histogram<u64>>>,
     sum_ns: u128,
@@ -28,7 +28,7 @@ pub struct DelaySummary {
     pub max_s: f64,
 }
 
-impl Delays {
+impl DelayTally {
     /// Adds a delay in ns.
     #[inline]
     pub fn record(&mut self, ns: u64) {
@@ -42,7 +42,7 @@ impl Delays {
     }
 
     /// Adds all delays of `other`.
-    pub fn merge(&mut self, other: &Delays) {
+    pub fn merge(&mut self, other: &DelayTally) {
         self.sum_ns += other.sum_ns;
         self.count += other.count;
         match (&mut self.histogram, &other.histogram) {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn delays_are_summed_up() {
-        let (mut one, mut other) = (Delays::default(), Delays::default());
+        let (mut one, mut other) = (DelayTally::default(), DelayTally::default());
         assert!(one.summary().is_none() && one.bins().is_empty());
         (1..=500).for_each(|us| one.record(us * 1000));
         (501..=1000).for_each(|us| other.record(us * 1000));

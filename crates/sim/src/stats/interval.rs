@@ -136,11 +136,11 @@ mod tests {
     /// Checks that 90 % intervals contain the mean in 90 % of the trials.
     #[test]
     fn intervals_hold_what_they_should() {
-        let mut random = weir_traffic::Stream::new(1, 2, 3);
+        let mut random = weir_traffic::RandomStream::new(1, 2, 3);
         let trials = 4000;
         let held = (0..trials)
             .filter(|_| {
-                let sample = |random: &mut weir_traffic::Stream| (0..12).map(|_| random.unit()).sum::<f64>();
+                let sample = |random: &mut weir_traffic::RandomStream| (0..12).map(|_| random.unit()).sum::<f64>();
                 let values: Vec<f64> = (0..5).map(|_| sample(&mut random)).collect();
                 let found = estimate(&values, Confidence::P90).unwrap();
                 (found.mean - 6.0).abs() <= found.half_width.unwrap()

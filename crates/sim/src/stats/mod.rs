@@ -2,5 +2,5 @@
 mod delays;
 mod interval;
 
-pub use delays::{DelaySummary, Delays};
+pub use delays::{DelaySummary, DelayTally};
 pub use interval::{Confidence, Estimate, estimate, student_t};

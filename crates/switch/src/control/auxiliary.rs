@@ -5,8 +5,8 @@
 //! that the controller sends on them. A reply uses the connection of its request. A connection that ends or cannot be
 //! opened is tried again as long as the main connection is up; meanwhile its packet-ins use the other connections or
 //! the main one.
-use super::Control;
-use super::channel::{self, ByteStream, Ended, Part};
+use super::ControlContext;
+use super::channel::{self, ByteStream, ChannelConnectionKind, Disconnection};
 use super::connect::{Backoff, connect, report};
 use super::registry::ChannelInfo;
 use crate::targets::ControllerSpec;
@@ -18,7 +18,7 @@ use weir_openflow::Version;
 
 /// The main connection that auxiliary connections belong to.
 #[derive(Clone)]
-pub(super) struct Main {
+pub(super) struct MainConnection {
     pub(super) id: ChannelId,
     pub(super) version: Version,
     /// Becomes true when the main connection ends.
@@ -27,16 +27,16 @@ pub(super) struct Main {
 
 /// Runs a main connection and its auxiliary connections until the main one ends.
 pub(super) async fn run_with(
-    control: &Control,
+    control: &ControlContext,
     stream: ByteStream,
     info: &Arc<ChannelInfo>,
     spec: &ControllerSpec,
-) -> Ended {
+) -> Disconnection {
     let id = control.registry.next_id(false);
     let (up, comes_up) = watch::channel(None);
     let (end, ended) = watch::channel(false);
     let main = async {
-        let ended = channel::run(control.clone(), stream, Arc::clone(info), id, Part::Main(up)).await;
+        let ended = channel::run(control.clone(), stream, Arc::clone(info), id, ChannelConnectionKind::Main(up)).await;
         end.send_replace(true);
         ended
     };
@@ -46,7 +46,7 @@ pub(super) async fn run_with(
 
 /// Waits for the main connection to come up, then keeps the auxiliary connections open until it ends.
 async fn open_all(
-    control: &Control,
+    control: &ControlContext,
     spec: &ControllerSpec,
     id: ChannelId,
     mut comes_up: watch::Receiver<Option<Version>>,
@@ -57,14 +57,14 @@ async fn open_all(
     let Some(version) = version.filter(|version| *version >= Version::V13) else { return };
     let mut all = JoinSet::new();
     for number in 1..=spec.auxiliaries {
-        let main = Main { id, version, ended: ended.clone() };
+        let main = MainConnection { id, version, ended: ended.clone() };
         all.spawn(keep(control.clone(), spec.clone(), number, main));
     }
     while all.join_next().await.is_some() {}
 }
 
 /// Keeps one auxiliary connection open until the main one ends.
-async fn keep(control: Control, spec: ControllerSpec, number: u8, main: Main) {
+async fn keep(control: ControlContext, spec: ControllerSpec, number: u8, main: MainConnection) {
     let info = control.registry.add(format!("{} auxiliary {number}", spec.target));
     let mut ended = main.ended.clone();
     let mut backoff = Backoff::new();
@@ -76,7 +76,7 @@ async fn keep(control: Control, spec: ControllerSpec, number: u8, main: Main) {
         match connected {
             Ok(stream) => {
                 let id = control.registry.next_id(false);
-                let part = Part::Auxiliary(number, main.clone());
+                let part = ChannelConnectionKind::Auxiliary(number, main.clone());
                 let ended = channel::run(control.clone(), stream, Arc::clone(&info), id, part).await;
                 if ended.was_up {
                     backoff.reset();

@@ -51,7 +51,7 @@ pub(crate) enum ToChannel {
 
 /// Part of a long reply: encoded messages that are sent in one go.
 #[derive(Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct ReplyPart {
     pub(crate) bytes: Vec<u8>,
     /// Number of messages in `bytes`.
     pub(crate) messages: usize,
@@ -61,21 +61,21 @@ pub(crate) struct Part {
 
 /// A bounded queue of parts in which neither end waits for the other.
 #[derive(Debug)]
-struct Places {
-    put: Sender<Part>,
-    take: Receiver<Part>,
+struct ReplyPartQueue {
+    put: Sender<ReplyPart>,
+    take: Receiver<ReplyPart>,
 }
 
-impl Default for Places {
-    fn default() -> Places {
+impl Default for ReplyPartQueue {
+    fn default() -> ReplyPartQueue {
         let (put, take) = bounded(MAX_PARTS);
-        Places { put, take }
+        ReplyPartQueue { put, take }
     }
 }
 
 /// Counters of the messages that a channel carried and dropped, over all its connections.
 #[derive(Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct ChannelCounters {
     pub(crate) received: AtomicU64,
     pub(crate) sent: AtomicU64,
     /// Packet-ins queued for the channel.
@@ -85,13 +85,13 @@ pub(crate) struct Carried {
     pub(crate) packet_ins_limited: AtomicU64,
     pub(crate) notices_dropped: AtomicU64,
     /// Packet-ins of all channels together.
-    pub(crate) all: Arc<PacketIns>,
+    pub(crate) all: Arc<PacketInCounters>,
 }
 
 /// Packet-ins of all present and past channels. Incremented together with each channel's own counters: the engine may
 /// send packet-ins to a channel that has just ended, and those count as well.
 #[derive(Debug, Default)]
-pub(crate) struct PacketIns {
+pub(crate) struct PacketInCounters {
     /// Packet-ins queued for a channel.
     pub(crate) taken: AtomicU64,
     /// Packet-ins dropped because the channel's queue was full.
@@ -114,20 +114,20 @@ pub(crate) struct Backlog {
     /// True if the engine waits for room for another part of a long reply.
     is_awaited: AtomicBool,
     /// Parts of long replies that are ready to be sent. Each part states how many messages of the channel's queue must
-    /// be sent before it (`Part::behind`).
-    ready: Places,
+    /// be sent before it (`ReplyPart::behind`).
+    ready: ReplyPartQueue,
     /// True if the channel has been notified of parts and has not called [`Backlog::looked`] yet.
     is_told: AtomicBool,
     /// Memory of parts that were sent, reused for new ones, so that neither thread waits for the other's allocator.
-    spare: Places,
-    carried: Arc<Carried>,
-    handing: Handing,
+    spare: ReplyPartQueue,
+    carried: Arc<ChannelCounters>,
+    handing: WriteLatencyProbe,
 }
 
 /// Measurement of the time from handing a message to a channel (`given`) until it is written to the connection
 /// (`written`), in nanoseconds of the switch's clock; 0 if unknown.
 #[derive(Debug, Default)]
-struct Handing {
+struct WriteLatencyProbe {
     given: AtomicU64,
     written: AtomicU64,
 }
@@ -153,14 +153,14 @@ impl Outbox {
         let carried = &self.backlog.carried;
         let kind = kind(&message);
         let (waiting, dropped, max) = match kind {
-            Kind::PacketIn => (&self.backlog.packet_ins, &carried.packet_ins_dropped, MAX_PACKET_INS),
-            Kind::Notice => (&self.backlog.notices, &carried.notices_dropped, MAX_NOTICES),
+            QueuedMessageKind::PacketIn => (&self.backlog.packet_ins, &carried.packet_ins_dropped, MAX_PACKET_INS),
+            QueuedMessageKind::Notice => (&self.backlog.notices, &carried.notices_dropped, MAX_NOTICES),
             // Bounded by `is_overrun` instead, because no part of a reply may be dropped.
-            Kind::Reply => (&self.backlog.replies, &carried.notices_dropped, usize::MAX),
+            QueuedMessageKind::Reply => (&self.backlog.replies, &carried.notices_dropped, usize::MAX),
         };
         if waiting.load(Relaxed) >= max {
             dropped.fetch_add(1, Relaxed);
-            if kind == Kind::PacketIn {
+            if kind == QueuedMessageKind::PacketIn {
                 carried.all.dropped.fetch_add(1, Relaxed);
             }
             return;
@@ -169,7 +169,7 @@ impl Outbox {
         if is_part(&message) {
             self.backlog.parts.fetch_add(1, Relaxed);
         }
-        if kind == Kind::PacketIn {
+        if kind == QueuedMessageKind::PacketIn {
             carried.packet_ins.fetch_add(1, Relaxed);
             carried.all.taken.fetch_add(1, Relaxed);
         }
@@ -179,13 +179,13 @@ impl Outbox {
     }
 
     /// Returns an empty part to fill with messages of a long reply.
-    pub(crate) fn spare(&self) -> Part {
-        let new = || Part { bytes: Vec::with_capacity(PART_BYTES + PART_ROOM), ..Part::default() };
+    pub(crate) fn spare(&self) -> ReplyPart {
+        let new = || ReplyPart { bytes: Vec::with_capacity(PART_BYTES + PART_ROOM), ..ReplyPart::default() };
         self.backlog.spare.take.try_recv().unwrap_or_else(|_| new())
     }
 
     /// Queues a part of a long reply. The caller has checked [`Outbox::has_room`].
-    pub(crate) fn send_part(&self, mut part: Part, is_last: bool) {
+    pub(crate) fn send_part(&self, mut part: ReplyPart, is_last: bool) {
         let backlog = &*self.backlog;
         part.behind = self.queued.get();
         backlog.replies.fetch_add(1, Relaxed);
@@ -277,7 +277,7 @@ impl Outbox {
 
 impl Backlog {
     /// Returns an empty backlog; lost messages are counted in `carried`.
-    pub(crate) fn new(carried: Arc<Carried>) -> Backlog {
+    pub(crate) fn new(carried: Arc<ChannelCounters>) -> Backlog {
         Backlog {
             packet_ins: 0.into(),
             notices: 0.into(),
@@ -285,11 +285,11 @@ impl Backlog {
             parts: 0.into(),
             is_held: false.into(),
             is_awaited: false.into(),
-            ready: Places::default(),
+            ready: ReplyPartQueue::default(),
             is_told: false.into(),
-            spare: Places::default(),
+            spare: ReplyPartQueue::default(),
             carried,
-            handing: Handing::default(),
+            handing: WriteLatencyProbe::default(),
         }
     }
 
@@ -303,9 +303,9 @@ impl Backlog {
     /// Records that the channel took `message` from the queue.
     pub(crate) fn taken(&self, message: &Message) {
         let waiting = match kind(message) {
-            Kind::PacketIn => &self.packet_ins,
-            Kind::Notice => &self.notices,
-            Kind::Reply => &self.replies,
+            QueuedMessageKind::PacketIn => &self.packet_ins,
+            QueuedMessageKind::Notice => &self.notices,
+            QueuedMessageKind::Reply => &self.replies,
         };
         waiting.fetch_sub(1, SeqCst);
         if is_part(message) {
@@ -324,12 +324,12 @@ impl Backlog {
     }
 
     /// Takes the next part of a long reply. The caller calls [`Backlog::taken_part`] when the part is sent.
-    pub(crate) fn next_part(&self) -> Option<Part> {
+    pub(crate) fn next_part(&self) -> Option<ReplyPart> {
         self.ready.take.try_recv().ok()
     }
 
     /// Records that `part` of a long reply is sent, and keeps its memory for reuse.
-    pub(crate) fn taken_part(&self, mut part: Part) {
+    pub(crate) fn taken_part(&self, mut part: ReplyPart) {
         self.replies.fetch_sub(1, SeqCst);
         self.parts.fetch_sub(1, Relaxed);
         part.bytes.clear();
@@ -379,28 +379,30 @@ fn is_part(message: &Message) -> bool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum QueuedMessageKind {
     PacketIn,
     Notice,
     Reply,
 }
 
-fn kind(message: &Message) -> Kind {
+fn kind(message: &Message) -> QueuedMessageKind {
     match &message.body {
-        _ if is_flow_update(message) => Kind::Notice,
-        Body::PacketIn(_) => Kind::PacketIn,
+        _ if is_flow_update(message) => QueuedMessageKind::Notice,
+        Body::PacketIn(_) => QueuedMessageKind::PacketIn,
         Body::Nx(message) => match **message {
-            NxMessage::PacketIn(_) | NxMessage::PacketIn2(_) => Kind::PacketIn,
-            NxMessage::FlowRemoved(_) | NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed => Kind::Notice,
-            _ => Kind::Reply,
+            NxMessage::PacketIn(_) | NxMessage::PacketIn2(_) => QueuedMessageKind::PacketIn,
+            NxMessage::FlowRemoved(_) | NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed => {
+                QueuedMessageKind::Notice
+            }
+            _ => QueuedMessageKind::Reply,
         },
         Body::FlowRemoved(_)
         | Body::PortStatus(_)
         | Body::RoleStatus(_)
         | Body::TableStatus(_)
         | Body::RequestForward(_)
-        | Body::ControllerStatus(_) => Kind::Notice,
-        _ => Kind::Reply,
+        | Body::ControllerStatus(_) => QueuedMessageKind::Notice,
+        _ => QueuedMessageKind::Reply,
     }
 }
 
@@ -457,7 +459,7 @@ mod tests {
             backlog.taken_part(part);
         }
         assert!(backlog.next_part().is_none() && !backlog.is_paused() && backlog.is_engine_to_wake());
-        let spare: Vec<Part> = (0..MAX_PARTS).map(|_| outbox.spare()).collect();
+        let spare: Vec<ReplyPart> = (0..MAX_PARTS).map(|_| outbox.spare()).collect();
         assert!(spare.iter().all(|part| part.bytes.is_empty() && places.contains(&part.bytes.as_ptr())));
         assert!(matches!(queue.try_recv(), Ok(ToChannel::Parts)) && queue.try_recv().is_err());
     }
@@ -489,17 +491,17 @@ mod tests {
         let backlog = Arc::new(Backlog::new(Arc::default()));
         let (outbox, mut queue) = outbox(backlog.clone());
         let mut told = || std::iter::from_fn(|| queue.try_recv().ok()).count();
-        (1..TOLD_PARTS).for_each(|_| outbox.send_part(Part::default(), false));
+        (1..TOLD_PARTS).for_each(|_| outbox.send_part(ReplyPart::default(), false));
         assert_eq!(told(), 0);
-        (TOLD_PARTS..MAX_PARTS).for_each(|_| outbox.send_part(Part::default(), false));
+        (TOLD_PARTS..MAX_PARTS).for_each(|_| outbox.send_part(ReplyPart::default(), false));
         assert_eq!(told(), 1);
-        outbox.send_part(Part::default(), true);
+        outbox.send_part(ReplyPart::default(), true);
         assert_eq!((told(), backlog.ready()), (0, MAX_PARTS), "it has not looked since it was told");
         backlog.looked();
         while let Some(part) = backlog.next_part() {
             backlog.taken_part(part);
         }
-        outbox.send_part(Part::default(), true);
+        outbox.send_part(ReplyPart::default(), true);
         assert_eq!((told(), backlog.ready()), (1, 1));
     }
 
@@ -508,10 +510,10 @@ mod tests {
         let backlog = Arc::new(Backlog::new(Arc::default()));
         let (outbox, _queue) = outbox(backlog.clone());
         let barrier = || Message { xid: 1, body: Body::BarrierReply };
-        outbox.send_part(Part::default(), true);
+        outbox.send_part(ReplyPart::default(), true);
         outbox.send(barrier());
         outbox.send(barrier());
-        outbox.send_part(Part::default(), true);
+        outbox.send_part(ReplyPart::default(), true);
         let behind: Vec<u64> = std::iter::from_fn(|| backlog.next_part()).map(|part| part.behind).collect();
         assert_eq!(behind, [0, 2]);
     }

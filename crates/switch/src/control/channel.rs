@@ -4,12 +4,12 @@
 //! inbox. A controller that floods is therefore read at the engine's pace, and TCP flow control slows it down. To the
 //! controller: the session's output is written as far as the stream accepts it, and is filled from the queue only up
 //! to [`OUTPUT_BYTES`]. Further messages wait in the queue, whose bounds drop and count ([`super::backlog`]).
-use super::auxiliary::{self, Main};
+use super::auxiliary::{self, MainConnection};
 use super::backlog::{self, Backlog, Outbox, ToChannel, outbox};
 use super::registry::ChannelInfo;
-use super::stamped::{Arrivals, Stamped};
-use super::turn::{TURN_BYTES, Turn};
-use super::{Control, stopped};
+use super::stamped::{StreamArrivalTime, TimestampedStream};
+use super::turn::{ChannelByteBudget, TURN_BYTES};
+use super::{ControlContext, stopped};
 use crate::clock::SwitchClock;
 use crate::engine::inbox::{BATCH, FromChannel};
 use crate::handle::SwitchError;
@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use weir_datapath::ChannelId;
 use weir_openflow::model::multipart::RequestBody;
-use weir_openflow::session::{Event, SendError, Session};
+use weir_openflow::session::{SendError, Session, SessionEvent};
 use weir_openflow::{Body, Message, Version};
 use weir_units::{Clock, Instant};
 
@@ -37,31 +37,31 @@ const STALL_TIME: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_millis(200);
 
 /// Any stream over which bytes can be exchanged.
-pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+pub(crate) trait AsyncReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> AsyncReadWrite for T {}
 
 /// The stream of a channel.
 pub(crate) struct ByteStream {
-    pub(super) bytes: Box<dyn Bytes>,
+    pub(super) bytes: Box<dyn AsyncReadWrite>,
     /// Arrival times of the bytes read, if the stream reports them.
-    pub(super) arrivals: Option<Arrivals>,
+    pub(super) arrivals: Option<StreamArrivalTime>,
 }
 
 impl ByteStream {
     /// Wraps a stream that does not report arrival times.
-    pub(crate) fn new(bytes: impl Bytes + 'static) -> ByteStream {
+    pub(crate) fn new(bytes: impl AsyncReadWrite + 'static) -> ByteStream {
         ByteStream { bytes: Box::new(bytes), arrivals: None }
     }
 
     /// Wraps a stream that reports arrival times.
-    pub(super) fn stamped(stream: Stamped) -> ByteStream {
+    pub(super) fn stamped(stream: TimestampedStream) -> ByteStream {
         ByteStream { arrivals: Some(stream.arrivals()), bytes: Box::new(stream) }
     }
 }
 
 /// End of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct Disconnection {
     /// True if the session had come up.
     pub(crate) was_up: bool,
     /// Reason, as text for logs and snapshots.
@@ -69,28 +69,28 @@ pub(crate) struct Ended {
 }
 
 /// Function of a connection to its controller.
-pub(crate) enum Part {
+pub(crate) enum ChannelConnectionKind {
     /// Main connection, which may carry everything. Sends the negotiated version when it is up.
     Main(watch::Sender<Option<Version>>),
     /// Auxiliary connection with its number (from 1) and its main connection.
-    Auxiliary(u8, Main),
+    Auxiliary(u8, MainConnection),
 }
 
-impl Part {
+impl ChannelConnectionKind {
     /// Returns the part of a main connection without auxiliary connections.
-    pub(crate) fn alone() -> Part {
-        Part::Main(watch::channel(None).0)
+    pub(crate) fn alone() -> ChannelConnectionKind {
+        ChannelConnectionKind::Main(watch::channel(None).0)
     }
 }
 
 /// Runs a channel over `stream` until either side ends it.
 pub(crate) async fn run(
-    control: Control,
+    control: ControlContext,
     stream: ByteStream,
     info: Arc<ChannelInfo>,
     id: ChannelId,
-    part: Part,
-) -> Ended {
+    part: ChannelConnectionKind,
+) -> Disconnection {
     info.connected(id);
     let ByteStream { bytes, arrivals } = stream;
     let (reader, writer) = tokio::io::split(bytes);
@@ -98,13 +98,13 @@ pub(crate) async fn run(
     let (outbox, queue) = outbox(Arc::clone(&backlog));
     let clock = control.clock;
     let mut config = control.session.clone();
-    if let Part::Auxiliary(_, main) = &part {
+    if let ChannelConnectionKind::Auxiliary(_, main) = &part {
         // Restricts the negotiation to the main connection's version.
         config.versions = vec![main.version];
     } else if id < ChannelId::FIRST_PASSIVE && !control.controller_versions.is_empty() {
         config.versions = control.controller_versions.to_vec();
     }
-    let mut channel = Channel {
+    let mut channel = ChannelTask {
         session: Session::switch(config, clock.now()),
         part,
         stopping: control.stopping.clone(),
@@ -127,29 +127,29 @@ pub(crate) async fn run(
     channel.end(reason).await
 }
 
-impl Part {
+impl ChannelConnectionKind {
     /// Returns the message that tells the engine that the session is up.
     fn up(&self, id: ChannelId, version: Version, outbox: Outbox) -> FromChannel {
         match self {
-            Part::Main(up) => {
+            ChannelConnectionKind::Main(up) => {
                 up.send_replace(Some(version));
                 FromChannel::Up(id, version, outbox)
             }
-            Part::Auxiliary(number, main) => FromChannel::AuxiliaryUp(id, main.id, *number, outbox),
+            ChannelConnectionKind::Auxiliary(number, main) => FromChannel::AuxiliaryUp(id, main.id, *number, outbox),
         }
     }
 }
 
 /// Waits until the main connection of an auxiliary one has ended; for ever on a main connection.
-async fn main_ended(part: &mut Part) {
+async fn main_ended(part: &mut ChannelConnectionKind) {
     match part {
-        Part::Main(_) => std::future::pending().await,
-        Part::Auxiliary(_, main) => auxiliary::over(&mut main.ended).await,
+        ChannelConnectionKind::Main(_) => std::future::pending().await,
+        ChannelConnectionKind::Auxiliary(_, main) => auxiliary::over(&mut main.ended).await,
     }
 }
 
 /// Next event of a channel.
-enum Happened {
+enum ChannelEvent {
     /// The engine's inbox accepted messages.
     Sent(Result<(), SwitchError>),
     /// The controller sent bytes.
@@ -179,8 +179,8 @@ async fn first_of<T>(a: impl Future<Output = T>, b: impl Future<Output = T>, is_
     .await
 }
 
-struct Channel {
-    control: Control,
+struct ChannelTask {
+    control: ControlContext,
     info: Arc<ChannelInfo>,
     id: ChannelId,
     clock: SwitchClock,
@@ -192,27 +192,27 @@ struct Channel {
     /// Number of messages taken from `queue`.
     taken: u64,
     /// Next part of a long reply, if messages that precede it are still on the queue.
-    next_part: Option<backlog::Part>,
+    next_part: Option<backlog::ReplyPart>,
     /// Messages for the engine, at most those of one read.
     waiting: VecDeque<FromChannel>,
     /// The engine's end of `queue`, until the engine has it.
     outbox: Option<Outbox>,
     version: Option<Version>,
-    part: Part,
+    part: ChannelConnectionKind,
     /// Arrival time of the controller's last bytes, as far as known.
     came: Instant,
     /// Arrival times reported by the stream, if it reports them.
-    arrivals: Option<Arrivals>,
+    arrivals: Option<StreamArrivalTime>,
     /// Time at which the controller last accepted bytes, or at which output became available again.
     wrote_at: Instant,
 }
 
-impl Channel {
+impl ChannelTask {
     /// Carries messages until the channel ends. Returns the reason.
     async fn exchange(&mut self, mut reader: impl AsyncRead + Unpin, mut writer: impl AsyncWrite + Unpin) -> String {
         let mut piece = vec![0; READ_BYTES];
         let (mut had_output, mut is_inward_next) = (false, false);
-        let (mut turn, mut used) = (Turn::default(), 0);
+        let (mut turn, mut used) = (ChannelByteBudget::default(), 0);
         let reason = loop {
             turn.used(std::mem::take(&mut used)).await;
             if let Some(reason) = self.take_events() {
@@ -230,16 +230,16 @@ impl Channel {
             is_inward_next = !is_inward_next;
             let inward = async {
                 match (may_ask && !self.waiting.is_empty(), may_read) {
-                    (true, _) => Happened::Sent(self.control.engine.send(&mut self.waiting).await),
-                    (false, true) => Happened::Read(reader.read(&mut piece).await),
+                    (true, _) => ChannelEvent::Sent(self.control.engine.send(&mut self.waiting).await),
+                    (false, true) => ChannelEvent::Read(reader.read(&mut piece).await),
                     (false, false) => std::future::pending().await,
                 }
             };
             let outward = async {
                 tokio::select! {
                     biased;
-                    wrote = writer.write(self.session.output()), if has_output => Happened::Wrote(wrote),
-                    message = self.queue.recv(), if may_fill => Happened::Told(message),
+                    wrote = writer.write(self.session.output()), if has_output => ChannelEvent::Wrote(wrote),
+                    message = self.queue.recv(), if may_fill => ChannelEvent::Told(message),
                     () = std::future::pending() => unreachable!("it never comes"),
                 }
             };
@@ -248,28 +248,28 @@ impl Channel {
                 () = stopped(&mut self.stopping) => break self.control.why_stopped.to_owned(),
                 () = main_ended(&mut self.part) => break "its main connection ended".to_owned(),
                 happened = first_of(inward, outward, is_inward_next) => happened,
-                () = tokio::time::sleep(deadline) => Happened::Due,
+                () = tokio::time::sleep(deadline) => ChannelEvent::Due,
             };
             match happened {
-                Happened::Sent(Ok(())) => {}
-                Happened::Sent(Err(_)) => break self.control.why_stopped.to_owned(),
-                Happened::Read(Ok(0)) => break "the controller closed the connection".to_owned(),
-                Happened::Read(Ok(bytes)) => {
+                ChannelEvent::Sent(Ok(())) => {}
+                ChannelEvent::Sent(Err(_)) => break self.control.why_stopped.to_owned(),
+                ChannelEvent::Read(Ok(0)) => break "the controller closed the connection".to_owned(),
+                ChannelEvent::Read(Ok(bytes)) => {
                     let now = self.clock.now();
                     self.came = self.arrivals.as_ref().map_or(now, |arrivals| arrivals.last().min(now));
                     self.session.receive(now, &piece[..bytes]);
                     used = bytes;
                 }
-                Happened::Wrote(Ok(bytes)) => self.wrote(bytes),
-                Happened::Read(Err(error)) | Happened::Wrote(Err(error)) => break weir_tls::explain(&error),
-                Happened::Told(message) => {
+                ChannelEvent::Wrote(Ok(bytes)) => self.wrote(bytes),
+                ChannelEvent::Read(Err(error)) | ChannelEvent::Wrote(Err(error)) => break weir_tls::explain(&error),
+                ChannelEvent::Told(message) => {
                     let before = self.session.output().len();
                     if let Some(reason) = message.and_then(|first| self.fill(first)) {
                         break reason.to_owned();
                     }
                     used = self.session.output().len().saturating_sub(before);
                 }
-                Happened::Due => {
+                ChannelEvent::Due => {
                     if !may_read || has_output {
                         // A long reply is being sent or read for longer than the silence limit: the echo request
                         // waits behind it, or its reply is unread. A controller that accepts nothing at all is
@@ -296,17 +296,17 @@ impl Channel {
     fn take_events(&mut self) -> Option<String> {
         while let Some(event) = self.session.next_event() {
             match event {
-                Event::Up { version, .. } => {
+                SessionEvent::Up { version, .. } => {
                     self.version = Some(version);
                     self.info.up(version);
                     tracing::info!("{}: up, OpenFlow {}", self.info.target(), version.name());
                     self.waiting.extend(self.outbox.take().map(|outbox| self.part.up(self.id, version, outbox)));
                 }
-                Event::Message(message) => {
+                SessionEvent::Message(message) => {
                     self.info.carried.received.fetch_add(1, Relaxed);
                     self.queue_up(message);
                 }
-                Event::Closed { reason } => return Some(reason),
+                SessionEvent::Closed { reason } => return Some(reason),
             }
         }
         None
@@ -391,7 +391,7 @@ impl Channel {
         }
     }
 
-    fn send_part(&mut self, part: backlog::Part) {
+    fn send_part(&mut self, part: backlog::ReplyPart) {
         match self.session.send_encoded(&part.bytes, part.messages as u64) {
             Ok(()) => drop(self.info.carried.sent.fetch_add(part.messages as u64, Relaxed)),
             Err(error) => tracing::debug!("{}: {error}", self.info.target()),
@@ -400,7 +400,7 @@ impl Channel {
     }
 
     /// Ends the channel: tells the engine, and returns how the connection ended.
-    async fn end(mut self, reason: String) -> Ended {
+    async fn end(mut self, reason: String) -> Disconnection {
         let was_up = self.version.is_some();
         let engine_knows = was_up && self.outbox.is_none();
         // No reply can be sent any more.
@@ -423,7 +423,7 @@ impl Channel {
                 () = async { stopped(&mut stopping).await; tokio::time::sleep(LINGER).await } => {}
             }
         }
-        Ended { was_up, reason }
+        Disconnection { was_up, reason }
     }
     /// Sends everything in `waiting` to the engine.
     async fn hand_over(&mut self) {

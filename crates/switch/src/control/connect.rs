@@ -2,7 +2,7 @@
 use super::auxiliary;
 use super::channel::ByteStream;
 use super::registry::ChannelInfo;
-use super::{Control, stopped};
+use super::{ControlContext, stopped};
 use crate::targets::{ControllerSpec, ControllerTarget};
 use std::io;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Backoff {
 }
 
 /// Keeps a channel to a controller until the switch stops.
-pub(crate) async fn keep_connected(control: Control, spec: ControllerSpec) {
+pub(crate) async fn keep_connected(control: ControlContext, spec: ControllerSpec) {
     let info = control.registry.add(spec.to_string());
     let mut stopping = control.stopping.clone();
     let mut backoff = Backoff::new();
@@ -77,7 +77,7 @@ pub(crate) async fn keep_connected(control: Control, spec: ControllerSpec) {
 
 /// Records why a connection to a controller ended or could not be made. Logs a warning if the reason is new and the
 /// switch is not stopping; otherwise a debug message.
-pub(super) fn report(control: &Control, info: &ChannelInfo, reason: &str) {
+pub(super) fn report(control: &ControlContext, info: &ChannelInfo, reason: &str) {
     if info.down(reason) && !*control.stopping.borrow() {
         tracing::warn!("{}: {reason}", info.target());
     } else {
@@ -86,12 +86,12 @@ pub(super) fn report(control: &Control, info: &ChannelInfo, reason: &str) {
 }
 
 /// Opens a stream to a controller within [`CONNECT_TIME`].
-pub(super) async fn connect(control: &Control, spec: &ControllerSpec) -> io::Result<ByteStream> {
+pub(super) async fn connect(control: &ControlContext, spec: &ControllerSpec) -> io::Result<ByteStream> {
     let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {CONNECT_TIME:?}"));
     tokio::time::timeout(CONNECT_TIME, open(control, spec)).await.unwrap_or_else(|_| Err(late()))
 }
 
-async fn open(control: &Control, spec: &ControllerSpec) -> io::Result<ByteStream> {
+async fn open(control: &ControlContext, spec: &ControllerSpec) -> io::Result<ByteStream> {
     match &spec.target {
         ControllerTarget::Tcp(address) => control.tcp(TcpStream::connect(address).await?),
         ControllerTarget::Ssl(address) => {

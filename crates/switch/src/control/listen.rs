@@ -1,7 +1,7 @@
 //! Accepts connections from controllers and tools.
-use super::channel::{self, ByteStream, Ended, Part};
+use super::channel::{self, ByteStream, ChannelConnectionKind, Disconnection};
 use super::registry::ChannelInfo;
-use super::{Control, stopped};
+use super::{ControlContext, stopped};
 use crate::handle::SwitchError;
 use crate::socket::SocketFile;
 use crate::targets::ListenTarget;
@@ -9,7 +9,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use weir_units::{Clock, Throttle};
+use weir_units::{Clock, LogThrottle};
 
 /// Wait after a failed accept, for example for want of descriptors.
 const ACCEPT_WAIT: Duration = Duration::from_millis(100);
@@ -19,24 +19,24 @@ const LOG_EVERY: Duration = Duration::from_secs(1);
 
 /// An open listener.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct ChannelListener {
     target: ListenTarget,
-    socket: Socket,
+    socket: ListenerSocket,
 }
 
 #[derive(Debug)]
-enum Socket {
+enum ListenerSocket {
     /// Socket for [`ListenTarget::Tcp`] and [`ListenTarget::Ssl`].
     Tcp(TcpListener),
     Unix(SocketFile),
 }
 
-impl Listener {
+impl ChannelListener {
     /// Starts listening on `target`.
     ///
     /// # Errors
     /// Fails if the address is in use or does not belong to this machine.
-    pub(crate) fn open(target: &ListenTarget) -> Result<Listener, SwitchError> {
+    pub(crate) fn open(target: &ListenTarget) -> Result<ChannelListener, SwitchError> {
         match target {
             ListenTarget::Tcp(address) | ListenTarget::Ssl(address) => {
                 let refused = |error: io::Error| SwitchError::System {
@@ -48,11 +48,11 @@ impl Listener {
                 socket.set_nonblocking(true).map_err(refused)?;
                 let address = socket.local_addr().map_err(refused)?;
                 let target = if target.is_tls() { ListenTarget::Ssl(address) } else { ListenTarget::Tcp(address) };
-                Ok(Listener { target, socket: Socket::Tcp(socket) })
+                Ok(ChannelListener { target, socket: ListenerSocket::Tcp(socket) })
             }
             ListenTarget::Unix(path) => {
                 let socket = SocketFile::bind(path)?;
-                Ok(Listener { target: target.clone(), socket: Socket::Unix(socket) })
+                Ok(ChannelListener { target: target.clone(), socket: ListenerSocket::Unix(socket) })
             }
         }
     }
@@ -73,15 +73,15 @@ fn advice(error: &io::Error) -> String {
 }
 
 /// Accepts channels until the switch stops, then waits for them to end.
-pub(crate) async fn serve(control: Control, listener: Listener) {
-    let door = Arc::new(Door {
+pub(crate) async fn serve(control: ControlContext, listener: ChannelListener) {
+    let door = Arc::new(ListenerContext {
         name: listener.target.to_string(),
         is_tls: listener.target.is_tls(),
-        refusals: Mutex::new(Throttle::new(LOG_EVERY)),
+        refusals: Mutex::new(LogThrottle::new(LOG_EVERY)),
     });
     let accepting = match listener.socket {
-        Socket::Tcp(socket) => tokio::net::TcpListener::from_std(socket).map(Accepting::Tcp),
-        Socket::Unix(file) => file.into_tokio().map(|(socket, file)| Accepting::Unix(socket, file)),
+        ListenerSocket::Tcp(socket) => tokio::net::TcpListener::from_std(socket).map(AsyncListener::Tcp),
+        ListenerSocket::Unix(file) => file.into_tokio().map(|(socket, file)| AsyncListener::Unix(socket, file)),
     };
     match accepting {
         Ok(accepting) => accept(control, door, accepting).await,
@@ -89,36 +89,36 @@ pub(crate) async fn serve(control: Control, listener: Listener) {
     }
 }
 
-enum Accepting {
+enum AsyncListener {
     Tcp(tokio::net::TcpListener),
     /// The file is removed with the listener.
     Unix(tokio::net::UnixListener, #[expect(dead_code, reason = "held for its drop")] SocketFile),
 }
 
-impl Accepting {
+impl AsyncListener {
     /// Returns the next stream, and the peer's address as text for logs.
-    async fn next(&self, control: &Control) -> io::Result<(ByteStream, String)> {
+    async fn next(&self, control: &ControlContext) -> io::Result<(ByteStream, String)> {
         match self {
-            Accepting::Tcp(socket) => {
+            AsyncListener::Tcp(socket) => {
                 let (stream, peer) = socket.accept().await?;
                 Ok((control.tcp(stream)?, format!(" from {peer}")))
             }
-            Accepting::Unix(socket, _) => Ok((ByteStream::new(socket.accept().await?.0), String::new())),
+            AsyncListener::Unix(socket, _) => Ok((ByteStream::new(socket.accept().await?.0), String::new())),
         }
     }
 }
 
 /// State shared by the connections of one listener.
-struct Door {
+struct ListenerContext {
     name: String,
     is_tls: bool,
     /// Limits log messages, because any peer can cause any number of refusals.
-    refusals: Mutex<Throttle>,
+    refusals: Mutex<LogThrottle>,
 }
 
-impl Door {
+impl ListenerContext {
     /// Logs that a connection failed.
-    fn refused(&self, control: &Control, name: &str, reason: &str) {
+    fn refused(&self, control: &ControlContext, name: &str, reason: &str) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         match refusals.pass(control.clock.now()) {
             Some(0) => tracing::warn!("{name}: {reason}"),
@@ -128,7 +128,7 @@ impl Door {
     }
 }
 
-async fn accept(control: Control, door: Arc<Door>, accepting: Accepting) {
+async fn accept(control: ControlContext, door: Arc<ListenerContext>, accepting: AsyncListener) {
     let mut stopping = control.stopping.clone();
     let mut channels = tokio::task::JoinSet::new();
     loop {
@@ -155,12 +155,12 @@ async fn accept(control: Control, door: Arc<Door>, accepting: Accepting) {
     while channels.join_next().await.is_some() {}
 }
 
-async fn one(control: Control, door: Arc<Door>, stream: ByteStream, info: Arc<ChannelInfo>) {
+async fn one(control: ControlContext, door: Arc<ListenerContext>, stream: ByteStream, info: Arc<ChannelInfo>) {
     let ended = tokio::select! {
         // Polled first: a channel chosen for closing during its handshake must not come up.
         biased;
         () = info.chosen_to_go() => {
-            Ended { was_up: false, reason: "closed to make room: no handshake was done yet".to_owned() }
+            Disconnection { was_up: false, reason: "closed to make room: no handshake was done yet".to_owned() }
         }
         ended = shake_hands_and_run(&control, &door, stream, &info) => ended,
     };
@@ -172,7 +172,12 @@ async fn one(control: Control, door: Arc<Door>, stream: ByteStream, info: Arc<Ch
     control.registry.remove(&info);
 }
 
-async fn shake_hands_and_run(control: &Control, door: &Door, stream: ByteStream, info: &Arc<ChannelInfo>) -> Ended {
+async fn shake_hands_and_run(
+    control: &ControlContext,
+    door: &ListenerContext,
+    stream: ByteStream,
+    info: &Arc<ChannelInfo>,
+) -> Disconnection {
     let mut stopping = control.stopping.clone();
     let stream = if door.is_tls {
         let shaken = tokio::select! {
@@ -181,15 +186,22 @@ async fn shake_hands_and_run(control: &Control, door: &Door, stream: ByteStream,
         };
         match shaken {
             Ok(stream) => stream,
-            Err(error) => return Ended { was_up: false, reason: weir_tls::explain(&error) },
+            Err(error) => return Disconnection { was_up: false, reason: weir_tls::explain(&error) },
         }
     } else {
         stream
     };
-    channel::run(control.clone(), stream, Arc::clone(info), control.registry.next_id(true), Part::alone()).await
+    channel::run(
+        control.clone(),
+        stream,
+        Arc::clone(info),
+        control.registry.next_id(true),
+        ChannelConnectionKind::alone(),
+    )
+    .await
 }
 
-async fn tls(control: &Control, stream: ByteStream) -> io::Result<ByteStream> {
+async fn tls(control: &ControlContext, stream: ByteStream) -> io::Result<ByteStream> {
     let ByteStream { bytes, arrivals } = stream;
     Ok(ByteStream { bytes: Box::new(control.credentials()?.accept(bytes).await?), arrivals })
 }

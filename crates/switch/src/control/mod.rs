@@ -16,15 +16,15 @@ use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use crate::targets::{ControllerSpec, ListenTarget};
 pub(crate) use channel::ByteStream;
-use channel::Part;
-pub(crate) use registry::Registry;
-pub(crate) use reopen::Absent;
-use stamped::Stamped;
+use channel::ChannelConnectionKind;
+pub(crate) use registry::ChannelRegistry;
+pub(crate) use reopen::AbsentPorts;
+use stamped::TimestampedStream;
 use std::io;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
-use weir_datapath::Lookup;
+use weir_datapath::LookupMethod;
 use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_scenario::VirtualSwitch;
@@ -35,9 +35,9 @@ pub(crate) const MAX_CHANNELS: usize = 256;
 
 /// State shared by all tasks of the control thread.
 #[derive(Clone)]
-pub(crate) struct Control {
+pub(crate) struct ControlContext {
     pub(crate) engine: EngineClient,
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) registry: Arc<ChannelRegistry>,
     pub(crate) session: SessionConfig,
     /// Versions offered to controllers that the switch connects to; those of `session` if empty.
     pub(crate) controller_versions: Arc<[Version]>,
@@ -51,23 +51,23 @@ pub(crate) struct Control {
     /// Reason that channels give when `stopping` becomes true.
     pub(crate) why_stopped: &'static str,
     /// Virtual switches by name.
-    pub(crate) virtuals: Arc<virtuals::Virtuals>,
+    pub(crate) virtuals: Arc<virtuals::VirtualSwitchRegistry>,
     /// Lookup method for flow entries of virtual switches.
-    pub(crate) lookup: Lookup,
+    pub(crate) lookup: LookupMethod,
     /// Sends orders to the control thread itself.
-    pub(crate) orders: mpsc::UnboundedSender<Order>,
+    pub(crate) orders: mpsc::UnboundedSender<ControlThreadCommand>,
 }
 
 /// Reason that channels give when the switch stops.
 pub(crate) const STOPS: &str = "the switch stops";
 
-impl Control {
+impl ControlContext {
     /// Orders the addition of a virtual switch; `said` receives the result.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
-    pub(crate) fn add_virtual(&self, spec: VirtualSwitch, said: Said) -> Result<(), SwitchError> {
-        self.orders.send(Order::AddVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
+    pub(crate) fn add_virtual(&self, spec: VirtualSwitch, said: AddVirtualCallback) -> Result<(), SwitchError> {
+        self.orders.send(ControlThreadCommand::AddVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
     }
 
     /// Prepares a TCP stream for a channel.
@@ -80,7 +80,7 @@ impl Control {
         if !self.stamps {
             return Ok(ByteStream::new(stream));
         }
-        Ok(Stamped::new(stream, machine_clock(self.clock)).map_or_else(
+        Ok(TimestampedStream::new(stream, machine_clock(self.clock)).map_or_else(
             |(stream, error)| {
                 tracing::warn!(
                     "the kernel does not say when messages come: they count from when they are read: {error}"
@@ -101,35 +101,37 @@ impl Control {
 }
 
 /// Order to the control thread.
-pub(crate) enum Order {
+pub(crate) enum ControlThreadCommand {
     /// Make a channel of a stream.
     Stream(ByteStream),
     /// Add a virtual switch, and report the addresses on which it listens.
-    AddVirtual(Box<VirtualSwitch>, Said),
+    AddVirtual(Box<VirtualSwitch>, AddVirtualCallback),
 }
 
-/// Receives the result of [`Order::AddVirtual`].
-pub(crate) type Said = Box<dyn FnOnce(Result<Vec<ListenTarget>, SwitchError>) + Send>;
+/// Receives the result of [`ControlThreadCommand::AddVirtual`].
+pub(crate) type AddVirtualCallback = Box<dyn FnOnce(Result<Vec<ListenTarget>, SwitchError>) + Send>;
 
 /// Initial work of the control thread.
-pub(crate) struct Start {
+pub(crate) struct ControlThreadSetup {
     pub(crate) controllers: Vec<ControllerSpec>,
-    pub(crate) listeners: Vec<listen::Listener>,
-    pub(crate) ctl: Option<crate::ctl::server::Server>,
-    pub(crate) orders: mpsc::UnboundedReceiver<Order>,
+    pub(crate) listeners: Vec<listen::ChannelListener>,
+    pub(crate) ctl: Option<crate::ctl::server::CtlServer>,
+    pub(crate) orders: mpsc::UnboundedReceiver<ControlThreadCommand>,
     /// Ports whose device vanished.
-    pub(crate) absent: Arc<Absent>,
+    pub(crate) absent: Arc<AbsentPorts>,
 }
 
 /// Opens the listeners. Returns them and their addresses, with the TCP ports that the system assigned.
 ///
 /// # Errors
 /// Fails if an address is in use or does not belong to this machine.
-pub(crate) fn listen(targets: &[ListenTarget]) -> Result<(Vec<listen::Listener>, Vec<ListenTarget>), SwitchError> {
+pub(crate) fn listen(
+    targets: &[ListenTarget],
+) -> Result<(Vec<listen::ChannelListener>, Vec<ListenTarget>), SwitchError> {
     targets
         .iter()
         .map(|target| {
-            listen::Listener::open(target).map(|listener| {
+            listen::ChannelListener::open(target).map(|listener| {
                 let address = listener.target().clone();
                 (listener, address)
             })
@@ -138,16 +140,16 @@ pub(crate) fn listen(targets: &[ListenTarget]) -> Result<(Vec<listen::Listener>,
 }
 
 /// Serves a controller in this process until the stream or the switch ends.
-pub(crate) async fn serve_stream(control: Control, stream: ByteStream) {
+pub(crate) async fn serve_stream(control: ControlContext, stream: ByteStream) {
     let (registry, id) = (Arc::clone(&control.registry), control.registry.next_id(false));
     let info = registry.add("in-process".to_owned());
-    let ended = channel::run(control, stream, Arc::clone(&info), id, Part::alone()).await;
+    let ended = channel::run(control, stream, Arc::clone(&info), id, ChannelConnectionKind::alone()).await;
     tracing::info!("{}: down: {}", info.target(), ended.reason);
     registry.remove(&info);
 }
 
 /// Runs the control thread until the switch stops.
-pub(crate) async fn run(control: Control, mut start: Start) {
+pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) {
     let mut tasks = tokio::task::JoinSet::new();
     for target in start.controllers {
         tasks.spawn(connect::keep_connected(control.clone(), target));
@@ -165,8 +167,8 @@ pub(crate) async fn run(control: Control, mut start: Start) {
             biased;
             () = stopped(&mut stopping) => break,
             order = start.orders.recv() => match order {
-                Some(Order::Stream(stream)) => drop(tasks.spawn(serve_stream(control.clone(), stream))),
-                Some(Order::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
+                Some(ControlThreadCommand::Stream(stream)) => drop(tasks.spawn(serve_stream(control.clone(), stream))),
+                Some(ControlThreadCommand::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
                 None => break,
             },
             // Collects ended tasks, so that the set does not grow.

@@ -1,6 +1,6 @@
 //! Registers the control channels and counts their messages, for `weir ctl show` and labs.
 use super::MAX_CHANNELS;
-use super::backlog::{Carried, PacketIns};
+use super::backlog::{ChannelCounters, PacketInCounters};
 use crate::snapshot::{ChannelSnapshot, ChannelState};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -12,14 +12,14 @@ use weir_openflow::model::role::Role;
 
 /// All channels, connected or being connected.
 #[derive(Debug)]
-pub(crate) struct Registry {
+pub(crate) struct ChannelRegistry {
     channels: Mutex<Vec<Arc<ChannelInfo>>>,
     /// Maximum number of channels.
     room: usize,
     next_active: AtomicU32,
     next_passive: AtomicU32,
     /// Counters of packet-ins of all channels, including ended ones.
-    packet_ins: Arc<PacketIns>,
+    packet_ins: Arc<PacketInCounters>,
 }
 
 /// Sums of packet-ins over all present and past channels.
@@ -38,33 +38,33 @@ pub(crate) struct PacketInSums {
 pub(crate) struct ChannelInfo {
     target: String,
     /// Counters of what the channel carried and lost.
-    pub(crate) carried: Arc<Carried>,
+    pub(crate) carried: Arc<ChannelCounters>,
     connects: AtomicU64,
     /// True if the switch accepted the connection on a listener.
     is_passive: bool,
     /// Notified when the channel has to make room for another one.
     go: Notify,
-    status: Mutex<Status>,
+    status: Mutex<ConnectionStatus>,
 }
 
 #[derive(Debug)]
-struct Status {
+struct ConnectionStatus {
     state: ChannelState,
     /// Channel id of its connection, or of the last one if there is none.
     id: ChannelId,
     last_error: Option<String>,
 }
 
-impl Default for Registry {
+impl Default for ChannelRegistry {
     fn default() -> Self {
-        Registry::with_room(MAX_CHANNELS)
+        ChannelRegistry::with_room(MAX_CHANNELS)
     }
 }
 
-impl Registry {
+impl ChannelRegistry {
     /// Returns a registry for at most `room` channels.
-    pub(crate) fn with_room(room: usize) -> Registry {
-        Registry {
+    pub(crate) fn with_room(room: usize) -> ChannelRegistry {
+        ChannelRegistry {
             channels: Mutex::default(),
             room,
             next_active: AtomicU32::new(ChannelId::LOCAL.0 + 1),
@@ -74,7 +74,7 @@ impl Registry {
     }
 }
 
-impl Registry {
+impl ChannelRegistry {
     /// Returns the maximum number of channels.
     pub(crate) fn room(&self) -> usize {
         self.room
@@ -93,11 +93,15 @@ impl Registry {
     fn enter(&self, target: String, is_passive: bool) -> Arc<ChannelInfo> {
         let info = Arc::new(ChannelInfo {
             target,
-            carried: Arc::new(Carried { all: Arc::clone(&self.packet_ins), ..Carried::default() }),
+            carried: Arc::new(ChannelCounters { all: Arc::clone(&self.packet_ins), ..ChannelCounters::default() }),
             connects: AtomicU64::new(0),
             is_passive,
             go: Notify::new(),
-            status: Mutex::new(Status { state: ChannelState::Connecting, id: ChannelId::LOCAL, last_error: None }),
+            status: Mutex::new(ConnectionStatus {
+                state: ChannelState::Connecting,
+                id: ChannelId::LOCAL,
+                last_error: None,
+            }),
         });
         locked(&self.channels).push(Arc::clone(&info));
         info
@@ -131,7 +135,7 @@ impl Registry {
     pub(crate) fn snapshot(&self, roles: &HashMap<ChannelId, Role>) -> (Vec<ChannelSnapshot>, PacketInSums) {
         let listed = locked(&self.channels);
         let channels: Vec<_> = listed.iter().map(|info| info.snapshot(roles)).collect();
-        let PacketIns { taken, dropped, limited } = &*self.packet_ins;
+        let PacketInCounters { taken, dropped, limited } = &*self.packet_ins;
         let [taken, dropped, limited] = [taken, dropped, limited].map(|count| count.load(Relaxed));
         drop(listed);
         (channels, PacketInSums { taken, dropped, limited })

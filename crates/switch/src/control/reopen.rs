@@ -1,6 +1,6 @@
 //! Reopens ports whose devices vanished.
-use super::{Control, stopped};
-use crate::config::Reopen;
+use super::{ControlContext, stopped};
+use crate::config::PortReopener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,12 +15,12 @@ const REST: Duration = Duration::from_millis(20);
 
 /// Absent ports: the engine counts them, the control thread reopens them.
 #[derive(Debug, Default)]
-pub(crate) struct Absent {
+pub(crate) struct AbsentPorts {
     count: AtomicUsize,
     hint: Notify,
 }
 
-impl Absent {
+impl AbsentPorts {
     /// Counts one more absent port.
     pub(crate) fn add(&self) {
         self.count.fetch_add(1, Relaxed);
@@ -40,7 +40,7 @@ impl Absent {
 }
 
 /// Tries to reopen absent ports on a hint that a device may be back, and once a second, until the switch stops.
-pub(crate) async fn watch(control: Control, absent: Arc<Absent>) {
+pub(crate) async fn watch(control: ControlContext, absent: Arc<AbsentPorts>) {
     let mut stopping = control.stopping.clone();
     loop {
         tokio::select! {
@@ -59,14 +59,14 @@ pub(crate) async fn watch(control: Control, absent: Arc<Absent>) {
     }
 }
 
-async fn try_all(control: &Control) {
+async fn try_all(control: &ControlContext) {
     let Ok(absent) = control.engine.call_async(|engine| engine.absent_ports()).await else { return };
     for (number, reopen) in absent {
         try_one(control, number, reopen).await;
     }
 }
 
-async fn try_one(control: &Control, number: PortNo, mut reopen: Reopen) {
+async fn try_one(control: &ControlContext, number: PortNo, mut reopen: PortReopener) {
     // Opening a port may take the kernel a while.
     let opened = tokio::task::spawn_blocking(move || (reopen(), reopen)).await;
     let Ok((opened, reopen)) = opened else { return };

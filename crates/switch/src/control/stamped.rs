@@ -15,9 +15,9 @@ use weir_units::{Epoch, Instant, SystemClock};
 
 /// Arrival time of the last bytes read. Clones share the value.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Arrivals(Arc<AtomicU64>);
+pub(crate) struct StreamArrivalTime(Arc<AtomicU64>);
 
-impl Arrivals {
+impl StreamArrivalTime {
     /// Returns when the kernel received the last bytes read; if it gave no timestamp, when they were read.
     pub(crate) fn last(&self) -> Instant {
         Instant::from_nanos(self.0.load(Relaxed))
@@ -26,26 +26,26 @@ impl Arrivals {
 
 /// A TCP stream that records the arrival time of the bytes read from it.
 #[derive(Debug)]
-pub(crate) struct Stamped {
+pub(crate) struct TimestampedStream {
     stream: TcpStream,
     clock: SystemClock,
-    arrivals: Arrivals,
+    arrivals: StreamArrivalTime,
 }
 
-impl Stamped {
+impl TimestampedStream {
     /// Enables receive timestamps on `stream`.
     ///
     /// # Errors
     /// Returns the stream and the error if the kernel refuses.
-    pub(crate) fn new(stream: TcpStream, clock: SystemClock) -> Result<Stamped, (TcpStream, io::Error)> {
+    pub(crate) fn new(stream: TcpStream, clock: SystemClock) -> Result<TimestampedStream, (TcpStream, io::Error)> {
         match setsockopt(&stream, sockopt::ReceiveTimestampns, &true) {
-            Ok(()) => Ok(Stamped { stream, clock, arrivals: Arrivals::default() }),
+            Ok(()) => Ok(TimestampedStream { stream, clock, arrivals: StreamArrivalTime::default() }),
             Err(error) => Err((stream, error.into())),
         }
     }
 
     /// Returns the arrival time of the bytes read from the stream, updated by each read.
-    pub(crate) fn arrivals(&self) -> Arrivals {
+    pub(crate) fn arrivals(&self) -> StreamArrivalTime {
         self.arrivals.clone()
     }
 
@@ -68,7 +68,7 @@ impl Stamped {
     }
 }
 
-impl AsyncRead for Stamped {
+impl AsyncRead for TimestampedStream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.stream.poll_read_ready(context))?;
@@ -85,7 +85,7 @@ impl AsyncRead for Stamped {
     }
 }
 
-impl AsyncWrite for Stamped {
+impl AsyncWrite for TimestampedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
@@ -113,7 +113,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let clock = SystemClock::start();
-        let mut stream = Stamped::new(listener.accept().await.unwrap().0, clock).unwrap();
+        let mut stream = TimestampedStream::new(listener.accept().await.unwrap().0, clock).unwrap();
         let arrivals = stream.arrivals();
         let mut bytes = [0; 16];
         let mut says = 0;

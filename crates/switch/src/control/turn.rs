@@ -12,9 +12,9 @@ pub(super) const TURN_BYTES: usize = 64 * 1024;
 
 /// Bytes that a channel has used of its turn.
 #[derive(Debug, Default)]
-pub(super) struct Turn(usize);
+pub(super) struct ChannelByteBudget(usize);
 
-impl Turn {
+impl ChannelByteBudget {
     /// Counts bytes that were read or encoded. At the end of the turn, yields to the other tasks; the runtime first
     /// polls their sockets.
     pub(super) async fn used(&mut self, bytes: usize) {
@@ -30,13 +30,13 @@ impl Turn {
 mod tests {
     use super::TURN_BYTES;
     use crate::clock::switch_clock;
-    use crate::control::channel::{ByteStream, Part, run};
-    use crate::control::{Control, Registry, STOPS};
+    use crate::control::channel::{ByteStream, ChannelConnectionKind, run};
+    use crate::control::{ChannelRegistry, ControlContext, STOPS};
     use crate::engine::inbox::{EngineClient, inbox};
     use std::sync::Arc;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
     use tokio::sync::{mpsc, watch};
-    use weir_datapath::Lookup;
+    use weir_datapath::LookupMethod;
     use weir_openflow::session::SessionConfig;
     use weir_units::SystemClock;
 
@@ -46,10 +46,10 @@ mod tests {
     /// Bytes of echo requests that the flooding controller sends.
     const FLOOD: usize = 8 << 20;
 
-    fn control(engine: EngineClient, stopping: watch::Receiver<bool>) -> Control {
-        Control {
+    fn control(engine: EngineClient, stopping: watch::Receiver<bool>) -> ControlContext {
+        ControlContext {
             engine,
-            registry: Arc::<Registry>::default(),
+            registry: Arc::<ChannelRegistry>::default(),
             session: SessionConfig { max_output_bytes: 2 * FLOOD, ..SessionConfig::default() },
             controller_versions: Arc::default(),
             credentials: None,
@@ -58,17 +58,17 @@ mod tests {
             stopping,
             why_stopped: STOPS,
             virtuals: Arc::default(),
-            lookup: Lookup::Adaptive,
+            lookup: LookupMethod::Adaptive,
             orders: mpsc::unbounded_channel().0,
         }
     }
 
     /// Starts a channel and returns the controller's end of its stream.
-    fn channel(control: &Control) -> DuplexStream {
+    fn channel(control: &ControlContext) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(2 * FLOOD);
         let info = control.registry.add("test".to_owned());
         let id = control.registry.next_id(false);
-        tokio::spawn(run(control.clone(), ByteStream::new(ours), info, id, Part::alone()));
+        tokio::spawn(run(control.clone(), ByteStream::new(ours), info, id, ChannelConnectionKind::alone()));
         theirs
     }
 

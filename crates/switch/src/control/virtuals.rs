@@ -1,9 +1,9 @@
 //! Runs the control side of virtual switches: each has its own channels, listeners and stop signal, which end with
 //! it.
-use super::registry::Registry;
-use super::{Control, connect, listen, stopped};
-use crate::engine::virtuals::{Coming, VirtualId};
-use crate::handle::{Identity, SwitchError};
+use super::registry::ChannelRegistry;
+use super::{ControlContext, connect, listen, stopped};
+use crate::engine::virtuals::{NewVirtualSwitch, VirtualId};
+use crate::handle::{SwitchError, SwitchIdentity};
 use crate::targets::{ControllerSpec, ListenTarget};
 use crate::virtuals::convert;
 use std::str::FromStr;
@@ -21,25 +21,25 @@ const REMOVED: &str = "its virtual switch was removed";
 
 /// All virtual switches.
 #[derive(Default)]
-pub(crate) struct Virtuals {
-    all: Mutex<Vec<Tenant>>,
+pub(crate) struct VirtualSwitchRegistry {
+    all: Mutex<Vec<VirtualSwitchEntry>>,
     next: AtomicU64,
 }
 
 /// A virtual switch in the list, found by its name.
 #[derive(Clone)]
-pub(crate) struct Tenant {
+pub(crate) struct VirtualSwitchEntry {
     id: VirtualId,
-    pub(crate) identity: Identity,
-    pub(crate) control: Control,
+    pub(crate) identity: SwitchIdentity,
+    pub(crate) control: ControlContext,
     /// Addresses on which the virtual switch listens, with the TCP ports that the system assigned.
     pub(crate) listeners: Vec<ListenTarget>,
     /// Closed when all parts of the virtual switch have ended.
     gone: watch::Receiver<()>,
 }
 
-impl Virtuals {
-    fn locked(&self) -> MutexGuard<'_, Vec<Tenant>> {
+impl VirtualSwitchRegistry {
+    fn locked(&self) -> MutexGuard<'_, Vec<VirtualSwitchEntry>> {
         // Critical sections are single additions and removals, so the list is valid after a panic.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl Virtuals {
     ///
     /// # Errors
     /// A message with the existing names, if there is none.
-    pub(crate) fn find(&self, name: &str) -> Result<Tenant, SwitchError> {
+    pub(crate) fn find(&self, name: &str) -> Result<VirtualSwitchEntry, SwitchError> {
         let all = self.locked();
         all.iter().find(|tenant| tenant.identity.name == name).cloned().ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|tenant| tenant.identity.name.as_str()).collect();
@@ -58,7 +58,7 @@ impl Virtuals {
     }
 }
 
-impl Tenant {
+impl VirtualSwitchEntry {
     /// Waits until all parts of the virtual switch have ended; its addresses are free then.
     pub(crate) async fn ended(mut self) {
         while self.gone.changed().await.is_ok() {}
@@ -68,27 +68,27 @@ impl Tenant {
 /// A virtual switch in the list; dropping this removes it from the list. Each listed virtual switch holds the list
 /// through its control side. An entry that stayed would keep both in memory when the control thread is stopped before
 /// the virtual switch's task.
-struct Listed {
-    tenant: Tenant,
+struct VirtualRegistration {
+    tenant: VirtualSwitchEntry,
 }
 
-impl Listed {
-    fn new(tenant: Tenant) -> Listed {
+impl VirtualRegistration {
+    fn new(tenant: VirtualSwitchEntry) -> VirtualRegistration {
         tenant.control.virtuals.locked().push(tenant.clone());
-        Listed { tenant }
+        VirtualRegistration { tenant }
     }
 }
 
-impl Drop for Listed {
+impl Drop for VirtualRegistration {
     fn drop(&mut self) {
         self.tenant.control.virtuals.locked().retain(|other| other.id != self.tenant.id);
     }
 }
 
 /// A virtual switch that has been added but is not served yet.
-struct Begun {
-    listed: Listed,
-    listeners: Vec<listen::Listener>,
+struct UnservedVirtualSwitch {
+    listed: VirtualRegistration,
+    listeners: Vec<listen::ChannelListener>,
     controllers: Vec<ControllerSpec>,
     stop: watch::Sender<bool>,
     lives: watch::Receiver<()>,
@@ -96,7 +96,7 @@ struct Begun {
 }
 
 /// Adds a virtual switch, reports the result to `said`, and serves its controllers until it ends.
-pub(super) async fn run(control: Control, spec: VirtualSwitch, said: super::Said) {
+pub(super) async fn run(control: ControlContext, spec: VirtualSwitch, said: super::AddVirtualCallback) {
     match begin(&control, spec).await {
         Ok(begun) => {
             said(Ok(begun.listed.tenant.listeners.clone()));
@@ -106,7 +106,7 @@ pub(super) async fn run(control: Control, spec: VirtualSwitch, said: super::Said
     }
 }
 
-async fn begin(parent: &Control, spec: VirtualSwitch) -> Result<Begun, SwitchError> {
+async fn begin(parent: &ControlContext, spec: VirtualSwitch) -> Result<UnservedVirtualSwitch, SwitchError> {
     let controllers: Vec<ControllerSpec> = targets(&spec, "connect", &spec.connect)?;
     let listeners: Vec<ListenTarget> = targets(&spec, "listen", &spec.listen)?;
     let tls = controllers.iter().filter(|spec| spec.target.is_tls()).map(ToString::to_string);
@@ -121,18 +121,19 @@ async fn begin(parent: &Control, spec: VirtualSwitch) -> Result<Begun, SwitchErr
     let (alive, lives) = watch::channel(());
     let (stop, stopping) = watch::channel(false);
     let (gone, going) = watch::channel(());
-    let identity = Identity { name: spec.name.clone(), datapath_id: spec.dpid };
+    let identity = SwitchIdentity { name: spec.name.clone(), datapath_id: spec.dpid };
     let datapath = Datapath::new(convert::datapath(&spec, parent.lookup));
-    let coming = Coming { id, spec, datapath, messages, lives: alive };
+    let coming = NewVirtualSwitch { id, spec, datapath, messages, lives: alive };
     parent.engine.call_async(move |engine| engine.add_virtual(coming)).await??;
-    let registry = Arc::new(Registry::with_room(MAX_CHANNELS));
-    let control = Control { engine, registry, stopping, why_stopped: REMOVED, ..parent.clone() };
-    let listed = Listed::new(Tenant { id, identity, control, listeners: addresses, gone: going });
-    Ok(Begun { listed, listeners, controllers, stop, lives, gone })
+    let registry = Arc::new(ChannelRegistry::with_room(MAX_CHANNELS));
+    let control = ControlContext { engine, registry, stopping, why_stopped: REMOVED, ..parent.clone() };
+    let listed =
+        VirtualRegistration::new(VirtualSwitchEntry { id, identity, control, listeners: addresses, gone: going });
+    Ok(UnservedVirtualSwitch { listed, listeners, controllers, stop, lives, gone })
 }
 
-async fn serve(parent: Control, begun: Begun) {
-    let Begun { listed, listeners, controllers, stop, mut lives, gone } = begun;
+async fn serve(parent: ControlContext, begun: UnservedVirtualSwitch) {
+    let UnservedVirtualSwitch { listed, listeners, controllers, stop, mut lives, gone } = begun;
     let mut tasks = JoinSet::new();
     for target in controllers {
         tasks.spawn(connect::keep_connected(listed.tenant.control.clone(), target));

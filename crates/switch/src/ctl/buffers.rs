@@ -1,9 +1,9 @@
 //! State of a switch's frame buffers, as reported by `weir ctl perf`.
-use super::ThreadPlace;
+use super::ThreadPlacement;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use weir_memory::Slab;
-use weir_packet::Depot;
+use weir_memory::BufferSlab;
+use weir_packet::SharedBuffers;
 use weir_packet::frame::SMALL_BUFFER;
 
 /// State of the frame buffers at the end of a measurement.
@@ -16,12 +16,12 @@ pub struct BuffersPerf {
     /// Number of buffers allocated on the heap since the start, because none was left.
     pub beyond: u64,
     /// Buffers prepared at the start, by thread.
-    pub prepared: Vec<PreparedPerf>,
+    pub prepared: Vec<PreparedBuffers>,
 }
 
 /// Buffers prepared at the start for one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PreparedPerf {
+pub struct PreparedBuffers {
     /// Number of buffers.
     pub count: u32,
     /// Size of their memory in bytes.
@@ -29,13 +29,13 @@ pub struct PreparedPerf {
     /// Bytes of the memory that are on huge pages; none if the system does not report it.
     pub huge_bytes: Option<usize>,
     /// Placement of the thread that wrote to the memory first.
-    pub place: ThreadPlace,
+    pub place: ThreadPlacement,
 }
 
 impl BuffersPerf {
     /// Collects the state of a switch's buffers. Reads files, so the engine's thread must not call it.
-    pub(super) fn new(depot: &Depot, places: &[ThreadPlace]) -> BuffersPerf {
-        let prepared = |(slab, place): (&Arc<Slab>, &ThreadPlace)| PreparedPerf {
+    pub(super) fn new(depot: &SharedBuffers, places: &[ThreadPlacement]) -> BuffersPerf {
+        let prepared = |(slab, place): (&Arc<BufferSlab>, &ThreadPlacement)| PreparedBuffers {
             count: slab.count(),
             bytes: slab.bytes(),
             huge_bytes: slab.huge_bytes(),

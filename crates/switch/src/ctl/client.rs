@@ -1,5 +1,5 @@
 //! Client of a switch's control socket, as used by `weir ctl`.
-use super::{Reply, Request};
+use super::{CtlReply, CtlRequest};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -24,16 +24,16 @@ pub enum CtlError {
 
 /// A connection to a switch's control socket.
 #[derive(Debug)]
-pub struct Client {
+pub struct CtlClient {
     stream: BufReader<UnixStream>,
 }
 
-impl Client {
+impl CtlClient {
     /// Connects to the control socket at `path`.
     ///
     /// # Errors
     /// Fails if no switch listens there.
-    pub fn connect(path: &Path) -> Result<Client, CtlError> {
+    pub fn connect(path: &Path) -> Result<CtlClient, CtlError> {
         let refused = |error: io::Error| CtlError::Connect {
             path: path.display().to_string(),
             advice: match error.kind() {
@@ -44,14 +44,14 @@ impl Client {
         };
         let stream = UnixStream::connect(path).map_err(refused)?;
         stream.set_read_timeout(Some(ANSWER_TIME))?;
-        Ok(Client { stream: BufReader::new(stream) })
+        Ok(CtlClient { stream: BufReader::new(stream) })
     }
 
     /// Sends a request and waits for the reply.
     ///
     /// # Errors
     /// Fails if the switch refuses, with its reason, or does not reply.
-    pub fn ask(&mut self, request: &Request) -> Result<serde_json::Value, CtlError> {
+    pub fn ask(&mut self, request: &CtlRequest) -> Result<serde_json::Value, CtlError> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         self.stream.get_mut().write_all(&line)?;
@@ -60,8 +60,8 @@ impl Client {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         match serde_json::from_str(&answer)? {
-            Reply::Ok(value) => Ok(value),
-            Reply::Error(problem) => Err(CtlError::Refused(problem)),
+            CtlReply::Ok(value) => Ok(value),
+            CtlReply::Error(problem) => Err(CtlError::Refused(problem)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Carries out those requests on the control socket whose arguments are texts to parse: adding a port, listing and
 //! changing flow entries, and tracing a packet.
-use super::{Flow, FlowVerb, Flows, MAX_FLOWS, Request, Traced};
+use super::{CtlRequest, DumpedFlow, FlowDump, FlowVerb, MAX_FLOWS, TraceReply};
 use crate::config::{PortArgument, PortConfig};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
@@ -20,16 +20,16 @@ const TRACE_SLICES: usize = 16;
 ///
 /// # Errors
 /// A text cannot be parsed, the switch refuses the request, or the request is of another kind.
-pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result<Value, SwitchError> {
+pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Result<Value, SwitchError> {
     match request {
-        Request::AddPort { port } => add_port(engine, &port).await,
-        Request::DumpFlows { filter } => dump(engine, &filter).await,
-        Request::FlowMod { command, flow } => {
+        CtlRequest::AddPort { port } => add_port(engine, &port).await,
+        CtlRequest::DumpFlows { filter } => dump(engine, &filter).await,
+        CtlRequest::FlowMod { command, flow } => {
             let flow = text::parse_flow(&flow, command.into()).map_err(wrong)?;
             engine.call_async(move |engine| engine.flow_mod(&flow)).await??;
             Ok(json!({}))
         }
-        Request::Trace { in_port, packet } => trace(engine, in_port, &packet).await,
+        CtlRequest::Trace { in_port, packet } => trace(engine, in_port, &packet).await,
         _ => Err(wrong("not about flow entries")),
     }
 }
@@ -54,8 +54,8 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
         found.truncate(MAX_FLOWS);
         next = more;
     }
-    let text = |flow: &FlowStats| Flow { text: text::format_stats(flow, Version::V13), entry: json!(flow) };
-    beside(move || json!(Flows { flows: found.iter().map(text).collect(), left_out })).await
+    let text = |flow: &FlowStats| DumpedFlow { text: text::format_stats(flow, Version::V13), entry: json!(flow) };
+    beside(move || json!(FlowDump { flows: found.iter().map(text).collect(), left_out })).await
 }
 
 /// Runs a long computation on another thread, so that the control thread continues to serve channels. Used to format
@@ -95,7 +95,7 @@ async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<V
     });
     let (number, mut trace) = traced.await??;
     trace.times = times(engine, number, frame).await?.filter(|times| times.steps_ns.len() == trace.steps.len());
-    Ok(json!(Traced { text: trace.to_string(), trace: json!(trace) }))
+    Ok(json!(TraceReply { text: trace.to_string(), trace: json!(trace) }))
 }
 
 /// Measures the time that each step of a traced packet takes. Measures in several calls to the engine, so that it

@@ -1,6 +1,6 @@
 //! Carries out requests about groups.
 use super::flows::{beside, wrong};
-use super::{Group, GroupVerb, Groups, Request};
+use super::{CtlRequest, DumpedGroup, GroupDump, GroupVerb};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
@@ -12,23 +12,23 @@ use weir_openflow::text;
 ///
 /// # Errors
 /// Fails if the text is wrong or the switch refuses.
-pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result<Value, SwitchError> {
+pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Result<Value, SwitchError> {
     match request {
-        Request::GroupMod { command, group } => {
+        CtlRequest::GroupMod { command, group } => {
             let change = text::parse_group(&group, command.number()).map_err(wrong)?;
             engine.call_async(move |engine| engine.group_mod(&change)).await??;
             Ok(json!({}))
         }
-        Request::DumpGroupStats { group } => {
+        CtlRequest::DumpGroupStats { group } => {
             let wanted = group.map_or(GroupId::ALL, GroupId);
             let stats = engine.call_async(move |engine| engine.group_stats(wanted)).await?;
-            let text = |group: &GroupStats| Group { text: text::format_group_stats(group), group: json!(group) };
-            beside(move || json!(Groups { groups: stats.iter().map(text).collect() })).await
+            let text = |group: &GroupStats| DumpedGroup { text: text::format_group_stats(group), group: json!(group) };
+            beside(move || json!(GroupDump { groups: stats.iter().map(text).collect() })).await
         }
         _ => {
             let groups = engine.call_async(crate::engine::Engine::groups).await?;
-            let text = |group: &GroupDesc| Group { text: text::format_group(group), group: json!(group) };
-            beside(move || json!(Groups { groups: groups.iter().map(text).collect() })).await
+            let text = |group: &GroupDesc| DumpedGroup { text: text::format_group(group), group: json!(group) };
+            beside(move || json!(GroupDump { groups: groups.iter().map(text).collect() })).await
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Carries out requests about meters.
 use super::flows::{beside, wrong};
-use super::{Meter, MeterVerb, Meters};
+use super::{DumpedMeter, MeterDump, MeterVerb};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
@@ -29,11 +29,11 @@ pub(super) async fn change(engine: &EngineClient, verb: MeterVerb, meter: &str) 
 pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
     let found = engine.call_async(move |engine| engine.meters(wanted)).await??;
-    let text = |meter: &MeterConfig| Meter {
+    let text = |meter: &MeterConfig| DumpedMeter {
         text: text::format_meter(meter.meter, meter.flags, &meter.bands),
         meter: json!(meter),
     };
-    beside(move || json!(Meters { meters: found.iter().map(text).collect() })).await
+    beside(move || json!(MeterDump { meters: found.iter().map(text).collect() })).await
 }
 
 /// Returns the statistics of a meter, or of all meters.
@@ -43,6 +43,6 @@ pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, Sw
 pub(super) async fn stats(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
     let found = engine.call_async(move |engine| engine.meter_stats(wanted)).await??;
-    let text = |stats: &MeterStats| Meter { text: text::format_meter_stats(stats), meter: json!(stats) };
-    beside(move || json!(Meters { meters: found.iter().map(text).collect() })).await
+    let text = |stats: &MeterStats| DumpedMeter { text: text::format_meter_stats(stats), meter: json!(stats) };
+    beside(move || json!(MeterDump { meters: found.iter().map(text).collect() })).await
 }

@@ -17,11 +17,11 @@ mod profile;
 pub(crate) mod server;
 mod virtuals;
 
-pub use buffers::{BuffersPerf, PreparedPerf};
-pub use client::{Client, CtlError};
-pub use packet::{Described, described};
+pub use buffers::{BuffersPerf, PreparedBuffers};
+pub use client::{CtlClient, CtlError};
+pub use packet::{DescribedPacket, described};
 pub use path::{default_path, find};
-pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlace};
+pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlacement};
 
 use serde::{Deserialize, Serialize};
 pub use weir_timing::MAX_RECORDS;
@@ -34,8 +34,8 @@ pub const MAX_FLOWS: usize = 100_000;
 /// Request to a running switch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
-    /// Reads the whole [`crate::Snapshot`].
+pub enum CtlRequest {
+    /// Reads the whole [`crate::SwitchSnapshot`].
     Show,
     /// Opens and adds a port; the reply is its number.
     AddPort {
@@ -61,7 +61,7 @@ pub enum Request {
         /// Number of the queue.
         queue: u32,
     },
-    /// Reads flow entries; the reply is [`Flows`].
+    /// Reads flow entries; the reply is [`FlowDump`].
     DumpFlows {
         /// Selection, as `table=0,ip,nw_dst=10.0.0.0/8`; all entries if empty.
         #[serde(default)]
@@ -74,9 +74,9 @@ pub enum Request {
         /// Flow entry, as `priority=10,ip,actions=output:2`.
         flow: String,
     },
-    /// Reads the configuration of all groups; the reply is [`Groups`].
+    /// Reads the configuration of all groups; the reply is [`GroupDump`].
     DumpGroups,
-    /// Reads groups with their counters; the reply is [`Groups`].
+    /// Reads groups with their counters; the reply is [`GroupDump`].
     DumpGroupStats {
         /// Number of the group; all groups if left out.
         #[serde(default)]
@@ -96,19 +96,19 @@ pub enum Request {
         /// Meter, as `meter=1,kbps,bands=type=drop,rate=1000`; in deletes its number, or empty for all.
         meter: String,
     },
-    /// Reads the configuration of meters; the reply is [`Meters`].
+    /// Reads the configuration of meters; the reply is [`MeterDump`].
     DumpMeters {
         /// Selection, as `meter=1`; all meters if empty.
         #[serde(default)]
         meter: String,
     },
-    /// Reads the statistics of meters; the reply is [`Meters`].
+    /// Reads the statistics of meters; the reply is [`MeterDump`].
     MeterStats {
         /// Selection, as `meter=1`; all meters if empty.
         #[serde(default)]
         meter: String,
     },
-    /// Traces a packet through the tables without sending it; the reply is [`Traced`].
+    /// Traces a packet through the tables without sending it; the reply is [`TraceReply`].
     Trace {
         /// Input port, by number or name.
         in_port: String,
@@ -120,7 +120,7 @@ pub enum Request {
         /// Duration in seconds, at most [`MAX_PERF_SECONDS`].
         seconds: f64,
     },
-    /// Reads how exactly the switch keeps its profile's times; the reply is [`Profiled`].
+    /// Reads how exactly the switch keeps its profile's times; the reply is [`ProfileReply`].
     Profile {
         /// True to also take the records of controllers' commands made since the last such request.
         #[serde(default)]
@@ -149,7 +149,7 @@ pub enum Request {
         /// Name of the virtual switch.
         name: String,
     },
-    /// Reads virtual switches, as [`crate::VirtualSnapshot`].
+    /// Reads virtual switches, as [`crate::VirtualSwitchSnapshot`].
     ShowVirtual {
         /// Name of the virtual switch; all if left out.
         #[serde(default)]
@@ -160,7 +160,7 @@ pub enum Request {
         /// Name of the virtual switch.
         name: String,
         /// Request to the virtual switch.
-        what: Box<Request>,
+        what: Box<CtlRequest>,
     },
     /// Stops the switch; the reply is sent before.
     Stop,
@@ -201,7 +201,7 @@ pub enum MeterVerb {
 /// Reply to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reply {
+pub enum CtlReply {
     /// Success, with the result.
     Ok(serde_json::Value),
     /// Failure, with the reason.
@@ -210,16 +210,16 @@ pub enum Reply {
 
 /// Flow entries of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flows {
+pub struct FlowDump {
     /// Flow entries, at most [`MAX_FLOWS`].
-    pub flows: Vec<Flow>,
+    pub flows: Vec<DumpedFlow>,
     /// Number of entries left out.
     pub left_out: usize,
 }
 
 /// A flow entry as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flow {
+pub struct DumpedFlow {
     /// Text for people.
     pub text: String,
     /// JSON for programs.
@@ -228,14 +228,14 @@ pub struct Flow {
 
 /// Groups of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Groups {
+pub struct GroupDump {
     /// All requested groups, in order of their numbers.
-    pub groups: Vec<Group>,
+    pub groups: Vec<DumpedGroup>,
 }
 
 /// A group or its counters, as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Group {
+pub struct DumpedGroup {
     /// Text for people.
     pub text: String,
     /// JSON for programs.
@@ -244,14 +244,14 @@ pub struct Group {
 
 /// Meters of a reply, or their statistics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meters {
+pub struct MeterDump {
     /// All requested meters, in order of their numbers.
-    pub meters: Vec<Meter>,
+    pub meters: Vec<DumpedMeter>,
 }
 
 /// A meter or its statistics, as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meter {
+pub struct DumpedMeter {
     /// Text for people: one line, and one for each band.
     pub text: String,
     /// JSON for programs.
@@ -260,7 +260,7 @@ pub struct Meter {
 
 /// Accuracy of a switch in keeping its profile's times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Profiled {
+pub struct ProfileReply {
     /// Present state of the timing.
     pub timing: crate::TimingSnapshot,
     /// Records of controllers' commands, if requested: CSV with a heading, at most [`MAX_RECORDS`] lines, oldest
@@ -270,7 +270,7 @@ pub struct Profiled {
 
 /// A traced packet as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traced {
+pub struct TraceReply {
     /// Text for people.
     pub text: String,
     /// JSON for programs.

@@ -2,10 +2,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_openflow::model::{Match, MatchField};
 use weir_openflow::text;
-use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::craft::{FrameBuilder, TcpHeader};
 use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::frame::MAX_FRAME;
-use weir_packet::{Field, Frame, MacAddr, PacketType, Parsed, PortNo, edit};
+use weir_packet::{Field, Frame, MacAddr, PacketType, ParsedHeaders, PortNo, edit};
 
 /// Payload of described packets; a description cannot set it.
 const PAYLOAD: [u8; 18] = [0; 18];
@@ -15,7 +15,7 @@ const ANY_PORT: PortNo = PortNo(1);
 
 /// A packet to trace.
 #[derive(Debug)]
-pub struct Described {
+pub struct DescribedPacket {
     /// Bytes of the packet.
     pub frame: Frame,
     /// Input port, if the description names one.
@@ -28,15 +28,15 @@ pub struct Described {
 ///
 /// # Errors
 /// A message with the text found and the text expected.
-pub fn described(text: &str) -> Result<Described, String> {
+pub fn described(text: &str) -> Result<DescribedPacket, String> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != ':').collect();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) && !digits.is_empty() {
-        return Ok(Described { frame: hex(&digits)?, in_port: None });
+        return Ok(DescribedPacket { frame: hex(&digits)?, in_port: None });
     }
     let matching = text::parse_match(text)
         .map_err(|error| format!("neither hexadecimal digits nor a packet description: {error}"))?;
     let in_port = matching.get(Field::InPort).and_then(|(port, _)| u32::try_from(port).ok()).map(PortNo);
-    Ok(Described { frame: craft(&matching)?, in_port })
+    Ok(DescribedPacket { frame: craft(&matching)?, in_port })
 }
 
 fn hex(digits: &str) -> Result<Frame, String> {
@@ -61,7 +61,7 @@ fn craft(matching: &Match) -> Result<Frame, String> {
             MatchField::Raw(raw) => return Err(format!("field {} of class {:#x} is not known", raw.number, raw.class)),
         }
     }
-    let values = Values(matching);
+    let values = DescribedFields(matching);
     let packet = values.link();
     let packet = match values.number(Field::EthType) {
         eth_type::IPV4 => {
@@ -89,8 +89,8 @@ fn craft(matching: &Match) -> Result<Frame, String> {
     Ok(frame)
 }
 
-fn parsed(frame: &Frame) -> Result<Parsed, String> {
-    Parsed::of(frame, ANY_PORT).map_err(|error| error.to_string())
+fn parsed(frame: &Frame) -> Result<ParsedHeaders, String> {
+    ParsedHeaders::of(frame, ANY_PORT).map_err(|error| error.to_string())
 }
 
 /// Writes each described field to the frame's headers, then checks that parsing the frame yields all of them.
@@ -120,9 +120,9 @@ fn write_fields(frame: &mut Frame, matching: &Match) -> Result<(), String> {
 }
 
 /// Values of a description; zero for fields that it leaves out.
-struct Values<'a>(&'a Match);
+struct DescribedFields<'a>(&'a Match);
 
-impl Values<'_> {
+impl DescribedFields<'_> {
     fn get(&self, field: Field) -> u128 {
         self.0.get(field).map_or(0, |(value, _)| value)
     }
@@ -137,8 +137,8 @@ impl Values<'_> {
         MacAddr(bytes)
     }
 
-    fn link(&self) -> Craft {
-        let packet = Craft::ethernet(self.mac(Field::EthDst), self.mac(Field::EthSrc));
+    fn link(&self) -> FrameBuilder {
+        let packet = FrameBuilder::ethernet(self.mac(Field::EthDst), self.mac(Field::EthSrc));
         let packet = match self.0.get(Field::VlanVid) {
             Some((vid, _)) if vid != 0 => {
                 packet.vlan(0x8100, self.number::<u16>(Field::VlanVid) & 0xfff, self.number(Field::VlanPcp))
@@ -153,7 +153,7 @@ impl Values<'_> {
         }
     }
 
-    fn transport(&self, packet: Craft) -> Craft {
+    fn transport(&self, packet: FrameBuilder) -> FrameBuilder {
         let class = self.number::<u8>(Field::IpDscp) << 2 | self.number::<u8>(Field::IpEcn);
         let packet = packet.traffic_class(class);
         let packet = match self.number(Field::IpProto) {
@@ -177,7 +177,7 @@ impl Values<'_> {
 
     /// Builds a neighbour solicitation or advertisement (RFC 4861, 4.3 and 4.4) with the option that may carry a
     /// link-layer address.
-    fn neighbour_discovery(&self, packet: Craft) -> Craft {
+    fn neighbour_discovery(&self, packet: FrameBuilder) -> FrameBuilder {
         let kind = self.number(Field::Icmpv6Type);
         let option = if self.get(Field::Icmpv6Type) == SOLICITATION { [1, 1] } else { [2, 1] };
         // The target and the link-layer address are written later, like other fields.
@@ -260,7 +260,7 @@ mod tests {
         for text in FIELDS {
             let matching = text::parse_match(text).unwrap_or_else(|error| panic!("{text}: {error}"));
             let frame = frame(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let key = Parsed::of(&frame, PortNo(1)).unwrap().key;
+            let key = ParsedHeaders::of(&frame, PortNo(1)).unwrap().key;
             for entry in &matching.fields {
                 let MatchField::Known { field, value, .. } = entry else { unreachable!("all fields are known") };
                 assert_eq!(key.get(*field), *value, "{field} of {text}");

@@ -1,17 +1,17 @@
 //! Measures where the switch's threads spend their time, for `weir ctl perf`.
 use super::buffers::BuffersPerf;
 use super::flows::wrong;
-use super::server::Context;
+use super::server::CtlContext;
 use crate::control::stopped;
 use crate::engine::Engine;
 use crate::engine::inbox::EngineClient;
-use crate::engine::perf::Begun;
+use crate::engine::perf::PerfBaseline;
 use crate::handle::SwitchError;
 use crate::snapshot::WorkerSnapshot;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
-use weir_datapath::perf::{Perf, Stage, Took};
+use weir_datapath::perf::{Perf, StageTotals, ThreadStage};
 use weir_datapath::{CacheCounts, TableShape};
 
 /// Maximum duration of a measurement in seconds; clients wait a little longer for a reply.
@@ -44,7 +44,7 @@ pub struct ThreadPerf {
     /// Name of the thread.
     pub name: String,
     /// Placement of the thread.
-    pub place: ThreadPlace,
+    pub place: ThreadPlacement,
     /// Stages that the thread ran, in a packet's order.
     pub stages: Vec<StagePerf>,
     /// Bursts that went through the tables: size in packets, and number of bursts of that size.
@@ -56,7 +56,7 @@ pub struct ThreadPerf {
 /// Placement of a thread. Its buffers are on the same NUMA node: Linux places memory where it is first written, and a
 /// thread allocates its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ThreadPlace {
+pub struct ThreadPlacement {
     /// CPU that the thread is bound to; none if it may run on any.
     pub cpu: Option<usize>,
     /// NUMA node of that CPU; none if the thread may run on several.
@@ -67,7 +67,7 @@ pub struct ThreadPlace {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StagePerf {
     /// The stage measured.
-    pub stage: Stage,
+    pub stage: ThreadStage,
     /// Cycles of the time stamp counter spent in all runs.
     pub cycles: u64,
     /// Number of runs.
@@ -80,10 +80,15 @@ pub struct StagePerf {
 
 impl ThreadPerf {
     /// Converts the measurements of a thread.
-    pub(crate) fn new(name: &str, place: ThreadPlace, perf: &Perf) -> ThreadPerf {
-        let stages = Stage::ALL.into_iter().map(|stage| (stage, perf.stage(stage)));
-        let stage =
-            |(stage, Took { cycles, times, packets, longest })| StagePerf { stage, cycles, times, packets, longest };
+    pub(crate) fn new(name: &str, place: ThreadPlacement, perf: &Perf) -> ThreadPerf {
+        let stages = ThreadStage::ALL.into_iter().map(|stage| (stage, perf.stage(stage)));
+        let stage = |(stage, StageTotals { cycles, times, packets, longest })| StagePerf {
+            stage,
+            cycles,
+            times,
+            packets,
+            longest,
+        };
         let bursts = perf.bursts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
         let stages = stages.filter(|(_, took)| took.times > 0).map(stage).collect();
         ThreadPerf { name: name.to_owned(), place, stages, bursts: bursts.collect(), cache: perf.cache }
@@ -94,14 +99,14 @@ impl ThreadPerf {
 ///
 /// # Errors
 /// Fails if the duration is out of range or the switch stops meanwhile.
-pub(super) async fn watch(context: &Context, seconds: f64) -> Result<Value, SwitchError> {
+pub(super) async fn watch(context: &CtlContext, seconds: f64) -> Result<Value, SwitchError> {
     if !(0.01..=MAX_PERF_SECONDS).contains(&seconds) {
         return Err(wrong(format!("found {seconds} seconds, expected 0.01 to {MAX_PERF_SECONDS}")));
     }
     let engine = &context.control.engine;
     let begun = engine.call_async(Engine::begin_perf).await?;
     // From here on the client may disconnect: dropping this ends the measurement.
-    let watched = Watched { engine: engine.clone(), begun: Some(begun) };
+    let watched = PerfMeasurement { engine: engine.clone(), begun: Some(begun) };
     let mut stopping = context.control.stopping.clone();
     tokio::select! {
         () = stopped(&mut stopping) => return Err(SwitchError::Stopped),
@@ -111,12 +116,12 @@ pub(super) async fn watch(context: &Context, seconds: f64) -> Result<Value, Swit
 }
 
 /// A running measurement of an engine; dropping this ends it.
-struct Watched {
+struct PerfMeasurement {
     engine: EngineClient,
-    begun: Option<Begun>,
+    begun: Option<PerfBaseline>,
 }
 
-impl Watched {
+impl PerfMeasurement {
     /// Ends the measurement and returns the result.
     async fn end(mut self) -> Result<Value, SwitchError> {
         let Some(begun) = self.begun.take() else { return Err(SwitchError::Stopped) };
@@ -127,7 +132,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for PerfMeasurement {
     fn drop(&mut self) {
         if let Some(begun) = self.begun.take() {
             self.engine.post(move |engine| drop(engine.end_perf(begun)));

@@ -1,5 +1,5 @@
 //! Carries out the request about a profile's times.
-use super::Profiled;
+use super::ProfileReply;
 use crate::engine::Engine;
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
@@ -10,5 +10,5 @@ use serde_json::{Value, json};
 pub(super) async fn show(engine: &EngineClient, commands: bool) -> Result<Value, SwitchError> {
     let profiled = engine.call_async(move |engine: &mut Engine| engine.profiled(commands)).await?;
     let none = "the switch has no profile: it takes the time it takes (weir switch --profile)";
-    profiled.map(|profiled: Profiled| json!(profiled)).ok_or_else(|| SwitchError::Request(none.to_owned()))
+    profiled.map(|profiled: ProfileReply| json!(profiled)).ok_or_else(|| SwitchError::Request(none.to_owned()))
 }

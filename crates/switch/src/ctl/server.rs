@@ -1,50 +1,50 @@
 //! Serves the control socket: reads requests, carries them out, writes replies.
-use super::{MAX_REQUEST_BYTES, Reply, Request};
-use crate::control::{Control, stopped};
+use super::{CtlReply, CtlRequest, MAX_REQUEST_BYTES};
+use crate::control::{ControlContext, stopped};
 use crate::engine::Engine;
-use crate::handle::{Identity, SwitchError};
-use crate::snapshot::Snapshot;
+use crate::handle::{SwitchError, SwitchIdentity};
+use crate::snapshot::SwitchSnapshot;
 use crate::socket::SocketFile;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
-use weir_port::queues::QueueConfig;
+use weir_port::queues::PortQueueConfig;
 
 /// Maximum number of concurrent clients; further ones wait to be accepted.
 const MAX_CLIENTS: usize = 32;
 
 /// A bound control socket that is not served yet.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct CtlServer {
     socket: SocketFile,
-    identity: Identity,
+    identity: SwitchIdentity,
     stop: watch::Sender<bool>,
 }
 
 /// State needed to serve one client.
 #[derive(Clone)]
-pub(super) struct Context {
-    pub(super) control: Control,
-    pub(super) identity: Identity,
+pub(super) struct CtlContext {
+    pub(super) control: ControlContext,
+    pub(super) identity: SwitchIdentity,
     pub(super) stop: Arc<watch::Sender<bool>>,
 }
 
-impl Server {
+impl CtlServer {
     /// Returns a server that is not serving yet. `stop` becomes true when a client requests the switch to stop.
-    pub(crate) fn new(socket: SocketFile, identity: Identity, stop: watch::Sender<bool>) -> Server {
-        Server { socket, identity, stop }
+    pub(crate) fn new(socket: SocketFile, identity: SwitchIdentity, stop: watch::Sender<bool>) -> CtlServer {
+        CtlServer { socket, identity, stop }
     }
 
     /// Serves clients until the switch stops, then removes the socket.
-    pub(crate) async fn serve(self, control: Control) {
+    pub(crate) async fn serve(self, control: ControlContext) {
         let (listener, _file) = match self.socket.into_tokio() {
             Ok(both) => both,
             Err(error) => return tracing::error!("control socket: {error}"),
         };
         let mut stopping = control.stopping.clone();
-        let context = Context { control, identity: self.identity, stop: Arc::new(self.stop) };
+        let context = CtlContext { control, identity: self.identity, stop: Arc::new(self.stop) };
         let mut clients = tokio::task::JoinSet::new();
         loop {
             tokio::select! {
@@ -64,7 +64,7 @@ impl Server {
 }
 
 /// Serves one client until it closes the connection, sends a line that is too long, or the switch stops.
-async fn client(context: Context, stream: UnixStream) {
+async fn client(context: CtlContext, stream: UnixStream) {
     let mut stopping = context.control.stopping.clone();
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
@@ -80,7 +80,7 @@ async fn client(context: Context, stream: UnixStream) {
         }
         let too_long = line.len() > MAX_REQUEST_BYTES;
         let reply = if too_long {
-            Reply::Error(format!("the request is longer than {MAX_REQUEST_BYTES} bytes"))
+            CtlReply::Error(format!("the request is longer than {MAX_REQUEST_BYTES} bytes"))
         } else {
             answer(&context, &line, &mut stream).await
         };
@@ -120,61 +120,61 @@ async fn line_of(reply: impl serde::Serialize + Send + 'static) -> std::io::Resu
 
 /// Carries out the request in `line` and returns the reply. `stream` is the client's connection, from which nothing
 /// is consumed.
-async fn answer(context: &Context, line: &[u8], stream: &mut BufReader<UnixStream>) -> Reply {
+async fn answer(context: &CtlContext, line: &[u8], stream: &mut BufReader<UnixStream>) -> CtlReply {
     let request = match serde_json::from_slice(line) {
         Ok(request) => request,
-        Err(error) => return Reply::Error(format!("the request is not understood: {error}")),
+        Err(error) => return CtlReply::Error(format!("the request is not understood: {error}")),
     };
-    let is_watch = matches!(request, Request::Perf { .. });
+    let is_watch = matches!(request, CtlRequest::Perf { .. });
     let carried_out = tokio::select! {
         carried_out = carry_out(context, request) => carried_out,
         // A measurement ends when its client disconnects.
-        () = hung_up(stream), if is_watch => return Reply::Error("nobody waits for this".to_owned()),
+        () = hung_up(stream), if is_watch => return CtlReply::Error("nobody waits for this".to_owned()),
     };
     match carried_out {
-        Ok(value) => Reply::Ok(value),
-        Err(error) => Reply::Error(error.to_string()),
+        Ok(value) => CtlReply::Ok(value),
+        Err(error) => CtlReply::Error(error.to_string()),
     }
 }
 
-async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchError> {
-    let Request::Of { name, what } = request else { return carry_out_here(context, request).await };
+async fn carry_out(context: &CtlContext, request: CtlRequest) -> Result<Value, SwitchError> {
+    let CtlRequest::Of { name, what } = request else { return carry_out_here(context, request).await };
     let tenant = context.control.virtuals.find(&name)?;
     if !is_for_virtual(&what) {
         let problem = "this is for the switch itself; ask it without --vs".to_owned();
         return Err(SwitchError::Virtual { name, problem });
     }
-    let context = Context { control: tenant.control, identity: tenant.identity, stop: Arc::clone(&context.stop) };
+    let context = CtlContext { control: tenant.control, identity: tenant.identity, stop: Arc::clone(&context.stop) };
     carry_out_here(&context, *what).await
 }
 
 /// Returns true if the request may be sent to a virtual switch.
-fn is_for_virtual(request: &Request) -> bool {
+fn is_for_virtual(request: &CtlRequest) -> bool {
     !matches!(
         request,
-        Request::AddPort { .. }
-            | Request::DelPort { .. }
-            | Request::SetQueue { .. }
-            | Request::DelQueue { .. }
-            | Request::Perf { .. }
-            | Request::Profile { .. }
-            | Request::AddVirtual { .. }
-            | Request::ResizeVirtual { .. }
-            | Request::RemoveVirtual { .. }
-            | Request::ShowVirtual { .. }
-            | Request::Of { .. }
-            | Request::Stop
+        CtlRequest::AddPort { .. }
+            | CtlRequest::DelPort { .. }
+            | CtlRequest::SetQueue { .. }
+            | CtlRequest::DelQueue { .. }
+            | CtlRequest::Perf { .. }
+            | CtlRequest::Profile { .. }
+            | CtlRequest::AddVirtual { .. }
+            | CtlRequest::ResizeVirtual { .. }
+            | CtlRequest::RemoveVirtual { .. }
+            | CtlRequest::ShowVirtual { .. }
+            | CtlRequest::Of { .. }
+            | CtlRequest::Stop
     )
 }
 
-async fn carry_out_here(context: &Context, request: Request) -> Result<Value, SwitchError> {
+async fn carry_out_here(context: &CtlContext, request: CtlRequest) -> Result<Value, SwitchError> {
     let engine = &context.control.engine;
     match request {
-        Request::Show => {
+        CtlRequest::Show => {
             let snapshot = engine.call_async(Engine::snapshot).await?;
-            Ok(json!(Snapshot::new(&context.identity, snapshot, &context.control.registry)))
+            Ok(json!(SwitchSnapshot::new(&context.identity, snapshot, &context.control.registry)))
         }
-        Request::DelPort { port } => {
+        CtlRequest::DelPort { port } => {
             let removed = engine.call_async(move |engine| {
                 let number = engine.find_port(&port)?;
                 Ok::<_, SwitchError>((number, engine.remove_port(number)))
@@ -184,35 +184,35 @@ async fn carry_out_here(context: &Context, request: Request) -> Result<Value, Sw
             let _ = tokio::task::spawn_blocking(move || drop(slot)).await;
             Ok(json!({ "removed": number }))
         }
-        Request::SetQueue { port, queue } => {
-            let config: QueueConfig = queue.parse().map_err(SwitchError::Request)?;
+        CtlRequest::SetQueue { port, queue } => {
+            let config: PortQueueConfig = queue.parse().map_err(SwitchError::Request)?;
             let set = move |engine: &mut Engine| engine.set_queue(engine.find_port(&port)?, config);
             engine.call_async(set).await??;
             Ok(json!({ "queue": config.id }))
         }
-        Request::DelQueue { port, queue } => {
+        CtlRequest::DelQueue { port, queue } => {
             let remove = move |engine: &mut Engine| engine.remove_queue(engine.find_port(&port)?, queue);
             engine.call_async(remove).await??;
             Ok(json!({ "removed": queue }))
         }
-        Request::Stop => {
+        CtlRequest::Stop => {
             context.stop.send_replace(true);
             Ok(json!({ "stopping": context.identity.name }))
         }
-        Request::DumpGroups | Request::DumpGroupStats { .. } | Request::GroupMod { .. } => {
+        CtlRequest::DumpGroups | CtlRequest::DumpGroupStats { .. } | CtlRequest::GroupMod { .. } => {
             super::groups::carry_out(engine, request).await
         }
-        Request::MeterMod { command, meter } => super::meters::change(engine, command, &meter).await,
-        Request::DumpMeters { meter } => super::meters::dump(engine, &meter).await,
-        Request::MeterStats { meter } => super::meters::stats(engine, &meter).await,
-        Request::AddVirtual { text, file } => super::virtuals::add(&context.control, &text, &file).await,
-        Request::ResizeVirtual { name, text, file } => {
+        CtlRequest::MeterMod { command, meter } => super::meters::change(engine, command, &meter).await,
+        CtlRequest::DumpMeters { meter } => super::meters::dump(engine, &meter).await,
+        CtlRequest::MeterStats { meter } => super::meters::stats(engine, &meter).await,
+        CtlRequest::AddVirtual { text, file } => super::virtuals::add(&context.control, &text, &file).await,
+        CtlRequest::ResizeVirtual { name, text, file } => {
             super::virtuals::resize(&context.control, &name, &text, &file).await
         }
-        Request::RemoveVirtual { name } => super::virtuals::remove(&context.control, &name).await,
-        Request::ShowVirtual { name } => super::virtuals::show(&context.control, name.as_deref()).await,
-        Request::Profile { commands } => super::profile::show(engine, commands).await,
-        Request::Perf { seconds } => super::perf::watch(context, seconds).await,
+        CtlRequest::RemoveVirtual { name } => super::virtuals::remove(&context.control, &name).await,
+        CtlRequest::ShowVirtual { name } => super::virtuals::show(&context.control, name.as_deref()).await,
+        CtlRequest::Profile { commands } => super::profile::show(engine, commands).await,
+        CtlRequest::Perf { seconds } => super::perf::watch(context, seconds).await,
         other => super::flows::carry_out(engine, other).await,
     }
 }

@@ -1,13 +1,13 @@
 //! Carries out requests about virtual switches.
 use super::flows::wrong;
-use crate::control::Control;
+use crate::control::ControlContext;
 use crate::engine::Engine;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use toml::Table;
-use weir_scenario::{QueueManager, Selector, VirtualPort, VirtualSwitch};
+use weir_scenario::{PacketSelector, QueueManager, VirtualPortSpec, VirtualSwitch};
 
 /// Time that the channels of a virtual switch may take to end.
 const END_TIME: Duration = Duration::from_secs(5);
@@ -16,7 +16,7 @@ const END_TIME: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Fails if the text is wrong or too little capacity is left.
-pub(super) async fn add(control: &Control, text: &str, file: &str) -> Result<Value, SwitchError> {
+pub(super) async fn add(control: &ControlContext, text: &str, file: &str) -> Result<Value, SwitchError> {
     let shape = control.engine.call_async(|engine| engine.fabric_shape()).await?;
     let spec = VirtualSwitch::parse(text, file, &shape).map_err(wrong)?;
     let name = spec.name.clone();
@@ -31,7 +31,7 @@ pub(super) async fn add(control: &Control, text: &str, file: &str) -> Result<Val
 ///
 /// # Errors
 /// Fails if there is no virtual switch of that name, the text is wrong, or too little capacity is left.
-pub(super) async fn resize(control: &Control, name: &str, text: &str, file: &str) -> Result<Value, SwitchError> {
+pub(super) async fn resize(control: &ControlContext, name: &str, text: &str, file: &str) -> Result<Value, SwitchError> {
     let asked = name.to_owned();
     let (shape, old) = control
         .engine
@@ -56,7 +56,7 @@ pub(super) async fn resize(control: &Control, name: &str, text: &str, file: &str
 ///
 /// # Errors
 /// Fails if there is no virtual switch of that name.
-pub(super) async fn remove(control: &Control, name: &str) -> Result<Value, SwitchError> {
+pub(super) async fn remove(control: &ControlContext, name: &str) -> Result<Value, SwitchError> {
     let tenant = control.virtuals.find(name)?;
     let asked = name.to_owned();
     control.engine.call_async(move |engine| engine.remove_virtual(&asked)).await??;
@@ -69,7 +69,7 @@ pub(super) async fn remove(control: &Control, name: &str) -> Result<Value, Switc
 ///
 /// # Errors
 /// Fails if there is no virtual switch of that name.
-pub(super) async fn show(control: &Control, name: Option<&str>) -> Result<Value, SwitchError> {
+pub(super) async fn show(control: &ControlContext, name: Option<&str>) -> Result<Value, SwitchError> {
     if let Some(name) = name {
         control.virtuals.find(name)?;
     }
@@ -87,7 +87,7 @@ fn merged(old: &VirtualSwitch, changes: &str) -> Result<String, String> {
     if old.queue != QueueManager::Red || changes.contains_key("queue") {
         all.remove("red");
     }
-    let unsaid: Vec<Selector> = old.ports.iter().map(VirtualPort::selector).collect();
+    let unsaid: Vec<PacketSelector> = old.ports.iter().map(VirtualPortSpec::selector).collect();
     if changes.contains_key("ports") {
         // Selectors that were not chosen explicitly follow the ports.
         if old.select == unsaid {
@@ -101,9 +101,9 @@ fn merged(old: &VirtualSwitch, changes: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_scenario::{Fabric, Scenario};
+    use weir_scenario::{FabricSpec, Scenario};
 
-    fn fabric() -> Fabric {
+    fn fabric() -> FabricSpec {
         let scenario = "[[switch]]\nname = 's'\n[switch.fabric]\nports = 4\nrate = '1Gbit/s'\n";
         Scenario::parse(scenario, "s").unwrap().switches[0].fabric.clone().unwrap()
     }

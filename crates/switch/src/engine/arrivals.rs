@@ -16,7 +16,7 @@ const MOST_BEHIND: Duration = Duration::from_millis(5);
 
 /// A frame with its arrival time and its input port.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(super) struct FrameArrival {
     pub(super) came: Instant,
     pub(super) port: PortNo,
     pub(super) frame: Frame,
@@ -24,21 +24,21 @@ pub(super) struct Arrival {
 
 /// Received frames that wait for their lookup, sorted by arrival time.
 #[derive(Debug)]
-pub(super) struct Arrivals {
-    waiting: VecDeque<Arrival>,
+pub(super) struct FrameArrivalQueue {
+    waiting: VecDeque<FrameArrival>,
     is_sorted: bool,
     /// Time up to which all arrivals are known: a port may hold more frames, which arrived later.
     known: Instant,
 }
 
-impl Default for Arrivals {
+impl Default for FrameArrivalQueue {
     fn default() -> Self {
-        Arrivals { waiting: VecDeque::new(), is_sorted: true, known: Instant::FAR }
+        FrameArrivalQueue { waiting: VecDeque::new(), is_sorted: true, known: Instant::FAR }
     }
 }
 
-impl Arrivals {
-    pub(super) fn put(&mut self, arrival: Arrival) {
+impl FrameArrivalQueue {
+    pub(super) fn put(&mut self, arrival: FrameArrival) {
         self.is_sorted &= self.waiting.back().is_none_or(|last| last.came <= arrival.came);
         self.waiting.push_back(arrival);
     }
@@ -65,7 +65,7 @@ impl Arrivals {
     }
 
     /// Removes and returns the next frame.
-    pub(super) fn next(&mut self) -> Option<Arrival> {
+    pub(super) fn next(&mut self) -> Option<FrameArrival> {
         self.waiting.pop_front()
     }
 
@@ -90,13 +90,13 @@ mod tests {
         Instant::from_nanos(us * 1000)
     }
 
-    fn put(arrivals: &mut Arrivals, port: u32, came: &[u64]) {
+    fn put(arrivals: &mut FrameArrivalQueue, port: u32, came: &[u64]) {
         came.iter().for_each(|at| {
-            arrivals.put(Arrival { came: us(*at), port: PortNo(port), frame: Frame::from_bytes(&[0; 60]) });
+            arrivals.put(FrameArrival { came: us(*at), port: PortNo(port), frame: Frame::from_bytes(&[0; 60]) });
         });
     }
 
-    fn take(arrivals: &mut Arrivals, seen: Instant) -> Vec<(u64, u32)> {
+    fn take(arrivals: &mut FrameArrivalQueue, seen: Instant) -> Vec<(u64, u32)> {
         let mut taken = Vec::new();
         while arrivals.due(seen).is_some() {
             taken.extend(arrivals.next().map(|one| (one.came.as_nanos() / 1000, one.port.0)));
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn frames_of_all_ports_are_in_the_order_of_their_times() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = FrameArrivalQueue::default();
         put(&mut arrivals, 1, &[10, 20, 30]);
         put(&mut arrivals, 2, &[5, 20, 41]);
         let seen = arrivals.sort(us(40));
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn nothing_is_known_beyond_what_a_port_still_holds() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = FrameArrivalQueue::default();
         put(&mut arrivals, 1, &[100, 200]);
         arrivals.may_have_more(us(200));
         put(&mut arrivals, 2, &[150, 250]);

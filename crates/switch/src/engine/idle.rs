@@ -3,14 +3,14 @@
 //!
 //! A port is watched after [`QUIET_ROUNDS`] rounds in a row without a frame. When its descriptor becomes readable, it
 //! is read in every round again. Ports that only read memory (AF_XDP, memory, null) are always read.
-use super::ports::{Ports, Slot};
+use super::ports::{PortSlot, PortSlots};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use weir_openflow::model::PortNo;
-use weir_port::Ready;
+use weir_port::ReceiveReadiness;
 use weir_units::Instant;
 
 /// Number of rounds in a row without a frame after which a port is watched. The gaps within a flow are shorter, and
@@ -22,16 +22,16 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Set of watched ports.
 #[derive(Debug, Default)]
-pub(crate) struct Idle {
+pub(crate) struct IdlePorts {
     /// Created at first use; remains `None` if the process has no descriptor left.
     epoll: Option<OwnedFd>,
     /// True if the last round found a watched port.
     any: bool,
 }
 
-impl Idle {
+impl IdlePorts {
     /// Finds the watched ports that have frames and returns them to normal reading.
-    pub(crate) fn look(&mut self, ports: &mut Ports) {
+    pub(crate) fn look(&mut self, ports: &mut PortSlots) {
         if !std::mem::take(&mut self.any) {
             return;
         }
@@ -48,7 +48,7 @@ impl Idle {
     }
 
     /// Returns true if a port can be skipped in this round.
-    pub(crate) fn may_pass_over(&mut self, slot: &Slot, now: Instant) -> bool {
+    pub(crate) fn may_pass_over(&mut self, slot: &PortSlot, now: Instant) -> bool {
         let holds_back = || slot.port.as_ref().and_then(|port| port.next_wake()).is_some_and(|at| at <= now);
         let watched = slot.is_watched && !holds_back();
         self.any |= slot.is_watched;
@@ -56,7 +56,7 @@ impl Idle {
     }
 
     /// Records whether a port had frames, and starts to watch it after a long quiet time.
-    pub(crate) fn asked(&mut self, slot: &mut Slot, had_frames: bool) {
+    pub(crate) fn asked(&mut self, slot: &mut PortSlot, had_frames: bool) {
         if had_frames {
             return slot.ask_again();
         }
@@ -68,12 +68,12 @@ impl Idle {
     }
 
     /// Adds a port to the watched set. Returns false if it already has frames or cannot be watched.
-    fn watch(&mut self, slot: &mut Slot) -> bool {
+    fn watch(&mut self, slot: &mut PortSlot) -> bool {
         if self.epoll.is_none() {
             self.epoll = epoll::create(CreateFlags::CLOEXEC).ok();
         }
         let (Some(epoll), Some(port)) = (&self.epoll, slot.port.as_mut()) else { return false };
-        if port.arm() == Ready::Now {
+        if port.arm() == ReceiveReadiness::Now {
             return false;
         }
         let Some(descriptor) = port.fd() else { return false };
@@ -88,7 +88,7 @@ impl Idle {
     }
 }
 
-impl Slot {
+impl PortSlot {
     /// Reads the port in each round from now on.
     pub(crate) fn ask_again(&mut self) {
         (self.is_watched, self.quiet_rounds) = (false, 0);

@@ -3,7 +3,7 @@
 //! There are two queues, so that a flooding controller fills only the channels' queue. In that queue each channel
 //! waits for its turn (tokio's queues are fair). Calls of the owner pass by it.
 use super::virtuals::VirtualId;
-use super::{Engine, wake::Waker};
+use super::{Engine, wake::ThreadWaker};
 use crate::control::backlog::Outbox;
 use crate::handle::SwitchError;
 use crossbeam_channel::{Receiver, Sender};
@@ -26,7 +26,7 @@ pub(crate) const BATCH: usize = 32;
 pub(super) const MAX_BATCHES: usize = 8;
 
 /// A closure to run on the engine's thread.
-pub(crate) type Call = Box<dyn FnOnce(&mut Engine) + Send>;
+pub(crate) type EngineCall = Box<dyn FnOnce(&mut Engine) + Send>;
 
 /// An event or messages from a channel.
 pub(crate) enum FromChannel {
@@ -41,17 +41,17 @@ pub(crate) enum FromChannel {
 }
 
 /// The engine's end of the queues.
-pub(crate) struct Inbox {
-    pub(crate) calls: Receiver<Call>,
-    pub(crate) waker: Arc<Waker>,
+pub(crate) struct EngineInbox {
+    pub(crate) calls: Receiver<EngineCall>,
+    pub(crate) waker: Arc<ThreadWaker>,
 }
 
 /// The end of the queues for other threads.
 #[derive(Clone)]
 pub(crate) struct EngineClient {
-    calls: Sender<Call>,
+    calls: Sender<EngineCall>,
     messages: mpsc::Sender<FromChannel>,
-    waker: Arc<Waker>,
+    waker: Arc<ThreadWaker>,
     /// The virtual switch that calls and messages are for; `None` for the physical switch.
     of: Option<VirtualId>,
 }
@@ -60,12 +60,12 @@ pub(crate) struct EngineClient {
 ///
 /// # Errors
 /// Fails if the process has no descriptor left.
-pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox, mpsc::Receiver<FromChannel>)> {
-    let waker = Arc::new(Waker::new()?);
+pub(crate) fn inbox() -> io::Result<(EngineClient, EngineInbox, mpsc::Receiver<FromChannel>)> {
+    let waker = Arc::new(ThreadWaker::new()?);
     let (calls, calls_in) = crossbeam_channel::bounded(MAX_CALLS);
     let (messages, messages_in) = mpsc::channel(MAX_BATCHES);
     let client = EngineClient { calls, messages, waker: Arc::clone(&waker), of: None };
-    Ok((client, Inbox { calls: calls_in, waker }, messages_in))
+    Ok((client, EngineInbox { calls: calls_in, waker }, messages_in))
 }
 
 impl EngineClient {
@@ -80,7 +80,7 @@ impl EngineClient {
         &self,
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
         answer: impl FnOnce(R) + Send + 'static,
-    ) -> Call {
+    ) -> EngineCall {
         let of = self.of;
         Box::new(move |engine| match of {
             None => answer(what(engine)),

@@ -11,8 +11,8 @@ use super::Engine;
 use super::inbox::FromChannel;
 #[cfg(any(test, feature = "schedules"))]
 use super::inbox::{BATCH, MAX_BATCHES};
-use crate::control::backlog::{Outbox, PART_BYTES, Part};
-use crate::timed::Timed;
+use crate::control::backlog::{Outbox, PART_BYTES, ReplyPart};
+use crate::timed::DelayedDatapath;
 use foldhash::HashMap;
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, LongReply};
@@ -27,39 +27,39 @@ const MAX_BEHIND_BARRIER: usize = 1024;
 
 /// State of all channels that are up.
 #[derive(Default)]
-pub(super) struct Lines {
-    by_channel: HashMap<ChannelId, Line>,
+pub(super) struct ChannelTable {
+    by_channel: HashMap<ChannelId, ChannelEntry>,
     /// Channels with waiting messages, each once, in the order of their turns.
     held: VecDeque<ChannelId>,
 }
 
 /// State of one channel.
-struct Line {
+struct ChannelEntry {
     outbox: Outbox,
     is_held: bool,
     has_ended: bool,
     reply: Option<LongReply>,
     /// Encoded part of `reply` that is not sent yet.
-    part: Part,
+    part: ReplyPart,
     waiting: VecDeque<FromChannel>,
 }
 
 /// Outcome of one step of a channel with waiting messages.
-enum Step {
+enum ChannelStep {
     Moved,
     /// The channel cannot continue yet, for example because the controller must read first.
     Stuck,
     Done,
 }
 
-impl Lines {
+impl ChannelTable {
     pub(super) fn add(&mut self, channel: ChannelId, outbox: Outbox) {
-        let line = Line {
+        let line = ChannelEntry {
             outbox,
             is_held: false,
             has_ended: false,
             reply: None,
-            part: Part::default(),
+            part: ReplyPart::default(),
             waiting: VecDeque::new(),
         };
         self.by_channel.insert(channel, line);
@@ -159,7 +159,7 @@ impl Lines {
     }
 
     /// Returns true if a channel with waiting messages can continue.
-    pub(super) fn can_move(&self, timed: Option<&Timed>) -> bool {
+    pub(super) fn can_move(&self, timed: Option<&DelayedDatapath>) -> bool {
         let held = self.held.iter().filter_map(|channel| Some((*channel, self.by_channel.get(channel)?)));
         held.into_iter().any(|(channel, line)| match line.reply {
             Some(_) => line.outbox.has_room(),
@@ -168,16 +168,16 @@ impl Lines {
     }
 }
 
-impl Line {
+impl ChannelEntry {
     /// Returns true if the channel's next message must wait for messages that the switch's timing delays.
-    fn waits_for(&self, channel: ChannelId, timed: &Timed) -> bool {
+    fn waits_for(&self, channel: ChannelId, timed: &DelayedDatapath) -> bool {
         // Messages sent before the channel ended still take effect.
         let ends = matches!(self.waiting.front(), Some(FromChannel::Down(_)));
         timed.awaits_answer(channel) || !timed.has_room() || ends && timed.owes(channel)
     }
 }
 
-impl Line {
+impl ChannelEntry {
     /// Encodes the next part of the reply and sends it once it has some size, because handing over may wake the
     /// channel's thread. Encoding happens here, because the thread that allocates a message's hundreds of small
     /// blocks should also free them.
@@ -206,9 +206,9 @@ impl Engine {
             && let Some(channel) = self.logical.lines.held.pop_front()
         {
             match self.step(now, channel) {
-                Step::Moved => (worked, stuck) = (true, 0),
-                Step::Stuck => stuck += 1,
-                Step::Done => continue,
+                ChannelStep::Moved => (worked, stuck) = (true, 0),
+                ChannelStep::Stuck => stuck += 1,
+                ChannelStep::Done => continue,
             }
             self.logical.lines.held.push_back(channel);
             let ended = self.clock.now();
@@ -220,26 +220,26 @@ impl Engine {
         worked
     }
 
-    fn step(&mut self, now: Instant, channel: ChannelId) -> Step {
+    fn step(&mut self, now: Instant, channel: ChannelId) -> ChannelStep {
         let timed = self.logical.timed.as_deref();
-        let Some(line) = self.logical.lines.by_channel.get_mut(&channel) else { return Step::Done };
+        let Some(line) = self.logical.lines.by_channel.get_mut(&channel) else { return ChannelStep::Done };
         if line.reply.is_some() {
             if !line.outbox.has_room() {
-                return Step::Stuck;
+                return ChannelStep::Stuck;
             }
             line.reply_on(now, self.logical.datapath.get());
-            return Step::Moved;
+            return ChannelStep::Moved;
         }
         if timed.is_some_and(|timed| line.waits_for(channel, timed)) {
-            return Step::Stuck;
+            return ChannelStep::Stuck;
         }
         let Some(message) = line.waiting.pop_front() else {
             line.is_held = false;
             line.outbox.resume();
-            return Step::Done;
+            return ChannelStep::Done;
         };
         self.carry_out(now, message);
-        Step::Moved
+        ChannelStep::Moved
     }
 
     /// Begins the reply to `message` if it may be long; otherwise returns the message.

@@ -6,7 +6,7 @@
 use super::{Engine, ports};
 use std::time::Duration;
 use weir_openflow::model::PortNo;
-use weir_port::link::{Event, Monitor};
+use weir_port::link::{LinkEvent, LinkMonitor};
 use weir_units::{Clock, Instant};
 
 /// Polling interval while some ports' changes are not reported by the kernel.
@@ -20,29 +20,29 @@ const MAX_EVENTS: usize = 16;
 
 /// Deadlines and sources for the link states of ports.
 #[derive(Default)]
-pub(super) struct Links {
+pub(super) struct LinkStateWatcher {
     /// Source of the kernel's reports; `None` without ports that are interfaces, or if the kernel refuses.
-    monitor: Option<Monitor>,
+    monitor: Option<LinkMonitor>,
     look_at: Instant,
     ask_at: Instant,
     /// True if the last round left reports unread.
     has_more: bool,
 }
 
-impl Links {
+impl LinkStateWatcher {
     /// Makes the kernel report changes in the calling thread's network namespace.
     pub(super) fn listen(&mut self) {
         if self.monitor.is_some() {
             return;
         }
-        match Monitor::new() {
+        match LinkMonitor::new() {
             Ok(monitor) => self.monitor = Some(monitor),
             Err(error) => tracing::warn!("no news of links from the kernel ({error}); they are asked for instead"),
         }
     }
 
     /// Returns the monitor, which the engine sleeps on together with the ports.
-    pub(super) fn monitor(&self) -> Option<&Monitor> {
+    pub(super) fn monitor(&self) -> Option<&LinkMonitor> {
         self.monitor.as_ref()
     }
 
@@ -57,7 +57,7 @@ impl Links {
     }
 
     /// Returns the next report; `None` if there is none, or if the kernel has stopped reporting.
-    fn next_event(&mut self) -> Option<Event> {
+    fn next_event(&mut self) -> Option<LinkEvent> {
         match self.monitor.as_mut()?.next_event() {
             Ok(event) => event,
             Err(error) => {
@@ -91,12 +91,12 @@ impl Engine {
                 return;
             };
             match event {
-                Event::Changed { index, name, .. } => self.interface_changed(now, index, &name),
+                LinkEvent::Changed { index, name, .. } => self.interface_changed(now, index, &name),
                 // The interface may have been renamed since its port was opened. Polling a port's link detects that
                 // its device is gone.
-                Event::Removed { .. } => self.ask_links(now, ports::Slot::is_interface),
-                Event::Missed => {
-                    self.ports.iter_mut().for_each(ports::Slot::look_at_name);
+                LinkEvent::Removed { .. } => self.ask_links(now, ports::PortSlot::is_interface),
+                LinkEvent::Missed => {
+                    self.ports.iter_mut().for_each(ports::PortSlot::look_at_name);
                     self.ask_links(now, |_| true);
                     self.absent.try_now();
                 }
@@ -106,7 +106,7 @@ impl Engine {
 
     fn interface_changed(&mut self, now: Instant, index: u32, name: &str) {
         self.ports.iter_mut().for_each(|slot| slot.note_name(index, name));
-        let is_meant = |slot: &ports::Slot| slot.is_interface() && (slot.name() == name || slot.is_on(index));
+        let is_meant = |slot: &ports::PortSlot| slot.is_interface() && (slot.name() == name || slot.is_on(index));
         if self.ports.iter().any(|slot| is_meant(slot) && slot.port.is_none()) {
             self.absent.try_now();
         }
@@ -134,7 +134,7 @@ impl Engine {
     }
 
     /// Polls the links of the selected ports and reports changes to the datapath.
-    fn ask_links(&mut self, now: Instant, is_meant: impl Fn(&ports::Slot) -> bool) {
+    fn ask_links(&mut self, now: Instant, is_meant: impl Fn(&ports::PortSlot) -> bool) {
         for slot in self.ports.iter_mut().filter(|slot| is_meant(slot)) {
             if let Some(link) = slot.link_change() {
                 tracing::info!("port {} ({}): link {}", slot.number, slot.spec(), if link.up { "up" } else { "down" });

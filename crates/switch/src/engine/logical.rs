@@ -1,18 +1,18 @@
 //! Combines a datapath with its channels: the switch that controllers see (OpenFlow calls it a logical switch). The
 //! engine serves one at a time, the one in [`Engine::logical`](super::Engine).
 use super::inbox::FromChannel;
-use super::lines::Lines;
+use super::lines::ChannelTable;
 use super::monitors::PausedMonitors;
-use crate::threads::seats::Owner;
-use crate::timed::Timed;
+use crate::threads::seats::ShardWriter;
+use crate::timed::DelayedDatapath;
 use tokio::sync::mpsc;
-use weir_datapath::{ChannelId, Datapath, FailMode, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathOutput, FailMode};
 use weir_openflow::Message;
 use weir_units::Instant;
 
 /// A datapath with its channels and the state of their messages.
 pub(super) struct LogicalSwitch {
-    pub(super) datapath: Owner<Datapath>,
+    pub(super) datapath: ShardWriter<Datapath>,
     /// Receiver of the channels' messages.
     pub(super) messages: mpsc::Receiver<FromChannel>,
     /// Rest of a batch from a channel that one round could not finish: the channel, the arrival time and the
@@ -21,11 +21,11 @@ pub(super) struct LogicalSwitch {
     /// True while the datapath carries out a bundle or a change of many flow entries in steps; no other message is
     /// carried out then.
     pub(super) is_busy: bool,
-    pub(super) lines: Lines,
+    pub(super) lines: ChannelTable,
     pub(super) paused_monitors: PausedMonitors,
     /// Timing of the profile's device, if the switch has a profile.
-    pub(super) timed: Option<Box<Timed>>,
-    pub(super) out: Output,
+    pub(super) timed: Option<Box<DelayedDatapath>>,
+    pub(super) out: DatapathOutput,
     pub(super) expire_at: Instant,
 }
 
@@ -38,14 +38,14 @@ impl LogicalSwitch {
     ) -> LogicalSwitch {
         datapath.set_fail_mode(fail_mode);
         LogicalSwitch {
-            datapath: Owner::new(datapath),
+            datapath: ShardWriter::new(datapath),
             messages,
             begun: None,
             is_busy: false,
-            lines: Lines::default(),
+            lines: ChannelTable::default(),
             paused_monitors: PausedMonitors::default(),
             timed: None,
-            out: Output::default(),
+            out: DatapathOutput::default(),
             expire_at: Instant::ZERO,
         }
     }

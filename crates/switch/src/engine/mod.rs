@@ -25,25 +25,25 @@ pub(crate) mod wake;
 mod workers;
 
 use crate::clock::{SwitchClock, time_of_day};
-use crate::config::{PortConfig, Reopen};
-use crate::control::Absent;
+use crate::config::{PortConfig, PortReopener};
+use crate::control::AbsentPorts;
 use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
-use crate::spin::{Spin, Spinner, Wait};
-use crate::turns::{Next, Sleep, Turns};
-use arrivals::Arrivals;
-use idle::Idle;
-use inbox::{FromChannel, Inbox};
-use links::Links;
+use crate::spin::{Spin, SpinDecision, SpinState};
+use crate::turns::{AnnouncedSleep, ThreadWork, TurnOutcome};
+use arrivals::FrameArrivalQueue;
+use idle::IdlePorts;
+use inbox::{EngineInbox, FromChannel};
+use links::LinkStateWatcher;
 use logical::LogicalSwitch;
-use perf::Calibration;
-use ports::{Ports, Slot};
+use perf::TscCalibration;
+use ports::{PortSlot, PortSlots};
 pub(crate) use requests::EngineSnapshot;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use virtuals::Virtuals;
-use weir_datapath::perf::{Stage, Stopwatch};
+use virtuals::EngineVirtualSwitches;
+use weir_datapath::perf::{Stopwatch, ThreadStage};
 use weir_datapath::{ChannelId, Datapath, FailMode, MAX_PORTS};
 use weir_openflow::model::PortNo;
 use weir_openflow::model::multipart::RequestBody;
@@ -51,7 +51,7 @@ use weir_openflow::{Body, Message};
 use weir_packet::{Frame, FramePool};
 use weir_port::{Port, PortError};
 use weir_units::{Clock, Instant};
-use workers::Workers;
+use workers::EngineWorkers;
 
 /// Default number of frames taken from a port at once: enough to share the cost of a round, few enough to stay in the
 /// first-level cache.
@@ -67,33 +67,33 @@ pub(crate) struct Engine {
     /// `serving`.
     logical: Box<LogicalSwitch>,
     /// State of the virtual switches; `None` while there are none.
-    virtuals: Option<Box<Virtuals>>,
+    virtuals: Option<Box<EngineVirtualSwitches>>,
     /// Fabric index of the virtual switch that is currently served; `None` while the physical switch is.
     serving: Option<u16>,
     /// Maximum duration of control work while a virtual switch is served.
     turn: Duration,
     /// Fabric that virtual switches are cut from, if one was configured.
-    fabric: Option<weir_scenario::Fabric>,
-    workers: Workers,
-    calibration: Calibration,
+    fabric: Option<weir_scenario::FabricSpec>,
+    workers: EngineWorkers,
+    calibration: TscCalibration,
     /// Measures where the engine's time is spent; active while `watchers` is above 0.
     watch: Stopwatch,
     watchers: u32,
-    ports: Ports,
-    inbox: Inbox,
-    spinner: Spinner,
-    absent: Arc<Absent>,
-    links: Links,
-    idle: Idle,
+    ports: PortSlots,
+    inbox: EngineInbox,
+    spinner: SpinState,
+    absent: Arc<AbsentPorts>,
+    links: LinkStateWatcher,
+    idle: IdlePorts,
     pool: FramePool,
     batch: Vec<Frame>,
     /// Frames received by a switch with a profile that have not been looked up yet.
-    arrivals: Arrivals,
+    arrivals: FrameArrivalQueue,
     /// Maximum number of frames taken from a port at once.
     burst: usize,
     stopping: bool,
     /// Record of the times at which other threads or the host held the processor, if recording is on.
-    stopped: Option<Box<stopped::Stopped>>,
+    stopped: Option<Box<stopped::StallDetector>>,
 }
 
 impl Engine {
@@ -103,9 +103,9 @@ impl Engine {
         fail_mode: FailMode,
         spin: Spin,
         clock: SwitchClock,
-        inbox: Inbox,
+        inbox: EngineInbox,
         messages: mpsc::Receiver<FromChannel>,
-        absent: Arc<Absent>,
+        absent: Arc<AbsentPorts>,
     ) -> Engine {
         Engine {
             clock,
@@ -114,19 +114,19 @@ impl Engine {
             serving: None,
             turn: Duration::ZERO,
             fabric: None,
-            workers: Workers::default(),
-            calibration: Calibration::start(clock),
+            workers: EngineWorkers::default(),
+            calibration: TscCalibration::start(clock),
             watch: Stopwatch::default(),
             watchers: 0,
-            ports: Ports::default(),
+            ports: PortSlots::default(),
             inbox,
-            spinner: Spinner::new(spin, clock.now()),
+            spinner: SpinState::new(spin, clock.now()),
             absent,
-            links: Links::default(),
-            idle: Idle::default(),
+            links: LinkStateWatcher::default(),
+            idle: IdlePorts::default(),
             pool: FramePool::default(),
             batch: Vec::with_capacity(BURST),
-            arrivals: Arrivals::default(),
+            arrivals: FrameArrivalQueue::default(),
             burst: BURST,
             stopping: false,
             stopped: None,
@@ -136,7 +136,7 @@ impl Engine {
     /// Runs rounds until [`Engine::stop`] is called.
     pub(crate) fn run(mut self) {
         self.settle();
-        Turns::run(&mut self);
+        ThreadWork::run(&mut self);
     }
 
     /// Runs one round that begins at `now`. Returns true if there was any work.
@@ -148,46 +148,46 @@ impl Engine {
         // their effect.
         let mut controlled = is_timed && self.control(now, false);
         if controlled {
-            self.watch.lap(Stage::Control, 0);
+            self.watch.lap(ThreadStage::Control, 0);
         }
         let mut worked = if is_timed { self.forward_in_order(now) } else { self.forward(now) };
         worked |= self.move_on(now);
         let forwards = worked;
-        self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
+        self.watch.lap(if worked { ThreadStage::Transmit } else { ThreadStage::Idle }, 0);
         controlled |= !is_timed && self.control(now, forwards);
         controlled |= self.keep_virtuals(now, forwards);
         worked |= controlled;
         self.keep_time(now);
         self.share_tables();
-        self.watch.lap(if controlled { Stage::Control } else { Stage::Idle }, 0);
+        self.watch.lap(if controlled { ThreadStage::Control } else { ThreadStage::Idle }, 0);
         worked
     }
 
     /// Decides what follows a round without work that began at `now`: look again, yield the processor, or sleep.
-    fn look_or_sleep(&mut self, now: Instant) -> Next {
+    fn look_or_sleep(&mut self, now: Instant) -> TurnOutcome {
         if self.holds_frames() {
             std::hint::spin_loop();
-            return Next::Turn;
+            return TurnOutcome::Turn;
         }
         if self.wait_if_hindered() {
-            return Next::Turn;
+            return TurnOutcome::Turn;
         }
         match self.spinner.wait(now) {
             _ if self.awaits_release(now) => std::hint::spin_loop(),
-            Wait::Sleep if self.spinner.awaits_frames(now, self.frames_due()) => std::hint::spin_loop(),
-            Wait::Look => std::hint::spin_loop(),
-            Wait::GiveWay => {
+            SpinDecision::Sleep if self.spinner.awaits_frames(now, self.frames_due()) => std::hint::spin_loop(),
+            SpinDecision::Look => std::hint::spin_loop(),
+            SpinDecision::GiveWay => {
                 let from = self.clock.now();
                 rustix::thread::sched_yield();
                 self.spinner.gave_way(from, self.clock.now());
             }
-            Wait::Sleep if self.spinner.is_near(now, self.due()) => std::hint::spin_loop(),
-            Wait::Sleep => {
+            SpinDecision::Sleep if self.spinner.is_near(now, self.due()) => std::hint::spin_loop(),
+            SpinDecision::Sleep => {
                 self.workers.rest(now);
-                return Next::Sleep;
+                return TurnOutcome::Sleep;
             }
         }
-        Next::Turn
+        TurnOutcome::Turn
     }
 
     /// Checks between two rounds that the frames and messages waiting in the engine are within their bounds.
@@ -243,7 +243,7 @@ impl Engine {
             self.idle.asked(slot, received);
         }
         let packets = self.batch.len();
-        self.watch.lap(if received { Stage::Receive } else { Stage::Idle }, packets);
+        self.watch.lap(if received { ThreadStage::Receive } else { ThreadStage::Idle }, packets);
         if received {
             // Some frames arrived after the round began. The delay of a link must not count from before their
             // arrival.
@@ -507,23 +507,23 @@ impl Engine {
     }
 }
 
-impl Turns for Engine {
+impl ThreadWork for Engine {
     fn is_over(&self) -> bool {
         self.stopping
     }
 
     #[inline]
-    fn turn(&mut self) -> Next {
+    fn turn(&mut self) -> TurnOutcome {
         let now = self.clock.now();
         if !self.round(now) {
             return self.look_or_sleep(now);
         }
         self.stopped.iter_mut().for_each(|stopped| stopped.worked());
         self.spinner.found(now);
-        Next::Turn
+        TurnOutcome::Turn
     }
 
-    fn fall_asleep(&mut self) -> Option<Sleep> {
+    fn fall_asleep(&mut self) -> Option<AnnouncedSleep> {
         self.inbox.waker.about_to_sleep();
         // Frames and messages queued before the ports and senders knew of the sleep are found here.
         let is_idle = self.logical.is_quiet()
@@ -538,7 +538,7 @@ impl Turns for Engine {
         let release = self.wakes_for_release().min(self.spinner.wakes_for_frames(from, self.frames_due()));
         let timeout = self.due().min(release).since(from);
         self.stopped.iter_mut().for_each(|stopped| stopped.sleeps(from + timeout));
-        Some(Sleep { from, timeout, release })
+        Some(AnnouncedSleep { from, timeout, release })
     }
 
     fn wait(&mut self, timeout: Duration) -> bool {
@@ -549,8 +549,8 @@ impl Turns for Engine {
         slept.is_called
     }
 
-    fn wake_up(&mut self, slept: Option<Sleep>) {
-        if let Some(Sleep { timeout, release, .. }) = slept {
+    fn wake_up(&mut self, slept: Option<AnnouncedSleep>) {
+        if let Some(AnnouncedSleep { timeout, release, .. }) = slept {
             let clock = self.clock;
             self.stopped.iter_mut().for_each(|stopped| stopped.woke(clock.now()));
             if release != Instant::FAR && !timeout.is_zero() {
@@ -558,7 +558,7 @@ impl Turns for Engine {
             }
         }
         self.inbox.waker.awake();
-        self.watch.lap(Stage::Sleep, 0);
+        self.watch.lap(ThreadStage::Sleep, 0);
     }
 }
 
@@ -595,7 +595,7 @@ impl Engine {
             self.links.listen();
         }
         let port = self.workers.share(number, config.port);
-        let mut slot = Slot::new(number, port, config.reopen);
+        let mut slot = PortSlot::new(number, port, config.reopen);
         if self.logical.timed.is_some() {
             slot.stamps_arrivals(self.clock);
         }
@@ -609,7 +609,7 @@ impl Engine {
     }
 
     /// Removes a port and returns its slot. The caller closes the device, because closing takes time.
-    pub(crate) fn remove_port(&mut self, number: PortNo) -> Option<Slot> {
+    pub(crate) fn remove_port(&mut self, number: PortNo) -> Option<PortSlot> {
         let slot = self.ports.remove(number)?;
         if slot.port.is_none() {
             self.absent.remove();
@@ -624,13 +624,13 @@ impl Engine {
     }
 
     /// Returns how to open each port whose device is missing. The caller must return each with [`Engine::put_back`].
-    pub(crate) fn absent_ports(&mut self) -> Vec<(PortNo, Reopen)> {
+    pub(crate) fn absent_ports(&mut self) -> Vec<(PortNo, PortReopener)> {
         let absent = self.ports.iter_mut().filter(|slot| slot.port.is_none());
         absent.filter_map(|slot| Some((slot.number, slot.reopen.take()?))).collect()
     }
 
     /// Ends an attempt to reopen a port; `port` is the opened port, or `None` if the attempt failed.
-    pub(crate) fn put_back(&mut self, number: PortNo, port: Option<Box<dyn Port>>, reopen: Reopen) {
+    pub(crate) fn put_back(&mut self, number: PortNo, port: Option<Box<dyn Port>>, reopen: PortReopener) {
         // The port was removed during the attempt: the reopened device is closed.
         let Some(place) = self.ports.place(number) else { return };
         let slot = self.ports.at(place);

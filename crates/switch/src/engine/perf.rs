@@ -1,14 +1,14 @@
 //! Measures where the engine's time is spent and how long a packet's steps take, while a client asks for it.
 use super::Engine;
 use crate::clock::{SwitchClock, cycles};
-use crate::ctl::{PerfReport, ThreadPerf, ThreadPlace};
+use crate::ctl::{PerfReport, ThreadPerf, ThreadPlacement};
 use crate::handle::SwitchError;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_datapath::TraceCycles;
 use weir_datapath::perf::Perf;
 use weir_openflow::model::PortNo;
-use weir_packet::{Depot, Frame};
+use weir_packet::{Frame, SharedBuffers};
 use weir_units::{Clock, Instant};
 
 /// Maximum time that one trace measurement takes from forwarding.
@@ -16,14 +16,14 @@ const TRACE_SLICE: Duration = Duration::from_micros(40);
 
 /// Start point for the rate of the time stamp counter, which is found by comparison with the clock.
 #[derive(Debug)]
-pub(super) struct Calibration {
+pub(super) struct TscCalibration {
     cycles: u64,
     at: Instant,
 }
 
-impl Calibration {
-    pub(super) fn start(clock: SwitchClock) -> Calibration {
-        Calibration { cycles: cycles(), at: clock.now() }
+impl TscCalibration {
+    pub(super) fn start(clock: SwitchClock) -> TscCalibration {
+        TscCalibration { cycles: cycles(), at: clock.now() }
     }
 
     /// Returns the counter's rate since the start, in counts per nanosecond.
@@ -35,7 +35,7 @@ impl Calibration {
 }
 
 /// Counters at the start of a measurement.
-pub(crate) struct Begun {
+pub(crate) struct PerfBaseline {
     at: Instant,
     perf: Perf,
     workers: Vec<Perf>,
@@ -44,18 +44,18 @@ pub(crate) struct Begun {
 
 impl Engine {
     /// Begins a measurement. Several may run at once.
-    pub(crate) fn begin_perf(&mut self) -> Begun {
+    pub(crate) fn begin_perf(&mut self) -> PerfBaseline {
         self.watchers += 1;
         if self.watchers == 1 {
             self.watch.watch(true);
             self.logical.datapath.get().watch_mut().watch(true);
             self.workers.watch(true);
         }
-        Begun { at: self.clock.now(), perf: self.perf(), workers: self.workers.perf(), drops: self.drops() }
+        PerfBaseline { at: self.clock.now(), perf: self.perf(), workers: self.workers.perf(), drops: self.drops() }
     }
 
     /// Ends a measurement and returns what was measured since it began.
-    pub(crate) fn end_perf(&mut self, begun: Begun) -> PerfReport {
+    pub(crate) fn end_perf(&mut self, begun: PerfBaseline) -> PerfReport {
         let perf = self.perf().since(&begun.perf);
         let own = self.workers.own_watch();
         let samples = own.unwrap_or_else(|| self.logical.datapath.get().watch_mut()).samples().to_vec();
@@ -83,7 +83,7 @@ impl Engine {
     }
 
     /// Returns the frame buffers allocated at the start, and the locations of the threads that wrote to them first.
-    pub(crate) fn buffers(&self) -> (Arc<Depot>, Vec<ThreadPlace>) {
+    pub(crate) fn buffers(&self) -> (Arc<SharedBuffers>, Vec<ThreadPlacement>) {
         self.pool.tell();
         self.workers.buffers()
     }

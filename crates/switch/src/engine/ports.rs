@@ -1,24 +1,24 @@
 //! Keeps the engine's ports: open ones, and ones whose device is missing.
 use crate::clock::{SwitchClock, machine_clock};
-use crate::config::Reopen;
+use crate::config::PortReopener;
 use crate::snapshot::{PortSnapshot, QueueSnapshot};
 use weir_datapath::PortCounters;
 use weir_openflow::model::port::{bits, feature};
 use weir_openflow::model::{PortDesc, PortNo};
-use weir_port::queues::{QueueConfig, QueueState, Queues};
-use weir_port::spec::Kind;
+use weir_port::queues::{PortQueueConfig, QueueState, TransmitQueues};
+use weir_port::spec::PortKind;
 use weir_port::{LinkState, Port, PortInfo, PortSpec, interface};
 
 /// A port of the switch and its state.
-pub(crate) struct Slot {
+pub(crate) struct PortSlot {
     /// OpenFlow number of the port.
     pub(crate) number: PortNo,
     /// The open port; `None` while its device is gone.
     pub(crate) port: Option<Box<dyn Port>>,
     /// Function that opens the port again; `None` if the port cannot be reopened, or while an attempt runs.
-    pub(crate) reopen: Option<Reopen>,
+    pub(crate) reopen: Option<PortReopener>,
     /// Queue configurations, kept while the device is gone.
-    pub(super) kept_queues: Option<Vec<QueueConfig>>,
+    pub(super) kept_queues: Option<Vec<PortQueueConfig>>,
     /// True if reading frames costs a system call.
     pub(super) costs_a_call: bool,
     /// True if the port is watched instead of read; see [`super::idle`].
@@ -30,38 +30,38 @@ pub(crate) struct Slot {
     info: PortInfo,
     is_interface: bool,
     /// The interface of the port, if the kernel reports its changes.
-    device: Option<Device>,
+    device: Option<PortInterface>,
     link: LinkState,
 }
 
 /// An interface, whose name may have changed since the port was opened. The port stays on the interface.
-struct Device {
+struct PortInterface {
     index: u32,
     renamed: Option<String>,
 }
 
-impl Device {
-    fn of(info: &PortInfo) -> Option<Device> {
+impl PortInterface {
+    fn of(info: &PortInfo) -> Option<PortInterface> {
         let index = is_interface(info).then(|| interface::index_of(&info.name))??;
-        Some(Device { index, renamed: None })
+        Some(PortInterface { index, renamed: None })
     }
 }
 
 /// All ports, ordered by number.
 #[derive(Default)]
-pub(crate) struct Ports {
-    slots: Vec<Slot>,
+pub(crate) struct PortSlots {
+    slots: Vec<PortSlot>,
 }
 
-impl Slot {
+impl PortSlot {
     /// Returns the slot of a port that was just opened.
-    pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<Reopen>) -> Slot {
+    pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<PortReopener>) -> PortSlot {
         let (info, link) = (port.info().clone(), port.link());
-        let (is_interface, device) = (is_interface(&info), Device::of(&info));
+        let (is_interface, device) = (is_interface(&info), PortInterface::of(&info));
         let costs_a_call = costs_a_call(&info);
         let (is_watched, quiet_rounds, kept_queues, is_stamped) = (false, 0, None, None);
         let port = Some(port);
-        Slot {
+        PortSlot {
             number,
             port,
             reopen,
@@ -78,9 +78,9 @@ impl Slot {
     }
 
     /// Puts a reopened port back after its device was gone.
-    pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: Reopen) {
+    pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: PortReopener) {
         (self.info, self.link) = (port.info().clone(), port.link());
-        self.device = Device::of(&self.info);
+        self.device = PortInterface::of(&self.info);
         (self.port, self.reopen, self.is_stamped) = (Some(port), Some(reopen), None);
         self.ask_again();
     }
@@ -219,7 +219,7 @@ impl Slot {
             speed_bps: self.link.speed.map(|rate| rate.0),
             counters: self.port.as_ref().map(|port| port.counters()).unwrap_or_default(),
             queues: self.queues(|queues| queues.iter().map(queue_snapshot).collect()).unwrap_or_default(),
-            stray_packets: self.queues(Queues::strays).unwrap_or(0),
+            stray_packets: self.queues(TransmitQueues::strays).unwrap_or(0),
         }
     }
 }
@@ -237,15 +237,15 @@ fn queue_snapshot(state: QueueState) -> QueueSnapshot {
     }
 }
 
-impl Ports {
+impl PortSlots {
     /// Inserts a port in the order of numbers.
-    pub(crate) fn insert(&mut self, slot: Slot) {
+    pub(crate) fn insert(&mut self, slot: PortSlot) {
         let place = self.slots.partition_point(|other| other.number < slot.number);
         self.slots.insert(place, slot);
     }
 
     /// Removes a port and returns it.
-    pub(crate) fn remove(&mut self, number: PortNo) -> Option<Slot> {
+    pub(crate) fn remove(&mut self, number: PortNo) -> Option<PortSlot> {
         self.place(number).map(|place| self.slots.remove(place))
     }
 
@@ -255,22 +255,22 @@ impl Ports {
     }
 
     /// Returns the slot at index `place`, mutably. Panics if there is none.
-    pub(crate) fn at(&mut self, place: usize) -> &mut Slot {
+    pub(crate) fn at(&mut self, place: usize) -> &mut PortSlot {
         &mut self.slots[place]
     }
 
     /// Returns the slot at index `place`. Panics if there is none.
-    pub(crate) fn slot(&self, place: usize) -> &Slot {
+    pub(crate) fn slot(&self, place: usize) -> &PortSlot {
         &self.slots[place]
     }
 
     /// Iterates over all slots.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PortSlot> {
         self.slots.iter()
     }
 
     /// Iterates mutably over all slots.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PortSlot> {
         self.slots.iter_mut()
     }
 
@@ -299,7 +299,7 @@ impl Ports {
     pub(crate) fn arm(&mut self) -> bool {
         let mut ready = false;
         for slot in &mut self.slots {
-            if slot.port.as_mut().is_some_and(|port| port.arm() == weir_port::Ready::Now) {
+            if slot.port.as_mut().is_some_and(|port| port.arm() == weir_port::ReceiveReadiness::Now) {
                 slot.ask_again();
                 ready = true;
             }
@@ -310,14 +310,15 @@ impl Ports {
 
 /// Returns true if reading a port's frames costs a system call.
 fn costs_a_call(info: &PortInfo) -> bool {
-    const KINDS: [Kind; 5] = [Kind::AfPacket, Kind::Tap, Kind::Vxlan, Kind::VxlanGpe, Kind::Gre];
+    const KINDS: [PortKind; 5] =
+        [PortKind::AfPacket, PortKind::Tap, PortKind::Vxlan, PortKind::VxlanGpe, PortKind::Gre];
     info.spec.parse::<PortSpec>().is_ok_and(|spec| KINDS.contains(&spec.kind))
 }
 
 /// Returns true if a port is an interface whose changes the kernel reports.
 pub(crate) fn is_interface(info: &PortInfo) -> bool {
     let spec = info.spec.parse::<PortSpec>();
-    spec.is_ok_and(|spec| matches!(spec.kind, Kind::AfXdp | Kind::AfPacket | Kind::Tap))
+    spec.is_ok_and(|spec| matches!(spec.kind, PortKind::AfXdp | PortKind::AfPacket | PortKind::Tap))
 }
 
 /// Returns the link's rate in kbit/s, or 0 if it has none.

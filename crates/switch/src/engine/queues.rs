@@ -1,6 +1,6 @@
 //! Configures the queues of ports and reports them to controllers.
 use super::Engine;
-use super::ports::Slot;
+use super::ports::PortSlot;
 use crate::handle::SwitchError;
 use weir_datapath::{PortQueue, PortQueues};
 use weir_openflow::Body;
@@ -8,7 +8,7 @@ use weir_openflow::model::PortNo;
 use weir_openflow::model::multipart::RequestBody;
 use weir_packet::FramePool;
 use weir_port::Port;
-use weir_port::queues::{QueueConfig, QueueState, Queued, Queues};
+use weir_port::queues::{PortQueueConfig, QueueState, QueuedPort, TransmitQueues};
 use weir_units::{Clock, Instant};
 
 /// Maximum number of queues of all ports together. OpenFlow 1.3 lists all in one message of at most 64 KiB, with 48
@@ -21,14 +21,14 @@ impl Engine {
     /// # Errors
     /// Fails if there is no such port, if its device is gone, if virtual switches share the port, if the
     /// configuration is invalid, or if there are too many queues.
-    pub(crate) fn set_queue(&mut self, number: PortNo, config: QueueConfig) -> Result<(), SwitchError> {
+    pub(crate) fn set_queue(&mut self, number: PortNo, config: PortQueueConfig) -> Result<(), SwitchError> {
         let now = self.clock.now();
         let total = self.count_queues();
         self.has_no_share(number)?;
         let slot = self.slot_with_port(number)?;
         let wrong = |problem: String| SwitchError::PortNumber { number, problem };
         // The first queue of a port creates the port's default queue as well.
-        let is_new = |queues: &Queues| !queues.iter().any(|queue| queue.config.id == config.id);
+        let is_new = |queues: &TransmitQueues| !queues.iter().any(|queue| queue.config.id == config.id);
         let new = slot.queues(is_new).map_or(2, usize::from);
         if total + new > MAX_QUEUES {
             return Err(wrong(too_many()));
@@ -61,7 +61,7 @@ impl Engine {
         Ok(())
     }
 
-    fn slot_with_port(&mut self, number: PortNo) -> Result<&mut Slot, SwitchError> {
+    fn slot_with_port(&mut self, number: PortNo) -> Result<&mut PortSlot, SwitchError> {
         let Some(place) = self.ports.place(number) else { return Err(self.no_port(number)) };
         let slot = self.ports.at(place);
         match slot.port {
@@ -113,7 +113,7 @@ fn too_many() -> String {
 }
 
 /// Converts queues to the datapath's form.
-fn told(queues: &Queues) -> PortQueues {
+fn told(queues: &TransmitQueues) -> PortQueues {
     let queue = |state: QueueState| PortQueue {
         id: state.config.id,
         min: state.config.min,
@@ -126,17 +126,17 @@ fn told(queues: &Queues) -> PortQueues {
     PortQueues { rate: queues.rate(), queues: queues.iter().map(queue).collect() }
 }
 
-impl Slot {
+impl PortSlot {
     /// Applies `look` to the port's queues. Returns `None` if the port has no queues or is not open.
-    pub(super) fn queues<R>(&self, look: impl FnOnce(&Queues) -> R) -> Option<R> {
+    pub(super) fn queues<R>(&self, look: impl FnOnce(&TransmitQueues) -> R) -> Option<R> {
         self.port.as_ref()?.queues(look)
     }
 
-    fn set_queue(&mut self, now: Instant, config: QueueConfig) -> Result<(), String> {
+    fn set_queue(&mut self, now: Instant, config: PortQueueConfig) -> Result<(), String> {
         config.check()?;
         let Some(mut port) = self.port.take() else { return Ok(()) };
         if !port.has_queues() && !port.begin_queues() {
-            port = Box::new(Queued::new(port));
+            port = Box::new(QueuedPort::new(port));
         }
         let set = port.queues_mut(|queues| queues.set(now, config));
         self.port = Some(port);
@@ -153,8 +153,9 @@ impl Slot {
     pub(super) fn restore_queues(&mut self, now: Instant, pool: &mut FramePool) {
         let Some(kept) = self.kept_queues.take() else { return };
         let is_extra = |id: &u32| !kept.iter().any(|config| config.id == *id);
-        let extra =
-            |queues: &Queues| -> Vec<u32> { queues.iter().map(|queue| queue.config.id).filter(is_extra).collect() };
+        let extra = |queues: &TransmitQueues| -> Vec<u32> {
+            queues.iter().map(|queue| queue.config.id).filter(is_extra).collect()
+        };
         let extra = self.queues(extra).unwrap_or_default();
         if let Some(port) = &mut self.port {
             port.queues_mut(|queues| {

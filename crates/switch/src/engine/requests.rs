@@ -2,10 +2,10 @@
 use super::Engine;
 use super::lines::PART_ENTRIES;
 use crate::handle::SwitchError;
-use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSnapshot, WorkerSnapshot};
+use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSwitchSnapshot, WorkerSnapshot};
 use crate::timed::TimingSnapshot;
 use std::collections::HashMap;
-use weir_datapath::{ChannelId, FlowWalk, Trace};
+use weir_datapath::{ChannelId, FlowWalk, PipelineTrace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::role::Role;
 use weir_openflow::model::{FlowMod, MultipartRequest, PortNo};
@@ -17,7 +17,7 @@ use weir_units::Clock;
 pub(crate) struct EngineSnapshot {
     pub(crate) uptime_s: f64,
     pub(crate) ports: Vec<PortSnapshot>,
-    pub(crate) virtual_switches: Vec<VirtualSnapshot>,
+    pub(crate) virtual_switches: Vec<VirtualSwitchSnapshot>,
     pub(crate) tables: Vec<TableSnapshot>,
     pub(crate) workers: Vec<WorkerSnapshot>,
     pub(crate) drops: Vec<(String, u64)>,
@@ -96,7 +96,7 @@ impl Engine {
     ///
     /// # Errors
     /// Fails if there is no such port.
-    pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<Trace, SwitchError> {
+    pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<PipelineTrace, SwitchError> {
         self.has_port(in_port)?;
         Ok(self.logical.datapath.get().trace(self.clock.now(), in_port, frame.bytes()))
     }

@@ -1,17 +1,17 @@
 //! Runs the engine of a switch with a profile: messages and packets take the time of the profile's device
 //! ([`crate::timed`]).
 use super::Engine;
-use super::arrivals::Arrival;
+use super::arrivals::FrameArrival;
 use super::logical::LogicalSwitch;
 use crate::config::ProfileConfig;
-use crate::ctl::Profiled;
+use crate::ctl::ProfileReply;
 use crate::handle::SwitchError;
-use crate::timed::Timed;
+use crate::timed::DelayedDatapath;
 use weir_datapath::ChannelId;
-use weir_datapath::perf::Stage;
+use weir_datapath::perf::ThreadStage;
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
-use weir_timing::{CSV_HEAD, Took};
+use weir_timing::{CSV_HEAD, SendDuration};
 use weir_units::{Clock, Instant};
 
 /// Maximum number of items released before their frames and messages are handed out.
@@ -23,7 +23,7 @@ impl Engine {
     /// # Errors
     /// Fails if the profile has parts that a switch cannot reproduce.
     pub(crate) fn start_profile(&mut self, config: &ProfileConfig) -> Result<(), SwitchError> {
-        let timed = Timed::new(&config.profile, config.seed, self.logical.datapath.get())?;
+        let timed = DelayedDatapath::new(&config.profile, config.seed, self.logical.datapath.get())?;
         self.logical.timed = timed.map(Box::new);
         if self.logical.timed.is_some() {
             let clock = self.clock;
@@ -66,7 +66,7 @@ impl Engine {
         for frame in self.batch.drain(..) {
             let came = if is_stamped { Instant::from_nanos(frame.arrived()) } else { now };
             self.stopped.iter_mut().for_each(|stopped| stopped.found(came));
-            self.arrivals.put(Arrival { came, port, frame });
+            self.arrivals.put(FrameArrival { came, port, frame });
         }
     }
 
@@ -86,7 +86,7 @@ impl Engine {
             if !keeps_up {
                 break;
             }
-            let Some(Arrival { port, frame, .. }) = self.arrivals.next() else { break };
+            let Some(FrameArrival { port, frame, .. }) = self.arrivals.next() else { break };
             let at = self.clock.now();
             let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
             match timed {
@@ -98,7 +98,7 @@ impl Engine {
         if packets > 0 {
             self.watch.start();
             self.deliver(self.clock.now());
-            self.watch.lap(Stage::Transmit, packets);
+            self.watch.lap(ThreadStage::Transmit, packets);
         }
         if keeps_up {
             self.release(seen, &mut worked);
@@ -167,7 +167,7 @@ impl Engine {
             let port = self.ports.place(last).and_then(|place| self.ports.at(place).port.as_mut());
             let left = port.and_then(|port| port.departed()).filter(|left| *left >= began);
             let each = |until: Instant| until.since(began) / frames;
-            let took = left.map_or_else(|| Took::AtMost(each(ended)), |left| Took::Exactly(each(left)));
+            let took = left.map_or_else(|| SendDuration::AtMost(each(ended)), |left| SendDuration::Exactly(each(left)));
             if let Some(timed) = &mut self.logical.timed {
                 timed.handed_out(left.unwrap_or(ended), took);
             }
@@ -176,13 +176,13 @@ impl Engine {
     }
 
     /// Returns the timing of a switch with a profile, with its command records as CSV lines if `commands` is set.
-    pub(crate) fn profiled(&mut self, commands: bool) -> Option<Profiled> {
+    pub(crate) fn profiled(&mut self, commands: bool) -> Option<ProfileReply> {
         let timed = self.logical.timed.as_mut()?;
         let commands = commands.then(|| {
             let heading = std::iter::once(CSV_HEAD.to_owned());
             heading.chain(timed.take_records()).collect()
         });
-        Some(Profiled { timing: timed.snapshot(), commands })
+        Some(ProfileReply { timing: timed.snapshot(), commands })
     }
 
     /// Time at which the switch's timing releases its next item; [`Instant::FAR`] if none.

@@ -6,7 +6,7 @@
 //!    frame that it then found. The arrival time is known only on switches with a profile, whose frames carry it.
 use super::Engine;
 use std::time::Duration;
-use weir_units::{Instant, Stops};
+use weir_units::{Instant, StallLog};
 
 /// Minimum time between two reads of the clock that counts as a stop. A round without work takes a few microseconds at
 /// most, even with ports of the kernel.
@@ -16,15 +16,15 @@ const WAKES: Duration = Duration::from_micros(150);
 
 /// Detector and record of the times at which the engine was stopped.
 #[derive(Debug, Default)]
-pub(crate) struct Stopped {
-    stops: Stops,
+pub(crate) struct StallDetector {
+    stops: StallLog,
     /// Deadline of the current sleep; `None` while the engine is awake.
     wakes_at: Option<Instant>,
     /// End of the last sleep; `None` after the first frame or other work since then.
     woke_at: Option<Instant>,
 }
 
-impl Stopped {
+impl StallDetector {
     /// Records the begin of a round of the engine.
     #[inline]
     pub(crate) fn begins(&mut self, now: Instant) {
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Returns the recorded stops; `None` if recording was not started.
-    pub(crate) fn stops(&self) -> Option<Stops> {
+    pub(crate) fn stops(&self) -> Option<StallLog> {
         self.stopped.as_ref().map(|stopped| stopped.stops.clone())
     }
 }
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn what_others_took_is_told_from_what_it_did() {
-        let mut engine = Stopped::default();
-        let touched = |engine: &Stopped, from, until| engine.stops.touch(us(from), us(until));
+        let mut engine = StallDetector::default();
+        let touched = |engine: &StallDetector, from, until| engine.stops.touch(us(from), us(until));
         [0, 2, 50].into_iter().for_each(|at| engine.begins(us(at)));
         assert!(touched(&engine, 10, 11), "nothing to do, and 48 us between two looks");
         engine.worked();

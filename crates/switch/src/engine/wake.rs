@@ -6,31 +6,31 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 use weir_port::Port;
 use weir_port::event::EventFd;
-use weir_port::link::Monitor;
+use weir_port::link::LinkMonitor;
 
 /// Wakes an engine. Waking costs a system call only while the engine sleeps.
 #[derive(Debug)]
-pub(crate) struct Waker {
+pub(crate) struct ThreadWaker {
     event: EventFd,
     asleep: AtomicBool,
 }
 
 /// Reason for the end of a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slept {
+pub(crate) struct WakeReason {
     /// True if a descriptor was readable; false if the time was over.
     pub(crate) is_called: bool,
     /// True if the link monitor's descriptor was readable.
     pub(crate) has_news: bool,
 }
 
-impl Waker {
+impl ThreadWaker {
     /// Creates a waker.
     ///
     /// # Errors
     /// Fails if the process has no descriptor left.
-    pub(crate) fn new() -> io::Result<Waker> {
-        Ok(Waker { event: EventFd::new()?, asleep: AtomicBool::new(false) })
+    pub(crate) fn new() -> io::Result<ThreadWaker> {
+        Ok(ThreadWaker { event: EventFd::new()?, asleep: AtomicBool::new(false) })
     }
 
     /// Wakes the engine if it sleeps. Call this after putting work where the engine looks for it.
@@ -44,7 +44,7 @@ impl Waker {
     }
 
     /// Announces that the engine will sleep. Afterwards the engine must look for work once more, then sleep or call
-    /// [`Waker::awake`].
+    /// [`ThreadWaker::awake`].
     pub(crate) fn about_to_sleep(&self) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -59,14 +59,14 @@ impl Waker {
         }
     }
 
-    /// Sleeps until a call of [`Waker::wake`], until a port or the monitor is readable, or until `timeout` is over.
-    /// Returns the reason for the end.
+    /// Sleeps until a call of [`ThreadWaker::wake`], until a port or the monitor is readable, or until `timeout` is
+    /// over. Returns the reason for the end.
     pub(crate) fn sleep<'a>(
         &'a self,
         ports: impl Iterator<Item = &'a dyn Port>,
-        monitor: Option<&'a Monitor>,
+        monitor: Option<&'a LinkMonitor>,
         timeout: Duration,
-    ) -> Slept {
+    ) -> WakeReason {
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut fds: Vec<PollFd<'_>> = vec![readable(self.event.as_fd())];
         fds.extend(monitor.map(|monitor| readable(monitor.as_fd())));
@@ -77,6 +77,6 @@ impl Waker {
         };
         // An interrupted or refused poll ends the sleep early: the engine looks for work, and sleeps again.
         let ready = poll(&mut fds, Some(&timeout)).unwrap_or_default();
-        Slept { is_called: ready > 0, has_news: monitor.is_some() && !fds[1].revents().is_empty() }
+        WakeReason { is_called: ready > 0, has_news: monitor.is_some() && !fds[1].revents().is_empty() }
     }
 }

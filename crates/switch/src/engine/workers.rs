@@ -1,22 +1,22 @@
 //! Connects the engine to its worker threads ([`crate::threads`]). In a pipeline the engine receives and transmits,
 //! and workers look up packets; with several threads each one does everything for its ports.
 use super::Engine;
-use crate::ctl::ThreadPlace;
+use crate::ctl::ThreadPlacement;
 use crate::handle::SwitchError;
 use crate::snapshot::WorkerSnapshot;
-use crate::threads::gone::GonePorts;
-use crate::threads::pipeline::{Pipeline, Start};
-use crate::threads::several::Several;
-use crate::threads::{Mode, ThreadsConfig};
-use crate::turns::{Launch, pin};
+use crate::threads::gone::RemovedPortDrops;
+use crate::threads::pipeline::{Pipeline, WorkerThreadSetup};
+use crate::threads::several::RunToCompletion;
+use crate::threads::{ThreadingMode, ThreadsConfig};
+use crate::turns::{ThreadLauncher, pin};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_datapath::perf::{Perf, Stage};
+use weir_datapath::perf::{Perf, ThreadStage};
 use weir_datapath::{DropReason, Drops};
 use weir_openflow::model::PortNo;
-use weir_packet::{Depot, Frame, FramePool};
+use weir_packet::{Frame, FramePool, SharedBuffers};
 use weir_port::{Port, PortError};
 use weir_units::{Clock, Instant};
 
@@ -25,7 +25,7 @@ const SHARED_CONTROL_TIME: Duration = Duration::from_micros(25);
 
 /// Selects the frames that the engine transmits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum TransmitSelection {
     /// Full bursts only; the round continues.
     Within,
     /// Full bursts and those that are due; the round ends.
@@ -36,15 +36,15 @@ enum Turn {
 
 /// Threads of the engine, and where they run.
 #[derive(Default)]
-pub(super) struct Workers {
+pub(super) struct EngineWorkers {
     /// Workers of a pipeline; `None` if there is no pipeline.
     pub(super) pipeline: Option<Pipeline>,
     /// Threads that each do all work of their ports; `None` in other modes.
-    pub(super) several: Option<Several>,
+    pub(super) several: Option<RunToCompletion>,
     /// Counts frames dropped because their port was removed.
-    pub(super) gone: GonePorts,
+    pub(super) gone: RemovedPortDrops,
     /// Frame buffers allocated at the start.
-    depot: Arc<Depot>,
+    depot: Arc<SharedBuffers>,
     /// CPUs that the threads are bound to; the engine's comes first.
     cpus: Vec<usize>,
     /// CPUs of each NUMA node.
@@ -55,10 +55,10 @@ pub(super) struct Workers {
     control_began: Instant,
 }
 
-impl Workers {
+impl EngineWorkers {
     /// Returns the state of the workers at this moment.
     pub(super) fn snapshot(&self) -> Vec<WorkerSnapshot> {
-        let several = || self.several.as_ref().map(Several::snapshot);
+        let several = || self.several.as_ref().map(RunToCompletion::snapshot);
         self.pipeline.as_ref().map(Pipeline::snapshot).or_else(several).unwrap_or_default()
     }
 
@@ -72,11 +72,11 @@ impl Workers {
 
     /// Returns the stopwatch of the engine thread's own forwarding, if there are several threads.
     pub(super) fn own_watch(&mut self) -> Option<&mut weir_datapath::perf::Stopwatch> {
-        self.several.as_mut().map(Several::own_watch)
+        self.several.as_mut().map(RunToCompletion::own_watch)
     }
 
     /// Returns the CPU and NUMA node of a thread: 0 is the engine's thread, 1 the first worker's.
-    pub(super) fn place_of(&self, thread: usize) -> ThreadPlace {
+    pub(super) fn place_of(&self, thread: usize) -> ThreadPlacement {
         // Workers of a pipeline may share threads.
         let thread = match (&self.pipeline, thread) {
             (Some(pipeline), 1..) => 1 + pipeline.thread_of(thread - 1),
@@ -85,11 +85,11 @@ impl Workers {
         let cpu = self.cpus.get(thread).copied();
         let node = |cpu: usize| self.nodes.iter().position(|node| node.contains(&cpu));
         // With only one node, the node is known even without a bound CPU.
-        ThreadPlace { cpu, node: if self.nodes.len() == 1 { Some(0) } else { cpu.and_then(node) } }
+        ThreadPlacement { cpu, node: if self.nodes.len() == 1 { Some(0) } else { cpu.and_then(node) } }
     }
 
     /// Returns the frame buffers allocated at the start, and the locations of the threads that wrote to them first.
-    pub(super) fn buffers(&self) -> (Arc<Depot>, Vec<ThreadPlace>) {
+    pub(super) fn buffers(&self) -> (Arc<SharedBuffers>, Vec<ThreadPlacement>) {
         let places = (0..self.depot.slabs().len()).map(|thread| self.place_of(thread));
         (Arc::clone(&self.depot), places.collect())
     }
@@ -119,13 +119,13 @@ impl Workers {
 
     /// Returns the times that the workers have measured so far.
     pub(super) fn perf(&self) -> Vec<Perf> {
-        let several = || self.several.as_ref().map(Several::perf);
+        let several = || self.several.as_ref().map(RunToCompletion::perf);
         self.pipeline.as_ref().map(Pipeline::perf).or_else(several).unwrap_or_default()
     }
 
     /// Returns the packets that workers dropped, by reason; the engine's own drops are not included.
     pub(super) fn packets_dropped(&self) -> Vec<(DropReason, u64)> {
-        let several = || self.several.as_ref().map(Several::drops);
+        let several = || self.several.as_ref().map(RunToCompletion::drops);
         let drops = self.pipeline.as_ref().map(Pipeline::drops).or_else(several).unwrap_or_default();
         drops.iter().flat_map(Drops::counted).collect()
     }
@@ -179,28 +179,37 @@ impl Engine {
         &mut self,
         config: &ThreadsConfig,
         name: &str,
-        depot: Depot,
-        threads: &mut dyn Launch,
+        depot: SharedBuffers,
+        threads: &mut dyn ThreadLauncher,
     ) -> Result<(), SwitchError> {
         let depot = Arc::new(depot);
         self.workers.depot = Arc::clone(&depot);
         self.workers.cpus.clone_from(&config.cpus.0);
         self.workers.nodes = threads.machine().nodes;
         let (engine, gone) = (Arc::clone(&self.inbox.waker), self.workers.gone.clone());
-        let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine, depot, gone, threads };
+        let start = WorkerThreadSetup {
+            config,
+            name,
+            clock: self.clock,
+            spin: self.spinner.kind(),
+            engine,
+            depot,
+            gone,
+            threads,
+        };
         match config.mode {
-            Mode::RunToCompletion if config.workers == 1 => {
+            ThreadingMode::RunToCompletion if config.workers == 1 => {
                 self.pool = FramePool::alone(&start.depot);
                 Ok(())
             }
-            Mode::RunToCompletion => self.start_several(start).map_err(no_thread),
-            Mode::Pipeline => self.start_pipeline(start).map_err(no_thread),
+            ThreadingMode::RunToCompletion => self.start_several(start).map_err(no_thread),
+            ThreadingMode::Pipeline => self.start_pipeline(start).map_err(no_thread),
         }
     }
 
-    fn start_several(&mut self, start: Start<'_>) -> io::Result<()> {
+    fn start_several(&mut self, start: WorkerThreadSetup<'_>) -> io::Result<()> {
         self.burst = start.config.bursts.rx_read;
-        let several = Several::start(start, &mut self.logical.datapath)?;
+        let several = RunToCompletion::start(start, &mut self.logical.datapath)?;
         self.pool = several.pool();
         self.workers.several = Some(several);
         for slot in self.ports.iter_mut() {
@@ -211,7 +220,7 @@ impl Engine {
         Ok(())
     }
 
-    fn start_pipeline(&mut self, start: Start<'_>) -> io::Result<()> {
+    fn start_pipeline(&mut self, start: WorkerThreadSetup<'_>) -> io::Result<()> {
         let pipeline = Pipeline::start(start, &mut self.logical.datapath)?;
         self.pool = pipeline.pool();
         self.burst = pipeline.read;
@@ -248,7 +257,7 @@ impl Engine {
             several.forward(now, port, batch, to, &mut self.logical.datapath);
             self.watch.start();
             self.deliver(now);
-            return self.watch.lap(Stage::Transmit, packets);
+            return self.watch.lap(ThreadStage::Transmit, packets);
         }
         match self.workers.pipeline.as_mut().filter(|pipeline| pipeline.is_with_workers()) {
             None => {
@@ -256,15 +265,15 @@ impl Engine {
                 // The datapath measures its own time.
                 self.watch.start();
                 self.deliver(now);
-                self.watch.lap(Stage::Transmit, packets);
+                self.watch.lap(ThreadStage::Transmit, packets);
             }
             Some(pipeline) => {
                 pipeline.rx.receive(now, port, &mut self.batch, &mut self.pool);
-                self.watch.lap(Stage::Receive, 0);
+                self.watch.lap(ThreadStage::Receive, 0);
                 // Transmitting comes before the next port is read, so that forwarded frames do not pile up behind
                 // many ports.
-                self.transmit(now, Turn::Within);
-                self.watch.lap(Stage::Transmit, packets);
+                self.transmit(now, TransmitSelection::Within);
+                self.watch.lap(ThreadStage::Transmit, packets);
             }
         }
     }
@@ -288,7 +297,7 @@ impl Engine {
             pipeline.rx.turn(now, &mut self.pool);
         }
         let told = pipeline.take_notes(&mut self.logical.out);
-        let sent = self.transmit(now, if is_draining { Turn::Drains } else { Turn::Ends });
+        let sent = self.transmit(now, if is_draining { TransmitSelection::Drains } else { TransmitSelection::Ends });
         if told {
             self.deliver(now);
         }
@@ -296,7 +305,7 @@ impl Engine {
     }
 
     /// Transmits frames that workers have forwarded. Returns true if there were any, or while the pipeline drains.
-    fn transmit(&mut self, now: Instant, how: Turn) -> bool {
+    fn transmit(&mut self, now: Instant, how: TransmitSelection) -> bool {
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         let mut gone: Option<(PortNo, PortError)> = None;
         let (ports, pool, virtuals) = (&mut self.ports, &mut self.pool, &mut self.virtuals);
@@ -319,9 +328,9 @@ impl Engine {
         };
         let tx = &mut pipeline.tx;
         let any = match how {
-            Turn::Within => tx.gather(now, &mut send),
-            Turn::Ends => tx.turn(now, &mut send),
-            Turn::Drains => {
+            TransmitSelection::Within => tx.gather(now, &mut send),
+            TransmitSelection::Ends => tx.turn(now, &mut send),
+            TransmitSelection::Drains => {
                 pipeline.drain(now, &mut send);
                 true
             }
@@ -351,12 +360,12 @@ impl Engine {
     /// Waits briefly if a round had no work only because other threads are using the ports. Returns true if it
     /// waited.
     pub(super) fn wait_if_hindered(&mut self) -> bool {
-        self.workers.several.as_mut().is_some_and(Several::wait_if_hindered)
+        self.workers.several.as_mut().is_some_and(RunToCompletion::wait_if_hindered)
     }
 
     /// Returns true if workers have left no work for the engine.
     pub(super) fn are_workers_done(&self) -> bool {
-        let are_others_done = self.workers.several.as_ref().is_none_or(Several::is_idle);
+        let are_others_done = self.workers.several.as_ref().is_none_or(RunToCompletion::is_idle);
         are_others_done && self.workers.pipeline.as_ref().is_none_or(Pipeline::is_idle)
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_port::event::EventFd;
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use weir_units::Instant;
 
 /// State shared by both ends of a cable.
@@ -15,7 +15,7 @@ struct Cable {
     from_switch: VecDeque<Vec<u8>>,
     /// Maximum number of frames waiting in each direction.
     capacity: usize,
-    counters: Counters,
+    counters: FrameCounters,
     is_up: bool,
     is_gone: bool,
     /// True if the switch requested a wake-up.
@@ -30,27 +30,27 @@ pub(super) struct CablePort {
 }
 
 /// The scheduler's end of a cable.
-pub(super) struct FarEnd {
+pub(super) struct CableFarEnd {
     cable: Arc<Mutex<Cable>>,
     event: Arc<EventFd>,
 }
 
 /// Makes a cable and returns both ends; `name` is the name of the switch's port.
-pub(super) fn cable(name: &str, capacity: usize) -> (CablePort, FarEnd) {
+pub(super) fn cable(name: &str, capacity: usize) -> (CablePort, CableFarEnd) {
     let info =
         PortInfo { spec: format!("memory:{name}"), name: name.to_owned(), mac: MacAddr([2, 0, 0, 0, 1, 0]), mtu: 1500 };
-    let (to_switch, from_switch, counters) = (VecDeque::new(), VecDeque::new(), Counters::default());
+    let (to_switch, from_switch, counters) = (VecDeque::new(), VecDeque::new(), FrameCounters::default());
     let (is_up, is_gone, is_armed) = (true, false, false);
     let cable = Cable { to_switch, from_switch, capacity, counters, is_up, is_gone, is_armed };
     let (cable, event) = (Arc::new(Mutex::new(cable)), Arc::new(EventFd::new().expect("a descriptor is left")));
-    (CablePort { info, cable: Arc::clone(&cable), event: Arc::clone(&event) }, FarEnd { cable, event })
+    (CablePort { info, cable: Arc::clone(&cable), event: Arc::clone(&event) }, CableFarEnd { cable, event })
 }
 
 fn locked(cable: &Mutex<Cable>) -> MutexGuard<'_, Cable> {
     cable.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl FarEnd {
+impl CableFarEnd {
     /// Sends a frame to the switch. Returns false if the ring is full, the link is down or the device is gone.
     pub(super) fn send(&self, frame: Vec<u8>) -> bool {
         let mut cable = locked(&self.cable);
@@ -92,7 +92,7 @@ impl FarEnd {
     }
 
     /// Returns the counters of the switch's end, also after the device vanished.
-    pub(super) fn counters(&self) -> Counters {
+    pub(super) fn counters(&self) -> FrameCounters {
         locked(&self.cable).counters
     }
 
@@ -153,12 +153,12 @@ impl Port for CablePort {
         if cable.is_gone { Err(self.gone()) } else { Ok(()) }
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         self.event.drain();
         let mut cable = locked(&self.cable);
         let has_something = cable.is_gone || !cable.to_switch.is_empty();
         cable.is_armed = !has_something;
-        if has_something { Ready::Now } else { Ready::OnDescriptor }
+        if has_something { ReceiveReadiness::Now } else { ReceiveReadiness::OnDescriptor }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -170,7 +170,7 @@ impl Port for CablePort {
         LinkState { up: cable.is_up && !cable.is_gone, speed: None }
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         locked(&self.cable).counters
     }
 }

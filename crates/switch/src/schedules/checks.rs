@@ -1,8 +1,8 @@
 //! Checks the conditions that must hold for a switch at rest, and after it ended: frames, counters and entries are
 //! accounted for, and nothing is leaked.
-use super::controller::Controller;
-use super::parts::Parts;
-use super::run::{Host, World};
+use super::controller::ScriptedController;
+use super::parts::ScheduledSwitch;
+use super::run::{CableHost, ScheduleRun};
 use super::tenant;
 use crate::engine::Engine;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +12,7 @@ use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, Request
 
 /// Checks all conditions that must hold for a switch at rest. Returns a description of the first one that does not
 /// hold.
-pub(super) fn at_rest(world: &mut World) -> Result<(), String> {
+pub(super) fn at_rest(world: &mut ScheduleRun) -> Result<(), String> {
     frames_add_up(world)?;
     entries_are_told(world)?;
     counters_add_up(world)
@@ -20,7 +20,7 @@ pub(super) fn at_rest(world: &mut World) -> Result<(), String> {
 
 /// Checks that each flow entry that a connected controller added exists, was replaced, or was reported to that
 /// controller by one flow-removed message.
-fn entries_are_told(world: &mut World) -> Result<(), String> {
+fn entries_are_told(world: &mut ScheduleRun) -> Result<(), String> {
     let mut are_there: HashSet<u64> = flows(&mut world.parts.engine).iter().map(|flow| flow.cookie).collect();
     if let Ok(virtual_flows) = world.parts.engine.serve_named(tenant::NAME, flows) {
         are_there.extend(virtual_flows.iter().map(|flow| flow.cookie));
@@ -40,7 +40,7 @@ fn flows(engine: &mut Engine) -> Vec<FlowStats> {
 
 /// Checks that no entry counts more packets than were sent for it, and that tables count as many lookups as packets
 /// arrived and as many misses as were dropped.
-fn counters_add_up(world: &mut World) -> Result<(), String> {
+fn counters_add_up(world: &mut ScheduleRun) -> Result<(), String> {
     for flow in flows(&mut world.parts.engine) {
         let key = u16::try_from(flow.cookie >> 32).unwrap_or(0);
         let sent = world.ledger.sent_of(key);
@@ -74,7 +74,7 @@ fn counters_add_up(world: &mut World) -> Result<(), String> {
 
 /// Checks that no frame waits in a cable, that the ports received the frames that the hosts sent, and that each
 /// received frame or packet-out was sent, refused by a port, dropped or punted, according to the counters.
-fn frames_add_up(world: &mut World) -> Result<(), String> {
+fn frames_add_up(world: &mut ScheduleRun) -> Result<(), String> {
     let waiting: usize = world.hosts.iter().filter(|host| host.end.is_up()).map(|host| host.end.waiting()).sum();
     if waiting > 0 {
         return Err(format!("{waiting} frames wait in cables although all parts are at rest"));
@@ -93,7 +93,7 @@ fn frames_add_up(world: &mut World) -> Result<(), String> {
     let (_, packet_ins) = world.parts.control.registry.snapshot(&HashMap::new());
     let punted = packet_ins.taken + packet_ins.dropped;
     let all = || world.controllers.iter().chain(&world.gone);
-    let sum = |of: fn(&Controller) -> u64| all().map(of).sum::<u64>();
+    let sum = |of: fn(&ScriptedController) -> u64| all().map(of).sum::<u64>();
     let (asked, confirmed) = (sum(|one| one.packet_outs_sent), sum(|one| one.packet_outs_confirmed));
     let ends = sent + refused + dropped + punted;
     // The switch treats a controller that reconnects as another one, and may send a packet to both.
@@ -110,13 +110,13 @@ fn frames_add_up(world: &mut World) -> Result<(), String> {
     Ok(())
 }
 
-fn drops(world: &mut World) -> Vec<(String, u64)> {
+fn drops(world: &mut ScheduleRun) -> Vec<(String, u64)> {
     world.parts.engine.drops()
 }
 
 /// Ends the switch. Checks that all frame buffers were returned to their pools, and that the control thread's state
 /// was freed.
-pub(super) fn at_end(parts: Parts, hosts: Vec<Host>) -> Result<(), String> {
+pub(super) fn at_end(parts: ScheduledSwitch, hosts: Vec<CableHost>) -> Result<(), String> {
     let slabs = parts.engine.buffers().0.slabs().to_vec();
     let control = Arc::downgrade(&parts.control.virtuals);
     parts.end();

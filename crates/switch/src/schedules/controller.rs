@@ -4,12 +4,12 @@
 //! message after the barrier arrives after it. Each request is answered once. A flow-removed arrives once for an
 //! entry that requested it, and never for an existing entry.
 use super::frames;
-use super::ledger::Ledger;
-use super::wire::{ControllerEnd, End};
+use super::ledger::ForwardingOracle;
+use super::wire::{ControllerEnd, DisconnectKind};
 use std::collections::{HashMap, HashSet};
 use weir_openflow::model::ErrorType;
 use weir_openflow::model::multipart::ReplyBody;
-use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_openflow::{Body, Message, Version};
 use weir_units::Instant;
 
@@ -20,15 +20,15 @@ pub(super) const UNDER_WAY: usize = 400;
 
 /// A message that was sent.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct SentMessage {
     pub(super) xid: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: ReplyExpectation,
     pub(super) is_answered: bool,
 }
 
 /// Kind of a message, by the reply expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ReplyExpectation {
     /// Answered only if it is refused.
     Order,
     /// Refused by the datapath.
@@ -43,7 +43,7 @@ pub(super) enum Kind {
 
 /// A change of a key that no barrier has confirmed.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct UnconfirmedChange {
     /// Index in `sent` of the message that makes the change.
     pub(super) place: usize,
     pub(super) key: u16,
@@ -53,19 +53,19 @@ pub(super) struct Change {
 }
 
 /// A controller that follows a script and checks the switch's replies.
-pub(super) struct Controller {
+pub(super) struct ScriptedController {
     pub(super) name: String,
     pub(super) session: Session,
     wire: ControllerEnd,
     pub(super) is_up: bool,
     /// First of the [`KEYS`] keys that only this connection uses.
     pub(super) first_key: u16,
-    pub(super) sent: Vec<Sent>,
+    pub(super) sent: Vec<SentMessage>,
     /// Index in `sent` by transaction id.
     pub(super) places: HashMap<u32, usize>,
     /// Index of the first message that no barrier reply has settled.
     pub(super) settled: usize,
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<UnconfirmedChange>,
     /// Indices of the packet-outs sent that no barrier reply has confirmed.
     pub(super) packet_outs: Vec<usize>,
     pub(super) packet_outs_sent: u64,
@@ -89,11 +89,17 @@ pub(super) struct Controller {
     packet_ins: u64,
 }
 
-impl Controller {
+impl ScriptedController {
     /// Returns a controller of `version` at the other end of a connection.
-    pub(super) fn new(name: String, version: Version, wire: ControllerEnd, first_key: u16, now: Instant) -> Controller {
+    pub(super) fn new(
+        name: String,
+        version: Version,
+        wire: ControllerEnd,
+        first_key: u16,
+        now: Instant,
+    ) -> ScriptedController {
         let config = SessionConfig { versions: vec![version], ..SessionConfig::default() };
-        Controller {
+        ScriptedController {
             name,
             session: Session::controller(config, now),
             wire,
@@ -124,7 +130,7 @@ impl Controller {
     ///
     /// # Errors
     /// A message that the switch must not have sent.
-    pub(super) fn step(&mut self, now: Instant, ledger: &mut Ledger) -> Result<(), String> {
+    pub(super) fn step(&mut self, now: Instant, ledger: &mut ForwardingOracle) -> Result<(), String> {
         self.session.poll(now);
         let written = self.wire.write(self.session.output());
         self.session.output().drain(..written);
@@ -141,9 +147,9 @@ impl Controller {
         }
         while let Some(event) = self.session.next_event() {
             match event {
-                Event::Up { .. } => self.is_up = true,
-                Event::Message(message) => self.take(&message, ledger).map_err(|problem| self.says(&problem))?,
-                Event::Closed { .. } => self.is_over = true,
+                SessionEvent::Up { .. } => self.is_up = true,
+                SessionEvent::Message(message) => self.take(&message, ledger).map_err(|problem| self.says(&problem))?,
+                SessionEvent::Closed { .. } => self.is_over = true,
             }
         }
         Ok(())
@@ -159,7 +165,7 @@ impl Controller {
     }
 
     /// Ends the connection.
-    pub(super) fn end(&mut self, end: End) {
+    pub(super) fn end(&mut self, end: DisconnectKind) {
         self.wire.end(end);
         self.is_over = true;
     }
@@ -178,7 +184,7 @@ impl Controller {
 
     /// Returns a description of the first unanswered request.
     pub(super) fn unanswered(&self) -> Option<String> {
-        let open = |sent: &&Sent| !sent.is_answered && sent.kind != Kind::Order;
+        let open = |sent: &&SentMessage| !sent.is_answered && sent.kind != ReplyExpectation::Order;
         self.sent
             .iter()
             .find(open)
@@ -197,9 +203,9 @@ impl Controller {
 }
 
 /// Tracking of flow entries.
-impl Controller {
+impl ScriptedController {
     /// Notes a change of a key that was sent.
-    pub(super) fn changes(&mut self, change: Change) {
+    pub(super) fn changes(&mut self, change: UnconfirmedChange) {
         self.entries.entry(change.key).or_default().push((change.place, change.cookie));
         self.changes.push(change);
     }
@@ -208,8 +214,8 @@ impl Controller {
     /// 1.4.1, 6.8), so its commit may carry out a part of it. Entries of bundles whose commit is not answered are
     /// therefore unknown.
     fn bundle_is_lost(&mut self) {
-        let Controller { changes, sent, .. } = self;
-        let is_open = |sent: &Sent| sent.kind == Kind::Request && !sent.is_answered;
+        let ScriptedController { changes, sent, .. } = self;
+        let is_open = |sent: &SentMessage| sent.kind == ReplyExpectation::Request && !sent.is_answered;
         changes.retain(|change| !is_open(&sent[change.place]));
         self.is_uncertain = true;
     }
@@ -257,8 +263,8 @@ impl Controller {
 }
 
 /// Handling of received messages.
-impl Controller {
-    fn take(&mut self, message: &Message, ledger: &mut Ledger) -> Result<(), String> {
+impl ScriptedController {
+    fn take(&mut self, message: &Message, ledger: &mut ForwardingOracle) -> Result<(), String> {
         match &message.body {
             Body::PacketIn(packet) => {
                 self.packet_ins += 1;
@@ -289,11 +295,11 @@ impl Controller {
     }
 
     /// Handles a reply or an error; `is_last` if no other part follows.
-    fn answered(&mut self, message: &Message, is_last: bool, ledger: &mut Ledger) -> Result<(), String> {
+    fn answered(&mut self, message: &Message, is_last: bool, ledger: &mut ForwardingOracle) -> Result<(), String> {
         let (xid, what) = (message.xid, format!("{:.200}", format!("{message:?}")));
         let place =
             *self.places.get(&xid).ok_or_else(|| format!("an answer with xid {xid}, which was not sent: {what}"))?;
-        let Sent { kind, is_answered, .. } = self.sent[place];
+        let SentMessage { kind, is_answered, .. } = self.sent[place];
         if is_answered {
             return Err(format!("{kind:?} with xid {xid} is answered twice"));
         }
@@ -301,24 +307,24 @@ impl Controller {
             return Err(format!("the answer to {kind:?} with xid {xid} comes behind the reply to a later barrier"));
         }
         let before = &self.sent[self.settled..place];
-        let open_barrier = before.iter().find(|sent| sent.kind == Kind::Barrier && !sent.is_answered);
-        if let Some(barrier) = open_barrier.filter(|_| kind != Kind::Malformed) {
+        let open_barrier = before.iter().find(|sent| sent.kind == ReplyExpectation::Barrier && !sent.is_answered);
+        if let Some(barrier) = open_barrier.filter(|_| kind != ReplyExpectation::Malformed) {
             return Err(format!("the answer to {kind:?} with xid {xid} overtakes barrier {}", barrier.xid));
         }
         let is_error = matches!(message.body, Body::Error(_));
         if is_error {
             self.forget_changes(place);
         }
-        if kind == Kind::Order && !is_late_bundle(message) {
+        if kind == ReplyExpectation::Order && !is_late_bundle(message) {
             return Err(format!("an order with xid {xid} is refused or answered: {what}"));
         }
         self.sent[place].is_answered = is_last;
-        if kind == Kind::Barrier { self.settle(place, ledger) } else { Ok(()) }
+        if kind == ReplyExpectation::Barrier { self.settle(place, ledger) } else { Ok(()) }
     }
 
     /// Handles a barrier reply: everything before the barrier must have been carried out and answered.
-    fn settle(&mut self, place: usize, ledger: &mut Ledger) -> Result<(), String> {
-        let open = |sent: &&Sent| !sent.is_answered && sent.kind != Kind::Order;
+    fn settle(&mut self, place: usize, ledger: &mut ForwardingOracle) -> Result<(), String> {
+        let open = |sent: &&SentMessage| !sent.is_answered && sent.kind != ReplyExpectation::Order;
         if let Some(open) = self.sent[self.settled..place].iter().find(open) {
             return Err(format!("a barrier reply overtakes the answer to {:?} with xid {}", open.kind, open.xid));
         }

@@ -2,12 +2,12 @@
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
+pub(super) struct ScheduleRng(u64);
 
-impl Dice {
+impl ScheduleRng {
     /// Returns the stream of a seed. `purpose` separates different streams of one seed.
-    pub(super) fn new(seed: u64, purpose: u64) -> Dice {
-        let mut dice = Dice(seed ^ purpose.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    pub(super) fn new(seed: u64, purpose: u64) -> ScheduleRng {
+        let mut dice = ScheduleRng(seed ^ purpose.wrapping_mul(0xd1b5_4a32_d192_ed03));
         dice.next();
         dice
     }

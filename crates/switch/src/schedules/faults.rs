@@ -1,14 +1,14 @@
 //! Injects faults and changes while a switch runs.
-use super::run::World;
+use super::run::ScheduleRun;
 use super::tenant;
-use super::wire::End;
-use crate::clock::virtual_time::Virtual;
+use super::wire::DisconnectKind;
+use crate::clock::virtual_time::ThreadVirtualTime;
 use std::time::Duration;
 
 /// Number of steps for which a stalled controller reads nothing.
 const STALL: u32 = 50;
 
-impl World {
+impl ScheduleRun {
     pub(super) fn count(&mut self, fault: &'static str) {
         *self.report.faults.entry(fault).or_default() += 1;
     }
@@ -20,11 +20,11 @@ impl World {
             2 => self.vanish(),
             3 => self.flap(),
             4 => {
-                Virtual::advance(Duration::from_millis(self.dice.next() % 20_000));
+                ThreadVirtualTime::advance(Duration::from_millis(self.dice.next() % 20_000));
                 "clock_step"
             }
             5 => {
-                Virtual::set_today(self.dice.next() % 4_000_000_000);
+                ThreadVirtualTime::set_today(self.dice.next() % 4_000_000_000);
                 "time_of_day_step"
             }
             6 => self.return_controller(),
@@ -45,7 +45,7 @@ impl World {
     }
 
     fn cut(&mut self) -> &'static str {
-        let end = self.dice.pick(&[End::Closed, End::Reset]);
+        let end = self.dice.pick(&[DisconnectKind::Closed, DisconnectKind::Reset]);
         if self.controllers.is_empty() {
             return "nothing";
         }
@@ -53,7 +53,7 @@ impl World {
         let mut over = self.controllers.remove(place);
         over.end(end);
         self.gone.push(over);
-        if end == End::Closed { "connection_closed" } else { "connection_reset" }
+        if end == DisconnectKind::Closed { "connection_closed" } else { "connection_reset" }
     }
 
     fn return_controller(&mut self) -> &'static str {

@@ -1,6 +1,6 @@
 //! Frames that carry their number and the key of their flow entry.
 use weir_openflow::model::{FlowMod, Instruction, Match};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Field, MacAddr};
 
 /// Offset of a frame's payload: after Ethernet, IPv4 and UDP headers, in bytes.
@@ -14,7 +14,7 @@ pub(super) const FIRST_VIRTUAL_KEY: u16 = 30_000;
 /// Makes a frame for a key, with its number.
 pub(super) fn frame(key: u16, number: u64) -> Vec<u8> {
     let to = if key >= FIRST_VIRTUAL_KEY { [10, 9, 0, 2] } else { [10, 0, 0, 2] };
-    let link = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
+    let link = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
     let ip = link.ipv4([10, 0, 0, 1].into(), to.into());
     ip.udp(1, key).payload(&number.to_be_bytes()).frame().bytes().to_vec()
 }

@@ -8,7 +8,7 @@ use weir_openflow::model::PortNo;
 
 /// Treatment of a packet by a flow entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum EntryTreatment {
     /// No entry exists.
     Absent,
     /// The entry drops.
@@ -21,23 +21,23 @@ pub(super) enum Act {
 
 /// State of a key: the treatment of its packets after one request.
 #[derive(Debug, Clone)]
-struct State {
-    act: Act,
+struct RequestedEntryState {
+    act: EntryTreatment,
     /// True if the entry may expire.
     expires: bool,
 }
 
 /// States of a key, and the confirmed one.
 #[derive(Debug)]
-struct Key {
-    states: Vec<State>,
+struct EntryStateHistory {
+    states: Vec<RequestedEntryState>,
     /// State that the last barrier reply confirmed.
     confirmed: usize,
 }
 
 /// A frame that was sent to the switch.
 #[derive(Debug)]
-struct Sent {
+struct SentFrame {
     key: u16,
     /// Confirmed state at the time of sending.
     floor: usize,
@@ -47,20 +47,20 @@ struct Sent {
 
 /// Requested states of keys, and sent frames.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    keys: HashMap<u16, Key>,
-    frames: Vec<Sent>,
+pub(super) struct ForwardingOracle {
+    keys: HashMap<u16, EntryStateHistory>,
+    frames: Vec<SentFrame>,
     /// Ports by which packet-outs are to leave, by the frame's number.
     packet_outs: HashMap<u64, PortNo>,
     /// Number of observed frames at ports and controllers.
     pub(super) seen: u64,
 }
 
-impl Ledger {
+impl ForwardingOracle {
     /// Records the request that a key enters a state. Returns the state's number.
-    pub(super) fn ask(&mut self, key: u16, act: Act, expires: bool) -> usize {
-        let known = self.keys.entry(key).or_insert_with(Key::new);
-        known.states.push(State { act, expires });
+    pub(super) fn ask(&mut self, key: u16, act: EntryTreatment, expires: bool) -> usize {
+        let known = self.keys.entry(key).or_insert_with(EntryStateHistory::new);
+        known.states.push(RequestedEntryState { act, expires });
         known.states.len() - 1
     }
 
@@ -74,7 +74,7 @@ impl Ledger {
     /// Records the sending of a frame of a key. Returns the frame's number.
     pub(super) fn send(&mut self, key: u16) -> u64 {
         let floor = self.keys.get(&key).map_or(0, |known| known.confirmed);
-        self.frames.push(Sent { key, floor, left_by: Vec::new() });
+        self.frames.push(SentFrame { key, floor, left_by: Vec::new() });
         self.frames.len() as u64 - 1
     }
 
@@ -105,7 +105,7 @@ impl Ledger {
     /// # Errors
     /// Fails if no state that may have handled the frame sends it there, or if the frame left there before.
     pub(super) fn left(&mut self, number: u64, port: PortNo) -> Result<(), String> {
-        let is_allowed = |act: &Act| matches!(act, Act::Out(ports) if ports.contains(&port));
+        let is_allowed = |act: &EntryTreatment| matches!(act, EntryTreatment::Out(ports) if ports.contains(&port));
         if self.packet_outs.get(&number).is_some_and(|to| *to != port) {
             return Err(format!("packet-out {number} left by port {port}"));
         }
@@ -126,36 +126,41 @@ impl Ledger {
     /// # Errors
     /// Fails if no state that may have handled the frame sends it there.
     pub(super) fn punted(&mut self, number: u64) -> Result<(), String> {
-        self.check(number, "was sent to a controller", |act| matches!(act, Act::Controller | Act::Absent))?;
+        self.check(number, "was sent to a controller", |act| {
+            matches!(act, EntryTreatment::Controller | EntryTreatment::Absent)
+        })?;
         self.seen += 1;
         Ok(())
     }
 
-    fn frame(&mut self, number: u64) -> Result<&mut Sent, String> {
+    fn frame(&mut self, number: u64) -> Result<&mut SentFrame, String> {
         let place = usize::try_from(number).unwrap_or(usize::MAX);
         self.frames.get_mut(place).ok_or_else(|| format!("frame {number} was never sent"))
     }
 
     /// Checks that a frame may have been handled by a state of which `is_allowed` is true.
-    fn check(&mut self, number: u64, what: &str, is_allowed: impl Fn(&Act) -> bool) -> Result<(), String> {
+    fn check(&mut self, number: u64, what: &str, is_allowed: impl Fn(&EntryTreatment) -> bool) -> Result<(), String> {
         let (key, floor) = self.frame(number).map(|frame| (frame.key, frame.floor))?;
         let Some(known) = self.keys.get(&key) else {
-            return if is_allowed(&Act::Absent) {
+            return if is_allowed(&EntryTreatment::Absent) {
                 Ok(())
             } else {
                 Err(format!("frame {number} {what} without an entry"))
             };
         };
         let states = &known.states[floor..];
-        if states.iter().any(|state| is_allowed(&state.act) || state.expires && is_allowed(&Act::Absent)) {
+        if states.iter().any(|state| is_allowed(&state.act) || state.expires && is_allowed(&EntryTreatment::Absent)) {
             return Ok(());
         }
         Err(format!("frame {number} of key {key} {what}; the states it may have met: {states:?}"))
     }
 }
 
-impl Key {
-    fn new() -> Key {
-        Key { states: vec![State { act: Act::Absent, expires: false }], confirmed: 0 }
+impl EntryStateHistory {
+    fn new() -> EntryStateHistory {
+        EntryStateHistory {
+            states: vec![RequestedEntryState { act: EntryTreatment::Absent, expires: false }],
+            confirmed: 0,
+        }
     }
 }

@@ -25,7 +25,7 @@ mod script;
 mod tenant;
 mod wire;
 
-pub use run::{Failure, Report, run};
+pub use run::{ScheduleFailure, ScheduleReport, run};
 
 #[cfg(test)]
 mod tests;

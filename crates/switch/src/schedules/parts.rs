@@ -1,10 +1,10 @@
 //! Parts of a switch that would each have a thread: engine, workers, and the control thread with its tasks.
-use crate::clock::virtual_time::Virtual;
-use crate::control::{ByteStream, Control};
+use crate::clock::virtual_time::ThreadVirtualTime;
+use crate::control::{ByteStream, ControlContext};
 use crate::engine::Engine;
-use crate::handle::Assembled;
-use crate::threads::Machine;
-use crate::turns::{Launch, Next, Sleep, Turns};
+use crate::handle::AssembledSwitch;
+use crate::threads::MachineResources;
+use crate::turns::{AnnouncedSleep, ThreadLauncher, ThreadWork, TurnOutcome};
 use std::io;
 use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Runtime};
@@ -12,29 +12,29 @@ use tokio::sync::watch;
 use weir_units::Instant;
 
 /// Keeps the turns of threads instead of starting threads.
-pub(super) struct Kept {
-    turns: Vec<Box<dyn Turns>>,
+pub(super) struct TurnCollector {
+    turns: Vec<Box<dyn ThreadWork>>,
     /// Number of cores that the switch is told of.
     cores: usize,
 }
 
-impl Kept {
+impl TurnCollector {
     /// Returns an empty collection on a machine with `cores` cores.
-    pub(super) fn on(cores: usize) -> Kept {
-        Kept { turns: Vec::new(), cores }
+    pub(super) fn on(cores: usize) -> TurnCollector {
+        TurnCollector { turns: Vec::new(), cores }
     }
 }
 
-impl Launch for Kept {
-    fn machine(&self) -> Machine {
-        Machine { cpus: (0..self.cores).collect(), memory: None, nodes: Vec::new() }
+impl ThreadLauncher for TurnCollector {
+    fn machine(&self) -> MachineResources {
+        MachineResources { cpus: (0..self.cores).collect(), memory: None, nodes: Vec::new() }
     }
 
     fn launch(
         &mut self,
         _name: String,
         _cpu: Option<usize>,
-        turns: Box<dyn Turns>,
+        turns: Box<dyn ThreadWork>,
     ) -> io::Result<Option<JoinHandle<()>>> {
         self.turns.push(turns);
         Ok(None)
@@ -43,7 +43,7 @@ impl Launch for Kept {
 
 /// Result of a part's step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PartStepOutcome {
     /// The part took a turn.
     Turned,
     /// The part sleeps.
@@ -52,28 +52,28 @@ pub(super) enum Step {
 
 /// State of a part's sleep.
 #[derive(Debug, Default)]
-pub(super) struct Bed {
-    asleep: Option<Sleep>,
+pub(super) struct SleepState {
+    asleep: Option<AnnouncedSleep>,
 }
 
-impl Bed {
+impl SleepState {
     /// Performs one step of a part: wakes it if work arrived or its timeout is over, and takes a turn if it is awake.
-    pub(super) fn step(&mut self, part: &mut dyn Turns) -> Step {
+    pub(super) fn step(&mut self, part: &mut dyn ThreadWork) -> PartStepOutcome {
         if let Some(sleep) = self.asleep {
-            let is_over = Virtual::now() >= sleep.from + sleep.timeout;
+            let is_over = ThreadVirtualTime::now() >= sleep.from + sleep.timeout;
             if !part.wait(std::time::Duration::ZERO) && !is_over {
-                return Step::Asleep;
+                return PartStepOutcome::Asleep;
             }
             self.asleep = None;
             part.wake_up(Some(sleep));
         }
-        if part.turn() == Next::Sleep {
+        if part.turn() == TurnOutcome::Sleep {
             match part.fall_asleep() {
                 Some(sleep) => self.asleep = Some(sleep),
                 None => part.wake_up(None),
             }
         }
-        Step::Turned
+        PartStepOutcome::Turned
     }
 
     /// Returns true if the part sleeps.
@@ -83,50 +83,50 @@ impl Bed {
 }
 
 /// All parts of a switch.
-pub(super) struct Parts {
+pub(super) struct ScheduledSwitch {
     pub(super) engine: Box<Engine>,
-    engine_bed: Bed,
-    pub(super) workers: Vec<(Box<dyn Turns>, Bed)>,
+    engine_bed: SleepState,
+    pub(super) workers: Vec<(Box<dyn ThreadWork>, SleepState)>,
     runtime: Runtime,
     /// Time up to which the control thread's runtime has been advanced.
     told: Instant,
     stopping: watch::Sender<bool>,
-    pub(super) control: Control,
+    pub(super) control: ControlContext,
 }
 
-impl Parts {
+impl ScheduledSwitch {
     /// Makes the parts of a switch.
-    pub(super) fn new(assembled: Assembled, kept: Kept) -> Parts {
-        let Assembled { engine, control, start, stopping, .. } = assembled;
+    pub(super) fn new(assembled: AssembledSwitch, kept: TurnCollector) -> ScheduledSwitch {
+        let AssembledSwitch { engine, control, start, stopping, .. } = assembled;
         // The runtime polls one task per step, and its time passes only when it is advanced.
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).event_interval(1).build();
         let runtime = runtime.expect("a runtime without I/O needs nothing");
         runtime.spawn(crate::control::run(control.clone(), start));
-        Parts {
+        ScheduledSwitch {
             engine: Box::new(engine),
-            engine_bed: Bed::default(),
-            workers: kept.turns.into_iter().map(|turns| (turns, Bed::default())).collect(),
+            engine_bed: SleepState::default(),
+            workers: kept.turns.into_iter().map(|turns| (turns, SleepState::default())).collect(),
             runtime,
-            told: Virtual::now(),
+            told: ThreadVirtualTime::now(),
             stopping,
             control,
         }
     }
 
     /// Performs a step of the engine.
-    pub(super) fn step_engine(&mut self) -> Step {
+    pub(super) fn step_engine(&mut self) -> PartStepOutcome {
         self.engine_bed.step(&mut *self.engine)
     }
 
     /// Performs a step of a worker.
-    pub(super) fn step_worker(&mut self, worker: usize) -> Step {
+    pub(super) fn step_worker(&mut self, worker: usize) -> PartStepOutcome {
         let (turns, bed) = &mut self.workers[worker];
         bed.step(&mut **turns)
     }
 
     /// Advances the control thread's time to the present and polls about `tasks` of its tasks.
     pub(super) fn step_control(&mut self, tasks: usize) {
-        let now = Virtual::now();
+        let now = ThreadVirtualTime::now();
         let passed = now.since(self.told);
         self.told = now;
         self.runtime.block_on(async {
@@ -140,7 +140,7 @@ impl Parts {
     }
 
     /// Makes the control thread serve a controller of the switch or of a virtual one.
-    pub(super) fn serve(&self, control: Control, stream: ByteStream) {
+    pub(super) fn serve(&self, control: ControlContext, stream: ByteStream) {
         self.runtime.spawn(crate::control::serve_stream(control, stream));
     }
 
@@ -151,7 +151,7 @@ impl Parts {
 
     /// Ends all parts in the order of a stopping switch: the control thread, then the workers, then the engine.
     pub(super) fn end(self) {
-        let Parts { engine, workers, runtime, stopping, .. } = self;
+        let ScheduledSwitch { engine, workers, runtime, stopping, .. } = self;
         let _ = stopping.send(true);
         drop(runtime);
         drop(workers);

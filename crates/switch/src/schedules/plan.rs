@@ -1,9 +1,9 @@
 //! Plan drawn from a seed: configuration of the switch, its controllers and the rate of faults.
-use super::dice::Dice;
+use super::dice::ScheduleRng;
 use crate::spin::Spin;
-use crate::threads::{Bursts, HandOver, Mode, ThreadsConfig};
+use crate::threads::{BurstSizes, HandOver, ThreadingMode, ThreadsConfig};
 use std::time::Duration;
-use weir_datapath::{DatapathConfig, Lookup, VerdictCache};
+use weir_datapath::{DatapathConfig, LookupMethod, VerdictCacheMode};
 use weir_openflow::Version;
 
 /// Number of frame buffers of a switch. Few, so that runs also exhaust them.
@@ -11,8 +11,8 @@ const BUFFERS: usize = 256;
 
 /// Plan of one run.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) mode: Mode,
+pub(super) struct SchedulePlan {
+    pub(super) mode: ThreadingMode,
     pub(super) workers: usize,
     /// Cores of the machine. Workers without a core of their own share a thread or have none.
     pub(super) cores: usize,
@@ -20,8 +20,8 @@ pub(super) struct Plan {
     pub(super) bursts: usize,
     pub(super) ring_size: usize,
     pub(super) spin: Spin,
-    pub(super) lookup: Lookup,
-    pub(super) cache: VerdictCache,
+    pub(super) lookup: LookupMethod,
+    pub(super) cache: VerdictCacheMode,
     pub(super) ports: u32,
     /// Capacity of a cable in each direction, in frames.
     pub(super) cable: usize,
@@ -41,17 +41,18 @@ pub(super) struct Plan {
     pub(super) steps: usize,
 }
 
-impl Plan {
+impl SchedulePlan {
     /// Draws a plan.
-    pub(super) fn draw(dice: &mut Dice) -> Plan {
-        let mode = dice.pick(&[Mode::RunToCompletion, Mode::RunToCompletion, Mode::Pipeline]);
+    pub(super) fn draw(dice: &mut ScheduleRng) -> SchedulePlan {
+        let mode =
+            dice.pick(&[ThreadingMode::RunToCompletion, ThreadingMode::RunToCompletion, ThreadingMode::Pipeline]);
         let workers = match mode {
-            Mode::RunToCompletion => dice.pick(&[1, 1, 2, 3]),
-            Mode::Pipeline => 1 + dice.below(3),
+            ThreadingMode::RunToCompletion => dice.pick(&[1, 1, 2, 3]),
+            ThreadingMode::Pipeline => 1 + dice.below(3),
         };
         let versions = [Version::V10, Version::V13, Version::V13, Version::V14, Version::V15];
         let bursts = dice.pick(&[1, 4, 8, 32]);
-        Plan {
+        SchedulePlan {
             mode,
             workers,
             cores: workers + dice.below(2),
@@ -59,8 +60,8 @@ impl Plan {
             bursts,
             ring_size: bursts * dice.pick(&[1, 2, 64]),
             spin: dice.pick(&[Spin::For(Duration::ZERO), Spin::For(Duration::from_micros(5)), Spin::Auto]),
-            lookup: dice.pick(&[Lookup::Adaptive, Lookup::Linear]),
-            cache: dice.pick(&[VerdictCache::On, VerdictCache::Off]),
+            lookup: dice.pick(&[LookupMethod::Adaptive, LookupMethod::Linear]),
+            cache: dice.pick(&[VerdictCacheMode::On, VerdictCacheMode::Off]),
             ports: 1 + u32::try_from(dice.below(4)).unwrap_or(0),
             cable: dice.pick(&[2, 16, 256]),
             versions: (0..1 + dice.below(3)).map(|_| dice.pick(&versions)).collect(),
@@ -80,7 +81,7 @@ impl Plan {
             mode: self.mode,
             hand_over: self.hand_over,
             workers: self.workers,
-            bursts: Bursts::all(self.bursts),
+            bursts: BurstSizes::all(self.bursts),
             ring_size: self.ring_size,
             buffers: BUFFERS,
             ..ThreadsConfig::default()

@@ -1,12 +1,12 @@
 //! Brings a switch to rest.
-use super::controller::Controller;
+use super::controller::ScriptedController;
 #[cfg(test)]
-use super::dice::Dice;
-use super::parts::Step;
+use super::dice::ScheduleRng;
+use super::parts::PartStepOutcome;
 #[cfg(test)]
-use super::plan::Plan;
-use super::run::World;
-use crate::clock::virtual_time::Virtual;
+use super::plan::SchedulePlan;
+use super::run::ScheduleRun;
+use crate::clock::virtual_time::ThreadVirtualTime;
 use std::time::Duration;
 #[cfg(test)]
 use weir_openflow::Version;
@@ -18,11 +18,11 @@ const RESTLESS: usize = 10_000;
 const CALM: Duration = Duration::from_secs(6);
 const CALM_PIECE: Duration = Duration::from_millis(200);
 
-impl World {
+impl ScheduleRun {
     /// Brings everything to rest: no faults, no new input, and time passes until all due work has been done.
     pub(super) fn calm(&mut self) -> Result<(), String> {
         self.note(|| "calm".to_owned());
-        Virtual::set_reading(Duration::from_micros(1));
+        ThreadVirtualTime::set_reading(Duration::from_micros(1));
         self.controllers.iter_mut().for_each(|controller| {
             controller.hurry();
             controller.barrier();
@@ -30,7 +30,7 @@ impl World {
         let mut passed = Duration::ZERO;
         while passed < CALM {
             self.settle()?;
-            Virtual::advance(CALM_PIECE);
+            ThreadVirtualTime::advance(CALM_PIECE);
             passed += CALM_PIECE;
         }
         self.settle()
@@ -40,16 +40,16 @@ impl World {
     fn settle(&mut self) -> Result<(), String> {
         for _ in 0..RESTLESS {
             let engine = self.parts.step_engine();
-            let mut is_at_rest = engine == Step::Asleep;
+            let mut is_at_rest = engine == PartStepOutcome::Asleep;
             for worker in 0..self.parts.workers.len() {
-                is_at_rest &= self.parts.step_worker(worker) == Step::Asleep;
+                is_at_rest &= self.parts.step_worker(worker) == PartStepOutcome::Asleep;
             }
             self.parts.step_control(16);
             for place in 0..self.hosts.len() {
                 self.receive(place, usize::MAX)?;
             }
             for place in (0..self.controllers.len()).rev() {
-                self.controllers[place].step(Virtual::now(), &mut self.ledger)?;
+                self.controllers[place].step(ThreadVirtualTime::now(), &mut self.ledger)?;
                 is_at_rest &= self.controllers[place].is_at_rest();
                 if self.controllers[place].is_over {
                     let over = self.controllers.remove(place);
@@ -61,18 +61,18 @@ impl World {
                 return Ok(());
             }
         }
-        let open = self.controllers.iter().find_map(Controller::unanswered).unwrap_or_default();
+        let open = self.controllers.iter().find_map(ScriptedController::unanswered).unwrap_or_default();
         Err(format!("the switch does not come to rest: engine and workers asleep {}; {open}", self.parts.are_asleep()))
     }
 }
 
 /// Switches for tests of one aspect: one controller, wide connections, no faults.
 #[cfg(test)]
-impl World {
+impl ScheduleRun {
     /// Makes a switch with four ports on `workers` threads.
-    pub(super) fn plain(mode: crate::threads::Mode, workers: usize) -> World {
-        Virtual::start();
-        let plan = Plan {
+    pub(super) fn plain(mode: crate::threads::ThreadingMode, workers: usize) -> ScheduleRun {
+        ThreadVirtualTime::start();
+        let plan = SchedulePlan {
             mode,
             workers,
             cores: workers + 1,
@@ -84,9 +84,9 @@ impl World {
             spin: crate::spin::Spin::For(Duration::ZERO),
             ring_size: 64,
             faults: 0,
-            ..Plan::draw(&mut Dice::new(0, 0))
+            ..SchedulePlan::draw(&mut ScheduleRng::new(0, 0))
         };
-        World::new(plan, Dice::new(0, 1))
+        ScheduleRun::new(plan, ScheduleRng::new(0, 1))
     }
 
     /// Steps all parts until none has work.

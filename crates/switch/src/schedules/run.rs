@@ -1,19 +1,19 @@
 //! Runs one seed: draws the plan, drives the parts, brings them to rest and checks the result.
-use super::cable::{CablePort, FarEnd, cable};
+use super::cable::{CableFarEnd, CablePort, cable};
 use super::checks;
-use super::controller::{Controller, KEYS};
-use super::dice::Dice;
+use super::controller::{KEYS, ScriptedController};
+use super::dice::ScheduleRng;
 use super::frames;
-use super::ledger::Ledger;
-use super::parts::{Kept, Parts};
-use super::plan::Plan;
-use super::script::Draws;
+use super::ledger::ForwardingOracle;
+use super::parts::{ScheduledSwitch, TurnCollector};
+use super::plan::SchedulePlan;
+use super::script::ScriptInputs;
 use super::tenant;
 use super::wire::wire;
-use crate::clock::virtual_time::Virtual;
-use crate::config::{PortConfig, SwitchConfig};
-use crate::control::{ByteStream, Control};
-use crate::handle::Assembled;
+use crate::clock::virtual_time::ThreadVirtualTime;
+use crate::config::{PortConfig, SoftwareSwitchConfig};
+use crate::control::{ByteStream, ControlContext};
+use crate::handle::AssembledSwitch;
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ const SHOWN: usize = 40;
 
 /// Result of a seed without a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ScheduleReport {
     /// Number of steps taken.
     pub steps: u64,
     /// Number of frames sent to the switch, including packet-outs.
@@ -41,7 +41,7 @@ pub struct Report {
 
 /// A seed that failed.
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub struct ScheduleFailure {
     /// The seed that failed.
     pub seed: u64,
     /// Plan of the run, as text.
@@ -52,7 +52,7 @@ pub struct Failure {
     pub steps: Vec<String>,
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for ScheduleFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "seed {}: {}", self.seed, self.problem)?;
         writeln!(f, "{}", self.plan)?;
@@ -66,30 +66,31 @@ impl std::fmt::Display for Failure {
 ///
 /// # Errors
 /// The first check that failed, with the last steps.
-pub fn run(seed: u64) -> Result<Report, Box<Failure>> {
-    Virtual::start();
+pub fn run(seed: u64) -> Result<ScheduleReport, Box<ScheduleFailure>> {
+    ThreadVirtualTime::start();
     let result = catch_unwind(|| play(seed)).unwrap_or_else(|panic| {
         let problem = format!("panic while the switch was made or taken apart: {}", words_of(&*panic));
-        Err(Box::new(Failure { seed, plan: String::new(), problem, steps: Vec::new() }))
+        Err(Box::new(ScheduleFailure { seed, plan: String::new(), problem, steps: Vec::new() }))
     });
-    Virtual::end();
+    ThreadVirtualTime::end();
     result
 }
 
 /// Makes a seed's switch, drives it and ends it.
-fn play(seed: u64) -> Result<Report, Box<Failure>> {
-    let mut dice = Dice::new(seed, 0);
-    let plan = Plan::draw(&mut dice);
+fn play(seed: u64) -> Result<ScheduleReport, Box<ScheduleFailure>> {
+    let mut dice = ScheduleRng::new(seed, 0);
+    let plan = SchedulePlan::draw(&mut dice);
     let words = format!("{plan:?}");
-    let mut world = World::new(plan, dice);
-    let drive = |world: &mut World| world.play().and_then(|()| world.calm()).and_then(|()| checks::at_rest(world));
+    let mut world = ScheduleRun::new(plan, dice);
+    let drive =
+        |world: &mut ScheduleRun| world.play().and_then(|()| world.calm()).and_then(|()| checks::at_rest(world));
     // A panic of the switch is reported like any other failure. The parts are not used after it.
     let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world)));
-    let World { mut report, steps, parts, hosts, controllers, gone, ledger, .. } = world;
+    let ScheduleRun { mut report, steps, parts, hosts, controllers, gone, ledger, .. } = world;
     let all = || controllers.iter().chain(&gone);
     report.frames = ledger.sent() as u64;
-    report.messages = all().map(Controller::messages).sum();
-    report.faults.insert("partial_read_or_write", all().map(Controller::partial).sum());
+    report.messages = all().map(ScriptedController::messages).sum();
+    report.faults.insert("partial_read_or_write", all().map(ScriptedController::partial).sum());
     let result = match driven {
         Ok(result) => result.and_then(|()| checks::at_end(parts, hosts)),
         Err(panic) => {
@@ -99,7 +100,7 @@ fn play(seed: u64) -> Result<Report, Box<Failure>> {
     };
     match result {
         Ok(()) => Ok(report),
-        Err(problem) => Err(Box::new(Failure { seed, plan: words, problem, steps: steps.into() })),
+        Err(problem) => Err(Box::new(ScheduleFailure { seed, plan: words, problem, steps: steps.into() })),
     }
 }
 
@@ -110,35 +111,35 @@ fn words_of(panic: &dyn Any) -> String {
 }
 
 /// A host at the other end of a port.
-pub(super) struct Host {
+pub(super) struct CableHost {
     pub(super) number: PortNo,
-    pub(super) end: FarEnd,
+    pub(super) end: CableFarEnd,
     pub(super) is_gone: bool,
 }
 
 /// The switch and everything around it.
-pub(super) struct World {
-    pub(super) plan: Plan,
-    pub(super) dice: Dice,
-    pub(super) parts: Parts,
-    pub(super) hosts: Vec<Host>,
-    pub(super) controllers: Vec<Controller>,
+pub(super) struct ScheduleRun {
+    pub(super) plan: SchedulePlan,
+    pub(super) dice: ScheduleRng,
+    pub(super) parts: ScheduledSwitch,
+    pub(super) hosts: Vec<CableHost>,
+    pub(super) controllers: Vec<ScriptedController>,
     /// Controllers whose connections have ended.
-    pub(super) gone: Vec<Controller>,
+    pub(super) gone: Vec<ScriptedController>,
     next_key: u16,
     next_virtual_key: u16,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: ForwardingOracle,
     /// Number of frames that hosts sent.
     pub(super) sent: u64,
     /// True if a port vanished or lost its link.
     pub(super) ports_failed: bool,
-    pub(super) report: Report,
+    pub(super) report: ScheduleReport,
     steps: VecDeque<String>,
 }
 
-impl World {
-    pub(super) fn new(plan: Plan, mut dice: Dice) -> World {
-        Virtual::set_reading(plan.reading);
+impl ScheduleRun {
+    pub(super) fn new(plan: SchedulePlan, mut dice: ScheduleRng) -> ScheduleRun {
+        ThreadVirtualTime::set_reading(plan.reading);
         let mut hosts = Vec::new();
         let mut ports = Vec::new();
         for number in 1..=plan.ports {
@@ -146,31 +147,31 @@ impl World {
             ports.push(PortConfig::new(PortNo(number), Box::new(port)));
             hosts.push(host);
         }
-        let config = SwitchConfig {
+        let config = SoftwareSwitchConfig {
             datapath: plan.datapath(),
             threads: plan.threads(),
             ports,
             spin: plan.spin,
             fabric: plan.has_virtual.then(|| tenant::fabric(plan.ports)),
-            ..SwitchConfig::default()
+            ..SoftwareSwitchConfig::default()
         };
-        let mut kept = Kept::on(plan.cores);
-        let assembled = Assembled::new(config, false, &mut kept).expect("the plan is one that can be");
+        let mut kept = TurnCollector::on(plan.cores);
+        let assembled = AssembledSwitch::new(config, false, &mut kept).expect("the plan is one that can be");
         let versions = plan.versions.clone();
         let seed = dice.next();
-        let mut world = World {
+        let mut world = ScheduleRun {
             plan,
-            dice: Dice::new(seed, 1),
-            parts: Parts::new(assembled, kept),
+            dice: ScheduleRng::new(seed, 1),
+            parts: ScheduledSwitch::new(assembled, kept),
             hosts,
             controllers: Vec::new(),
             gone: Vec::new(),
             next_key: 1,
             next_virtual_key: frames::FIRST_VIRTUAL_KEY,
-            ledger: Ledger::default(),
+            ledger: ForwardingOracle::default(),
             sent: 0,
             ports_failed: false,
-            report: Report::default(),
+            report: ScheduleReport::default(),
             steps: VecDeque::new(),
         };
         // The engine shares the tables from its first turn on; workers wait for that.
@@ -184,15 +185,21 @@ impl World {
     }
 
     /// Connects a controller to the switch, or to its virtual switch.
-    pub(super) fn connect_to(&mut self, control: Control, version: Version, is_virtual: bool) {
-        let wire_dice = Dice::new(self.dice.next(), 2);
+    pub(super) fn connect_to(&mut self, control: ControlContext, version: Version, is_virtual: bool) {
+        let wire_dice = ScheduleRng::new(self.dice.next(), 2);
         let (switch_end, controller_end) = wire(self.plan.wire, self.plan.piece, wire_dice);
         let name = format!("controller {} ({})", self.gone.len() + self.controllers.len(), version.name());
         self.parts.serve(control, ByteStream::new(switch_end));
         let next = if is_virtual { &mut self.next_virtual_key } else { &mut self.next_key };
         let first_key = *next;
         *next += KEYS;
-        self.controllers.push(Controller::new(name, version, controller_end, first_key, Virtual::now()));
+        self.controllers.push(ScriptedController::new(
+            name,
+            version,
+            controller_end,
+            first_key,
+            ThreadVirtualTime::now(),
+        ));
     }
 
     /// Runs the plan's number of steps, each of a part chosen by the dice.
@@ -230,7 +237,7 @@ impl World {
         if self.steps.len() == SHOWN {
             self.steps.pop_front();
         }
-        let now = Virtual::now().as_nanos();
+        let now = ThreadVirtualTime::now().as_nanos();
         let what = what();
         for byte in what.bytes().chain(now.to_le_bytes()) {
             self.report.trace = (self.report.trace ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
@@ -256,7 +263,7 @@ impl World {
         let place = self.dice.below(self.controllers.len());
         let Some(controller) = self.controllers.get_mut(place) else { return Ok(()) };
         let name = controller.name.clone();
-        controller.step(Virtual::now(), &mut self.ledger)?;
+        controller.step(ThreadVirtualTime::now(), &mut self.ledger)?;
         if controller.is_over {
             let over = self.controllers.remove(place);
             self.gone.push(over);
@@ -270,7 +277,7 @@ impl World {
         let place = self.dice.below(self.controllers.len());
         let may_copy = self.plan.may_copy;
         if let Some(controller) = self.controllers.get_mut(place) {
-            controller.act(Draws { dice: &mut self.dice, ports: &ports, may_copy }, &mut self.ledger);
+            controller.act(ScriptInputs { dice: &mut self.dice, ports: &ports, may_copy }, &mut self.ledger);
             let name = controller.name.clone();
             self.note(|| format!("{name}: says something"));
         }
@@ -324,12 +331,12 @@ impl World {
             5..9 => Duration::from_micros(self.dice.next() % 2_000),
             _ => Duration::from_millis(self.dice.next() % 300),
         };
-        Virtual::advance(by);
+        ThreadVirtualTime::advance(by);
         self.note(|| format!("time: {by:?}"));
     }
 }
 
-fn host(number: u32, capacity: usize) -> (CablePort, Host) {
+fn host(number: u32, capacity: usize) -> (CablePort, CableHost) {
     let (port, end) = cable(&format!("p{number}"), capacity);
-    (port, Host { number: PortNo(number), end, is_gone: false })
+    (port, CableHost { number: PortNo(number), end, is_gone: false })
 }

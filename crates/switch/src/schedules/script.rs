@@ -1,8 +1,8 @@
 //! Draws the messages that the simulated controllers send to the switch.
-use super::controller::{Change, Controller, KEYS, Kind, Sent, UNDER_WAY};
-use super::dice::Dice;
+use super::controller::{KEYS, ReplyExpectation, ScriptedController, SentMessage, UNDER_WAY, UnconfirmedChange};
+use super::dice::ScheduleRng;
 use super::frames;
-use super::ledger::{Act, Ledger};
+use super::ledger::{EntryTreatment, ForwardingOracle};
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::flow::{FlowCommand, FlowFlags, FlowMod};
 use weir_openflow::model::group::{Bucket, GroupMod};
@@ -18,17 +18,17 @@ use weir_openflow::{Body, Message, Version};
 const SELECT: u8 = 1;
 
 /// Dice and ports from which messages are drawn.
-pub(super) struct Draws<'a> {
-    pub(super) dice: &'a mut Dice,
+pub(super) struct ScriptInputs<'a> {
+    pub(super) dice: &'a mut ScheduleRng,
     pub(super) ports: &'a [PortNo],
     /// True if flow entries may output a packet to several ports.
     pub(super) may_copy: bool,
 }
 
-impl Controller {
+impl ScriptedController {
     /// Sends 1 to 12 messages or bundles chosen by the dice. Sends nothing while the controller is not connected, or
     /// while too many of its messages are unconfirmed ([`UNDER_WAY`]).
-    pub(super) fn act(&mut self, mut draws: Draws<'_>, ledger: &mut Ledger) {
+    pub(super) fn act(&mut self, mut draws: ScriptInputs<'_>, ledger: &mut ForwardingOracle) {
         if !self.is_up || self.is_over || self.session.is_closed() || self.sent.len() - self.settled >= UNDER_WAY {
             return;
         }
@@ -44,11 +44,11 @@ impl Controller {
                 9..13 => self.barrier(),
                 13 => self.request(RequestBody::Flow(FlowRequest::all())),
                 14 => self.request(RequestBody::Table),
-                15 => _ = self.send(Body::EchoRequest(Bytes(vec![1, 2, 3])), Kind::Order),
+                15 => _ = self.send(Body::EchoRequest(Bytes(vec![1, 2, 3])), ReplyExpectation::Order),
                 16 => self.wrong(draws.dice),
                 17 => self.request(RequestBody::Desc),
                 18 => self.request(RequestBody::PortStats(PortNo::ANY)),
-                19 => _ = self.send(Body::GetConfigRequest, Kind::Request),
+                19 => _ = self.send(Body::GetConfigRequest, ReplyExpectation::Request),
                 20 | 21 => self.bundle(&mut draws, ledger),
                 _ => self.packet_out(&draws.dice.pick(draws.ports), ledger),
             }
@@ -58,7 +58,7 @@ impl Controller {
     /// Sends a barrier request.
     pub(super) fn barrier(&mut self) {
         if self.is_up && !self.is_over && !self.session.is_closed() {
-            self.send(Body::BarrierRequest, Kind::Barrier);
+            self.send(Body::BarrierRequest, ReplyExpectation::Barrier);
         }
     }
 
@@ -82,11 +82,11 @@ impl Controller {
                 buckets,
                 properties: Vec::new(),
             };
-            self.send(Body::GroupMod(group), Kind::Order);
+            self.send(Body::GroupMod(group), ReplyExpectation::Order);
             let bands = vec![Band { rate: 1000, burst_size: 4, kind: BandKind::Drop }];
             let meter = MeterId(self.first_key.into());
             let flags = flags::PKTPS | flags::BURST;
-            self.send(Body::MeterMod(MeterMod { command: command::ADD, flags, meter, bands }), Kind::Order);
+            self.send(Body::MeterMod(MeterMod { command: command::ADD, flags, meter, bands }), ReplyExpectation::Order);
         }
         if self.is_at_least(Version::V14) {
             let monitor = FlowMonitor {
@@ -104,8 +104,8 @@ impl Controller {
 
     /// Draws a change of the flow entry for one of the controller's keys. Returns the change and the flow-mod that
     /// makes it. The index of the message in `sent` is not set yet.
-    fn change(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) -> (Change, FlowMod) {
-        let Draws { dice, ports, may_copy } = draws;
+    fn change(&mut self, draws: &mut ScriptInputs<'_>, ledger: &mut ForwardingOracle) -> (UnconfirmedChange, FlowMod) {
+        let ScriptInputs { dice, ports, may_copy } = draws;
         let key = self.first_key + u16::try_from(dice.below(usize::from(KEYS))).unwrap_or(0);
         let port = dice.pick(ports);
         let has_groups = self.is_at_least(Version::V13);
@@ -113,21 +113,23 @@ impl Controller {
         let apply = |actions| vec![Instruction::ApplyActions(actions)];
         let output = |ports: &[PortNo]| apply(ports.iter().map(|port| Action::output(*port)).collect());
         let (act, instructions) = match dice.below(12) {
-            0 => (Act::Absent, Vec::new()),
-            1 => (Act::Drop, Vec::new()),
-            2 => (Act::Controller, apply(vec![Action::to_controller()])),
-            3 if *may_copy && ports.len() > 1 => (Act::Out(ports[..2].to_vec()), output(&ports[..2])),
-            4 if has_groups => (Act::Out(ports.to_vec()), apply(vec![Action::Group(GroupId(self.first_key.into()))])),
+            0 => (EntryTreatment::Absent, Vec::new()),
+            1 => (EntryTreatment::Drop, Vec::new()),
+            2 => (EntryTreatment::Controller, apply(vec![Action::to_controller()])),
+            3 if *may_copy && ports.len() > 1 => (EntryTreatment::Out(ports[..2].to_vec()), output(&ports[..2])),
+            4 if has_groups => {
+                (EntryTreatment::Out(ports.to_vec()), apply(vec![Action::Group(GroupId(self.first_key.into()))]))
+            }
             5 if has_meters => {
                 let mut metered = vec![Instruction::Meter(MeterId(self.first_key.into()))];
                 metered.extend(output(&[port]));
-                (Act::Out(vec![port]), metered)
+                (EntryTreatment::Out(vec![port]), metered)
             }
-            _ => (Act::Out(vec![port]), output(&[port])),
+            _ => (EntryTreatment::Out(vec![port]), output(&[port])),
         };
         let mut flow = frames::entry(key, instructions);
         let mut cookie = None;
-        if act == Act::Absent {
+        if act == EntryTreatment::Absent {
             flow.command = FlowCommand::DeleteStrict;
         } else {
             flow.cookie = u64::from(key) << 32 | self.cookies.len() as u64;
@@ -142,17 +144,17 @@ impl Controller {
         }
         // An entry may disappear unasked if it has a timeout, or if its virtual switch may be removed.
         let expires = flow.idle_timeout + flow.hard_timeout > 0 || key >= frames::FIRST_VIRTUAL_KEY;
-        (Change { place: 0, key, state: ledger.ask(key, act, expires), cookie }, flow)
+        (UnconfirmedChange { place: 0, key, state: ledger.ask(key, act, expires), cookie }, flow)
     }
 
     /// Sends the message that changes a flow entry, and records the change as unconfirmed.
-    fn change_by(&mut self, body: Body, change: Change) {
-        let place = self.send(body, Kind::Order);
-        self.changes(Change { place, ..change });
+    fn change_by(&mut self, body: Body, change: UnconfirmedChange) {
+        let place = self.send(body, ReplyExpectation::Order);
+        self.changes(UnconfirmedChange { place, ..change });
     }
 
     /// Sends one to four changes of flow entries in a bundle, or one by one in versions without bundles.
-    fn bundle(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) {
+    fn bundle(&mut self, draws: &mut ScriptInputs<'_>, ledger: &mut ForwardingOracle) {
         let flags =
             draws.dice.pick(&[BundleFlags::ORDERED, BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0)]);
         self.next_bundle += 1;
@@ -160,7 +162,7 @@ impl Controller {
         let has_bundles = self.is_at_least(Version::V14);
         let control = |command| Body::BundleControl(BundleControl { bundle, command, flags, properties: Vec::new() });
         if has_bundles {
-            self.send(control(BundleCommand::OpenRequest), Kind::Request);
+            self.send(control(BundleCommand::OpenRequest), ReplyExpectation::Request);
         }
         let mut changes = Vec::new();
         for _ in 0..=draws.dice.below(4) {
@@ -172,29 +174,29 @@ impl Controller {
             let xid = self.session.next_xid();
             let message = Box::new(Message { xid, body: Body::FlowMod(flow) });
             let add = BundleAdd { bundle, flags, message, properties: Vec::new() };
-            self.send_as(xid, Body::BundleAdd(add), Kind::Order);
+            self.send_as(xid, Body::BundleAdd(add), ReplyExpectation::Order);
             changes.push(change);
         }
         if has_bundles {
-            let place = self.send(control(BundleCommand::CommitRequest), Kind::Request);
-            changes.into_iter().for_each(|change| self.changes(Change { place, ..change }));
+            let place = self.send(control(BundleCommand::CommitRequest), ReplyExpectation::Request);
+            changes.into_iter().for_each(|change| self.changes(UnconfirmedChange { place, ..change }));
         }
     }
 
     /// Sends a flow-mod that must be refused: its group does not exist, or its output port is invalid.
-    fn wrong(&mut self, dice: &mut Dice) {
+    fn wrong(&mut self, dice: &mut ScheduleRng) {
         let (action, kind) = match self.is_at_least(Version::V13) && dice.hits(500) {
-            true => (Action::Group(GroupId(77_777)), Kind::Wrong),
-            false => (Action::output(PortNo(0)), Kind::Malformed),
+            true => (Action::Group(GroupId(77_777)), ReplyExpectation::Wrong),
+            false => (Action::output(PortNo(0)), ReplyExpectation::Malformed),
         };
         self.send(Body::FlowMod(frames::entry(self.first_key, vec![Instruction::ApplyActions(vec![action])])), kind);
     }
 
     fn request(&mut self, body: RequestBody) {
-        self.send(Body::MultipartRequest(MultipartRequest { more: false, body }), Kind::Request);
+        self.send(Body::MultipartRequest(MultipartRequest { more: false, body }), ReplyExpectation::Request);
     }
 
-    fn packet_out(&mut self, port: &PortNo, ledger: &mut Ledger) {
+    fn packet_out(&mut self, port: &PortNo, ledger: &mut ForwardingOracle) {
         let number = ledger.send_out(*port);
         let packet = PacketOut {
             buffer_id: None,
@@ -203,21 +205,21 @@ impl Controller {
             actions: vec![Action::output(*port)],
             data: Bytes(frames::frame(0, number)),
         };
-        let place = self.send(Body::PacketOut(packet), Kind::Order);
+        let place = self.send(Body::PacketOut(packet), ReplyExpectation::Order);
         self.packet_outs.push(place);
         self.packet_outs_sent += 1;
     }
 
     /// Sends a message and records it. Returns its index in `sent`.
-    fn send(&mut self, body: Body, kind: Kind) -> usize {
+    fn send(&mut self, body: Body, kind: ReplyExpectation) -> usize {
         let xid = self.session.next_xid();
         self.send_as(xid, body, kind)
     }
 
-    fn send_as(&mut self, xid: u32, body: Body, kind: Kind) -> usize {
+    fn send_as(&mut self, xid: u32, body: Body, kind: ReplyExpectation) -> usize {
         let place = self.sent.len();
         self.session.send(&Message { xid, body }).expect("its version can say that, and what waits is bounded");
-        self.sent.push(Sent { xid, kind, is_answered: false });
+        self.sent.push(SentMessage { xid, kind, is_answered: false });
         self.places.insert(xid, place);
         place
     }

@@ -9,9 +9,9 @@
 //! round that continues after the last port; a virtual switch that stays in the list when the control thread ends.
 use super::frames::frame;
 use super::run;
-use super::run::World;
-use crate::clock::virtual_time::Virtual;
-use crate::threads::Mode;
+use super::run::ScheduleRun;
+use crate::clock::virtual_time::ThreadVirtualTime;
+use crate::threads::ThreadingMode;
 use std::collections::HashMap;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 
@@ -35,7 +35,7 @@ fn a_seed_gives_the_same_run() {
 }
 
 /// Adds a flow entry that outputs all packets to `to`, which is a port or the controllers.
-fn forward_all(world: &mut World, to: PortNo) {
+fn forward_all(world: &mut ScheduleRun, to: PortNo) {
     let apply = vec![Instruction::ApplyActions(vec![Action::output(to)])];
     world.parts.engine.flow_mod(&FlowMod::add(1, Match::any(), apply)).unwrap();
 }
@@ -44,10 +44,12 @@ fn forward_all(world: &mut World, to: PortNo) {
 /// port, and the engine or a forwarding thread panicked.
 #[test]
 fn a_port_that_vanishes_takes_no_other_along() {
-    for (mode, workers) in [(Mode::RunToCompletion, 1), (Mode::RunToCompletion, 2), (Mode::Pipeline, 2)] {
+    for (mode, workers) in
+        [(ThreadingMode::RunToCompletion, 1), (ThreadingMode::RunToCompletion, 2), (ThreadingMode::Pipeline, 2)]
+    {
         // With two threads, each has two ports.
         for gone in [0, 1] {
-            let mut world = World::plain(mode, workers);
+            let mut world = ScheduleRun::plain(mode, workers);
             world.hosts[gone].end.vanish();
             world.rest();
             let others: Vec<usize> = (0..4).filter(|place| *place != gone).collect();
@@ -56,7 +58,7 @@ fn a_port_that_vanishes_takes_no_other_along() {
             for place in others {
                 assert_eq!(world.hosts[place].end.counters().rx_packets, 1, "{mode:?}: port {} is asked", place + 1);
             }
-            Virtual::end();
+            ThreadVirtualTime::end();
         }
     }
 }
@@ -65,7 +67,7 @@ fn a_port_that_vanishes_takes_no_other_along() {
 /// the port vanished, were dropped without being counted.
 #[test]
 fn frames_under_way_to_a_port_that_vanishes_are_counted() {
-    let mut world = World::plain(Mode::Pipeline, 1);
+    let mut world = ScheduleRun::plain(ThreadingMode::Pipeline, 1);
     forward_all(&mut world, PortNo(2));
     for number in 0..3 {
         assert!(world.hosts[0].end.send(frame(1, number)));
@@ -81,17 +83,17 @@ fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     let drops: HashMap<String, u64> = world.parts.engine.drops().into_iter().collect();
     let refused = world.hosts[1].end.counters().tx_dropped();
     assert_eq!(drops.values().sum::<u64>() + refused, 3, "{drops:?}, {refused} refused by the port");
-    Virtual::end();
+    ThreadVirtualTime::end();
 }
 
 /// Regression test. Defect: packet-ins that the engine sent to a channel that had just ended were missing in the sum
 /// over all channels.
 #[test]
 fn packet_ins_for_a_channel_that_has_just_ended_are_counted() {
-    let mut world = World::plain(Mode::RunToCompletion, 1);
+    let mut world = ScheduleRun::plain(ThreadingMode::RunToCompletion, 1);
     world.rest();
     forward_all(&mut world, PortNo::CONTROLLER);
-    world.controllers[0].end(super::wire::End::Closed);
+    world.controllers[0].end(super::wire::DisconnectKind::Closed);
     // The control thread ends the channel before the engine knows.
     world.parts.step_control(50);
     assert!(world.hosts[0].end.send(frame(1, 0)));
@@ -99,5 +101,5 @@ fn packet_ins_for_a_channel_that_has_just_ended_are_counted() {
     let (_, sums) = world.parts.control.registry.snapshot(&HashMap::new());
     let drops: u64 = world.parts.engine.drops().iter().map(|(_, count)| count).sum();
     assert_eq!(sums.taken + sums.dropped + drops, 1);
-    Virtual::end();
+    ThreadVirtualTime::end();
 }

@@ -1,5 +1,5 @@
 //! A control connection in memory that moves bytes in pieces of random sizes and can be cut.
-use super::dice::Dice;
+use super::dice::ScheduleRng;
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
@@ -9,15 +9,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// State shared by both ends of a connection.
 #[derive(Debug)]
-struct Wire {
+struct MemoryConnection {
     to_switch: VecDeque<u8>,
     to_controller: VecDeque<u8>,
     /// Maximum number of bytes waiting in each direction.
     capacity: usize,
     /// Maximum number of bytes of one read or write.
     piece: usize,
-    dice: Dice,
-    end: Option<End>,
+    dice: ScheduleRng,
+    end: Option<DisconnectKind>,
     /// True if the switch closed its end.
     is_closed: bool,
     reader: Option<Waker>,
@@ -28,7 +28,7 @@ struct Wire {
 
 /// Way in which the controller ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum DisconnectKind {
     /// Closed: the switch still reads what was sent before.
     Closed,
     /// Reset: bytes in transit are lost.
@@ -36,15 +36,15 @@ pub(super) enum End {
 }
 
 /// The switch's end of a connection.
-pub(super) struct SwitchEnd(Arc<Mutex<Wire>>);
+pub(super) struct SwitchEnd(Arc<Mutex<MemoryConnection>>);
 
 /// The controller's end of a connection.
-pub(super) struct ControllerEnd(Arc<Mutex<Wire>>);
+pub(super) struct ControllerEnd(Arc<Mutex<MemoryConnection>>);
 
 /// Makes a connection and returns both ends. At most `capacity` bytes wait in each direction, and at most `piece`
 /// bytes move at once.
-pub(super) fn wire(capacity: usize, piece: usize, dice: Dice) -> (SwitchEnd, ControllerEnd) {
-    let wire = Arc::new(Mutex::new(Wire {
+pub(super) fn wire(capacity: usize, piece: usize, dice: ScheduleRng) -> (SwitchEnd, ControllerEnd) {
+    let wire = Arc::new(Mutex::new(MemoryConnection {
         to_switch: VecDeque::new(),
         to_controller: VecDeque::new(),
         capacity,
@@ -59,11 +59,11 @@ pub(super) fn wire(capacity: usize, piece: usize, dice: Dice) -> (SwitchEnd, Con
     (SwitchEnd(Arc::clone(&wire)), ControllerEnd(wire))
 }
 
-fn locked(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
+fn locked(wire: &Mutex<MemoryConnection>) -> MutexGuard<'_, MemoryConnection> {
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Wire {
+impl MemoryConnection {
     /// Draws how many of `there` bytes are moved this time.
     fn some_of(&mut self, there: usize) -> usize {
         let most = self.dice.below(self.piece).saturating_add(1);
@@ -104,10 +104,10 @@ impl ControllerEnd {
     }
 
     /// Ends the connection.
-    pub(super) fn end(&self, end: End) {
+    pub(super) fn end(&self, end: DisconnectKind) {
         let mut wire = locked(&self.0);
         wire.end = Some(end);
-        if end == End::Reset {
+        if end == DisconnectKind::Reset {
             wire.to_switch.clear();
             wire.to_controller.clear();
         }
@@ -132,8 +132,8 @@ impl AsyncRead for SwitchEnd {
         let mut wire = locked(&self.0);
         if wire.to_switch.is_empty() {
             return match wire.end {
-                Some(End::Closed) => Poll::Ready(Ok(())),
-                Some(End::Reset) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+                Some(DisconnectKind::Closed) => Poll::Ready(Ok(())),
+                Some(DisconnectKind::Reset) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
                 None => {
                     wire.reader = Some(context.waker().clone());
                     Poll::Pending

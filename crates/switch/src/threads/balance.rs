@@ -39,7 +39,7 @@ const BETTER: f64 = 1.03;
 
 /// The threads that run packets through the flow tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum ForwardingSide {
     /// The engine's thread.
     Alone,
     /// The worker threads.
@@ -48,7 +48,7 @@ pub(super) enum Side {
 
 /// Conditions under which the engine's thread works alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum EngineOnlyPolicy {
     /// While it keeps up, and while it does more than the workers.
     Better,
     /// While it keeps up.
@@ -58,9 +58,9 @@ pub(super) enum When {
 
 /// State of the decision between the engine and the workers.
 #[derive(Debug)]
-pub(super) struct Balance {
-    side: Side,
-    when: When,
+pub(super) struct HandOverDecision {
+    side: ForwardingSide,
+    when: EngineOnlyPolicy,
     full_rounds: u32,
     /// Time of the last round that did not keep up.
     full_at: Instant,
@@ -80,11 +80,11 @@ pub(super) struct Balance {
     calmed_at: Option<Instant>,
 }
 
-impl Balance {
+impl HandOverDecision {
     /// Starts with the engine alone, if `when` allows it.
-    pub(super) fn new(when: When) -> Balance {
-        Balance {
-            side: if when == When::Never { Side::Workers } else { Side::Alone },
+    pub(super) fn new(when: EngineOnlyPolicy) -> HandOverDecision {
+        HandOverDecision {
+            side: if when == EngineOnlyPolicy::Never { ForwardingSide::Workers } else { ForwardingSide::Alone },
             when,
             full_rounds: 0,
             full_at: Instant::ZERO,
@@ -101,20 +101,20 @@ impl Balance {
 
     /// Returns the side that has the work.
     #[inline]
-    pub(super) fn side(&self) -> Side {
+    pub(super) fn side(&self) -> ForwardingSide {
         self.side
     }
 
     /// Ends a round that began at `now`, and returns the side that should have the work from now on. `is_full` is
     /// true if a burst was full; `done` returns the number of frames done since the start.
     #[inline]
-    pub(super) fn round(&mut self, now: Instant, is_full: bool, done: impl FnOnce() -> u64) -> Side {
-        if self.when == When::Never {
-            return Side::Workers;
+    pub(super) fn round(&mut self, now: Instant, is_full: bool, done: impl FnOnce() -> u64) -> ForwardingSide {
+        if self.when == EngineOnlyPolicy::Never {
+            return ForwardingSide::Workers;
         }
         if !is_full {
             self.full_rounds = 0;
-            return if self.side == Side::Alone { Side::Alone } else { self.perhaps_calm(now) };
+            return if self.side == ForwardingSide::Alone { ForwardingSide::Alone } else { self.perhaps_calm(now) };
         }
         self.full_rounds = self.full_rounds.saturating_add(1);
         if self.full_rounds < FULL_ROUNDS {
@@ -129,10 +129,10 @@ impl Balance {
     }
 
     /// Notes that `side` has taken the work.
-    pub(super) fn take(&mut self, side: Side, now: Instant) {
+    pub(super) fn take(&mut self, side: ForwardingSide, now: Instant) {
         match side {
-            Side::Alone => self.calmed_at = (self.full_rounds == 0).then_some(now),
-            Side::Workers => {
+            ForwardingSide::Alone => self.calmed_at = (self.full_rounds == 0).then_some(now),
+            ForwardingSide::Workers => {
                 let kept_up = self.calmed_at.take().map(|at| now.since(at));
                 self.calm = match kept_up {
                     Some(time) if time < CALM_MAX => (self.calm * 2).min(CALM_MAX),
@@ -152,14 +152,14 @@ impl Balance {
     }
 
     /// Decides for workers without full bursts.
-    fn perhaps_calm(&mut self, now: Instant) -> Side {
-        if now.since(self.full_at) < self.calm { Side::Workers } else { Side::Alone }
+    fn perhaps_calm(&mut self, now: Instant) -> ForwardingSide {
+        if now.since(self.full_at) < self.calm { ForwardingSide::Workers } else { ForwardingSide::Alone }
     }
 
     /// Decides while the engine does not keep up.
-    fn crowded(&mut self, now: Instant, done: impl FnOnce() -> u64) -> Side {
-        if self.when != When::Better {
-            return Side::Workers;
+    fn crowded(&mut self, now: Instant, done: impl FnOnce() -> u64) -> ForwardingSide {
+        if self.when != EngineOnlyPolicy::Better {
+            return ForwardingSide::Workers;
         }
         if now < self.compare_at || now.since(self.since) < self.warm_up() {
             return self.side;
@@ -181,27 +181,27 @@ impl Balance {
         }
         (self.window, self.counted) = (None, (0, 0.0));
         match self.side {
-            Side::Alone => {
+            ForwardingSide::Alone => {
                 self.alone_rate = Some(rate);
-                Side::Workers
+                ForwardingSide::Workers
             }
-            Side::Workers => self.compared(now, rate),
+            ForwardingSide::Workers => self.compared(now, rate),
         }
     }
 
     fn warm_up(&self) -> Duration {
-        if self.side == Side::Workers { WARM_UP } else { Duration::ZERO }
+        if self.side == ForwardingSide::Workers { WARM_UP } else { Duration::ZERO }
     }
 
     /// Compares the workers' rate `rate` with the engine's, and returns the better side.
-    fn compared(&mut self, now: Instant, rate: f64) -> Side {
+    fn compared(&mut self, now: Instant, rate: f64) -> ForwardingSide {
         let Some(alone) = self.alone_rate.take() else {
             // The engine's rate is unknown or outdated, so it is measured next.
-            return Side::Alone;
+            return ForwardingSide::Alone;
         };
         self.compare_at = now + self.retry;
         self.retry = (self.retry * 2).min(RETRY_MAX);
-        if rate > alone * BETTER { Side::Workers } else { Side::Alone }
+        if rate > alone * BETTER { ForwardingSide::Workers } else { ForwardingSide::Alone }
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
 
     /// An engine in virtual time; a round takes 5 us.
     struct Engine {
-        balance: Balance,
+        balance: HandOverDecision,
         now: Instant,
         done: u64,
         changes: u32,
@@ -227,9 +227,9 @@ mod tests {
     const BURST: u64 = 32;
 
     impl Engine {
-        fn new(when: When) -> Engine {
+        fn new(when: EngineOnlyPolicy) -> Engine {
             let now = Instant::from_nanos(1_000_000);
-            Engine { balance: Balance::new(when), now, done: 0, changes: 0 }
+            Engine { balance: HandOverDecision::new(when), now, done: 0, changes: 0 }
         }
 
         /// Runs for `time` and returns the share of rounds with workers.
@@ -237,7 +237,7 @@ mod tests {
             let (until, mut rounds, mut with_workers) = (self.now + time, 0_u32, 0_u32);
             while self.now < until {
                 let side = self.balance.side();
-                let most = if side == Side::Alone { load.alone } else { load.workers };
+                let most = if side == ForwardingSide::Alone { load.alone } else { load.workers };
                 self.done += load.offered.min(most);
                 let (is_full, done) = (load.offered >= BURST.min(most), self.done);
                 let wanted = self.balance.round(self.now, is_full, || done);
@@ -246,7 +246,7 @@ mod tests {
                     self.changes += 1;
                 }
                 rounds += 1;
-                with_workers += u32::from(side == Side::Workers);
+                with_workers += u32::from(side == ForwardingSide::Workers);
                 self.now += Duration::from_micros(5);
             }
             f64::from(with_workers) / f64::from(rounds)
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn an_engine_that_keeps_up_is_left_alone() {
-        for when in [When::Better, When::KeepsUp] {
+        for when in [EngineOnlyPolicy::Better, EngineOnlyPolicy::KeepsUp] {
             let mut engine = Engine::new(when);
             let share = engine.run(&Load { offered: 20, alone: 32, workers: 64 }, SECOND);
             assert_eq!((share, engine.changes), (0.0, 0));
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn workers_are_not_asked_for_it_back_if_they_are_always_to_have_it() {
-        let mut engine = Engine::new(When::Never);
+        let mut engine = Engine::new(EngineOnlyPolicy::Never);
         for offered in [1, 100] {
             let share = engine.run(&Load { offered, alone: 60, workers: 32 }, SECOND);
             assert_eq!((share, engine.changes), (1.0, 0));
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_flood_gets_the_side_that_does_more() {
         for (alone, workers, at_least, at_most) in [(32, 60, 0.95, 1.0), (60, 32, 0.0, 0.03), (32, 32, 0.0, 0.03)] {
-            let mut engine = Engine::new(When::Better);
+            let mut engine = Engine::new(EngineOnlyPolicy::Better);
             engine.run(&Load { offered: 100, alone, workers }, SECOND);
             let share = engine.run(&Load { offered: 100, alone, workers }, 10 * SECOND);
             assert!((at_least..=at_most).contains(&share), "{alone} and {workers}: {share}");
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn others_on_the_machine_do_not_decide() {
-        let mut engine = Engine::new(When::Better);
+        let mut engine = Engine::new(EngineOnlyPolicy::Better);
         let load = Load { offered: 100, alone: 60, workers: 32 };
         let mut with_workers = 0.0;
         for _ in 0..2000 {
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn it_notices_that_the_better_side_is_another_one() {
-        let mut engine = Engine::new(When::Better);
+        let mut engine = Engine::new(EngineOnlyPolicy::Better);
         engine.run(&Load { offered: 100, alone: 60, workers: 32 }, 10 * SECOND);
         engine.run(&Load { offered: 100, alone: 32, workers: 60 }, 4 * SECOND);
         let share = engine.run(&Load { offered: 100, alone: 32, workers: 60 }, SECOND);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn classes_keep_workers_while_there_is_a_flood() {
-        let mut engine = Engine::new(When::KeepsUp);
+        let mut engine = Engine::new(EngineOnlyPolicy::KeepsUp);
         let share = engine.run(&Load { offered: 100, alone: 60, workers: 32 }, SECOND);
         assert!(share > 0.99, "{share}");
         engine.run(&Load { offered: 5, alone: 60, workers: 32 }, SECOND / 10);
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_load_in_between_does_not_go_to_and_fro_for_ever() {
         // The engine alone does not keep up. With workers, bursts are not full.
-        let mut engine = Engine::new(When::Better);
+        let mut engine = Engine::new(EngineOnlyPolicy::Better);
         let load = Load { offered: 31, alone: 16, workers: 100 };
         engine.run(&load, 2 * SECOND);
         engine.changes = 0;

@@ -8,7 +8,7 @@ use weir_units::Instant;
 
 /// Conditions under which a burst is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rule {
+pub(crate) struct FlushRule {
     /// Number of items in a full burst, at least one.
     pub(crate) burst: usize,
     /// Maximum number of turns of the loop that a burst waits.
@@ -19,20 +19,20 @@ pub(crate) struct Rule {
 
 /// A burst that is being filled.
 #[derive(Debug)]
-pub(crate) struct Batch<T> {
+pub(crate) struct BurstBuffer<T> {
     items: Vec<T>,
     due: Instant,
     turns_left: u32,
 }
 
-impl<T> Batch<T> {
-    pub(crate) fn new(rule: &Rule) -> Batch<T> {
-        Batch { items: Vec::with_capacity(2 * rule.burst), due: Instant::ZERO, turns_left: 0 }
+impl<T> BurstBuffer<T> {
+    pub(crate) fn new(rule: &FlushRule) -> BurstBuffer<T> {
+        BurstBuffer { items: Vec::with_capacity(2 * rule.burst), due: Instant::ZERO, turns_left: 0 }
     }
 
     /// Adds an item. Returns true if the burst is full.
     #[inline]
-    pub(crate) fn push(&mut self, now: Instant, rule: &Rule, item: T) -> bool {
+    pub(crate) fn push(&mut self, now: Instant, rule: &FlushRule, item: T) -> bool {
         if self.items.is_empty() {
             (self.due, self.turns_left) = (now + rule.time, rule.turns);
         }
@@ -65,11 +65,11 @@ impl<T> Batch<T> {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { burst: 4, turns: 10, time: Duration::from_micros(5) };
+    const RULE: FlushRule = FlushRule { burst: 4, turns: 10, time: Duration::from_micros(5) };
 
     #[test]
     fn a_full_burst_is_due() {
-        let mut batch = Batch::new(&RULE);
+        let mut batch = BurstBuffer::new(&RULE);
         let full: Vec<bool> = (0..5).map(|item| batch.push(Instant::ZERO, &RULE, item)).collect();
         assert_eq!(full, [false, false, false, true, true]);
         assert_eq!(batch.items(), &[0, 1, 2, 3, 4]);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn turns_and_time_count_from_the_first_item() {
-        let mut batch = Batch::new(&RULE);
+        let mut batch = BurstBuffer::new(&RULE);
         assert!((0..100).all(|_| !batch.turn(Instant::FAR)), "nothing waits");
         let start = Instant::from_nanos(1_000_000);
         batch.push(start, &RULE, 'a');

@@ -1,5 +1,5 @@
 //! Checks the thread settings before anything starts. Settings that cannot work are refused, with advice.
-use super::{HandOver, Machine, Mode, ThreadsConfig};
+use super::{HandOver, MachineResources, ThreadingMode, ThreadsConfig};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl ThreadsConfig {
     ///
     /// # Errors
     /// Returns the first setting that cannot work, with advice.
-    pub fn check(&self, machine: &Machine) -> Result<(), ThreadsError> {
+    pub fn check(&self, machine: &MachineResources) -> Result<(), ThreadsError> {
         self.check_workers(machine)?;
         self.check_bursts()?;
         self.check_waits()?;
@@ -54,22 +54,22 @@ impl ThreadsConfig {
     }
 
     /// Number of threads on the packet path.
-    pub(super) fn threads(&self, machine: &Machine) -> usize {
+    pub(super) fn threads(&self, machine: &MachineResources) -> usize {
         match self.mode {
-            Mode::RunToCompletion => self.workers,
-            Mode::Pipeline => 1 + self.worker_threads(machine),
+            ThreadingMode::RunToCompletion => self.workers,
+            ThreadingMode::Pipeline => 1 + self.worker_threads(machine),
         }
     }
 
     /// Number of threads for workers. The engine has its own core. Workers in excess of the other cores share
     /// threads, because they would only wait for each other. With one core the engine's thread does everything,
     /// unless frames are always handed over.
-    pub(super) fn worker_threads(&self, machine: &Machine) -> usize {
+    pub(super) fn worker_threads(&self, machine: &MachineResources) -> usize {
         let others = machine.cpus.len().saturating_sub(1);
         self.workers.min(if self.hand_over == HandOver::Always { others.max(1) } else { others })
     }
 
-    fn check_workers(&self, machine: &Machine) -> Result<(), ThreadsError> {
+    fn check_workers(&self, machine: &MachineResources) -> Result<(), ThreadsError> {
         let (workers, cores) = (self.workers, machine.cpus.len());
         if !(1..=MAX_WORKERS).contains(&workers) {
             return Err(wrong("workers", workers, format!("1 to {MAX_WORKERS}"), "choose fewer than there are cores"));
@@ -100,7 +100,7 @@ impl ThreadsConfig {
             }
         }
         if self.flush_time > MAX_FLUSH_TIME {
-            let found = weir_units::Span(self.flush_time);
+            let found = weir_units::TimeSpan(self.flush_time);
             return Err(wrong(
                 "flush-time",
                 found,
@@ -111,7 +111,7 @@ impl ThreadsConfig {
         Ok(())
     }
 
-    fn check_rings(&self, machine: &Machine) -> Result<(), ThreadsError> {
+    fn check_rings(&self, machine: &MachineResources) -> Result<(), ThreadsError> {
         let size = self.ring_size;
         if !size.is_power_of_two() || size > MAX_RING {
             let near = size.clamp(1, MAX_RING).next_power_of_two();
@@ -138,8 +138,8 @@ impl ThreadsConfig {
     /// Bytes of memory that full rings hold.
     fn buffer_bytes(&self) -> u64 {
         match self.mode {
-            Mode::RunToCompletion => 0,
-            Mode::Pipeline => (2 * self.workers * self.ring_size) as u64 * BUFFER_BYTES,
+            ThreadingMode::RunToCompletion => 0,
+            ThreadingMode::Pipeline => (2 * self.workers * self.ring_size) as u64 * BUFFER_BYTES,
         }
     }
 
@@ -154,7 +154,7 @@ impl ThreadsConfig {
     }
 
     fn check_deal(&self) -> Result<(), ThreadsError> {
-        if self.mode == Mode::Pipeline && !self.deal.is_empty() {
+        if self.mode == ThreadingMode::Pipeline && !self.deal.is_empty() {
             let advice = "leave it out: the engine's thread receives from all ports, --policy deals frames to workers";
             return Err(wrong("deal", &self.deal, "none in mode pipeline", advice));
         }
@@ -167,7 +167,7 @@ impl ThreadsConfig {
         }
     }
 
-    fn check_cpus(&self, machine: &Machine) -> Result<(), ThreadsError> {
+    fn check_cpus(&self, machine: &MachineResources) -> Result<(), ThreadsError> {
         let (cpus, threads) = (&self.cpus.0, self.threads(machine));
         if cpus.is_empty() {
             return Ok(());
@@ -188,8 +188,8 @@ impl ThreadsConfig {
         }
         if cpus.len() < threads {
             let expected = match self.mode {
-                Mode::Pipeline => format!("{threads}: one for the engine and one for each worker"),
-                Mode::RunToCompletion => format!("{threads}: one for each thread"),
+                ThreadingMode::Pipeline => format!("{threads}: one for the engine and one for each worker"),
+                ThreadingMode::RunToCompletion => format!("{threads}: one for each thread"),
             };
             return Err(wrong("cpus", cpus.len(), expected, "name more, or choose fewer workers"));
         }
@@ -197,10 +197,10 @@ impl ThreadsConfig {
     }
 
     /// Returns warnings about settings that work, but badly.
-    pub(super) fn warnings(&self, machine: &Machine) -> Vec<String> {
+    pub(super) fn warnings(&self, machine: &MachineResources) -> Vec<String> {
         let mut warnings = Vec::new();
         let (threads, cores) = (self.threads(machine), machine.cpus.len());
-        if self.mode == Mode::Pipeline && self.workers >= threads {
+        if self.mode == ThreadingMode::Pipeline && self.workers >= threads {
             let (workers, others) = (self.workers, threads - 1);
             warnings.push(match others {
                 0 => "there is one core: the engine's thread does the workers' part, too".to_owned(),
@@ -223,15 +223,15 @@ impl ThreadsConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::{Bursts, Cpus};
+    use crate::threads::{BurstSizes, CpuList};
 
-    fn machine() -> Machine {
+    fn machine() -> MachineResources {
         let nodes = vec![BTreeSet::from([0, 1]), BTreeSet::from([2, 3])];
-        Machine { cpus: (0..4).collect(), memory: Some(64 << 20), nodes }
+        MachineResources { cpus: (0..4).collect(), memory: Some(64 << 20), nodes }
     }
 
     fn pipeline(workers: usize) -> ThreadsConfig {
-        ThreadsConfig { mode: Mode::Pipeline, workers, ring_size: 1024, ..ThreadsConfig::default() }
+        ThreadsConfig { mode: ThreadingMode::Pipeline, workers, ring_size: 1024, ..ThreadsConfig::default() }
     }
 
     fn rtc(workers: usize, deal: &str) -> ThreadsConfig {
@@ -245,7 +245,7 @@ mod tests {
         for workers in 1..=4 {
             pipeline(workers).check(&machine()).unwrap();
         }
-        let pinned = ThreadsConfig { cpus: Cpus(vec![0, 1]), ..pipeline(1) };
+        let pinned = ThreadsConfig { cpus: CpuList(vec![0, 1]), ..pipeline(1) };
         pinned.check(&machine()).unwrap();
         assert_eq!(pinned.warnings(&machine()), Vec::<String>::new());
     }
@@ -253,8 +253,8 @@ mod tests {
     #[test]
     fn what_cannot_work_is_refused_with_what_to_change() {
         let base = pipeline(2);
-        let bursts = |change: fn(&mut Bursts)| {
-            let mut bursts = Bursts::default();
+        let bursts = |change: fn(&mut BurstSizes)| {
+            let mut bursts = BurstSizes::default();
             change(&mut bursts);
             ThreadsConfig { bursts, ..pipeline(2) }
         };
@@ -266,7 +266,7 @@ mod tests {
                 "deal: found 1=0",
                 "none in mode pipeline",
             ),
-            (ThreadsConfig { cpus: Cpus(vec![1]), ..rtc(2, "1=0") }, "cpus: found 1", "2: one for each thread"),
+            (ThreadsConfig { cpus: CpuList(vec![1]), ..rtc(2, "1=0") }, "cpus: found 1", "2: one for each thread"),
             (pipeline(0), "workers: found 0", "1 to 64"),
             (pipeline(65), "workers: found 65", "1 to 64"),
             (pipeline(5), "workers: found 5", "at most 4, the cores"),
@@ -292,9 +292,9 @@ mod tests {
                 "class: found `udp=>2`",
                 "0 to 1",
             ),
-            (ThreadsConfig { cpus: Cpus(vec![0, 1, 7]), ..base.clone() }, "cpus: found 7", "some of 0,1,2,3"),
-            (ThreadsConfig { cpus: Cpus(vec![0, 1, 1]), ..base.clone() }, "cpus: found 1 twice", "each once"),
-            (ThreadsConfig { cpus: Cpus(vec![0, 1]), ..base.clone() }, "cpus: found 2", "3: one for the engine"),
+            (ThreadsConfig { cpus: CpuList(vec![0, 1, 7]), ..base.clone() }, "cpus: found 7", "some of 0,1,2,3"),
+            (ThreadsConfig { cpus: CpuList(vec![0, 1, 1]), ..base.clone() }, "cpus: found 1 twice", "each once"),
+            (ThreadsConfig { cpus: CpuList(vec![0, 1]), ..base.clone() }, "cpus: found 2", "3: one for the engine"),
         ];
         for (config, found, change) in cases {
             let error = config.check(&machine()).unwrap_err().to_string();
@@ -306,9 +306,9 @@ mod tests {
     fn what_works_badly_is_warned_of() {
         let crowded = pipeline(4).warnings(&machine());
         assert!(crowded[0].contains("4 workers share 3 of 4 cores"), "{crowded:?}");
-        let one_core = Machine { cpus: BTreeSet::from([0]), ..machine() };
+        let one_core = MachineResources { cpus: BTreeSet::from([0]), ..machine() };
         assert!(pipeline(1).warnings(&one_core)[0].contains("there is one core"));
-        let apart = ThreadsConfig { cpus: Cpus(vec![1, 2]), ..pipeline(1) }.warnings(&machine());
+        let apart = ThreadsConfig { cpus: CpuList(vec![1, 2]), ..pipeline(1) }.warnings(&machine());
         assert!(apart[0].contains("2 NUMA nodes"), "{apart:?}");
     }
 }

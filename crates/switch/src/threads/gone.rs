@@ -5,9 +5,9 @@ use weir_packet::{Frame, FramePool};
 
 /// Counter of frames dropped because their port was removed. Clones share the count.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct GonePorts(Arc<AtomicU64>);
+pub(crate) struct RemovedPortDrops(Arc<AtomicU64>);
 
-impl GonePorts {
+impl RemovedPortDrops {
     /// Drops and counts the frames of a removed port; leaves `frames` empty.
     #[cold]
     pub(crate) fn drop_frames(&self, frames: &mut Vec<Frame>, pool: &mut FramePool) {

@@ -1,21 +1,21 @@
 //! Gives a forwarding thread its access to the shared tables, its part of the datapath, and its path for messages to
 //! the engine.
-use super::pipeline::Note;
-use super::seats::Guest;
-use crate::engine::wake::Waker;
+use super::pipeline::WorkerMessage;
+use super::seats::ShardReader;
+use crate::engine::wake::ThreadWaker;
 use crate::snapshot::WorkerSnapshot;
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_datapath::perf::Perf;
-use weir_datapath::{Datapath, Drops, Output};
+use weir_datapath::{Datapath, DatapathOutput, Drops};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
 /// Counters of a worker, for other threads to read.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct WorkerCounters {
     pub(super) frames: AtomicU64,
     pub(super) bursts: AtomicU64,
     /// Number of frames that left the worker: their output is in the ring behind it, or they were dropped.
@@ -34,7 +34,7 @@ pub(super) struct Counters {
     pub(super) perf: Mutex<Perf>,
 }
 
-impl Counters {
+impl WorkerCounters {
     /// Number of frames that the worker forwarded and passed on.
     pub(super) fn done(&self) -> u64 {
         self.frames.load(Ordering::Relaxed).saturating_sub(self.full_out.load(Ordering::Relaxed))
@@ -63,26 +63,26 @@ impl Counters {
 }
 
 /// A forwarding thread's access to the tables and to the engine.
-pub(super) struct Hand {
-    pub(super) tables: Guest<Datapath>,
+pub(super) struct WorkerContext {
+    pub(super) tables: ShardReader<Datapath>,
     /// The thread's part of the datapath.
     pub(super) own: weir_datapath::Worker,
-    /// Number of packets in [`Counters::drops`].
+    /// Number of packets in [`WorkerCounters::drops`].
     told_drops: u64,
-    notes: Sender<Note>,
-    pub(super) counters: Arc<Counters>,
-    engine: Arc<Waker>,
+    notes: Sender<WorkerMessage>,
+    pub(super) counters: Arc<WorkerCounters>,
+    engine: Arc<ThreadWaker>,
 }
 
-impl Hand {
+impl WorkerContext {
     pub(super) fn new(
-        tables: Guest<Datapath>,
+        tables: ShardReader<Datapath>,
         own: weir_datapath::Worker,
-        notes: Sender<Note>,
-        counters: Arc<Counters>,
-        engine: Arc<Waker>,
-    ) -> Hand {
-        Hand { tables, own, told_drops: 0, notes, counters, engine }
+        notes: Sender<WorkerMessage>,
+        counters: Arc<WorkerCounters>,
+        engine: Arc<ThreadWaker>,
+    ) -> WorkerContext {
+        WorkerContext { tables, own, told_drops: 0, notes, counters, engine }
     }
 
     /// Runs frames of one port through the flow tables. `is_over` ends the wait for the tables; the remaining frames
@@ -94,10 +94,10 @@ impl Hand {
         port: PortNo,
         frames: &mut Vec<Frame>,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
         is_over: impl Fn() -> bool,
     ) {
-        let Hand { tables, own, .. } = self;
+        let WorkerContext { tables, own, .. } = self;
         // Most packets leave while other workers use the tables, too. Packets that notify controllers or change the
         // tables need exclusive access.
         let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
@@ -108,7 +108,7 @@ impl Hand {
 
     /// Counts a finished burst, and passes messages and measurements to the engine.
     #[inline]
-    pub(super) fn end_burst(&mut self, frames: usize, out: &mut Output) {
+    pub(super) fn end_burst(&mut self, frames: usize, out: &mut DatapathOutput) {
         if !out.messages.is_empty() || !out.limited.is_empty() {
             self.tell(out);
         }
@@ -153,9 +153,9 @@ impl Hand {
 
     /// Passes packet-ins to the engine; drops and counts those that do not fit.
     #[cold]
-    fn tell(&mut self, out: &mut Output) {
-        let messages = out.messages.drain(..).map(|(channel, message)| Note::Message(channel, message));
-        let limited = out.limited.drain(..).map(|(channel, count)| Note::Limited(channel, count));
+    fn tell(&mut self, out: &mut DatapathOutput) {
+        let messages = out.messages.drain(..).map(|(channel, message)| WorkerMessage::Message(channel, message));
+        let limited = out.limited.drain(..).map(|(channel, count)| WorkerMessage::Limited(channel, count));
         for note in messages.chain(limited) {
             if self.notes.try_send(note).is_err() {
                 count(&self.counters.full_notes, 1);

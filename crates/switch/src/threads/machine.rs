@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Resources of the machine that the settings are checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
+pub struct MachineResources {
     /// CPUs that this process may run on.
     pub cpus: BTreeSet<usize>,
     /// Bytes of memory available without swapping and within the control groups' limits; `None` if the system does
@@ -15,10 +15,10 @@ pub struct Machine {
     pub nodes: Vec<BTreeSet<usize>>,
 }
 
-impl Machine {
+impl MachineResources {
     /// Returns the resources of this machine at this moment.
-    pub fn here() -> Machine {
-        Machine {
+    pub fn here() -> MachineResources {
+        MachineResources {
             cpus: allowed_cpus(),
             memory: [available_memory(), left_to_group(&own_group(), Path::new("/sys/fs/cgroup"))]
                 .into_iter()
@@ -72,7 +72,7 @@ fn left_to_group(group: &str, top: &Path) -> Option<u64> {
 
 fn nodes(directory: &Path) -> Vec<BTreeSet<usize>> {
     let names = (0..).map_while(|node| fs::read_to_string(directory.join(format!("node{node}/cpulist"))).ok());
-    let lists = names.map(|list| list.trim().parse::<super::Cpus>().unwrap_or_default());
+    let lists = names.map(|list| list.trim().parse::<super::CpuList>().unwrap_or_default());
     lists.map(|cpus| cpus.0.into_iter().collect()).collect()
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_something() {
-        let machine = Machine::here();
+        let machine = MachineResources::here();
         assert!(!machine.cpus.is_empty());
         assert!(machine.memory.is_none_or(|bytes| bytes > 1 << 20));
     }
@@ -116,7 +116,7 @@ mod tests {
         }
         let nodes = nodes(directory.path());
         assert_eq!(nodes, [BTreeSet::from([0, 1, 4]), BTreeSet::from([2, 3])]);
-        let machine = Machine { cpus: BTreeSet::new(), memory: None, nodes };
+        let machine = MachineResources { cpus: BTreeSet::new(), memory: None, nodes };
         assert_eq!((machine.node_of(4), machine.node_of(2), machine.node_of(9)), (Some(0), Some(1), None));
     }
 }

@@ -10,7 +10,7 @@
 //!  port --A--> rx --B--> ring --C--> worker --D--> ring --E--> tx --F--> port
 //! ```
 //! By default frames are handed over only while that pays (`balance`); otherwise the engine's thread does all work
-//! in this mode, too. Each ring has one writer and one reader. The letters are the six bursts of [`Bursts`];
+//! in this mode, too. Each ring has one writer and one reader. The letters are the six bursts of [`BurstSizes`];
 //! `batch` limits how long a burst that is not full waits. A full ring drops frames and counts them.
 //!
 //! The stages are functions of `now` and their rings, so tests drive them without threads. `pipeline` holds the
@@ -35,17 +35,17 @@ mod worker;
 
 pub use buffers::MAX_BUFFERS;
 pub use check::ThreadsError;
-pub use machine::Machine;
-pub use policy::{Class, Policy};
-pub use settings::{Bursts, Cpus, HandOver, Mode, ThreadsConfig};
-pub use several::Deal;
+pub use machine::MachineResources;
+pub use policy::{ReceivePolicy, TrafficClass};
+pub use settings::{BurstSizes, CpuList, HandOver, ThreadingMode, ThreadsConfig};
+pub use several::PortAssignment;
 
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
 
 /// A frame on its way between threads, with its input port or output port.
 #[derive(Debug)]
-pub(crate) struct Carried {
+pub(crate) struct RingFrame {
     pub(crate) port: PortNo,
     pub(crate) frame: Frame,
 }

@@ -1,7 +1,7 @@
 //! Collects bursts and writes them to a ring; a full ring drops frames.
-use super::Carried;
-use super::batch::{Batch, Rule};
-use crate::engine::wake::Waker;
+use super::RingFrame;
+use super::batch::{BurstBuffer, FlushRule};
+use crate::engine::wake::ThreadWaker;
 use rtrb::Producer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,26 +10,31 @@ use weir_units::Instant;
 
 /// Writing end of a ring, with the burst that is being filled.
 #[derive(Debug)]
-pub(crate) struct Outlet {
-    rule: Rule,
-    batch: Batch<Carried>,
-    ring: Producer<Carried>,
+pub(crate) struct BurstRingWriter {
+    rule: FlushRule,
+    batch: BurstBuffer<RingFrame>,
+    ring: Producer<RingFrame>,
     /// Waker of the thread that reads the ring.
-    reader: Arc<Waker>,
+    reader: Arc<ThreadWaker>,
     /// Number of frames dropped because the ring was full.
     full: Arc<AtomicU64>,
     /// Number of frames written to the ring.
     accepted: u64,
 }
 
-impl Outlet {
-    pub(crate) fn new(rule: Rule, ring: Producer<Carried>, reader: Arc<Waker>, full: Arc<AtomicU64>) -> Outlet {
-        Outlet { rule, batch: Batch::new(&rule), ring, reader, full, accepted: 0 }
+impl BurstRingWriter {
+    pub(crate) fn new(
+        rule: FlushRule,
+        ring: Producer<RingFrame>,
+        reader: Arc<ThreadWaker>,
+        full: Arc<AtomicU64>,
+    ) -> BurstRingWriter {
+        BurstRingWriter { rule, batch: BurstBuffer::new(&rule), ring, reader, full, accepted: 0 }
     }
 
     /// Adds a frame, and writes the burst if it is full.
     #[inline]
-    pub(crate) fn push(&mut self, now: Instant, carried: Carried, pool: &mut FramePool) {
+    pub(crate) fn push(&mut self, now: Instant, carried: RingFrame, pool: &mut FramePool) {
         if self.batch.push(now, &self.rule, carried) {
             self.flush(pool);
         }

@@ -1,21 +1,21 @@
 //! Runs the threads of a pipeline: the engine's, which receives and transmits, and the workers'.
-use super::balance::{Balance, Side, When};
-use super::batch::Rule;
-use super::gone::GonePorts;
-use super::hand::{Counters, Hand};
-use super::outlet::Outlet;
+use super::balance::{EngineOnlyPolicy, ForwardingSide, HandOverDecision};
+use super::batch::FlushRule;
+use super::gone::RemovedPortDrops;
+use super::hand::{WorkerContext, WorkerCounters};
+use super::outlet::BurstRingWriter;
 use super::policy::Steering;
-use super::rx::Rx;
-use super::seats::Owner;
-use super::share::{HandOn, Share};
-use super::tx::Tx;
-use super::worker::Stage;
+use super::rx::RxStage;
+use super::seats::ShardWriter;
+use super::share::{FlushTiming, PipelineWorker};
+use super::tx::TxStage;
+use super::worker::WorkerStage;
 use super::{HandOver, ThreadsConfig};
 use crate::clock::SwitchClock;
-use crate::engine::wake::Waker;
+use crate::engine::wake::ThreadWaker;
 use crate::snapshot::WorkerSnapshot;
-use crate::spin::{Spin, Spinner};
-use crate::turns::{Launch, Next, Sleep, Turns};
+use crate::spin::{Spin, SpinState};
+use crate::turns::{AnnouncedSleep, ThreadLauncher, ThreadWork, TurnOutcome};
 use crossbeam_channel::Receiver;
 use rtrb::RingBuffer;
 use std::io;
@@ -24,10 +24,10 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_datapath::perf::Perf;
-use weir_datapath::{ChannelId, Datapath, Drops, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathOutput, Drops};
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
-use weir_packet::{Depot, Frame, FramePool};
+use weir_packet::{Frame, FramePool, SharedBuffers};
 use weir_units::{Clock, Instant};
 
 /// Maximum number of messages on their way from workers to the engine; further ones are dropped and counted.
@@ -39,15 +39,15 @@ const DRAIN_MAX: Duration = Duration::from_micros(200);
 
 /// The engine's end of the pipeline.
 pub(crate) struct Pipeline {
-    pub(crate) rx: Rx,
-    pub(crate) tx: Tx,
+    pub(crate) rx: RxStage,
+    pub(crate) tx: TxStage,
     /// Maximum number of frames read from a port at once.
     pub(crate) read: usize,
-    notes: Receiver<Note>,
+    notes: Receiver<WorkerMessage>,
     /// Counters by worker.
-    counters: Vec<Arc<Counters>>,
-    threads: Vec<WorkerThread>,
-    balance: Balance,
+    counters: Vec<Arc<WorkerCounters>>,
+    threads: Vec<WorkerThreadHandle>,
+    balance: HandOverDecision,
     /// Deadline for taking the work back; `None` if that is not in progress.
     drains_until: Option<Instant>,
     may_be_alone: bool,
@@ -58,42 +58,42 @@ pub(crate) struct Pipeline {
     /// True if workers must not wait for bursts to fill.
     hurry: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
-    depot: Arc<Depot>,
+    depot: Arc<SharedBuffers>,
 }
 
 /// Parameters for starting the threads.
-pub(crate) struct Start<'a> {
+pub(crate) struct WorkerThreadSetup<'a> {
     pub(crate) config: &'a ThreadsConfig,
     /// Name of the switch.
     pub(crate) name: &'a str,
     pub(crate) clock: SwitchClock,
     pub(crate) spin: Spin,
     /// Waker of the engine.
-    pub(crate) engine: Arc<Waker>,
+    pub(crate) engine: Arc<ThreadWaker>,
     /// Buffers that the threads exchange.
-    pub(crate) depot: Arc<Depot>,
+    pub(crate) depot: Arc<SharedBuffers>,
     /// Counter of frames dropped because their port was removed.
-    pub(crate) gone: GonePorts,
+    pub(crate) gone: RemovedPortDrops,
     /// Launcher of the worker threads.
-    pub(crate) threads: &'a mut dyn Launch,
+    pub(crate) threads: &'a mut dyn ThreadLauncher,
 }
 
 /// A worker's message to the engine.
-pub(super) enum Note {
+pub(super) enum WorkerMessage {
     Message(ChannelId, Message),
     /// Number of packet-ins withheld from a channel by its rate limit.
     Limited(ChannelId, u64),
 }
 
-impl Note {
+impl WorkerMessage {
     /// Moves a bounded number of the workers' messages to `out`. Returns true if there were any.
-    pub(super) fn take(notes: &Receiver<Note>, out: &mut Output) -> bool {
+    pub(super) fn take(notes: &Receiver<WorkerMessage>, out: &mut DatapathOutput) -> bool {
         let mut any = false;
         for note in notes.try_iter().take(MAX_NOTES) {
             any = true;
             match note {
-                Note::Message(channel, message) => out.messages.push((channel, message)),
-                Note::Limited(channel, count) => out.limited.push((channel, count)),
+                WorkerMessage::Message(channel, message) => out.messages.push((channel, message)),
+                WorkerMessage::Limited(channel, count) => out.limited.push((channel, count)),
             }
         }
         any
@@ -101,54 +101,55 @@ impl Note {
 }
 
 /// The engine's handle of a worker thread.
-struct WorkerThread {
+struct WorkerThreadHandle {
     thread: Option<JoinHandle<()>>,
-    waker: Arc<Waker>,
+    waker: Arc<ThreadWaker>,
 }
 
 /// State of a worker thread, which runs one or more workers.
-struct Worker {
-    shares: Vec<Share>,
+struct WorkerThreadState {
+    shares: Vec<PipelineWorker>,
     pool: FramePool,
-    waker: Arc<Waker>,
+    waker: Arc<ThreadWaker>,
     stop: Arc<AtomicBool>,
     hurry: Arc<AtomicBool>,
     clock: SwitchClock,
-    spinner: Spinner,
+    spinner: SpinState,
 }
 
 impl Pipeline {
-    /// Starts the workers. They begin to work with [`Owner::share`].
+    /// Starts the workers. They begin to work with [`ShardWriter::share`].
     ///
     /// # Errors
     /// Fails if the process has no descriptor or thread left.
-    pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Pipeline> {
-        let Start { config, name, clock, spin, engine, depot, threads: launch, .. } = start;
-        let rule = |burst, turns| Rule { burst, turns, time: config.flush_time };
+    pub(crate) fn start(start: WorkerThreadSetup<'_>, tables: &mut ShardWriter<Datapath>) -> io::Result<Pipeline> {
+        let WorkerThreadSetup { config, name, clock, spin, engine, depot, threads: launch, .. } = start;
+        let rule = |burst, turns| FlushRule { burst, turns, time: config.flush_time };
         let io_rule = |burst| rule(burst, config.io_loop_count);
         let bursts = config.bursts;
         let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
         let machine = launch.machine();
         let mut threads = Vec::new();
         for _ in 0..config.worker_threads(&machine) {
-            threads.push(WorkerThread { thread: None, waker: Arc::new(Waker::new()?) });
+            threads.push(WorkerThreadHandle { thread: None, waker: Arc::new(ThreadWaker::new()?) });
         }
-        let mut shares: Vec<Vec<Share>> = threads.iter().map(|_| Vec::new()).collect();
+        let mut shares: Vec<Vec<PipelineWorker>> = threads.iter().map(|_| Vec::new()).collect();
         let (mut to_workers, mut from_workers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         // Workers without a thread never get any work.
         let guests = if threads.is_empty() { Vec::new() } else { tables.invite(config.workers) };
         for (worker, guest) in guests.into_iter().enumerate() {
             let thread = worker % threads.len();
-            let own_counters = Arc::<Counters>::default();
+            let own_counters = Arc::<WorkerCounters>::default();
             let ((to_worker, from_rx), (to_tx, from_worker)) =
                 (RingBuffer::new(config.ring_size), RingBuffer::new(config.ring_size));
             let (waker, full_in) = (Arc::clone(&threads[thread].waker), Arc::clone(&own_counters.full_in));
-            to_workers.push(Outlet::new(io_rule(bursts.rx_write), to_worker, waker, full_in));
+            to_workers.push(BurstRingWriter::new(io_rule(bursts.rx_write), to_worker, waker, full_in));
             let worker_rule = rule(bursts.worker_write, config.worker_loop_count);
-            let outlet = Outlet::new(worker_rule, to_tx, Arc::clone(&engine), Arc::clone(&own_counters.full_out));
-            shares[thread].push(Share {
-                stage: Stage::new(bursts.worker_read, from_rx, outlet),
-                hand: Hand::new(
+            let outlet =
+                BurstRingWriter::new(worker_rule, to_tx, Arc::clone(&engine), Arc::clone(&own_counters.full_out));
+            shares[thread].push(PipelineWorker {
+                stage: WorkerStage::new(bursts.worker_read, from_rx, outlet),
+                hand: WorkerContext::new(
                     guest,
                     tables.get().add_worker(),
                     tell.clone(),
@@ -161,13 +162,13 @@ impl Pipeline {
         }
         let steering = Steering::new(config.policy, config.classes.clone(), config.workers);
         let mut pipeline = Pipeline {
-            rx: Rx::new(steering, to_workers),
-            tx: Tx::new(io_rule(bursts.tx_write), bursts.tx_read, from_workers),
+            rx: RxStage::new(steering, to_workers),
+            tx: TxStage::new(io_rule(bursts.tx_write), bursts.tx_read, from_workers),
             read: bursts.rx_read,
             notes,
             counters,
             threads,
-            balance: Balance::new(when_alone(config)),
+            balance: HandOverDecision::new(when_alone(config)),
             drains_until: None,
             may_be_alone: config.hand_over == HandOver::Auto,
             is_full: false,
@@ -178,14 +179,14 @@ impl Pipeline {
         };
         for (number, shares) in shares.into_iter().enumerate() {
             let known = &mut pipeline.threads[number];
-            let worker = Box::new(Worker {
+            let worker = Box::new(WorkerThreadState {
                 shares,
                 pool: FramePool::shared(&pipeline.depot, 1 + number),
                 waker: Arc::clone(&known.waker),
                 stop: Arc::clone(&pipeline.stop),
                 hurry: Arc::clone(&pipeline.hurry),
                 clock,
-                spinner: Spinner::new(spin, clock.now()),
+                spinner: SpinState::new(spin, clock.now()),
             });
             let cpu = config.cpus.0.get(1 + number).copied();
             known.thread = launch.launch(format!("{name}-worker{number}"), cpu, worker)?;
@@ -199,7 +200,7 @@ impl Pipeline {
     /// Returns true if frames go to the workers, and false if the engine's thread does everything itself.
     #[inline]
     pub(crate) fn is_with_workers(&self) -> bool {
-        self.balance.side() == Side::Workers
+        self.balance.side() == ForwardingSide::Workers
     }
 
     /// Returns true while the engine must receive nothing, because it takes the work back after the workers have
@@ -228,8 +229,8 @@ impl Pipeline {
         let (alone, counters) = (self.done_alone, &self.counters);
         let done = || counters.iter().map(|counters| counters.done()).sum::<u64>() + alone;
         match (self.balance.side(), self.balance.round(now, is_full, done)) {
-            (Side::Alone, Side::Workers) => self.balance.take(Side::Workers, now),
-            (Side::Workers, Side::Alone) => self.begin_draining(now, pool),
+            (ForwardingSide::Alone, ForwardingSide::Workers) => self.balance.take(ForwardingSide::Workers, now),
+            (ForwardingSide::Workers, ForwardingSide::Alone) => self.begin_draining(now, pool),
             _ => {}
         }
     }
@@ -255,7 +256,7 @@ impl Pipeline {
         self.drains_until = None;
         self.hurry.store(false, Ordering::Relaxed);
         match are_done {
-            true => self.balance.take(Side::Alone, now),
+            true => self.balance.take(ForwardingSide::Alone, now),
             false => self.balance.refuse(now),
         }
     }
@@ -271,7 +272,7 @@ impl Pipeline {
         if self.may_be_alone && self.is_with_workers() && self.are_workers_done() && self.is_idle() {
             self.drains_until = None;
             self.hurry.store(false, Ordering::Relaxed);
-            self.balance.take(Side::Alone, now);
+            self.balance.take(ForwardingSide::Alone, now);
         }
     }
 
@@ -281,8 +282,8 @@ impl Pipeline {
     }
 
     /// Moves a bounded number of the workers' messages for controllers to `out`. Returns true if there were any.
-    pub(crate) fn take_notes(&mut self, out: &mut Output) -> bool {
-        Note::take(&self.notes, out)
+    pub(crate) fn take_notes(&mut self, out: &mut DatapathOutput) -> bool {
+        WorkerMessage::take(&self.notes, out)
     }
 
     /// Returns true if no frame waits for a burst to fill.
@@ -307,7 +308,7 @@ impl Pipeline {
 
     /// Returns the packets that each worker dropped while sharing the tables. The datapath counts the others.
     pub(crate) fn drops(&self) -> Vec<Drops> {
-        let read = |counters: &Arc<Counters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = |counters: &Arc<WorkerCounters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
         self.counters.iter().map(read).collect()
     }
 
@@ -318,13 +319,14 @@ impl Pipeline {
 
     /// Returns the times that the workers have measured so far.
     pub(crate) fn perf(&self) -> Vec<Perf> {
-        let read = |counters: &Arc<Counters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let read =
+            |counters: &Arc<WorkerCounters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.counters.iter().map(read).collect()
     }
 
     /// Returns the state of the workers at this moment.
     pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
-        let snapshot = |(worker, counters): (usize, &Arc<Counters>)| WorkerSnapshot {
+        let snapshot = |(worker, counters): (usize, &Arc<WorkerCounters>)| WorkerSnapshot {
             waiting: self.rx.waiting(worker),
             waiting_to_leave: self.tx.waiting(worker),
             ..counters.snapshot(worker)
@@ -346,7 +348,7 @@ impl Drop for Pipeline {
     }
 }
 
-impl Worker {
+impl WorkerThreadState {
     fn is_idle(&self) -> bool {
         self.shares.iter().all(|share| share.stage.is_idle())
     }
@@ -354,8 +356,8 @@ impl Worker {
     /// Runs a burst of each share. Returns true if there were any frames.
     #[inline]
     fn run_shares(&mut self, now: Instant) -> bool {
-        let Worker { shares, pool, stop, hurry, .. } = self;
-        let hand_on = if hurry.load(Ordering::Relaxed) { HandOn::AtOnce } else { HandOn::WhenDue };
+        let WorkerThreadState { shares, pool, stop, hurry, .. } = self;
+        let hand_on = if hurry.load(Ordering::Relaxed) { FlushTiming::AtOnce } else { FlushTiming::WhenDue };
         let is_over = || stop.load(Ordering::Relaxed);
         let any = shares.iter_mut().fold(false, |any, share| any | (share.run(now, pool, hand_on, is_over) > 0));
         pool.tell();
@@ -363,52 +365,52 @@ impl Worker {
     }
 
     /// Decides what follows a turn without work that began at `now`.
-    fn look_or_sleep(&mut self, now: Instant) -> Next {
+    fn look_or_sleep(&mut self, now: Instant) -> TurnOutcome {
         if self.is_idle() {
             return self.spinner.look_or_sleep(now, self.clock);
         }
         std::hint::spin_loop();
-        Next::Turn
+        TurnOutcome::Turn
     }
 }
 
-impl Turns for Worker {
+impl ThreadWork for WorkerThreadState {
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     #[inline]
-    fn turn(&mut self) -> Next {
+    fn turn(&mut self) -> TurnOutcome {
         let now = self.clock.now();
         if !self.run_shares(now) {
             return self.look_or_sleep(now);
         }
         self.spinner.found(now);
-        Next::Turn
+        TurnOutcome::Turn
     }
 
-    fn fall_asleep(&mut self) -> Option<Sleep> {
+    fn fall_asleep(&mut self) -> Option<AnnouncedSleep> {
         self.waker.about_to_sleep();
         // Frames written before the writers knew of the sleep are found here.
         let is_quiet = self.is_idle() && !self.is_over();
-        is_quiet.then(|| Sleep { from: self.clock.now(), timeout: SLEEP_MAX, release: Instant::FAR })
+        is_quiet.then(|| AnnouncedSleep { from: self.clock.now(), timeout: SLEEP_MAX, release: Instant::FAR })
     }
 
     fn wait(&mut self, timeout: Duration) -> bool {
         self.waker.sleep(std::iter::empty(), None, timeout).is_called
     }
 
-    fn wake_up(&mut self, _slept: Option<Sleep>) {
+    fn wake_up(&mut self, _slept: Option<AnnouncedSleep>) {
         self.waker.awake();
     }
 }
 
 /// Returns when the engine may do everything itself.
-fn when_alone(config: &ThreadsConfig) -> When {
+fn when_alone(config: &ThreadsConfig) -> EngineOnlyPolicy {
     match config.hand_over {
-        HandOver::Always => When::Never,
+        HandOver::Always => EngineOnlyPolicy::Never,
         // Classes keep flows apart, which needs workers under load.
-        HandOver::Auto if config.classes.is_empty() => When::Better,
-        HandOver::Auto => When::KeepsUp,
+        HandOver::Auto if config.classes.is_empty() => EngineOnlyPolicy::Better,
+        HandOver::Auto => EngineOnlyPolicy::KeepsUp,
     }
 }

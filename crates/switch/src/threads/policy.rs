@@ -8,11 +8,11 @@ use std::str::FromStr;
 use weir_openflow::model::{Match, PortNo};
 use weir_openflow::text;
 use weir_packet::field::eth_type;
-use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, parse_frame};
+use weir_packet::{Field, FlowKey, FlowMask, Frame, ParsedHeaders, parse_frame};
 
 /// Properties that the frames of one flow have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-pub enum Policy {
+pub enum ReceivePolicy {
     /// The input port.
     #[serde(rename = "port")]
     Port,
@@ -26,14 +26,14 @@ pub enum Policy {
     FiveTuple,
 }
 
-impl FromStr for Policy {
+impl FromStr for ReceivePolicy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "port" => Ok(Policy::Port),
-            "mac" => Ok(Policy::Mac),
-            "5-tuple" => Ok(Policy::FiveTuple),
+            "port" => Ok(ReceivePolicy::Port),
+            "mac" => Ok(ReceivePolicy::Mac),
+            "5-tuple" => Ok(ReceivePolicy::FiveTuple),
             _ => Err(format!("found policy `{text}`, expected port, mac or 5-tuple")),
         }
     }
@@ -41,7 +41,7 @@ impl FromStr for Policy {
 
 /// A class of traffic with its worker, written as `udp,tp_dst=5060=>1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Class {
+pub struct TrafficClass {
     /// Match of the class's packets.
     pub matching: Match,
     /// Number of the worker, from 0.
@@ -50,12 +50,12 @@ pub struct Class {
     mask: FlowMask,
 }
 
-impl Class {
+impl TrafficClass {
     /// Returns the class of packets that match `matching`, for `worker`.
     ///
     /// # Errors
     /// Fails if the match is invalid, or uses a field that is unknown when a frame is received.
-    pub fn new(matching: Match, worker: usize) -> Result<Class, String> {
+    pub fn new(matching: Match, worker: usize) -> Result<TrafficClass, String> {
         let (key, mut mask) = matching.key_and_mask().map_err(|error| text::error_name(error).to_string())?;
         // A match without a packet type is about Ethernet packets.
         mask.set(Field::PacketType, Field::PacketType.all_ones());
@@ -67,12 +67,12 @@ impl Class {
             Some(field) => {
                 Err(format!("{field} is not known of a frame when it is received; match on its headers or port"))
             }
-            None => Ok(Class { matching, worker, key, mask }),
+            None => Ok(TrafficClass { matching, worker, key, mask }),
         }
     }
 }
 
-impl FromStr for Class {
+impl FromStr for TrafficClass {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -82,17 +82,17 @@ impl FromStr for Class {
         let worker = worker.trim().parse();
         let worker = worker.map_err(|_| wrong(format!("{expected}; workers are counted from 0")))?;
         let matching = text::parse_match(matching.trim()).map_err(|error| wrong(error.to_string()))?;
-        Class::new(matching, worker).map_err(wrong)
+        TrafficClass::new(matching, worker).map_err(wrong)
     }
 }
 
-impl<'de> Deserialize<'de> for Class {
+impl<'de> Deserialize<'de> for TrafficClass {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
-impl std::fmt::Display for Class {
+impl std::fmt::Display for TrafficClass {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}=>{}", text::format_match(&self.matching), self.worker)
     }
@@ -101,19 +101,19 @@ impl std::fmt::Display for Class {
 /// Selects workers for frames.
 #[derive(Debug)]
 pub(crate) struct Steering {
-    policy: Policy,
-    classes: Vec<Class>,
+    policy: ReceivePolicy,
+    classes: Vec<TrafficClass>,
     /// Workers for packets of no class: those without a class, or all if every worker has one.
     spread: Vec<usize>,
-    five_tuple: Words,
-    fragment: Words,
-    not_ip: Words,
-    parsed: Parsed,
+    five_tuple: FlowHashWords,
+    fragment: FlowHashWords,
+    not_ip: FlowHashWords,
+    parsed: ParsedHeaders,
 }
 
 impl Steering {
     /// Returns the selector. `workers` must be at least one, and larger than any class's worker number.
-    pub(crate) fn new(policy: Policy, classes: Vec<Class>, workers: usize) -> Steering {
+    pub(crate) fn new(policy: ReceivePolicy, classes: Vec<TrafficClass>, workers: usize) -> Steering {
         let named = |worker: &usize| classes.iter().any(|class| class.worker == *worker);
         let mut spread: Vec<usize> = (0..workers).filter(|worker| !named(worker)).collect();
         if spread.is_empty() {
@@ -127,10 +127,10 @@ impl Steering {
             classes,
             spread,
             // ICMP type and code are stored in the port fields. The fields of the absent IP version are zero.
-            five_tuple: Words::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto, TcpSrc, TcpDst]),
-            fragment: Words::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto]),
-            not_ip: Words::of(&[EthDst, EthSrc, EthType, VlanTci, MplsLabel]),
-            parsed: Parsed::default(),
+            five_tuple: FlowHashWords::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto, TcpSrc, TcpDst]),
+            fragment: FlowHashWords::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto]),
+            not_ip: FlowHashWords::of(&[EthDst, EthSrc, EthType, VlanTci, MplsLabel]),
+            parsed: ParsedHeaders::default(),
         }
     }
 
@@ -141,9 +141,9 @@ impl Steering {
             // With one worker, or with these policies, the frame need not be parsed.
             match self.policy {
                 _ if self.spread.len() == 1 => return self.spread[0],
-                Policy::Port => return self.by_port(in_port),
-                Policy::Mac => return self.by_addresses(in_port, frame),
-                Policy::FiveTuple => {}
+                ReceivePolicy::Port => return self.by_port(in_port),
+                ReceivePolicy::Mac => return self.by_addresses(in_port, frame),
+                ReceivePolicy::FiveTuple => {}
             }
         }
         self.by_key(in_port, frame)
@@ -177,12 +177,14 @@ impl Steering {
             return class.worker;
         }
         let words = match self.policy {
-            Policy::Port => return self.by_port(in_port),
-            Policy::Mac => return self.by_addresses(in_port, frame),
-            Policy::FiveTuple if self.parsed.layers.network.is_none() || key.get(Field::IpProto) == 0 => &self.not_ip,
+            ReceivePolicy::Port => return self.by_port(in_port),
+            ReceivePolicy::Mac => return self.by_addresses(in_port, frame),
+            ReceivePolicy::FiveTuple if self.parsed.layers.network.is_none() || key.get(Field::IpProto) == 0 => {
+                &self.not_ip
+            }
             // Only the first fragment of a packet has ports, so fragments are hashed without them.
-            Policy::FiveTuple if key.get(Field::IpFrag) != 0 => &self.fragment,
-            Policy::FiveTuple => &self.five_tuple,
+            ReceivePolicy::FiveTuple if key.get(Field::IpFrag) != 0 => &self.fragment,
+            ReceivePolicy::FiveTuple => &self.five_tuple,
         };
         self.spread_out(words.hash(key))
     }
@@ -196,13 +198,13 @@ impl Steering {
 
 /// Words of a flow key with the bits that count.
 #[derive(Debug)]
-struct Words(Vec<(usize, u64)>);
+struct FlowHashWords(Vec<(usize, u64)>);
 
-impl Words {
-    fn of(fields: &[Field]) -> Words {
+impl FlowHashWords {
+    fn of(fields: &[Field]) -> FlowHashWords {
         let mut mask = FlowMask::EMPTY;
         fields.iter().for_each(|field| mask.set(*field, field.all_ones()));
-        Words(mask.words.into_iter().enumerate().filter(|(_, bits)| *bits != 0).collect())
+        FlowHashWords(mask.words.into_iter().enumerate().filter(|(_, bits)| *bits != 0).collect())
     }
 
     fn hash(&self, key: &FlowKey) -> u64 {

@@ -1,6 +1,6 @@
 //! Receives frames and passes them in bursts to the workers that the policy selects.
-use super::Carried;
-use super::outlet::Outlet;
+use super::RingFrame;
+use super::outlet::BurstRingWriter;
 use super::policy::Steering;
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
@@ -8,22 +8,22 @@ use weir_units::Instant;
 
 /// Receiving stage of a pipeline.
 #[derive(Debug)]
-pub(crate) struct Rx {
+pub(crate) struct RxStage {
     steering: Steering,
     /// Outlets by worker.
-    workers: Vec<Outlet>,
+    workers: Vec<BurstRingWriter>,
 }
 
-impl Rx {
-    pub(crate) fn new(steering: Steering, workers: Vec<Outlet>) -> Rx {
-        Rx { steering, workers }
+impl RxStage {
+    pub(crate) fn new(steering: Steering, workers: Vec<BurstRingWriter>) -> RxStage {
+        RxStage { steering, workers }
     }
 
     /// Distributes the frames received on a port to the workers' outlets.
     pub(crate) fn receive(&mut self, now: Instant, port: PortNo, frames: &mut Vec<Frame>, pool: &mut FramePool) {
         for frame in frames.drain(..) {
             let worker = self.steering.worker(port, &frame);
-            self.workers[worker].push(now, Carried { port, frame }, pool);
+            self.workers[worker].push(now, RingFrame { port, frame }, pool);
         }
     }
 
@@ -44,7 +44,7 @@ impl Rx {
 
     /// Returns true if no frame waits for a burst to fill.
     pub(crate) fn is_empty(&self) -> bool {
-        self.workers.iter().all(Outlet::is_empty)
+        self.workers.iter().all(BurstRingWriter::is_empty)
     }
 
     /// Number of frames in a worker's ring.

@@ -1,5 +1,5 @@
 //! Shares a value between threads: readers use it concurrently, and a writer gets it exclusively. Each reader
-//! ([`Guest`]) has a seat with a handle to the value. A thread that needs exclusive access first collects all
+//! ([`ShardReader`]) has a seat with a handle to the value. A thread that needs exclusive access first collects all
 //! handles.
 //!
 //! A reader locks only its own seat, whose cache line no other thread touches meanwhile. Its cost does not grow with
@@ -7,7 +7,7 @@
 //! waits for the burst that each reader is working on.
 //!
 //! No thread sleeps: a reader that finds its seat empty tries again. Exclusive work takes a few tens of microseconds
-//! at once, and the owner leaves as much time in between ([`Owner::is_waited_for`]).
+//! at once, and the owner leaves as much time in between ([`ShardWriter::is_waited_for`]).
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -15,21 +15,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 const LOOKS: u32 = 1000;
 
 /// A handle to the shared value. The box makes taking the value back a move of a pointer, not of the whole value.
-type Handle<T> = Arc<Box<T>>;
+type ValueHandle<T> = Arc<Box<T>>;
 
 /// State shared by the owner and the readers.
 #[derive(Debug)]
-struct Shared<T> {
+struct ShardedLock<T> {
     /// Handle that is present while no thread has exclusive access. It is taken first and put back last.
-    home: Seat<T>,
-    seats: Vec<Arc<Seat<T>>>,
+    home: LockShard<T>,
+    seats: Vec<Arc<LockShard<T>>>,
 }
 
 /// Place of a reader's handle. Aligned to two cache lines, because processors fetch them in pairs.
 #[repr(align(128))]
 #[derive(Debug)]
-struct Seat<T> {
-    handle: Mutex<Option<Handle<T>>>,
+struct LockShard<T> {
+    handle: Mutex<Option<ValueHandle<T>>>,
     /// True if a reader found the seat empty since it was last emptied.
     is_waited_for: AtomicBool,
 }
@@ -37,40 +37,44 @@ struct Seat<T> {
 /// The main writer. It has exclusive access from the start, and takes it back from the readers whenever it needs it;
 /// readers wait until it is released.
 #[derive(Debug)]
-pub struct Owner<T> {
+pub struct ShardWriter<T> {
     /// The value while the owner has it; `None` while the readers have it.
     alone: Option<Box<T>>,
-    shared: Arc<Shared<T>>,
+    shared: Arc<ShardedLock<T>>,
 }
 
 /// A reader, which can also get exclusive access.
 #[derive(Debug)]
-pub struct Guest<T> {
-    seat: Arc<Seat<T>>,
-    shared: Arc<Shared<T>>,
+pub struct ShardReader<T> {
+    seat: Arc<LockShard<T>>,
+    shared: Arc<ShardedLock<T>>,
 }
 
 /// Exclusive access of a reader. Dropping it returns the value, also after a panic.
-struct Alone<'a, T> {
+struct ExclusiveGuard<'a, T> {
     value: Option<Box<T>>,
-    shared: &'a Shared<T>,
+    shared: &'a ShardedLock<T>,
 }
 
-impl<T> Owner<T> {
+impl<T> ShardWriter<T> {
     /// Returns the owner of a value without readers.
-    pub fn new(value: T) -> Owner<T> {
-        Owner { alone: Some(Box::new(value)), shared: Arc::new(Shared { home: Seat::empty(), seats: Vec::new() }) }
+    pub fn new(value: T) -> ShardWriter<T> {
+        ShardWriter {
+            alone: Some(Box::new(value)),
+            shared: Arc::new(ShardedLock { home: LockShard::empty(), seats: Vec::new() }),
+        }
     }
 
-    /// Creates readers, which can use the value from the next [`Owner::share`] on. Earlier readers become invalid.
-    pub fn invite(&mut self, guests: usize) -> Vec<Guest<T>> {
+    /// Creates readers, which can use the value from the next [`ShardWriter::share`] on. Earlier readers become
+    /// invalid.
+    pub fn invite(&mut self, guests: usize) -> Vec<ShardReader<T>> {
         self.get();
-        let seats: Vec<_> = (0..guests).map(|_| Arc::new(Seat::empty())).collect();
-        self.shared = Arc::new(Shared { home: Seat::empty(), seats: seats.clone() });
-        seats.into_iter().map(|seat| Guest { seat, shared: Arc::clone(&self.shared) }).collect()
+        let seats: Vec<_> = (0..guests).map(|_| Arc::new(LockShard::empty())).collect();
+        self.shared = Arc::new(ShardedLock { home: LockShard::empty(), seats: seats.clone() });
+        seats.into_iter().map(|seat| ShardReader { seat, shared: Arc::clone(&self.shared) }).collect()
     }
 
-    /// Returns exclusive access to the value. Takes it from the readers, if necessary, until [`Owner::share`].
+    /// Returns exclusive access to the value. Takes it from the readers, if necessary, until [`ShardWriter::share`].
     #[inline]
     pub fn get(&mut self) -> &mut T {
         self.alone.get_or_insert_with(|| self.shared.take())
@@ -102,7 +106,7 @@ impl<T> Owner<T> {
     }
 }
 
-impl<T> Guest<T> {
+impl<T> ShardReader<T> {
     /// Waits for the value and runs `work` on it, concurrently with other readers. Returns `None` if `is_over`
     /// returns true during the wait.
     #[inline]
@@ -136,12 +140,12 @@ impl<T> Guest<T> {
             }
             look_again(&mut looks);
         };
-        let mut alone = Alone { value: Some(value), shared: &self.shared };
+        let mut alone = ExclusiveGuard { value: Some(value), shared: &self.shared };
         alone.value.as_deref_mut().map(work)
     }
 }
 
-impl<T> Drop for Alone<'_, T> {
+impl<T> Drop for ExclusiveGuard<'_, T> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
             self.shared.put(value);
@@ -149,7 +153,7 @@ impl<T> Drop for Alone<'_, T> {
     }
 }
 
-impl<T> Shared<T> {
+impl<T> ShardedLock<T> {
     /// Takes the value from all readers; waits until it is available.
     #[cold]
     fn take(&self) -> Box<T> {
@@ -185,12 +189,12 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> Seat<T> {
-    fn empty() -> Seat<T> {
-        Seat { handle: Mutex::new(None), is_waited_for: AtomicBool::new(false) }
+impl<T> LockShard<T> {
+    fn empty() -> LockShard<T> {
+        LockShard { handle: Mutex::new(None), is_waited_for: AtomicBool::new(false) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Handle<T>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ValueHandle<T>>> {
         let mut looks = 0;
         loop {
             match self.try_lock() {
@@ -200,7 +204,7 @@ impl<T> Seat<T> {
         }
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Handle<T>>>> {
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<ValueHandle<T>>>> {
         match self.handle.try_lock() {
             Ok(handle) => Some(handle),
             // A reader has panicked. The handle is intact, and the engine detects the panic on its own.
@@ -213,7 +217,7 @@ impl<T> Seat<T> {
 /// Waits briefly before the next attempt, and yields the processor after every [`LOOKS`] attempts.
 pub(super) fn look_again(looks: &mut u32) {
     #[cfg(any(test, feature = "schedules"))]
-    crate::clock::virtual_time::Virtual::refuse_to_wait(*looks);
+    crate::clock::virtual_time::ThreadVirtualTime::refuse_to_wait(*looks);
     *looks += 1;
     if looks.is_multiple_of(LOOKS) {
         std::thread::yield_now();
@@ -229,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_owner_without_guests_is_never_without_it() {
-        let mut owner = Owner::new(1);
+        let mut owner = ShardWriter::new(1);
         *owner.get() += 1;
         owner.share();
         *owner.get() += 1;
@@ -239,7 +243,7 @@ mod tests {
     #[test]
     fn changes_are_seen_whole_whoever_makes_them() {
         const CHANGES: u64 = 2000;
-        let mut owner = Owner::new([0u64; 64]);
+        let mut owner = ShardWriter::new([0u64; 64]);
         let (looks, changes, stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
         let raise = |numbers: &mut [u64; 64]| {
             numbers.iter_mut().for_each(|number| *number += 1);
@@ -279,7 +283,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_known_and_the_end_is_noticed() {
-        let mut owner = Owner::new(5);
+        let mut owner = ShardWriter::new(5);
         let guest = owner.invite(1).remove(0);
         assert_eq!(guest.beside(|| true, |value| *value), None, "not shared yet");
         assert_eq!(guest.alone(|| true, |value| *value), None);
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn it_survives_a_guest_that_panics() {
-        let mut owner = Owner::new(5);
+        let mut owner = ShardWriter::new(5);
         let guest = owner.invite(1).remove(0);
         owner.share();
         let panicked = std::thread::spawn(move || {

@@ -1,7 +1,7 @@
 //! Defines the thread settings, [`ThreadsConfig`]. docs/guide/threads.md explains what they do and how to choose
 //! them.
-use super::policy::{Class, Policy};
-use super::several::Deal;
+use super::policy::{ReceivePolicy, TrafficClass};
+use super::several::PortAssignment;
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadsConfig {
     /// Division of the work among threads.
-    pub mode: Mode,
+    pub mode: ThreadingMode,
     /// Condition under which frames are handed over to workers.
     pub hand_over: HandOver,
     /// Number of threads that run frames through the flow tables. In a pipeline the engine's thread is not counted;
     /// in run to completion it is.
     pub workers: usize,
     /// Assignment of ports to threads, if several run to completion.
-    pub deal: Deal,
+    pub deal: PortAssignment,
     /// Numbers of frames moved at once.
-    pub bursts: Bursts,
+    pub bursts: BurstSizes,
     /// Maximum number of turns of the receiving and transmitting loops that a burst waits to fill.
     pub io_loop_count: u32,
     /// Maximum number of turns of a worker's loop that a burst waits to fill.
@@ -29,39 +29,39 @@ pub struct ThreadsConfig {
     /// Number of frames that a ring between two threads holds; a power of two.
     pub ring_size: usize,
     /// Definition of a flow; all frames of a flow go to one worker.
-    pub policy: Policy,
+    pub policy: ReceivePolicy,
     /// Classes of traffic with a fixed worker. The first match counts, before the policy.
-    pub classes: Vec<Class>,
+    pub classes: Vec<TrafficClass>,
     /// Number of frame buffers allocated at the start, for all threads together. Further frames get buffers from the
     /// heap.
     pub buffers: usize,
     /// CPUs of the threads: the engine's first, then the workers'. If empty, the system places the threads.
-    pub cpus: Cpus,
+    pub cpus: CpuList,
 }
 
 impl Default for ThreadsConfig {
     fn default() -> Self {
         ThreadsConfig {
-            mode: Mode::RunToCompletion,
+            mode: ThreadingMode::RunToCompletion,
             hand_over: HandOver::default(),
             workers: 1,
-            deal: Deal::default(),
-            bursts: Bursts::default(),
+            deal: PortAssignment::default(),
+            bursts: BurstSizes::default(),
             io_loop_count: 100,
             worker_loop_count: 100,
             flush_time: Duration::from_micros(10),
             ring_size: 4096,
-            policy: Policy::default(),
+            policy: ReceivePolicy::default(),
             classes: Vec::new(),
             buffers: 4096,
-            cpus: Cpus::default(),
+            cpus: CpuList::default(),
         }
     }
 }
 
 /// Division of the work among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-pub enum Mode {
+pub enum ThreadingMode {
     /// Each thread does everything for its ports: no frame is handed over, and none waits for a burst to fill.
     #[default]
     #[serde(rename = "rtc")]
@@ -71,13 +71,13 @@ pub enum Mode {
     Pipeline,
 }
 
-impl FromStr for Mode {
+impl FromStr for ThreadingMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "rtc" => Ok(Mode::RunToCompletion),
-            "pipeline" => Ok(Mode::Pipeline),
+            "rtc" => Ok(ThreadingMode::RunToCompletion),
+            "pipeline" => Ok(ThreadingMode::Pipeline),
             _ => Err(format!("found mode `{text}`, expected rtc (run to completion) or pipeline")),
         }
     }
@@ -108,7 +108,7 @@ impl FromStr for HandOver {
 
 /// Vector of the six burst sizes {(A, B), (C, D), (E, F)} in frames (Rahimi et al., HPSR 2016, III-D).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bursts {
+pub struct BurstSizes {
     /// A: frames read from a port at once.
     pub rx_read: usize,
     /// B: frames written to a worker's ring at once.
@@ -123,28 +123,28 @@ pub struct Bursts {
     pub tx_write: usize,
 }
 
-impl Bursts {
+impl BurstSizes {
     /// Returns six equal burst sizes.
-    pub const fn all(frames: usize) -> Bursts {
+    pub const fn all(frames: usize) -> BurstSizes {
         let [rx_read, rx_write, worker_read, worker_write, tx_read, tx_write] = [frames; 6];
-        Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write }
+        BurstSizes { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write }
     }
 
     /// Returns the six sizes with their letters.
     pub(super) fn named(&self) -> [(char, usize); 6] {
-        let Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write } = *self;
+        let BurstSizes { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write } = *self;
         [('A', rx_read), ('B', rx_write), ('C', worker_read), ('D', worker_write), ('E', tx_read), ('F', tx_write)]
     }
 }
 
-impl Default for Bursts {
+impl Default for BurstSizes {
     /// Returns 32 for all: enough to share the cost of a burst, few enough to stay in the first-level cache.
     fn default() -> Self {
-        Bursts::all(32)
+        BurstSizes::all(32)
     }
 }
 
-impl FromStr for Bursts {
+impl FromStr for BurstSizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -153,9 +153,9 @@ impl FromStr for Bursts {
         };
         let sizes = text.split(',').map(|size| size.trim().parse()).collect::<Result<Vec<usize>, _>>();
         match sizes.map_err(|_| wrong())?[..] {
-            [all] => Ok(Bursts::all(all)),
+            [all] => Ok(BurstSizes::all(all)),
             [rx_read, rx_write, worker_read, worker_write, tx_read, tx_write] => {
-                Ok(Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write })
+                Ok(BurstSizes { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write })
             }
             _ => Err(wrong()),
         }
@@ -164,12 +164,12 @@ impl FromStr for Bursts {
 
 /// A list of CPUs, written as `0,2-4`. The order counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cpus(pub Vec<usize>);
+pub struct CpuList(pub Vec<usize>);
 
 /// Number of CPUs that a list may name: the size of the system's CPU sets.
 const MAX_CPUS: usize = 1024;
 
-impl FromStr for Cpus {
+impl FromStr for CpuList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -184,7 +184,7 @@ impl FromStr for Cpus {
             }
             cpus.extend(first..=last);
         }
-        Ok(Cpus(cpus))
+        Ok(CpuList(cpus))
     }
 }
 
@@ -198,7 +198,7 @@ macro_rules! deserialize_from_text {
         }
     )*};
 }
-deserialize_from_text!(Bursts, Cpus);
+deserialize_from_text!(BurstSizes, CpuList);
 
 #[cfg(test)]
 mod tests {
@@ -206,22 +206,22 @@ mod tests {
 
     #[test]
     fn texts_are_read() {
-        let bursts: Bursts = "1, 2,3,4,5,6".parse().unwrap();
+        let bursts: BurstSizes = "1, 2,3,4,5,6".parse().unwrap();
         let letters: String = bursts.named().iter().map(|(letter, size)| format!("{letter}{size}")).collect();
         assert_eq!(letters, "A1B2C3D4E5F6");
-        assert_eq!("64".parse(), Ok(Bursts::all(64)));
-        assert_eq!("3,0-1".parse(), Ok(Cpus(vec![3, 0, 1])));
-        assert_eq!("pipeline".parse(), Ok(Mode::Pipeline));
+        assert_eq!("64".parse(), Ok(BurstSizes::all(64)));
+        assert_eq!("3,0-1".parse(), Ok(CpuList(vec![3, 0, 1])));
+        assert_eq!("pipeline".parse(), Ok(ThreadingMode::Pipeline));
     }
 
     #[test]
     fn wrong_texts_are_refused() {
         for text in ["", "1,2,3,4,5", "1,2,3,4,5,6,7", "a", "-1", "1,,1,1,1,1"] {
-            assert!(text.parse::<Bursts>().unwrap_err().contains("A,B,C,D,E,F"), "{text}");
+            assert!(text.parse::<BurstSizes>().unwrap_err().contains("A,B,C,D,E,F"), "{text}");
         }
         for text in ["", "a", "1-", "3-1", "0,,1", "1024", "0-99999999999", "-1"] {
-            assert!(text.parse::<Cpus>().unwrap_err().contains("0,2-4"), "{text}");
+            assert!(text.parse::<CpuList>().unwrap_err().contains("0,2-4"), "{text}");
         }
-        assert!("both".parse::<Mode>().unwrap_err().contains("rtc"));
+        assert!("both".parse::<ThreadingMode>().unwrap_err().contains("rtc"));
     }
 }

@@ -1,14 +1,14 @@
 //! Runs one worker: a share of the flows with a ring in front of it and one behind it. One thread runs it, and may
 //! run other workers, too.
-use super::hand::Hand;
-use super::worker::Stage;
+use super::hand::WorkerContext;
+use super::worker::WorkerStage;
 use std::sync::atomic::Ordering;
 use weir_packet::FramePool;
 use weir_units::Instant;
 
 /// Time at which forwarded frames are passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HandOn {
+pub(super) enum FlushTiming {
     /// After their burst has become due.
     WhenDue,
     /// Immediately; no burst waits to fill.
@@ -16,22 +16,22 @@ pub(super) enum HandOn {
 }
 
 /// A worker's stage and its access to the tables.
-pub(super) struct Share {
-    pub(super) stage: Stage,
-    pub(super) hand: Hand,
+pub(super) struct PipelineWorker {
+    pub(super) stage: WorkerStage,
+    pub(super) hand: WorkerContext,
 }
 
-impl Share {
+impl PipelineWorker {
     /// Runs one burst and returns its number of frames. `is_over` ends the wait for the tables.
     #[inline]
     pub(super) fn run(
         &mut self,
         now: Instant,
         pool: &mut FramePool,
-        hand_on: HandOn,
+        hand_on: FlushTiming,
         is_over: impl Fn() -> bool,
     ) -> usize {
-        let Share { stage, hand } = self;
+        let PipelineWorker { stage, hand } = self;
         let frames = stage.read();
         if frames > 0 {
             stage.process(pool, |port, frames, pool, out| hand.forward(now, port, frames, pool, out, &is_over));

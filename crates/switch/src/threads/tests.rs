@@ -1,29 +1,29 @@
 //! Drives the stages of a pipeline in virtual time, without threads.
-use super::batch::Rule;
-use super::outlet::Outlet;
-use super::policy::{Policy, Steering};
-use super::rx::Rx;
-use super::share::HandOn;
-use super::tx::Tx;
-use super::worker::Stage;
-use super::{Bursts, Carried};
-use crate::engine::wake::Waker;
+use super::batch::FlushRule;
+use super::outlet::BurstRingWriter;
+use super::policy::{ReceivePolicy, Steering};
+use super::rx::RxStage;
+use super::share::FlushTiming;
+use super::tx::TxStage;
+use super::worker::WorkerStage;
+use super::{BurstSizes, RingFrame};
+use crate::engine::wake::ThreadWaker;
 use rtrb::RingBuffer;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use weir_openflow::model::PortNo;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_units::Instant;
 
 /// All stages of a pipeline that sends the frames of every port to port 9.
 struct Bench {
-    bursts: Bursts,
-    rx: Rx,
-    workers: Vec<Stage>,
-    tx: Tx,
+    bursts: BurstSizes,
+    rx: RxStage,
+    workers: Vec<WorkerStage>,
+    tx: TxStage,
     pool: FramePool,
     now: Instant,
     /// Numbers of frames dropped in front of the workers and behind them.
@@ -38,35 +38,35 @@ struct Bench {
 struct Settings {
     workers: usize,
     ring: usize,
-    bursts: Bursts,
+    bursts: BurstSizes,
     loops: u32,
     flush: Duration,
 }
 
 const SETTINGS: Settings =
-    Settings { workers: 3, ring: 256, bursts: Bursts::all(8), loops: 100, flush: Duration::from_micros(10) };
+    Settings { workers: 3, ring: 256, bursts: BurstSizes::all(8), loops: 100, flush: Duration::from_micros(10) };
 
 const OUT: PortNo = PortNo(9);
 
 impl Bench {
     fn new(settings: Settings) -> Bench {
         let Settings { workers, ring, bursts, loops, flush } = settings;
-        let waker = Arc::new(Waker::new().unwrap());
+        let waker = Arc::new(ThreadWaker::new().unwrap());
         let full = [Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0))];
-        let rule = |burst| Rule { burst, turns: loops, time: flush };
+        let rule = |burst| FlushRule { burst, turns: loops, time: flush };
         let (mut outlets, mut stages, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..workers {
             let ((to_worker, from_rx), (to_tx, from_worker)) = (RingBuffer::new(ring), RingBuffer::new(ring));
-            outlets.push(Outlet::new(rule(bursts.rx_write), to_worker, waker.clone(), full[0].clone()));
-            let outlet = Outlet::new(rule(bursts.worker_write), to_tx, waker.clone(), full[1].clone());
-            stages.push(Stage::new(bursts.worker_read, from_rx, outlet));
+            outlets.push(BurstRingWriter::new(rule(bursts.rx_write), to_worker, waker.clone(), full[0].clone()));
+            let outlet = BurstRingWriter::new(rule(bursts.worker_write), to_tx, waker.clone(), full[1].clone());
+            stages.push(WorkerStage::new(bursts.worker_read, from_rx, outlet));
             ends.push(from_worker);
         }
         Bench {
             bursts,
-            rx: Rx::new(Steering::new(Policy::FiveTuple, Vec::new(), workers), outlets),
+            rx: RxStage::new(Steering::new(ReceivePolicy::FiveTuple, Vec::new(), workers), outlets),
             workers: stages,
-            tx: Tx::new(rule(bursts.tx_write), bursts.tx_read, ends),
+            tx: TxStage::new(rule(bursts.tx_write), bursts.tx_read, ends),
             pool: FramePool::default(),
             now: Instant::from_nanos(1_000_000),
             full,
@@ -91,7 +91,7 @@ impl Bench {
             }
             out.frames[0].1.append(frames);
         });
-        stage.write(self.now, &mut self.pool, HandOn::WhenDue);
+        stage.write(self.now, &mut self.pool, FlushTiming::WhenDue);
     }
 
     fn send(&mut self) {
@@ -115,7 +115,7 @@ impl Bench {
     }
 
     fn is_empty(&self) -> bool {
-        self.rx.is_empty() && self.tx.is_empty() && self.workers.iter().all(Stage::is_idle)
+        self.rx.is_empty() && self.tx.is_empty() && self.workers.iter().all(WorkerStage::is_idle)
     }
 
     fn dropped(&self) -> [u64; 2] {
@@ -136,7 +136,8 @@ fn chunks(frames: Vec<Frame>, size: usize) -> Vec<Vec<Frame>> {
 
 /// Returns a frame of `flow` that carries its number within the flow.
 fn frame(flow: u16, number: u32) -> Frame {
-    let link = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let link =
+        FrameBuilder::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     link.udp(flow, 53).payload(&number.to_be_bytes()).frame()
 }
 
@@ -243,15 +244,15 @@ fn bursts_fill_when_there_is_much() {
 #[test]
 fn transmitting_is_fair_to_many_rings() {
     const RINGS: usize = 40;
-    let rule = Rule { burst: 32, turns: 1, time: Duration::ZERO };
-    let (mut writers, readers): (Vec<_>, Vec<_>) = (0..RINGS).map(|_| RingBuffer::<Carried>::new(1024)).unzip();
-    let mut tx = Tx::new(rule, 16, readers);
+    let rule = FlushRule { burst: 32, turns: 1, time: Duration::ZERO };
+    let (mut writers, readers): (Vec<_>, Vec<_>) = (0..RINGS).map(|_| RingBuffer::<RingFrame>::new(1024)).unzip();
+    let mut tx = TxStage::new(rule, 16, readers);
     let mut sent = [0usize; RINGS];
     for _ in 0..100 {
         for (worker, ring) in writers.iter_mut().enumerate() {
             // The first two workers are flooded; the others get one frame per turn.
             for _ in 0..if worker < 2 { 1024 } else { 1 } {
-                let _ = ring.push(Carried { port: OUT, frame: frame(u16::try_from(worker).unwrap(), 0) });
+                let _ = ring.push(RingFrame { port: OUT, frame: frame(u16::try_from(worker).unwrap(), 0) });
             }
         }
         tx.turn(Instant::ZERO, &mut |_, frames: &mut Vec<Frame>| {
@@ -265,14 +266,15 @@ fn transmitting_is_fair_to_many_rings() {
 
 #[test]
 fn each_ring_gets_its_turn_when_all_flood() {
-    let rule = Rule { burst: 1, turns: 1, time: Duration::ZERO };
-    let (mut writers, readers): (Vec<_>, Vec<_>) = (0..3).map(|_| RingBuffer::<Carried>::new(64)).unzip();
-    let mut tx = Tx::new(rule, 4, readers);
+    let rule = FlushRule { burst: 1, turns: 1, time: Duration::ZERO };
+    let (mut writers, readers): (Vec<_>, Vec<_>) = (0..3).map(|_| RingBuffer::<RingFrame>::new(64)).unzip();
+    let mut tx = TxStage::new(rule, 4, readers);
     let mut first = Vec::new();
     for _ in 0..3 {
         for (worker, ring) in writers.iter_mut().enumerate() {
-            (0..4)
-                .for_each(|_| drop(ring.push(Carried { port: OUT, frame: frame(u16::try_from(worker).unwrap(), 0) })));
+            (0..4).for_each(|_| {
+                drop(ring.push(RingFrame { port: OUT, frame: frame(u16::try_from(worker).unwrap(), 0) }))
+            });
         }
         let mut order = Vec::new();
         tx.turn(Instant::ZERO, &mut |_, frames: &mut Vec<Frame>| {

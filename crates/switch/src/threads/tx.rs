@@ -4,8 +4,8 @@
 //! many workers none waits for the others. (In Lagopus, four workers lost more frames than one, because the
 //! transmitting thread did not keep up with their rings; Rahimi et al., HPSR 2016, IV-E.) Rings with more frames are
 //! visited again, so that the cost of a turn is shared by as many frames as there are.
-use super::Carried;
-use super::batch::{Batch, Rule};
+use super::RingFrame;
+use super::batch::{BurstBuffer, FlushRule};
 use super::outlet::read;
 use rtrb::Consumer;
 use weir_openflow::model::PortNo;
@@ -17,25 +17,25 @@ const MAX_VISITS: usize = 4;
 
 /// Transmitting stage of a pipeline.
 #[derive(Debug)]
-pub(crate) struct Tx {
-    rule: Rule,
+pub(crate) struct TxStage {
+    rule: FlushRule,
     /// Maximum number of frames taken from a ring at once.
     read: usize,
     /// Rings by worker.
-    rings: Vec<Consumer<Carried>>,
+    rings: Vec<Consumer<RingFrame>>,
     /// Index of the first ring in the next visit.
     next: usize,
     /// Waiting frames of each port that was used so far.
-    ports: Vec<(PortNo, Batch<Frame>)>,
+    ports: Vec<(PortNo, BurstBuffer<Frame>)>,
     /// Index of the last frame's port: frames of a burst often leave by one port.
     last: usize,
     burst: Vec<Frame>,
 }
 
-impl Tx {
+impl TxStage {
     /// Returns a stage that takes at most `read` frames from a ring at once.
-    pub(crate) fn new(rule: Rule, read: usize, rings: Vec<Consumer<Carried>>) -> Tx {
-        Tx { rule, read, rings, next: 0, ports: Vec::new(), last: 0, burst: Vec::with_capacity(rule.burst) }
+    pub(crate) fn new(rule: FlushRule, read: usize, rings: Vec<Consumer<RingFrame>>) -> TxStage {
+        TxStage { rule, read, rings, next: 0, ports: Vec::new(), last: 0, burst: Vec::with_capacity(rule.burst) }
     }
 
     /// Takes frames from the workers and passes full bursts to `send`, which must empty the list. Returns true if
@@ -52,7 +52,7 @@ impl Tx {
         taken
     }
 
-    /// Runs a turn of the loop: gathers frames like [`Tx::gather`], and also sends bursts that are due.
+    /// Runs a turn of the loop: gathers frames like [`TxStage::gather`], and also sends bursts that are due.
     pub(crate) fn turn(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) -> bool {
         let taken = self.gather(now, send);
         for (port, batch) in &mut self.ports {
@@ -73,11 +73,11 @@ impl Tx {
 
     /// Takes a burst from each ring. Returns whether there were any frames, and whether a ring has more.
     fn visit(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) -> (bool, bool) {
-        let Tx { rule, rings, ports, last, burst, .. } = self;
+        let TxStage { rule, rings, ports, last, burst, .. } = self;
         let (mut some, mut more) = (false, false);
         let (behind, first) = rings.split_at_mut(self.next);
         for ring in first.iter_mut().chain(behind) {
-            let count = read(ring, self.read, |Carried { port, frame }| {
+            let count = read(ring, self.read, |RingFrame { port, frame }| {
                 *last = place(ports, rule, port, *last);
                 let (port, batch) = &mut ports[*last];
                 if batch.push(now, rule, frame) {
@@ -117,11 +117,11 @@ impl Tx {
 
 /// Returns the index of a port's waiting frames, which is probably `hint`; adds the port if it is new.
 #[inline]
-fn place(ports: &mut Vec<(PortNo, Batch<Frame>)>, rule: &Rule, port: PortNo, hint: usize) -> usize {
+fn place(ports: &mut Vec<(PortNo, BurstBuffer<Frame>)>, rule: &FlushRule, port: PortNo, hint: usize) -> usize {
     match ports.get(hint) {
         Some((hinted, _)) if *hinted == port => hint,
         _ => ports.iter().position(|(listed, _)| *listed == port).unwrap_or_else(|| {
-            ports.push((port, Batch::new(rule)));
+            ports.push((port, BurstBuffer::new(rule)));
             ports.len() - 1
         }),
     }

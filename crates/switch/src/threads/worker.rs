@@ -1,9 +1,9 @@
 //! Reads frames from a worker's ring, runs them through the flow tables, and passes on those to be transmitted.
-use super::Carried;
-use super::outlet::{Outlet, read};
-use super::share::HandOn;
+use super::RingFrame;
+use super::outlet::{BurstRingWriter, read};
+use super::share::FlushTiming;
 use rtrb::Consumer;
-use weir_datapath::{MAX_PORTS, Output};
+use weir_datapath::{DatapathOutput, MAX_PORTS};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
@@ -13,23 +13,23 @@ const LOOK_UP_MAX: usize = 64;
 
 /// A worker's rings and working memory.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct WorkerStage {
     /// Maximum number of frames read at once.
     read: usize,
-    ring: Consumer<Carried>,
-    outlet: Outlet,
-    received: Vec<Carried>,
+    ring: Consumer<RingFrame>,
+    outlet: BurstRingWriter,
+    received: Vec<RingFrame>,
     /// Frames of one input port.
     frames: Vec<Frame>,
     /// Output of the tables. The worker's owner takes the messages.
-    pub(crate) out: Output,
+    pub(crate) out: DatapathOutput,
 }
 
-impl Stage {
+impl WorkerStage {
     /// Returns a stage that reads at most `read` frames at once.
-    pub(crate) fn new(read: usize, ring: Consumer<Carried>, outlet: Outlet) -> Stage {
+    pub(crate) fn new(read: usize, ring: Consumer<RingFrame>, outlet: BurstRingWriter) -> WorkerStage {
         let (received, frames) = (Vec::with_capacity(read), Vec::with_capacity(read));
-        Stage { read, ring, outlet, received, frames, out: Output::default() }
+        WorkerStage { read, ring, outlet, received, frames, out: DatapathOutput::default() }
     }
 
     /// Reads a burst from the ring. Returns the number of frames.
@@ -44,10 +44,10 @@ impl Stage {
     pub(crate) fn process(
         &mut self,
         pool: &mut FramePool,
-        mut forward: impl FnMut(PortNo, &mut Vec<Frame>, &mut FramePool, &mut Output),
+        mut forward: impl FnMut(PortNo, &mut Vec<Frame>, &mut FramePool, &mut DatapathOutput),
     ) {
         let mut from = None;
-        for Carried { port, frame } in self.received.drain(..) {
+        for RingFrame { port, frame } in self.received.drain(..) {
             if let Some(last) = from
                 && (last != port || self.frames.len() == LOOK_UP_MAX)
             {
@@ -65,10 +65,10 @@ impl Stage {
 
     /// Ends a turn: passes on the frames to be transmitted, in bursts.
     #[inline]
-    pub(super) fn write(&mut self, now: Instant, pool: &mut FramePool, hand_on: HandOn) {
+    pub(super) fn write(&mut self, now: Instant, pool: &mut FramePool, hand_on: FlushTiming) {
         for (port, frames) in &mut self.out.frames {
             for frame in frames.drain(..) {
-                self.outlet.push(now, Carried { port: *port, frame }, pool);
+                self.outlet.push(now, RingFrame { port: *port, frame }, pool);
             }
         }
         if self.out.frames.len() > MAX_PORTS {
@@ -76,8 +76,8 @@ impl Stage {
             self.out.frames.clear();
         }
         match hand_on {
-            HandOn::WhenDue => self.outlet.turn(now, pool),
-            HandOn::AtOnce => self.outlet.hand_on(pool),
+            FlushTiming::WhenDue => self.outlet.turn(now, pool),
+            FlushTiming::AtOnce => self.outlet.hand_on(pool),
         }
     }
 

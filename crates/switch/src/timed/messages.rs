@@ -1,12 +1,12 @@
 //! Delays messages from controllers: commands, barriers and packet-outs.
-use super::{Held, MAX_MESSAGE_BYTES, Pending, Said, Timed};
-use weir_datapath::{ChannelId, Datapath, Output, Subject};
+use super::{ChannelMessage, DelayedDatapath, DelayedItem, MAX_MESSAGE_BYTES, PendingMessageCounts};
+use weir_datapath::{ChannelId, Datapath, DatapathOutput, FlowModEffect};
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::FramePool;
-use weir_timing::{Part, Work};
+use weir_timing::{ReleaseKind, TableEffect};
 use weir_units::Instant;
 
 /// Maximum number of a bundle's messages examined for its duration. The rest count with the mean duration. The
@@ -14,7 +14,7 @@ use weir_units::Instant;
 const MAX_LOOKED_AT: usize = 1024;
 
 /// Class of a message in the stage.
-enum Kind {
+enum MessageTimingClass {
     Command,
     /// A command with the duration of the bundle's messages.
     Commit,
@@ -25,18 +25,24 @@ enum Kind {
     AtOnce,
 }
 
-fn kind(body: &Body) -> Kind {
+fn kind(body: &Body) -> MessageTimingClass {
     match body {
-        Body::FlowMod(_) => Kind::Command,
-        Body::Nx(message) if matches!(**message, NxMessage::FlowMod(_)) => Kind::Command,
-        Body::BarrierRequest => Kind::Barrier,
-        Body::PacketOut(packet) => Kind::PacketOut(u32::try_from(packet.data.0.len()).unwrap_or(u32::MAX)),
-        Body::GroupMod(_) | Body::MeterMod(_) | Body::TableMod(_) => Kind::Follows,
+        Body::FlowMod(_) => MessageTimingClass::Command,
+        Body::Nx(message) if matches!(**message, NxMessage::FlowMod(_)) => MessageTimingClass::Command,
+        Body::BarrierRequest => MessageTimingClass::Barrier,
+        Body::PacketOut(packet) => {
+            MessageTimingClass::PacketOut(u32::try_from(packet.data.0.len()).unwrap_or(u32::MAX))
+        }
+        Body::GroupMod(_) | Body::MeterMod(_) | Body::TableMod(_) => MessageTimingClass::Follows,
         Body::BundleControl(control) if control.command == BundleCommand::CommitRequest => {
             // A bundle with a scheduled time is carried out at that time.
-            if control.flags.contains(BundleFlags::TIME) { Kind::Follows } else { Kind::Commit }
+            if control.flags.contains(BundleFlags::TIME) {
+                MessageTimingClass::Follows
+            } else {
+                MessageTimingClass::Commit
+            }
         }
-        _ => Kind::AtOnce,
+        _ => MessageTimingClass::AtOnce,
     }
 }
 
@@ -55,29 +61,31 @@ pub(super) fn packet_in_bytes(message: &Message) -> Option<u32> {
 }
 
 /// Returns the work that a held command causes in the current tables.
-pub(super) fn work(datapath: &mut Datapath, held: &Held) -> Work {
-    let Held::Message(Said { channel, message, .. }) = held else { return Work::Nothing };
+pub(super) fn work(datapath: &mut Datapath, held: &DelayedItem) -> TableEffect {
+    let DelayedItem::Message(ChannelMessage { channel, message, .. }) = held else { return TableEffect::Nothing };
     match &message.body {
         Body::BundleControl(commit) => bundle_work(datapath, *channel, commit),
         body => of_subject(datapath.subject(*channel, body)),
     }
 }
 
-fn bundle_work(datapath: &mut Datapath, channel: ChannelId, commit: &BundleControl) -> Work {
-    let Some((subjects, more)) = datapath.bundle_subjects(channel, commit, MAX_LOOKED_AT) else { return Work::Nothing };
-    Work::Bundle { members: subjects.into_iter().map(of_subject).collect(), more }
+fn bundle_work(datapath: &mut Datapath, channel: ChannelId, commit: &BundleControl) -> TableEffect {
+    let Some((subjects, more)) = datapath.bundle_subjects(channel, commit, MAX_LOOKED_AT) else {
+        return TableEffect::Nothing;
+    };
+    TableEffect::Bundle { members: subjects.into_iter().map(of_subject).collect(), more }
 }
 
-fn of_subject(subject: Subject) -> Work {
+fn of_subject(subject: FlowModEffect) -> TableEffect {
     match subject {
-        Subject::Add { priority } => Work::Add { priority },
-        Subject::Modify(entries) => Work::Modify { entries },
-        Subject::Delete(entries) => Work::Delete { entries },
-        Subject::Nothing => Work::Nothing,
+        FlowModEffect::Add { priority } => TableEffect::Add { priority },
+        FlowModEffect::Modify(entries) => TableEffect::Modify { entries },
+        FlowModEffect::Delete(entries) => TableEffect::Delete { entries },
+        FlowModEffect::Nothing => TableEffect::Nothing,
     }
 }
 
-impl Timed {
+impl DelayedDatapath {
     /// Takes a message that arrived on `channel` at `came`. Returns the message if it takes no time and waits for no
     /// earlier one; the caller must then carry it out now. Returns `None` if the message is held, carried out or
     /// dropped.
@@ -87,42 +95,42 @@ impl Timed {
         (channel, message): (ChannelId, Message),
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) -> Option<Message> {
         // A message does not start before an earlier one did.
         let came = self.said_at.max(came);
         self.said_at = came;
         match kind(&message.body) {
-            Kind::Command => self.command(came, channel, message),
-            Kind::Commit => {
+            MessageTimingClass::Command => self.command(came, channel, message),
+            MessageTimingClass::Commit => {
                 if let Body::BundleControl(commit) = &message.body {
                     datapath.hold_bundle(channel, commit);
                 }
                 self.pending.entry(channel).or_default().commits += 1;
                 self.command(came, channel, message);
             }
-            Kind::Follows if !self.stage.is_idle() => self.command(came, channel, message),
-            Kind::Barrier => {
+            MessageTimingClass::Follows if !self.stage.is_idle() => self.command(came, channel, message),
+            MessageTimingClass::Barrier => {
                 self.pending.entry(channel).or_default().barriers += 1;
-                self.stage.barrier(came, Held::Message(Said { channel, message, bytes: 0 }));
+                self.stage.barrier(came, DelayedItem::Message(ChannelMessage { channel, message, bytes: 0 }));
             }
-            Kind::PacketOut(bytes) => {
+            MessageTimingClass::PacketOut(bytes) => {
                 if self.message_bytes >= MAX_MESSAGE_BYTES {
                     self.lost.beyond += 1;
                     return None;
                 }
-                let said = Said { channel, message, bytes: bytes.into() };
-                match self.stage.packet_out(came, bytes, Held::Message(said)) {
-                    Ok(Some(Held::Message(said))) => self.carry_out((now, came), said, datapath, pool, out),
+                let said = ChannelMessage { channel, message, bytes: bytes.into() };
+                match self.stage.packet_out(came, bytes, DelayedItem::Message(said)) {
+                    Ok(Some(DelayedItem::Message(said))) => self.carry_out((now, came), said, datapath, pool, out),
                     Ok(None) => {
                         self.message_bytes += u64::from(bytes);
                         self.pending.entry(channel).or_default().packet_outs += 1;
                     }
                     // A packet-out without room is dropped and counted. The stage returns no packet outcome here.
-                    Err(_) | Ok(Some(Held::Outcome(_))) => {}
+                    Err(_) | Ok(Some(DelayedItem::Outcome(_))) => {}
                 }
             }
-            Kind::Follows | Kind::AtOnce => return Some(message),
+            MessageTimingClass::Follows | MessageTimingClass::AtOnce => return Some(message),
         }
         None
     }
@@ -134,24 +142,24 @@ impl Timed {
         let _ = codec::encode(&message, Version::V13, &mut self.encoded);
         let bytes = self.encoded.len() as u64;
         self.message_bytes += bytes;
-        self.stage.command(now, Held::Message(Said { channel, message, bytes }));
+        self.stage.command(now, DelayedItem::Message(ChannelMessage { channel, message, bytes }));
     }
 
     /// Carries out, refuses or answers a message at its due time.
     pub(super) fn release_message(
         &mut self,
         (now, due): (Instant, Instant),
-        part: Part,
-        said: Said,
+        part: ReleaseKind,
+        said: ChannelMessage,
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         self.message_bytes = self.message_bytes.saturating_sub(said.bytes);
         let channel = said.channel;
         let is_commit = matches!(said.message.body, Body::BundleControl(_));
         match part {
-            Part::Command => {
+            ReleaseKind::Command => {
                 datapath.handle(now, channel, said.message, pool, &mut self.scratch);
                 self.follow(datapath);
                 let outcome = self.sort(out);
@@ -159,26 +167,26 @@ impl Timed {
                 self.packet_out(due, (channel, outcome), pool, out);
                 self.settle_command(due, channel, is_commit);
             }
-            Part::Refused => {
+            ReleaseKind::Refused => {
                 datapath.refuse_message(channel, &said.message, FlowModFailed::TableFull.into(), out);
                 self.settle_command(due, channel, is_commit);
             }
-            Part::RefusedBundle(member) => {
+            ReleaseKind::RefusedBundle(member) => {
                 datapath.refuse_bundle(channel, &said.message, member, FlowModFailed::TableFull.into(), out);
                 self.settle_command(due, channel, is_commit);
             }
             // Packet-outs of the channel are not carried out yet. All of them precede the barrier, because the
             // channel waits for its answer.
-            Part::Barrier if self.waits && self.carries_out(channel) => self.behind.push(said),
-            Part::Barrier => self.answer((now, due), said, datapath, pool, out),
-            Part::PacketIn => out.messages.push((channel, said.message)),
-            Part::PacketOut => {
+            ReleaseKind::Barrier if self.waits && self.carries_out(channel) => self.behind.push(said),
+            ReleaseKind::Barrier => self.answer((now, due), said, datapath, pool, out),
+            ReleaseKind::PacketIn => out.messages.push((channel, said.message)),
+            ReleaseKind::PacketOut => {
                 self.carry_out((now, due), said, datapath, pool, out);
                 self.settle(channel, |pending| &mut pending.packet_outs);
                 self.answer_behind((now, due), channel, datapath, pool, out);
             }
             // Messages do not pass through the data path.
-            Part::Data | Part::Lost => {}
+            ReleaseKind::Data | ReleaseKind::Lost => {}
         }
     }
 
@@ -191,10 +199,10 @@ impl Timed {
     fn answer(
         &mut self,
         (now, due): (Instant, Instant),
-        said: Said,
+        said: ChannelMessage,
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         let channel = said.channel;
         datapath.handle(now, channel, said.message, pool, out);
@@ -209,14 +217,14 @@ impl Timed {
         channel: ChannelId,
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         if self.behind.is_empty() || self.carries_out(channel) {
             return;
         }
         let (answered, behind) = std::mem::take(&mut self.behind).into_iter().partition(|said| said.channel == channel);
         self.behind = behind;
-        let answered: Vec<Said> = answered;
+        let answered: Vec<ChannelMessage> = answered;
         answered.into_iter().for_each(|said| self.answer(times, said, datapath, pool, out));
     }
 
@@ -235,11 +243,11 @@ impl Timed {
     }
 
     /// Counts one pending message of `channel` as done; `count` selects the counter.
-    pub(super) fn settle(&mut self, channel: ChannelId, count: impl FnOnce(&mut Pending) -> &mut u64) {
+    pub(super) fn settle(&mut self, channel: ChannelId, count: impl FnOnce(&mut PendingMessageCounts) -> &mut u64) {
         let Some(pending) = self.pending.get_mut(&channel) else { return };
         let left = count(pending);
         *left = left.saturating_sub(1);
-        if *pending == Pending::default() {
+        if *pending == PendingMessageCounts::default() {
             self.pending.remove(&channel);
         }
     }
@@ -248,10 +256,10 @@ impl Timed {
     fn carry_out(
         &mut self,
         (now, at): (Instant, Instant),
-        said: Said,
+        said: ChannelMessage,
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         datapath.handle(now, said.channel, said.message, pool, &mut self.scratch);
         self.follow(datapath);

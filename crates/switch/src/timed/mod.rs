@@ -1,10 +1,10 @@
-//! Delays a datapath's messages and packets to match a profiled device ([`weir_timing::Stage`]). Has no thread, clock
-//! or sockets, so that networks in virtual time use the same code (`weir_sim::network`).
+//! Delays a datapath's messages and packets to match a profiled device ([`weir_timing::TimingStage`]). Has no thread,
+//! clock or sockets, so that networks in virtual time use the same code (`weir_sim::network`).
 //!
 //! 1. Flow-mods, bundle commits and barriers wait in the stage. Group-mods and similar messages wait behind earlier
-//!    flow-mods. A channel that sent a barrier or a commit waits for its answer ([`Timed::awaits_answer`]); all other
-//!    messages are carried out at once. A bundle takes the sum of its messages' times and takes effect at the end. A
-//!    bundle with a scheduled time (OpenFlow 1.5) takes effect at that time.
+//!    flow-mods. A channel that sent a barrier or a commit waits for its answer ([`DelayedDatapath::awaits_answer`]);
+//!    all other messages are carried out at once. A bundle takes the sum of its messages' times and takes effect at the
+//!    end. A bundle with a scheduled time (OpenFlow 1.5) takes effect at that time.
 //! 2. A packet is looked up on arrival. Its outcome (frames for ports, packet-ins) is held for the time of the data
 //!    path, which depends on the level and kind of the matched flow entries. Packet-ins then pass through the agent.
 //! 3. Packet-outs, and packets released by flow-mods, pass through the agent that carries them out. If the profile's
@@ -19,12 +19,12 @@ mod snapshot;
 pub use snapshot::{LatenessSnapshot, LevelSnapshot, TimingSnapshot};
 
 use std::collections::HashMap;
-use weir_datapath::{ChannelId, Datapath, EntryChange, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathOutput, EntryChange};
 use weir_openflow::Message;
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool};
-use weir_profile::{MatchKind, Profile};
-use weir_timing::{Released, Stage, TimingError, Took};
+use weir_profile::{MatchLayers, Profile};
+use weir_timing::{ReleasedItem, SendDuration, TimingError, TimingStage};
 use weir_units::Instant;
 
 /// Maximum number of bytes in held frames. Packets beyond it are dropped and counted.
@@ -35,16 +35,16 @@ pub const MAX_MESSAGE_BYTES: u64 = 128 << 20;
 
 /// An item held by the stage.
 #[derive(Debug)]
-enum Held {
+enum DelayedItem {
     /// A message from a channel, or a packet-in for it.
-    Message(Said),
+    Message(ChannelMessage),
     /// The outcome of a packet's lookup.
-    Outcome(Outcome),
+    Outcome(LookupOutput),
 }
 
 /// A message with its channel.
 #[derive(Debug)]
-struct Said {
+struct ChannelMessage {
     channel: ChannelId,
     message: Message,
     /// Approximate length of the message in bytes.
@@ -53,7 +53,7 @@ struct Said {
 
 /// Output of a packet's lookup.
 #[derive(Debug, Default)]
-struct Outcome {
+struct LookupOutput {
     frames: Vec<(PortNo, Frame)>,
     packet_ins: Vec<(ChannelId, Message)>,
     /// Total length in bytes of frames and packet-ins.
@@ -64,7 +64,7 @@ struct Outcome {
 
 /// Numbers of a channel's messages that are not carried out yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Pending {
+struct PendingMessageCounts {
     commands: u64,
     /// Commands that commit bundles; also counted in `commands`.
     commits: u64,
@@ -74,28 +74,28 @@ struct Pending {
 
 /// Holds messages and packets until the time at which the profiled device would finish them.
 #[derive(Debug)]
-pub struct Timed {
-    stage: Stage<Held>,
+pub struct DelayedDatapath {
+    stage: TimingStage<DelayedItem>,
     profile: String,
     /// Name and size of each table level.
     levels: Vec<(String, Option<u64>)>,
     /// Kinds of match fields, by flow entry.
-    kinds: HashMap<u64, MatchKind>,
-    pending: HashMap<ChannelId, Pending>,
+    kinds: HashMap<u64, MatchLayers>,
+    pending: HashMap<ChannelId, PendingMessageCounts>,
     /// True if barriers wait for earlier packet-outs of their channel.
     waits: bool,
     /// Earliest start time of the next message of any channel: the start time of the last message, or the due time of
     /// the last answer to a barrier or a commit, if that is later.
     said_at: Instant,
     /// Barriers that are due, but wait for packet-outs of their channel.
-    behind: Vec<Said>,
+    behind: Vec<ChannelMessage>,
     held_bytes: u64,
     message_bytes: u64,
-    lost: Lost,
+    lost: DelayDropCounts,
     /// The datapath's generation when its changes were last read.
     generation: Option<u64>,
     /// Output of the current message or packet until it is sorted; empty otherwise.
-    scratch: Output,
+    scratch: DatapathOutput,
     /// Lists that are reused to save allocations.
     changes: Vec<EntryChange>,
     met: Vec<u64>,
@@ -105,26 +105,26 @@ pub struct Timed {
 
 /// Numbers of packets dropped here.
 #[derive(Debug, Clone, Copy, Default)]
-struct Lost {
+struct DelayDropCounts {
     /// Packets beyond [`MAX_HELD_BYTES`] or [`MAX_MESSAGE_BYTES`].
     beyond: u64,
     /// Super-frames that cannot be segmented.
     bad_offload: u64,
 }
 
-impl Timed {
+impl DelayedDatapath {
     /// Returns the timing of `profile` for `datapath`, or `None` if the profile adds no delay. Equal seeds give equal
     /// delays.
     ///
     /// # Errors
     /// Fails if the profile has parts that only formulas and simulations of stations support; the error names them.
-    pub fn new(profile: &Profile, seed: u64, datapath: &mut Datapath) -> Result<Option<Timed>, TimingError> {
-        let Some(mut stage) = Stage::new(profile, seed)? else { return Ok(None) };
+    pub fn new(profile: &Profile, seed: u64, datapath: &mut Datapath) -> Result<Option<DelayedDatapath>, TimingError> {
+        let Some(mut stage) = TimingStage::new(profile, seed)? else { return Ok(None) };
         if stage.tables().is_some() {
             datapath.watch_entries();
         }
         let sizes = profile.tables.iter().flat_map(|tables| tables.levels.iter().map(|level| level.size));
-        let mut timed = Timed {
+        let mut timed = DelayedDatapath {
             stage,
             profile: profile.name.clone(),
             levels: profile.levels.iter().cloned().zip(sizes).collect(),
@@ -135,9 +135,9 @@ impl Timed {
             behind: Vec::new(),
             held_bytes: 0,
             message_bytes: 0,
-            lost: Lost::default(),
+            lost: DelayDropCounts::default(),
             generation: None,
-            scratch: Output::default(),
+            scratch: DatapathOutput::default(),
             changes: Vec::new(),
             met: Vec::new(),
             segments: Vec::new(),
@@ -152,18 +152,18 @@ impl Timed {
         self.stage.due()
     }
 
-    /// Due time of the next item ([`Stage::next`]).
+    /// Due time of the next item ([`TimingStage::next`]).
     pub fn next(&self) -> Instant {
         self.stage.next()
     }
 
     /// Reports that handing a frame to its port took `took`, and that the frame left at `left`
-    /// ([`Stage::handed_out`]).
-    pub fn handed_out(&mut self, left: Instant, took: Took) {
+    /// ([`TimingStage::handed_out`]).
+    pub fn handed_out(&mut self, left: Instant, took: SendDuration) {
         self.stage.handed_out(left, took);
     }
 
-    /// Reports that writing a message to its channel took `took`, and ended at `until` ([`Stage::said`]).
+    /// Reports that writing a message to its channel took `took`, and ended at `until` ([`TimingStage::said`]).
     pub fn said(&mut self, until: Instant, took: std::time::Duration) {
         self.stage.said(until, took);
     }
@@ -205,7 +205,7 @@ impl Timed {
             }
             match change {
                 EntryChange::Added { entry, priority, ethernet, ip } => {
-                    self.kinds.insert(entry, MatchKind::of(ethernet, ip));
+                    self.kinds.insert(entry, MatchLayers::of(ethernet, ip));
                     tables.added(entry, priority);
                 }
                 EntryChange::Removed { entry } => {
@@ -221,8 +221,8 @@ impl Timed {
     }
 
     /// Sorts the content of `scratch`: returns frames and packet-ins, and moves everything else to `out`.
-    fn sort(&mut self, out: &mut Output) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn sort(&mut self, out: &mut DatapathOutput) -> LookupOutput {
+        let mut outcome = LookupOutput::default();
         for (port, frames) in &mut self.scratch.frames {
             for frame in frames.drain(..) {
                 outcome.bytes += u64::from(frame.bytes_len());
@@ -244,21 +244,21 @@ impl Timed {
     }
 
     /// Releases the earliest item due by `until` into `out`; `until` is not after `now`. Returns the item's due time,
-    /// or `None` if no item is due; then [`Timed::due`] is the time of the next call.
+    /// or `None` if no item is due; then [`DelayedDatapath::due`] is the time of the next call.
     pub fn release(
         &mut self,
         now: Instant,
         until: Instant,
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) -> Option<Instant> {
         self.follow(datapath);
-        let Released { part, due, item } =
+        let ReleasedItem { part, due, item } =
             self.stage.release_until(now, until, &mut |held| messages::work(datapath, held))?;
         match item {
-            Held::Message(said) => self.release_message((now, due), part, said, datapath, pool, out),
-            Held::Outcome(mut outcome) => {
+            DelayedItem::Message(said) => self.release_message((now, due), part, said, datapath, pool, out),
+            DelayedItem::Outcome(mut outcome) => {
                 let by = outcome.by.take();
                 self.release_packet(due, part, outcome, pool, out);
                 if let Some(channel) = by {

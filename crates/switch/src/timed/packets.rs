@@ -1,14 +1,14 @@
 //! Delays the outcomes of packets by the time of the data path.
 use super::messages::packet_in_bytes;
-use super::{Held, MAX_HELD_BYTES, MAX_MESSAGE_BYTES, Outcome, Said, Timed};
-use weir_datapath::{ChannelId, Datapath, Output};
+use super::{ChannelMessage, DelayedDatapath, DelayedItem, LookupOutput, MAX_HELD_BYTES, MAX_MESSAGE_BYTES};
+use weir_datapath::{ChannelId, Datapath, DatapathOutput};
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool, offload};
-use weir_profile::MatchKind;
-use weir_timing::{Part, Passing};
+use weir_profile::MatchLayers;
+use weir_timing::{DataPathPacket, ReleaseKind};
 use weir_units::Instant;
 
-impl Timed {
+impl DelayedDatapath {
     /// Looks up a frame that arrived on `in_port` at `came`, and holds its outcome. A super-frame is split into the
     /// packets that it represents on the line.
     pub fn packet(
@@ -18,7 +18,7 @@ impl Timed {
         (in_port, frame): (PortNo, Frame),
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         if frame.offload.segmentation.is_none() {
             return self.one((now, came), (in_port, frame), datapath, pool, out);
@@ -37,7 +37,7 @@ impl Timed {
         (in_port, frame): (PortNo, Frame),
         datapath: &mut Datapath,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         self.follow(datapath);
         let bytes = frame.bytes_len();
@@ -50,34 +50,36 @@ impl Timed {
 
     /// Returns how the data path handles a packet, from its matched flow entries: in the slowest of their levels,
     /// with all the fields that they match. A packet without matched entries has passed through all levels.
-    fn passing(&mut self, bytes: u32) -> Passing {
+    fn passing(&mut self, bytes: u32) -> DataPathPacket {
         let last = self.levels.len().saturating_sub(1);
-        let Some(tables) = self.stage.tables() else { return Passing { level: last, kind: MatchKind::L2, bytes } };
+        let Some(tables) = self.stage.tables() else {
+            return DataPathPacket { level: last, kind: MatchLayers::L2, bytes };
+        };
         let (mut level, mut ethernet, mut ip) = (None, false, false);
         for entry in &self.met {
             level = level.max(tables.level_of(*entry));
             let kind = self.kinds.get(entry).copied();
-            ethernet |= matches!(kind, Some(MatchKind::L2 | MatchKind::L2L3));
-            ip |= matches!(kind, Some(MatchKind::L3 | MatchKind::L2L3));
+            ethernet |= matches!(kind, Some(MatchLayers::L2 | MatchLayers::L2L3));
+            ip |= matches!(kind, Some(MatchLayers::L3 | MatchLayers::L2L3));
             tables.matched(*entry, bytes);
         }
-        Passing { level: level.unwrap_or(last), kind: MatchKind::of(ethernet, ip), bytes }
+        DataPathPacket { level: level.unwrap_or(last), kind: MatchLayers::of(ethernet, ip), bytes }
     }
 
     /// Holds a packet's outcome for the time of the data path.
-    fn pass(&mut self, now: Instant, passing: Passing, outcome: Outcome, pool: &mut FramePool) {
+    fn pass(&mut self, now: Instant, passing: DataPathPacket, outcome: LookupOutput, pool: &mut FramePool) {
         let bytes = outcome.bytes;
         if !self.has_place(&outcome) {
             return outcome.give_back(pool);
         }
-        match self.stage.packet(now, passing, Held::Outcome(outcome)) {
+        match self.stage.packet(now, passing, DelayedItem::Outcome(outcome)) {
             Ok(()) => self.held_bytes += bytes,
-            Err(Held::Outcome(outcome)) => outcome.give_back(pool),
-            Err(Held::Message(_)) => {}
+            Err(DelayedItem::Outcome(outcome)) => outcome.give_back(pool),
+            Err(DelayedItem::Message(_)) => {}
         }
     }
 
-    fn has_place(&mut self, outcome: &Outcome) -> bool {
+    fn has_place(&mut self, outcome: &LookupOutput) -> bool {
         let has_place = self.held_bytes + outcome.bytes <= MAX_HELD_BYTES;
         self.lost.beyond += u64::from(!has_place);
         has_place
@@ -87,21 +89,21 @@ impl Timed {
     pub(super) fn release_packet(
         &mut self,
         due: Instant,
-        part: Part,
-        outcome: Outcome,
+        part: ReleaseKind,
+        outcome: LookupOutput,
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         self.held_bytes = self.held_bytes.saturating_sub(outcome.bytes);
         match part {
-            Part::Lost => outcome.give_back(pool),
-            Part::PacketOut => self.came_back(due, outcome, pool, out),
+            ReleaseKind::Lost => outcome.give_back(pool),
+            ReleaseKind::PacketOut => self.came_back(due, outcome, pool, out),
             _ => self.leave(due, outcome, out),
         }
     }
 
     /// Outputs the frames, and passes the packet-ins to their agent.
-    fn leave(&mut self, at: Instant, outcome: Outcome, out: &mut Output) {
+    fn leave(&mut self, at: Instant, outcome: LookupOutput, out: &mut DatapathOutput) {
         outcome.frames.into_iter().for_each(|(port, frame)| out.add_frame(port, frame));
         for (channel, message) in outcome.packet_ins {
             let bytes = packet_in_bytes(&message).unwrap_or(0);
@@ -109,12 +111,12 @@ impl Timed {
                 self.lost.beyond += 1;
                 continue;
             }
-            let said = Said { channel, message, bytes: bytes.into() };
-            match self.stage.packet_in(at, bytes, Held::Message(said)) {
-                Ok(Some(Held::Message(said))) => out.messages.push((said.channel, said.message)),
+            let said = ChannelMessage { channel, message, bytes: bytes.into() };
+            match self.stage.packet_in(at, bytes, DelayedItem::Message(said)) {
+                Ok(Some(DelayedItem::Message(said))) => out.messages.push((said.channel, said.message)),
                 Ok(None) => self.message_bytes += u64::from(bytes),
                 // A packet-in without room is dropped and counted. The stage returns no packet outcome here.
-                Err(_) | Ok(Some(Held::Outcome(_))) => {}
+                Err(_) | Ok(Some(DelayedItem::Outcome(_))) => {}
             }
         }
     }
@@ -123,39 +125,47 @@ impl Timed {
     pub(super) fn packet_out(
         &mut self,
         at: Instant,
-        (by, mut outcome): (ChannelId, Outcome),
+        (by, mut outcome): (ChannelId, LookupOutput),
         pool: &mut FramePool,
-        out: &mut Output,
+        out: &mut DatapathOutput,
     ) {
         if outcome.is_empty() || !self.has_place(&outcome) {
             return outcome.give_back(pool);
         }
         let bytes = outcome.bytes;
         outcome.by = Some(by);
-        match self.stage.packet_out(at, u32::try_from(bytes).unwrap_or(u32::MAX), Held::Outcome(outcome)) {
-            Ok(Some(Held::Outcome(outcome))) => self.came_back(at, Outcome { by: None, ..outcome }, pool, out),
-            Err(Held::Outcome(outcome)) => outcome.give_back(pool),
+        match self.stage.packet_out(at, u32::try_from(bytes).unwrap_or(u32::MAX), DelayedItem::Outcome(outcome)) {
+            Ok(Some(DelayedItem::Outcome(outcome))) => {
+                self.came_back(at, LookupOutput { by: None, ..outcome }, pool, out)
+            }
+            Err(DelayedItem::Outcome(outcome)) => outcome.give_back(pool),
             Ok(None) => {
                 self.held_bytes += bytes;
                 self.pending.entry(by).or_default().packet_outs += 1;
             }
-            Ok(Some(Held::Message(_))) | Err(Held::Message(_)) => {}
+            Ok(Some(DelayedItem::Message(_))) | Err(DelayedItem::Message(_)) => {}
         }
     }
 
     /// Continues a packet from a controller: it leaves, or passes through the data path again if the profile says so.
-    pub(super) fn came_back(&mut self, at: Instant, outcome: Outcome, pool: &mut FramePool, out: &mut Output) {
+    pub(super) fn came_back(
+        &mut self,
+        at: Instant,
+        outcome: LookupOutput,
+        pool: &mut FramePool,
+        out: &mut DatapathOutput,
+    ) {
         if !self.stage.passes_again() {
             return self.leave(at, outcome, out);
         }
         if !outcome.is_empty() {
             let bytes = outcome.frames.first().map_or(0, |(_, frame)| frame.bytes_len());
-            self.pass(at, Passing { level: 0, kind: MatchKind::L2, bytes }, outcome, pool);
+            self.pass(at, DataPathPacket { level: 0, kind: MatchLayers::L2, bytes }, outcome, pool);
         }
     }
 }
 
-impl Outcome {
+impl LookupOutput {
     fn is_empty(&self) -> bool {
         self.frames.is_empty() && self.packet_ins.is_empty()
     }

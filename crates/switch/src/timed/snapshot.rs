@@ -1,8 +1,8 @@
 //! Reports the state and counters of a switch that delays packets and commands as a profiled device does.
-use super::Timed;
+use super::DelayedDatapath;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use weir_timing::LateBy;
+use weir_timing::LatenessSummary;
 
 /// State of the delays that a switch takes from a profile, at one moment. Counters run since the switch started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct TimingSnapshot {
     pub lost_beyond: u64,
     /// Number of super-frames (several TCP segments in one frame) dropped because they could not be split into packets.
     pub lost_bad_offload: u64,
-    /// Number of records of commands that were discarded before [`Timed::take_records`] took them.
+    /// Number of records of commands that were discarded before [`DelayedDatapath::take_records`] took them.
     pub records_lost: u64,
 }
 
@@ -55,8 +55,8 @@ pub struct LatenessSnapshot {
     pub late: u64,
 }
 
-impl From<LateBy> for LatenessSnapshot {
-    fn from(by: LateBy) -> LatenessSnapshot {
+impl From<LatenessSummary> for LatenessSnapshot {
+    fn from(by: LatenessSummary) -> LatenessSnapshot {
         let [p50_s, p99_s, max_s] = [by.p50, by.p99, by.most].map(|late: Duration| late.as_secs_f64());
         LatenessSnapshot { count: by.count, p50_s, p99_s, max_s, late: by.late }
     }
@@ -73,7 +73,7 @@ pub struct LevelSnapshot {
     pub entries: u64,
 }
 
-impl Timed {
+impl DelayedDatapath {
     /// Returns the present state of the delays.
     pub fn snapshot(&mut self) -> TimingSnapshot {
         let (waiting, counts) = (self.stage.waiting(), self.stage.counts());
@@ -107,7 +107,7 @@ impl Timed {
     /// Returns the commands carried out or refused since the last call, oldest first, as CSV lines with the columns of
     /// [`weir_timing::CSV_HEAD`].
     pub fn take_records(&mut self) -> Vec<String> {
-        self.stage.take_records().iter().map(weir_timing::Record::csv).collect()
+        self.stage.take_records().iter().map(weir_timing::CommandRecord::csv).collect()
     }
 
     /// Returns the number of dropped packets for each reason, with the name of the reason in the switch's reports.

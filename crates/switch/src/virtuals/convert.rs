@@ -4,7 +4,7 @@ use weir_scenario::VirtualSwitch;
 
 /// Returns the datapath configuration of a virtual switch. Its limits keep one tenant from exhausting resources of
 /// the others.
-pub fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> DatapathConfig {
+pub fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::LookupMethod) -> DatapathConfig {
     DatapathConfig {
         datapath_id: spec.dpid,
         name: spec.name.clone(),
@@ -17,9 +17,9 @@ pub fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> Datapath
 }
 
 /// Converts the behaviour of a switch without a controller.
-pub fn fail_mode(mode: weir_scenario::FailMode) -> FailMode {
+pub fn fail_mode(mode: weir_scenario::SwitchFailMode) -> FailMode {
     match mode {
-        weir_scenario::FailMode::Secure => FailMode::Secure,
-        weir_scenario::FailMode::Standalone => FailMode::Standalone,
+        weir_scenario::SwitchFailMode::Secure => FailMode::Secure,
+        weir_scenario::SwitchFailMode::Standalone => FailMode::Standalone,
     }
 }

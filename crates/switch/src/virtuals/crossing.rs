@@ -1,8 +1,8 @@
 //! Moves a virtual switch's frames from its datapath into the fabric.
 use super::edge;
-use super::inlet::{self, Inlet};
-use super::outlet::Outlet;
-use weir_fabric::{Crosspoint, Dropped, Fabric, Packet, SwitchIndex};
+use super::inlet::{self, VirtualPortState};
+use super::outlet::FabricEgressLine;
+use weir_fabric::{Crosspoint, Fabric, FabricDrop, FabricPacket, VirtualSwitchIndex};
 use weir_openflow::model::PortNo;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool, offload};
@@ -10,38 +10,38 @@ use weir_scenario::VirtualSwitch;
 use weir_units::Instant;
 
 /// Parts behind the datapaths that all virtual switches share.
-pub struct Crossing<'a> {
+pub struct FabricIngress<'a> {
     /// Fabric that carries the frames.
     pub fabric: &'a mut Fabric<Frame>,
     /// Outlets of the fabric, by port index.
-    pub outlets: &'a mut [Outlet],
+    pub outlets: &'a mut [FabricEgressLine],
     /// List that receives the frames dropped by the fabric.
-    pub dropped: &'a mut Vec<Dropped<Frame>>,
+    pub dropped: &'a mut Vec<FabricDrop<Frame>>,
 }
 
 /// Virtual switch that frames belong to, and their input port.
 #[derive(Debug)]
-pub struct Whose<'a> {
+pub struct FabricIngressSource<'a> {
     /// Index of the virtual switch in the fabric.
-    pub index: SwitchIndex,
+    pub index: VirtualSwitchIndex,
     /// Specification of the virtual switch.
     pub spec: &'a VirtualSwitch,
     /// Ports of the virtual switch.
-    pub inlets: &'a mut [Inlet],
+    pub inlets: &'a mut [VirtualPortState],
     /// Index of the input port; `None` for packets from controllers.
     pub input: Option<usize>,
 }
 
-impl Crossing<'_> {
+impl FabricIngress<'_> {
     /// Puts frames into the fabric. `lists` gives the frames by the virtual switch's number of their output port.
     pub fn enqueue(
         &mut self,
         now: Instant,
-        whose: Whose<'_>,
+        whose: FabricIngressSource<'_>,
         lists: &mut [(PortNo, Vec<Frame>)],
         pool: &mut FramePool,
     ) {
-        let Whose { index: switch, spec, inlets, input } = whose;
+        let FabricIngressSource { index: switch, spec, inlets, input } = whose;
         for (port, frames) in lists.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
             let Some(output) = inlets.iter().position(|inlet| inlet.number == *port) else {
                 frames.drain(..).for_each(|frame| pool.give(frame));
@@ -58,7 +58,7 @@ impl Crossing<'_> {
             }
             if frames.iter().all(|frame| frame.offload.is_none() && frame.queue == DEFAULT_QUEUE) {
                 let at = Crosspoint { switch, input: inlets[own].index, output: to };
-                let packets = frames.drain(..).map(|frame| Packet::new(frame.bytes_len(), frame));
+                let packets = frames.drain(..).map(|frame| FabricPacket::new(frame.bytes_len(), frame));
                 self.fabric.enqueue_all(now, at, packets, self.dropped);
             } else {
                 finish(frames, pool);
@@ -69,7 +69,7 @@ impl Crossing<'_> {
                     };
                     frame.queue = DEFAULT_QUEUE;
                     let at = Crosspoint { switch, input: inlets[from].index, output: to };
-                    self.fabric.enqueue(now, at, Packet::new(frame.bytes_len(), frame), self.dropped);
+                    self.fabric.enqueue(now, at, FabricPacket::new(frame.bytes_len(), frame), self.dropped);
                 }
             }
             if let Some(outlet) = self.outlets.get_mut(usize::from(to.0)) {

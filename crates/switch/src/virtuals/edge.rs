@@ -49,10 +49,10 @@ mod tests {
     use super::*;
     use weir_packet::MacAddr;
     use weir_packet::PacketType;
-    use weir_packet::craft::Craft;
+    use weir_packet::craft::FrameBuilder;
 
     fn frame(tags: &[(u16, u16, u8)]) -> Frame {
-        let craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
+        let craft = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
         let craft = tags.iter().fold(craft, |craft, (tpid, vlan, pcp)| craft.vlan(*tpid, *vlan, *pcp));
         Frame::from_bytes(&craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2).payload(b"x").build())
     }

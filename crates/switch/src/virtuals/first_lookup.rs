@@ -9,8 +9,8 @@ use foldhash::{HashMap, HashMapExt};
 use std::net::IpAddr;
 use weir_openflow::model::PortNo;
 use weir_packet::field::{VLAN_PRESENT, eth_type};
-use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed};
-use weir_scenario::{IpNet, Selector, VirtualSwitch};
+use weir_packet::{Field, FlowKey, FlowMask, Frame, ParsedHeaders};
+use weir_scenario::{IpNet, PacketSelector, VirtualSwitch};
 
 /// Number of VLAN IDs, where ID 0 stands for packets without a VLAN.
 const VLANS: usize = 4096;
@@ -19,7 +19,7 @@ const WORDS: [usize; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
 
 /// Virtual switch and input port of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target {
+pub struct VirtualInputPort {
     /// Fabric index of the virtual switch.
     pub switch: u16,
     /// Index of the input port among the virtual switch's ports.
@@ -29,37 +29,37 @@ pub struct Target {
 /// Compiled first lookup of all ports.
 #[derive(Debug, Default)]
 pub struct FirstLookup {
-    by_port: HashMap<PortNo, Way>,
+    by_port: HashMap<PortNo, PortFirstLookup>,
 }
 
 /// Compiled first lookup of one port.
 #[derive(Debug)]
-pub enum Way {
+pub enum PortFirstLookup {
     /// All packets of the port belong to one virtual switch.
-    One(Target),
+    One(VirtualInputPort),
     /// The VLAN ID of the outermost tag is the index of the target in this table.
-    ByVlan(Box<[Option<Target>; VLANS]>),
+    ByVlan(Box<[Option<VirtualInputPort>; VLANS]>),
     /// Selectors use further fields; a packet is looked up in these tuples, in order.
-    Tuples(Vec<Tuple>),
+    Tuples(Vec<SelectorTuple>),
 }
 
 /// Selectors with equal masks, in a hash table by their values.
 #[derive(Debug)]
-pub struct Tuple {
-    mask: Words,
-    targets: HashMap<Words, Ranked>,
+pub struct SelectorTuple {
+    mask: SelectorWords,
+    targets: HashMap<SelectorWords, RankedTarget>,
     /// Lowest rank of the tuple's selectors (that of the first one).
     first: u32,
 }
 
 /// Target of a selector, and the selector's rank: the number of selectors that precede it.
 #[derive(Debug, Clone, Copy)]
-struct Ranked {
+struct RankedTarget {
     rank: u32,
-    target: Target,
+    target: VirtualInputPort,
 }
 
-type Words = [u64; WORDS.len()];
+type SelectorWords = [u64; WORDS.len()];
 
 impl FirstLookup {
     /// Compiles the selectors of virtual switches, given with their fabric indices, in the order of precedence.
@@ -67,22 +67,25 @@ impl FirstLookup {
         let ports = switches.clone().flat_map(|(_, switch)| switch.ports.iter().map(|port| port.port));
         let mut by_port = HashMap::new();
         for port in ports {
-            by_port.entry(PortNo(port)).or_insert_with(|| Way::new(&chosen_at(port, switches.clone())));
+            by_port.entry(PortNo(port)).or_insert_with(|| PortFirstLookup::new(&chosen_at(port, switches.clone())));
         }
         FirstLookup { by_port }
     }
 
     /// Returns the lookup for packets that arrive on `port`, or `None` if no virtual switch uses the port.
-    pub fn at(&self, port: PortNo) -> Option<&Way> {
+    pub fn at(&self, port: PortNo) -> Option<&PortFirstLookup> {
         self.by_port.get(&port)
     }
 }
 
 /// Returns the selectors that may match packets of a physical port, in the order of precedence.
-fn chosen_at<'a>(port: u32, switches: impl Iterator<Item = (u16, &'a VirtualSwitch)>) -> Vec<(Selector, Target)> {
+fn chosen_at<'a>(
+    port: u32,
+    switches: impl Iterator<Item = (u16, &'a VirtualSwitch)>,
+) -> Vec<(PacketSelector, VirtualInputPort)> {
     let at_port = switches.filter_map(|(place, switch)| {
         let input = switch.ports.iter().position(|its| its.port == port)?;
-        let target = Target { switch: place, input: u16::try_from(input).ok()? };
+        let target = VirtualInputPort { switch: place, input: u16::try_from(input).ok()? };
         Some((switch.select.iter(), switch.ports[input].vlan, target))
     });
     at_port
@@ -90,22 +93,24 @@ fn chosen_at<'a>(port: u32, switches: impl Iterator<Item = (u16, &'a VirtualSwit
         .filter(|(selector, ..)| selector.port.is_none_or(|its| its == port))
         // A port with an outside VLAN has only packets of that VLAN.
         .filter(|(selector, vlan, _)| vlan.is_none() || selector.vlan.is_none_or(|its| Some(its) == *vlan))
-        .map(|(selector, vlan, target)| (Selector { port: None, vlan: vlan.or(selector.vlan), ..selector }, target))
+        .map(|(selector, vlan, target)| {
+            (PacketSelector { port: None, vlan: vlan.or(selector.vlan), ..selector }, target)
+        })
         .collect()
 }
 
-impl Way {
+impl PortFirstLookup {
     /// Compiles the selectors of one physical port, in the order of precedence, and chooses the fastest kind of lookup
     /// that can represent them. The field `port` of the selectors must be `None`.
-    fn new(selectors: &[(Selector, Target)]) -> Way {
+    fn new(selectors: &[(PacketSelector, VirtualInputPort)]) -> PortFirstLookup {
         match selectors {
-            [(selector, target), ..] if *selector == Selector::default() => Way::One(*target),
-            _ if selectors.iter().all(|(selector, _)| is_vlan_at_most(selector)) => Way::by_vlan(selectors),
-            _ => Way::Tuples(tuples(selectors)),
+            [(selector, target), ..] if *selector == PacketSelector::default() => PortFirstLookup::One(*target),
+            _ if selectors.iter().all(|(selector, _)| is_vlan_at_most(selector)) => PortFirstLookup::by_vlan(selectors),
+            _ => PortFirstLookup::Tuples(tuples(selectors)),
         }
     }
 
-    fn by_vlan(selectors: &[(Selector, Target)]) -> Way {
+    fn by_vlan(selectors: &[(PacketSelector, VirtualInputPort)]) -> PortFirstLookup {
         let mut table = Box::new([None; VLANS]);
         for (selector, target) in selectors {
             let its = match selector.vlan {
@@ -116,18 +121,18 @@ impl Way {
                 slot.get_or_insert(*target);
             }
         }
-        Way::ByVlan(table)
+        PortFirstLookup::ByVlan(table)
     }
 
     /// Returns the virtual switch and input port of a packet, or `None` if no selector matches it. `parsed` is working
     /// memory.
     #[inline]
-    pub fn target(&self, frame: &Frame, parsed: &mut Parsed) -> Option<Target> {
+    pub fn target(&self, frame: &Frame, parsed: &mut ParsedHeaders) -> Option<VirtualInputPort> {
         match self {
-            Way::One(target) => Some(*target),
-            Way::ByVlan(table) => table[vlan(frame)],
+            PortFirstLookup::One(target) => Some(*target),
+            PortFirstLookup::ByVlan(table) => table[vlan(frame)],
             // A frame that cannot be parsed belongs to no virtual switch.
-            Way::Tuples(tuples) => {
+            PortFirstLookup::Tuples(tuples) => {
                 weir_packet::parse_frame(frame, PortNo::ANY, parsed).ok()?;
                 find(tuples, &words(&parsed.key))
             }
@@ -136,8 +141,8 @@ impl Way {
 }
 
 /// Returns true if a selector uses no field except the VLAN ID.
-fn is_vlan_at_most(selector: &Selector) -> bool {
-    *selector == Selector { vlan: selector.vlan, ..Selector::default() }
+fn is_vlan_at_most(selector: &PacketSelector) -> bool {
+    *selector == PacketSelector { vlan: selector.vlan, ..PacketSelector::default() }
 }
 
 /// Returns the VLAN ID of the outermost tag, or 0 without one.
@@ -149,12 +154,12 @@ fn vlan(frame: &Frame) -> usize {
     if is_tagged { usize::from(u16::from_be_bytes([*high & 0x0f, *low])) } else { 0 }
 }
 
-fn words(key: &FlowKey) -> Words {
+fn words(key: &FlowKey) -> SelectorWords {
     WORDS.map(|word| key.words[word])
 }
 
-fn find(tuples: &[Tuple], packet: &Words) -> Option<Target> {
-    let mut best: Option<Ranked> = None;
+fn find(tuples: &[SelectorTuple], packet: &SelectorWords) -> Option<VirtualInputPort> {
+    let mut best: Option<RankedTarget> = None;
     for tuple in tuples {
         if best.is_some_and(|best| best.rank < tuple.first) {
             break;
@@ -167,16 +172,16 @@ fn find(tuples: &[Tuple], packet: &Words) -> Option<Target> {
 }
 
 /// Groups selectors by mask into tuples. The tuples are in the order of their first selectors.
-fn tuples(selectors: &[(Selector, Target)]) -> Vec<Tuple> {
-    let mut tuples: Vec<Tuple> = Vec::new();
+fn tuples(selectors: &[(PacketSelector, VirtualInputPort)]) -> Vec<SelectorTuple> {
+    let mut tuples: Vec<SelectorTuple> = Vec::new();
     for (rank, (selector, target)) in (0..).zip(selectors) {
         for (value, mask) in conditions(selector) {
             let (value, mask) = (words(&value), words(&mask));
             let at = tuples.iter().position(|tuple| tuple.mask == mask).unwrap_or_else(|| {
-                tuples.push(Tuple { mask, targets: HashMap::new(), first: rank });
+                tuples.push(SelectorTuple { mask, targets: HashMap::new(), first: rank });
                 tuples.len() - 1
             });
-            tuples[at].targets.entry(value).or_insert(Ranked { rank, target: *target });
+            tuples[at].targets.entry(value).or_insert(RankedTarget { rank, target: *target });
         }
     }
     tuples
@@ -184,7 +189,7 @@ fn tuples(selectors: &[(Selector, Target)]) -> Vec<Tuple> {
 
 /// Returns the matches of a selector as keys and masks, one for each EtherType that its prefixes may apply to. ARP
 /// counts as IPv4, because a host selected by its address must be found with ARP too.
-fn conditions(selector: &Selector) -> Vec<(FlowKey, FlowMask)> {
+fn conditions(selector: &PacketSelector) -> Vec<(FlowKey, FlowMask)> {
     let mut common = (FlowKey::EMPTY, FlowMask::EMPTY);
     let mut ask = |field: Field, value: u128, mask: u128| {
         common.0.set(field, value & mask);
@@ -220,11 +225,11 @@ fn conditions(selector: &Selector) -> Vec<(FlowKey, FlowMask)> {
 
 /// Returns true if a selector's IP prefixes are IPv4, false if they are IPv6, and `None` if it has none. Source and
 /// destination are of one version, which is checked when the selector is parsed.
-fn is_ipv4(selector: &Selector) -> Option<bool> {
+fn is_ipv4(selector: &PacketSelector) -> Option<bool> {
     selector.ip_src.or(selector.ip_dst).map(|net| net.addr.is_ipv4())
 }
 
-fn of_type((mut value, mut mask): (FlowKey, FlowMask), kind: u16, selector: &Selector) -> (FlowKey, FlowMask) {
+fn of_type((mut value, mut mask): (FlowKey, FlowMask), kind: u16, selector: &PacketSelector) -> (FlowKey, FlowMask) {
     value.set(Field::EthType, kind.into());
     mask.set(Field::EthType, 0xffff);
     let fields = if kind == eth_type::IPV6 {

@@ -5,7 +5,7 @@
 //! between are not included, because an output is driven before a packet is inserted for it.
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_fabric::{Fabric, Line, Pause, PortIndex};
+use weir_fabric::{DequeueStop, Fabric, OutputLine, PortIndex};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, Instant};
@@ -20,11 +20,11 @@ const OWN_BYTES: usize = 256 * 1024;
 
 /// Output of the fabric: its line and the frames that leave by it.
 #[derive(Debug)]
-pub struct Outlet {
+pub struct FabricEgressLine {
     /// Number of the physical port.
     pub port: PortNo,
     index: PortIndex,
-    line: Line,
+    line: OutputLine,
     /// Time at which the idle line last got a frame, or later if the engine was away for long.
     since: Instant,
     /// True if a frame may be queued.
@@ -41,19 +41,19 @@ pub struct Outlet {
 }
 
 /// Returns the outlets of a fabric, one per port.
-pub fn all(fabric: &weir_scenario::Fabric) -> Vec<Outlet> {
+pub fn all(fabric: &weir_scenario::FabricSpec) -> Vec<FabricEgressLine> {
     let index = |place| PortIndex(u16::try_from(place).unwrap_or(u16::MAX));
     let ports = fabric.ports.iter().enumerate();
-    ports.map(|(place, port)| Outlet::new(PortNo(port.port), index(place), port.rate)).collect()
+    ports.map(|(place, port)| FabricEgressLine::new(PortNo(port.port), index(place), port.rate)).collect()
 }
 
-impl Outlet {
+impl FabricEgressLine {
     /// Returns the outlet of a port with the line rate `rate`.
-    pub fn new(port: PortNo, index: PortIndex, rate: Bps) -> Outlet {
-        Outlet {
+    pub fn new(port: PortNo, index: PortIndex, rate: Bps) -> FabricEgressLine {
+        FabricEgressLine {
             port,
             index,
-            line: Line::new(rate, Duration::ZERO),
+            line: OutputLine::new(rate, Duration::ZERO),
             since: Instant::ZERO,
             is_pending: false,
             wait: Instant::ZERO,
@@ -84,7 +84,7 @@ impl Outlet {
         self.expect(now);
     }
 
-    /// Time of the next call of [`Outlet::drive`]; [`Instant::FAR`] if no frame is queued.
+    /// Time of the next call of [`FabricEgressLine::drive`]; [`Instant::FAR`] if no frame is queued.
     pub fn due(&self) -> Instant {
         if self.is_pending { self.line.free_at().max(self.since).max(self.wait) } else { Instant::FAR }
     }
@@ -104,14 +104,14 @@ impl Outlet {
                 (at <= now && leaving.len() < MOST).then_some(at)
             });
             match pause {
-                Pause::Stopped => return,
+                DequeueStop::Stopped => return,
                 // No frame of a virtual switch may leave now, so the line is free for the physical switch's own.
-                Pause::Wait(until) if !self.send_own(at) => self.wait = until,
-                Pause::Empty if !self.send_own(at) => {
+                DequeueStop::Wait(until) if !self.send_own(at) => self.wait = until,
+                DequeueStop::Empty if !self.send_own(at) => {
                     self.is_pending = false;
                     return;
                 }
-                Pause::Wait(_) | Pause::Empty => {}
+                DequeueStop::Wait(_) | DequeueStop::Empty => {}
             }
             at = self.due();
         }
@@ -139,7 +139,8 @@ const CATCH_UP_NS: u64 = CATCH_UP.as_nanos() as u64;
 mod tests {
     use super::*;
     use weir_fabric::{
-        Crosspoint, FabricConfig, InputConfig, OutputConfig, Packet, SwitchIndex, VirtualPort, VirtualSwitchConfig,
+        Crosspoint, FabricConfig, FabricPacket, InputConfig, OutputConfig, VirtualPort, VirtualSwitchConfig,
+        VirtualSwitchIndex,
     };
 
     const RATE: Bps = Bps(1_000_000_000);
@@ -164,7 +165,7 @@ mod tests {
     /// Keeps all queues full and drives the outlet at intervals of `every` for 10 ms. Returns the departed packets
     /// per switch, which is identified by their first byte.
     fn shares(fabric: &mut Fabric<Frame>, cuts: u16, every: Duration) -> Vec<u64> {
-        let mut outlet = Outlet::new(PortNo(1), PortIndex(0), RATE);
+        let mut outlet = FabricEgressLine::new(PortNo(1), PortIndex(0), RATE);
         let (mut pool, mut dropped) = (FramePool::default(), Vec::new());
         let (mut now, mut left) = (Instant::ZERO, vec![0; usize::from(cuts)]);
         while now <= Instant::ZERO + Duration::from_millis(10) {
@@ -174,10 +175,10 @@ mod tests {
                 pool.give(frame);
             }
             for number in 0..cuts {
-                let at = Crosspoint { switch: SwitchIndex(number), input: PortIndex(0), output: PortIndex(0) };
+                let at = Crosspoint { switch: VirtualSwitchIndex(number), input: PortIndex(0), output: PortIndex(0) };
                 let mut bytes = vec![0; SIZE as usize];
                 bytes[0] = u8::try_from(number).unwrap();
-                while fabric.enqueue(now, at, Packet::new(SIZE, Frame::from_bytes(&bytes)), &mut dropped) {}
+                while fabric.enqueue(now, at, FabricPacket::new(SIZE, Frame::from_bytes(&bytes)), &mut dropped) {}
                 dropped.clear();
             }
             outlet.expect(now);
@@ -207,10 +208,10 @@ mod tests {
     #[test]
     fn a_late_engine_catches_up_only_so_far() {
         let mut fabric = fabric(&[(1000, None)]);
-        let mut outlet = Outlet::new(PortNo(1), PortIndex(0), RATE);
-        let at = Crosspoint { switch: SwitchIndex(0), input: PortIndex(0), output: PortIndex(0) };
+        let mut outlet = FabricEgressLine::new(PortNo(1), PortIndex(0), RATE);
+        let at = Crosspoint { switch: VirtualSwitchIndex(0), input: PortIndex(0), output: PortIndex(0) };
         let mut dropped = Vec::new();
-        while fabric.enqueue(Instant::ZERO, at, Packet::new(SIZE, Frame::from_bytes(&[0; 60])), &mut dropped) {}
+        while fabric.enqueue(Instant::ZERO, at, FabricPacket::new(SIZE, Frame::from_bytes(&[0; 60])), &mut dropped) {}
         outlet.expect(Instant::ZERO);
         outlet.drive(Instant::ZERO + Duration::from_micros(40), &mut fabric);
         assert_eq!(outlet.leaving.len(), 6, "at 0, 8, ... 40 us");
@@ -220,15 +221,15 @@ mod tests {
     #[test]
     fn the_switchs_own_frames_have_what_is_left() {
         let mut fabric = fabric(&[(1000, None)]);
-        let mut outlet = Outlet::new(PortNo(1), PortIndex(0), RATE);
+        let mut outlet = FabricEgressLine::new(PortNo(1), PortIndex(0), RATE);
         let (mut pool, mut dropped) = (FramePool::default(), Vec::new());
-        let at = Crosspoint { switch: SwitchIndex(0), input: PortIndex(0), output: PortIndex(0) };
+        let at = Crosspoint { switch: VirtualSwitchIndex(0), input: PortIndex(0), output: PortIndex(0) };
         for _ in 0..300 {
             outlet.take_own(Instant::ZERO, Frame::from_bytes(&[1; SIZE as usize]), &mut pool);
         }
         assert_eq!(outlet.own_dropped, 300 - (OWN_BYTES as u64) / u64::from(SIZE));
         (0..5).for_each(|_| {
-            _ = fabric.enqueue(Instant::ZERO, at, Packet::new(SIZE, Frame::from_bytes(&[0; 60])), &mut dropped)
+            _ = fabric.enqueue(Instant::ZERO, at, FabricPacket::new(SIZE, Frame::from_bytes(&[0; 60])), &mut dropped)
         });
         outlet.drive(Instant::ZERO + Duration::from_micros(40), &mut fabric);
         let own = outlet.leaving.iter().map(|frame| frame.bytes()[0]).collect::<Vec<_>>();

@@ -4,7 +4,7 @@
 //! Rounds give each port a burst, which is fair while packets cost the same. A tenant with costly packets (a long
 //! pipeline, or lookups made slow on purpose) would get nearly all of the time. Therefore:
 //! 1. While no port fills a burst, the engine keeps up, and nothing is measured.
-//! 2. Otherwise the time for each virtual switch's packets is added up ([`Shares::charge`]). Nothing else changes
+//! 2. Otherwise the time for each virtual switch's packets is added up ([`CpuShares::charge`]). Nothing else changes
 //!    until, in a [`WINDOW`], a virtual switch that wants more has had less than its share while another has had
 //!    more.
 //! 3. Then packets wait in one queue per virtual switch (*taking turns*). The virtual switch with the least time by
@@ -39,9 +39,9 @@ const CHUNK: usize = 32;
 
 /// Accounts of the virtual switches' packet time, and queues of their waiting packets. `T` is a waiting packet.
 #[derive(Debug)]
-pub(crate) struct Shares<T> {
+pub(crate) struct CpuShares<T> {
     /// Tenants by fabric index.
-    tenants: Vec<Option<Tenant<T>>>,
+    tenants: Vec<Option<CpuShareAccount<T>>>,
     /// True if time is measured, because a port filled a burst lately.
     is_pressed: bool,
     takes_turns: bool,
@@ -49,13 +49,13 @@ pub(crate) struct Shares<T> {
     virtual_time: f64,
     /// Number of waiting packets of all tenants.
     waiting: usize,
-    window: Window,
-    round: Round,
+    window: CpuShareWindow,
+    round: CpuShareRound,
 }
 
 /// The current window.
 #[derive(Debug, Default)]
-struct Window {
+struct CpuShareWindow {
     from: Instant,
     /// Value of the caller's time counter at the start of the window.
     count: u64,
@@ -68,7 +68,7 @@ struct Window {
 
 /// State since the ports were last read.
 #[derive(Debug, Default)]
-struct Round {
+struct CpuShareRound {
     /// Counts spent on receiving.
     received: u64,
     /// True if a port has more frames.
@@ -79,7 +79,7 @@ struct Round {
 
 /// Account of one virtual switch.
 #[derive(Debug)]
-struct Tenant<T> {
+struct CpuShareAccount<T> {
     weight: f64,
     virtual_time: f64,
     /// Waiting packets, each with the number of its input port.
@@ -97,7 +97,7 @@ struct Tenant<T> {
 
 /// Time and packets of a virtual switch, for reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Had {
+pub(crate) struct CpuShareUsage {
     pub(crate) weight: f64,
     /// Share of the time measured for all present virtual switches, 0 to 1.
     pub(crate) part: f64,
@@ -109,29 +109,29 @@ pub(crate) struct Had {
     pub(crate) dropped: u64,
 }
 
-impl<T> Default for Shares<T> {
+impl<T> Default for CpuShares<T> {
     fn default() -> Self {
-        Shares {
+        CpuShares {
             tenants: Vec::new(),
             is_pressed: false,
             takes_turns: false,
             virtual_time: 0.0,
             waiting: 0,
-            window: Window::default(),
-            round: Round::default(),
+            window: CpuShareWindow::default(),
+            round: CpuShareRound::default(),
         }
     }
 }
 
 /// Adding, changing and removing virtual switches.
-impl<T> Shares<T> {
+impl<T> CpuShares<T> {
     /// Adds a virtual switch with fabric index `place`.
     pub(crate) fn add(&mut self, place: u16, weight: u64) {
         let place = usize::from(place);
         if self.tenants.len() <= place {
             self.tenants.resize_with(place + 1, || None);
         }
-        self.tenants[place] = Some(Tenant {
+        self.tenants[place] = Some(CpuShareAccount {
             weight: weight.max(1) as f64,
             virtual_time: self.virtual_time,
             queue: VecDeque::new(),
@@ -159,21 +159,21 @@ impl<T> Shares<T> {
     }
 
     /// Returns the account of a virtual switch, if it exists.
-    pub(crate) fn had(&self, place: u16) -> Option<Had> {
+    pub(crate) fn had(&self, place: u16) -> Option<CpuShareUsage> {
         let tenant = self.tenants.get(usize::from(place))?.as_ref()?;
         let all: u64 = self.tenants.iter().flatten().map(|tenant| tenant.total).sum();
         let part = tenant.total as f64 / all.max(1) as f64;
         let (total, waiting, dropped) = (tenant.total, tenant.queue.len(), tenant.dropped);
-        Some(Had { weight: tenant.weight, part, total, waiting, dropped })
+        Some(CpuShareUsage { weight: tenant.weight, part, total, waiting, dropped })
     }
 
-    fn tenant(&mut self, place: u16) -> Option<&mut Tenant<T>> {
+    fn tenant(&mut self, place: u16) -> Option<&mut CpuShareAccount<T>> {
         self.tenants.get_mut(usize::from(place))?.as_mut()
     }
 }
 
 /// Receiving and charging packets.
-impl<T> Shares<T> {
+impl<T> CpuShares<T> {
     /// Returns true if the caller must measure and report durations.
     #[inline]
     pub(crate) fn is_pressed(&self) -> bool {
@@ -264,7 +264,7 @@ impl<T> Shares<T> {
 }
 
 /// Serving waiting packets in turns.
-impl<T> Shares<T> {
+impl<T> CpuShares<T> {
     /// Returns the number of counts that may be spent on waiting packets before the ports are read again.
     pub(crate) fn budget(&self) -> u64 {
         match (self.round.is_full, self.window.longest) {
@@ -277,7 +277,7 @@ impl<T> Shares<T> {
     /// Moves some packets of the virtual switch whose turn it is to `into`, all of one input port. Returns the
     /// switch's fabric index and the port's number.
     pub(crate) fn take(&mut self, into: &mut Vec<T>) -> Option<(u16, u32)> {
-        let waits = |(place, tenant): (u16, &Option<Tenant<T>>)| {
+        let waits = |(place, tenant): (u16, &Option<CpuShareAccount<T>>)| {
             let tenant = tenant.as_ref().filter(|tenant| !tenant.queue.is_empty())?;
             Some((place, tenant.virtual_time))
         };
@@ -296,7 +296,7 @@ impl<T> Shares<T> {
     }
 
     /// Ends a round before the ports are read again. `spent` is the number of counts used for waiting packets, of the
-    /// `budget` that [`Shares::budget`] returned. `count` is the current value of the caller's time counter.
+    /// `budget` that [`CpuShares::budget`] returned. `count` is the current value of the caller's time counter.
     pub(crate) fn end_round(&mut self, now: Instant, count: u64, budget: u64, spent: u64) {
         self.window.has_waited |= self.waiting > 0;
         let is_full = std::mem::take(&mut self.round.is_full);
@@ -310,8 +310,8 @@ impl<T> Shares<T> {
     }
 
     fn begin_window(&mut self, now: Instant, count: u64) {
-        let Window { longest, calm, .. } = self.window;
-        self.window = Window { from: now, count, longest, calm, is_full: false, has_waited: false };
+        let CpuShareWindow { longest, calm, .. } = self.window;
+        self.window = CpuShareWindow { from: now, count, longest, calm, is_full: false, has_waited: false };
         for tenant in self.tenants.iter_mut().flatten() {
             (tenant.used, tenant.wants_more) = (0, false);
         }
@@ -327,7 +327,7 @@ impl<T> Shares<T> {
         } else if self.is_unfair() {
             tracing::debug!("virtual switches take turns");
             (self.takes_turns, self.window.calm) = (true, 0);
-            (self.virtual_time, self.round) = (0.0, Round::default());
+            (self.virtual_time, self.round) = (0.0, CpuShareRound::default());
             self.tenants.iter_mut().flatten().for_each(|tenant| tenant.virtual_time = 0.0);
         }
         self.is_pressed = self.takes_turns || self.window.is_full;
@@ -340,7 +340,7 @@ impl<T> Shares<T> {
         let active = || self.tenants.iter().flatten().filter(|tenant| tenant.used > 0);
         let used: u64 = active().map(|tenant| tenant.used).sum();
         let weights: f64 = active().map(|tenant| tenant.weight).sum();
-        let beyond = |tenant: &Tenant<T>| tenant.used as f64 / used.max(1) as f64 - tenant.weight / weights;
+        let beyond = |tenant: &CpuShareAccount<T>| tenant.used as f64 / used.max(1) as f64 - tenant.weight / weights;
         let is_short = active().any(|tenant| tenant.wants_more && beyond(tenant) < -TOLERANCE);
         is_short && active().any(|tenant| beyond(tenant) > TOLERANCE)
     }

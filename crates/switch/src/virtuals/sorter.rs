@@ -1,39 +1,39 @@
 //! Sorts the frames of a burst by their virtual switch.
-use super::first_lookup::{FirstLookup, Target, Way};
+use super::first_lookup::{FirstLookup, PortFirstLookup, VirtualInputPort};
 use weir_openflow::model::PortNo;
-use weir_packet::{Frame, Parsed};
+use weir_packet::{Frame, ParsedHeaders};
 use weir_scenario::VirtualSwitch;
 
 /// First lookup with its working memory.
 #[derive(Debug, Default)]
-pub struct Sorter {
+pub struct TenantClassifier {
     lookup: FirstLookup,
-    /// Frames of a burst by target; only the first lists, as many as [`Sorter::sort`] returned, are in use. The lists
-    /// are reused.
-    pub lists: Vec<(Target, Vec<Frame>)>,
+    /// Frames of a burst by target; only the first lists, as many as [`TenantClassifier::sort`] returned, are in use.
+    /// The lists are reused.
+    pub lists: Vec<(VirtualInputPort, Vec<Frame>)>,
     /// Working memory of the first lookup.
-    room: Parsed,
+    room: ParsedHeaders,
 }
 
-impl Sorter {
+impl TenantClassifier {
     /// Compiles the selectors of virtual switches, given with their fabric indices, in the order of precedence.
     pub fn compile<'a>(&mut self, switches: impl Iterator<Item = (u16, &'a VirtualSwitch)> + Clone) {
         self.lookup = FirstLookup::new(switches);
     }
 
     /// Returns the target of all packets of a port, if they have only one.
-    pub(crate) fn only(&self, port: PortNo) -> Option<Target> {
+    pub(crate) fn only(&self, port: PortNo) -> Option<VirtualInputPort> {
         match self.lookup.at(port) {
-            Some(Way::One(target)) => Some(*target),
+            Some(PortFirstLookup::One(target)) => Some(*target),
             _ => None,
         }
     }
 
-    /// Sorts the frames received on a port into [`Sorter::lists`] by target, and returns the number of lists. Frames
-    /// of no virtual switch stay in `batch`.
+    /// Sorts the frames received on a port into [`TenantClassifier::lists`] by target, and returns the number of lists.
+    /// Frames of no virtual switch stay in `batch`.
     pub fn sort(&mut self, port: PortNo, batch: &mut Vec<Frame>) -> usize {
         let Some(way) = self.lookup.at(port) else { return 0 };
-        if let Way::One(target) = way {
+        if let PortFirstLookup::One(target) = way {
             list(&mut self.lists, 0, *target).append(batch);
             return 1;
         }
@@ -55,7 +55,7 @@ impl Sorter {
 }
 
 /// Returns the list at index `place`, assigned to `target`.
-fn list(lists: &mut Vec<(Target, Vec<Frame>)>, place: usize, target: Target) -> &mut Vec<Frame> {
+fn list(lists: &mut Vec<(VirtualInputPort, Vec<Frame>)>, place: usize, target: VirtualInputPort) -> &mut Vec<Frame> {
     if lists.len() <= place {
         lists.push((target, Vec::new()));
     }

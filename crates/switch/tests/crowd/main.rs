@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use weir_switch::threads::ThreadsConfig;
-use weir_switch::{ListenTarget, SwitchConfig, SwitchHandle};
+use weir_switch::{ListenTarget, SoftwareSwitchConfig, SwitchHandle};
 
 /// Maximum number of concurrent channels, as in docs/guide/switch.md.
 const MAX_CHANNELS: usize = 256;
@@ -23,7 +23,11 @@ fn listening(controllers: Vec<weir_switch::ControllerSpec>) -> (SwitchHandle, Ve
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).expect("the soft limit may be raised");
-    let config = SwitchConfig { listeners: vec!["ptcp:0".parse().unwrap()], controllers, ..SwitchConfig::default() };
+    let config = SoftwareSwitchConfig {
+        listeners: vec!["ptcp:0".parse().unwrap()],
+        controllers,
+        ..SoftwareSwitchConfig::default()
+    };
     let (switch, hosts) = switch(2, config);
     let ListenTarget::Tcp(address) = switch.listeners()[0] else { unreachable!() };
     (switch, hosts, address)

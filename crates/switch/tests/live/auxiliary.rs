@@ -5,7 +5,7 @@ use tokio::net::{TcpListener, TcpStream};
 use weir_openflow::Body;
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::role::{Role, RoleMessage};
-use weir_switch::{ChannelState, SwitchConfig, SwitchHandle};
+use weir_switch::{ChannelState, SoftwareSwitchConfig, SwitchHandle};
 
 type Connection = Controller<TcpStream>;
 
@@ -18,7 +18,8 @@ async fn accept(listener: &TcpListener) -> Connection {
 async fn connected(hosts: u32) -> (SwitchHandle, Vec<crate::bed::Host>, TcpListener, [Connection; 3]) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let spec = format!("tcp:{},aux=2", listener.local_addr().unwrap()).parse().unwrap();
-    let (switch, hosts) = switch(hosts, SwitchConfig { controllers: vec![spec], ..SwitchConfig::default() });
+    let (switch, hosts) =
+        switch(hosts, SoftwareSwitchConfig { controllers: vec![spec], ..SoftwareSwitchConfig::default() });
     let main = accept(&listener).await;
     let mut others = [accept(&listener).await, accept(&listener).await];
     others.sort_by_key(|connection| connection.features.auxiliary_id);
@@ -147,7 +148,7 @@ async fn they_share_the_role_of_the_main_connection() {
 async fn a_controller_of_1_0_gets_none() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let spec = format!("tcp:{},aux=2", listener.local_addr().unwrap()).parse().unwrap();
-    let mut config = SwitchConfig { controllers: vec![spec], ..SwitchConfig::default() };
+    let mut config = SoftwareSwitchConfig { controllers: vec![spec], ..SoftwareSwitchConfig::default() };
     config.session.versions = vec![weir_openflow::Version::V10];
     let (switch, _hosts) = switch(1, config);
     let mut main = accept(&listener).await;

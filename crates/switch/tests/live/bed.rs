@@ -3,14 +3,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weir_openflow::model::flow::FlowMod;
 use weir_openflow::model::{Action, FeaturesReply, Instruction, Match, MultipartRequest, PortNo};
-use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
-use weir_packet::{Field, Frame, FramePool, MacAddr, craft::Craft};
+use weir_packet::{Field, Frame, FramePool, MacAddr, craft::FrameBuilder};
 use weir_port::event::wait_readable;
 use weir_port::memory::{MemoryPort, pair};
-use weir_port::{Port, Ready};
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_port::{Port, ReceiveReadiness};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Time limit for anything in a test: many times the usual duration, because other tests and programs use the machine
@@ -18,9 +18,9 @@ use weir_units::{Clock, Instant, SystemClock};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts a switch with hosts on ports 1, 2, ...
-pub(crate) fn switch(hosts: u32, config: SwitchConfig) -> (SwitchHandle, Vec<Host>) {
+pub(crate) fn switch(hosts: u32, config: SoftwareSwitchConfig) -> (SwitchHandle, Vec<Host>) {
     let (ports, hosts): (Vec<_>, Vec<_>) = (1..=hosts).map(port).unzip();
-    (Switch::start(SwitchConfig { ports, threads: crate::threads(), ..config }).unwrap(), hosts)
+    (SoftwareSwitch::start(SoftwareSwitchConfig { ports, threads: crate::threads(), ..config }).unwrap(), hosts)
 }
 
 /// Makes a port, and the host at its other end.
@@ -51,7 +51,7 @@ impl Host {
 
     /// Sends a datagram with `tag` to UDP port `port`: each port is a flow of its own.
     pub(crate) fn send_flow(&mut self, to: &Host, port: u16, tag: u64) {
-        let frame = Craft::ethernet(to.mac(), self.mac())
+        let frame = FrameBuilder::ethernet(to.mac(), self.mac())
             .ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
             .udp(1, port)
             .payload(&tag.to_be_bytes())
@@ -68,7 +68,7 @@ impl Host {
     /// Sends a broadcast in a VLAN with a priority, or untagged.
     #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn broadcast(&mut self, tag: Option<(u16, u8)>) {
-        let craft = Craft::ethernet(MacAddr([0xff; 6]), self.mac());
+        let craft = FrameBuilder::ethernet(MacAddr([0xff; 6]), self.mac());
         let craft = tag.into_iter().fold(craft, |craft, (vlan, priority)| craft.vlan(0x8100, vlan, priority));
         let frame = craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 255].into()).udp(1, 2).payload(b"all").frame();
         self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
@@ -77,7 +77,7 @@ impl Host {
     /// Sends a datagram that is to be segmented into several, with `segment_bytes` bytes of payload each.
     #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn send_segments(&mut self, payload: &[u8], segment_bytes: u16) {
-        let craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 9]), self.mac());
+        let craft = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 9]), self.mac());
         let mut frame = craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2).payload(payload).frame();
         let kind = SegmentationKind::Udp;
         frame.offload.checksum = Some(PartialChecksum { start: 34, offset: 6 });
@@ -105,7 +105,7 @@ impl Host {
             if left.is_zero() {
                 return None;
             }
-            if self.port.arm() == Ready::OnDescriptor {
+            if self.port.arm() == ReceiveReadiness::OnDescriptor {
                 wait_readable(self.port.fd().unwrap(), u32::try_from(left.as_millis()).unwrap().max(1));
             }
         }
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
         let session = Session::controller(config, clock.now());
         let mut controller = Controller { stream, session, clock, features: FeaturesReply::default() };
         match controller.event().await {
-            Event::Up { features: Some(features), .. } => controller.features = features,
+            SessionEvent::Up { features: Some(features), .. } => controller.features = features,
             other => panic!("{other:?}"),
         }
         controller
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
     /// Returns the next message of any kind.
     pub(crate) async fn message(&mut self) -> Message {
         match self.event().await {
-            Event::Message(message) => message,
+            SessionEvent::Message(message) => message,
             other => panic!("{other:?}"),
         }
     }
@@ -192,7 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
         self.stream.write_all(bytes).await
     }
 
-    async fn event(&mut self) -> Event {
+    async fn event(&mut self) -> SessionEvent {
         loop {
             if let Some(event) = self.session.next_event() {
                 return event;

@@ -3,13 +3,13 @@ use crate::bed::{Controller, PATIENCE, forward, multipart, punt, switch, until};
 use std::time::Duration;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::RequestBody;
-use weir_switch::{ChannelState, ControllerTarget, SwitchConfig};
+use weir_switch::{ChannelState, ControllerTarget, SoftwareSwitchConfig};
 
 /// Known flows continue at full speed while a controller stalls. Packet-ins that it does not read are dropped and
 /// counted. When it reads again it receives packet-ins of new packets.
 #[tokio::test]
 async fn a_stalled_controller_loses_packet_ins_only() {
-    let (switch, mut hosts) = switch(3, SwitchConfig::default());
+    let (switch, mut hosts) = switch(3, SoftwareSwitchConfig::default());
     let [a, b, c] = &mut hosts[..] else { unreachable!() };
     let mut stalled = Controller::embedded(&switch, 4096).await;
     stalled.send(Body::FlowMod(punt())).await;
@@ -58,7 +58,7 @@ impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Controller<S> {
 /// A controller that sends requests and never reads is not read either: only its own stream fills.
 #[tokio::test]
 async fn a_controller_that_does_not_read_its_replies_is_not_read() {
-    let (switch, _hosts) = switch(1, SwitchConfig::default());
+    let (switch, _hosts) = switch(1, SoftwareSwitchConfig::default());
     let mut deaf = Controller::embedded(&switch, 64 * 1024).await;
     let mut request = Vec::new();
     let body = multipart(RequestBody::TableFeatures(Vec::new()));
@@ -77,7 +77,7 @@ async fn a_controller_that_does_not_read_its_replies_is_not_read() {
 /// A flood of flow-mods is carried out at the engine's pace; frames and another controller are not delayed.
 #[tokio::test]
 async fn a_flooding_controller_starves_nobody() {
-    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let (switch, mut hosts) = switch(2, SoftwareSwitchConfig::default());
     let [a, b] = &mut hosts[..] else { unreachable!() };
     switch.flow_mod(forward(1, 2)).unwrap();
     let mut flooding = Controller::embedded(&switch, 1 << 20).await;
@@ -113,7 +113,8 @@ async fn a_flooding_controller_starves_nobody() {
 async fn a_controller_that_comes_back_is_found() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let target = ControllerTarget::Tcp(listener.local_addr().unwrap());
-    let (switch, _hosts) = switch(1, SwitchConfig { controllers: vec![target.into()], ..SwitchConfig::default() });
+    let (switch, _hosts) =
+        switch(1, SoftwareSwitchConfig { controllers: vec![target.into()], ..SoftwareSwitchConfig::default() });
     for connects in 1..4 {
         let accepted = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await;
         let (stream, _) = accepted.expect("within a second").unwrap();
@@ -130,7 +131,7 @@ async fn a_controller_that_comes_back_is_found() {
 /// Messages received before a controller closed are carried out.
 #[tokio::test]
 async fn what_was_sent_before_the_end_counts() {
-    let (switch, _hosts) = switch(1, SwitchConfig::default());
+    let (switch, _hosts) = switch(1, SoftwareSwitchConfig::default());
     for priority in 0..50 {
         let mut controller = Controller::embedded(&switch, 64 * 1024).await;
         let mut flow = forward(1, 1);

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
-use weir_switch::ctl::{Client, FlowVerb, Flows, GroupVerb, PerfReport, Request, Traced};
-use weir_switch::{Snapshot, SocketFile, SwitchConfig, SwitchHandle};
+use weir_switch::ctl::{CtlClient, CtlRequest, FlowDump, FlowVerb, GroupVerb, PerfReport, TraceReply};
+use weir_switch::{SocketFile, SoftwareSwitchConfig, SwitchHandle, SwitchSnapshot};
 
 struct Bed {
     switch: SwitchHandle,
@@ -19,40 +19,40 @@ fn bed() -> Bed {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.sock");
     let control_socket = Some(SocketFile::bind(&path).unwrap());
-    let (switch, hosts) = switch(2, SwitchConfig { control_socket, ..SwitchConfig::default() });
+    let (switch, hosts) = switch(2, SoftwareSwitchConfig { control_socket, ..SoftwareSwitchConfig::default() });
     Bed { switch, path, _hosts: hosts, _dir: dir }
 }
 
-fn ask(client: &mut Client, request: &Request) -> Result<serde_json::Value, String> {
+fn ask(client: &mut CtlClient, request: &CtlRequest) -> Result<serde_json::Value, String> {
     client.ask(request).map_err(|error| error.to_string())
 }
 
 #[test]
 fn every_request_is_answered() {
     let bed = bed();
-    let mut client = Client::connect(&bed.path).unwrap();
-    let flow = |command, flow: &str| Request::FlowMod { command, flow: flow.into() };
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    let flow = |command, flow: &str| CtlRequest::FlowMod { command, flow: flow.into() };
     ask(&mut client, &flow(FlowVerb::Add, "priority=7,ip,nw_dst=10.0.0.0/8,actions=dec_ttl,output:2")).unwrap();
     bed.switch.flow_mod(forward(2, 1)).unwrap();
-    let dump = |client: &mut Client, filter: &str| -> Flows {
-        serde_json::from_value(ask(client, &Request::DumpFlows { filter: filter.into() }).unwrap()).unwrap()
+    let dump = |client: &mut CtlClient, filter: &str| -> FlowDump {
+        serde_json::from_value(ask(client, &CtlRequest::DumpFlows { filter: filter.into() }).unwrap()).unwrap()
     };
     let flows = dump(&mut client, "ip");
     assert_eq!((flows.flows.len(), flows.left_out), (1, 0));
     assert!(flows.flows[0].text.ends_with("priority=7,ip,nw_dst=10.0.0.0/8 actions=dec_ttl,output:2"), "{flows:?}");
     let packet = "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2".into();
-    let trace = ask(&mut client, &Request::Trace { in_port: "p1".into(), packet }).unwrap();
-    let trace: Traced = serde_json::from_value(trace).unwrap();
+    let trace = ask(&mut client, &CtlRequest::Trace { in_port: "p1".into(), packet }).unwrap();
+    let trace: TraceReply = serde_json::from_value(trace).unwrap();
     assert!(trace.text.contains("priority=7") && trace.text.contains("port 2"), "{}", trace.text);
     assert!(trace.text.contains(" ns  table 0: "), "{}", trace.text);
     ask(&mut client, &flow(FlowVerb::Delete, "ip")).unwrap();
     assert_eq!(dump(&mut client, "").flows.len(), 1);
-    ask(&mut client, &Request::AddPort { port: "5=null:x".into() }).unwrap();
-    let show: Snapshot = serde_json::from_value(ask(&mut client, &Request::Show).unwrap()).unwrap();
+    ask(&mut client, &CtlRequest::AddPort { port: "5=null:x".into() }).unwrap();
+    let show: SwitchSnapshot = serde_json::from_value(ask(&mut client, &CtlRequest::Show).unwrap()).unwrap();
     assert_eq!(show.ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>(), ["p1", "p2", "x"]);
-    ask(&mut client, &Request::DelPort { port: "x".into() }).unwrap();
-    ask(&mut client, &Request::AddPort { port: "LOCAL=null:host".into() }).unwrap();
-    ask(&mut client, &Request::DelPort { port: "local".into() }).unwrap();
+    ask(&mut client, &CtlRequest::DelPort { port: "x".into() }).unwrap();
+    ask(&mut client, &CtlRequest::AddPort { port: "LOCAL=null:host".into() }).unwrap();
+    ask(&mut client, &CtlRequest::DelPort { port: "local".into() }).unwrap();
     assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
 }
 
@@ -61,19 +61,19 @@ fn every_request_is_answered() {
 #[test]
 fn wide_values_and_flags_are_listed() {
     let bed = bed();
-    let mut client = Client::connect(&bed.path).unwrap();
+    let mut client = CtlClient::connect(&bed.path).unwrap();
     let wide = "ipv6,ipv6_src=fd00::/8,ipv6_dst=fd00::1 actions=set_field:fd00::2->ipv6_dst,output:2";
     let flow = format!("send_flow_rem,check_overlap,importance=7,idle_timeout=60,priority=9,{wide}");
-    ask(&mut client, &Request::FlowMod { command: FlowVerb::Add, flow }).unwrap();
-    let listed = ask(&mut client, &Request::DumpFlows { filter: String::new() }).unwrap();
-    let flows: Flows = serde_json::from_value(listed.clone()).unwrap();
+    ask(&mut client, &CtlRequest::FlowMod { command: FlowVerb::Add, flow }).unwrap();
+    let listed = ask(&mut client, &CtlRequest::DumpFlows { filter: String::new() }).unwrap();
+    let flows: FlowDump = serde_json::from_value(listed.clone()).unwrap();
     let text = &flows.flows[0].text;
     let settings = "idle_timeout=60, send_flow_rem check_overlap importance=7, priority=9,";
     assert!(text.ends_with(&format!("{settings}{wide}")), "{text}");
     assert!(listed.to_string().contains("\"0xfd000000000000000000000000000001\""), "{listed}");
     let group = "group_id=1,type=indirect,bucket=actions=set_field:fd00::2->ipv6_src,output:2".to_owned();
-    ask(&mut client, &Request::GroupMod { command: GroupVerb::Add, group }).unwrap();
-    let groups = ask(&mut client, &Request::DumpGroups).unwrap().to_string();
+    ask(&mut client, &CtlRequest::GroupMod { command: GroupVerb::Add, group }).unwrap();
+    let groups = ask(&mut client, &CtlRequest::DumpGroups).unwrap().to_string();
     assert!(groups.contains("set_field:fd00::2->ipv6_src"), "{groups}");
 }
 
@@ -81,13 +81,13 @@ fn wide_values_and_flags_are_listed() {
 #[test]
 fn a_described_packet_meets_its_entry() {
     let bed = bed();
-    let mut client = Client::connect(&bed.path).unwrap();
+    let mut client = CtlClient::connect(&bed.path).unwrap();
     let described = "icmp6,icmp_type=135,nd_target=fd00::1";
     let flow = format!("priority=9,in_port=1,{described},actions=output:2");
-    ask(&mut client, &Request::FlowMod { command: FlowVerb::Add, flow }).unwrap();
-    let mut trace = |packet: &str| ask(&mut client, &Request::Trace { in_port: "1".into(), packet: packet.into() });
+    ask(&mut client, &CtlRequest::FlowMod { command: FlowVerb::Add, flow }).unwrap();
+    let mut trace = |packet: &str| ask(&mut client, &CtlRequest::Trace { in_port: "1".into(), packet: packet.into() });
     for packet in [described.to_owned(), format!("in_port=1,{described}")] {
-        let traced: Traced = serde_json::from_value(trace(&packet).unwrap()).unwrap();
+        let traced: TraceReply = serde_json::from_value(trace(&packet).unwrap()).unwrap();
         assert!(traced.text.contains("priority=9") && traced.text.contains("port 2"), "{}", traced.text);
     }
     let error = trace("in_port=3,tcp").unwrap_err();
@@ -101,11 +101,11 @@ fn a_described_packet_meets_its_entry() {
 fn measuring_ends_with_who_asked() {
     let bed = bed();
     let mut gone = UnixStream::connect(&bed.path).unwrap();
-    let request = serde_json::to_vec(&Request::Perf { seconds: 20.0 }).unwrap();
+    let request = serde_json::to_vec(&CtlRequest::Perf { seconds: 20.0 }).unwrap();
     gone.write_all(&[&request[..], b"\n"].concat()).unwrap();
     let is_watched = || -> bool {
-        let mut client = Client::connect(&bed.path).unwrap();
-        let shown: Snapshot = serde_json::from_value(ask(&mut client, &Request::Show).unwrap()).unwrap();
+        let mut client = CtlClient::connect(&bed.path).unwrap();
+        let shown: SwitchSnapshot = serde_json::from_value(ask(&mut client, &CtlRequest::Show).unwrap()).unwrap();
         shown.perf_watchers > 0
     };
     assert!(weir_testing::wait_until(PATIENCE, is_watched), "it is not measured");
@@ -116,20 +116,20 @@ fn measuring_ends_with_who_asked() {
 #[test]
 fn what_is_refused_says_why() {
     let bed = bed();
-    let mut client = Client::connect(&bed.path).unwrap();
-    let flow = |flow: &str| Request::FlowMod { command: FlowVerb::Add, flow: flow.into() };
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    let flow = |flow: &str| CtlRequest::FlowMod { command: FlowVerb::Add, flow: flow.into() };
     for (request, reason) in [
-        (Request::DelPort { port: "eth9".into() }, "no port `eth9`; there are: 1=p1, 2=p2"),
-        (Request::AddPort { port: "1=null:x".into() }, "taken by memory:p1"),
-        (Request::AddPort { port: "nul:x".into() }, "null"),
+        (CtlRequest::DelPort { port: "eth9".into() }, "no port `eth9`; there are: 1=p1, 2=p2"),
+        (CtlRequest::AddPort { port: "1=null:x".into() }, "taken by memory:p1"),
+        (CtlRequest::AddPort { port: "nul:x".into() }, "null"),
         (flow("prioritie=7,actions=drop"), "prioritie"),
         (flow("table=253,actions=drop"), "refuses the flow entry: OFPFMFC_BAD_TABLE_ID"),
-        (Request::Trace { in_port: "9".into(), packet: "ip".into() }, "no port `9`"),
+        (CtlRequest::Trace { in_port: "9".into(), packet: "ip".into() }, "no port `9`"),
         (
-            Request::Trace { in_port: "1".into(), packet: "zz".into() },
+            CtlRequest::Trace { in_port: "1".into(), packet: "zz".into() },
             "neither hexadecimal digits nor a packet description",
         ),
-        (Request::DumpFlows { filter: "actions=drop".into() }, ""),
+        (CtlRequest::DumpFlows { filter: "actions=drop".into() }, ""),
     ] {
         let error = ask(&mut client, &request).unwrap_err();
         assert!(error.contains(reason), "{request:?}: {error}");
@@ -166,19 +166,19 @@ fn malformed_requests_are_answered_and_harm_nobody() {
     // Half a request followed by nothing does not keep others from being served.
     let mut half = UnixStream::connect(&bed.path).unwrap();
     half.write_all(b"{\"request\":").unwrap();
-    let mut client = Client::connect(&bed.path).unwrap();
-    assert!(ask(&mut client, &Request::Show).is_ok());
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    assert!(ask(&mut client, &CtlRequest::Show).is_ok());
     assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
 }
 
 #[tokio::test]
 async fn stop_is_asked_for_and_the_socket_goes() {
     let bed = bed();
-    ask(&mut Client::connect(&bed.path).unwrap(), &Request::Stop).unwrap();
+    ask(&mut CtlClient::connect(&bed.path).unwrap(), &CtlRequest::Stop).unwrap();
     tokio::time::timeout(crate::bed::PATIENCE, bed.switch.stop_requested()).await.unwrap();
     bed.switch.stop();
     assert!(!bed.path.exists());
-    assert!(Client::connect(&bed.path).unwrap_err().to_string().contains("no switch answers"));
+    assert!(CtlClient::connect(&bed.path).unwrap_err().to_string().contains("no switch answers"));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn where_time_goes_can_be_watched_by_several_at_once() {
     let bed = bed();
     let watch = |seconds: f64| {
         let path = bed.path.clone();
-        std::thread::spawn(move || ask(&mut Client::connect(&path).unwrap(), &Request::Perf { seconds }))
+        std::thread::spawn(move || ask(&mut CtlClient::connect(&path).unwrap(), &CtlRequest::Perf { seconds }))
     };
     let both = [watch(0.05), watch(0.1)];
     for (watched, least) in both.into_iter().zip([0.05, 0.1]) {

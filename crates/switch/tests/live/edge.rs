@@ -6,8 +6,8 @@ use tokio::net::TcpStream;
 use weir_openflow::Body;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PacketOut, PortNo};
 use weir_packet::Frame;
-use weir_scenario::{Fabric, VirtualSwitch};
-use weir_switch::{ListenTarget, SwitchConfig, SwitchHandle};
+use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_switch::{ListenTarget, SoftwareSwitchConfig, SwitchHandle};
 
 /// Port 1 is a trunk with the VLANs of both tenants. Port 2 belongs to gold, untagged; port 3 to tin, with another
 /// VLAN.
@@ -18,13 +18,13 @@ const TENANTS: [&str; 2] = [
      { port = 3, number = 7, rate = '400Mbit/s', vlan = 30 }]\n",
 ];
 
-fn fabric() -> Fabric {
+fn fabric() -> FabricSpec {
     let ports: BTreeMap<u32, _> = (1..=3).map(|port| (port, None)).collect();
-    Fabric::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
+    FabricSpec::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
 }
 
 fn tenants() -> (SwitchHandle, Vec<Host>, Vec<ListenTarget>) {
-    let config = SwitchConfig { fabric: Some(fabric()), ..SwitchConfig::default() };
+    let config = SoftwareSwitchConfig { fabric: Some(fabric()), ..SoftwareSwitchConfig::default() };
     let (switch, hosts) = switch(3, config);
     let listeners = TENANTS.iter().map(|text| {
         let cut = VirtualSwitch::parse(text, "test", &fabric()).unwrap();

@@ -5,11 +5,11 @@ use weir_datapath::FailMode;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, Match, PacketOut, PortNo};
-use weir_switch::SwitchConfig;
+use weir_switch::SoftwareSwitchConfig;
 
 #[tokio::test]
 async fn frames_follow_the_entries_of_a_controller() {
-    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let (switch, mut hosts) = switch(2, SoftwareSwitchConfig::default());
     let [a, b] = &mut hosts[..] else { unreachable!() };
     let mut controller = Controller::embedded(&switch, 64 * 1024).await;
     controller.send(Body::FlowMod(forward(1, 2))).await;
@@ -29,7 +29,7 @@ async fn frames_follow_the_entries_of_a_controller() {
 
 #[tokio::test]
 async fn packets_go_to_a_controller_and_back() {
-    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let (switch, mut hosts) = switch(2, SoftwareSwitchConfig::default());
     let [a, b] = &mut hosts[..] else { unreachable!() };
     let mut controller = Controller::embedded(&switch, 64 * 1024).await;
     controller.send(Body::FlowMod(punt())).await;
@@ -51,7 +51,7 @@ async fn packets_go_to_a_controller_and_back() {
 /// Port statistics have the counters at the time of the request.
 #[tokio::test]
 async fn a_controller_reads_port_counters() {
-    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let (switch, mut hosts) = switch(2, SoftwareSwitchConfig::default());
     let [a, b] = &mut hosts[..] else { unreachable!() };
     let mut controller = Controller::embedded(&switch, 64 * 1024).await;
     switch.flow_mod(forward(1, 2)).unwrap();
@@ -72,7 +72,7 @@ async fn a_controller_reads_port_counters() {
 /// Replies arrive in the order of the requests, and a barrier reply when all earlier messages are carried out.
 #[tokio::test]
 async fn replies_keep_their_order() {
-    let (switch, _hosts) = switch(1, SwitchConfig::default());
+    let (switch, _hosts) = switch(1, SoftwareSwitchConfig::default());
     let mut controller = Controller::embedded(&switch, 1 << 20).await;
     let mut asked = Vec::new();
     for priority in 0..500 {
@@ -98,7 +98,7 @@ async fn replies_keep_their_order() {
 #[tokio::test]
 async fn a_standalone_switch_forwards_while_no_controller_is_there() {
     let listeners = vec!["ptcp:0".parse().unwrap()];
-    let config = SwitchConfig { fail_mode: FailMode::Standalone, listeners, ..SwitchConfig::default() };
+    let config = SoftwareSwitchConfig { fail_mode: FailMode::Standalone, listeners, ..SoftwareSwitchConfig::default() };
     let (switch, mut hosts) = switch(2, config);
     let [a, b] = &mut hosts[..] else { unreachable!() };
     a.send(b, 1);

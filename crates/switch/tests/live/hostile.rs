@@ -3,7 +3,7 @@ use crate::bed::{Controller, PATIENCE, switch, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use weir_openflow::codec::HEADER_BYTES;
 use weir_openflow::{Body, Message, Version, encode};
-use weir_switch::{SwitchConfig, SwitchHandle};
+use weir_switch::{SoftwareSwitchConfig, SwitchHandle};
 
 /// Returns encoded messages of other implementations. Hello and error messages are left out because they belong to
 /// the handshake.
@@ -55,7 +55,7 @@ type Reading = tokio::task::JoinHandle<usize>;
 async fn endures(folder: &str, version: Version) {
     let Some(messages) = messages(folder, version) else { return };
     assert!(messages.len() > 5, "{} messages of {version:?} in {folder}", messages.len());
-    let (switch, _hosts) = switch(2, SwitchConfig::default());
+    let (switch, _hosts) = switch(2, SoftwareSwitchConfig::default());
     for message in messages {
         let (mut write, reading) = connect(&switch, version).await;
         for bytes in damaged(&message) {
@@ -97,7 +97,7 @@ async fn damaged_messages_of_1_5_harm_nobody() {
 /// A message without most of the bytes its header announces does not delay another channel.
 #[tokio::test]
 async fn a_message_that_never_ends_holds_nobody_up() {
-    let (switch, _hosts) = switch(1, SwitchConfig::default());
+    let (switch, _hosts) = switch(1, SoftwareSwitchConfig::default());
     let (mut write, _reading) = connect(&switch, Version::V13).await;
     let mut barrier = Vec::new();
     encode(&Message { xid: 1, body: Body::BarrierRequest }, Version::V13, &mut barrier).unwrap();

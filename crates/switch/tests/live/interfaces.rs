@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::DuplexStream;
 use weir_openflow::Body;
 use weir_openflow::model::port::{PortStatusReason, bits};
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 use weir_testing::{Namespace, root};
 use weir_units::{Clock, SystemClock};
 
@@ -21,7 +21,12 @@ fn switch(namespace: &Namespace, kind: &str) -> SwitchHandle {
     let start = move || {
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
         let ports = vec![PortConfig::open(port.parse().unwrap()).unwrap()];
-        Switch::start(SwitchConfig { ports, threads: crate::threads(), ..SwitchConfig::default() }).unwrap()
+        SoftwareSwitch::start(SoftwareSwitchConfig {
+            ports,
+            threads: crate::threads(),
+            ..SoftwareSwitchConfig::default()
+        })
+        .unwrap()
     };
     std::thread::spawn(start).join().unwrap()
 }

@@ -9,16 +9,16 @@ use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowCommand, FlowMod, Match};
 use weir_openflow::session::SessionConfig;
 use weir_packet::Field;
-use weir_switch::{SwitchConfig, SwitchHandle};
+use weir_switch::{SoftwareSwitchConfig, SwitchHandle};
 
 /// Far more entries than one part, or all parts in transit, can hold.
 const ENTRIES: u32 = 20_000;
 
 fn full_switch() -> (SwitchHandle, Vec<Host>) {
-    filled(SwitchConfig::default())
+    filled(SoftwareSwitchConfig::default())
 }
 
-fn filled(config: SwitchConfig) -> (SwitchHandle, Vec<Host>) {
+fn filled(config: SoftwareSwitchConfig) -> (SwitchHandle, Vec<Host>) {
     let (switch, hosts) = switch(2, config);
     switch.flow_mod(forward(1, 2)).unwrap();
     for number in 1..ENTRIES {
@@ -110,7 +110,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 #[tokio::test]
 async fn a_slow_reader_of_a_long_reply_keeps_its_channel() {
     let session = SessionConfig { echo_interval: SILENCE, ..SessionConfig::default() };
-    let (switch, _hosts) = filled(SwitchConfig { session, ..SwitchConfig::default() });
+    let (switch, _hosts) = filled(SoftwareSwitchConfig { session, ..SoftwareSwitchConfig::default() });
     let mut controller = Controller::embedded(&switch, 4096).await;
     controller.send(multipart(RequestBody::Flow(FlowRequest::all()))).await;
     let (mut found, mut is_over) = (HashSet::new(), false);

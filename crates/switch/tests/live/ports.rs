@@ -6,8 +6,8 @@ use weir_openflow::Body;
 use weir_openflow::model::PortNo;
 use weir_openflow::model::port::PortStatusReason;
 use weir_packet::{Frame, FramePool};
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo};
-use weir_switch::{PortConfig, SwitchConfig, SwitchError};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use weir_switch::{PortConfig, SoftwareSwitchConfig, SwitchError};
 use weir_units::Instant;
 
 /// A port whose device can be pulled out.
@@ -48,7 +48,7 @@ impl Port for Fragile {
         self.port.link()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.port.counters()
     }
 }
@@ -56,7 +56,7 @@ impl Port for Fragile {
 /// A controller is told that the port vanished and returned; other ports forward all the while.
 #[tokio::test]
 async fn a_port_that_vanishes_comes_back_with_its_device() {
-    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let (switch, mut hosts) = switch(2, SoftwareSwitchConfig::default());
     let [a, b] = &mut hosts[..] else { unreachable!() };
     let pulled = Arc::new(AtomicBool::new(false));
     let (config, _host) = port(3);
@@ -104,7 +104,7 @@ async fn status(controller: &mut Controller<tokio::io::DuplexStream>) -> (PortSt
 
 #[tokio::test]
 async fn ports_are_added_and_removed_while_frames_flow() {
-    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let (switch, mut hosts) = switch(2, SoftwareSwitchConfig::default());
     let [a, b] = &mut hosts[..] else { unreachable!() };
     switch.flow_mod(forward(1, 2)).unwrap();
     for tag in 0..50 {
@@ -125,7 +125,7 @@ async fn ports_are_added_and_removed_while_frames_flow() {
 /// A port without a number gets the lowest free one.
 #[tokio::test]
 async fn free_numbers_are_found() {
-    let (switch, _hosts) = switch(3, SwitchConfig::default());
+    let (switch, _hosts) = switch(3, SoftwareSwitchConfig::default());
     switch.remove_port(PortNo(2)).unwrap();
     for expected in [2, 4] {
         let (config, _) = port(50);
@@ -136,7 +136,7 @@ async fn free_numbers_are_found() {
 /// A link that goes down is detected and reported.
 #[tokio::test]
 async fn a_link_that_goes_down_is_told() {
-    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let (switch, mut hosts) = switch(2, SoftwareSwitchConfig::default());
     let mut controller = Controller::embedded(&switch, 64 * 1024).await;
     controller.barrier().await;
     hosts.pop();

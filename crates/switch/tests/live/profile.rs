@@ -8,8 +8,8 @@ use weir_openflow::model::{FlowMod, Match, PortNo};
 use weir_packet::{Field, Frame, FramePool};
 use weir_port::{Port, memory};
 use weir_profile::Profile;
-use weir_switch::threads::{Mode, ThreadsConfig};
-use weir_switch::{PortConfig, ProfileConfig, Switch, SwitchConfig};
+use weir_switch::threads::{ThreadingMode, ThreadsConfig};
+use weir_switch::{PortConfig, ProfileConfig, SoftwareSwitch, SoftwareSwitchConfig};
 use weir_units::{Clock, Instant, SystemClock};
 
 const SLOW: &str = r#"
@@ -26,9 +26,9 @@ forward = { base_l2 = "300us" }
 packet_in = { law = "lattice", values = ["20ms", "40ms"], probs = [1, 1] }
 "#;
 
-fn config(text: &str) -> SwitchConfig {
+fn config(text: &str) -> SoftwareSwitchConfig {
     let profile = Box::new(Profile::parse(text, "test.toml").unwrap());
-    SwitchConfig { profile: Some(ProfileConfig { profile, seed: 1 }), ..SwitchConfig::default() }
+    SoftwareSwitchConfig { profile: Some(ProfileConfig { profile, seed: 1 }), ..SoftwareSwitchConfig::default() }
 }
 
 fn entry(number: u16) -> FlowMod {
@@ -143,7 +143,7 @@ fn visits_over_cables_take_the_profiles_time_each() {
     let ((out_a, in_a), (out_b, in_b)) = (memory::pair(64).unwrap(), memory::pair(64).unwrap());
     let ports = (1..).zip([inlet, outlet, out_a, in_a, out_b, in_b]);
     let ports = ports.map(|(number, port)| PortConfig::new(PortNo(number), Box::new(port))).collect();
-    let switch = Switch::start(SwitchConfig { ports, ..config(text) }).unwrap();
+    let switch = SoftwareSwitch::start(SoftwareSwitchConfig { ports, ..config(text) }).unwrap();
     [(1, 3), (4, 5), (6, 2)].into_iter().for_each(|(from, to)| switch.flow_mod(forward(from, to)).unwrap());
     // Both ends of this rig keep a schedule, too: the near end states when the packet was sent, the far end is told
     // when the last visit ended.
@@ -167,11 +167,11 @@ fn visits_over_cables_take_the_profiles_time_each() {
 
 #[test]
 fn what_does_not_fit_a_profile_is_refused() {
-    let threads = ThreadsConfig { mode: Mode::Pipeline, ..ThreadsConfig::default() };
-    let refused = Switch::start(SwitchConfig { threads, ..config(SLOW) }).err().unwrap().to_string();
+    let threads = ThreadsConfig { mode: ThreadingMode::Pipeline, ..ThreadsConfig::default() };
+    let refused = SoftwareSwitch::start(SoftwareSwitchConfig { threads, ..config(SLOW) }).err().unwrap().to_string();
     assert!(refused.starts_with("profile slow: found several threads"), "{refused}");
     let measured = "name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\n\
         [timing]\ncontrol = { delay = \"20ms\", capacity = 70 }\n";
-    let refused = Switch::start(config(measured)).err().unwrap().to_string();
+    let refused = SoftwareSwitch::start(config(measured)).err().unwrap().to_string();
     assert!(refused.starts_with("profile p: found timing.control"), "{refused}");
 }

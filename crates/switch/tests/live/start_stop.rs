@@ -2,7 +2,7 @@
 use crate::bed::{Controller, PATIENCE, port, punt, switch};
 use std::time::Duration;
 use weir_openflow::Body;
-use weir_switch::{ListenTarget, SocketFile, Switch, SwitchConfig};
+use weir_switch::{ListenTarget, SocketFile, SoftwareSwitch, SoftwareSwitchConfig};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Stopping takes less than a second with a stalled controller, an unreachable one, and packets arriving.
@@ -10,11 +10,11 @@ use weir_units::{Clock, Instant, SystemClock};
 async fn stopping_takes_less_than_a_second() {
     let dir = tempfile::tempdir().unwrap();
     let paths = ["ctl.sock", "of.sock"].map(|name| dir.path().join(name));
-    let config = SwitchConfig {
+    let config = SoftwareSwitchConfig {
         listeners: vec!["ptcp:0".parse().unwrap(), ListenTarget::Unix(paths[1].clone())],
         controllers: vec!["tcp:127.0.0.1:1".parse().unwrap()],
         control_socket: Some(SocketFile::bind(&paths[0]).unwrap()),
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     };
     let (switch, mut hosts) = switch(2, config);
     let [a, b] = &mut hosts[..] else { unreachable!() };
@@ -42,11 +42,14 @@ fn what_cannot_start_leaves_nothing() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listeners = vec![ListenTarget::Tcp(taken.local_addr().unwrap())];
     let control_socket = Some(SocketFile::bind(&path).unwrap());
-    let config = SwitchConfig { listeners, control_socket, ..SwitchConfig::default() };
-    let error = Switch::start(config).err().unwrap().to_string();
+    let config = SoftwareSwitchConfig { listeners, control_socket, ..SoftwareSwitchConfig::default() };
+    let error = SoftwareSwitch::start(config).err().unwrap().to_string();
     assert!(error.contains("another program listens there"), "{error}");
     assert!(!path.exists());
     let ports = vec![port(1).0, port(1).0];
-    let error = Switch::start(SwitchConfig { ports, ..SwitchConfig::default() }).err().unwrap().to_string();
+    let error = SoftwareSwitch::start(SoftwareSwitchConfig { ports, ..SoftwareSwitchConfig::default() })
+        .err()
+        .unwrap()
+        .to_string();
     assert!(error.contains("the number is taken"), "{error}");
 }

@@ -2,11 +2,11 @@
 use crate::bed::{Controller, forward, switch, until};
 use tokio::net::{TcpListener, TcpStream};
 use weir_openflow::Body;
-use weir_switch::{ControllerSpec, ListenTarget, Switch, SwitchConfig, TlsFiles};
-use weir_testing::{Authority, Party};
+use weir_switch::{ControllerSpec, ListenTarget, SoftwareSwitch, SoftwareSwitchConfig, TlsFiles};
+use weir_testing::{CertificateAuthority, KeyAndCertificate};
 use weir_tls::Credentials;
 
-fn files(party: &Party, ca: &Authority) -> TlsFiles {
+fn files(party: &KeyAndCertificate, ca: &CertificateAuthority) -> TlsFiles {
     TlsFiles { private_key: party.private_key.clone(), certificate: party.certificate.clone(), ca_cert: ca.ca_cert() }
 }
 
@@ -18,15 +18,15 @@ fn last_error(switch: &weir_switch::SwitchHandle) -> String {
 
 #[tokio::test]
 async fn a_controller_and_a_tool_are_verified_and_served() {
-    let ca = Authority::new();
+    let ca = CertificateAuthority::new();
     let controllers = Credentials::load(files(&ca.sign("c1.test"), &ca)).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let config = SwitchConfig {
+    let config = SoftwareSwitchConfig {
         controllers: vec![format!("ssl:{address},peer-name=c1.test").parse().unwrap()],
         listeners: vec!["pssl:0:127.0.0.1".parse().unwrap()],
         tls: Some(files(&ca.sign("s1.test"), &ca)),
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     };
     let (switch, _hosts) = switch(1, config);
     let stream = controllers.accept(listener.accept().await.unwrap().0).await.unwrap();
@@ -57,13 +57,13 @@ async fn refuses(listener: &TcpListener, controller: &Credentials, is_told: impl
 
 #[tokio::test]
 async fn controllers_that_do_not_fit_are_refused_with_the_reason() {
-    let (ca, others) = (Authority::new(), Authority::new());
+    let (ca, others) = (CertificateAuthority::new(), CertificateAuthority::new());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let config = |options: &str| SwitchConfig {
+    let config = |options: &str| SoftwareSwitchConfig {
         controllers: vec![format!("ssl:{address}{options}").parse::<ControllerSpec>().unwrap()],
         tls: Some(files(&ca.sign("s1.test"), &ca)),
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     };
     let stranger = Credentials::load(files(&others.sign("c1.test"), &ca)).unwrap();
     let (refusing, _) = switch(1, config(""));
@@ -91,12 +91,12 @@ async fn controllers_that_do_not_fit_are_refused_with_the_reason() {
 
 #[tokio::test]
 async fn a_certificate_is_renewed_while_the_switch_runs() {
-    let (old, new) = (Authority::new(), Authority::new());
+    let (old, new) = (CertificateAuthority::new(), CertificateAuthority::new());
     let party = old.sign("s1.test");
-    let config = SwitchConfig {
+    let config = SoftwareSwitchConfig {
         listeners: vec!["pssl:0:127.0.0.1".parse().unwrap()],
         tls: Some(files(&party, &old)),
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     };
     let (switch, _) = switch(1, config);
     let ListenTarget::Ssl(address) = switch.listeners()[0] else { unreachable!() };
@@ -125,8 +125,8 @@ fn a_switch_without_credentials_says_what_tls_needs() {
     for (controllers, listeners) in
         [(vec!["ssl:127.0.0.1:1".parse().unwrap()], Vec::new()), (Vec::new(), vec!["pssl:0".parse().unwrap()])]
     {
-        let config = SwitchConfig { controllers, listeners, ..SwitchConfig::default() };
-        let error = Switch::start(config).err().unwrap().to_string();
+        let config = SoftwareSwitchConfig { controllers, listeners, ..SoftwareSwitchConfig::default() };
+        let error = SoftwareSwitch::start(config).err().unwrap().to_string();
         assert!(error.contains("--private-key, --certificate, --ca-cert"), "{error}");
     }
 }
@@ -134,11 +134,11 @@ fn a_switch_without_credentials_says_what_tls_needs() {
 /// Checks that a peer that sends OpenFlow without TLS to a TLS listener is disconnected at once.
 #[tokio::test]
 async fn a_plain_peer_of_a_tls_listener_is_closed() {
-    let ca = Authority::new();
-    let config = SwitchConfig {
+    let ca = CertificateAuthority::new();
+    let config = SoftwareSwitchConfig {
         listeners: vec!["pssl:0:127.0.0.1".parse().unwrap()],
         tls: Some(files(&ca.sign("s1.test"), &ca)),
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     };
     let (switch, _) = switch(1, config);
     let ListenTarget::Ssl(address) = switch.listeners()[0] else { unreachable!() };

@@ -6,8 +6,8 @@ use weir_openflow::Body;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, ErrorType, Instruction, PortNo};
-use weir_scenario::{Fabric, VirtualSwitch};
-use weir_switch::{ListenTarget, SwitchConfig, SwitchError, SwitchHandle, VirtualSnapshot};
+use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_switch::{ListenTarget, SoftwareSwitchConfig, SwitchError, SwitchHandle, VirtualSwitchSnapshot};
 use weir_units::Bps;
 
 /// Returns the text of a virtual switch on ports 1 to 3 with the guaranteed rate `rate` each; `more` has further
@@ -24,14 +24,14 @@ fn cut(text: &str) -> VirtualSwitch {
     VirtualSwitch::parse(text, "test", &fabric()).unwrap()
 }
 
-fn fabric() -> Fabric {
+fn fabric() -> FabricSpec {
     let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
-    Fabric::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
+    FabricSpec::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
 }
 
 /// Starts a switch with three hosts, with `gold` for packets from port 1 and `tin` for those from port 2.
 fn two() -> (SwitchHandle, Vec<Host>, [ListenTarget; 2]) {
-    let config = SwitchConfig { fabric: Some(fabric()), ..SwitchConfig::default() };
+    let config = SoftwareSwitchConfig { fabric: Some(fabric()), ..SoftwareSwitchConfig::default() };
     let (switch, hosts) = switch(3, config);
     let gold = switch.add_virtual(cut(&text("gold", 0x101, "400Mbit/s", "select = [{ port = 1 }]"))).unwrap();
     let tin = switch.add_virtual(cut(&text("tin", 0x102, "400Mbit/s", "select = [{ port = 2 }]"))).unwrap();
@@ -51,7 +51,7 @@ async fn listens(controller: &mut Controller<TcpStream>) {
     controller.barrier().await;
 }
 
-fn shown(switch: &SwitchHandle, name: &str) -> VirtualSnapshot {
+fn shown(switch: &SwitchHandle, name: &str) -> VirtualSwitchSnapshot {
     let all = switch.snapshot().unwrap().virtual_switches;
     all.into_iter().find(|cut| cut.name == name).unwrap_or_else(|| panic!("{name} is not there"))
 }
@@ -278,8 +278,9 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
     let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
     // A line that is never busy, so that the engine's time is the scarce resource.
     let wide = "[fabric]\nrate = '1000Gbit/s'\ncrosspoint = '2MB'\n";
-    let fabric = Fabric::parse_cut(wide, "test", "s", ports).unwrap().0;
-    let (switch, mut hosts) = switch(3, SwitchConfig { fabric: Some(fabric.clone()), ..SwitchConfig::default() });
+    let fabric = FabricSpec::parse_cut(wide, "test", "s", ports).unwrap().0;
+    let (switch, mut hosts) =
+        switch(3, SoftwareSwitchConfig { fabric: Some(fabric.clone()), ..SoftwareSwitchConfig::default() });
     let edits = "push_vlan:0x8100,pop_vlan,".repeat(100);
     for (name, dpid, port, actions) in [("plain", 0x101, 1, ""), ("dear", 0x102, 2, &*edits)] {
         let more = format!(
@@ -320,8 +321,9 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
 #[tokio::test]
 async fn what_waits_for_its_turn_goes_with_its_virtual_switch() {
     let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
-    let fabric = Fabric::parse_cut("[fabric]\nrate = '1000Gbit/s'\n", "test", "s", ports).unwrap().0;
-    let (switch, mut hosts) = switch(3, SwitchConfig { fabric: Some(fabric.clone()), ..SwitchConfig::default() });
+    let fabric = FabricSpec::parse_cut("[fabric]\nrate = '1000Gbit/s'\n", "test", "s", ports).unwrap().0;
+    let (switch, mut hosts) =
+        switch(3, SoftwareSwitchConfig { fabric: Some(fabric.clone()), ..SoftwareSwitchConfig::default() });
     let edits = "push_vlan:0x8100,pop_vlan,".repeat(100);
     for (name, dpid, mac, actions) in [("plain", 0x101, 1, ""), ("dear", 0x102, 2, &*edits)] {
         let more = format!(

@@ -27,10 +27,10 @@ mod tls;
 mod virtuals;
 mod workers;
 
-use weir_switch::threads::{HandOver, Mode, ThreadsConfig};
+use weir_switch::threads::{HandOver, ThreadingMode, ThreadsConfig};
 
 /// Two workers, where there are two cores; workers handle all frames.
 fn threads() -> ThreadsConfig {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(2);
-    ThreadsConfig { mode: Mode::Pipeline, hand_over: HandOver::Always, workers, ..ThreadsConfig::default() }
+    ThreadsConfig { mode: ThreadingMode::Pipeline, hand_over: HandOver::Always, workers, ..ThreadsConfig::default() }
 }

@@ -6,15 +6,17 @@ use weir_openflow::Body;
 use weir_openflow::model::flow::FlowMod;
 use weir_openflow::model::{Action, Instruction, Match, PortNo};
 use weir_packet::Field;
-use weir_switch::threads::{Bursts, Class, Cpus, HandOver, Machine, Policy, ThreadsConfig};
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::threads::{
+    BurstSizes, CpuList, HandOver, MachineResources, ReceivePolicy, ThreadsConfig, TrafficClass,
+};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 
 /// Starts a switch with the given threads.
 fn switch(hosts: u32, name: &str, threads: ThreadsConfig) -> (SwitchHandle, Vec<Host>) {
     let (ports, hosts): (Vec<PortConfig>, Vec<_>) = (1..=hosts).map(port).unzip();
-    let mut config = SwitchConfig { ports, threads, ..SwitchConfig::default() };
+    let mut config = SoftwareSwitchConfig { ports, threads, ..SoftwareSwitchConfig::default() };
     config.datapath.name = name.to_owned();
-    (Switch::start(config).unwrap(), hosts)
+    (SoftwareSwitch::start(config).unwrap(), hosts)
 }
 
 /// Starts a switch with two hosts that forwards frames from the first to the second.
@@ -46,9 +48,9 @@ fn flows_keep_their_order_whatever_the_policy_and_bursts() {
     let base = crate::threads();
     let cases = [
         base.clone(),
-        ThreadsConfig { policy: Policy::Port, ..base.clone() },
-        ThreadsConfig { policy: Policy::Mac, bursts: "1,2,3,4,5,6".parse().unwrap(), ..base.clone() },
-        ThreadsConfig { bursts: Bursts::all(1), io_loop_count: 1, worker_loop_count: 1, ..base.clone() },
+        ThreadsConfig { policy: ReceivePolicy::Port, ..base.clone() },
+        ThreadsConfig { policy: ReceivePolicy::Mac, bursts: "1,2,3,4,5,6".parse().unwrap(), ..base.clone() },
+        ThreadsConfig { bursts: BurstSizes::all(1), io_loop_count: 1, worker_loop_count: 1, ..base.clone() },
         ThreadsConfig { io_loop_count: 10_000, worker_loop_count: 10_000, ..base },
     ];
     for threads in cases {
@@ -57,21 +59,21 @@ fn flows_keep_their_order_whatever_the_policy_and_bursts() {
         let workers = switch.snapshot().unwrap().workers;
         assert_eq!(workers.iter().map(|worker| worker.frames).sum::<u64>(), 6000, "{threads:?}");
         let idle = workers.iter().filter(|worker| worker.frames == 0).count();
-        assert_eq!(idle, if threads.policy == Policy::FiveTuple { 0 } else { workers.len() - 1 }, "{threads:?}");
+        assert_eq!(idle, if threads.policy == ReceivePolicy::FiveTuple { 0 } else { workers.len() - 1 }, "{threads:?}");
     }
 }
 
 #[test]
 fn flows_keep_their_order_when_the_engine_takes_turns_with_workers() {
     // Bursts of one frame are always full, so both sides are tried again and again.
-    let bursts = Bursts { rx_read: 1, ..Bursts::all(16) };
+    let bursts = BurstSizes { rx_read: 1, ..BurstSizes::all(16) };
     let threads = ThreadsConfig { hand_over: HandOver::Auto, bursts, ..crate::threads() };
     let (switch, mut a, mut b) = one_way("turns", threads);
     let mut by_workers = 0;
     for _ in 0..20 {
         all_arrive_in_order(&mut a, &mut b, 20_000, 50);
         by_workers = switch.snapshot().unwrap().workers.iter().map(|worker| worker.frames).sum::<u64>();
-        if Machine::here().cpus.len() < 2 || (1..100_000).contains(&by_workers) {
+        if MachineResources::here().cpus.len() < 2 || (1..100_000).contains(&by_workers) {
             return;
         }
     }
@@ -100,7 +102,7 @@ fn threads_named(start: &str) -> usize {
 fn no_thread_stays_behind() {
     let threads = crate::threads();
     // The engine has a core of its own.
-    let workers = threads.workers.min(Machine::here().cpus.len().max(2) - 1);
+    let workers = threads.workers.min(MachineResources::here().cpus.len().max(2) - 1);
     let (switch, mut a, mut b) = one_way("leaves", threads);
     all_arrive_in_order(&mut a, &mut b, 100, 3);
     // A thread names itself when it first runs, which may be after the engine has forwarded.
@@ -114,9 +116,9 @@ fn no_thread_stays_behind() {
 
 #[test]
 fn threads_stay_on_their_cpus() {
-    let cpus: Vec<usize> = weir_switch::threads::Machine::here().cpus.into_iter().take(2).collect();
+    let cpus: Vec<usize> = weir_switch::threads::MachineResources::here().cpus.into_iter().take(2).collect();
     let &[first, second] = &cpus[..] else { return };
-    let threads = ThreadsConfig { cpus: Cpus(vec![second, first]), workers: 1, ..crate::threads() };
+    let threads = ThreadsConfig { cpus: CpuList(vec![second, first]), workers: 1, ..crate::threads() };
     let (_switch, mut a, mut b) = one_way("pinned", threads);
     all_arrive_in_order(&mut a, &mut b, 100, 3);
     // A thread names itself and moves to its CPU when it first runs, which may be after the engine has forwarded.
@@ -133,7 +135,7 @@ fn a_class_has_its_worker() {
         weir_testing::skip("needs two processors, for two workers");
         return;
     }
-    let classes: Vec<Class> = vec!["udp,tp_dst=7=>1".parse().unwrap()];
+    let classes: Vec<TrafficClass> = vec!["udp,tp_dst=7=>1".parse().unwrap()];
     let (switch, mut a, mut b) = one_way("class", ThreadsConfig { classes, ..threads });
     for tag in 0..300 {
         a.send_flow(&b, u16::try_from(if tag % 3 == 0 { 7 } else { 1000 + tag }).unwrap(), tag);
@@ -149,7 +151,7 @@ fn a_class_has_its_worker() {
 fn frames_that_rings_cannot_hold_are_counted() {
     const SENT: u64 = 40_000;
     // Rings are smaller than what a port receives in a round, and are read one frame at a time.
-    let bursts = Bursts { rx_read: 64, worker_read: 1, ..Bursts::all(8) };
+    let bursts = BurstSizes { rx_read: 64, worker_read: 1, ..BurstSizes::all(8) };
     let threads = ThreadsConfig { workers: 1, bursts, ring_size: 16, ..crate::threads() };
     let (switch, mut a, mut b) = one_way("full", threads);
     let mut arrived = 0;
@@ -273,7 +275,7 @@ async fn ports_come_and_go_while_frames_flow() {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let threads = ThreadsConfig { ring_size: 1000, ..crate::threads() };
-    let config = SwitchConfig { threads, ..SwitchConfig::default() };
-    let error = Switch::start(config).err().unwrap().to_string();
+    let config = SoftwareSwitchConfig { threads, ..SoftwareSwitchConfig::default() };
+    let error = SoftwareSwitch::start(config).err().unwrap().to_string();
     assert_eq!(error, "ring-size: found 1000, expected a power of two up to 1048576; try 1024");
 }

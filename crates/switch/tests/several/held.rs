@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Longest stay of a thread, so that a failing test ends.
@@ -111,7 +111,7 @@ impl Port for Held {
         self.port.transmit(now, pool, frames)
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         self.port.arm()
     }
 
@@ -127,7 +127,7 @@ impl Port for Held {
         self.port.link()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.port.counters()
     }
 }

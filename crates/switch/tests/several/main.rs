@@ -26,10 +26,10 @@ mod threads;
 #[path = "../live/tls.rs"]
 mod tls;
 
-use weir_switch::threads::{Mode, ThreadsConfig};
+use weir_switch::threads::{ThreadingMode, ThreadsConfig};
 
 /// Returns a configuration with two threads, or with one on a machine with a single core.
 fn threads() -> ThreadsConfig {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(2);
-    ThreadsConfig { mode: Mode::RunToCompletion, workers, ..ThreadsConfig::default() }
+    ThreadsConfig { mode: ThreadingMode::RunToCompletion, workers, ..ThreadsConfig::default() }
 }

@@ -1,8 +1,8 @@
 //! Queues of ports to which several threads transmit.
 use crate::bed::{forward, switch};
 use weir_openflow::model::{Action, FlowMod, Instruction, PortNo};
-use weir_switch::ctl::{Client, Request};
-use weir_switch::{PortConfig, SocketFile, SwitchConfig};
+use weir_switch::ctl::{CtlClient, CtlRequest};
+use weir_switch::{PortConfig, SocketFile, SoftwareSwitchConfig};
 
 /// Queues apply whichever thread transmits; the thread that receives from the port releases deferred frames.
 #[test]
@@ -10,8 +10,8 @@ fn queues_serve_all_threads() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.sock");
     let control_socket = Some(SocketFile::bind(&path).unwrap());
-    let (switch, mut hosts) = switch(3, SwitchConfig { control_socket, ..SwitchConfig::default() });
-    let mut client = Client::connect(&path).unwrap();
+    let (switch, mut hosts) = switch(3, SoftwareSwitchConfig { control_socket, ..SoftwareSwitchConfig::default() });
+    let mut client = CtlClient::connect(&path).unwrap();
     for (from, queue) in [(1, 1), (2, 2)] {
         let actions = vec![Action::SetQueue(queue), Action::output(PortNo(3))];
         let flow = FlowMod { instructions: vec![Instruction::ApplyActions(actions)], ..forward(from, 3) };
@@ -19,7 +19,7 @@ fn queues_serve_all_threads() {
     }
     // Some 6000 bytes leave at once, the other frames one in a tenth of a millisecond.
     for queue in ["1:max=4Mbit/s", "2:max=4Mbit/s"] {
-        client.ask(&Request::SetQueue { port: "3".into(), queue: queue.into() }).unwrap();
+        client.ask(&CtlRequest::SetQueue { port: "3".into(), queue: queue.into() }).unwrap();
     }
     let [a, b, c] = &mut hosts[..] else { unreachable!() };
     for round in 0..5 {
@@ -38,7 +38,7 @@ fn queues_serve_all_threads() {
         port.queues.iter().map(|queue| (queue.queue, queue.counters.tx_packets)).collect()
     };
     assert_eq!(sent(), [(0, 0), (1, 1000), (2, 1000)]);
-    client.ask(&Request::DelQueue { port: "3".into(), queue: 2 }).unwrap();
+    client.ask(&CtlRequest::DelQueue { port: "3".into(), queue: 2 }).unwrap();
     b.send(c, 7);
     assert_eq!(c.tag(), 7);
     assert_eq!(sent(), [(0, 1), (1, 1000)], "it waited in the default one");
@@ -51,7 +51,7 @@ fn ports_with_queues_come_and_go() {
         let spec = "null:q,rate=8Mbit/s,queue=1:min=1Mbit/s".parse().unwrap();
         PortConfig::new(PortNo(number), weir_port::open(&spec).unwrap())
     };
-    let (switch, _hosts) = switch(1, SwitchConfig::default());
+    let (switch, _hosts) = switch(1, SoftwareSwitchConfig::default());
     let queues = |number| -> Vec<u32> {
         let ports = switch.snapshot().unwrap().ports;
         let port = ports.iter().find(|port| port.number == PortNo(number));

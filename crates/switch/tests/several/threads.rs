@@ -9,14 +9,14 @@ use weir_openflow::Body;
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{FlowMod, Match, PortNo};
 use weir_packet::Field;
-use weir_switch::threads::{Cpus, Machine, ThreadsConfig};
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::threads::{CpuList, MachineResources, ThreadsConfig};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 
 fn switch(hosts: u32, name: &str, threads: ThreadsConfig) -> (SwitchHandle, Vec<Host>) {
     let (ports, hosts): (Vec<PortConfig>, Vec<_>) = (1..=hosts).map(port).unzip();
-    let mut config = SwitchConfig { ports, threads, ..SwitchConfig::default() };
+    let mut config = SoftwareSwitchConfig { ports, threads, ..SoftwareSwitchConfig::default() };
     config.datapath.name = name.to_owned();
-    (Switch::start(config).unwrap(), hosts)
+    (SoftwareSwitch::start(config).unwrap(), hosts)
 }
 
 /// Returns true if there is only one thread on this machine.
@@ -197,9 +197,9 @@ async fn ports_come_and_go_while_frames_flow() {
 
 #[test]
 fn no_thread_stays_behind_and_each_is_on_its_cpu() {
-    let cpus: Vec<usize> = Machine::here().cpus.into_iter().take(2).collect();
+    let cpus: Vec<usize> = MachineResources::here().cpus.into_iter().take(2).collect();
     let &[first, second] = &cpus[..] else { return };
-    let threads = ThreadsConfig { cpus: Cpus(vec![second, first]), ..crate::threads() };
+    let threads = ThreadsConfig { cpus: CpuList(vec![second, first]), ..crate::threads() };
     let (switch, mut hosts) = switch(2, "leaves", threads);
     switch.flow_mod(forward(1, 2)).unwrap();
     let [a, b] = &mut hosts[..] else { unreachable!() };
@@ -229,8 +229,12 @@ fn a_port_that_is_in_use_is_not_waited_for() {
         _ => config,
     };
     let threads = ThreadsConfig { deal: "1=0,2=1,3=0".parse().unwrap(), ..crate::threads() };
-    let config = SwitchConfig { ports: ports.into_iter().map(held).collect(), threads, ..SwitchConfig::default() };
-    let switch = Switch::start(config).unwrap();
+    let config = SoftwareSwitchConfig {
+        ports: ports.into_iter().map(held).collect(),
+        threads,
+        ..SoftwareSwitchConfig::default()
+    };
+    let switch = SoftwareSwitch::start(config).unwrap();
     switch.flow_mod(between(1, 2)).unwrap();
     switch.flow_mod(between(1, 3)).unwrap();
     switch.flow_mod(between(2, 1)).unwrap();
@@ -265,8 +269,8 @@ fn nothing_is_lost_or_overtaken_whoever_is_scheduled() {
         PortConfig { port: Box::new(Held::lazy(config.port, seed)), ..config }
     };
     let ports = ports.into_iter().map(lazy).collect();
-    let config = SwitchConfig { ports, threads: crate::threads(), ..SwitchConfig::default() };
-    let switch = Switch::start(config).unwrap();
+    let config = SoftwareSwitchConfig { ports, threads: crate::threads(), ..SoftwareSwitchConfig::default() };
+    let switch = SoftwareSwitch::start(config).unwrap();
     for (from, to) in (1..=HOSTS).flat_map(|from| (1..=HOSTS).map(move |to| (from, to))).filter(|(a, b)| a != b) {
         switch.flow_mod(between(from, to)).unwrap();
     }

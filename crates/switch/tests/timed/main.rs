@@ -1,7 +1,7 @@
 //! Tests of a datapath with a profile in virtual time, polled exactly when something is due.
 mod bundles;
 
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::group::{BucketId, GroupMod};
@@ -10,9 +10,9 @@ use weir_openflow::model::{
 };
 use weir_openflow::{Body, Message, Version};
 use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
-use weir_packet::{Field, Frame, FramePool, MacAddr, craft::Craft};
+use weir_packet::{Field, Frame, FramePool, MacAddr, craft::FrameBuilder};
 use weir_profile::Profile;
-use weir_switch::timed::Timed;
+use weir_switch::timed::DelayedDatapath;
 use weir_units::Instant;
 
 const CHANNEL: ChannelId = ChannelId(1);
@@ -48,9 +48,9 @@ enum Seen {
 
 struct Rig {
     datapath: Datapath,
-    timed: Timed,
+    timed: DelayedDatapath,
     pool: FramePool,
-    out: Output,
+    out: DatapathOutput,
     now: Instant,
     xid: u32,
 }
@@ -62,14 +62,14 @@ fn us(us: u64) -> Instant {
 impl Rig {
     fn new(profile: &str) -> Rig {
         let mut datapath = Datapath::new(DatapathConfig::default());
-        let mut out = Output::default();
+        let mut out = DatapathOutput::default();
         for number in 1..=3 {
             datapath.add_port(us(0), port(number), &mut out).unwrap();
         }
         datapath.channel_up(us(0), CHANNEL, Version::V14);
         let profile = Profile::parse(profile, "test.toml").unwrap();
-        let timed = Timed::new(&profile, 1, &mut datapath).unwrap().unwrap();
-        out = Output::default();
+        let timed = DelayedDatapath::new(&profile, 1, &mut datapath).unwrap().unwrap();
+        out = DatapathOutput::default();
         Rig { datapath, timed, pool: FramePool::default(), out, now: us(0), xid: 0 }
     }
 
@@ -148,7 +148,8 @@ fn port(number: u32) -> PortDesc {
 
 fn frame(last: u8) -> Frame {
     let to = MacAddr([2, 0, 0, 0, 1, last]);
-    let craft = Craft::ethernet(to, MacAddr([2, 0, 0, 0, 0, 9])).ipv4([10, 0, 0, 1].into(), [10, 0, 0, last].into());
+    let craft =
+        FrameBuilder::ethernet(to, MacAddr([2, 0, 0, 0, 0, 9])).ipv4([10, 0, 0, 1].into(), [10, 0, 0, last].into());
     craft.udp(1, 2).payload(&[0; 86]).frame()
 }
 
@@ -405,7 +406,7 @@ fn the_data_path_has_so_much_room_and_super_frames_are_packets() {
     let mut rig = Rig::new(AGENTS);
     rig.say(Body::FlowMod(FlowMod::add(0, Match::any(), vec![Instruction::ApplyActions(output())])));
     rig.until(us(100));
-    let craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 9]));
+    let craft = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 9]));
     let mut long = craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2).payload(&[7; 4000]).frame();
     long.offload.checksum = Some(PartialChecksum { start: 34, offset: 6 });
     long.offload.segmentation =
@@ -421,5 +422,5 @@ fn the_data_path_has_so_much_room_and_super_frames_are_packets() {
 fn a_profile_that_takes_no_time_is_none() {
     let mut datapath = Datapath::new(DatapathConfig::default());
     let native = Profile::find("native", std::path::Path::new("")).unwrap();
-    assert!(Timed::new(&native, 1, &mut datapath).unwrap().is_none());
+    assert!(DelayedDatapath::new(&native, 1, &mut datapath).unwrap().is_none());
 }

@@ -1,19 +1,19 @@
 //! Builds a stage from a profile.
-use super::agents::Agents;
-use super::{Counts, Stage};
-use crate::commands::Commands;
-use crate::effect::Effect;
-use crate::lane::Lane;
-use crate::lateness::Lateness;
-use crate::lead::Lead;
-use crate::server::Drawn;
-use crate::{GateQueue, Tables, TimingError};
+use super::agents::AgentServers;
+use super::{TimingCounts, TimingStage};
+use crate::commands::CommandQueue;
+use crate::effect::VisibilityQueue;
+use crate::lane::LevelServer;
+use crate::lateness::ReleaseLateness;
+use crate::lead::SendLatency;
+use crate::server::ServiceTimeSampler;
+use crate::{GateQueue, ProfiledTables, TimingError};
 use std::collections::VecDeque;
 use std::time::Duration;
 use stream_number::{EFFECT, LAG, LANES, TICK};
-use weir_model::switch::batch::Batching;
-use weir_profile::{ControlPath, Gate, Profile, Returns, SwitchTiming};
-use weir_traffic::Stream;
+use weir_model::switch::batch::CommandBatching;
+use weir_profile::{ControlPathTiming, Profile, ReleaseGate, ReturnDiscipline, SwitchTiming};
+use weir_traffic::RandomStream;
 use weir_units::Instant;
 
 /// Stream numbers for random numbers.
@@ -28,45 +28,46 @@ pub(super) mod stream_number {
     pub(in crate::stage) const EFFECT: u64 = 1 << 32;
 }
 
-impl<T> Stage<T> {
+impl<T> TimingStage<T> {
     /// Creates the stage of a switch with this profile; none if the profile takes no time. Equal seeds give equal
     /// times.
     ///
     /// # Errors
     /// The profile has parts that only formulas and simulations support; the error names them.
-    pub fn new(profile: &Profile, seed: u64) -> Result<Option<Stage<T>>, TimingError> {
+    pub fn new(profile: &Profile, seed: u64) -> Result<Option<TimingStage<T>>, TimingError> {
         if !profile.takes_time() {
             return Ok(None);
         }
-        let stream = |number| Stream::new(seed, 0, number);
+        let stream = |number| RandomStream::new(seed, 0, number);
         let timing = profile.timing.as_ref();
         if let Some(timing) = timing {
             refuse(profile, timing)?;
         }
-        let batching = profile.tables.as_ref().map_or(Batching::NONE, |tables| tables.batching);
-        let lag = Drawn::new(profile.barrier.lag.as_ref(), stream(LAG))?;
-        let effect = profile.effect.as_ref().map(|time| Drawn::new(Some(time), stream(EFFECT))).transpose()?;
+        let batching = profile.tables.as_ref().map_or(CommandBatching::NONE, |tables| tables.batching);
+        let lag = ServiceTimeSampler::new(profile.barrier.lag.as_ref(), stream(LAG))?;
+        let effect =
+            profile.effect.as_ref().map(|time| ServiceTimeSampler::new(Some(time), stream(EFFECT))).transpose()?;
         let mean_s = profile.effect.as_ref().map_or(0.0, |time| time.mean_s(0.0));
-        let effect = Effect::new(effect, Duration::try_from_secs_f64(mean_s).unwrap_or_default());
+        let effect = VisibilityQueue::new(effect, Duration::try_from_secs_f64(mean_s).unwrap_or_default());
         let gate = timing.and_then(|timing| timing.gate).map(|gate| {
             // The phase of ticks is independent of all other events.
             let first = stream(TICK).below(GateQueue::<T>::every_ns(gate));
             GateQueue::new(gate, Instant::from_nanos(first))
         });
-        Ok(Some(Stage {
-            commands: Commands::new(batching, profile.barrier.waits, lag, effect),
-            tables: profile.tables.clone().map(Tables::new),
+        Ok(Some(TimingStage {
+            commands: CommandQueue::new(batching, profile.barrier.waits, lag, effect),
+            tables: profile.tables.clone().map(ProfiledTables::new),
             ahead: None,
             lanes: lanes(profile, seed)?,
             gate,
-            agents: Agents::new(timing, seed)?,
+            agents: AgentServers::new(timing, seed)?,
             write: timing.map_or(Duration::ZERO, |timing| timing.write),
-            passes_again: timing.is_some_and(|timing| timing.returns == Returns::Fifo),
+            passes_again: timing.is_some_and(|timing| timing.returns == ReturnDiscipline::Fifo),
             records: VecDeque::new(),
-            counts: Counts::default(),
-            lateness: Lateness::default(),
-            lead: Lead::of_packets(),
-            said: Lead::of_messages(),
+            counts: TimingCounts::default(),
+            lateness: ReleaseLateness::default(),
+            lead: SendLatency::of_packets(),
+            said: SendLatency::of_messages(),
         }))
     }
 }
@@ -74,14 +75,14 @@ impl<T> Stage<T> {
 fn refuse(profile: &Profile, timing: &SwitchTiming) -> Result<(), TimingError> {
     let unsuitable = |found, expected| Err(TimingError::Unsuitable { profile: profile.name.clone(), found, expected });
     match timing {
-        SwitchTiming { control: ControlPath::Measured { .. }, .. } => unsuitable(
+        SwitchTiming { control: ControlPathTiming::Measured { .. }, .. } => unsuitable(
             "timing.control, which has the controller in it",
             "packet_in and packet_out: the controller is a real one",
         ),
-        SwitchTiming { returns: Returns::Priority { .. }, .. } => {
+        SwitchTiming { returns: ReturnDiscipline::Priority { .. }, .. } => {
             unsuitable("timing.returns in order of priority", "direct or fifo: others are for formulas and stations")
         }
-        SwitchTiming { gate: Some(Gate::Batch { stages: 2.., .. }), .. } => {
+        SwitchTiming { gate: Some(ReleaseGate::Batch { stages: 2.., .. }), .. } => {
             unsuitable("timing.batch with two stages", "one: others are for formulas and stations")
         }
         _ => Ok(()),
@@ -89,11 +90,15 @@ fn refuse(profile: &Profile, timing: &SwitchTiming) -> Result<(), TimingError> {
 }
 
 /// Creates a lane for each level, or a single one if there are no levels.
-fn lanes<T>(profile: &Profile, seed: u64) -> Result<Vec<Lane<T>>, TimingError> {
+fn lanes<T>(profile: &Profile, seed: u64) -> Result<Vec<LevelServer<T>>, TimingError> {
     let timing = profile.timing.as_ref();
     let (data, limit) = (timing.and_then(|timing| timing.data.as_ref()), timing.and_then(|timing| timing.data_buffer));
     let lane = |(number, forwarding): (u64, Option<&weir_profile::LevelForwarding>)| {
-        Ok(Lane::new(Drawn::new(data, Stream::new(seed, 0, LANES + number))?, forwarding, limit))
+        Ok(LevelServer::new(
+            ServiceTimeSampler::new(data, RandomStream::new(seed, 0, LANES + number))?,
+            forwarding,
+            limit,
+        ))
     };
     if profile.forwarding.is_empty() {
         return Ok(vec![lane((0, None))?]);

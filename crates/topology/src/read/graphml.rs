@@ -2,8 +2,8 @@
 //!
 //! Nodes have `label`, `Latitude` and `Longitude`. Links have `LinkSpeedRaw` in bit/s, or the name of an optical
 //! carrier (`OC-48`, `STM-16`) in `LinkType` or `LinkLabel`.
-use super::{About, Builder, line_of, rate, xml};
-use crate::{Place, TopologyError};
+use super::{LinkProperties, TopologyBuilder, line_of, rate, xml};
+use crate::{GeoLocation, TopologyError};
 use roxmltree::Node;
 use std::collections::HashMap;
 use weir_units::Bps;
@@ -11,7 +11,7 @@ use weir_units::Bps;
 /// Rates of OC-1 and STM-1 (ITU-T G.707) in bit/s.
 const CARRIERS: [(&str, f64); 2] = [("OC-", 51.84e6), ("STM-", 155.52e6)];
 
-pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), TopologyError> {
+pub(super) fn read(text: &str, builder: &mut TopologyBuilder<'_>) -> Result<(), TopologyError> {
     let document = xml(text, builder)?;
     let root = document.root_element();
     if root.tag_name().name() != "graphml" {
@@ -32,18 +32,19 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
         let id = attribute(node, "id", builder)?;
         let data = data(node, &keys);
         let degrees = |name| data.get(name).and_then(|text| text.parse::<f64>().ok());
-        let place = degrees("Latitude").zip(degrees("Longitude")).and_then(|(north, east)| Place::new(north, east));
+        let place =
+            degrees("Latitude").zip(degrees("Longitude")).and_then(|(north, east)| GeoLocation::new(north, east));
         builder.node(id, data.get("label").copied(), place, line_of(node))?;
     }
     for edge in graph.children().filter(|child| child.tag_name().name() == "edge") {
         let ends = [attribute(edge, "source", builder)?, attribute(edge, "target", builder)?];
-        let about = About { rate: speed(&data(edge, &keys)), delay: None };
+        let about = LinkProperties { rate: speed(&data(edge, &keys)), delay: None };
         builder.link(ends, about, line_of(edge))?;
     }
     Ok(())
 }
 
-fn attribute<'a>(node: Node<'a, '_>, name: &str, builder: &Builder<'_>) -> Result<&'a str, TopologyError> {
+fn attribute<'a>(node: Node<'a, '_>, name: &str, builder: &TopologyBuilder<'_>) -> Result<&'a str, TopologyError> {
     node.attribute(name)
         .ok_or_else(|| builder.error(line_of(node), format!("{}: found no attribute `{name}`", node.tag_name().name())))
 }

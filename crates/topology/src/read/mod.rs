@@ -11,7 +11,7 @@ mod node_link;
 mod rocketfuel;
 mod sndlib;
 
-use crate::{Link, MAX_LINKS, MAX_NODES, Node, Place, Topology, TopologyError};
+use crate::{GeoLocation, MAX_LINKS, MAX_NODES, Topology, TopologyError, TopologyLink, TopologyNode};
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Result<Topology, TopologyError> {
 /// Fails for the reasons of [`read()`].
 pub fn read_text(text: &str, file: &str) -> Result<Topology, TopologyError> {
     let path = Path::new(file);
-    let mut builder = Builder::new(file);
+    let mut builder = TopologyBuilder::new(file);
     match path.extension().and_then(|ending| ending.to_str()).unwrap_or_default() {
         "graphml" => graphml::read(text, &mut builder)?,
         "json" => node_link::read(text, &mut builder)?,
@@ -71,7 +71,7 @@ pub fn read_text(text: &str, file: &str) -> Result<Topology, TopologyError> {
 }
 
 /// A topology being read, with node indices by the identifiers of the file.
-struct Builder<'a> {
+struct TopologyBuilder<'a> {
     file: &'a str,
     made: Topology,
     known: HashMap<String, usize>,
@@ -79,14 +79,14 @@ struct Builder<'a> {
 
 /// Properties of a link besides its ends.
 #[derive(Default)]
-struct About {
+struct LinkProperties {
     rate: Option<Bps>,
     delay: Option<Duration>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(file: &'a str) -> Builder<'a> {
-        Builder { file, made: Topology::default(), known: HashMap::new() }
+impl<'a> TopologyBuilder<'a> {
+    fn new(file: &'a str) -> TopologyBuilder<'a> {
+        TopologyBuilder { file, made: Topology::default(), known: HashMap::new() }
     }
 
     fn error(&self, line: Option<usize>, problem: impl Into<String>) -> TopologyError {
@@ -97,7 +97,7 @@ impl<'a> Builder<'a> {
         &mut self,
         id: &str,
         name: Option<&str>,
-        place: Option<Place>,
+        place: Option<GeoLocation>,
         line: Option<usize>,
     ) -> Result<usize, TopologyError> {
         if self.made.nodes.len() >= MAX_NODES {
@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
             return Err(self.error(line, format!("node: found `{id}` twice, expected each once")));
         }
         let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(id).to_owned();
-        self.made.nodes.push(Node { name, place, takes_hosts: true, line });
+        self.made.nodes.push(TopologyNode { name, place, takes_hosts: true, line });
         Ok(number)
     }
 
@@ -117,7 +117,7 @@ impl<'a> Builder<'a> {
         found.ok_or_else(|| self.error(line, format!("link: found the node `{id}`, which there is not")))
     }
 
-    fn link(&mut self, ends: [&str; 2], about: About, line: Option<usize>) -> Result<(), TopologyError> {
+    fn link(&mut self, ends: [&str; 2], about: LinkProperties, line: Option<usize>) -> Result<(), TopologyError> {
         if self.made.links.len() >= MAX_LINKS {
             return Err(self.error(line, format!("found more than {MAX_LINKS} links, expected at most that")));
         }
@@ -125,14 +125,14 @@ impl<'a> Builder<'a> {
         if both[0] == both[1] {
             return Err(self.error(line, format!("link: found `{}` at both ends, expected two nodes", ends[0])));
         }
-        self.made.links.push(Link { ends: both, rate: about.rate, delay: about.delay, line });
+        self.made.links.push(TopologyLink { ends: both, rate: about.rate, delay: about.delay, line });
         Ok(())
     }
 }
 
 /// Parses an XML document. Documents with a document type are refused, because their entities could expand without
 /// limit.
-fn xml<'t>(text: &'t str, builder: &Builder<'_>) -> Result<roxmltree::Document<'t>, TopologyError> {
+fn xml<'t>(text: &'t str, builder: &TopologyBuilder<'_>) -> Result<roxmltree::Document<'t>, TopologyError> {
     let options = roxmltree::ParsingOptions { nodes_limit: MAX_XML_NODES, ..roxmltree::ParsingOptions::default() };
     roxmltree::Document::parse_with_options(text, options)
         .map_err(|error| builder.error(usize::try_from(error.pos().row).ok(), format!("found no XML: {error}")))

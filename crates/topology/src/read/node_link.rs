@@ -3,61 +3,61 @@
 //!
 //! `pos` is longitude and latitude, `dist` the length of a link in km. Nodes without a name are named by their
 //! number.
-use super::{About, Builder};
-use crate::{Place, TopologyError, delay_of_km};
+use super::{LinkProperties, TopologyBuilder};
+use crate::{GeoLocation, TopologyError, delay_of_km};
 use serde::Deserialize;
 use std::fmt;
 
 #[derive(Deserialize)]
-struct Document {
+struct NodeLinkDocument {
     #[serde(default)]
-    graph: Graph,
-    nodes: Vec<Node>,
+    graph: NodeLinkGraph,
+    nodes: Vec<NodeLinkNode>,
     #[serde(alias = "links")]
-    edges: Vec<Edge>,
+    edges: Vec<NodeLinkEdge>,
 }
 
 #[derive(Deserialize, Default)]
-struct Graph {
+struct NodeLinkGraph {
     name: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Node {
-    id: Id,
+struct NodeLinkNode {
+    id: NodeLinkId,
     name: Option<String>,
     pos: Option<[f64; 2]>,
 }
 
 #[derive(Deserialize)]
-struct Edge {
-    source: Id,
-    target: Id,
+struct NodeLinkEdge {
+    source: NodeLinkId,
+    target: NodeLinkId,
     dist: Option<f64>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a number or a text")]
-enum Id {
+enum NodeLinkId {
     Number(i64),
     Text(String),
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for NodeLinkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Id::Number(number) => write!(f, "{number}"),
-            Id::Text(text) => f.write_str(text),
+            NodeLinkId::Number(number) => write!(f, "{number}"),
+            NodeLinkId::Text(text) => f.write_str(text),
         }
     }
 }
 
-pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), TopologyError> {
-    let document: Document = serde_json::from_str(text)
+pub(super) fn read(text: &str, builder: &mut TopologyBuilder<'_>) -> Result<(), TopologyError> {
+    let document: NodeLinkDocument = serde_json::from_str(text)
         .map_err(|error| builder.error(Some(error.line()), format!("found no topology as JSON: {error}")))?;
     builder.made.name = document.graph.name.filter(|name| !name.is_empty());
     for node in document.nodes {
-        let place = node.pos.and_then(|[east, north]| Place::new(north, east));
+        let place = node.pos.and_then(|[east, north]| GeoLocation::new(north, east));
         builder.node(&node.id.to_string(), node.name.as_deref(), place, None)?;
     }
     for edge in document.edges {
@@ -66,7 +66,7 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
             let problem = format!("link {source} - {target}: dist: found {wrong}, expected 0 to 1000000 km");
             return Err(builder.error(None, problem));
         }
-        let about = About { rate: None, delay: edge.dist.map(delay_of_km) };
+        let about = LinkProperties { rate: None, delay: edge.dist.map(delay_of_km) };
         builder.link([&source, &target], about, None)?;
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! Each line has two routers, named by city and number, and a value. In `NAME.latencies.intra` the value is the
 //! latency between them in ms; in `NAME.weights.intra` it is the routing weight of the link, which is not a time.
 //! Each link has a line per direction.
-use super::{About, Builder};
+use super::{LinkProperties, TopologyBuilder};
 use crate::TopologyError;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Maximum latency in ms.
 const MAX_MS: f64 = 10_000.0;
 
-pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), TopologyError> {
+pub(super) fn read(text: &str, builder: &mut TopologyBuilder<'_>) -> Result<(), TopologyError> {
     let is_latency = builder.file.ends_with(".latencies.intra");
     if !is_latency && !builder.file.ends_with(".weights.intra") {
         let problem = "found neither `.latencies.intra` nor `.weights.intra` at the name's end: are its numbers times?";
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
             _ => {
                 seen.insert((from, to), (value, line));
                 let delay = is_latency.then(|| Duration::from_secs_f64(value / 1e3));
-                builder.link([from, to], About { rate: None, delay }, Some(line))?;
+                builder.link([from, to], LinkProperties { rate: None, delay }, Some(line))?;
             }
         }
     }

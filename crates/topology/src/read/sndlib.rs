@@ -3,11 +3,11 @@
 //! Nodes have coordinates; links have installed capacities, and modules of capacity that can be bought. A link's rate
 //! is its installed capacity; without one, the capacity of its first module. Capacities have no unit and are read as
 //! Mbit/s.
-use super::{About, Builder, line_of, rate, xml};
-use crate::{Place, TopologyError};
+use super::{LinkProperties, TopologyBuilder, line_of, rate, xml};
+use crate::{GeoLocation, TopologyError};
 use roxmltree::Node;
 
-pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), TopologyError> {
+pub(super) fn read(text: &str, builder: &mut TopologyBuilder<'_>) -> Result<(), TopologyError> {
     let document = xml(text, builder)?;
     let root = document.root_element();
     let Some(structure) = child(root, "networkStructure").filter(|_| root.tag_name().name() == "network") else {
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
         let id = id_of(node, builder)?;
         let coordinates = child(node, "coordinates").filter(|_| is_on_earth);
         let degrees = |name| coordinates.and_then(|at| number(at, name));
-        let place = degrees("y").zip(degrees("x")).and_then(|(north, east)| Place::new(north, east));
+        let place = degrees("y").zip(degrees("x")).and_then(|(north, east)| GeoLocation::new(north, east));
         builder.node(id, Some(&id.replace('_', " ")), place, line_of(node))?;
     }
     let links = child(structure, "links").into_iter().flat_map(|links| links.children());
@@ -34,13 +34,13 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
         let there = child(link, "preInstalledModule").and_then(|module| number(module, "capacity"));
         let module = || number(child(child(link, "additionalModules")?, "addModule")?, "capacity");
         let capacity = there.filter(|capacity| *capacity > 0.0).or_else(module);
-        let about = About { rate: capacity.and_then(|mbps| rate(mbps * 1e6)), delay: None };
+        let about = LinkProperties { rate: capacity.and_then(|mbps| rate(mbps * 1e6)), delay: None };
         builder.link(ends, about, line_of(link))?;
     }
     Ok(())
 }
 
-fn id_of<'a>(node: Node<'a, '_>, builder: &Builder<'_>) -> Result<&'a str, TopologyError> {
+fn id_of<'a>(node: Node<'a, '_>, builder: &TopologyBuilder<'_>) -> Result<&'a str, TopologyError> {
     let found = node.attribute("id");
     found.ok_or_else(|| builder.error(line_of(node), format!("{}: found no attribute `id`", node.tag_name().name())))
 }

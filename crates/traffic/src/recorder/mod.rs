@@ -7,44 +7,44 @@ mod path;
 mod report;
 mod series;
 
-pub use path::{MAX_EVENTS, Part, Path, PathReport};
-pub use report::{Jitter, Recorded, Reordering};
-pub use series::{Interval, Series};
+pub use path::{MAX_EVENTS, PathRecorder, PathReport, PathSection};
+pub use report::{JitterStatistics, ReceptionReport, Reordering};
+pub use series::{IntervalSeries, IntervalStatistics};
 
-use crate::{Delays, GapLaw, Gaps, Probe};
-use order::{Arrived, Order};
+use crate::{GapLaw, GapRecorder, ProbeHeader, TimeHistogram};
+use order::{ArrivalClass, SequenceTracker};
 use std::time::Duration;
 
 /// Measures the received packets of one run.
 #[derive(Debug, Clone, Default)]
-pub struct Recorder {
-    order: Order,
+pub struct ProbeRecorder {
+    order: SequenceTracker,
     bytes: u64,
     warm_up: u64,
     /// Packets that arrived before they were sent, because sender and receiver have different clocks.
     before_sent: u64,
     /// Delays of all packets, of known flows, and of new flows.
-    delays: [Delays; 3],
+    delays: [TimeHistogram; 3],
     /// Interarrival jitter in nanoseconds (RFC 3550, 6.4.1).
     rfc3550_ns: f64,
     /// Delay of the last recorded packet, in order of arrival.
     last_delay_ns: Option<i128>,
     /// Number and delay of the packet with the highest number so far.
     highest: Option<(u64, i128)>,
-    variation: Delays,
-    gaps: Gaps,
+    variation: TimeHistogram,
+    gaps: GapRecorder,
     first_ns: Option<u64>,
     last_ns: u64,
 }
 
-/// Indices into [`Recorder::delays`].
+/// Indices into [`ProbeRecorder::delays`].
 const ALL: usize = 0;
 const KNOWN: usize = 1;
 const NEW: usize = 2;
 
 /// Classification of a recorded packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recording {
+pub enum ReceptionKind {
     /// First arrival of the packet, with its delay; `None` if it arrived before it was sent.
     Fresh(Option<Duration>),
     /// Further copy of a packet.
@@ -53,17 +53,17 @@ pub enum Recording {
     WarmUp,
 }
 
-impl Recorder {
+impl ProbeRecorder {
     /// Records a packet of `bytes` that arrived at `now_ns` of the sender's clock.
-    pub fn record(&mut self, now_ns: u64, probe: &Probe, bytes: u32) -> Recording {
+    pub fn record(&mut self, now_ns: u64, probe: &ProbeHeader, bytes: u32) -> ReceptionKind {
         if !probe.counts {
             self.warm_up += 1;
-            return Recording::WarmUp;
+            return ReceptionKind::WarmUp;
         }
         let number = self.order.extend(probe.sequence);
         let arrived = self.order.arrive(number, now_ns);
-        if arrived == Arrived::Duplicate {
-            return Recording::Duplicate;
+        if arrived == ArrivalClass::Duplicate {
+            return ReceptionKind::Duplicate;
         }
         self.bytes += u64::from(bytes);
         self.first_ns.get_or_insert(now_ns);
@@ -73,11 +73,11 @@ impl Recorder {
         self.follow(number, now_ns, probe.sent_ns);
         let Ok(delay_ns) = u64::try_from(delay_ns) else {
             self.before_sent += 1;
-            return Recording::Fresh(None);
+            return ReceptionKind::Fresh(None);
         };
         self.delays[ALL].record_ns(delay_ns);
         self.delays[if probe.is_new_flow { NEW } else { KNOWN }].record_ns(delay_ns);
-        Recording::Fresh(Some(Duration::from_nanos(delay_ns)))
+        ReceptionKind::Fresh(Some(Duration::from_nanos(delay_ns)))
     }
 
     /// Updates the delay variation: between packets in order of arrival (RFC 3550), and between packets sent in
@@ -112,14 +112,14 @@ impl Recorder {
     /// Returns the results. `sent` is the number of packets sent; `None`: derived from their numbers. Times between
     /// packets are compared with those at the sender, and with `law` if given. Packets with a delay above `threshold`
     /// count as having gone through the controller.
-    pub fn report(&self, sent: Option<u64>, law: Option<&GapLaw>, threshold: Option<Duration>) -> Recorded {
+    pub fn report(&self, sent: Option<u64>, law: Option<&GapLaw>, threshold: Option<Duration>) -> ReceptionReport {
         let span_s = self.first_ns.map_or(0.0, |first| self.last_ns.saturating_sub(first) as f64 / 1e9);
         let received = self.order.received;
         let sent = sent.unwrap_or(self.order.span());
         let lost = sent.saturating_sub(received);
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let [delay, known_flows, new_flows] = [ALL, KNOWN, NEW].map(|at| self.delays[at].summary());
-        Recorded {
+        ReceptionReport {
             sent,
             received,
             bytes: self.bytes,
@@ -136,7 +136,7 @@ impl Recorder {
             new_flows,
             threshold_us: threshold.map(|limit| limit.as_secs_f64() * 1e6),
             effective_new: threshold.and_then(|limit| self.delays[ALL].share_above(limit)),
-            jitter: Jitter {
+            jitter: JitterStatistics {
                 rfc3550_us: self.rfc3550_ns / 1e3,
                 between_successors: self.variation.summary(),
                 above_least_p99_us: delay.map(|delay| delay.p99_us - delay.min_us),

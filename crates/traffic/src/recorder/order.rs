@@ -1,6 +1,6 @@
 //! Classifies packets by arrival order: new, duplicate, or after a later packet (RFC 4737, RFC 5560).
 use super::Reordering;
-use crate::Delays;
+use crate::TimeHistogram;
 use std::collections::VecDeque;
 
 /// Range of numbers below the highest one in which duplicates are detected; older packets count as too late.
@@ -10,14 +10,14 @@ const REMEMBERED: usize = 4096;
 
 /// Classification of an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrived {
+pub(super) enum ArrivalClass {
     Fresh,
     Duplicate,
 }
 
 /// State of the packet numbers seen so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Order {
+pub(super) struct SequenceTracker {
     /// A bit for each of the last [`WINDOW`] numbers; allocated with the first packet.
     seen: Vec<u64>,
     lowest: Option<u64>,
@@ -29,13 +29,13 @@ pub(super) struct Order {
     reordered: u64,
     /// Recent packets that arrived in order: number, position in the order of arrival, time in ns.
     in_order: VecDeque<(u64, u64, u64)>,
-    extents: Delays,
-    late: Delays,
+    extents: TimeHistogram,
+    late: TimeHistogram,
     /// True if the last recorded packet directly follows the one before it.
     follows: bool,
 }
 
-impl Order {
+impl SequenceTracker {
     /// Returns the full number of a packet that carries the low 32 bits: the one nearest to the highest number so
     /// far.
     pub(super) fn extend(&self, sequence: u32) -> u64 {
@@ -52,13 +52,13 @@ impl Order {
     }
 
     /// Records the arrival of a packet.
-    pub(super) fn arrive(&mut self, number: u64, now_ns: u64) -> Arrived {
+    pub(super) fn arrive(&mut self, number: u64, now_ns: u64) -> ArrivalClass {
         let highest = self.highest.unwrap_or(number);
         if number + WINDOW <= highest {
             self.too_late += 1;
         } else if self.is_marked(number, highest) {
             self.duplicates += 1;
-            return Arrived::Duplicate;
+            return ArrivalClass::Duplicate;
         }
         self.mark(number, highest);
         self.received += 1;
@@ -74,7 +74,7 @@ impl Order {
             }
             self.in_order.push_back((number, self.received, now_ns));
         }
-        Arrived::Fresh
+        ArrivalClass::Fresh
     }
 
     /// Records how far a packet arrived behind the first packet that it should have preceded: in packets and in time

@@ -2,7 +2,7 @@
 //!
 //! All times are of one clock. Several events may come from one tap, such as a packet-in and the packet-out that
 //! follows it.
-use crate::{Delay, Delays, Probe};
+use crate::{ProbeHeader, TimeHistogram, TimeStatistics};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ const UNDER_WAY: usize = 1 << 14;
 
 /// Records of packets seen at taps.
 #[derive(Debug, Clone, Default)]
-pub struct Path {
+pub struct PathRecorder {
     names: Vec<String>,
     /// Packets in transit by number modulo the length; allocated with the first packet.
-    packets: Vec<UnderWay>,
+    packets: Vec<PacketInTransit>,
     /// Times between consecutive events, by first and second event.
-    parts: BTreeMap<(Event, Event), Delays>,
+    parts: BTreeMap<(PathEvent, PathEvent), TimeHistogram>,
     /// Number of packets that reached their end, then those of them that some tap saw.
     ended: u64,
     tapped: u64,
@@ -26,14 +26,14 @@ pub struct Path {
 }
 
 #[derive(Debug, Clone, Default)]
-struct UnderWay {
+struct PacketInTransit {
     sequence: u32,
-    events: Vec<(Event, u64)>,
+    events: Vec<(PathEvent, u64)>,
 }
 
 /// Event of a packet. For a tap: its index, and how often the packet was seen there before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum PathEvent {
     Sent,
     Tap { tap: usize, time: usize },
     Received,
@@ -43,7 +43,7 @@ enum Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
     /// Sections, in the order of their events.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PathSection>,
     /// Number of packets that reached their end.
     pub ended: u64,
     /// Number of those packets that a tap saw.
@@ -56,51 +56,51 @@ pub struct PathReport {
 
 /// A section of a path, from one event to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct PathSection {
     /// First event: `sent`, or a tap's name with the ordinal number of the sighting.
     pub from: String,
     /// Second event: a tap's name with the ordinal number of the sighting, or `received`.
     pub to: String,
     /// Time between the two events.
-    pub delay: Delay,
+    pub delay: TimeStatistics,
 }
 
-impl Path {
+impl PathRecorder {
     /// Creates a record for taps with these names.
-    pub fn new(names: Vec<String>) -> Path {
-        Path { names, ..Path::default() }
+    pub fn new(names: Vec<String>) -> PathRecorder {
+        PathRecorder { names, ..PathRecorder::default() }
     }
 
     /// Records that the tap with index `tap` saw a packet at `now_ns` of the sender's clock.
-    pub fn seen(&mut self, tap: usize, probe: &Probe, now_ns: u64) {
+    pub fn seen(&mut self, tap: usize, probe: &ProbeHeader, now_ns: u64) {
         let packet = self.packet(probe.sequence);
         if packet.events.len() >= MAX_EVENTS {
             self.too_many += 1;
             return;
         }
-        let is_same = |event: &&(Event, u64)| matches!(event.0, Event::Tap { tap: other, .. } if other == tap);
+        let is_same = |event: &&(PathEvent, u64)| matches!(event.0, PathEvent::Tap { tap: other, .. } if other == tap);
         let time = packet.events.iter().filter(is_same).count();
-        packet.events.push((Event::Tap { tap, time }, now_ns));
+        packet.events.push((PathEvent::Tap { tap, time }, now_ns));
     }
 
     /// Records that a packet reached its end at `now_ns`, and evaluates its events.
-    pub fn ended(&mut self, probe: &Probe, now_ns: u64) {
+    pub fn ended(&mut self, probe: &ProbeHeader, now_ns: u64) {
         let mut events = std::mem::take(&mut self.packet(probe.sequence).events);
         self.ended += 1;
         self.tapped += u64::from(!events.is_empty());
         // Taps are read in turn, so sightings at two taps may be reported out of order.
         events.sort_by_key(|(_, at_ns)| *at_ns);
-        events.push((Event::Received, now_ns));
-        let mut before = (Event::Sent, probe.sent_ns);
+        events.push((PathEvent::Received, now_ns));
+        let mut before = (PathEvent::Sent, probe.sent_ns);
         for event in events {
             self.parts.entry((before.0, event.0)).or_default().record_ns(event.1.saturating_sub(before.1));
             before = event;
         }
     }
 
-    fn packet(&mut self, sequence: u32) -> &mut UnderWay {
+    fn packet(&mut self, sequence: u32) -> &mut PacketInTransit {
         if self.packets.is_empty() {
-            self.packets = vec![UnderWay::default(); UNDER_WAY];
+            self.packets = vec![PacketInTransit::default(); UNDER_WAY];
         }
         let packet = &mut self.packets[sequence as usize % UNDER_WAY];
         if packet.sequence != sequence {
@@ -112,13 +112,13 @@ impl Path {
 
     /// Returns the delays of all sections.
     pub fn report(&self) -> PathReport {
-        let name = |event: &Event| match event {
-            Event::Sent => "sent".to_owned(),
-            Event::Tap { tap, time } => format!("{} {}", self.names.get(*tap).map_or("", String::as_str), time + 1),
-            Event::Received => "received".to_owned(),
+        let name = |event: &PathEvent| match event {
+            PathEvent::Sent => "sent".to_owned(),
+            PathEvent::Tap { tap, time } => format!("{} {}", self.names.get(*tap).map_or("", String::as_str), time + 1),
+            PathEvent::Received => "received".to_owned(),
         };
-        let part = |((from, to), delays): (&(Event, Event), &Delays)| {
-            Some(Part { from: name(from), to: name(to), delay: delays.summary()? })
+        let part = |((from, to), delays): (&(PathEvent, PathEvent), &TimeHistogram)| {
+            Some(PathSection { from: name(from), to: name(to), delay: delays.summary()? })
         };
         PathReport {
             parts: self.parts.iter().filter_map(part).collect(),
@@ -134,13 +134,13 @@ impl Path {
 mod tests {
     use super::*;
 
-    fn probe(sequence: u32, sent_ns: u64) -> Probe {
-        Probe { run: 1, sequence, sent_ns, is_new_flow: true, counts: true, is_wall: false }
+    fn probe(sequence: u32, sent_ns: u64) -> ProbeHeader {
+        ProbeHeader { run: 1, sequence, sent_ns, is_new_flow: true, counts: true, is_wall: false }
     }
 
     #[test]
     fn the_parts_of_a_way_come_apart() {
-        let mut path = Path::new(vec!["control".into()]);
+        let mut path = PathRecorder::new(vec!["control".into()]);
         for n in 0..10 {
             let packet = probe(n, u64::from(n) * 100_000_000);
             let at = |us: u64| packet.sent_ns + us * 1000;
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn an_old_packet_gives_way_and_events_are_limited() {
-        let mut path = Path::new(vec!["t".into()]);
+        let mut path = PathRecorder::new(vec!["t".into()]);
         path.seen(0, &probe(1, 0), 10);
         let later = probe(1 + u32::try_from(UNDER_WAY).unwrap(), 0);
         path.ended(&later, 50);

@@ -1,10 +1,10 @@
 //! Results of a recorder.
-use crate::{Delay, GapQuality};
+use crate::{GapQuality, TimeStatistics};
 use serde::{Deserialize, Serialize};
 
 /// Results of a run's packets. Packets sent during the warm-up count in `warm_up` only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct ReceptionReport {
     /// Packets sent; if not known, the size of the range from the lowest to the highest number received.
     pub sent: u64,
     /// Packets received, each counted once.
@@ -28,17 +28,17 @@ pub struct Recorded {
     /// Packets that arrived before they were sent, because the clocks differ. Their delay is not recorded.
     pub before_sent: u64,
     /// Delay from sending to receiving.
-    pub delay: Option<Delay>,
+    pub delay: Option<TimeStatistics>,
     /// Delay of packets of known flows, if there were packets of new flows.
-    pub known_flows: Option<Delay>,
+    pub known_flows: Option<TimeStatistics>,
     /// Delay of packets that began a flow.
-    pub new_flows: Option<Delay>,
+    pub new_flows: Option<TimeStatistics>,
     /// Delay in microseconds above which packets count as having gone through the controller.
     pub threshold_us: Option<f64>,
     /// Share of packets above the threshold: the effective probability of a new flow.
     pub effective_new: Option<f64>,
     /// Variation of the delay.
-    pub jitter: Jitter,
+    pub jitter: JitterStatistics,
     /// Packets that arrived after later ones.
     pub reordering: Reordering,
     /// Times between consecutive packets, compared with those at the sender.
@@ -50,11 +50,11 @@ pub struct Recorded {
 
 /// Variation of the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Jitter {
+pub struct JitterStatistics {
     /// Interarrival jitter at the end of the run, smoothed over about 16 packets (RFC 3550, 6.4.1).
     pub rfc3550_us: f64,
     /// Absolute differences between the delays of packets sent in sequence (RFC 3393).
-    pub between_successors: Option<Delay>,
+    pub between_successors: Option<TimeStatistics>,
     /// Delay that 99 % of the packets do not exceed, minus the minimum delay (RFC 5481, 4.2).
     pub above_least_p99_us: Option<f64>,
 }
@@ -71,5 +71,5 @@ pub struct Reordering {
     /// Maximum of that number.
     pub extent_max: Option<f64>,
     /// Time by which reordered packets arrived after that later packet (4.3).
-    pub late: Option<Delay>,
+    pub late: Option<TimeStatistics>,
 }

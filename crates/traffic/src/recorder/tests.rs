@@ -2,13 +2,13 @@ use super::*;
 use proptest::prelude::*;
 use weir_units::Instant;
 
-fn probe(sequence: u32, sent_ns: u64) -> Probe {
-    Probe { run: 1, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
+fn probe(sequence: u32, sent_ns: u64) -> ProbeHeader {
+    ProbeHeader { run: 1, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
 }
 
 /// Records packets (number, sent, received), in order of arrival.
-fn recorded(packets: &[(u32, u64, u64)]) -> Recorder {
-    let mut recorder = Recorder::default();
+fn recorded(packets: &[(u32, u64, u64)]) -> ProbeRecorder {
+    let mut recorder = ProbeRecorder::default();
     for (number, sent, came) in packets {
         recorder.record(*came, &probe(*number, *sent), 100);
     }
@@ -71,12 +71,12 @@ fn only_successors_have_gaps_and_variations() {
 
 #[test]
 fn classes_and_threshold_part_the_delays() {
-    let mut recorder = Recorder::default();
+    let mut recorder = ProbeRecorder::default();
     for n in 0..100_u32 {
         let is_new_flow = n % 10 == 0;
         let sent = u64::from(n) * 1000;
         let delay = if n % 5 == 0 { 9_000_000 } else { 5_000 };
-        recorder.record(sent + delay, &Probe { is_new_flow, ..probe(n, sent) }, 100);
+        recorder.record(sent + delay, &ProbeHeader { is_new_flow, ..probe(n, sent) }, 100);
     }
     let report = recorder.report(None, None, Some(Duration::from_millis(1)));
     assert_eq!(report.new_flows.unwrap().samples, 10);
@@ -87,7 +87,7 @@ fn classes_and_threshold_part_the_delays() {
 #[test]
 fn what_does_not_count_or_came_too_early_is_in_no_delay() {
     let mut recorder = recorded(&[(0, 100, 90)]);
-    assert_eq!(recorder.record(50, &Probe { counts: false, ..probe(9, 1) }, 64), Recording::WarmUp);
+    assert_eq!(recorder.record(50, &ProbeHeader { counts: false, ..probe(9, 1) }, 64), ReceptionKind::WarmUp);
     let report = recorder.report(None, None, None);
     assert_eq!((report.before_sent, report.warm_up, report.received), (1, 1, 1));
     assert!(report.delay.is_none());
@@ -110,16 +110,16 @@ fn what_is_older_than_the_window_is_too_late() {
 #[test]
 fn intervals_follow_each_other() {
     let at = Instant::from_nanos;
-    let mut series = Series::new(Duration::from_millis(1), at(500));
+    let mut series = IntervalSeries::new(Duration::from_millis(1), at(500));
     series.sent();
-    series.came(Recording::Fresh(Some(Duration::from_micros(7))), 100);
+    series.came(ReceptionKind::Fresh(Some(Duration::from_micros(7))), 100);
     assert_eq!(series.next_over(at(1_000_499)), None);
     let first = series.next_over(at(3_000_500)).unwrap();
     assert_eq!((first.time_s, first.sent, first.received, first.bytes), (0.0, 1, 1, 100));
     let second = series.next_over(at(3_000_500)).unwrap();
     assert_eq!((second.time_s, second.received, second.delay), (0.001, 0, None));
     assert!(series.next_over(at(3_000_500)).is_some() && series.next_over(at(3_000_500)).is_none());
-    series.came(Recording::Duplicate, 1);
+    series.came(ReceptionKind::Duplicate, 1);
     assert_eq!(series.rest().duplicates, 1);
 }
 
@@ -129,7 +129,7 @@ proptest! {
     /// Compares with a direct computation on sets of numbers.
     #[test]
     fn counts_are_right_in_any_order(numbers in prop::collection::vec(0_u32..300, 1..400)) {
-        let mut recorder = Recorder::default();
+        let mut recorder = ProbeRecorder::default();
         let (mut seen, mut duplicates, mut reordered, mut highest) = (std::collections::HashSet::new(), 0, 0, None);
         for (at, number) in (0_u64..).zip(&numbers) {
             recorder.record(at, &probe(*number, 0), 60);
@@ -150,9 +150,9 @@ proptest! {
 
     #[test]
     fn any_header_is_taken(packets in prop::collection::vec((any::<u64>(), any::<u32>(), any::<u64>(), any::<[bool; 2]>()), 0..60)) {
-        let mut recorder = Recorder::default();
+        let mut recorder = ProbeRecorder::default();
         for (now, sequence, sent_ns, [is_new_flow, counts]) in packets {
-            recorder.record(now, &Probe { run: 0, sequence, sent_ns, is_new_flow, counts, is_wall: false }, 60);
+            recorder.record(now, &ProbeHeader { run: 0, sequence, sent_ns, is_new_flow, counts, is_wall: false }, 60);
         }
         let report = recorder.report(None, None, Some(Duration::from_micros(1)));
         prop_assert!(report.received <= report.sent);

@@ -8,7 +8,7 @@ use weir_packet::field::{eth_type, ip_proto};
 /// Fields that the entries match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum EntryMatchKind {
     /// A destination MAC address
     Mac,
     /// IPv4 source and destination, UDP source and destination port
@@ -22,21 +22,21 @@ const MAX_LABELS: u32 = 1 << 20;
 /// Number of addresses in the source prefix 10.0.0.0/8.
 const MAX_SOURCES: u32 = 1 << 24;
 
-impl Kind {
+impl EntryMatchKind {
     /// Returns the maximum number of different entries.
     pub(super) const fn most(self) -> u32 {
         match self {
-            Kind::Mac => u32::MAX,
-            Kind::Udp => MAX_SOURCES,
-            Kind::Mpls => MAX_LABELS,
+            EntryMatchKind::Mac => u32::MAX,
+            EntryMatchKind::Udp => MAX_SOURCES,
+            EntryMatchKind::Mpls => MAX_LABELS,
         }
     }
 
     fn matching(self, number: u32) -> Match {
         match self {
-            Kind::Mac => Match::any().with(Field::EthDst, 0x0200_0000_0000_u64 | u64::from(number)),
-            Kind::Mpls => Match::any().with(Field::EthType, eth_type::MPLS).with(Field::MplsLabel, number),
-            Kind::Udp => Match::any()
+            EntryMatchKind::Mac => Match::any().with(Field::EthDst, 0x0200_0000_0000_u64 | u64::from(number)),
+            EntryMatchKind::Mpls => Match::any().with(Field::EthType, eth_type::MPLS).with(Field::MplsLabel, number),
+            EntryMatchKind::Udp => Match::any()
                 .with(Field::EthType, eth_type::IPV4)
                 .with(Field::IpProto, ip_proto::UDP)
                 .with(Field::Ipv4Src, 0x0a00_0000 + number)
@@ -89,12 +89,12 @@ const FIRST_XID: u32 = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_openflow::session::{Event, Session, SessionConfig};
+    use weir_openflow::session::{Session, SessionConfig, SessionEvent};
     use weir_units::Instant;
 
     #[test]
     fn entries_differ_and_are_well_formed() {
-        for kind in [Kind::Mac, Kind::Udp, Kind::Mpls] {
+        for kind in [EntryMatchKind::Mac, EntryMatchKind::Udp, EntryMatchKind::Mpls] {
             let mut seen = std::collections::HashSet::new();
             for number in (0..70_000).step_by(7) {
                 let matching = kind.add(number, 0).matching;
@@ -115,9 +115,12 @@ mod tests {
             let mut ours = Session::controller(config.clone(), Instant::ZERO);
             let mut theirs = Session::switch(config, Instant::ZERO);
             theirs.receive(Instant::ZERO, ours.output());
-            theirs.receive(Instant::ZERO, &encode((0..9).map(|n| Kind::Udp.add(n, 1)), version, bundle).unwrap());
+            theirs.receive(
+                Instant::ZERO,
+                &encode((0..9).map(|n| EntryMatchKind::Udp.add(n, 1)), version, bundle).unwrap(),
+            );
             let events = std::iter::from_fn(|| theirs.next_event());
-            let messages = events.filter(|event| matches!(event, Event::Message(_))).count();
+            let messages = events.filter(|event| matches!(event, SessionEvent::Message(_))).count();
             assert_eq!(messages, 9);
         }
     }

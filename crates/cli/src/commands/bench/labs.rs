@@ -1,14 +1,14 @@
 //! `weir bench emulate`: measures how long labs of many switches and hosts take to start, to answer all pings, and to
 //! end.
-use super::machine::Machine;
-use crate::commands::run::Signals;
+use super::machine::BenchMachineInfo;
+use crate::commands::run::StopSignalHandler;
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
-use weir_emulator::prompt::{Command, Console, Outcome};
-use weir_emulator::{Lab, Neighbours, Options};
+use weir_emulator::prompt::{LabConsole, PromptCommand, PromptOutcome};
+use weir_emulator::{Lab, LabOptions, NeighbourResolution};
 use weir_scenario::Scenario;
 use weir_units::{Clock as _, SystemClock};
 
@@ -20,7 +20,7 @@ const HOSTS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct EmulateBenchArgs {
     /// Numbers of switches of the networks, which are trees with two hosts at each switch
     #[arg(long, value_delimiter = ',', default_value = "1,10,30,100", value_parser = clap::value_parser!(u16).range(1..=200))]
     switches: Vec<u16>,
@@ -35,23 +35,23 @@ pub(crate) struct Args {
     pingall: bool,
     /// How hosts find each other's Ethernet addresses, as in `weir emulate`
     #[arg(long, value_name = "HOW", default_value = "auto")]
-    neighbours: Neighbours,
+    neighbours: NeighbourResolution,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Serialize)]
-struct Result {
-    machine: Machine,
+struct EmulateBenchReport {
+    machine: BenchMachineInfo,
     release_build: bool,
     profile: Option<String>,
-    rows: Vec<Row>,
+    rows: Vec<EmulateBenchRow>,
 }
 
 /// Results of a network that was started several times.
 #[derive(Serialize)]
-struct Row {
+struct EmulateBenchRow {
     switches: usize,
     hosts: usize,
     links: usize,
@@ -59,42 +59,43 @@ struct Row {
     neighbours_known: bool,
     /// Time to start a switch or a host in milliseconds, the median of all runs.
     node_ms: f64,
-    runs: Vec<Run>,
+    runs: Vec<LabRunTimes>,
 }
 
 /// Durations of the parts of one run, in seconds.
 #[derive(Serialize)]
-struct Run {
+struct LabRunTimes {
     hosts_s: f64,
     switches_s: f64,
     control_s: f64,
     sum_s: f64,
-    pings: Option<Pings>,
+    pings: Option<PingAllResult>,
     end_s: f64,
 }
 
 #[derive(Serialize)]
-struct Pings {
+struct PingAllResult {
     took_s: f64,
     all_reached: bool,
     /// Last line of the output of `pingall`.
     said: String,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let machine = Machine::look();
-    let signals = Signals::watch()?;
+pub(crate) fn run(args: &EmulateBenchArgs) -> anyhow::Result<ExitCode> {
+    let machine = BenchMachineInfo::look();
+    let signals = StopSignalHandler::watch()?;
     let mut rows = Vec::new();
     for switches in &args.switches {
         rows.push(row(args, usize::from(*switches), &signals)?);
     }
-    let result = Result { machine, release_build: !cfg!(debug_assertions), profile: args.profile.clone(), rows };
+    let result =
+        EmulateBenchReport { machine, release_build: !cfg!(debug_assertions), profile: args.profile.clone(), rows };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
     crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(args: &Args, switches: usize, signals: &Signals) -> anyhow::Result<Row> {
+fn row(args: &EmulateBenchArgs, switches: usize, signals: &StopSignalHandler) -> anyhow::Result<EmulateBenchRow> {
     let scenario = network(switches, args.profile.as_deref())?;
     let nodes = scenario.switches.len() + scenario.hosts.len();
     let (mut runs, mut neighbours_known) = (Vec::new(), false);
@@ -105,7 +106,7 @@ fn row(args: &Args, switches: usize, signals: &Signals) -> anyhow::Result<Row> {
     }
     let mut sums: Vec<f64> = runs.iter().map(|run| run.sum_s).collect();
     sums.sort_by(f64::total_cmp);
-    Ok(Row {
+    Ok(EmulateBenchRow {
         switches,
         hosts: scenario.hosts.len(),
         links: scenario.links.len(),
@@ -115,19 +116,25 @@ fn row(args: &Args, switches: usize, signals: &Signals) -> anyhow::Result<Row> {
     })
 }
 
-fn once(args: &Args, scenario: &Scenario, signals: &Signals) -> anyhow::Result<(Run, bool)> {
+fn once(
+    args: &EmulateBenchArgs,
+    scenario: &Scenario,
+    signals: &StopSignalHandler,
+) -> anyhow::Result<(LabRunTimes, bool)> {
     let cancel = &signals.cancel;
-    let options = Options { emulate: true, neighbours: args.neighbours, cancel: cancel.clone(), ..Options::default() };
+    let options =
+        LabOptions { emulate: true, neighbours: args.neighbours, cancel: cancel.clone(), ..LabOptions::default() };
     let lab = Lab::start(scenario, &options, &mut |_| {})?;
     let (clock, started) = (SystemClock::start(), lab.started());
-    let mut console = Console::new(lab);
+    let mut console = LabConsole::new(lab);
     let mut pings = None;
     if args.pingall && !cancel.is_cancelled() {
         let (begin, mut said) = (clock.now(), Vec::new());
-        let outcome = console.carry_out(&Command::PingAll { timeout: PATIENCE }, cancel, &mut said, &mut |_| {})?;
+        let outcome =
+            console.carry_out(&PromptCommand::PingAll { timeout: PATIENCE }, cancel, &mut said, &mut |_| {})?;
         let said = String::from_utf8_lossy(&said).lines().last().unwrap_or_default().to_owned();
         let took_s = clock.now().since(begin).as_secs_f64();
-        pings = Some(Pings { took_s, all_reached: matches!(outcome, Outcome::Done), said });
+        pings = Some(PingAllResult { took_s, all_reached: matches!(outcome, PromptOutcome::Done), said });
     }
     let begin = clock.now();
     console.finish()?;
@@ -135,7 +142,10 @@ fn once(args: &Args, scenario: &Scenario, signals: &Signals) -> anyhow::Result<(
     ensure!(!cancel.is_cancelled(), "stopped by a signal; nothing is left behind");
     let s = |time: Duration| time.as_secs_f64();
     let [hosts_s, switches_s, control_s] = [started.hosts, started.switches, started.control].map(s);
-    Ok((Run { hosts_s, switches_s, control_s, sum_s: s(started.sum()), pings, end_s }, started.neighbours_known))
+    Ok((
+        LabRunTimes { hosts_s, switches_s, control_s, sum_s: s(started.sum()), pings, end_s },
+        started.neighbours_known,
+    ))
 }
 
 /// Returns a tree of switches with two hosts each, under the controller in this process.
@@ -159,7 +169,7 @@ fn network(switches: usize, profile: Option<&str>) -> anyhow::Result<Scenario> {
     Scenario::parse(&text, "labs.toml").context("the tree of switches and hosts")
 }
 
-fn lines(result: &Result) -> String {
+fn lines(result: &EmulateBenchReport) -> String {
     let mut text = String::new();
     for row in &result.rows {
         let _ = writeln!(
@@ -172,7 +182,7 @@ fn lines(result: &Result) -> String {
             row.runs.len()
         );
         for run in &row.runs {
-            let Run { hosts_s, switches_s, control_s, sum_s, pings, end_s } = run;
+            let LabRunTimes { hosts_s, switches_s, control_s, sum_s, pings, end_s } = run;
             let _ = write!(
                 text,
                 "  {sum_s:.2} s (hosts {hosts_s:.2} s, switches {switches_s:.2} s, control and links up {control_s:.2} s), to end {end_s:.2} s"

@@ -4,8 +4,8 @@
 //! the far ends of both memory ports and reads the switch's clock. The delay of the setup itself is measured first,
 //! with a link without rate and delay. Frames that were delayed by stops of the machine are counted separately
 //! ([`super::stood`]).
-use super::machine::Machine;
-use super::stood::{Stood, Watch, Watched, after};
+use super::machine::BenchMachineInfo;
+use super::stood::{StallRecord, StallSummary, StallWatch, after};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -15,8 +15,8 @@ use weir_packet::{Frame, FramePool, PortNo};
 use weir_port::Port as _;
 use weir_port::memory::{self, MemoryPort};
 use weir_scenario::LinkSpec;
-use weir_switch::{PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
-use weir_units::{Bps, ByteSize, Clock as _, Instant, Span, SystemClock};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle};
+use weir_units::{Bps, ByteSize, Clock as _, Instant, SystemClock, TimeSpan};
 
 /// Minimum number of frames that wait for the link while its rate is measured, and the time for which they occupy it.
 /// The link must not become idle while this thread or the switch is stopped by the machine.
@@ -30,22 +30,22 @@ const GRACE: Duration = Duration::from_millis(200);
 const HEADER: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct LinkBenchArgs {
     /// The link's rate
     #[arg(long, default_value = "100Mbit/s")]
     rate: Bps,
     /// The link's delay
     #[arg(long, default_value = "5ms")]
-    delay: Span,
+    delay: TimeSpan,
     /// Length of the frames
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(60..=1514))]
     bytes: u16,
     /// Time between two frames while delays are measured
     #[arg(long, default_value = "1ms")]
-    gap: Span,
+    gap: TimeSpan,
     /// Duration of each of the three measurements
     #[arg(long, default_value = "5s")]
-    time: Span,
+    time: TimeSpan,
     /// How long the switch polls before it sleeps: auto, 0, or a time such as 50us
     #[arg(long, value_name = "TIME", default_value = "auto")]
     spin: Spin,
@@ -55,22 +55,22 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-struct Result {
-    machine: Machine,
+struct LinkBenchReport {
+    machine: BenchMachineInfo,
     release_build: bool,
     rate_bps: u64,
     delay_s: f64,
     bytes: u16,
     gap_s: f64,
     /// Delay of the setup alone, from sending to receiving.
-    rig: Late,
+    rig: FrameLateness,
     /// Lateness beyond the link's delay and the frame's time at its rate.
-    late: Late,
+    late: FrameLateness,
     /// Lateness of frames that were not in transit when the machine stopped the switch or the measuring thread;
     /// `None` if there are none.
-    untouched: Option<Late>,
+    untouched: Option<FrameLateness>,
     /// Stops of the machine while `late` was measured.
-    stood: Stood,
+    stood: StallSummary,
     /// Measured rate over configured rate, minus one.
     rate_error: f64,
     /// Longest time without a look by this thread while the rate was measured, in microseconds.
@@ -81,7 +81,7 @@ struct Result {
 
 /// Distribution of the frames' lateness.
 #[derive(Serialize)]
-struct Late {
+struct FrameLateness {
     frames: usize,
     lost: u64,
     p50_us: f64,
@@ -89,13 +89,13 @@ struct Late {
     max_us: f64,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &LinkBenchArgs) -> anyhow::Result<ExitCode> {
     let line = args.rate.time_of(u64::from(args.bytes));
     ensure!(
         args.gap.0 > line,
         "--gap: found {}, expected more than the frame's time at the rate, {}",
         args.gap,
-        Span(line)
+        TimeSpan(line)
     );
     ensure!(args.time.0 > args.delay.0, "--time: found {}, expected more than the delay, {}", args.time, args.delay);
     ensure!(
@@ -103,25 +103,25 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         "--delay: found {}, expected less: at this rate more than {RING} frames are under way",
         args.delay
     );
-    let machine = Machine::look();
+    let machine = BenchMachineInfo::look();
     // The buffer holds all frames that are sent ahead, so that none is lost.
     let buffer = Some(ByteSize(RING * u64::from(args.bytes)));
     let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, buffer, ..LinkSpec::default() };
-    let (rig, _) = Rig::start(&LinkSpec::default(), args.spin)?.delays(args, Duration::ZERO)?;
+    let (rig, _) = LinkTestbed::start(&LinkSpec::default(), args.spin)?.delays(args, Duration::ZERO)?;
     let times = [line, args.delay.0];
-    let (link, watched) = Rig::start(&spec, args.spin)?.delays(args, line + args.delay.0)?;
-    let rate = Rig::start(&spec, args.spin)?.rate(args)?;
-    let untouched = |frame: &Sent| frame.came.is_none_or(|came| !watched.touch(frame.at, came));
-    let result = Result {
+    let (link, watched) = LinkTestbed::start(&spec, args.spin)?.delays(args, line + args.delay.0)?;
+    let rate = LinkTestbed::start(&spec, args.spin)?.rate(args)?;
+    let untouched = |frame: &LinkFrameTimes| frame.came.is_none_or(|came| !watched.touch(frame.at, came));
+    let result = LinkBenchReport {
         machine,
         release_build: !cfg!(debug_assertions),
         rate_bps: args.rate.0,
         delay_s: args.delay.0.as_secs_f64(),
         bytes: args.bytes,
         gap_s: args.gap.0.as_secs_f64(),
-        rig: Late::of(&rig, [Duration::ZERO; 2], |_| true)?,
-        late: Late::of(&link, times, |_| true)?,
-        untouched: Late::of(&link, times, untouched).ok(),
+        rig: FrameLateness::of(&rig, [Duration::ZERO; 2], |_| true)?,
+        late: FrameLateness::of(&link, times, |_| true)?,
+        untouched: FrameLateness::of(&link, times, untouched).ok(),
         stood: watched.sum(),
         rate_error: rate.bps / args.rate.0 as f64 - 1.0,
         longest_stop_us: rate.longest_stop.as_secs_f64() * 1e6,
@@ -133,23 +133,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Number of frames that are outstanding while the rate is measured: in transit and waiting.
-fn ahead(args: &Args) -> u64 {
+fn ahead(args: &LinkBenchArgs) -> u64 {
     let under_way = frames_of(args, args.delay.0);
     // At a high rate, limited by the capacity of the port.
     under_way + frames_of(args, AHEAD_TIME).min((RING - 1).saturating_sub(under_way)).max(AHEAD)
 }
 
 /// Returns the number of frames that the link sends in `time`.
-fn frames_of(args: &Args, time: Duration) -> u64 {
+fn frames_of(args: &LinkBenchArgs, time: Duration) -> u64 {
     let frames = time.as_secs_f64() * args.rate.0 as f64 / 8.0 / f64::from(args.bytes);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held within limits")]
     let whole = frames.min(1e6) as u64;
     whole
 }
 
-fn lines(args: &Args, result: &Result) -> String {
-    let row = |what: &str, late: &Late| {
-        let Late { frames, lost, p50_us, p99_us, max_us } = late;
+fn lines(args: &LinkBenchArgs, result: &LinkBenchReport) -> String {
+    let row = |what: &str, late: &FrameLateness| {
+        let FrameLateness { frames, lost, p50_us, p99_us, max_us } = late;
         format!(
             "{what:22}  p50 {p50_us:8.1} us   p99 {p99_us:8.1} us   max {max_us:8.1} us   ({frames} frames, {lost} lost)\n"
         )
@@ -170,21 +170,21 @@ fn lines(args: &Args, result: &Result) -> String {
 
 /// A frame that was sent.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
+struct LinkFrameTimes {
     at: Instant,
     /// Arrival time; `None` if it did not arrive.
     came: Option<Instant>,
 }
 
 /// Result of a measurement of the rate.
-struct Rate {
+struct MeasuredLinkRate {
     bps: f64,
     longest_stop: Duration,
     starved: u64,
 }
 
 /// A switch with the link at its port 2, and the far ends of both ports.
-struct Rig {
+struct LinkTestbed {
     clock: SystemClock,
     switch: SwitchHandle,
     pool: FramePool,
@@ -194,8 +194,8 @@ struct Rig {
     sent: u64,
 }
 
-impl Rig {
-    fn start(spec: &LinkSpec, spin: Spin) -> anyhow::Result<Rig> {
+impl LinkTestbed {
+    fn start(spec: &LinkSpec, spin: Spin) -> anyhow::Result<LinkTestbed> {
         let ring = usize::try_from(RING).unwrap_or(usize::MAX);
         let pair = || memory::pair(ring).context("making a memory port");
         let ((near, to), (out, from)) = (pair()?, pair()?);
@@ -205,9 +205,15 @@ impl Rig {
             PortConfig::new(PortNo(2), parts::shaped(out.named("out"), spec, (1, 0))),
         ];
         let entries = vec!["in_port=1,actions=output:2".to_owned()];
-        let switch =
-            Switch::start(SwitchConfig { ports, entries, clock, spin, notes_stops: true, ..SwitchConfig::default() })?;
-        Ok(Rig { clock, switch, pool: FramePool::default(), to, from, batch: Vec::new(), sent: 0 })
+        let switch = SoftwareSwitch::start(SoftwareSwitchConfig {
+            ports,
+            entries,
+            clock,
+            spin,
+            notes_stops: true,
+            ..SoftwareSwitchConfig::default()
+        })?;
+        Ok(LinkTestbed { clock, switch, pool: FramePool::default(), to, from, batch: Vec::new(), sent: 0 })
     }
 
     fn send(&mut self, now: Instant, bytes: u16) -> anyhow::Result<()> {
@@ -233,16 +239,20 @@ impl Rig {
 
     /// Sends frames and records when each is sent and received. `expected` is the delay to expect. Returns the stops
     /// of the machine, too.
-    fn delays(mut self, args: &Args, expected: Duration) -> anyhow::Result<(Vec<Sent>, Watched)> {
+    fn delays(
+        mut self,
+        args: &LinkBenchArgs,
+        expected: Duration,
+    ) -> anyhow::Result<(Vec<LinkFrameTimes>, StallRecord)> {
         let begin = self.clock.now();
         let (end, mut next) = (begin + args.time.0, begin);
-        let (mut frames, mut came) = (Vec::<Sent>::new(), 0);
-        let mut watch = Watch::start(begin);
+        let (mut frames, mut came) = (Vec::<LinkFrameTimes>::new(), 0);
+        let mut watch = StallWatch::start(begin);
         loop {
             let now = self.clock.now();
             watch.look(now);
             if now >= next && now < end {
-                frames.push(Sent { at: now, came: None });
+                frames.push(LinkFrameTimes { at: now, came: None });
                 self.send(now, args.bytes)?;
                 watch.sent(now, self.clock.now());
                 next += args.gap.0;
@@ -266,7 +276,7 @@ impl Rig {
     }
 
     /// Measures the bits per second that leave the link while it is never idle.
-    fn rate(mut self, args: &Args) -> anyhow::Result<Rate> {
+    fn rate(mut self, args: &LinkBenchArgs) -> anyhow::Result<MeasuredLinkRate> {
         let begin = self.clock.now();
         let (mut came, mut at_first, mut first, mut last) = (0_u64, 0, begin, begin);
         let ahead = ahead(args);
@@ -296,14 +306,18 @@ impl Rig {
         }
         self.switch.stop();
         let bps = ((came - at_first) * u64::from(args.bytes) * 8) as f64 / last.since(first).as_secs_f64();
-        Ok(Rate { bps, longest_stop, starved })
+        Ok(MeasuredLinkRate { bps, longest_stop, starved })
     }
 }
 
-impl Late {
+impl FrameLateness {
     /// Computes the lateness of the frames for which `counts` is true. A frame is due after its time at the rate,
     /// which starts after the frames before it, plus the delay.
-    fn of(frames: &[Sent], [line, delay]: [Duration; 2], counts: impl Fn(&Sent) -> bool) -> anyhow::Result<Late> {
+    fn of(
+        frames: &[LinkFrameTimes],
+        [line, delay]: [Duration; 2],
+        counts: impl Fn(&LinkFrameTimes) -> bool,
+    ) -> anyhow::Result<FrameLateness> {
         let (mut free, mut sent, mut seconds) = (Instant::ZERO, 0, Vec::new());
         for frame in frames {
             free = free.max(frame.at) + line;
@@ -316,6 +330,6 @@ impl Late {
         seconds.sort_by(f64::total_cmp);
         let at = |share: usize| seconds[(seconds.len() - 1) * share / 100] * 1e6;
         let lost = sent - seconds.len() as u64;
-        Ok(Late { frames: seconds.len(), lost, p50_us: at(50), p99_us: at(99), max_us: at(100) })
+        Ok(FrameLateness { frames: seconds.len(), lost, p50_us: at(50), p99_us: at(99), max_us: at(100) })
     }
 }

@@ -11,7 +11,7 @@ const TRIES: u32 = 16;
 
 /// The machine, as written to records.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Machine {
+pub(super) struct BenchMachineInfo {
     cpu: String,
     cores: usize,
     kernel: String,
@@ -24,10 +24,10 @@ pub(super) struct Machine {
     transparent_huge_pages: Option<String>,
 }
 
-impl Machine {
-    pub(super) fn look() -> Machine {
+impl BenchMachineInfo {
+    pub(super) fn look() -> BenchMachineInfo {
         let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
-        Machine {
+        BenchMachineInfo {
             cpu: value(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn this_process_has_memory() {
         assert!(resident_bytes().unwrap() > 100_000);
-        assert!(Machine::look().cores >= 1);
+        assert!(BenchMachineInfo::look().cores >= 1);
     }
 
     #[test]

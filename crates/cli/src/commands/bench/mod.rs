@@ -21,49 +21,49 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct BenchArgs {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum BenchCommand {
     /// Measure packets per second of the packet path alone: real tables between ports in memory, on one pinned thread
-    Datapath(datapath::Args),
+    Datapath(datapath::DatapathBenchArgs),
     /// Measure how long emulated networks of many switches and hosts take to start, to answer all pings, to end
     /// (needs root)
-    Emulate(labs::Args),
+    Emulate(labs::EmulateBenchArgs),
     /// Measure how exactly a link keeps its rate and its delay
-    Link(links::Args),
+    Link(links::LinkBenchArgs),
     /// Measure how fast a switch processes flow-mods, over its OpenFlow channel
-    FlowMods(flow_mods::Args),
+    FlowMods(flow_mods::FlowModBenchArgs),
     /// Measure what virtual switches get while one of them overloads the switch: shares, rates, delays, cost of a
     /// packet
-    Tenants(tenants::Args),
+    Tenants(tenants::TenantBenchArgs),
     /// Measure how long formulas take to answer a network of many switches
-    Predict(predict::Args),
+    Predict(predict::PredictBenchArgs),
     /// Measure simulated events per second, on one thread
-    Simulate(simulate::Args),
+    Simulate(simulate::SimulateBenchArgs),
     /// Measure the throughput of several threads with their own ports, compared with one, also while other programs
     /// use the cores
-    Threads(threads::Args),
+    Threads(threads::ThreadBenchArgs),
     /// Measure how exactly a switch with a profile keeps its times
-    Timing(timing::Args),
+    Timing(timing::TimingBenchArgs),
     /// Measure the cost of changing a table: the gaps in forwarding meanwhile, each flow-mod, memory
-    Updates(updates::Args),
+    Updates(updates::UpdateBenchArgs),
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::Datapath(args) => datapath::run(args),
-        Command::Emulate(args) => labs::run(&args),
-        Command::Link(args) => links::run(&args),
-        Command::FlowMods(args) => flow_mods::run(&args),
-        Command::Tenants(args) => tenants::run(&args),
-        Command::Predict(args) => predict::run(&args),
-        Command::Simulate(args) => simulate::run_bench(&args),
-        Command::Threads(args) => threads::run(&args),
-        Command::Timing(args) => timing::run(&args),
-        Command::Updates(args) => updates::run(&args),
+        BenchCommand::Datapath(args) => datapath::run(args),
+        BenchCommand::Emulate(args) => labs::run(&args),
+        BenchCommand::Link(args) => links::run(&args),
+        BenchCommand::FlowMods(args) => flow_mods::run(&args),
+        BenchCommand::Tenants(args) => tenants::run(&args),
+        BenchCommand::Predict(args) => predict::run(&args),
+        BenchCommand::Simulate(args) => simulate::run_bench(&args),
+        BenchCommand::Threads(args) => threads::run(&args),
+        BenchCommand::Timing(args) => timing::run(&args),
+        BenchCommand::Updates(args) => updates::run(&args),
     }
 }

@@ -1,12 +1,12 @@
 //! `weir bench predict`: measures how long formulas take to answer a network, on one thread.
-use super::{machine::Machine, tree::tree};
+use super::{machine::BenchMachineInfo, tree::tree};
 use serde::Serialize;
 use std::process::ExitCode;
-use weir_predict::{Settings, Status, predict};
+use weir_predict::{PredictSettings, PredictionStatus, predict};
 use weir_units::{Clock as _, SystemClock};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct PredictBenchArgs {
     /// Number of switches of the network, a tree with a host and a flow at each switch
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(2..=200))]
     switches: u16,
@@ -19,8 +19,8 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-struct Result {
-    machine: Machine,
+struct PredictBenchReport {
+    machine: BenchMachineInfo,
     release_build: bool,
     switches: u16,
     flows: usize,
@@ -32,21 +32,24 @@ struct Result {
     slowest_s: f64,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let machine = Machine::look();
+pub(crate) fn run(args: &PredictBenchArgs) -> anyhow::Result<ExitCode> {
+    let machine = BenchMachineInfo::look();
     let scenario = tree(usize::from(args.switches))?;
-    let (clock, settings) = (SystemClock::start(), Settings::default());
+    let (clock, settings) = (SystemClock::start(), PredictSettings::default());
     let mut seconds = Vec::new();
     let mut sizes = (0, 0);
     for _ in 0..args.repeats {
         let begin = clock.now();
         let answer = predict(&scenario, &settings)?;
         seconds.push(clock.now().since(begin).as_secs_f64());
-        anyhow::ensure!(answer.flows.iter().all(|flow| flow.status == Status::Ok), "found a flow without an answer");
+        anyhow::ensure!(
+            answer.flows.iter().all(|flow| flow.status == PredictionStatus::Ok),
+            "found a flow without an answer"
+        );
         sizes = (answer.flows.len(), answer.devices.len());
     }
     seconds.sort_by(f64::total_cmp);
-    let result = Result {
+    let result = PredictBenchReport {
         machine,
         release_build: !cfg!(debug_assertions),
         switches: args.switches,
@@ -62,7 +65,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(result: &Result) -> String {
+fn line(result: &PredictBenchReport) -> String {
     format!(
         "{} switches, {} flows, {} devices: {:.1} ms (fastest), {:.1} ms (median), {:.1} ms (slowest of {})\n",
         result.switches,

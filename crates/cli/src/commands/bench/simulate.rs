@@ -5,16 +5,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 use weir_fabric::{FabricConfig, InputConfig, OutputConfig, PortIndex, VirtualPort, VirtualSwitchConfig};
 use weir_scenario::Scenario;
-use weir_sim::queue::{Queue, Service};
-use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, Source, Split, Watch, Window, run};
-use weir_traffic::{Arrival, Bimodal, Offered, Size, TwoState};
+use weir_sim::queue::{QueueServiceLaw, SingleServerQueue};
+use weir_sim::{
+    FabricHop, FabricModel, FabricNetwork, FabricPath, FabricSource, LineModel, MeasurementGroup, PathSplit,
+    SimulationMonitor, SimulationWindow, run,
+};
+use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, TwoStateMmpp};
 use weir_units::{Bps, Clock as _, Instant, SystemClock};
 
 /// Repeats of a measurement; the fastest counts, because other work of the machine can only slow one down.
 const REPEATS: usize = 5;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SimulateBenchArgs {
     /// Ports of the switch
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     ports: u16,
@@ -33,7 +36,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-struct Speed {
+struct SimulationSpeed {
     what: String,
     /// Number of packets or customers.
     packets: u64,
@@ -42,14 +45,14 @@ struct Speed {
     events_per_second: f64,
 }
 
-pub(crate) fn run_bench(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run_bench(args: &SimulateBenchArgs) -> anyhow::Result<ExitCode> {
     let speeds = [queue(args.customers)?, fabric(args)?, one_switch()?, stations(args)?];
     let text = if args.json {
         serde_json::to_string_pretty(
-            &serde_json::json!({ "machine": weir_emulator::result::Machine::this(), "speeds": speeds }),
+            &serde_json::json!({ "machine": weir_emulator::result::LabMachineInfo::this(), "speeds": speeds }),
         )? + "\n"
     } else {
-        let line = |speed: &Speed| {
+        let line = |speed: &SimulationSpeed| {
             let (packets, events) = (speed.packets_per_second / 1e6, speed.events_per_second / 1e6);
             format!("{}: {packets:.2} million packets, {events:.2} million events a second\n", speed.what)
         };
@@ -60,14 +63,14 @@ pub(crate) fn run_bench(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the fastest of several runs of `work`, which returns its packets and events.
-fn fastest(what: String, mut work: impl FnMut() -> anyhow::Result<(u64, u64)>) -> anyhow::Result<Speed> {
+fn fastest(what: String, mut work: impl FnMut() -> anyhow::Result<(u64, u64)>) -> anyhow::Result<SimulationSpeed> {
     let clock = SystemClock::start();
-    let mut best: Option<Speed> = None;
+    let mut best: Option<SimulationSpeed> = None;
     for _ in 0..REPEATS {
         let begin = clock.now();
         let (packets, events) = work()?;
         let seconds = clock.now().since(begin).as_secs_f64().max(1e-9);
-        let speed = Speed {
+        let speed = SimulationSpeed {
             what: what.clone(),
             packets,
             events,
@@ -82,10 +85,10 @@ fn fastest(what: String, mut work: impl FnMut() -> anyhow::Result<(u64, u64)>) -
 }
 
 /// Simulates an M/M/1 queue at a utilisation of 0.8.
-fn queue(customers: u64) -> anyhow::Result<Speed> {
-    let service = (Service::Exponential, 1e6);
-    let queue = Queue {
-        arrival: Arrival::Poisson,
+fn queue(customers: u64) -> anyhow::Result<SimulationSpeed> {
+    let service = (QueueServiceLaw::Exponential, 1e6);
+    let queue = SingleServerQueue {
+        arrival: ArrivalProcess::Poisson,
         per_second: 0.8e6,
         service: service.0,
         service_per_second: service.1,
@@ -98,32 +101,32 @@ fn queue(customers: u64) -> anyhow::Result<Speed> {
 }
 
 /// Simulates virtual switches at one output; all ports together offer its capacity, in bursts.
-fn fabric(args: &Args) -> anyhow::Result<Speed> {
+fn fabric(args: &SimulateBenchArgs) -> anyhow::Result<SimulationSpeed> {
     let model = model(args.ports, args.switches);
-    let window = Window { warm_up: Duration::ZERO, length: Duration::from_secs(1) };
+    let window = SimulationWindow { warm_up: Duration::ZERO, length: Duration::from_secs(1) };
     let what = format!("{} inputs, {} virtual switches", args.ports, args.switches);
     fastest(what, || {
-        let result = run(&model, window, 1, 0, &Watch::default())?;
+        let result = run(&model, window, 1, 0, &SimulationMonitor::default())?;
         Ok((result.packets, result.events))
     })
 }
 
 /// Simulates a switch and its controller as queueing stations.
-fn one_switch() -> anyhow::Result<Speed> {
+fn one_switch() -> anyhow::Result<SimulationSpeed> {
     let scenario = Scenario::parse(ONE_SWITCH, "one.toml")?;
     let plan = weir_sim::stations::plan(&scenario)?;
     fastest("stations of a switch and its controller".into(), || counted(&plan, Duration::from_secs(200)))
 }
 
 /// Simulates the queueing stations of many switches and one controller.
-fn stations(args: &Args) -> anyhow::Result<Speed> {
+fn stations(args: &SimulateBenchArgs) -> anyhow::Result<SimulationSpeed> {
     let plan = weir_sim::stations::plan(&tree(usize::from(args.stations))?)?;
     fastest(format!("stations of {} switches in a tree", args.stations), || counted(&plan, Duration::from_secs(1)))
 }
 
-fn counted(plan: &weir_sim::stations::Plan, length: Duration) -> anyhow::Result<(u64, u64)> {
-    let window = Window { warm_up: Duration::ZERO, length };
-    let result = weir_sim::stations::run(plan, window, 1, 0, &Watch::default())?;
+fn counted(plan: &weir_sim::stations::QueueingPlan, length: Duration) -> anyhow::Result<(u64, u64)> {
+    let window = SimulationWindow { warm_up: Duration::ZERO, length };
+    let result = weir_sim::stations::run(plan, window, 1, 0, &SimulationMonitor::default())?;
     Ok((result.packets, result.events))
 }
 
@@ -154,7 +157,7 @@ arrival = "poisson"
 new_flows = 0.2
 "#;
 
-fn model(inputs: u16, switches: u16) -> Model {
+fn model(inputs: u16, switches: u16) -> FabricNetwork {
     let rate = Bps(10_000_000_000);
     let buffer = 6000;
     let port = |number: u16| VirtualPort {
@@ -170,30 +173,32 @@ fn model(inputs: u16, switches: u16) -> Model {
     };
     // Half of the packets are short, half long: 753.5 bytes on average.
     let per_second = rate.0 as f64 / 8.0 / 753.5 / f64::from(inputs) / f64::from(switches);
-    let source = |input: u16, v: u16| Source {
+    let source = |input: u16, v: u16| FabricSource {
         line: usize::from(input),
-        traffic: Offered::Rule {
-            arrival: Arrival::TwoState(TwoState { high: 3.0, low: 0.5, high_s: 0.0005 }),
+        traffic: OfferedPackets::Rule {
+            arrival: ArrivalProcess::TwoState(TwoStateMmpp { high: 3.0, low: 0.5, high_s: 0.0005 }),
             per_second,
-            size: Size::Bimodal(Bimodal::default()),
+            size: PacketSizeLaw::Bimodal(BimodalSizes::default()),
         },
         start: Instant::ZERO,
         stop: Instant::FAR,
-        split: Split::Random,
-        paths: vec![Path {
+        split: PathSplit::Random,
+        paths: vec![FabricPath {
             share: 1.0,
             group: usize::from(v),
             class: 0,
-            hops: vec![Hop { fabric: 0, switch: usize::from(v), input, output: 0, delay: Duration::ZERO }],
+            hops: vec![FabricHop { fabric: 0, switch: usize::from(v), input, output: 0, delay: Duration::ZERO }],
         }],
     };
-    Model {
+    FabricNetwork {
         lines: vec![LineModel::Serial(rate); usize::from(inputs)],
         sources: (0..inputs)
             .flat_map(|input| (0..switches).map(move |v| (input, v)))
             .map(|(i, v)| source(i, v))
             .collect(),
-        groups: (0..switches).map(|v| Group { switch: format!("v{v}"), port: "p0".into(), class: 0 }).collect(),
+        groups: (0..switches)
+            .map(|v| MeasurementGroup { switch: format!("v{v}"), port: "p0".into(), class: 0 })
+            .collect(),
         fabrics: vec![FabricModel { config, switches: (0..switches).map(cut).collect() }],
     }
 }

@@ -7,9 +7,9 @@
 //! however long it takes.
 use serde::Serialize;
 use std::time::Duration;
-use weir_emulator::Stolen;
+use weir_emulator::StealTimeSampler;
 use weir_switch::SwitchHandle;
-use weir_units::{Instant, StopSum, Stops};
+use weir_units::{Instant, StallLog, StallTotals};
 
 /// Longest interval between two looks of the measuring thread, unless it was stopped.
 const LEAST: Duration = Duration::from_micros(20);
@@ -17,27 +17,27 @@ const LEAST: Duration = Duration::from_micros(20);
 const SENDS: Duration = Duration::from_micros(100);
 
 /// Watches the measuring thread.
-pub(super) struct Watch {
-    stops: Stops,
+pub(super) struct StallWatch {
+    stops: StallLog,
     began: Instant,
-    stolen: Stolen,
+    stolen: StealTimeSampler,
 }
 
 /// Stops of both threads during a measurement.
-pub(super) struct Watched {
-    engine: Stops,
-    rig: Stops,
+pub(super) struct StallRecord {
+    engine: StallLog,
+    rig: StallLog,
     length: Duration,
     stolen_share: Option<f64>,
 }
 
 /// Stops of both threads, summed up.
 #[derive(Debug, Serialize)]
-pub(super) struct Stood {
+pub(super) struct StallSummary {
     /// Stops of the switch's engine, without its own work.
-    engine: Share,
+    engine: ThreadStalls,
     /// Stops of the measuring thread, as a control: it only read the clock.
-    rig: Share,
+    rig: ThreadStalls,
     /// Share of all processors' time that the hypervisor gave to other machines, from the kernel's ticks; `None` if
     /// Linux does not report it.
     stolen_share: Option<f64>,
@@ -45,16 +45,16 @@ pub(super) struct Stood {
 
 /// Stops of one thread.
 #[derive(Debug, Serialize)]
-struct Share {
+struct ThreadStalls {
     stops: u64,
     /// Share of the time, `0.0..=1.0`.
     share: f64,
     longest_us: f64,
 }
 
-impl Watch {
-    pub(super) fn start(now: Instant) -> Watch {
-        Watch { stops: Stops::default(), began: now, stolen: Stolen::start() }
+impl StallWatch {
+    pub(super) fn start(now: Instant) -> StallWatch {
+        StallWatch { stops: StallLog::default(), began: now, stolen: StealTimeSampler::start() }
     }
 
     /// Records a look at the clock; the thread did nothing else since the previous look.
@@ -76,10 +76,10 @@ impl Watch {
     }
 
     /// Ends the measurement, and adds the stops noted by the switch, which uses the same clock.
-    pub(super) fn end(self, now: Instant, switch: &SwitchHandle) -> anyhow::Result<Watched> {
+    pub(super) fn end(self, now: Instant, switch: &SwitchHandle) -> anyhow::Result<StallRecord> {
         let engine = switch.stops()?.unwrap_or_default();
         let stolen_share = self.stolen.share();
-        Ok(Watched { engine, rig: self.stops, length: now.since(self.began), stolen_share })
+        Ok(StallRecord { engine, rig: self.stops, length: now.since(self.began), stolen_share })
     }
 }
 
@@ -88,26 +88,26 @@ pub(super) fn after(came: Instant, due: Instant) -> f64 {
     if came >= due { came.since(due).as_secs_f64() } else { -due.since(came).as_secs_f64() }
 }
 
-impl Watched {
+impl StallRecord {
     /// Returns true if a thread was stopped while the packet was in transit.
     pub(super) fn touch(&self, sent: Instant, came: Instant) -> bool {
         self.engine.touch(sent, came) || self.rig.touch(sent, came)
     }
 
-    pub(super) fn sum(&self) -> Stood {
-        let share = |stops: &Stops| {
-            let StopSum { count, time, longest } = stops.sum();
+    pub(super) fn sum(&self) -> StallSummary {
+        let share = |stops: &StallLog| {
+            let StallTotals { count, time, longest } = stops.sum();
             let share = time.as_secs_f64() / self.length.as_secs_f64().max(1e-9);
-            Share { stops: count, share, longest_us: longest.as_secs_f64() * 1e6 }
+            ThreadStalls { stops: count, share, longest_us: longest.as_secs_f64() * 1e6 }
         };
-        Stood { engine: share(&self.engine), rig: share(&self.rig), stolen_share: self.stolen_share }
+        StallSummary { engine: share(&self.engine), rig: share(&self.rig), stolen_share: self.stolen_share }
     }
 }
 
-impl Stood {
+impl StallSummary {
     /// Formats the stops as a line.
     pub(super) fn line(&self) -> String {
-        let part = |Share { stops, share, longest_us }: &Share| {
+        let part = |ThreadStalls { stops, share, longest_us }: &ThreadStalls| {
             format!("{:.2} % of the time ({stops} times, {longest_us:.0} us at most)", share * 100.0)
         };
         let stolen = self.stolen_share.map_or_else(String::new, |share| {
@@ -128,14 +128,15 @@ mod tests {
     #[test]
     fn packets_under_way_during_a_stop_are_touched() {
         let us = |us: u64| Instant::from_nanos(us * 1000);
-        let mut watch = Watch::start(us(0));
+        let mut watch = StallWatch::start(us(0));
         [0, 10, 500].into_iter().for_each(|at| watch.look(us(at)));
         watch.sent(us(500), us(510));
         watch.look(us(700));
         watch.sent(us(700), us(900));
-        let mut engine = Stops::default();
+        let mut engine = StallLog::default();
         engine.note(us(2000), us(3000));
-        let watched = Watched { engine, rig: watch.stops, length: Duration::from_millis(10), stolen_share: Some(0.01) };
+        let watched =
+            StallRecord { engine, rig: watch.stops, length: Duration::from_millis(10), stolen_share: Some(0.01) };
         let touched = [(0, 10), (0, 11), (500, 690), (650, 750), (1000, 2000), (1000, 2001)];
         assert_eq!(
             touched.map(|(sent, came)| watched.touch(us(sent), us(came))),

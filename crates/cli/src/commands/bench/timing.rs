@@ -1,20 +1,20 @@
 //! `weir bench timing`: measures from outside how exactly a switch with a profile keeps its times: packets pass a
 //! data path with the same service time for each. Packets delayed by stops of the machine are counted separately
 //! ([`super::stood`]).
-use super::machine::Machine;
-use super::stood::{Stood, Watch, Watched, after};
+use super::machine::BenchMachineInfo;
+use super::stood::{StallRecord, StallSummary, StallWatch, after};
 use anyhow::ensure;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 use weir_packet::{Frame, FramePool, MacAddr, PortNo};
 use weir_port::Port as _;
 use weir_port::memory::{self, MemoryPort};
 use weir_profile::Profile;
 use weir_switch::timed::LatenessSnapshot;
-use weir_switch::{PortConfig, ProfileConfig, Spin, Switch, SwitchConfig};
-use weir_units::{Clock as _, Instant, Span, SystemClock};
+use weir_switch::{PortConfig, ProfileConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin};
+use weir_units::{Clock as _, Instant, SystemClock, TimeSpan};
 
 /// Offset of the send time in a frame.
 const TIME_AT: usize = 42;
@@ -22,16 +22,16 @@ const TIME_AT: usize = 42;
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TimingBenchArgs {
     /// Service time of the data path for each packet
     #[arg(long, value_name = "TIME", default_value = "200us")]
-    delay: Span,
+    delay: TimeSpan,
     /// Packets per second; the data path serves one after the other, so this times the delay must be below 1
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
     /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "5s")]
-    length: Span,
+    length: TimeSpan,
     /// How long the switch polls before it sleeps: auto, 0, or a time such as 50us
     #[arg(long, value_name = "TIME", default_value = "auto")]
     spin: Spin,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 /// Distribution of delays.
 #[derive(Debug, Default, Serialize)]
-struct Delays {
+struct TimingDelayStats {
     packets: u64,
     p50_s: f64,
     p99_s: f64,
@@ -50,24 +50,24 @@ struct Delays {
 }
 
 #[derive(Serialize)]
-struct Result {
-    machine: Machine,
+struct TimingBenchReport {
+    machine: BenchMachineInfo,
     release_build: bool,
     delay_s: f64,
     rate: u32,
     /// Delays without a profile: those of this machine itself.
-    without: Delays,
+    without: TimingDelayStats,
     /// Delays with the profile, minus its service times.
-    error: Delays,
+    error: TimingDelayStats,
     /// Errors of packets that were not in transit when the machine stopped the switch or the measuring thread.
-    untouched: Delays,
+    untouched: TimingDelayStats,
     /// Lateness as reported by the switch.
     lateness: LatenessSnapshot,
     /// Stops of the machine during the measurement with the profile.
-    stood: Stood,
+    stood: StallSummary,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &TimingBenchArgs) -> anyhow::Result<ExitCode> {
     let (delay, length) = (args.delay.0, args.length.0);
     let used = delay.as_secs_f64() * f64::from(args.rate);
     ensure!(
@@ -79,9 +79,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     ensure!(!length.is_zero(), "found a length of 0s, expected more");
     let without = measure(None, args)?;
     let with = measure(Some(delay), args)?;
-    let untouched = |passed: &Passed| !with.watched.touch(passed.sent, passed.came);
-    let result = Result {
-        machine: Machine::look(),
+    let untouched = |passed: &PassedPacket| !with.watched.touch(passed.sent, passed.came);
+    let result = TimingBenchReport {
+        machine: BenchMachineInfo::look(),
         release_build: !cfg!(debug_assertions),
         delay_s: delay.as_secs_f64(),
         rate: args.rate,
@@ -97,37 +97,37 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Results of one switch.
-struct Measured {
-    packets: Vec<Passed>,
+struct TimingBenchRun {
+    packets: Vec<PassedPacket>,
     /// Lateness as reported by the switch.
     lateness: Option<LatenessSnapshot>,
-    watched: Watched,
+    watched: StallRecord,
 }
 
 /// A packet that passed the switch.
-struct Passed {
+struct PassedPacket {
     sent: Instant,
     came: Instant,
 }
 
-fn measure(delay: Option<Duration>, args: &Args) -> anyhow::Result<Measured> {
+fn measure(delay: Option<Duration>, args: &TimingBenchArgs) -> anyhow::Result<TimingBenchRun> {
     let (inside, mut left) = memory::pair(1024)?;
     let (outside, mut right) = memory::pair(1024)?;
     let clock = SystemClock::start();
-    let switch = Switch::start(SwitchConfig {
+    let switch = SoftwareSwitch::start(SoftwareSwitchConfig {
         ports: vec![PortConfig::new(PortNo(1), Box::new(inside)), PortConfig::new(PortNo(2), Box::new(outside))],
         entries: vec!["in_port=1,actions=output:2".to_owned()],
         profile: delay.map(profile).transpose()?,
         spin: args.spin,
         notes_stops: true,
         clock,
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     })?;
-    let mut watch = Watch::start(clock.now());
+    let mut watch = StallWatch::start(clock.now());
     let packets = pass(&clock, (&mut left, &mut right), args, &mut watch)?;
     let watched = watch.end(clock.now(), &switch)?;
     let lateness = switch.snapshot()?.timing.map(|timing| timing.lateness);
-    Ok(Measured { packets, lateness, watched })
+    Ok(TimingBenchRun { packets, lateness, watched })
 }
 
 /// Returns a profile whose data path takes `delay` for each packet.
@@ -143,9 +143,9 @@ fn profile(delay: Duration) -> anyhow::Result<ProfileConfig> {
 fn pass(
     clock: &SystemClock,
     (left, right): (&mut MemoryPort, &mut MemoryPort),
-    args: &Args,
-    watch: &mut Watch,
-) -> anyhow::Result<Vec<Passed>> {
+    args: &TimingBenchArgs,
+    watch: &mut StallWatch,
+) -> anyhow::Result<Vec<PassedPacket>> {
     let gap = Duration::from_secs(1) / args.rate;
     let begin = clock.now();
     let (mut next, end) = (begin, begin + args.length.0);
@@ -165,7 +165,7 @@ fn pass(
         watch.look(came);
         for frame in batch.drain(..) {
             watch.worked();
-            passed.extend(stamp(&frame).map(|sent| Passed { sent, came }));
+            passed.extend(stamp(&frame).map(|sent| PassedPacket { sent, came }));
             pool.give(frame);
         }
         if now >= end && (passed.len() == count || now >= end + GRACE) {
@@ -177,7 +177,7 @@ fn pass(
 }
 
 fn stamped(now: Instant) -> Frame {
-    let craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
+    let craft = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
     let craft = craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2);
     craft.payload(&now.as_nanos().to_be_bytes()).frame()
 }
@@ -189,7 +189,11 @@ fn stamp(frame: &Frame) -> Option<Instant> {
 
 /// Computes the lateness of the packets for which `counts` is true. The data path serves one packet after the other:
 /// after a stop of the machine, packets wait for each other as they would in the device.
-fn sum(packets: &[Passed], service: Duration, counts: impl Fn(&Passed) -> bool) -> anyhow::Result<Delays> {
+fn sum(
+    packets: &[PassedPacket],
+    service: Duration,
+    counts: impl Fn(&PassedPacket) -> bool,
+) -> anyhow::Result<TimingDelayStats> {
     let mut due = Instant::ZERO;
     let mut late: Vec<f64> = Vec::new();
     for packet in packets {
@@ -201,11 +205,11 @@ fn sum(packets: &[Passed], service: Duration, counts: impl Fn(&Passed) -> bool) 
     late.sort_by(f64::total_cmp);
     let (Some(longest), count) = (late.last(), late.len()) else { anyhow::bail!("no packet came through the switch") };
     let at = |part: usize| late[(count * part / 100).min(count - 1)];
-    Ok(Delays { packets: count as u64, p50_s: at(50), p99_s: at(99), max_s: *longest })
+    Ok(TimingDelayStats { packets: count as u64, p50_s: at(50), p99_s: at(99), max_s: *longest })
 }
 
-fn lines(result: &Result) -> String {
-    let line = |what: &str, delays: &Delays| {
+fn lines(result: &TimingBenchReport) -> String {
+    let line = |what: &str, delays: &TimingDelayStats| {
         let us = [delays.p50_s, delays.p99_s, delays.max_s].map(|seconds| seconds * 1e6);
         format!(
             "{what}: {:.1} us (p50), {:.1} us (p99), {:.1} us at most, {} packets\n",

@@ -1,20 +1,22 @@
 //! Compares all scenarios of a folder and prints them as a leader board of the answers.
 use super::text::{right, table};
-use super::{Args, compared, json, nobody, prepared, status, tell};
+use super::{CompareArgs, compared, json, nobody, prepared, status, tell};
 use anyhow::{Context as _, ensure};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weir_compare::score::Errors;
-use weir_compare::{Answer, Board, Comparison, Entry, Outcome, Place, State, page};
-use weir_emulator::Cancel;
+use weir_compare::score::ErrorStatistics;
+use weir_compare::{
+    AnswerState, Comparison, Leaderboard, LeaderboardRow, LeaderboardScenario, ScenarioAnswer, ScenarioOutcome, page,
+};
+use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
 
 /// Maximum number of scenarios in a folder.
 const MOST_FILES: usize = 10_000;
 
 /// Compares all scenarios of the folder `args.path` and prints the leader board.
-pub(super) fn run(args: &Args, cancel: &Cancel) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &CompareArgs, cancel: &CancelHandle) -> anyhow::Result<ExitCode> {
     let files = files(&args.path)?;
     let mut entries = Vec::new();
     for (number, file) in files.iter().enumerate() {
@@ -22,10 +24,10 @@ pub(super) fn run(args: &Args, cancel: &Cancel) -> anyhow::Result<ExitCode> {
             break;
         }
         eprintln!("weir: {} ({} of {})", file.display(), number + 1, files.len());
-        entries.push(Entry { file: file.display().to_string(), outcome: outcome(file, args, cancel) });
+        entries.push(LeaderboardScenario { file: file.display().to_string(), outcome: outcome(file, args, cancel) });
     }
     let all = entries.len() == files.len();
-    let mut board = Board::new(entries);
+    let mut board = Leaderboard::new(entries);
     board.partial |= !all;
     let text = match (args.json, args.csv) {
         (true, _) => json(&board)?,
@@ -54,28 +56,28 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Compares the answers to one scenario. A scenario that cannot be read or has no answer becomes a failed row of the
 /// board, so that the remaining scenarios are still compared.
-fn outcome(file: &Path, args: &Args, cancel: &Cancel) -> Outcome {
+fn outcome(file: &Path, args: &CompareArgs, cancel: &CancelHandle) -> ScenarioOutcome {
     let scenario = match Scenario::read(file).map_err(anyhow::Error::from).and_then(|scenario| prepared(scenario, args))
     {
         Ok(scenario) => scenario,
-        Err(error) => return Outcome::Failed(format!("{error:#}")),
+        Err(error) => return ScenarioOutcome::Failed(format!("{error:#}")),
     };
     let comparison = compared(&scenario, args, cancel);
-    if comparison.answers.iter().any(Answer::is_there) {
-        Outcome::Compared(Box::new(comparison))
+    if comparison.answers.iter().any(ScenarioAnswer::is_there) {
+        ScenarioOutcome::Compared(Box::new(comparison))
     } else {
-        Outcome::Failed(nobody(&comparison))
+        ScenarioOutcome::Failed(nobody(&comparison))
     }
 }
 
-fn comparisons(board: &Board) -> impl Iterator<Item = &Comparison> {
+fn comparisons(board: &Leaderboard) -> impl Iterator<Item = &Comparison> {
     board.entries.iter().filter_map(|entry| match &entry.outcome {
-        Outcome::Compared(comparison) => Some(&**comparison),
-        Outcome::Failed(_) => None,
+        ScenarioOutcome::Compared(comparison) => Some(&**comparison),
+        ScenarioOutcome::Failed(_) => None,
     })
 }
 
-fn text(board: &Board, asked: usize) -> String {
+fn text(board: &Leaderboard, asked: usize) -> String {
     let mut text = format!("Scenarios\n{}\n\n", scenarios(board).trim_fmt());
     if board.places.is_empty() {
         text += "No figure of two answers to compare\n";
@@ -96,17 +98,17 @@ fn text(board: &Board, asked: usize) -> String {
     text
 }
 
-fn scenarios(board: &Board) -> comfy_table::Table {
+fn scenarios(board: &Leaderboard) -> comfy_table::Table {
     let mut table = table(["", "reference", "answers", ""].into_iter());
     for entry in &board.entries {
         let (reference, answers, rest) = match &entry.outcome {
-            Outcome::Failed(why) => (String::new(), String::new(), format!("FAILED: {why}")),
-            Outcome::Compared(comparison) => {
+            ScenarioOutcome::Failed(why) => (String::new(), String::new(), format!("FAILED: {why}")),
+            ScenarioOutcome::Compared(comparison) => {
                 let there =
                     comparison.answers.iter().filter(|answer| answer.is_there()).map(|answer| answer.by.to_string());
                 let left = comparison.answers.iter().filter_map(|answer| match &answer.state {
-                    State::LeftOut(why) => Some(format!("{} left out: {why}", answer.by)),
-                    State::Answered | State::Partial => None,
+                    AnswerState::LeftOut(why) => Some(format!("{} left out: {why}", answer.by)),
+                    AnswerState::Answered | AnswerState::Partial => None,
                 });
                 let reference = comparison.reference.as_ref().map_or_else(String::new, ToString::to_string);
                 (reference, there.collect::<Vec<_>>().join(", "), left.collect::<Vec<_>>().join("; "))
@@ -132,7 +134,7 @@ const HEAD: [&str; 12] = [
     "p95",
 ];
 
-fn places(board: &Board) -> comfy_table::Table {
+fn places(board: &Leaderboard) -> comfy_table::Table {
     let mut table = table(HEAD.into_iter());
     for place in &board.places {
         table.add_row(cells(place, |share| format!("{:.2}", share * 100.0)));
@@ -141,19 +143,20 @@ fn places(board: &Board) -> comfy_table::Table {
     table
 }
 
-fn cells(place: &Place, number: impl Fn(f64) -> String) -> Vec<String> {
+fn cells(place: &LeaderboardRow, number: impl Fn(f64) -> String) -> Vec<String> {
     let mut cells = vec![place.metric.name().to_owned(), place.by.to_string()];
     cells.extend([place.valid, place.unstable, place.not_answered].map(|count| count.to_string()));
     cells.push(place.common.map_or(0, |errors| errors.valid).to_string());
     for errors in [place.common, place.own] {
-        let values: [fn(&Errors) -> f64; 3] = [|errors| errors.mean, |errors| errors.median, |errors| errors.p95];
+        let values: [fn(&ErrorStatistics) -> f64; 3] =
+            [|errors| errors.mean, |errors| errors.median, |errors| errors.p95];
         cells.extend(values.map(|value| errors.map_or_else(String::new, |errors| number(value(&errors)))));
     }
     cells
 }
 
 /// Formats the board as CSV. Errors are fractions, not percent.
-fn csv(board: &Board) -> String {
+fn csv(board: &Leaderboard) -> String {
     let mut text =
         "metric,answer,valid,unstable,not_answered,in_common,common_mean,common_median,common_p95,mean,median,p95\n"
             .to_owned();
@@ -161,7 +164,7 @@ fn csv(board: &Board) -> String {
         let _ = writeln!(text, "{}", cells(place, |share| share.to_string()).join(","));
     }
     for entry in &board.entries {
-        if let Outcome::Failed(why) = &entry.outcome {
+        if let ScenarioOutcome::Failed(why) = &entry.outcome {
             let _ = writeln!(text, "# {}: {}", entry.file, why.replace('\n', " "));
         }
     }

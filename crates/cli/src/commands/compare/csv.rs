@@ -1,13 +1,13 @@
 //! Formats a comparison as CSV: one line for each subject, answer and figure.
 use std::fmt::Write as _;
-use weir_compare::page::Point;
-use weir_compare::{Comparison, Metric, Part, Status};
+use weir_compare::page::SweptComparison;
+use weir_compare::{AnswerRowStatus, Comparison, PerformanceMetric, SubjectKind};
 
 const HEADER: &str =
     "scenario,part,name,answer,status,metric,value,half_width,reference,scaled_difference,log_ratio,inside,verdict";
 
 /// Formats all points of a sweep; the swept values are the first columns.
-pub(super) fn csv(points: &[Point]) -> String {
+pub(super) fn csv(points: &[SweptComparison]) -> String {
     let keys = points.first().map_or(&[][..], |point| &point.values);
     let mut text: String = keys.iter().map(|(key, _)| quoted(key) + ",").collect();
     text += &format!("{HEADER}\n");
@@ -22,8 +22,8 @@ fn rows(text: &mut String, values: &str, comparison: &Comparison) {
     for answer in &comparison.answers {
         for row in &answer.rows {
             let part = match row.subject.part {
-                Part::Flow => "flow",
-                Part::Device => "device",
+                SubjectKind::Flow => "flow",
+                SubjectKind::Device => "device",
             };
             let start = format!(
                 "{values}{},{part},{},{}",
@@ -32,9 +32,9 @@ fn rows(text: &mut String, values: &str, comparison: &Comparison) {
                 quoted(&answer.by.to_string())
             );
             match &row.status {
-                Status::Ok => {}
-                Status::Unstable(why) => _ = writeln!(text, "{start},unstable,,,,,,,,{}", quoted(why)),
-                Status::NotAnswered(why) => _ = writeln!(text, "{start},not_answered,,,,,,,,{}", quoted(why)),
+                AnswerRowStatus::Ok => {}
+                AnswerRowStatus::Unstable(why) => _ = writeln!(text, "{start},unstable,,,,,,,,{}", quoted(why)),
+                AnswerRowStatus::NotAnswered(why) => _ = writeln!(text, "{start},not_answered,,,,,,,,{}", quoted(why)),
             }
             for (metric, figure) in &row.figures {
                 let difference = comparison.difference(&answer.by, &row.subject, *metric);
@@ -57,7 +57,7 @@ fn rows(text: &mut String, values: &str, comparison: &Comparison) {
 }
 
 /// Returns the metric's name as in JSON.
-fn key(metric: Metric) -> String {
+fn key(metric: PerformanceMetric) -> String {
     serde_json::to_value(metric).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 

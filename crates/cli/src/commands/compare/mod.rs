@@ -4,43 +4,45 @@ mod board;
 mod csv;
 mod text;
 
-use super::run::progress::Shown;
-use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
-use super::sweep::{self, Sweep, plain};
+use super::run::progress::LabProgressDisplay;
+use super::run::{NOT_AS_EXPECTED, STOPPED, StopSignalHandler};
+use super::sweep::{self, ParameterSweep, plain};
 use crate::output;
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use weir_compare::page::Point;
-use weir_compare::{Answer, Comparison, Plan, State, Told, Verb, ask, page};
-use weir_emulator::Cancel;
+use weir_compare::page::SweptComparison;
+use weir_compare::{
+    AnswerState, Comparison, ComparisonPlan, ComparisonProgress, EvaluationMethod, ScenarioAnswer, ask, page,
+};
+use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
-use weir_units::{Bps, Span};
+use weir_units::{Bps, TimeSpan};
 
 /// Put the answers of formulas, simulation and the live switch to a scenario side by side: delays, loss and rate of
 /// each flow, the distance of each answer from the reference, and a verdict. For a folder, compare all its scenarios
 /// and print a leader board of the answers by their distance from the reference.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CompareArgs {
     /// Scenario file (TOML; docs/scenario.md describes it), or a folder of them
     #[arg(value_name = "FILE or DIR")]
     path: PathBuf,
     /// Verbs that answer: some of predict, simulate, emulate (needs root), run
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "predict,simulate,run")]
-    answers: Vec<Verb>,
+    answers: Vec<EvaluationMethod>,
     /// Answer that the others are compared with: run, emulate or simulate; by default the first of these that
     /// answered
     #[arg(long, value_name = "ANSWER", value_parser = reference)]
-    reference: Option<Verb>,
+    reference: Option<EvaluationMethod>,
     /// Additional models besides the scenario's own formulas: all, or one by name; may be given several times
     #[arg(long, value_name = "NAME")]
     model: Vec<String>,
     /// Compare for each of several values of a key, for all combinations if given more than once, as in weir
     /// simulate; the charts' axis is the key with the most values
     #[arg(long, value_name = "KEY=VALUES")]
-    sweep: Vec<Sweep>,
+    sweep: Vec<ParameterSweep>,
     /// Number of live runs of the scenario, from which the confidence intervals are computed
     #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -49,7 +51,7 @@ pub(crate) struct Args {
     replications: Option<u32>,
     /// Length of each tcp and udp item of traffic, and of all streams, instead of the scenario's
     #[arg(long, value_name = "TIME")]
-    duration: Option<Span>,
+    duration: Option<TimeSpan>,
     /// Seed, instead of the scenario's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -66,7 +68,7 @@ pub(crate) struct Args {
     /// Time that a sleeping thread takes to wake up for a packet, in formulas and in packet-by-packet simulation; if
     /// not given, it is measured before the live run with pings through a network like the scenario's
     #[arg(long, value_name = "TIME")]
-    wake_up: Option<Span>,
+    wake_up: Option<TimeSpan>,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -81,13 +83,13 @@ pub(crate) struct Args {
 /// Default number of replications in packet-by-packet simulation, enough for an interval.
 const REPLICATIONS: u32 = 3;
 
-fn reference(text: &str) -> Result<Verb, String> {
-    let verb = text.parse::<Verb>().ok().filter(|verb| *verb != Verb::Predict);
+fn reference(text: &str) -> Result<EvaluationMethod, String> {
+    let verb = text.parse::<EvaluationMethod>().ok().filter(|verb| *verb != EvaluationMethod::Predict);
     verb.ok_or_else(|| format!("found `{text}`, expected run, emulate or simulate"))
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let signals = Signals::watch()?;
+pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
+    let signals = StopSignalHandler::watch()?;
     // Checked before all rounds, so that no result is lost.
     if let Some(path) = &args.report {
         output::check_file(path).with_context(|| format!("--report: write {}", path.display()))?;
@@ -101,9 +103,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let asked = scenarios.len();
     for (values, scenario) in scenarios {
         let comparison = compared(&prepared(scenario, &args)?, &args, &signals.cancel);
-        ensure!(comparison.answers.iter().any(Answer::is_there), "{}: {}", args.path.display(), nobody(&comparison));
-        let value = |sweep: &Sweep| Some((sweep.key().to_owned(), plain(values.0.get(sweep.key())?)));
-        points.push(Point { values: args.sweep.iter().filter_map(value).collect(), comparison });
+        ensure!(
+            comparison.answers.iter().any(ScenarioAnswer::is_there),
+            "{}: {}",
+            args.path.display(),
+            nobody(&comparison)
+        );
+        let value = |sweep: &ParameterSweep| Some((sweep.key().to_owned(), plain(values.0.get(sweep.key())?)));
+        points.push(SweptComparison { values: args.sweep.iter().filter_map(value).collect(), comparison });
         if signals.cancel.is_cancelled() {
             break;
         }
@@ -119,7 +126,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Formats the result as JSON, CSV or text, as the options select.
-fn document(points: &[Point], args: &Args) -> anyhow::Result<String> {
+fn document(points: &[SweptComparison], args: &CompareArgs) -> anyhow::Result<String> {
     Ok(match (args.json, args.csv, points) {
         (true, _, [one]) if one.values.is_empty() => json(&one.comparison)?,
         (true, ..) => json(points)?,
@@ -133,7 +140,7 @@ fn json<T: Serialize + ?Sized>(what: &T) -> anyhow::Result<String> {
 }
 
 /// Writes the result's page if `--report` is given, and prints the result.
-fn tell(args: &Args, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
+fn tell(args: &CompareArgs, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
     if let Some(path) = &args.report {
         output::write_file(path, &html()).with_context(|| format!("--report: write {}", path.display()))?;
     }
@@ -148,7 +155,7 @@ fn status(is_partial: bool, has_passed: bool) -> ExitCode {
     }
 }
 
-fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
+fn prepared(mut scenario: Scenario, args: &CompareArgs) -> anyhow::Result<Scenario> {
     if let Some(duration) = args.duration {
         super::run::set_duration(&mut scenario, duration)?;
     }
@@ -157,12 +164,12 @@ fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
     Ok(scenario)
 }
 
-fn compared(scenario: &Scenario, args: &Args, cancel: &Cancel) -> Comparison {
+fn compared(scenario: &Scenario, args: &CompareArgs, cancel: &CancelHandle) -> Comparison {
     let mut verbs = args.answers.clone();
     verbs.sort_unstable();
     verbs.dedup();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let plan = Plan {
+    let plan = ComparisonPlan {
         verbs,
         rounds: args.rounds,
         replications: args.replications.unwrap_or(REPLICATIONS),
@@ -172,37 +179,37 @@ fn compared(scenario: &Scenario, args: &Args, cancel: &Cancel) -> Comparison {
         wake_up: args.wake_up.map(|time| time.0),
         models: args.model.clone(),
     };
-    let mut shown: Option<Shown> = None;
+    let mut shown: Option<LabProgressDisplay> = None;
     let answers = ask(scenario, &plan, cancel, &mut |told| match told {
-        Told::Begins(verb, round, rounds) => {
-            shown.take().inspect(Shown::clear);
+        ComparisonProgress::Begins(verb, round, rounds) => {
+            shown.take().inspect(LabProgressDisplay::clear);
             begin(&scenario.name, verb, round, rounds);
-            shown = std::io::stderr().is_terminal().then(Shown::new);
+            shown = std::io::stderr().is_terminal().then(LabProgressDisplay::new);
         }
-        Told::Goes(progress) => {
+        ComparisonProgress::Goes(progress) => {
             if let Some(shown) = &mut shown {
                 shown.tell(progress);
             }
         }
     });
-    shown.inspect(Shown::clear);
+    shown.inspect(LabProgressDisplay::clear);
     Comparison::new(&scenario.name, answers, args.reference)
 }
 
-fn begin(scenario: &str, verb: Verb, round: u32, rounds: u32) {
+fn begin(scenario: &str, verb: EvaluationMethod, round: u32, rounds: u32) {
     match verb {
-        Verb::Predict => eprintln!("weir: predicting {scenario}"),
-        Verb::Simulate => eprintln!("weir: simulating {scenario}, {round} of {rounds}"),
-        Verb::Emulate => eprintln!("weir: emulating {scenario}, round {round} of {rounds}"),
-        Verb::Run => eprintln!("weir: running {scenario}, round {round} of {rounds}"),
+        EvaluationMethod::Predict => eprintln!("weir: predicting {scenario}"),
+        EvaluationMethod::Simulate => eprintln!("weir: simulating {scenario}, {round} of {rounds}"),
+        EvaluationMethod::Emulate => eprintln!("weir: emulating {scenario}, round {round} of {rounds}"),
+        EvaluationMethod::Run => eprintln!("weir: running {scenario}, round {round} of {rounds}"),
     }
 }
 
 /// Returns the reason why there is no answer at all.
 fn nobody(comparison: &Comparison) -> String {
-    let why = |answer: &Answer| match &answer.state {
-        State::LeftOut(why) => Some(format!("{}: {why}", answer.by)),
-        State::Answered | State::Partial => None,
+    let why = |answer: &ScenarioAnswer| match &answer.state {
+        AnswerState::LeftOut(why) => Some(format!("{}: {why}", answer.by)),
+        AnswerState::Answered | AnswerState::Partial => None,
     };
     let reasons: Vec<String> = comparison.answers.iter().filter_map(why).collect();
     if reasons.is_empty() { "--answers names nobody".to_owned() } else { reasons.join("; ") }

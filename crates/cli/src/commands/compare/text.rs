@@ -1,22 +1,28 @@
 //! Formats a comparison as text for a terminal.
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use weir_compare::{Answer, Comparison, Figure, Metric, Part, Row, Score, State, Status, Subject, Verb};
+use weir_compare::{
+    AnswerRow, AnswerRowStatus, AnswerScore, AnswerState, AnswerSubject, Comparison, EvaluationMethod, MetricValue,
+    PerformanceMetric, ScenarioAnswer, SubjectKind,
+};
 
 /// Columns of the table of flows: metric, factor that converts it to the column's unit, decimals, and unit.
-const FLOW_COLUMNS: [(Metric, f64, usize, &str); 6] = [
-    (Metric::DelayMean, 1e6, 0, ""),
-    (Metric::DelayP50, 1e6, 0, ""),
-    (Metric::DelayP95, 1e6, 0, ""),
-    (Metric::DelayP99, 1e6, 0, ""),
-    (Metric::Loss, 100.0, 1, "%"),
-    (Metric::Rate, 1e-6, 1, " Mbit/s"),
+const FLOW_COLUMNS: [(PerformanceMetric, f64, usize, &str); 6] = [
+    (PerformanceMetric::DelayMean, 1e6, 0, ""),
+    (PerformanceMetric::DelayP50, 1e6, 0, ""),
+    (PerformanceMetric::DelayP95, 1e6, 0, ""),
+    (PerformanceMetric::DelayP99, 1e6, 0, ""),
+    (PerformanceMetric::Loss, 100.0, 1, "%"),
+    (PerformanceMetric::Rate, 1e-6, 1, " Mbit/s"),
 ];
-const DEVICE_COLUMNS: [(Metric, f64, usize, &str); 3] =
-    [(Metric::Utilisation, 100.0, 1, "%"), (Metric::Packets, 1.0, 0, ""), (Metric::DelayMean, 1e6, 0, "")];
+const DEVICE_COLUMNS: [(PerformanceMetric, f64, usize, &str); 3] = [
+    (PerformanceMetric::Utilisation, 100.0, 1, "%"),
+    (PerformanceMetric::Packets, 1.0, 0, ""),
+    (PerformanceMetric::DelayMean, 1e6, 0, ""),
+];
 
 /// Formats one point of a sweep, or the scenario itself without a sweep.
-pub(super) fn point(point: &weir_compare::page::Point) -> String {
+pub(super) fn point(point: &weir_compare::page::SweptComparison) -> String {
     let values: Vec<String> = point.values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let title = if values.is_empty() { String::new() } else { format!("== {}\n", values.join(", ")) };
     title + &text(&point.comparison)
@@ -26,7 +32,7 @@ fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     let flows = flows(comparison);
     let _ = writeln!(text, "Flows (delays in microseconds; ± is half a 95% interval)\n{}\n", flows.trim_fmt());
-    if !comparison.subjects(Part::Device).is_empty() {
+    if !comparison.subjects(SubjectKind::Device).is_empty() {
         let _ = writeln!(text, "Devices\n{}\n", devices(comparison).trim_fmt());
     }
     text + &verdicts(comparison) + &conditions(comparison)
@@ -36,7 +42,7 @@ fn flows(comparison: &Comparison) -> Table {
     let names = FLOW_COLUMNS.map(|(metric, ..)| metric.name());
     let mut table =
         table(["", "answer", "delay of", "samples"].iter().copied().chain(names).chain(["against the reference"]));
-    for subject in comparison.subjects(Part::Flow) {
+    for subject in comparison.subjects(SubjectKind::Flow) {
         let mut name = subject.name.as_str();
         for answer in comparison.answers.iter().filter(|answer| answer.is_there()) {
             let Some(row) = answer.row(subject) else { continue };
@@ -54,14 +60,14 @@ fn flows(comparison: &Comparison) -> Table {
 
 /// Returns the verdict on an answer for one subject, from the first of mean delay, rate and loss that can be compared
 /// with the reference, or the reason why there is no figure.
-fn judged(comparison: &Comparison, answer: &Answer, subject: &Subject, row: &Row) -> String {
+fn judged(comparison: &Comparison, answer: &ScenarioAnswer, subject: &AnswerSubject, row: &AnswerRow) -> String {
     let note = row.note.clone().unwrap_or_default();
     let verdict = match &row.status {
-        Status::Unstable(why) => format!("UNSTABLE: {why}"),
-        Status::NotAnswered(why) => format!("not answered: {why}"),
-        Status::Ok if comparison.is_reference(&answer.by) => "(reference)".to_owned(),
-        Status::Ok => {
-            let judged_by = [Metric::DelayMean, Metric::Rate, Metric::Loss];
+        AnswerRowStatus::Unstable(why) => format!("UNSTABLE: {why}"),
+        AnswerRowStatus::NotAnswered(why) => format!("not answered: {why}"),
+        AnswerRowStatus::Ok if comparison.is_reference(&answer.by) => "(reference)".to_owned(),
+        AnswerRowStatus::Ok => {
+            let judged_by = [PerformanceMetric::DelayMean, PerformanceMetric::Rate, PerformanceMetric::Loss];
             let first = judged_by.into_iter().find_map(|metric| comparison.difference(&answer.by, subject, metric));
             first.map_or_else(String::new, |one| {
                 let excess = one.excess().filter(|share| *share != 0.0);
@@ -74,23 +80,23 @@ fn judged(comparison: &Comparison, answer: &Answer, subject: &Subject, row: &Row
 }
 
 fn devices(comparison: &Comparison) -> Table {
-    let is_known = |metric: Metric| {
+    let is_known = |metric: PerformanceMetric| {
         let rows = || comparison.answers.iter().flat_map(|answer| &answer.rows);
-        rows().any(|row| row.subject.part == Part::Device && row.figures.contains_key(&metric))
+        rows().any(|row| row.subject.part == SubjectKind::Device && row.figures.contains_key(&metric))
     };
     let columns: Vec<_> = DEVICE_COLUMNS.into_iter().filter(|(metric, ..)| is_known(*metric)).collect();
     let mut table =
         table(["", "answer"].into_iter().chain(columns.iter().map(|(metric, ..)| metric.name())).chain([""]));
-    for subject in comparison.subjects(Part::Device) {
+    for subject in comparison.subjects(SubjectKind::Device) {
         let mut name = subject.name.as_str();
         for answer in &comparison.answers {
             let Some(row) = answer.row(subject) else { continue };
             let mut cells = vec![std::mem::take(&mut name).to_owned(), answer.by.to_string()];
             cells.extend(columns.iter().map(|column| cell(row, column)));
             cells.push(match &row.status {
-                Status::Ok => row.note.clone().unwrap_or_default(),
-                Status::Unstable(why) => format!("UNSTABLE: {why}"),
-                Status::NotAnswered(why) => format!("not answered: {why}"),
+                AnswerRowStatus::Ok => row.note.clone().unwrap_or_default(),
+                AnswerRowStatus::Unstable(why) => format!("UNSTABLE: {why}"),
+                AnswerRowStatus::NotAnswered(why) => format!("not answered: {why}"),
             });
             table.add_row(cells);
         }
@@ -99,8 +105,8 @@ fn devices(comparison: &Comparison) -> Table {
     table
 }
 
-fn cell(row: &Row, (metric, scale, digits, unit): &(Metric, f64, usize, &str)) -> String {
-    let Some(Figure { value, half_width }) = row.figures.get(metric) else { return String::new() };
+fn cell(row: &AnswerRow, (metric, scale, digits, unit): &(PerformanceMetric, f64, usize, &str)) -> String {
+    let Some(MetricValue { value, half_width }) = row.figures.get(metric) else { return String::new() };
     let value = value * scale;
     // Values under 100 get two decimals, so that delays of a few microseconds stay precise.
     let digits = if *digits > 0 || value >= 100.0 || value == 0.0 { *digits } else { 2 };
@@ -132,7 +138,7 @@ fn verdicts(comparison: &Comparison) -> String {
 }
 
 /// Describes one score as a sentence.
-fn sentence(score: &Score) -> String {
+fn sentence(score: &AnswerScore) -> String {
     let flows = score.errors.valid;
     let unit = |value: f64| match score.metric.is_share() {
         true => format!("{:.2} percentage points", value * 100.0),
@@ -163,13 +169,14 @@ fn conditions(comparison: &Comparison) -> String {
     let mut text = format!("Scenario {}\n", comparison.scenario);
     for answer in &comparison.answers {
         let _ = match &answer.state {
-            State::LeftOut(why) => writeln!(text, "{}: left out: {why}", answer.by),
-            State::Answered => writeln!(text, "{}: {}", answer.by, answer.conditions),
-            State::Partial => writeln!(text, "{}: stopped early, partial: {}", answer.by, answer.conditions),
+            AnswerState::LeftOut(why) => writeln!(text, "{}: left out: {why}", answer.by),
+            AnswerState::Answered => writeln!(text, "{}: {}", answer.by, answer.conditions),
+            AnswerState::Partial => writeln!(text, "{}: stopped early, partial: {}", answer.by, answer.conditions),
         };
     }
     if !comparison.passed {
-        let failed = comparison.answers.iter().filter(|answer| !answer.passed && answer.by.verb != Verb::Predict);
+        let failed =
+            comparison.answers.iter().filter(|answer| !answer.passed && answer.by.verb != EvaluationMethod::Predict);
         let failed: Vec<String> = failed.map(|answer| answer.by.to_string()).collect();
         let _ = writeln!(text, "FAILED: traffic did not do what was expected ({})", failed.join(", "));
     }

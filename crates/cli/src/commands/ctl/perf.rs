@@ -1,10 +1,10 @@
 //! `weir ctl perf`: formats the report as text.
 use super::table;
 use std::fmt::Write as _;
-use weir_datapath::perf::Stage;
+use weir_datapath::perf::ThreadStage;
 use weir_datapath::{CacheCounts, TableShape};
 use weir_switch::WorkerSnapshot;
-use weir_switch::ctl::{BuffersPerf, PerfReport, PreparedPerf, ThreadPerf, ThreadPlace};
+use weir_switch::ctl::{BuffersPerf, PerfReport, PreparedBuffers, ThreadPerf, ThreadPlacement};
 
 /// Lower bounds of the classes of burst sizes; each class ends before the next bound, the last has no upper bound.
 const BURSTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 33, 64];
@@ -60,7 +60,7 @@ fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
             took.packets.to_string(),
         ]);
     }
-    let looked_up = thread.stages.iter().find(|took| took.stage == Stage::LookUp).map_or(0, |took| took.packets);
+    let looked_up = thread.stages.iter().find(|took| took.stage == ThreadStage::LookUp).map_or(0, |took| took.packets);
     let rate = looked_up as f64 / report.seconds / 1e6;
     format!(
         "thread {}{}: {rate:.3} million packets per second\n{}\n{}{}",
@@ -78,7 +78,7 @@ fn buffers(known: &BuffersPerf, nodes: usize) -> String {
     let count: u64 = prepared.iter().map(|slab| u64::from(slab.count)).sum();
     let mut text =
         format!("\nframe buffers: {count} of {bytes_each} bytes, {beyond} made besides; {free} wait for frames\n");
-    for (thread, PreparedPerf { count, bytes, huge_bytes, place }) in prepared.iter().enumerate() {
+    for (thread, PreparedBuffers { count, bytes, huge_bytes, place }) in prepared.iter().enumerate() {
         let thread = if thread == 0 { "engine".to_owned() } else { thread.to_string() };
         let mib = |bytes: usize| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
         let huge = huge_bytes.map_or_else(|| "pages unknown".to_owned(), |huge| format!("{} on huge pages", mib(huge)));
@@ -93,7 +93,7 @@ fn buffers(known: &BuffersPerf, nodes: usize) -> String {
 }
 
 /// Describes the CPU and NUMA node of a thread.
-fn place(place: ThreadPlace, nodes: usize) -> String {
+fn place(place: ThreadPlacement, nodes: usize) -> String {
     let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
     let node = match (nodes, place.node) {
         (1, _) => "one node".to_owned(),
@@ -163,7 +163,7 @@ fn tables(tables: &[TableShape]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_datapath::{CacheState, Probes};
+    use weir_datapath::{CacheState, LookupCost};
     use weir_switch::ctl::StagePerf;
 
     #[test]
@@ -171,8 +171,8 @@ mod tests {
         let stage = |stage, cycles, times, packets| StagePerf { stage, cycles, times, packets, longest: 5200 };
         let thread = ThreadPerf {
             name: "engine".into(),
-            place: ThreadPlace { cpu: Some(3), node: Some(1) },
-            stages: vec![stage(Stage::LookUp, 2600, 2, 100), stage(Stage::Idle, 7400, 5, 0)],
+            place: ThreadPlacement { cpu: Some(3), node: Some(1) },
+            stages: vec![stage(ThreadStage::LookUp, 2600, 2, 100), stage(ThreadStage::Idle, 7400, 5, 0)],
             bursts: vec![(1, 1), (3, 1), (32, 1), (64, 1)],
             cache: CacheCounts {
                 state: CacheState::Using,
@@ -192,10 +192,10 @@ mod tests {
             bytes: Some(4096),
             lookups: 100,
             matches: 50,
-            probes: Some(Probes { samples: 4, mean: 1.5, max: 2 }),
+            probes: Some(LookupCost { samples: 4, mean: 1.5, max: 2 }),
         };
-        let place = ThreadPlace { cpu: Some(3), node: Some(1) };
-        let prepared = PreparedPerf { count: 4096, bytes: 10 << 20, huge_bytes: Some(8 << 20), place };
+        let place = ThreadPlacement { cpu: Some(3), node: Some(1) };
+        let prepared = PreparedBuffers { count: 4096, bytes: 10 << 20, huge_bytes: Some(8 << 20), place };
         let report = PerfReport {
             seconds: 0.5,
             cycles_per_ns: 2.6,

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use std::fmt::Write as _;
 use std::path::Path;
 use weir_switch::TimingSnapshot;
-use weir_switch::ctl::Profiled;
+use weir_switch::ctl::ProfileReply;
 use weir_switch::timed::LatenessSnapshot;
 
 /// Formats a profile's lateness and what waits as one line.
@@ -32,7 +32,7 @@ fn late(lateness: &LatenessSnapshot) -> String {
 }
 
 /// Formats the report as text and writes the commands' durations to the file `commands`.
-pub(super) fn text(found: &Profiled, commands: Option<&Path>) -> anyhow::Result<String> {
+pub(super) fn text(found: &ProfileReply, commands: Option<&Path>) -> anyhow::Result<String> {
     let timing = &found.timing;
     let mut text = line(timing);
     if !timing.levels.is_empty() {
@@ -70,14 +70,14 @@ pub(super) fn text(found: &Profiled, commands: Option<&Path>) -> anyhow::Result<
 }
 
 /// Returns the report as JSON and writes the commands' durations to the file `commands`.
-pub(super) fn json(found: &Profiled, commands: Option<&Path>) -> anyhow::Result<serde_json::Value> {
+pub(super) fn json(found: &ProfileReply, commands: Option<&Path>) -> anyhow::Result<serde_json::Value> {
     write(found, commands)?;
     Ok(serde_json::json!(found.timing))
 }
 
 /// Writes the commands' durations to `file`. Returns the file and the number of commands, or `None` if there is
 /// nothing to write.
-fn write<'a>(found: &Profiled, file: Option<&'a Path>) -> anyhow::Result<Option<(&'a Path, usize)>> {
+fn write<'a>(found: &ProfileReply, file: Option<&'a Path>) -> anyhow::Result<Option<(&'a Path, usize)>> {
     let (Some(file), Some(lines)) = (file, &found.commands) else { return Ok(None) };
     let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
     crate::output::write_file(file, &text).with_context(|| format!("{}: cannot write the commands", file.display()))?;

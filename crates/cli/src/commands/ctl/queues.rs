@@ -1,15 +1,15 @@
 //! Formats the queues of ports as text and as JSON.
 use super::table;
 use serde_json::{Value, json};
-use weir_switch::{PortSnapshot, QueueSnapshot, Snapshot};
+use weir_switch::{PortSnapshot, QueueSnapshot, SwitchSnapshot};
 use weir_units::{Bps, ByteSize};
 
 /// Returns all queues, each with its port.
-fn all(switch: &Snapshot) -> impl Iterator<Item = (&PortSnapshot, &QueueSnapshot)> {
+fn all(switch: &SwitchSnapshot) -> impl Iterator<Item = (&PortSnapshot, &QueueSnapshot)> {
     switch.ports.iter().flat_map(|port| port.queues.iter().map(move |queue| (port, queue)))
 }
 
-pub(super) fn text(switch: &Snapshot) -> String {
+pub(super) fn text(switch: &SwitchSnapshot) -> String {
     if all(switch).next().is_none() {
         return "no port has queues\n".to_owned();
     }
@@ -40,7 +40,7 @@ pub(super) fn text(switch: &Snapshot) -> String {
     format!("{}\n{}", rows.trim_fmt(), strays.collect::<String>())
 }
 
-pub(super) fn json(switch: &Snapshot) -> Value {
+pub(super) fn json(switch: &SwitchSnapshot) -> Value {
     let ports = switch.ports.iter().filter(|port| !port.queues.is_empty());
     let ports = ports.map(|port| {
         json!({
@@ -54,7 +54,7 @@ pub(super) fn json(switch: &Snapshot) -> Value {
 }
 
 /// Lists the frames dropped by full queues, one text for each queue.
-pub(super) fn drops(switch: &Snapshot) -> impl Iterator<Item = String> {
+pub(super) fn drops(switch: &SwitchSnapshot) -> impl Iterator<Item = String> {
     let full = all(switch).filter(|(_, queue)| queue.counters.tx_full > 0);
     full.map(|(port, queue)| format!("port {} queue {} full {}", port.number, queue.queue, queue.counters.tx_full))
 }

@@ -4,12 +4,12 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use weir_switch::ctl::Request;
-use weir_switch::{TimeSnapshot, VirtualSnapshot};
+use weir_switch::ctl::CtlRequest;
+use weir_switch::{CpuShareSnapshot, VirtualSwitchSnapshot};
 use weir_units::{Bps, ByteSize};
 
 #[derive(clap::Subcommand)]
-pub(super) enum Command {
+pub(super) enum CtlVirtualCommand {
     /// Add a virtual switch
     Add {
         /// A TOML file with the keys of a scenario's [[switch.virtual]], or these keys themselves: name=gold
@@ -37,33 +37,33 @@ pub(super) enum Command {
     },
 }
 
-impl Command {
+impl CtlVirtualCommand {
     /// Returns the request for the switch.
     ///
     /// # Errors
     /// A file cannot be read, or an argument is neither a file nor a key with a value.
-    pub(super) fn request(&self) -> anyhow::Result<Request> {
+    pub(super) fn request(&self) -> anyhow::Result<CtlRequest> {
         Ok(match self {
-            Command::Add { what } => {
+            CtlVirtualCommand::Add { what } => {
                 let (text, file) = described(what)?;
-                Request::AddVirtual { text, file }
+                CtlRequest::AddVirtual { text, file }
             }
-            Command::Resize { name, what } => {
+            CtlVirtualCommand::Resize { name, what } => {
                 let (text, file) = described(what)?;
-                Request::ResizeVirtual { name: name.clone(), text, file }
+                CtlRequest::ResizeVirtual { name: name.clone(), text, file }
             }
-            Command::Remove { name } => Request::RemoveVirtual { name: name.clone() },
-            Command::Show { name } => Request::ShowVirtual { name: name.clone() },
+            CtlVirtualCommand::Remove { name } => CtlRequest::RemoveVirtual { name: name.clone() },
+            CtlVirtualCommand::Show { name } => CtlRequest::ShowVirtual { name: name.clone() },
         })
     }
 
     /// Converts the answer to text for a terminal.
     pub(super) fn text(&self, answer: Value) -> anyhow::Result<String> {
         Ok(match self {
-            Command::Add { .. } => added(&answer),
-            Command::Resize { name, .. } => format!("virtual switch {name} is resized\n"),
-            Command::Remove { name } => format!("virtual switch {name} is removed\n"),
-            Command::Show { .. } => show(&read::<Vec<VirtualSnapshot>>(answer)?),
+            CtlVirtualCommand::Add { .. } => added(&answer),
+            CtlVirtualCommand::Resize { name, .. } => format!("virtual switch {name} is resized\n"),
+            CtlVirtualCommand::Remove { name } => format!("virtual switch {name} is removed\n"),
+            CtlVirtualCommand::Show { .. } => show(&read::<Vec<VirtualSwitchSnapshot>>(answer)?),
         })
     }
 }
@@ -96,14 +96,14 @@ fn added(answer: &Value) -> String {
     format!("virtual switch {name} is added{listens}\n")
 }
 
-fn show(all: &[VirtualSnapshot]) -> String {
+fn show(all: &[VirtualSwitchSnapshot]) -> String {
     if all.is_empty() {
         return "no virtual switches\n".to_owned();
     }
     all.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn one(cut: &VirtualSnapshot) -> String {
+fn one(cut: &VirtualSwitchSnapshot) -> String {
     let ends = cut.ends_in_s.map_or_else(String::new, |s| format!(", ends in {s:.0} s"));
     let mut text = format!("virtual switch {}, dpid {:#018x}{ends}\n\n", cut.name, cut.datapath_id);
     let header = [
@@ -160,11 +160,11 @@ fn one(cut: &VirtualSnapshot) -> String {
 }
 
 /// Describes the virtual switch's share of the engine's time; empty if the engine was never overloaded.
-fn time(time: &TimeSnapshot) -> String {
+fn time(time: &CpuShareSnapshot) -> String {
     if time.used_s == 0.0 {
         return String::new();
     }
-    let TimeSnapshot { weight, part, used_s, waiting, dropped } = time;
+    let CpuShareSnapshot { weight, part, used_s, waiting, dropped } = time;
     let part = part * 100.0;
     format!(
         "\nengine under load: {part:.1}% of the time ({used_s:.3} s), weight {weight}, {waiting} packets wait, {dropped} dropped\n"
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn time_is_shown_once_it_was_short() {
-        assert_eq!(time(&TimeSnapshot::default()), "");
-        let had = TimeSnapshot { weight: 15.0, part: 0.253, used_s: 1.25, waiting: 3, dropped: 7 };
+        assert_eq!(time(&CpuShareSnapshot::default()), "");
+        let had = CpuShareSnapshot { weight: 15.0, part: 0.253, used_s: 1.25, waiting: 3, dropped: 7 };
         let expected = "\nengine under load: 25.3% of the time (1.250 s), weight 15, 3 packets wait, 7 dropped\n";
         assert_eq!(time(&had), expected);
     }

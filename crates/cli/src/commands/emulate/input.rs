@@ -7,7 +7,7 @@ use rustyline::error::ReadlineError;
 use std::io::{BufRead as _, IsTerminal as _, Read as _, stdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
-use weir_emulator::Cancel;
+use weir_emulator::CancelHandle;
 
 /// Prompt of the line editor.
 const PROMPT: &str = "weir> ";
@@ -17,7 +17,7 @@ const MAX_LINE: u64 = 64 * 1024;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A line of input.
-pub(super) enum Line {
+pub(super) enum PromptLine {
     Text(String),
     /// Ctrl-C during input: the line is discarded.
     Interrupted,
@@ -25,16 +25,16 @@ pub(super) enum Line {
 }
 
 /// Source of command lines.
-pub(super) struct Input {
+pub(super) struct PromptInput {
     ask: Sender<()>,
-    lines: Receiver<anyhow::Result<Line>>,
-    cancel: Cancel,
+    lines: Receiver<anyhow::Result<PromptLine>>,
+    cancel: CancelHandle,
     /// Terminal settings before the line editor changed them.
     terminal: Option<Termios>,
 }
 
-impl Input {
-    pub(super) fn open(cancel: Cancel) -> anyhow::Result<Input> {
+impl PromptInput {
+    pub(super) fn open(cancel: CancelHandle) -> anyhow::Result<PromptInput> {
         let terminal = stdin().is_terminal().then(|| tcgetattr(stdin()).ok()).flatten();
         let (ask, asked) = channel();
         let (tell, lines) = channel();
@@ -48,26 +48,26 @@ impl Input {
         };
         // The thread is never joined: it may block in a read, and the process is about to end.
         std::thread::Builder::new().name("weir-input".into()).spawn(work).context("cannot start a thread for input")?;
-        Ok(Input { ask, lines, cancel, terminal })
+        Ok(PromptInput { ask, lines, cancel, terminal })
     }
 
-    /// Returns the next line, or [`Line::End`] at the end of input or when the lab is cancelled.
-    pub(super) fn next_line(&mut self) -> anyhow::Result<Line> {
+    /// Returns the next line, or [`PromptLine::End`] at the end of input or when the lab is cancelled.
+    pub(super) fn next_line(&mut self) -> anyhow::Result<PromptLine> {
         // Reading starts only now, because a running command uses the terminal itself.
         if self.cancel.is_cancelled() || self.ask.send(()).is_err() {
-            return Ok(Line::End);
+            return Ok(PromptLine::End);
         }
         loop {
             match self.lines.recv_timeout(LOOK_EVERY) {
                 Ok(line) => return line,
                 Err(RecvTimeoutError::Timeout) if !self.cancel.is_cancelled() => {}
-                Err(_) => return Ok(Line::End),
+                Err(_) => return Ok(PromptLine::End),
             }
         }
     }
 }
 
-impl Drop for Input {
+impl Drop for PromptInput {
     fn drop(&mut self) {
         if let Some(terminal) = &self.terminal {
             // A signal may have interrupted the editor, which leaves the terminal in its editing mode.
@@ -76,9 +76,9 @@ impl Drop for Input {
     }
 }
 
-type Read = Box<dyn FnMut() -> anyhow::Result<Line> + Send>;
+type PromptReader = Box<dyn FnMut() -> anyhow::Result<PromptLine> + Send>;
 
-fn reader() -> anyhow::Result<Read> {
+fn reader() -> anyhow::Result<PromptReader> {
     if !stdin().is_terminal() {
         return Ok(Box::new(plain_line));
     }
@@ -87,19 +87,19 @@ fn reader() -> anyhow::Result<Read> {
         Ok(line) => {
             // Adding to a full history removes its oldest line.
             let _ = editor.add_history_entry(&line);
-            Ok(Line::Text(line))
+            Ok(PromptLine::Text(line))
         }
-        Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
-        Err(ReadlineError::Eof) => Ok(Line::End),
+        Err(ReadlineError::Interrupted) => Ok(PromptLine::Interrupted),
+        Err(ReadlineError::Eof) => Ok(PromptLine::End),
         Err(error) => Err(error).context("cannot read from the terminal"),
     }))
 }
 
-fn plain_line() -> anyhow::Result<Line> {
+fn plain_line() -> anyhow::Result<PromptLine> {
     let mut line = String::new();
     let read = stdin().lock().take(MAX_LINE).read_line(&mut line);
     let length = read.context("cannot read commands from standard input")?;
     let is_cut = length as u64 == MAX_LINE && !line.ends_with('\n');
     anyhow::ensure!(!is_cut, "found a line of more than {MAX_LINE} bytes on standard input, expected commands");
-    Ok(if length == 0 { Line::End } else { Line::Text(line) })
+    Ok(if length == 0 { PromptLine::End } else { PromptLine::Text(line) })
 }

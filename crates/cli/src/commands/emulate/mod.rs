@@ -6,16 +6,16 @@ mod signals;
 
 use super::run::{NOT_AS_EXPECTED, STOPPED, progress, report, set_duration};
 use anyhow::Context as _;
-use input::{Input, Line};
-use signals::Signals;
+use input::{PromptInput, PromptLine};
+use signals::PromptSignalHandler;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use weir_emulator::prompt::{self, Command, Console, Outcome};
-use weir_emulator::result::Verdict;
-use weir_emulator::{Dilation, Lab, LabResult, Neighbours, Options, Progress};
+use weir_emulator::prompt::{self, LabConsole, PromptCommand, PromptOutcome};
+use weir_emulator::result::FidelityVerdict;
+use weir_emulator::{Dilation, Lab, LabOptions, LabProgress, LabResult, NeighbourResolution};
 use weir_scenario::Scenario;
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Exit status of a run whose times cannot be trusted, with `--strict`.
 const NOT_FAITHFUL: u8 = 3;
@@ -24,7 +24,7 @@ const BAD_LINE: u8 = 2;
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(crate) struct Args {
+pub(crate) struct EmulateArgs {
     /// Scenario file (TOML; docs/scenario.md describes it)
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -43,13 +43,13 @@ pub(crate) struct Args {
     /// those of its tenant from the start; Mininet's --arp), or `auto`: `ask`, unless the kernel's tables have no
     /// room for all answers
     #[arg(long, value_name = "HOW", default_value = "auto")]
-    neighbours: Neighbours,
+    neighbours: NeighbourResolution,
     /// End with status 3 unless the certificate says that times are faithful
     #[arg(long)]
     strict: bool,
     /// Length of each tcp and udp item of traffic, such as 10s, instead of the scenario's
     #[arg(long, value_name = "TIME")]
-    duration: Option<Span>,
+    duration: Option<TimeSpan>,
     /// Print the result at the end as one JSON document
     #[arg(long)]
     json: bool,
@@ -58,34 +58,40 @@ pub(crate) struct Args {
 const AFTER_HELP: &str = "Needs root: hosts are network namespaces. A file with traffic is run and ends; without traffic there is a prompt, where `help` \
 says what can be typed, or commands are read from a pipe. docs/guide/emulate.md shows it.";
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: EmulateArgs) -> anyhow::Result<ExitCode> {
     let mut scenario = Scenario::read(&args.file)?;
     if let Some(duration) = args.duration {
         set_duration(&mut scenario, duration)?;
     }
     // Parsed before anything is started, so that a script with a mistake changes nothing.
     let read = |line: &String| prompt::parse(&scenario, line).map_err(|problem| anyhow::anyhow!("--exec: {problem}"));
-    let commands: Vec<Command> = args.exec.iter().map(read).collect::<Result<_, _>>()?;
-    let signals = Signals::watch()?;
-    let options = Options {
+    let commands: Vec<PromptCommand> = args.exec.iter().map(read).collect::<Result<_, _>>()?;
+    let signals = PromptSignalHandler::watch()?;
+    let options = LabOptions {
         emulate: true,
         dilation: args.dilate,
         neighbours: args.neighbours,
         cancel: signals.all().clone(),
-        ..Options::default()
+        ..LabOptions::default()
     };
-    let mut shown = progress::Shown::new();
+    let mut shown = progress::LabProgressDisplay::new();
     let lab = Lab::start(&scenario, &options, &mut |progress| shown.tell(&progress));
     shown.clear();
     let lab = lab?;
     tell_start(&scenario, &lab);
-    let mut session =
-        Session { console: Console::new(lab), signals, json: args.json, failed: false, misread: false, lost: None };
+    let mut session = PromptSession {
+        console: LabConsole::new(lab),
+        signals,
+        json: args.json,
+        failed: false,
+        misread: false,
+        lost: None,
+    };
     let is_whole = commands.is_empty() && !args.cli && !(scenario.traffic.is_empty() && scenario.streams.is_empty());
     if !commands.is_empty() {
         session.carry_out_all(&commands)?;
     } else if is_whole {
-        session.carry_out(&Command::Traffic, false)?;
+        session.carry_out(&PromptCommand::Traffic, false)?;
     } else {
         session.converse()?;
     }
@@ -111,9 +117,9 @@ fn tell_start(scenario: &Scenario, lab: &Lab) {
 }
 
 /// A running lab with its prompt.
-struct Session {
-    console: Console,
-    signals: Signals,
+struct PromptSession {
+    console: LabConsole,
+    signals: PromptSignalHandler,
     /// True if standard output carries only the final result as JSON; output of commands then goes to standard error.
     json: bool,
     failed: bool,
@@ -122,8 +128,8 @@ struct Session {
     lost: Option<anyhow::Error>,
 }
 
-impl Session {
-    fn carry_out_all(&mut self, commands: &[Command]) -> anyhow::Result<()> {
+impl PromptSession {
+    fn carry_out_all(&mut self, commands: &[PromptCommand]) -> anyhow::Result<()> {
         for command in commands {
             if self.signals.all().is_cancelled() || !self.carry_out(command, true)? {
                 break;
@@ -134,10 +140,10 @@ impl Session {
 
     /// Reads and runs lines until the end of input.
     fn converse(&mut self) -> anyhow::Result<()> {
-        let mut input = Input::open(self.signals.all().clone())?;
+        let mut input = PromptInput::open(self.signals.all().clone())?;
         loop {
             match input.next_line()? {
-                Line::Text(line) => match self.console.parse(&line) {
+                PromptLine::Text(line) => match self.console.parse(&line) {
                     Ok(command) => {
                         if !self.carry_out(&command, true)? {
                             return Ok(());
@@ -148,37 +154,37 @@ impl Session {
                         eprintln!("{problem}");
                     }
                 },
-                Line::Interrupted => {}
-                Line::End => return Ok(()),
+                PromptLine::Interrupted => {}
+                PromptLine::End => return Ok(()),
             }
         }
     }
 
     /// Runs one command. Returns false if the session is to end.
-    fn carry_out(&mut self, command: &Command, reports: bool) -> anyhow::Result<bool> {
+    fn carry_out(&mut self, command: &PromptCommand, reports: bool) -> anyhow::Result<bool> {
         let cancel = self.signals.begin();
-        let mut shown = progress::Shown::new();
-        let mut progress = |progress: Progress| shown.tell(&progress);
+        let mut shown = progress::LabProgressDisplay::new();
+        let mut progress = |progress: LabProgress| shown.tell(&progress);
         let mut said = Vec::new();
         let json = self.json;
         let outcome = {
             // Programs write to the terminal directly, so text that precedes their output must be flushed first.
-            let mut out = Out { said: &mut said, json };
+            let mut out = PromptOutput { said: &mut said, json };
             self.console.carry_out(command, &cancel, &mut out, &mut progress)
         };
         shown.clear();
         self.say(&mut said);
         match outcome {
-            Ok(Outcome::Done) => {}
-            Ok(Outcome::Failed) => self.failed = true,
-            Ok(Outcome::Quit) => return Ok(false),
-            Ok(Outcome::Report(result)) => {
+            Ok(PromptOutcome::Done) => {}
+            Ok(PromptOutcome::Failed) => self.failed = true,
+            Ok(PromptOutcome::Quit) => return Ok(false),
+            Ok(PromptOutcome::Report(result)) => {
                 self.failed |= !result.passed && !result.partial;
                 if reports && !json {
                     self.say(&mut report::text(&result).into_bytes());
                 }
             }
-            Ok(Outcome::Certificate(certificate)) => self.say(&mut certificate.to_string().into_bytes()),
+            Ok(PromptOutcome::Certificate(certificate)) => self.say(&mut certificate.to_string().into_bytes()),
             Err(error) => {
                 self.failed = true;
                 eprintln!("{:#}", anyhow::Error::from(error));
@@ -187,7 +193,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Prints a command's output. After a write error the lab goes on, and [`Session::finish`] returns the error.
+    /// Prints a command's output. After a write error the lab goes on, and [`PromptSession::finish`] returns the error.
     fn say(&mut self, said: &mut Vec<u8>) {
         if let Err(error) = flush(said, self.json) {
             self.lost.get_or_insert(error);
@@ -196,8 +202,8 @@ impl Session {
 
     /// Stops the lab and prints its result. `is_whole` is true if the file's traffic was the only thing to run: then
     /// the full report is printed, otherwise only the certificate.
-    fn finish(self, args: &Args, is_whole: bool) -> anyhow::Result<ExitCode> {
-        let Session { console, signals, failed, misread, lost, .. } = self;
+    fn finish(self, args: &EmulateArgs, is_whole: bool) -> anyhow::Result<ExitCode> {
+        let PromptSession { console, signals, failed, misread, lost, .. } = self;
         let stopped = signals.all().is_cancelled();
         let result = console.finish()?;
         if args.json {
@@ -208,7 +214,7 @@ impl Session {
             tell_certificate(&result)?;
         }
         lost.map_or(Ok(()), Err)?;
-        let faithful = result.certificate.is_none_or(|certificate| certificate.verdict == Verdict::Faithful);
+        let faithful = result.certificate.is_none_or(|certificate| certificate.verdict == FidelityVerdict::Faithful);
         Ok(match () {
             () if stopped || result.partial => ExitCode::from(STOPPED),
             () if misread => ExitCode::from(BAD_LINE),
@@ -221,12 +227,12 @@ impl Session {
 
 /// Collects a command's output. It is printed when flushed, which happens before a program prints, or at the
 /// command's end.
-struct Out<'a> {
+struct PromptOutput<'a> {
     said: &'a mut Vec<u8>,
     json: bool,
 }
 
-impl std::io::Write for Out<'_> {
+impl std::io::Write for PromptOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.said.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -5,18 +5,18 @@ use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use weir_emulator::Cancel;
+use weir_emulator::CancelHandle;
 
 /// Handler of signals on a separate thread, which runs until this is dropped.
-pub(super) struct Signals {
-    all: Cancel,
-    current: Arc<Mutex<Cancel>>,
+pub(super) struct PromptSignalHandler {
+    all: CancelHandle,
+    current: Arc<Mutex<CancelHandle>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Signals {
-    pub(super) fn watch() -> anyhow::Result<Signals> {
+impl PromptSignalHandler {
+    pub(super) fn watch() -> anyhow::Result<PromptSignalHandler> {
         let cannot = "cannot wait for signals";
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context(cannot)?;
         let listen = |kind| {
@@ -25,7 +25,7 @@ impl Signals {
         };
         let mut interrupts = listen(SignalKind::interrupt())?;
         let mut ends = [listen(SignalKind::terminate())?, listen(SignalKind::hangup())?];
-        let (all, current) = (Cancel::new(), Arc::new(Mutex::new(Cancel::new())));
+        let (all, current) = (CancelHandle::new(), Arc::new(Mutex::new(CancelHandle::new())));
         let (stop, mut stopped) = oneshot::channel();
         let (end_all, end_current) = (all.clone(), Arc::clone(&current));
         let keeps_going = std::io::stdin().is_terminal();
@@ -46,17 +46,17 @@ impl Signals {
         };
         let thread = std::thread::Builder::new().name("weir-signals".into());
         let thread = thread.spawn(move || runtime.block_on(watch)).context(cannot)?;
-        Ok(Signals { all, current, stop: Some(stop), thread: Some(thread) })
+        Ok(PromptSignalHandler { all, current, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Returns the token that ends the lab.
-    pub(super) fn all(&self) -> &Cancel {
+    pub(super) fn all(&self) -> &CancelHandle {
         &self.all
     }
 
     /// Returns a fresh token for a command that starts now; Ctrl-C cancels it.
-    pub(super) fn begin(&self) -> Cancel {
-        let fresh = Cancel::new();
+    pub(super) fn begin(&self) -> CancelHandle {
+        let fresh = CancelHandle::new();
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
         if self.all.is_cancelled() {
             fresh.cancel();
@@ -65,7 +65,7 @@ impl Signals {
     }
 }
 
-impl Drop for Signals {
+impl Drop for PromptSignalHandler {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_model::ModelError;
-use weir_model::registry::{Model, Outcome, find};
+use weir_model::registry::{ModelOutcome, RegisteredModel, find};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -18,7 +18,7 @@ Examples:
   weir model mahmood lam=500 p=0.2 mu_s=1000 mu_c=150
   weir model mg1 --params '{\"lam\": 700, \"dist\": [\"gamma\", 0.001, 0.4]}' --json
   weir model mm1 --rows loads.csv --csv             a header such as lam,mu and a row for each evaluation")]
-pub(crate) struct Args {
+pub(crate) struct ModelArgs {
     /// The model; without one, all are listed
     #[arg(value_name = "NAME")]
     name: Option<String>,
@@ -44,32 +44,32 @@ pub(crate) struct Args {
 
 /// Output format of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ModelOutputFormat {
     Text,
     Json,
     Csv,
 }
 
 /// A model's parameters and its answer to them.
-struct Answer {
+struct ModelEvaluation {
     /// Value of the file's column `id`.
     id: Option<String>,
     given: Map<String, Value>,
-    result: Result<Outcome, ModelError>,
+    result: Result<ModelOutcome, ModelError>,
 }
 
-impl Answer {
+impl ModelEvaluation {
     /// Returns `OK`, or the kind of the error.
     fn status(&self) -> &'static str {
         self.result.as_ref().map_or_else(ModelError::kind, |_| "OK")
     }
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ModelArgs) -> anyhow::Result<ExitCode> {
     let form = match (args.json, args.csv) {
-        (true, _) => Form::Json,
-        (_, true) => Form::Csv,
-        _ => Form::Text,
+        (true, _) => ModelOutputFormat::Json,
+        (_, true) => ModelOutputFormat::Csv,
+        _ => ModelOutputFormat::Text,
     };
     let Some(name) = &args.name else { return print(&show::list(form)?) };
     let model = find(name)?;
@@ -80,8 +80,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if given.is_empty() {
         return print(&show::description(model, form)?);
     }
-    let answer = Answer { id: None, result: model.evaluate(&given), given };
-    if form != Form::Text || answer.result.is_ok() {
+    let answer = ModelEvaluation { id: None, result: model.evaluate(&given), given };
+    if form != ModelOutputFormat::Text || answer.result.is_ok() {
         print(&show::answer(model, &answer, form)?)?;
     }
     answer.result.map(|_| ExitCode::SUCCESS).with_context(|| format!("model {name}"))
@@ -92,7 +92,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// A row that is no input for the model makes the exit status 2.
-fn all_rows(model: &Model, path: &std::path::Path, form: Form) -> anyhow::Result<ExitCode> {
+fn all_rows(model: &RegisteredModel, path: &std::path::Path, form: ModelOutputFormat) -> anyhow::Result<ExitCode> {
     let answers = rows::evaluate(model, path)?;
     print(&show::answers(model, &answers, form)?)?;
     let count = |status: &str| answers.iter().filter(|answer| answer.status() == status).count();

@@ -1,9 +1,9 @@
 //! Evaluates a model for each row of a CSV file of parameters.
-use super::{Answer, value_of};
+use super::{ModelEvaluation, value_of};
 use anyhow::{Context, bail, ensure};
 use serde_json::Map;
 use std::path::Path;
-use weir_model::registry::Model;
+use weir_model::registry::RegisteredModel;
 
 /// Column that identifies a row.
 const ID: &str = "id";
@@ -11,7 +11,7 @@ const ID: &str = "id";
 const MAX_ROWS: usize = 1_000_000;
 
 /// Evaluates every row; a parameter with an empty cell is omitted.
-pub(super) fn evaluate(model: &Model, path: &Path) -> anyhow::Result<Vec<Answer>> {
+pub(super) fn evaluate(model: &RegisteredModel, path: &Path) -> anyhow::Result<Vec<ModelEvaluation>> {
     let of_file = || format!("--rows: {}", path.display());
     let mut file = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).with_context(of_file)?;
     let header: Vec<String> = file.headers().with_context(of_file)?.iter().map(str::to_owned).collect();
@@ -28,13 +28,13 @@ pub(super) fn evaluate(model: &Model, path: &Path) -> anyhow::Result<Vec<Answer>
                 given.insert(name.clone(), value_of(cell));
             }
         }
-        answers.push(Answer { id, result: model.evaluate(&given), given });
+        answers.push(ModelEvaluation { id, result: model.evaluate(&given), given });
     }
     Ok(answers)
 }
 
 /// Rejects columns that are no parameters, before any row is evaluated.
-fn check(model: &Model, header: &[String]) -> anyhow::Result<()> {
+fn check(model: &RegisteredModel, header: &[String]) -> anyhow::Result<()> {
     let names = || model.parameters.iter().map(|parameter| parameter.name);
     for (index, column) in header.iter().enumerate() {
         if column != ID && !names().any(|name| name == column) {

@@ -1,20 +1,20 @@
 //! Formats models and their answers as text, JSON and CSV.
-use super::{Answer, Form};
+use super::{ModelEvaluation, ModelOutputFormat};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-use weir_model::registry::{Metric, Model, Outcome, models};
+use weir_model::registry::{ModelMetric, ModelOutcome, RegisteredModel, models};
 use weir_units::Seconds;
 
 /// Significant digits of a number in a table.
 const DIGITS: i32 = 6;
 
 /// Lists all models, one line each.
-pub(super) fn list(form: Form) -> anyhow::Result<String> {
-    if form == Form::Json {
+pub(super) fn list(form: ModelOutputFormat) -> anyhow::Result<String> {
+    if form == ModelOutputFormat::Json {
         return Ok(serde_json::to_string_pretty(&models().collect::<Vec<_>>())? + "\n");
     }
-    if form == Form::Csv {
+    if form == ModelOutputFormat::Csv {
         let rows = models().map(|model| vec![model.name.to_owned(), model.title.to_owned()]);
         return csv_of(std::iter::once(vec!["name".to_owned(), "title".to_owned()]).chain(rows));
     }
@@ -26,11 +26,11 @@ pub(super) fn list(form: Form) -> anyhow::Result<String> {
 }
 
 /// Describes a model: assumptions, parameters and outputs.
-pub(super) fn description(model: &Model, form: Form) -> anyhow::Result<String> {
-    if form != Form::Text {
+pub(super) fn description(model: &RegisteredModel, form: ModelOutputFormat) -> anyhow::Result<String> {
+    if form != ModelOutputFormat::Text {
         return Ok(serde_json::to_string_pretty(model)? + "\n");
     }
-    let Model { name, title, assumes, validity, source, .. } = model;
+    let RegisteredModel { name, title, assumes, validity, source, .. } = model;
     let mut text = format!("{name}: {title}\n\nAssumes   {assumes}\nValidity  {validity}\nSource    {source}\n\n");
     let mut table = table(&["parameter", "unit", "default", "what"]);
     for parameter in model.parameters {
@@ -46,23 +46,31 @@ pub(super) fn description(model: &Model, form: Form) -> anyhow::Result<String> {
 }
 
 /// Formats one answer.
-pub(super) fn answer(model: &Model, answer: &Answer, form: Form) -> anyhow::Result<String> {
+pub(super) fn answer(
+    model: &RegisteredModel,
+    answer: &ModelEvaluation,
+    form: ModelOutputFormat,
+) -> anyhow::Result<String> {
     match (form, &answer.result) {
-        (Form::Json, _) => Ok(serde_json::to_string_pretty(&as_json(model, answer))? + "\n"),
-        (Form::Text, Ok(outcome)) => Ok(as_text(model, outcome)),
+        (ModelOutputFormat::Json, _) => Ok(serde_json::to_string_pretty(&as_json(model, answer))? + "\n"),
+        (ModelOutputFormat::Text, Ok(outcome)) => Ok(as_text(model, outcome)),
         _ => answers(model, std::slice::from_ref(answer), form),
     }
 }
 
 /// Formats answers, one row each.
-pub(super) fn answers(model: &Model, answers: &[Answer], form: Form) -> anyhow::Result<String> {
-    if form == Form::Json {
+pub(super) fn answers(
+    model: &RegisteredModel,
+    answers: &[ModelEvaluation],
+    form: ModelOutputFormat,
+) -> anyhow::Result<String> {
+    if form == ModelOutputFormat::Json {
         let all: Vec<Value> = answers.iter().map(|answer| as_json(model, answer)).collect();
         return Ok(serde_json::to_string_pretty(&all)? + "\n");
     }
-    let columns = Columns::of(model, answers);
+    let columns = EvaluationColumns::of(model, answers);
     let rows = answers.iter().map(|answer| columns.row(answer, form));
-    if form == Form::Csv {
+    if form == ModelOutputFormat::Csv {
         return csv_of(std::iter::once(columns.header(form)).chain(rows));
     }
     let header = columns.header(form);
@@ -73,7 +81,7 @@ pub(super) fn answers(model: &Model, answers: &[Answer], form: Form) -> anyhow::
     Ok(format!("{}\n", table.trim_fmt()))
 }
 
-fn as_text(model: &Model, outcome: &Outcome) -> String {
+fn as_text(model: &RegisteredModel, outcome: &ModelOutcome) -> String {
     let mut table = table(&["answer", "value", "what"]);
     for metric in &outcome.metrics {
         table.add_row([metric.name.as_str(), &shown(metric), meaning(model, &metric.name)]);
@@ -89,7 +97,7 @@ fn as_text(model: &Model, outcome: &Outcome) -> String {
 
 /// Returns the meaning of a metric. A metric's name may contain a number or a station, for which the output's name
 /// has `<i>`.
-fn meaning<'a>(model: &'a Model, name: &str) -> &'a str {
+fn meaning<'a>(model: &'a RegisteredModel, name: &str) -> &'a str {
     let stands_for = |pattern: &str| match (pattern.split_once('<'), pattern.split_once('>')) {
         (Some((before, _)), Some((_, after))) => name.starts_with(before) && name.ends_with(after),
         _ => pattern == name,
@@ -97,7 +105,7 @@ fn meaning<'a>(model: &'a Model, name: &str) -> &'a str {
     model.outputs.iter().find(|output| stands_for(output.name)).map_or("", |output| output.meaning)
 }
 
-fn as_json(model: &Model, answer: &Answer) -> Value {
+fn as_json(model: &RegisteredModel, answer: &ModelEvaluation) -> Value {
     let mut object = Map::new();
     object.insert("model".into(), model.name.into());
     if let Some(id) = &answer.id {
@@ -110,7 +118,8 @@ fn as_json(model: &Model, answer: &Answer) -> Value {
             object.insert("message".into(), error.to_string().into());
         }
         Ok(outcome) => {
-            let metrics = |metric: &Metric| (metric.name.clone(), json!({"value": metric.value, "unit": metric.unit}));
+            let metrics =
+                |metric: &ModelMetric| (metric.name.clone(), json!({"value": metric.value, "unit": metric.unit}));
             object.insert("metrics".into(), Value::Object(outcome.metrics.iter().map(metrics).collect()));
             object.insert("warnings".into(), json!(outcome.warnings));
         }
@@ -122,14 +131,14 @@ fn as_json(model: &Model, answer: &Answer) -> Value {
 }
 
 /// Columns of a table of answers: the given parameters, the status, then every metric that any answer has.
-struct Columns {
+struct EvaluationColumns {
     has_id: bool,
     given: Vec<String>,
     metrics: Vec<(String, &'static str)>,
 }
 
-impl Columns {
-    fn of(model: &Model, answers: &[Answer]) -> Columns {
+impl EvaluationColumns {
+    fn of(model: &RegisteredModel, answers: &[ModelEvaluation]) -> EvaluationColumns {
         let is_given = |name: &str| answers.iter().any(|answer| answer.given.contains_key(name));
         let names = model.parameters.iter().map(|parameter| parameter.name);
         let mut metrics: Vec<(String, &'static str)> = Vec::new();
@@ -140,7 +149,7 @@ impl Columns {
                 metrics.push((metric.name.clone(), metric.unit));
             }
         }
-        Columns {
+        EvaluationColumns {
             has_id: answers.iter().any(|answer| answer.id.is_some()),
             given: names.filter(|name| is_given(name)).map(str::to_owned).collect(),
             metrics,
@@ -148,10 +157,10 @@ impl Columns {
     }
 
     /// Returns the header. Units appear with the values in a text table, with the names in CSV.
-    fn header(&self, form: Form) -> Vec<String> {
+    fn header(&self, form: ModelOutputFormat) -> Vec<String> {
         let named = |(name, unit): &(String, &str)| match *unit {
             "" => name.clone(),
-            _ if form == Form::Text => name.clone(),
+            _ if form == ModelOutputFormat::Text => name.clone(),
             unit => format!("{name} [{unit}]"),
         };
         let id = self.has_id.then(|| "id".to_owned());
@@ -164,12 +173,14 @@ impl Columns {
             .collect()
     }
 
-    fn row(&self, answer: &Answer, form: Form) -> Vec<String> {
+    fn row(&self, answer: &ModelEvaluation, form: ModelOutputFormat) -> Vec<String> {
         let id = self.has_id.then(|| answer.id.clone().unwrap_or_default());
         let given = self.given.iter().map(|name| answer.given.get(name).map_or(String::new(), plain));
         let outcome = answer.result.as_ref().ok();
         let metric = |name: &str| outcome.and_then(|outcome| outcome.metrics.iter().find(|metric| metric.name == name));
-        let value = |metric: &Metric| if form == Form::Text { shown(metric) } else { metric.value.to_string() };
+        let value = |metric: &ModelMetric| {
+            if form == ModelOutputFormat::Text { shown(metric) } else { metric.value.to_string() }
+        };
         let values = self.metrics.iter().map(|(name, _)| metric(name).map_or(String::new(), value));
         let message = match &answer.result {
             Err(error) => error.to_string(),
@@ -185,7 +196,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// Formats a metric's value with its unit.
-fn shown(metric: &Metric) -> String {
+fn shown(metric: &ModelMetric) -> String {
     match metric.unit {
         "s" => Seconds(metric.value).to_string(),
         "" => digits(metric.value),

@@ -14,7 +14,7 @@ const MAX_START: u64 = 64 << 10;
 const MAX_IDLE_READS: usize = 2;
 
 /// A captured packet.
-pub(super) struct Packet {
+pub(super) struct CapturedPacket {
     /// Capture time in nanoseconds since 1970.
     pub(super) time_ns: u64,
     /// The packet as an Ethernet frame; its addresses are zero if it was captured without an Ethernet header.
@@ -35,7 +35,7 @@ pub(super) fn is_capture(start: &[u8]) -> bool {
 
 /// Encoding of an interface's packets and times.
 #[derive(Clone, Copy)]
-struct Interface {
+struct InterfaceEncoding {
     link: Linktype,
     /// Ticks of the interface's clock per second.
     resolution: u64,
@@ -47,13 +47,13 @@ struct Interface {
 ///
 /// # Errors
 /// Returns a description of what is wrong with the file.
-pub(super) fn read(mut input: impl Read + Send, mut each: impl FnMut(Packet)) -> Result<(), String> {
+pub(super) fn read(mut input: impl Read + Send, mut each: impl FnMut(CapturedPacket)) -> Result<(), String> {
     // The parser determines the format from its first read, which might return less than a header without this
     // buffer.
     let mut start = Vec::new();
     input.by_ref().take(MAX_START).read_to_end(&mut start).map_err(|error| error.to_string())?;
     let mut reader = create_reader(MAX_BLOCK, Cursor::new(start).chain(input)).map_err(|error| describe(&error))?;
-    let mut interfaces: Vec<Interface> = Vec::new();
+    let mut interfaces: Vec<InterfaceEncoding> = Vec::new();
     let mut idle_reads = 0;
     loop {
         match reader.next() {
@@ -91,11 +91,14 @@ fn describe<I>(error: &PcapError<I>) -> String {
     }
 }
 
-fn packet(block: &PcapBlockOwned<'_>, interfaces: &mut Vec<Interface>) -> Result<Option<Packet>, String> {
+fn packet(
+    block: &PcapBlockOwned<'_>,
+    interfaces: &mut Vec<InterfaceEncoding>,
+) -> Result<Option<CapturedPacket>, String> {
     let (interface, ticks, data) = match block {
         PcapBlockOwned::LegacyHeader(header) => {
             let resolution = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
-            interfaces.push(Interface { link: header.network, resolution, offset_s: 0 });
+            interfaces.push(InterfaceEncoding { link: header.network, resolution, offset_s: 0 });
             return Ok(None);
         }
         PcapBlockOwned::Legacy(block) => {
@@ -128,12 +131,12 @@ fn packet(block: &PcapBlockOwned<'_>, interfaces: &mut Vec<Interface>) -> Result
         }
         PcapBlockOwned::NG(_) => return Ok(None),
     };
-    Ok(ethernet(interface.link, data).map(|frame| Packet { time_ns: nanoseconds(interface, ticks), frame }))
+    Ok(ethernet(interface.link, data).map(|frame| CapturedPacket { time_ns: nanoseconds(interface, ticks), frame }))
 }
 
-fn interface(block: &InterfaceDescriptionBlock<'_>) -> Interface {
+fn interface(block: &InterfaceDescriptionBlock<'_>) -> InterfaceEncoding {
     let resolution = block.ts_resolution().filter(|resolution| *resolution != 0).unwrap_or(1_000_000);
-    Interface { link: block.linktype, resolution, offset_s: block.ts_offset() }
+    InterfaceEncoding { link: block.linktype, resolution, offset_s: block.ts_offset() }
 }
 
 /// Returns a block's data without its padding.
@@ -142,7 +145,7 @@ fn captured(data: &[u8], length: u32) -> &[u8] {
     &data[..length.min(data.len())]
 }
 
-fn nanoseconds(interface: Interface, ticks: u128) -> u64 {
+fn nanoseconds(interface: InterfaceEncoding, ticks: u128) -> u64 {
     let since = i128::try_from(ticks * 1_000_000_000 / u128::from(interface.resolution)).unwrap_or(i128::MAX);
     let time = since.saturating_add(i128::from(interface.offset_s) * 1_000_000_000);
     u64::try_from(time.max(0)).unwrap_or(u64::MAX)
@@ -195,7 +198,7 @@ mod tests {
         file
     }
 
-    fn frames(file: &[u8]) -> (Vec<Packet>, Result<(), String>) {
+    fn frames(file: &[u8]) -> (Vec<CapturedPacket>, Result<(), String>) {
         let mut packets = Vec::new();
         let result = read(file, |packet| packets.push(packet));
         (packets, result)

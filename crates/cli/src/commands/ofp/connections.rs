@@ -1,9 +1,9 @@
 //! Extracts and prints the OpenFlow messages of a capture's TCP connections.
 use super::capture;
-use super::framing::{Found, Framing};
-use super::printer::{Place, Printer};
-use super::segment::Direction;
-use super::tcp::{Piece, Streams};
+use super::framing::{FramerEvent, OpenFlowFramer};
+use super::printer::{CaptureMetadata, OfpMessagePrinter};
+use super::segment::TcpDirection;
+use super::tcp::{TcpReassembler, TcpStreamEvent};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -14,13 +14,13 @@ const MAX_NAMED: usize = 10;
 pub(super) fn print(
     file: impl io::Read + Send,
     port: Option<u16>,
-    printer: &mut Printer<impl Write>,
+    printer: &mut OfpMessagePrinter<impl Write>,
 ) -> anyhow::Result<()> {
-    let mut connections = Connections { port, framings: HashMap::new(), messages: 0 };
-    let mut streams = Streams::default();
+    let mut connections = CapturedConnections { port, framings: HashMap::new(), messages: 0 };
+    let mut streams = TcpReassembler::default();
     let mut written = Ok(());
-    let mut take = |direction: Direction, time_ns: u64, piece: Piece| {
-        let result = connections.piece(Place { time_ns, direction }, piece, printer);
+    let mut take = |direction: TcpDirection, time_ns: u64, piece: TcpStreamEvent| {
+        let result = connections.piece(CaptureMetadata { time_ns, direction }, piece, printer);
         written = std::mem::replace(&mut written, Ok(())).and(result);
     };
     let read = capture::read(file, |packet| streams.receive(packet.time_ns, &packet.frame, &mut take));
@@ -35,14 +35,19 @@ pub(super) fn print(
 }
 
 /// State of all directions of a capture's connections.
-struct Connections {
+struct CapturedConnections {
     port: Option<u16>,
-    framings: HashMap<Direction, Framing>,
+    framings: HashMap<TcpDirection, OpenFlowFramer>,
     messages: u64,
 }
 
-impl Connections {
-    fn piece(&mut self, place: Place, piece: Piece, printer: &mut Printer<impl Write>) -> io::Result<()> {
+impl CapturedConnections {
+    fn piece(
+        &mut self,
+        place: CaptureMetadata,
+        piece: TcpStreamEvent,
+        printer: &mut OfpMessagePrinter<impl Write>,
+    ) -> io::Result<()> {
         let direction = place.direction;
         let wanted = |port| direction.from.port() == port || direction.to.port() == port;
         if !self.port.is_none_or(wanted) {
@@ -51,23 +56,23 @@ impl Connections {
         let framing = self.framings.entry(direction).or_default();
         let mut written = Ok(());
         match piece {
-            Piece::Data(data) => framing.receive(&data, self.port.is_some(), |found| {
+            TcpStreamEvent::Data(data) => framing.receive(&data, self.port.is_some(), |found| {
                 let result = match found {
-                    Found::Message(bytes) => {
+                    FramerEvent::Message(bytes) => {
                         self.messages += 1;
                         printer.message(Some(place), &bytes)
                     }
-                    Found::OutOfStep(reason) => printer.remark(place, &reason),
+                    FramerEvent::OutOfStep(reason) => printer.remark(place, &reason),
                 };
                 written = std::mem::replace(&mut written, Ok(())).and(result);
             }),
-            Piece::Lost(bytes) => {
+            TcpStreamEvent::Lost(bytes) => {
                 framing.lose();
                 if framing.is_openflow() {
                     written = printer.remark(place, &format!("{bytes} bytes are missing in the capture"));
                 }
             }
-            Piece::Start => *framing = Framing::default(),
+            TcpStreamEvent::Start => *framing = OpenFlowFramer::default(),
         }
         written
     }
@@ -92,7 +97,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_openflow::text::Detail;
+    use weir_openflow::text::PrintDetail;
 
     #[test]
     fn a_changed_capture_is_read_or_refused() {
@@ -104,7 +109,7 @@ mod tests {
             for (at, value) in (0..file.len()).flat_map(|at| [0, 1, 0x7f, 0xff].map(|value| (at, value))) {
                 let mut changed = file.clone();
                 changed[at] = value;
-                let mut printer = Printer::new(io::sink(), at % 2 == 0, Detail::Bytes);
+                let mut printer = OfpMessagePrinter::new(io::sink(), at % 2 == 0, PrintDetail::Bytes);
                 let port = (at % 3 == 0).then_some(6653);
                 // The result does not matter: the test checks only that nothing panics or hangs.
                 let _ = print(changed.as_slice(), port, &mut printer);

@@ -1,5 +1,5 @@
 //! Finds OpenFlow messages in a byte stream that may carry something else.
-use weir_openflow::codec::{HEADER_BYTES, Header};
+use weir_openflow::codec::{HEADER_BYTES, MessageHeader};
 use weir_openflow::model::ErrorType;
 use weir_openflow::{Body, decode};
 
@@ -13,7 +13,7 @@ const OPAQUE_MAX: usize = 128;
 
 /// Splits one direction of a connection into messages.
 #[derive(Default)]
-pub(super) struct Framing {
+pub(super) struct OpenFlowFramer {
     /// Bytes of a message that is still incomplete; at most one message more than one piece of data.
     buffer: Vec<u8>,
     /// True if `buffer` starts at a message boundary.
@@ -26,14 +26,14 @@ pub(super) struct Framing {
 
 /// Result of reading a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FramerEvent {
     /// A complete message, decodable or not.
     Message(Vec<u8>),
     /// Message boundaries are lost from here on, until a segment starts with a message.
     OutOfStep(String),
 }
 
-impl Framing {
+impl OpenFlowFramer {
     /// Returns true if a message was decoded, so that the stream is OpenFlow.
     pub(super) fn is_openflow(&self) -> bool {
         self.understood > 0
@@ -42,7 +42,7 @@ impl Framing {
     /// Appends the bytes of the next segment and passes each complete message to `each`. After a loss of message
     /// boundaries, a message is expected only at a segment's start. With `expected`, the stream is known to be
     /// OpenFlow, so that a message that cannot be decoded is passed, too.
-    pub(super) fn receive(&mut self, data: &[u8], expected: bool, mut each: impl FnMut(Found)) {
+    pub(super) fn receive(&mut self, data: &[u8], expected: bool, mut each: impl FnMut(FramerEvent)) {
         if !self.synchronous && !is_start(data) {
             self.foreign_bytes += data.len() as u64;
             return;
@@ -63,7 +63,7 @@ impl Framing {
                 return;
             }
             self.understood += u64::from(good);
-            each(Found::Message(message.to_vec()));
+            each(FramerEvent::Message(message.to_vec()));
             at += length;
         }
         self.buffer.drain(..at);
@@ -80,14 +80,14 @@ impl Framing {
     /// header.
     fn next_length(&self, at: usize) -> Option<Result<usize, ()>> {
         let rest = &self.buffer[at..];
-        let header = Header::read(rest)?;
+        let header = MessageHeader::read(rest)?;
         Some(if is_header(header) { Ok(usize::from(header.length)) } else { Err(()) })
     }
 
-    fn out_of_step(&mut self, at: usize, each: &mut impl FnMut(Found)) {
+    fn out_of_step(&mut self, at: usize, each: &mut impl FnMut(FramerEvent)) {
         if self.is_openflow() {
             let header: Vec<String> = self.buffer[at..at + HEADER_BYTES].iter().map(|b| format!("{b:02x}")).collect();
-            each(Found::OutOfStep(format!("found bytes {}, expected the header of a message", header.join(" "))));
+            each(FramerEvent::OutOfStep(format!("found bytes {}, expected the header of a message", header.join(" "))));
         }
         self.abandon(at);
     }
@@ -100,7 +100,7 @@ impl Framing {
 
 /// Returns true if a segment may start with a message.
 fn is_start(data: &[u8]) -> bool {
-    Header::read(data).is_some_and(is_header)
+    MessageHeader::read(data).is_some_and(is_header)
 }
 
 /// Returns true if random bytes are very unlikely to form this message. Hello, echo and experimenter messages may
@@ -113,7 +113,7 @@ fn is_telling(body: &Body, length: usize) -> bool {
     }
 }
 
-fn is_header(header: Header) -> bool {
+fn is_header(header: MessageHeader) -> bool {
     (1..=MAX_VERSION).contains(&header.version) && header.kind <= MAX_KIND && usize::from(header.length) >= HEADER_BYTES
 }
 
@@ -134,8 +134,8 @@ mod tests {
 
     const BARRIER: [u8; 8] = [4, 20, 0, 8, 0, 0, 0, 2];
 
-    fn found(segments: &[&[u8]], expected: bool) -> (Vec<Found>, Framing) {
-        let (mut framing, mut found) = (Framing::default(), Vec::new());
+    fn found(segments: &[&[u8]], expected: bool) -> (Vec<FramerEvent>, OpenFlowFramer) {
+        let (mut framing, mut found) = (OpenFlowFramer::default(), Vec::new());
         for segment in segments {
             framing.receive(segment, expected, |one| found.push(one));
         }
@@ -146,7 +146,7 @@ mod tests {
     fn messages_may_share_and_span_segments() {
         let both = [HELLO, BARRIER].concat();
         let (found, framing) = found(&[&both[..11], &both[11..]], false);
-        assert_eq!(found, [Found::Message(HELLO.to_vec()), Found::Message(BARRIER.to_vec())]);
+        assert_eq!(found, [FramerEvent::Message(HELLO.to_vec()), FramerEvent::Message(BARRIER.to_vec())]);
         assert!(framing.is_openflow() && framing.foreign_bytes == 0);
     }
 
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn a_stream_out_of_step_finds_the_next_message() {
         let (found, framing) = found(&[&HELLO, &[9; 20], &BARRIER], false);
-        assert!(matches!(&found[1], Found::OutOfStep(reason) if reason.contains("09 09 09")), "{found:?}");
-        assert_eq!(found[2], Found::Message(BARRIER.to_vec()));
+        assert!(matches!(&found[1], FramerEvent::OutOfStep(reason) if reason.contains("09 09 09")), "{found:?}");
+        assert_eq!(found[2], FramerEvent::Message(BARRIER.to_vec()));
         assert_eq!(framing.foreign_bytes, 20);
     }
 
@@ -172,6 +172,6 @@ mod tests {
     fn an_unknown_first_message_counts_only_where_openflow_is_expected() {
         let wrong = [4, 14, 0, 8, 0, 0, 0, 0];
         assert_eq!(found(&[&wrong], false).0, []);
-        assert_eq!(found(&[&wrong], true).0, [Found::Message(wrong.to_vec())]);
+        assert_eq!(found(&[&wrong], true).0, [FramerEvent::Message(wrong.to_vec())]);
     }
 }

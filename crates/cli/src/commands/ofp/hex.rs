@@ -3,13 +3,13 @@ use std::fmt;
 
 /// Position of text that is not hexadecimal.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NotHex {
+pub(super) struct HexParseError {
     line: usize,
     column: usize,
     found: String,
 }
 
-impl fmt::Display for NotHex {
+impl fmt::Display for HexParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: found {}, expected hexadecimal digits", self.line, self.column, self.found)
     }
@@ -17,14 +17,14 @@ impl fmt::Display for NotHex {
 
 /// Parses the bytes. Digits come in pairs, separated by spaces, `:`, `-`, `,` or `0x`. An offset at a line's start,
 /// the characters at its end and lines that start with `#` are skipped.
-pub(super) fn parse(text: &str) -> Result<Vec<u8>, NotHex> {
+pub(super) fn parse(text: &str) -> Result<Vec<u8>, HexParseError> {
     let mut bytes = Vec::new();
     for (number, line) in text.lines().enumerate() {
         if line.trim_start().starts_with('#') {
             continue;
         }
         let (start, end) = digits(line, bytes.len());
-        read(&line[start..end], &mut bytes).map_err(|(at, found)| NotHex {
+        read(&line[start..end], &mut bytes).map_err(|(at, found)| HexParseError {
             line: number + 1,
             column: line[..start + at].chars().count() + 1,
             found,

@@ -13,22 +13,22 @@ pub(crate) mod time;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct OfpArgs {
     #[command(subcommand)]
-    command: Command,
+    command: OfpCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum OfpCommand {
     /// Print messages, from hexadecimal text, raw files and captures
-    Print(print::Args),
+    Print(print::OfpPrintArgs),
     /// Check flow entries; print them in canonical form, as JSON or as the message that carries them
-    ParseFlow(parse_flow::Args),
+    ParseFlow(parse_flow::OfpParseFlowArgs),
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: OfpArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::Print(args) => print::run(&args),
-        Command::ParseFlow(args) => parse_flow::run(&args),
+        OfpCommand::Print(args) => print::run(&args),
+        OfpCommand::ParseFlow(args) => parse_flow::run(&args),
     }
 }

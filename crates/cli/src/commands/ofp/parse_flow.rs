@@ -8,13 +8,13 @@ use weir_openflow::{Body, Message, Version, encode, text};
 #[derive(clap::Args)]
 #[command(disable_version_flag = true)]
 #[command(after_help = "Example: weir ofp parse-flow --hex 'priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2'")]
-pub(crate) struct Args {
+pub(crate) struct OfpParseFlowArgs {
     /// Flow entries, in the syntax of `ovs-ofctl`
     #[arg(required = true, value_name = "FLOW")]
     flows: Vec<String>,
     /// Command of the flow-mod
     #[arg(long, value_enum, default_value = "add")]
-    command: CommandArg,
+    command: FlowCommandArg,
     /// OpenFlow version: 1.0, 1.3, 1.4 or 1.5
     #[arg(long, default_value = "1.3", value_name = "VERSION")]
     version: Version,
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum CommandArg {
+enum FlowCommandArg {
     Add,
     Modify,
     ModifyStrict,
@@ -35,13 +35,13 @@ enum CommandArg {
     DeleteStrict,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &OfpParseFlowArgs) -> anyhow::Result<ExitCode> {
     let command = match args.command {
-        CommandArg::Add => FlowCommand::Add,
-        CommandArg::Modify => FlowCommand::Modify,
-        CommandArg::ModifyStrict => FlowCommand::ModifyStrict,
-        CommandArg::Delete => FlowCommand::Delete,
-        CommandArg::DeleteStrict => FlowCommand::DeleteStrict,
+        FlowCommandArg::Add => FlowCommand::Add,
+        FlowCommandArg::Modify => FlowCommand::Modify,
+        FlowCommandArg::ModifyStrict => FlowCommand::ModifyStrict,
+        FlowCommandArg::Delete => FlowCommand::Delete,
+        FlowCommandArg::DeleteStrict => FlowCommand::DeleteStrict,
     };
     let mut stdout = io::stdout().lock();
     for written in &args.flows {
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(args: &Args, written: &str, command: FlowCommand, version: Version) -> anyhow::Result<String> {
+fn line(args: &OfpParseFlowArgs, written: &str, command: FlowCommand, version: Version) -> anyhow::Result<String> {
     let flow = text::parse_flow(written, command).map_err(|error| anyhow::anyhow!("`{written}`: {error}"))?;
     if args.json {
         return Ok(serde_json::to_string(&flow)?);

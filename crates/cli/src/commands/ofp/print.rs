@@ -1,20 +1,20 @@
 //! `weir ofp print`: prints messages from hexadecimal text, files and captures.
 use super::hex;
-use super::printer::Printer;
+use super::printer::OfpMessagePrinter;
 use super::{capture, connections};
 use anyhow::Context as _;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use weir_openflow::codec::{HEADER_BYTES, Header};
-use weir_openflow::text::Detail;
+use weir_openflow::codec::{HEADER_BYTES, MessageHeader};
+use weir_openflow::text::PrintDetail;
 
 /// Longest input that is not a capture, in bytes.
 const MAX_INPUT: u64 = 256 << 20;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct OfpPrintArgs {
     /// Hexadecimal digits, a file, or - for standard input: text, raw messages, or a pcap or pcapng capture
     #[arg(required = true, value_name = "HEX|FILE|-")]
     inputs: Vec<String>,
@@ -26,11 +26,11 @@ pub(crate) struct Args {
     port: Option<u16>,
     /// Detail in which packets inside messages are printed
     #[arg(long, value_enum, default_value = "packets")]
-    detail: DetailArg,
+    detail: PacketDetailArg,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum DetailArg {
+enum PacketDetailArg {
     /// No packets, only the fields of messages
     Fields,
     /// Headers of packets
@@ -39,14 +39,14 @@ enum DetailArg {
     Bytes,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &OfpPrintArgs) -> anyhow::Result<ExitCode> {
     let detail = match args.detail {
-        DetailArg::Fields => Detail::Fields,
-        DetailArg::Packets => Detail::Packets,
-        DetailArg::Bytes => Detail::Bytes,
+        PacketDetailArg::Fields => PrintDetail::Fields,
+        PacketDetailArg::Packets => PrintDetail::Packets,
+        PacketDetailArg::Bytes => PrintDetail::Bytes,
     };
     let out = io::BufWriter::new(io::stdout().lock());
-    let mut printer = Printer::new(out, args.json, detail);
+    let mut printer = OfpMessagePrinter::new(out, args.json, detail);
     let read = read_inputs(args, &mut printer).and(printer.out.flush().map_err(Into::into));
     if read.as_ref().is_err_and(is_broken_pipe) {
         return Ok(ExitCode::SUCCESS); // the reader closed its end early
@@ -60,7 +60,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-fn read_inputs(args: &Args, printer: &mut Printer<impl Write>) -> anyhow::Result<()> {
+fn read_inputs(args: &OfpPrintArgs, printer: &mut OfpMessagePrinter<impl Write>) -> anyhow::Result<()> {
     if let Some(bytes) = pasted(&args.inputs) {
         return messages(&bytes, printer);
     }
@@ -95,7 +95,7 @@ fn pasted(inputs: &[String]) -> Option<Vec<u8>> {
 fn read_file(
     mut file: impl io::Read + Send,
     port: Option<u16>,
-    printer: &mut Printer<impl Write>,
+    printer: &mut OfpMessagePrinter<impl Write>,
 ) -> anyhow::Result<()> {
     let mut start = Vec::new();
     file.by_ref().take(4).read_to_end(&mut start)?;
@@ -115,13 +115,13 @@ fn read_file(
 }
 
 /// Prints consecutive messages.
-fn messages(bytes: &[u8], printer: &mut Printer<impl Write>) -> anyhow::Result<()> {
+fn messages(bytes: &[u8], printer: &mut OfpMessagePrinter<impl Write>) -> anyhow::Result<()> {
     anyhow::ensure!(!bytes.is_empty(), "found nothing, expected an OpenFlow message");
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
         let number = printer.count + 1;
-        let Some(header) = Header::read(rest) else {
+        let Some(header) = MessageHeader::read(rest) else {
             anyhow::bail!(
                 "message {number} (byte {at}): found {} bytes, expected a header of {HEADER_BYTES}",
                 rest.len()
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn printed(bytes: &[u8], json: bool) -> (String, anyhow::Result<()>, anyhow::Result<ExitCode>) {
-        let mut printer = Printer::new(Vec::new(), json, Detail::Packets);
+        let mut printer = OfpMessagePrinter::new(Vec::new(), json, PrintDetail::Packets);
         let read = messages(bytes, &mut printer);
         let text = String::from_utf8(std::mem::take(&mut printer.out)).unwrap();
         (text, read, printer.finish())
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_understood_is_told_with_its_file() {
-        let mut printer = Printer::new(Vec::new(), false, Detail::Fields);
+        let mut printer = OfpMessagePrinter::new(Vec::new(), false, PrintDetail::Fields);
         printer.input = Some("session.bin".to_owned());
         messages(&[4, 99, 0, 8, 0, 0, 0, 1], &mut printer).unwrap();
         let error = printer.finish().unwrap_err().to_string();

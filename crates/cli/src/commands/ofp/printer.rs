@@ -1,23 +1,23 @@
 //! Prints messages as text or JSON, and counts those that cannot be decoded.
-use super::segment::Direction;
+use super::segment::TcpDirection;
 use super::time::utc;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use weir_openflow::codec::Header;
-use weir_openflow::text::{Detail, print_bytes, print_message};
+use weir_openflow::codec::MessageHeader;
+use weir_openflow::text::{PrintDetail, print_bytes, print_message};
 use weir_openflow::{Message, decode};
 
 /// Time and direction of a captured message.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct CaptureMetadata {
     pub(super) time_ns: u64,
-    pub(super) direction: Direction,
+    pub(super) direction: TcpDirection,
 }
 
 /// JSON form of a message. Time and addresses are present only for captures; `error` and `bytes` only if the message
 /// cannot be decoded.
 #[derive(serde::Serialize)]
-struct Record<'a> {
+struct JsonMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,25 +36,25 @@ struct Record<'a> {
 }
 
 /// Prints messages and counts those that cannot be decoded.
-pub(super) struct Printer<W> {
+pub(super) struct OfpMessagePrinter<W> {
     pub(super) out: W,
     /// Name of the file that messages come from, for errors; `None` for messages given as text.
     pub(super) input: Option<String>,
     json: bool,
-    detail: Detail,
+    detail: PrintDetail,
     /// Messages printed so far.
     pub(super) count: u64,
     bad: u64,
     first_bad: Option<String>,
 }
 
-impl<W: Write> Printer<W> {
-    pub(super) fn new(out: W, json: bool, detail: Detail) -> Self {
-        Printer { out, input: None, json, detail, count: 0, bad: 0, first_bad: None }
+impl<W: Write> OfpMessagePrinter<W> {
+    pub(super) fn new(out: W, json: bool, detail: PrintDetail) -> Self {
+        OfpMessagePrinter { out, input: None, json, detail, count: 0, bad: 0, first_bad: None }
     }
 
     /// Prints a message, decodable or not.
-    pub(super) fn message(&mut self, place: Option<Place>, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn message(&mut self, place: Option<CaptureMetadata>, bytes: &[u8]) -> io::Result<()> {
         self.count += 1;
         let decoded = decode(bytes).map_err(|error| error.to_string());
         if let Err(reason) = &decoded {
@@ -62,7 +62,7 @@ impl<W: Write> Printer<W> {
             let input = self.input.as_ref().map(|input| format!("{input}: ")).unwrap_or_default();
             self.first_bad.get_or_insert(format!("{input}message {}: {reason}", self.count));
         }
-        let Some(header) = Header::read(bytes) else { return Ok(()) };
+        let Some(header) = MessageHeader::read(bytes) else { return Ok(()) };
         if self.json {
             return self.record(place, header, &decoded, bytes);
         }
@@ -79,13 +79,13 @@ impl<W: Write> Printer<W> {
 
     fn record(
         &mut self,
-        place: Option<Place>,
-        header: Header,
+        place: Option<CaptureMetadata>,
+        header: MessageHeader,
         decoded: &Result<Message, String>,
         bytes: &[u8],
     ) -> io::Result<()> {
         let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let record = Record {
+        let record = JsonMessage {
             time: place.map(|place| utc(place.time_ns)),
             from: place.map(|place| place.direction.from.to_string()),
             to: place.map(|place| place.direction.to.to_string()),
@@ -100,7 +100,7 @@ impl<W: Write> Printer<W> {
     }
 
     /// Prints a remark about a stream at the time and direction `place`.
-    pub(super) fn remark(&mut self, place: Place, text: &str) -> io::Result<()> {
+    pub(super) fn remark(&mut self, place: CaptureMetadata, text: &str) -> io::Result<()> {
         let (time, direction) = (utc(place.time_ns), place.direction);
         if self.json {
             let (from, to) = (direction.from.to_string(), direction.to.to_string());

@@ -1,6 +1,6 @@
 //! Reassembles TCP streams from captured frames: each direction's bytes in order, despite retransmission, reordering
 //! and loss.
-use super::segment::{Direction, Segment, segment};
+use super::segment::{TcpDirection, TcpSegment, segment};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of directions followed at a time; packets of further ones are counted and left out.
@@ -10,7 +10,7 @@ const MAX_AHEAD: usize = 1 << 20;
 
 /// Output of a stream; it is passed on with the time of the packet that completed it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TcpStreamEvent {
     /// The next bytes.
     Data(Vec<u8>),
     /// Number of bytes that are missing in the capture at this place.
@@ -21,15 +21,20 @@ pub(super) enum Piece {
 
 /// The streams of a capture.
 #[derive(Default)]
-pub(super) struct Streams {
-    directions: HashMap<Direction, Assembly>,
+pub(super) struct TcpReassembler {
+    directions: HashMap<TcpDirection, TcpStreamReassembly>,
     /// Number of packets of directions beyond [`MAX_DIRECTIONS`].
     pub(super) left_out: u64,
 }
 
-impl Streams {
+impl TcpReassembler {
     /// Processes a frame captured at `time_ns` and passes each completed piece to `each`.
-    pub(super) fn receive(&mut self, time_ns: u64, frame: &[u8], mut each: impl FnMut(Direction, u64, Piece)) {
+    pub(super) fn receive(
+        &mut self,
+        time_ns: u64,
+        frame: &[u8],
+        mut each: impl FnMut(TcpDirection, u64, TcpStreamEvent),
+    ) {
         let Some(segment) = segment(time_ns, frame) else { return };
         self.acknowledge(&segment, &mut each);
         if !self.directions.contains_key(&segment.direction) && self.directions.len() == MAX_DIRECTIONS {
@@ -42,15 +47,15 @@ impl Streams {
     }
 
     /// Declares bytes lost that the receiver has acknowledged and the capture does not contain.
-    fn acknowledge(&mut self, segment: &Segment, each: &mut impl FnMut(Direction, u64, Piece)) {
-        let other = Direction { from: segment.direction.to, to: segment.direction.from };
+    fn acknowledge(&mut self, segment: &TcpSegment, each: &mut impl FnMut(TcpDirection, u64, TcpStreamEvent)) {
+        let other = TcpDirection { from: segment.direction.to, to: segment.direction.from };
         if let (Some(wanted), Some(assembly)) = (segment.acknowledged, self.directions.get_mut(&other)) {
             assembly.acknowledge(wanted, &mut |time, piece| each(other, time, piece));
         }
     }
 
     /// Passes on the data behind gaps at the end of the capture, in the order of the directions' addresses.
-    pub(super) fn finish(self, mut each: impl FnMut(Direction, u64, Piece)) {
+    pub(super) fn finish(self, mut each: impl FnMut(TcpDirection, u64, TcpStreamEvent)) {
         let mut directions: Vec<_> = self.directions.into_iter().collect();
         directions.sort_by_key(|(direction, _)| *direction);
         for (direction, mut assembly) in directions {
@@ -63,7 +68,7 @@ impl Streams {
 
 /// Puts one direction's segments in order.
 #[derive(Default)]
-struct Assembly {
+struct TcpStreamReassembly {
     /// First sequence number of the stream that was captured.
     base: Option<u32>,
     /// Offset from `base` of the next byte to deliver.
@@ -74,15 +79,15 @@ struct Assembly {
     ahead_bytes: usize,
 }
 
-impl Assembly {
-    fn receive(&mut self, segment: Segment, each: &mut impl FnMut(u64, Piece)) {
+impl TcpStreamReassembly {
+    fn receive(&mut self, segment: TcpSegment, each: &mut impl FnMut(u64, TcpStreamEvent)) {
         if segment.starts {
             let first = segment.sequence.wrapping_add(1);
             if self.base != Some(first) {
                 if self.base.is_some() {
-                    each(segment.time_ns, Piece::Start);
+                    each(segment.time_ns, TcpStreamEvent::Start);
                 }
-                *self = Assembly { base: Some(first), ..Assembly::default() };
+                *self = TcpStreamReassembly { base: Some(first), ..TcpStreamReassembly::default() };
             }
         }
         if segment.length == 0 {
@@ -96,7 +101,7 @@ impl Assembly {
         }
     }
 
-    fn acknowledge(&mut self, wanted: u32, each: &mut impl FnMut(u64, Piece)) {
+    fn acknowledge(&mut self, wanted: u32, each: &mut impl FnMut(u64, TcpStreamEvent)) {
         let Some(base) = self.base else { return };
         let arrived = self.position(wanted.wrapping_sub(base)).unwrap_or_default();
         while self.ahead.first_key_value().is_some_and(|(at, _)| *at <= arrived) {
@@ -112,7 +117,7 @@ impl Assembly {
         self.next.checked_add_signed(i64::from(distance))
     }
 
-    fn place(&mut self, at: u64, segment: Segment, each: &mut impl FnMut(u64, Piece)) {
+    fn place(&mut self, at: u64, segment: TcpSegment, each: &mut impl FnMut(u64, TcpStreamEvent)) {
         let old = usize::try_from(self.next.saturating_sub(at)).unwrap_or(usize::MAX);
         if old >= segment.length {
             return; // retransmitted
@@ -146,20 +151,20 @@ impl Assembly {
         }
     }
 
-    fn deliver(&mut self, time_ns: u64, data: Vec<u8>, each: &mut impl FnMut(u64, Piece)) {
+    fn deliver(&mut self, time_ns: u64, data: Vec<u8>, each: &mut impl FnMut(u64, TcpStreamEvent)) {
         if !data.is_empty() {
             self.next += data.len() as u64;
-            each(time_ns, Piece::Data(data));
+            each(time_ns, TcpStreamEvent::Data(data));
         }
     }
 
-    fn lose(&mut self, time_ns: u64, bytes: u64, each: &mut impl FnMut(u64, Piece)) {
+    fn lose(&mut self, time_ns: u64, bytes: u64, each: &mut impl FnMut(u64, TcpStreamEvent)) {
         self.next += bytes;
-        each(time_ns, Piece::Lost(bytes));
+        each(time_ns, TcpStreamEvent::Lost(bytes));
     }
 
     /// Delivers the segments that are now contiguous.
-    fn drain(&mut self, each: &mut impl FnMut(u64, Piece)) {
+    fn drain(&mut self, each: &mut impl FnMut(u64, TcpStreamEvent)) {
         while let Some(first) = self.ahead.first_entry().filter(|first| *first.key() <= self.next) {
             let (at, (time_ns, data)) = first.remove_entry();
             self.ahead_bytes -= data.len();
@@ -169,7 +174,7 @@ impl Assembly {
     }
 
     /// Declares the bytes before the first segment in `ahead` lost, and delivers the segments after them.
-    fn skip_gap(&mut self, each: &mut impl FnMut(u64, Piece)) {
+    fn skip_gap(&mut self, each: &mut impl FnMut(u64, TcpStreamEvent)) {
         if let Some((at, (time_ns, _))) = self.ahead.first_key_value() {
             let (missing, time_ns) = (at.saturating_sub(self.next), *time_ns);
             if missing > 0 {
@@ -198,8 +203,8 @@ mod tests {
         frame
     }
 
-    fn pieces(frames: &[Vec<u8>]) -> Vec<Piece> {
-        let (mut streams, mut pieces) = (Streams::default(), Vec::new());
+    fn pieces(frames: &[Vec<u8>]) -> Vec<TcpStreamEvent> {
+        let (mut streams, mut pieces) = (TcpReassembler::default(), Vec::new());
         for frame in frames {
             streams.receive(0, frame, |_, _, piece| pieces.push(piece));
         }
@@ -207,8 +212,8 @@ mod tests {
         pieces
     }
 
-    fn data(bytes: &[u8]) -> Piece {
-        Piece::Data(bytes.to_vec())
+    fn data(bytes: &[u8]) -> TcpStreamEvent {
+        TcpStreamEvent::Data(bytes.to_vec())
     }
 
     #[test]
@@ -229,9 +234,9 @@ mod tests {
     #[test]
     fn what_is_missing_is_said() {
         let frames = [frame(100, false, b"ab", 0), frame(105, false, b"fg", 0)];
-        assert_eq!(pieces(&frames), [data(b"ab"), Piece::Lost(3), data(b"fg")]);
+        assert_eq!(pieces(&frames), [data(b"ab"), TcpStreamEvent::Lost(3), data(b"fg")]);
         let frames = [frame(100, false, b"abcdef", 4), frame(106, false, b"g", 0)];
-        assert_eq!(pieces(&frames), [data(b"ab"), Piece::Lost(4), data(b"g")]);
+        assert_eq!(pieces(&frames), [data(b"ab"), TcpStreamEvent::Lost(4), data(b"g")]);
     }
 
     #[test]
@@ -241,18 +246,18 @@ mod tests {
         answer[26..34].rotate_left(4);
         answer[34..38].rotate_left(2);
         answer[42..46].copy_from_slice(&107_u32.to_be_bytes());
-        let (mut streams, mut found) = (Streams::default(), Vec::new());
+        let (mut streams, mut found) = (TcpReassembler::default(), Vec::new());
         let frames = [frame(100, false, b"ab", 0), frame(105, false, b"fg", 0), answer, frame(107, false, b"h", 0)];
         for (time, frame) in (1..).zip(&frames) {
             streams.receive(time, frame, |_, time, piece| found.push((time, piece)));
         }
-        assert_eq!(found, [(1, data(b"ab")), (2, Piece::Lost(3)), (2, data(b"fg")), (4, data(b"h"))]);
+        assert_eq!(found, [(1, data(b"ab")), (2, TcpStreamEvent::Lost(3)), (2, data(b"fg")), (4, data(b"h"))]);
     }
 
     #[test]
     fn a_new_connection_starts_anew() {
         let frames = [frame(100, false, b"ab", 0), frame(7, true, b"", 0), frame(8, false, b"cd", 0)];
-        assert_eq!(pieces(&frames), [data(b"ab"), Piece::Start, data(b"cd")]);
+        assert_eq!(pieces(&frames), [data(b"ab"), TcpStreamEvent::Start, data(b"cd")]);
     }
 
     #[test]
@@ -267,9 +272,9 @@ mod tests {
         let mut frames = vec![frame(1, false, b"a", 0)];
         let block = vec![7; 1400];
         frames.extend((0..1000_u32).map(|i| frame(10 + i * 1400, false, &block, 0)));
-        let (mut streams, mut lost) = (Streams::default(), false);
+        let (mut streams, mut lost) = (TcpReassembler::default(), false);
         for frame in &frames {
-            streams.receive(0, frame, |_, _, piece| lost |= piece == Piece::Lost(8));
+            streams.receive(0, frame, |_, _, piece| lost |= piece == TcpStreamEvent::Lost(8));
             assert!(streams.directions.values().all(|one| one.ahead_bytes <= MAX_AHEAD + 1400));
         }
         assert!(lost);

@@ -1,10 +1,13 @@
 //! Writes a prediction as an HTML page with charts.
-use super::Answer;
-use super::report::{Unit, percent, word};
+use super::PredictedPoint;
+use super::report::{ReportTimeUnit, percent, word};
 use crate::commands::sweep::plain;
 use std::collections::{BTreeMap, BTreeSet};
-use weir_plot::{Axis, Bar, Bars, Cell, Chart, Figure, Look, Page, Point, Series, Table, leading_number, short};
-use weir_predict::{AlternativeAnswer, Delays, FlowAnswer, Prediction, Status};
+use weir_plot::{
+    Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HtmlCell, HtmlPage, HtmlTable, LineStyle,
+    leading_number, short,
+};
+use weir_predict::{AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus};
 
 /// Maximum number of devices in a chart.
 const MOST_DEVICES: usize = 20;
@@ -12,10 +15,10 @@ const MOST_DEVICES: usize = 20;
 const POINTS: u32 = 120;
 
 /// Returns the page as HTML.
-pub(super) fn page(answers: &[Answer], footer: &str) -> String {
+pub(super) fn page(answers: &[PredictedPoint], footer: &str) -> String {
     let scenario = answers.first().map_or("", |answer| answer.prediction.scenario.as_str());
-    let mut page = Page::new(&format!("Prediction of {scenario}"));
-    let unit = Unit::of(answers.iter().map(|answer| &answer.prediction));
+    let mut page = HtmlPage::new(&format!("Prediction of {scenario}"));
+    let unit = ReportTimeUnit::of(answers.iter().map(|answer| &answer.prediction));
     match answers {
         [one] if one.point.is_empty() => single(&mut page, &one.prediction, &unit),
         all => swept(&mut page, all, &unit),
@@ -23,7 +26,7 @@ pub(super) fn page(answers: &[Answer], footer: &str) -> String {
     page.finish(footer)
 }
 
-fn single(page: &mut Page, prediction: &Prediction, unit: &Unit) {
+fn single(page: &mut HtmlPage, prediction: &Prediction, unit: &ReportTimeUnit) {
     page.text("By formulas: nothing was run.");
     page.figure(&distributions(prediction, unit), "Shares of packets that take no longer");
     page.heading("Traffic").table(&flows(prediction, unit));
@@ -33,7 +36,7 @@ fn single(page: &mut Page, prediction: &Prediction, unit: &Unit) {
     trust(page, prediction);
 }
 
-fn trust(page: &mut Page, prediction: &Prediction) {
+fn trust(page: &mut HtmlPage, prediction: &Prediction) {
     page.heading("When to trust it");
     let choice = |choice: &weir_predict::ModelChoice| {
         (choice.model, false, format!("for {}: {}. Holds: {}", choice.switches.join(", "), choice.why, choice.validity))
@@ -49,16 +52,17 @@ fn trust(page: &mut Page, prediction: &Prediction) {
     });
 }
 
-fn name(flow: &FlowAnswer) -> String {
+fn name(flow: &FlowPrediction) -> String {
     format!("{} {} -> {}", flow.kind, flow.from, flow.to)
 }
 
-fn distributions(prediction: &Prediction, unit: &Unit) -> Figure {
-    let line = |flow: &FlowAnswer| {
+fn distributions(prediction: &Prediction, unit: &ReportTimeUnit) -> Figure {
+    let line = |flow: &FlowPrediction| {
         let delay = flow.distribution.as_ref()?;
         let shares = (1..POINTS).map(|number| f64::from(number) / f64::from(POINTS)).chain([0.995, 0.999]);
-        let points = delay.curve(shares).into_iter().map(|(share, delay_s)| Point::new(unit.scaled(delay_s), share));
-        Some(Series::looking(name(flow), Look::Curve, points.collect()))
+        let points =
+            delay.curve(shares).into_iter().map(|(share, delay_s)| ChartPoint::new(unit.scaled(delay_s), share));
+        Some(ChartSeries::looking(name(flow), LineStyle::Curve, points.collect()))
     };
     Figure::Chart(Chart {
         name: "delays".into(),
@@ -72,7 +76,7 @@ fn distributions(prediction: &Prediction, unit: &Unit) -> Figure {
 fn utilisations(prediction: &Prediction) -> Figure {
     let shown = || prediction.devices.iter().take(MOST_DEVICES);
     let bar = |value: f64| Some(Bar { value: value * 100.0, interval: None });
-    Figure::Bars(Bars {
+    Figure::Bars(BarChart {
         name: "utilisation".into(),
         title: "How busy devices are".into(),
         x: String::new(),
@@ -82,41 +86,41 @@ fn utilisations(prediction: &Prediction) -> Figure {
     })
 }
 
-fn flows(prediction: &Prediction, unit: &Unit) -> Table {
+fn flows(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
     let head =
         ["flow", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"].map(str::to_owned).into();
-    let row = |flow: &FlowAnswer| {
-        let mut cells: Vec<Cell> = vec![name(flow).into(), status(&flow.status), short(flow.packets_per_s).into()];
+    let row = |flow: &FlowPrediction| {
+        let mut cells: Vec<HtmlCell> = vec![name(flow).into(), status(&flow.status), short(flow.packets_per_s).into()];
         cells.push(flow.loss.map_or_else(String::new, percent).into());
-        cells.extend(unit.delays(flow.delay).map(Cell::from));
+        cells.extend(unit.delays(flow.delay).map(HtmlCell::from));
         cells.push(flow.bottleneck.clone().unwrap_or_default().into());
         cells
     };
-    Table { head, texts: 2, rows: prediction.flows.iter().map(row).collect() }
+    HtmlTable { head, texts: 2, rows: prediction.flows.iter().map(row).collect() }
 }
 
-fn status(status: &Status) -> Cell {
-    if *status == Status::Unstable { Cell::wrong(word(status)) } else { word(status).into() }
+fn status(status: &PredictionStatus) -> HtmlCell {
+    if *status == PredictionStatus::Unstable { HtmlCell::wrong(word(status)) } else { word(status).into() }
 }
 
-fn devices(prediction: &Prediction, unit: &Unit) -> Table {
+fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
     let head = ["device", "status", "formula", "packets/s", "busy", "loss", "mean", "p50", "p95", "p99"]
         .map(str::to_owned)
         .into();
-    let row = |device: &weir_predict::DeviceAnswer| {
-        let mut cells: Vec<Cell> =
+    let row = |device: &weir_predict::DevicePrediction| {
+        let mut cells: Vec<HtmlCell> =
             vec![device.device.clone().into(), status(&device.status), device.model.clone().into()];
         cells.push(short(device.packets_per_s).into());
         cells.push(format!("{:.1}%", device.utilisation * 100.0).into());
         cells.push(device.loss.map_or_else(String::new, percent).into());
-        cells.extend(unit.delays(device.delay).map(Cell::from));
+        cells.extend(unit.delays(device.delay).map(HtmlCell::from));
         cells
     };
-    Table { head, texts: 3, rows: prediction.devices.iter().map(row).collect() }
+    HtmlTable { head, texts: 3, rows: prediction.devices.iter().map(row).collect() }
 }
 
 /// Adds line charts over the swept values, if they are numbers, otherwise over their positions in the sweep.
-fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
+fn swept(page: &mut HtmlPage, answers: &[PredictedPoint], unit: &ReportTimeUnit) {
     let key = along(answers);
     let numbers: Option<Vec<f64>> =
         answers.iter().map(|answer| leading_number(&plain(answer.point.0.get(&key)?))).collect();
@@ -125,15 +129,15 @@ fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
     let label = if numeric { key.clone() } else { format!("{key}, in the order given") };
     page.text("By formulas: nothing was run. Where a line ends or has a gap there is no steady state.");
     for (file, title, of) in [
-        ("mean", "Mean delay", (|delays| delays.mean_s) as fn(&Delays) -> f64),
+        ("mean", "Mean delay", (|delays| delays.mean_s) as fn(&PredictedDelay) -> f64),
         ("p99", "99 of 100 packets take no longer", |delays| delays.p99_s),
     ] {
-        let mut lines: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+        let mut lines: BTreeMap<String, Vec<ChartPoint>> = BTreeMap::new();
         for (answer, x) in answers.iter().zip(&along) {
             let group = group(answer, &key);
             for flow in &answer.prediction.flows {
                 let y = flow.delay.as_ref().map_or(f64::NAN, |delays| unit.scaled(of(delays)));
-                lines.entry(format!("{}{group}", name(flow))).or_default().push(Point::new(*x, y));
+                lines.entry(format!("{}{group}", name(flow))).or_default().push(ChartPoint::new(*x, y));
             }
             for one in &answer.prediction.alternatives {
                 let y = match &one.answer {
@@ -141,7 +145,7 @@ fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
                     AlternativeAnswer::Numbers { p99_s: Some(p99_s), .. } if file != "mean" => unit.scaled(*p99_s),
                     _ => f64::NAN,
                 };
-                lines.entry(format!("{}{group}", one.model)).or_default().push(Point::new(*x, y));
+                lines.entry(format!("{}{group}", one.model)).or_default().push(ChartPoint::new(*x, y));
             }
         }
         lines.retain(|_, points| points.iter().any(|point| point.y.is_finite()));
@@ -150,7 +154,7 @@ fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
             title: title.into(),
             x: Axis::linear(label.clone()),
             y: Axis::log(format!("delay, {}", unit.name)),
-            series: lines.into_iter().map(|(name, points)| Series::line(name, points)).collect(),
+            series: lines.into_iter().map(|(name, points)| ChartSeries::line(name, points)).collect(),
         };
         page.figure(&chart.into(), "");
     }
@@ -165,7 +169,7 @@ fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
 }
 
 /// Returns the key with the most values, the first of several.
-fn along(answers: &[Answer]) -> String {
+fn along(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&String> = answers.first().map_or_else(Vec::new, |answer| answer.point.0.keys().collect());
     let values = |key: &str| {
         let values: BTreeSet<_> = answers.iter().filter_map(|answer| Some(plain(answer.point.0.get(key)?))).collect();
@@ -175,7 +179,7 @@ fn along(answers: &[Answer]) -> String {
 }
 
 /// Names the values of the other swept keys.
-fn group(answer: &Answer, key: &str) -> String {
+fn group(answer: &PredictedPoint, key: &str) -> String {
     let others = answer.point.0.iter().filter(|(other, _)| other.as_str() != key);
     others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()
 }

@@ -1,10 +1,10 @@
 //! Formats a prediction as text and as CSV.
-use super::Answer;
+use super::PredictedPoint;
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_plot::short;
-use weir_predict::{AlternativeAnswer, Delays, FlowAnswer, Prediction, Status};
+use weir_predict::{AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus};
 
 /// Longest delay in seconds from which on times are shown in milliseconds.
 const MILLISECONDS_FROM: f64 = 0.01;
@@ -21,7 +21,7 @@ pub(super) fn footer(file: &str, seconds: f64) -> String {
 }
 
 /// Formats the whole report.
-pub(super) fn text(answers: &[Answer], footer: &str) -> String {
+pub(super) fn text(answers: &[PredictedPoint], footer: &str) -> String {
     let mut text = match answers {
         [one] if one.point.is_empty() => one_text(&one.prediction),
         all => swept_text(all),
@@ -31,7 +31,7 @@ pub(super) fn text(answers: &[Answer], footer: &str) -> String {
 }
 
 fn one_text(prediction: &Prediction) -> String {
-    let unit = Unit::of([prediction]);
+    let unit = ReportTimeUnit::of([prediction]);
     let mut text = format!("Traffic (times in {})\n", unit.name);
     let mut table =
         table(&["", "from", "to", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"], 4..10);
@@ -91,7 +91,7 @@ fn notes(prediction: &Prediction) -> String {
     text
 }
 
-fn devices(prediction: &Prediction, unit: &Unit) -> String {
+fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
     let mut table =
         table(&["device", "status", "packets/s", "busy", "loss", "mean", "p50", "p95", "p99", "formula"], 2..9);
     for device in prediction.devices.iter().take(MOST_DEVICES) {
@@ -112,7 +112,7 @@ fn devices(prediction: &Prediction, unit: &Unit) -> String {
     format!("Devices (when they are busiest{first})\n{}\n{more}\n", table.trim_fmt())
 }
 
-fn alternatives(prediction: &Prediction, unit: &Unit) -> String {
+fn alternatives(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
     let mut table = table(&["model", "status", "loss", "mean", "p50", "p95", "p99", ""], 2..7);
     for one in &prediction.alternatives {
         table.add_row(match &one.answer {
@@ -147,8 +147,8 @@ fn alternatives(prediction: &Prediction, unit: &Unit) -> String {
     format!("What other models say of the switch and its controller, without links\n{}\n\n", table.trim_fmt())
 }
 
-fn swept_text(answers: &[Answer]) -> String {
-    let unit = Unit::of(answers.iter().map(|answer| &answer.prediction));
+fn swept_text(answers: &[PredictedPoint]) -> String {
+    let unit = ReportTimeUnit::of(answers.iter().map(|answer| &answer.prediction));
     let keys: Vec<&str> =
         answers.first().map(|answer| answer.point.0.keys().map(String::as_str).collect()).unwrap_or_default();
     let mut head = keys.clone();
@@ -159,7 +159,7 @@ fn swept_text(answers: &[Answer]) -> String {
         let values: Vec<String> = answer.point.0.values().map(plain).collect();
         for flow in &answer.prediction.flows {
             rows += 1;
-            unstable += usize::from(flow.status == Status::Unstable);
+            unstable += usize::from(flow.status == PredictionStatus::Unstable);
             let mut row = values.clone();
             row.push(format!("{} {} -> {}", flow.kind, flow.from, flow.to));
             row.extend(numbers(flow, &unit));
@@ -205,20 +205,20 @@ fn swept_text(answers: &[Answer]) -> String {
 }
 
 /// Formats status, packet rate, loss and delays of a flow.
-fn numbers(flow: &FlowAnswer, unit: &Unit) -> Vec<String> {
+fn numbers(flow: &FlowPrediction, unit: &ReportTimeUnit) -> Vec<String> {
     let mut cells =
         vec![word(&flow.status).to_owned(), short(flow.packets_per_s), flow.loss.map_or_else(String::new, percent)];
     cells.extend(unit.delays(flow.delay));
     cells
 }
 
-pub(super) fn word(status: &Status) -> &'static str {
+pub(super) fn word(status: &PredictionStatus) -> &'static str {
     match status {
-        Status::Ok => "OK",
-        Status::Unstable => "UNSTABLE",
-        Status::Full => "FULL",
-        Status::Isolated => "ISOLATED",
-        Status::NoPath => "NO_PATH",
+        PredictionStatus::Ok => "OK",
+        PredictionStatus::Unstable => "UNSTABLE",
+        PredictionStatus::Full => "FULL",
+        PredictionStatus::Isolated => "ISOLATED",
+        PredictionStatus::NoPath => "NO_PATH",
     }
 }
 
@@ -228,20 +228,20 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Unit of time for a table: microseconds or milliseconds, chosen by the longest delay.
-pub(super) struct Unit {
+pub(super) struct ReportTimeUnit {
     pub(super) name: &'static str,
     factor: f64,
 }
 
-impl Unit {
-    pub(super) fn of<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> Unit {
+impl ReportTimeUnit {
+    pub(super) fn of<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> ReportTimeUnit {
         let flows = predictions.into_iter().flat_map(|prediction| &prediction.flows);
         let delays = flows.flat_map(|flow| [flow.delay, flow.data, flow.control]).flatten();
         let longest = delays.map(|delays| delays.p99_s).fold(0.0, f64::max);
         if longest >= MILLISECONDS_FROM {
-            Unit { name: "milliseconds", factor: 1e3 }
+            ReportTimeUnit { name: "milliseconds", factor: 1e3 }
         } else {
-            Unit { name: "microseconds", factor: 1e6 }
+            ReportTimeUnit { name: "microseconds", factor: 1e6 }
         }
     }
 
@@ -255,10 +255,10 @@ impl Unit {
         seconds * self.factor
     }
 
-    pub(super) fn delays(&self, delays: Option<Delays>) -> [String; 4] {
+    pub(super) fn delays(&self, delays: Option<PredictedDelay>) -> [String; 4] {
         match delays {
             None => Default::default(),
-            Some(Delays { mean_s, p50_s, p95_s, p99_s }) => [mean_s, p50_s, p95_s, p99_s].map(|s| self.time(s)),
+            Some(PredictedDelay { mean_s, p50_s, p95_s, p99_s }) => [mean_s, p50_s, p95_s, p99_s].map(|s| self.time(s)),
         }
     }
 }
@@ -275,7 +275,7 @@ fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
 }
 
 /// Formats one CSV line for each flow and each other model, at each point.
-pub(super) fn csv(answers: &[Answer]) -> String {
+pub(super) fn csv(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&String> = answers.first().map(|answer| answer.point.0.keys().collect()).unwrap_or_default();
     let mut head: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
     head.push("kind,from,to,status,packets_per_s,loss,mean_s,p50_s,p95_s,p99_s,control_mean_s,control_p99_s,goodput_bps,bottleneck,notes".into());
@@ -288,7 +288,7 @@ pub(super) fn csv(answers: &[Answer]) -> String {
             text += &(all.join(",") + "\n");
         };
         for flow in &answer.prediction.flows {
-            let delay = |of: fn(&Delays) -> f64| number(flow.delay.as_ref().map(of));
+            let delay = |of: fn(&PredictedDelay) -> f64| number(flow.delay.as_ref().map(of));
             line(vec![
                 flow.kind.into(),
                 flow.from.clone(),

@@ -1,7 +1,7 @@
 //! `weir profile tcp:HOST:PORT --data eth0,eth1`: measures the timing of a switch and writes its profile.
 use super::text;
 use crate::commands::ofp::time::utc;
-use crate::commands::run::{STOPPED, Signals};
+use crate::commands::run::{STOPPED, StopSignalHandler};
 use crate::output;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,9 +13,10 @@ use std::time::Duration;
 use weir_openflow::Version;
 use weir_packet::PortNo;
 use weir_profiler::{
-    About, At, Grid, Live, Options, Parts, ProfilerError, Progress, Rig, RigSource, Settings, Store, Target,
+    LiveDevice, MeasurementGrid, MeasurementOptions, MeasurementParts, MeasurementProgress, MeasurementSettings,
+    ProfileMetadata, ProfilerError, ProgressReporter, RawDataStore, RigDelayTable, RigSource, SwitchAddress,
 };
-use weir_units::{Clock as _, Instant, Span, SystemClock};
+use weir_units::{Clock as _, Instant, SystemClock, TimeSpan};
 
 /// Maximum size of a grid file in bytes.
 const MAX_GRID: u64 = 64 * 1024;
@@ -23,11 +24,11 @@ const MAX_GRID: u64 = 64 * 1024;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(clap::Args)]
-pub(super) struct Measure {
+pub(super) struct ProfileMeasureArgs {
     /// The switch to measure; its flow entries are deleted: tcp:HOST:PORT or unix:PATH to connect to the switch,
     /// ptcp:PORT to let it connect. A device without OpenFlow has none: with --only data its data plane is measured
     #[arg(value_name = "SWITCH")]
-    target: Option<Target>,
+    target: Option<SwitchAddress>,
     /// Network interfaces connected to its ports: packets enter by the first and leave by the second. Modified
     /// entries output to the third; without a third, back to the first. Instead of a name, a port such as af_xdp:eth0
     #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
@@ -43,7 +44,7 @@ pub(super) struct Measure {
     grid: Option<PathBuf>,
     /// Measure only this part
     #[arg(long, value_enum)]
-    only: Option<Only>,
+    only: Option<ProfilePart>,
     /// Folder for the profile and the raw runs. A measurement that was stopped continues there
     #[arg(long, value_name = "FOLDER", default_value = "profile")]
     out: PathBuf,
@@ -55,7 +56,7 @@ pub(super) struct Measure {
     openflow: Option<Version>,
     /// Longest time to wait for any answer of the switch
     #[arg(long, value_name = "TIME", default_value = "60s")]
-    patience: Span,
+    patience: TimeSpan,
     /// Delay of the measuring setup itself, which is subtracted from the device's: auto, none, veth (a pair created
     /// for the measurement), IF,IF (two interfaces joined by a cable), a time, or FILE, a report of `weir traffic
     /// --json` without the device. auto: veth if --data are veth interfaces, else none
@@ -71,7 +72,7 @@ pub(super) struct Measure {
 
 /// A part of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Only {
+enum ProfilePart {
     /// Durations of commands and messages
     Control,
     /// Sizes and policies of tables, batches
@@ -87,22 +88,24 @@ fn version(text: &str) -> Result<Version, String> {
     }
 }
 
-fn grid(measure: &Measure) -> anyhow::Result<Grid> {
-    let Some(path) = &measure.grid else { return Ok(if measure.quick { Grid::quick() } else { Grid::full() }) };
+fn grid(measure: &ProfileMeasureArgs) -> anyhow::Result<MeasurementGrid> {
+    let Some(path) = &measure.grid else {
+        return Ok(if measure.quick { MeasurementGrid::quick() } else { MeasurementGrid::full() });
+    };
     let shown = path.display();
     let length = std::fs::metadata(path).with_context(|| format!("--grid: read {shown}"))?.len();
     anyhow::ensure!(length <= MAX_GRID, "--grid {shown}: found {length} bytes, expected at most {MAX_GRID}");
     let text = weir_units::read_text(path).with_context(|| format!("--grid: read {shown}"))?;
-    let grid: Grid = toml::from_str(&text).with_context(|| format!("--grid {shown}"))?;
+    let grid: MeasurementGrid = toml::from_str(&text).with_context(|| format!("--grid {shown}"))?;
     grid.check()?;
     Ok(grid)
 }
 
-fn parts(only: Option<Only>) -> Parts {
-    Parts {
-        control: only.is_none_or(|only| only == Only::Control),
-        tables: only.is_none_or(|only| only == Only::Tables),
-        data: only.is_none_or(|only| only == Only::Data),
+fn parts(only: Option<ProfilePart>) -> MeasurementParts {
+    MeasurementParts {
+        control: only.is_none_or(|only| only == ProfilePart::Control),
+        tables: only.is_none_or(|only| only == ProfilePart::Tables),
+        data: only.is_none_or(|only| only == ProfilePart::Data),
     }
 }
 
@@ -112,29 +115,30 @@ fn today() -> String {
     utc(ns)[..10].to_owned()
 }
 
-pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
+pub(super) fn run(measure: &ProfileMeasureArgs) -> anyhow::Result<ExitCode> {
     check(measure)?;
     let grid = grid(measure)?;
-    let mut store = Store::folder(&measure.out, &grid)?;
-    let settings = Settings { patience: measure.patience.0, seed: measure.seed, ..Settings::default() };
+    let mut store = RawDataStore::folder(&measure.out, &grid)?;
+    let settings =
+        MeasurementSettings { patience: measure.patience.0, seed: measure.seed, ..MeasurementSettings::default() };
     let mut live = open(measure)?;
     store.of(&whose(measure))?;
-    let signals = Signals::watch()?;
+    let signals = StopSignalHandler::watch()?;
     let rig = match rig(measure, &grid, &store, &mut || signals.cancel.is_cancelled()) {
         Err(ProfilerError::Stopped) => return Ok(ExitCode::from(STOPPED)),
         rig => rig?,
     };
     live.count_sending(rig.has_sending);
-    let mut shown = Shown::new();
-    let mut tell = |at: &At<'_>| shown.tell(at);
+    let mut shown = ProfilerProgressDisplay::new();
+    let mut tell = |at: &MeasurementProgress<'_>| shown.tell(at);
     let mut stop = || signals.cancel.is_cancelled();
-    let options = Options {
+    let options = MeasurementOptions {
         settings,
         grid,
         parts: parts(measure.only),
         ports: measure.ports.clone(),
         stop: &mut stop,
-        progress: Progress::new(&mut tell),
+        progress: ProgressReporter::new(&mut tell),
     };
     let (mut found, ended) = weir_profiler::measure(&mut live, options, &mut store);
     shown.clear();
@@ -159,8 +163,8 @@ pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// There is no switch to measure, or an option needs a switch.
-fn check(measure: &Measure) -> anyhow::Result<()> {
-    let is_data_alone = measure.only == Some(Only::Data);
+fn check(measure: &ProfileMeasureArgs) -> anyhow::Result<()> {
+    let is_data_alone = measure.only == Some(ProfilePart::Data);
     anyhow::ensure!(
         measure.target.is_some() || is_data_alone,
         "found no SWITCH, expected one such as tcp:127.0.0.1:6654; or --only data for a device without OpenFlow"
@@ -173,39 +177,44 @@ fn check(measure: &Measure) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn open(measure: &Measure) -> Result<Live, ProfilerError> {
-    let Some(target) = &measure.target else { return Live::without_channel(&measure.data) };
+fn open(measure: &ProfileMeasureArgs) -> Result<LiveDevice, ProfilerError> {
+    let Some(target) = &measure.target else { return LiveDevice::without_channel(&measure.data) };
     let versions = measure.openflow.map_or(vec![Version::V13, Version::V10], |version| vec![version]);
-    Live::open(target, &measure.data, &versions, measure.patience.0)
+    LiveDevice::open(target, &measure.data, &versions, measure.patience.0)
 }
 
 /// Names the measured device and its interfaces.
-fn whose(measure: &Measure) -> String {
-    let target = measure.target.as_ref().map_or("a device without OpenFlow".to_owned(), Target::to_string);
+fn whose(measure: &ProfileMeasureArgs) -> String {
+    let target = measure.target.as_ref().map_or("a device without OpenFlow".to_owned(), SwitchAddress::to_string);
     format!("{target} by interfaces {}", measure.data.join(", "))
 }
 
 /// Returns the delay of the measuring setup: the one measured before, unless `--rig` asks for another.
-fn rig(measure: &Measure, grid: &Grid, store: &Store, stop: &mut dyn FnMut() -> bool) -> Result<Rig, ProfilerError> {
+fn rig(
+    measure: &ProfileMeasureArgs,
+    grid: &MeasurementGrid,
+    store: &RawDataStore,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<RigDelayTable, ProfilerError> {
     if let (RigSource::Auto, Some(rig)) = (&measure.rig, store.rig()?) {
         return Ok(rig);
     }
-    let rig = Rig::find(&measure.rig, &measure.data, grid, stop)?;
+    let rig = RigDelayTable::find(&measure.rig, &measure.data, grid, stop)?;
     store.keep_rig(&rig)?;
     Ok(rig)
 }
 
-fn about(measure: &Measure) -> About {
+fn about(measure: &ProfileMeasureArgs) -> ProfileMetadata {
     let folder = || measure.out.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = measure.name.clone().or_else(folder).unwrap_or_else(|| "profile".to_owned());
     let grid = if measure.quick { "the quick grid" } else { "its grid" };
     let source = format!("{}, {grid}, seed {}", whose(measure), measure.seed);
-    About { name, device: String::new(), source, date: Some(today()), runs: Some(PathBuf::from(".")) }
+    ProfileMetadata { name, device: String::new(), source, date: Some(today()), runs: Some(PathBuf::from(".")) }
 }
 
 fn print(
-    measure: &Measure,
-    summary: &weir_profiler::report::Summary,
+    measure: &ProfileMeasureArgs,
+    summary: &weir_profiler::report::MeasurementSummary,
     profile: Option<&weir_profile::Profile>,
     ended: Option<&ProfilerError>,
     file: &Path,
@@ -234,7 +243,7 @@ fn print(
 }
 
 /// Progress on standard error: a bar on a terminal, otherwise a line from time to time.
-struct Shown {
+struct ProfilerProgressDisplay {
     bar: Option<ProgressBar>,
     clock: SystemClock,
     phase: String,
@@ -242,8 +251,8 @@ struct Shown {
     said: Instant,
 }
 
-impl Shown {
-    fn new() -> Shown {
+impl ProfilerProgressDisplay {
+    fn new() -> ProfilerProgressDisplay {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(1);
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {pos}/{len}") {
@@ -252,10 +261,10 @@ impl Shown {
             bar
         });
         let clock = SystemClock::start();
-        Shown { bar, clock, phase: String::new(), began: clock.now(), said: Instant::ZERO }
+        ProfilerProgressDisplay { bar, clock, phase: String::new(), began: clock.now(), said: Instant::ZERO }
     }
 
-    fn tell(&mut self, at: &At<'_>) {
+    fn tell(&mut self, at: &MeasurementProgress<'_>) {
         let now = self.clock.now();
         let is_new = self.phase != at.phase;
         if is_new {
@@ -279,7 +288,7 @@ impl Shown {
     }
 
     /// Estimates the remaining time of the current part from its progress so far.
-    fn left(&self, at: &At<'_>, now: Instant) -> Option<Duration> {
+    fn left(&self, at: &MeasurementProgress<'_>, now: Instant) -> Option<Duration> {
         let share = at.done as f64 / at.of.max(1) as f64;
         (at.of > 0 && share > 0.02).then(|| now.since(self.began).mul_f64((1.0 - share) / share))
     }

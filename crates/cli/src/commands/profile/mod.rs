@@ -16,36 +16,36 @@ const DIFFERENT: u8 = 1;
 /// describe it. PROFILE is a file, or the name of one that comes with weir
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub(crate) struct Args {
+pub(crate) struct ProfileArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ProfileCommand>,
     #[command(flatten)]
-    measure: measure::Measure,
+    measure: measure::ProfileMeasureArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum ProfileCommand {
     /// List the profiles that come with weir
-    List(List),
+    List(ProfileListArgs),
     /// Show a profile's parameters, with the evidence for their values
-    Show(Show),
+    Show(ProfileShowArgs),
     /// Compare two profiles, parameter by parameter; the exit status is 1 if they differ
-    Diff(Diff),
+    Diff(ProfileDiffArgs),
     /// Check profile files
-    Validate(Validate),
+    Validate(ProfileValidateArgs),
     /// Write a page with charts of a profile's laws
-    Plot(Plot),
+    Plot(ProfilePlotArgs),
 }
 
 #[derive(clap::Args)]
-struct List {
+struct ProfileListArgs {
     /// Print the result as one JSON document
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Args)]
-struct Show {
+struct ProfileShowArgs {
     /// The profile to show
     #[arg(value_name = "PROFILE")]
     profile: String,
@@ -58,7 +58,7 @@ struct Show {
 }
 
 #[derive(clap::Args)]
-struct Diff {
+struct ProfileDiffArgs {
     /// The first profile
     #[arg(value_name = "PROFILE")]
     left: String,
@@ -71,14 +71,14 @@ struct Diff {
 }
 
 #[derive(clap::Args)]
-struct Validate {
+struct ProfileValidateArgs {
     /// The profiles to check
     #[arg(value_name = "PROFILE", required = true)]
     profiles: Vec<String>,
 }
 
 #[derive(clap::Args)]
-struct Plot {
+struct ProfilePlotArgs {
     /// The profile to plot
     #[arg(value_name = "PROFILE")]
     profile: String,
@@ -87,14 +87,14 @@ struct Plot {
     output: PathBuf,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ProfileArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         None => measure::run(&args.measure),
-        Some(Command::List(list)) => self::list(&list),
-        Some(Command::Show(show)) => self::show(&show),
-        Some(Command::Diff(diff)) => self::diff(&diff),
-        Some(Command::Validate(validate)) => self::validate(&validate),
-        Some(Command::Plot(plot)) => self::plot(&plot),
+        Some(ProfileCommand::List(list)) => self::list(&list),
+        Some(ProfileCommand::Show(show)) => self::show(&show),
+        Some(ProfileCommand::Diff(diff)) => self::diff(&diff),
+        Some(ProfileCommand::Validate(validate)) => self::validate(&validate),
+        Some(ProfileCommand::Plot(plot)) => self::plot(&plot),
     }
 }
 
@@ -102,7 +102,7 @@ fn find(name: &str) -> anyhow::Result<Profile> {
     Ok(Profile::find(name, Path::new(""))?)
 }
 
-fn list(list: &List) -> anyhow::Result<ExitCode> {
+fn list(list: &ProfileListArgs) -> anyhow::Result<ExitCode> {
     let profiles = SHIPPED.iter().map(|(name, _)| find(name)).collect::<anyhow::Result<Vec<_>>>()?;
     if list.json {
         let of =
@@ -114,7 +114,7 @@ fn list(list: &List) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(show: &Show) -> anyhow::Result<ExitCode> {
+fn show(show: &ProfileShowArgs) -> anyhow::Result<ExitCode> {
     let profile = find(&show.profile)?;
     if show.toml {
         match SHIPPED.iter().find(|(name, _)| *name == show.profile) {
@@ -142,7 +142,7 @@ fn show(show: &Show) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
+fn diff(diff: &ProfileDiffArgs) -> anyhow::Result<ExitCode> {
     let (left, right) = (find(&diff.left)?, find(&diff.right)?);
     let found = differences(&left, &right);
     if diff.json {
@@ -155,7 +155,7 @@ fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
 }
 
 /// Checks all profiles and reports the error of each, not only the first.
-fn validate(validate: &Validate) -> anyhow::Result<ExitCode> {
+fn validate(validate: &ProfileValidateArgs) -> anyhow::Result<ExitCode> {
     let mut wrong = 0;
     for name in &validate.profiles {
         match find(name) {
@@ -174,7 +174,7 @@ fn validate(validate: &Validate) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn plot(plot: &Plot) -> anyhow::Result<ExitCode> {
+fn plot(plot: &ProfilePlotArgs) -> anyhow::Result<ExitCode> {
     let profile = find(&plot.profile)?;
     let charts = figures(&profile);
     anyhow::ensure!(

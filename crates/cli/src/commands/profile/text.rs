@@ -1,7 +1,7 @@
 //! Formats profiles as text and as a page with charts.
 use std::fmt::Write as _;
-use weir_plot::{Cell, Figure, Page, Table};
-use weir_profile::{Difference, Parameter, Profile};
+use weir_plot::{Figure, HtmlCell, HtmlPage, HtmlTable};
+use weir_profile::{ParameterDifference, Profile, ProfileParameter};
 
 pub(super) fn list(profiles: &[Profile]) -> String {
     profiles.iter().fold(String::new(), |mut text, profile| {
@@ -20,7 +20,7 @@ pub(super) fn show(profile: &Profile) -> String {
         let _ = writeln!(text, "runs in {}", runs.display());
     }
     let parameters = profile.parameters();
-    let width = |of: &dyn Fn(&Parameter) -> usize| parameters.iter().map(of).max().unwrap_or(0);
+    let width = |of: &dyn Fn(&ProfileParameter) -> usize| parameters.iter().map(of).max().unwrap_or(0);
     let (key, value) = (width(&|parameter| parameter.key.len()), width(&|parameter| parameter.shown().len()).min(40));
     for parameter in &parameters {
         let line = format!("  {:key$}  {:value$}  {}", parameter.key, parameter.shown(), evidence(parameter));
@@ -30,7 +30,7 @@ pub(super) fn show(profile: &Profile) -> String {
 }
 
 /// Describes the evidence for a value: interval, fit, samples.
-fn evidence(parameter: &Parameter) -> String {
+fn evidence(parameter: &ProfileParameter) -> String {
     let Some(evidence) = &parameter.evidence else { return String::new() };
     let interval = evidence.interval.map(|[low, high]| format!("{} to {}", parameter.show(low), parameter.show(high)));
     let r2 = evidence.r2.map(|r2| format!("R2 {r2:.4}"));
@@ -39,11 +39,11 @@ fn evidence(parameter: &Parameter) -> String {
     [interval, r2, residual, samples, evidence.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-pub(super) fn diff(left: &str, right: &str, found: &[Difference]) -> String {
+pub(super) fn diff(left: &str, right: &str, found: &[ParameterDifference]) -> String {
     if found.is_empty() {
         return format!("{left} and {right} are alike\n");
     }
-    let shown = |side: &Option<Parameter>| side.as_ref().map_or_else(|| "-".to_owned(), Parameter::shown);
+    let shown = |side: &Option<ProfileParameter>| side.as_ref().map_or_else(|| "-".to_owned(), ProfileParameter::shown);
     let mut rows = vec![["parameter".to_owned(), left.to_owned(), right.to_owned()]];
     rows.extend(
         found.iter().map(|difference| [difference.key.clone(), shown(&difference.left), shown(&difference.right)]),
@@ -58,23 +58,23 @@ pub(super) fn diff(left: &str, right: &str, found: &[Difference]) -> String {
     })
 }
 
-fn note(difference: &Difference) -> String {
+fn note(difference: &ParameterDifference) -> String {
     let far = difference.relative.map(|share| format!("{:+.1} %", share * 100.0));
     let overlap = difference.overlap.map(|overlap| if overlap { "intervals overlap" } else { "intervals apart" });
     [far, overlap.map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn page(profile: &Profile, charts: &[Figure]) -> String {
-    let mut page = Page::new(&format!("{}: {}", profile.name, profile.device));
+    let mut page = HtmlPage::new(&format!("{}: {}", profile.name, profile.device));
     page.text(&format!("{}: {}", profile.origin.words(), profile.source));
     for chart in charts {
         page.figure(chart, "");
     }
-    let row = |parameter: &Parameter| {
-        [parameter.key.clone(), parameter.shown(), evidence(parameter)].map(Cell::from).to_vec()
+    let row = |parameter: &ProfileParameter| {
+        [parameter.key.clone(), parameter.shown(), evidence(parameter)].map(HtmlCell::from).to_vec()
     };
     page.heading("Parameters");
-    page.table(&Table {
+    page.table(&HtmlTable {
         head: ["parameter", "value", "rests on"].map(str::to_owned).to_vec(),
         rows: profile.parameters().iter().map(row).collect(),
         texts: 3,

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use weir_emulator::{Cancel, LabResult, Options};
+use weir_emulator::{CancelHandle, LabOptions, LabResult};
 use weir_scenario::{Scenario, TrafficKind};
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 /// Exit status of a run whose traffic did not do what the scenario expects.
 pub(crate) const NOT_AS_EXPECTED: u8 = 1;
@@ -18,7 +18,7 @@ pub(crate) const NOT_AS_EXPECTED: u8 = 1;
 pub(crate) const STOPPED: u8 = 130;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     /// Scenario file (TOML; docs/scenario.md describes it)
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -35,13 +35,13 @@ pub(crate) struct LabArgs {
     netns: bool,
     /// Length of each tcp and udp item of traffic, and of all streams, such as 10s, instead of the scenario's
     #[arg(long, value_name = "TIME")]
-    duration: Option<Span>,
+    duration: Option<TimeSpan>,
     /// Print the result as one JSON document
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     run_scenario(Scenario::read(&args.file)?, &args.lab)
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
     if let Some(duration) = args.duration {
         set_duration(&mut scenario, duration)?;
     }
-    let signals = Signals::watch()?;
-    let options = Options { netns: args.netns, cancel: signals.cancel.clone(), ..Options::default() };
-    let mut shown = progress::Shown::new();
+    let signals = StopSignalHandler::watch()?;
+    let options = LabOptions { netns: args.netns, cancel: signals.cancel.clone(), ..LabOptions::default() };
+    let mut shown = progress::LabProgressDisplay::new();
     let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.tell(&progress));
     shown.clear();
     let result = result?;
@@ -70,7 +70,7 @@ fn json(result: &LabResult) -> anyhow::Result<String> {
 }
 
 /// Replaces the duration of all streams and of all tcp and udp items of traffic.
-pub(crate) fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Result<()> {
+pub(crate) fn set_duration(scenario: &mut Scenario, wanted: TimeSpan) -> anyhow::Result<()> {
     anyhow::ensure!(!wanted.0.is_zero(), "--duration: found {wanted}, expected a time above zero such as 10s");
     scenario.simulate.duration = wanted.0;
     for item in &mut scenario.traffic {
@@ -82,17 +82,17 @@ pub(crate) fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Res
 }
 
 /// Handler of the signals that end a run. It waits on a separate thread, until dropped.
-pub(crate) struct Signals {
-    pub(crate) cancel: Cancel,
+pub(crate) struct StopSignalHandler {
+    pub(crate) cancel: CancelHandle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Signals {
-    pub(crate) fn watch() -> anyhow::Result<Signals> {
+impl StopSignalHandler {
+    pub(crate) fn watch() -> anyhow::Result<StopSignalHandler> {
         let cannot = "cannot wait for signals";
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context(cannot)?;
-        let cancel = Cancel::new();
+        let cancel = CancelHandle::new();
         let (stop, stopped) = oneshot::channel();
         let listen = |kind| {
             let _context = runtime.enter();
@@ -112,11 +112,11 @@ impl Signals {
                 }
             });
         })?;
-        Ok(Signals { cancel, stop: Some(stop), thread: Some(thread) })
+        Ok(StopSignalHandler { cancel, stop: Some(stop), thread: Some(thread) })
     }
 }
 
-impl Drop for Signals {
+impl Drop for StopSignalHandler {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -134,7 +134,7 @@ mod tests {
         let text = include_str!("../../../../../examples/quickstart.toml");
         let mut scenario = Scenario::parse(text, "quickstart").unwrap();
         let pings = |scenario: &Scenario| {
-            let is_ping = |item: &&weir_scenario::Traffic| matches!(item.kind, TrafficKind::Ping { .. });
+            let is_ping = |item: &&weir_scenario::TrafficItem| matches!(item.kind, TrafficKind::Ping { .. });
             scenario.traffic.iter().filter(is_ping).cloned().collect::<Vec<_>>()
         };
         let before = pings(&scenario);

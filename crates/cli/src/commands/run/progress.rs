@@ -2,55 +2,55 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal as _;
 use std::time::Duration;
-use weir_emulator::Progress;
+use weir_emulator::LabProgress;
 
 /// Time between lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Form in which progress is shown.
-pub(crate) enum Shown {
+pub(crate) enum LabProgressDisplay {
     Bar(ProgressBar),
     /// Lines of text, with the time since the start of traffic at which the next line is due.
     Lines(Duration),
 }
 
-impl Shown {
-    pub(crate) fn new() -> Shown {
+impl LabProgressDisplay {
+    pub(crate) fn new() -> LabProgressDisplay {
         if !std::io::stderr().is_terminal() {
-            return Shown::Lines(Duration::ZERO);
+            return LabProgressDisplay::Lines(Duration::ZERO);
         }
         let bar = ProgressBar::new(1);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar}") {
             bar.set_style(style);
         }
-        Shown::Bar(bar)
+        LabProgressDisplay::Bar(bar)
     }
 
-    pub(crate) fn tell(&mut self, progress: &Progress) {
+    pub(crate) fn tell(&mut self, progress: &LabProgress) {
         match self {
-            Shown::Bar(bar) => tell_bar(bar, progress),
-            Shown::Lines(due) => tell_line(due, progress),
+            LabProgressDisplay::Bar(bar) => tell_bar(bar, progress),
+            LabProgressDisplay::Lines(due) => tell_line(due, progress),
         }
     }
 
     /// Removes the bar from the terminal.
     pub(crate) fn clear(&self) {
-        if let Shown::Bar(bar) = self {
+        if let LabProgressDisplay::Bar(bar) = self {
             bar.finish_and_clear();
         }
     }
 }
 
-fn tell_bar(bar: &ProgressBar, progress: &Progress) {
+fn tell_bar(bar: &ProgressBar, progress: &LabProgress) {
     match progress {
-        Progress::Step(step) => bar.set_message(*step),
-        Progress::Traffic { done, items, elapsed, expected } => {
+        LabProgress::Step(step) => bar.set_message(*step),
+        LabProgress::Traffic { done, items, elapsed, expected } => {
             let ms = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
             bar.set_length(ms(expected));
             bar.set_position(ms(elapsed).min(ms(expected)));
             bar.set_message(format!("traffic: {done} of {items} items are through"));
         }
-        Progress::Pings { done, pings, .. } => {
+        LabProgress::Pings { done, pings, .. } => {
             let count = |number: &usize| u64::try_from(*number).unwrap_or(u64::MAX);
             bar.set_length(count(pings));
             bar.set_position(count(done));
@@ -60,21 +60,21 @@ fn tell_bar(bar: &ProgressBar, progress: &Progress) {
     bar.tick();
 }
 
-fn tell_line(due: &mut Duration, progress: &Progress) {
+fn tell_line(due: &mut Duration, progress: &LabProgress) {
     match progress {
-        Progress::Step(step) => eprintln!("weir: {step}"),
-        Progress::Traffic { done, items, elapsed, expected } if elapsed >= due => {
+        LabProgress::Step(step) => eprintln!("weir: {step}"),
+        LabProgress::Traffic { done, items, elapsed, expected } if elapsed >= due => {
             *due = *elapsed + LINE_EVERY;
             let (elapsed, expected) = (elapsed.as_secs_f64(), expected.as_secs_f64());
             eprintln!("weir: traffic: {done} of {items} items are through after {elapsed:.1} of {expected:.1} s");
         }
-        Progress::Pings { done, pings, elapsed } if elapsed >= due => {
+        LabProgress::Pings { done, pings, elapsed } if elapsed >= due => {
             // The first line is omitted, so that short runs print none.
             if !due.is_zero() {
                 eprintln!("weir: {done} of {pings} pings are through after {:.1} s", elapsed.as_secs_f64());
             }
             *due = *elapsed + LINE_EVERY;
         }
-        Progress::Traffic { .. } | Progress::Pings { .. } => {}
+        LabProgress::Traffic { .. } | LabProgress::Pings { .. } => {}
     }
 }

@@ -2,8 +2,8 @@
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_emulator::LabResult;
-use weir_emulator::result::{Delay, Mode, TrafficResult};
-use weir_scenario::Expect;
+use weir_emulator::result::{LabHostKind, TimeStatistics, TrafficResult};
+use weir_scenario::TrafficExpectation;
 use weir_units::Bps;
 
 /// Maximum number of hosts for a matrix; wider ones do not fit a screen.
@@ -45,9 +45,9 @@ fn footer(result: &LabResult) -> String {
 fn conditions(result: &LabResult) -> String {
     let setup = &result.setup;
     let hosts = match setup.mode {
-        Mode::Memory => "hosts in this process",
-        Mode::Netns => "hosts in network namespaces",
-        Mode::Virtual => "in virtual time",
+        LabHostKind::Memory => "hosts in this process",
+        LabHostKind::Netns => "hosts in network namespaces",
+        LabHostKind::Virtual => "in virtual time",
     };
     let build = if setup.release_build { "release" } else { "debug" };
     format!(
@@ -110,11 +110,11 @@ fn cell(result: &LabResult, from: &str, to: &str) -> &'static str {
 
 fn outcome(item: &TrafficResult) -> &'static str {
     match (item.expect, item.reached) {
-        (Expect::Reach, true) => "reached",
-        (Expect::Reach, false) if item.partial => "stopped",
-        (Expect::Reach, false) => "NOT REACHED",
-        (Expect::Isolated, false) => "isolated",
-        (Expect::Isolated, true) => "LEAKED",
+        (TrafficExpectation::Reach, true) => "reached",
+        (TrafficExpectation::Reach, false) if item.partial => "stopped",
+        (TrafficExpectation::Reach, false) => "NOT REACHED",
+        (TrafficExpectation::Isolated, false) => "isolated",
+        (TrafficExpectation::Isolated, true) => "LEAKED",
     }
 }
 
@@ -218,7 +218,7 @@ fn sent(item: &TrafficResult) -> String {
     }
 }
 
-fn times(delay: Option<&Delay>) -> [String; 6] {
+fn times(delay: Option<&TimeStatistics>) -> [String; 6] {
     let Some(delay) = delay else { return Default::default() };
     [delay.min_us, delay.mean_us, delay.p50_us, delay.p95_us, delay.p99_us, delay.max_us].map(|us| format!("{us:.0}"))
 }

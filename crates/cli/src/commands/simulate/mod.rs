@@ -4,8 +4,8 @@ mod report_stations;
 mod stations;
 mod streams;
 
-use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
-use super::sweep::{self, Point, Sweep};
+use super::run::{NOT_AS_EXPECTED, STOPPED, StopSignalHandler};
+use super::sweep::{self, ParameterSweep, SweptValues};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -14,11 +14,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_emulator::{Cancel, LabResult};
+use weir_emulator::{CancelHandle, LabResult};
 use weir_scenario::{Scenario, native};
-use weir_sim::Watch;
-use weir_sim::network::{Settings, simulate};
-use weir_units::{Bps, Span};
+use weir_sim::SimulationMonitor;
+use weir_sim::network::{VirtualTimeSettings, simulate};
+use weir_units::{Bps, TimeSpan};
 
 /// Interval for showing progress and checking for a signal.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 /// ([[traffic]]) is simulated packet by packet, once, or, if devices have service times ([switch.timing]), as a
 /// network of queues, in replications
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SimulateArgs {
     /// Scenario file (TOML; docs/scenario.md describes it)
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -36,16 +36,16 @@ pub(crate) struct Args {
     /// KEY=FROM..TO:STEP, such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB' or, for every item of a list that has
     /// the key, traffic.rate=20..200:20
     #[arg(long, value_name = "KEY=VALUES")]
-    sweep: Vec<Sweep>,
+    sweep: Vec<ParameterSweep>,
     /// Seed, instead of the scenario's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Time in which packets are counted, or length of each tcp and udp item of traffic, instead of the scenario's
     #[arg(long, value_name = "TIME")]
-    duration: Option<Span>,
+    duration: Option<TimeSpan>,
     /// Time before packets are counted, instead of the scenario's
     #[arg(long, value_name = "TIME")]
-    warm_up: Option<Span>,
+    warm_up: Option<TimeSpan>,
     /// Independent replications, at least 1, instead of the scenario's
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     replications: Option<u32>,
@@ -58,18 +58,18 @@ pub(crate) struct Args {
     /// Level of the simulation: packets (every frame, through links, flow tables and control channels) or stations
     /// (devices as queues). Default: stations if the scenario has [switch.timing]
     #[arg(long, value_name = "LEVEL", value_enum)]
-    level: Option<Level>,
+    level: Option<SimulationLevel>,
     /// Rate of links for which the scenario has none
     #[arg(long, value_name = "RATE", default_value_t = native::LINK_RATE)]
     link_rate: Bps,
     /// Delay of control messages in each direction; without it the scenario's `delay` of its controller, or 50us if
     /// that is 0
     #[arg(long, value_name = "TIME")]
-    control_delay: Option<Span>,
+    control_delay: Option<TimeSpan>,
     /// Time that a sleeping thread of a switch or host takes to wake up, in packet-by-packet simulation; live some
     /// tens of microseconds, which weir compare measures
     #[arg(long, value_name = "TIME", default_value = "0s")]
-    wake_up: Span,
+    wake_up: TimeSpan,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -80,7 +80,7 @@ pub(crate) struct Args {
 
 /// Level of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Level {
+enum SimulationLevel {
     /// Every frame, through the code that runs live
     Packets,
     /// Queues and the service times of devices
@@ -97,53 +97,53 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Result for one point of a sweep, or for the scenario itself without a sweep.
 #[derive(Debug, Serialize)]
-struct Answer {
+struct SimulatedPoint {
     /// Swept keys with their values.
-    #[serde(skip_serializing_if = "Point::is_empty")]
-    point: Point,
+    #[serde(skip_serializing_if = "SweptValues::is_empty")]
+    point: SweptValues,
     #[serde(flatten)]
-    result: AnyResult,
+    result: SimulateResult,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum AnyResult {
-    Streams(Box<streams::Simulated>),
-    Stations(Box<stations::Simulated>),
+enum SimulateResult {
+    Streams(Box<streams::StreamSimulation>),
+    Stations(Box<stations::StationSimulation>),
     Network(Box<LabResult>),
 }
 
-impl AnyResult {
+impl SimulateResult {
     fn is_partial(&self) -> bool {
         match self {
-            AnyResult::Streams(result) => result.partial,
-            AnyResult::Stations(result) => result.partial,
-            AnyResult::Network(result) => result.partial,
+            SimulateResult::Streams(result) => result.partial,
+            SimulateResult::Stations(result) => result.partial,
+            SimulateResult::Network(result) => result.partial,
         }
     }
 
     fn has_passed(&self) -> bool {
         match self {
-            AnyResult::Streams(_) | AnyResult::Stations(_) => true,
-            AnyResult::Network(result) => result.passed,
+            SimulateResult::Streams(_) | SimulateResult::Stations(_) => true,
+            SimulateResult::Network(result) => result.passed,
         }
     }
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
     let points = sweep::points(&args.file, &args.sweep)?;
     let scenarios = points
         .into_iter()
         .map(|(point, scenario)| Ok((point, prepared(scenario, &args)?)))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let signals = Signals::watch()?;
+    let signals = StopSignalHandler::watch()?;
     let mut answers = Vec::new();
     let count = scenarios.len();
     for (number, (point, scenario)) in scenarios.into_iter().enumerate() {
         let title = if count > 1 { format!("{} ({} of {count})", point, number + 1) } else { scenario.name.clone() };
         let result = answer(&scenario, &args, &signals.cancel, &title)?;
         let stopped = result.is_partial();
-        answers.push(Answer { point, result });
+        answers.push(SimulatedPoint { point, result });
         if stopped {
             break;
         }
@@ -168,7 +168,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Applies the command line's overrides to the scenario.
-fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
+fn prepared(mut scenario: Scenario, args: &SimulateArgs) -> anyhow::Result<Scenario> {
     if let Some(duration) = args.duration {
         super::run::set_duration(&mut scenario, duration)?;
         scenario.simulate.duration = duration.0;
@@ -180,56 +180,67 @@ fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
     Ok(scenario)
 }
 
-fn answer(scenario: &Scenario, args: &Args, cancel: &Cancel, title: &str) -> anyhow::Result<AnyResult> {
-    let watch = Watch::default();
+fn answer(
+    scenario: &Scenario,
+    args: &SimulateArgs,
+    cancel: &CancelHandle,
+    title: &str,
+) -> anyhow::Result<SimulateResult> {
+    let watch = SimulationMonitor::default();
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
     let of_file = || args.file.display().to_string();
-    if level(scenario, args)? == Level::Stations {
+    if level(scenario, args)? == SimulationLevel::Stations {
         let simulated = watched(&watch, cancel, title, scenario, || stations::simulate(scenario, threads, &watch));
-        return Ok(AnyResult::Stations(Box::new(simulated.with_context(of_file)?)));
+        return Ok(SimulateResult::Stations(Box::new(simulated.with_context(of_file)?)));
     }
     if scenario.streams.is_empty() {
         let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(native::CONTROL_DELAY);
         let control_delay = args.control_delay.map_or(delay, |given| given.0);
-        let settings = Settings { link_rate: args.link_rate, control_delay, wake_up: args.wake_up.0 };
-        let mut shown = super::run::progress::Shown::new();
+        let settings = VirtualTimeSettings { link_rate: args.link_rate, control_delay, wake_up: args.wake_up.0 };
+        let mut shown = super::run::progress::LabProgressDisplay::new();
         let result = simulate(scenario, &settings, &watch, &mut |progress| {
             shown.tell(&progress);
             watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
         });
         shown.clear();
-        return Ok(AnyResult::Network(Box::new(result.with_context(of_file)?)));
+        return Ok(SimulateResult::Network(Box::new(result.with_context(of_file)?)));
     }
     let model = weir_sim::scenario::model(scenario).with_context(of_file)?;
     let simulated = watched(&watch, cancel, title, scenario, || streams::simulate(scenario, &model, threads, &watch));
-    Ok(AnyResult::Streams(Box::new(simulated?)))
+    Ok(SimulateResult::Streams(Box::new(simulated?)))
 }
 
 /// Selects the level at which a scenario is simulated.
 ///
 /// # Errors
 /// The level `stations` is requested for a scenario with streams or without timing.
-fn level(scenario: &Scenario, args: &Args) -> anyhow::Result<Level> {
+fn level(scenario: &Scenario, args: &SimulateArgs) -> anyhow::Result<SimulationLevel> {
     let has_timing = weir_sim::stations::has_timing(scenario);
     let chosen = match args.level {
         Some(level) => level,
-        None if has_timing && scenario.streams.is_empty() => Level::Stations,
-        None => Level::Packets,
+        None if has_timing && scenario.streams.is_empty() => SimulationLevel::Stations,
+        None => SimulationLevel::Packets,
     };
     let file = args.file.display();
     anyhow::ensure!(
-        chosen == Level::Packets || scenario.streams.is_empty(),
+        chosen == SimulationLevel::Packets || scenario.streams.is_empty(),
         "{file}: found [[stream]] with --level stations, expected [[traffic]] only: streams are simulated through fabrics"
     );
     anyhow::ensure!(
-        chosen == Level::Packets || has_timing,
+        chosen == SimulationLevel::Packets || has_timing,
         "{file}: found no [switch.timing] with --level stations, expected at least one: how long does a switch take?"
     );
     Ok(chosen)
 }
 
 /// Runs `work`, shows its progress meanwhile, and cancels it when a signal arrives.
-fn watched<R: Send>(watch: &Watch, cancel: &Cancel, title: &str, scenario: &Scenario, work: impl FnOnce() -> R) -> R {
+fn watched<R: Send>(
+    watch: &SimulationMonitor,
+    cancel: &CancelHandle,
+    title: &str,
+    scenario: &Scenario,
+    work: impl FnOnce() -> R,
+) -> R {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -267,7 +278,7 @@ fn bar(title: &str, scenario: &Scenario) -> Option<ProgressBar> {
     Some(bar)
 }
 
-fn json(answers: &[Answer]) -> anyhow::Result<String> {
+fn json(answers: &[SimulatedPoint]) -> anyhow::Result<String> {
     let text = match answers {
         [one] if one.point.is_empty() => serde_json::to_string_pretty(one)?,
         all => serde_json::to_string_pretty(all)?,

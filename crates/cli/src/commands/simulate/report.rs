@@ -1,24 +1,24 @@
 //! Formats the results of a simulation as text and as CSV.
 use super::report_stations;
-use super::streams::{Setup, Simulated};
-use super::{Answer, AnyResult};
+use super::streams::{SimulationSetup, StreamSimulation};
+use super::{SimulateResult, SimulatedPoint};
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use weir_sim::report::Row;
+use weir_sim::report::FabricReportRow;
 use weir_sim::stats::Estimate;
 
 /// Formats the whole report. `asked` is the number of points that were to be simulated.
-pub(super) fn text(answers: &[Answer], asked: usize) -> String {
+pub(super) fn text(answers: &[SimulatedPoint], asked: usize) -> String {
     let mut text = String::new();
     for answer in answers {
         if !answer.point.is_empty() {
             let _ = writeln!(text, "== {}", answer.point);
         }
         match &answer.result {
-            AnyResult::Streams(result) => text += &streams(result),
-            AnyResult::Stations(result) => text += &report_stations::text(result),
-            AnyResult::Network(result) => text += &crate::commands::run::report::text(result),
+            SimulateResult::Streams(result) => text += &streams(result),
+            SimulateResult::Stations(result) => text += &report_stations::text(result),
+            SimulateResult::Network(result) => text += &crate::commands::run::report::text(result),
         }
     }
     if answers.len() < asked {
@@ -27,7 +27,7 @@ pub(super) fn text(answers: &[Answer], asked: usize) -> String {
     text
 }
 
-fn streams(result: &Simulated) -> String {
+fn streams(result: &StreamSimulation) -> String {
     let mut table = table(&[
         "virtual switch",
         "port",
@@ -77,7 +77,7 @@ fn streams(result: &Simulated) -> String {
 }
 
 /// Returns the most detailed rows of the report (groups, switches, ports or classes), followed by the total.
-fn rows(result: &Simulated) -> impl Iterator<Item = &Row> {
+fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
     let report = &result.report;
     let lists = [&report.groups, &report.switches, &report.ports, &report.classes];
     let most = lists.into_iter().find(|rows| rows.len() > 1);
@@ -85,7 +85,7 @@ fn rows(result: &Simulated) -> impl Iterator<Item = &Row> {
 }
 
 /// Describes the simulation's setup and whether the requested precision was reached.
-pub(super) fn conditions(setup: &Setup, is_sure: Option<bool>, is_partial: bool) -> String {
+pub(super) fn conditions(setup: &SimulationSetup, is_sure: Option<bool>, is_partial: bool) -> String {
     let build = if setup.release_build { "release" } else { "debug" };
     let mut text = format!(
         "Simulated {} replications of {} s (after {} s) in {:.1} s, {:.1} million events a second on {} threads, with weir {} \
@@ -126,7 +126,7 @@ pub(super) fn table(header: &[&str]) -> Table {
 }
 
 /// Formats one CSV line for each group and point; for networks one for each item of traffic.
-pub(super) fn csv(answers: &[Answer]) -> String {
+pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
     let mut text = String::new();
     for (number, answer) in answers.iter().enumerate() {
         let keys: Vec<String> = answer.point.0.keys().map(|key| quoted(key)).collect();
@@ -136,9 +136,9 @@ pub(super) fn csv(answers: &[Answer]) -> String {
             let _ = writeln!(text, "{}", all.join(","));
         };
         let (header, rows) = match &answer.result {
-            AnyResult::Streams(result) => (STREAM_CELLS, rows(result).map(stream_cells).collect::<Vec<_>>()),
-            AnyResult::Stations(result) => (report_stations::CELLS, report_stations::cells(result)),
-            AnyResult::Network(result) => (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect()),
+            SimulateResult::Streams(result) => (STREAM_CELLS, rows(result).map(stream_cells).collect::<Vec<_>>()),
+            SimulateResult::Stations(result) => (report_stations::CELLS, report_stations::cells(result)),
+            SimulateResult::Network(result) => (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect()),
         };
         if number == 0 {
             line(&keys, &[header.to_owned()]);
@@ -161,7 +161,7 @@ pub(super) fn figure(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-fn stream_cells(row: &Row) -> Vec<String> {
+fn stream_cells(row: &FabricReportRow) -> Vec<String> {
     let mut cells = vec![
         quoted(row.switch.as_deref().unwrap_or("all")),
         quoted(row.port.as_deref().unwrap_or_default()),

@@ -1,13 +1,13 @@
 //! Formats the results of simulated stations as text and as CSV.
 use super::report::{conditions, figure, table, within};
-use super::stations::Simulated;
+use super::stations::StationSimulation;
 use comfy_table::CellAlignment;
 use std::fmt::Write as _;
 use weir_sim::stations::report::{FlowRow, StationRow, SwitchRow};
 use weir_sim::stats::Estimate;
 
 /// Formats the whole report.
-pub(super) fn text(result: &Simulated) -> String {
+pub(super) fn text(result: &StationSimulation) -> String {
     let report = &result.report;
     let mut text =
         "Simulated as queueing stations: switches and controller take the times that the scenario says\n\n".to_owned();
@@ -105,7 +105,7 @@ pub(super) const CELLS: &str = "kind,name,to,packets,per_second,loss,loss_ci,del
                                 control_s,control_s_ci,asked,held_up,utilisation,utilisation_ci,queue,overloaded";
 
 /// Returns the CSV lines: flows, switches, stations.
-pub(super) fn cells(result: &Simulated) -> Vec<Vec<String>> {
+pub(super) fn cells(result: &StationSimulation) -> Vec<Vec<String>> {
     let report = &result.report;
     let flows = report.flows.iter().map(flow_cells);
     flows.chain(report.switches.iter().map(switch_cells)).chain(report.stations.iter().map(station_cells)).collect()
@@ -169,7 +169,7 @@ mod tests {
         let mut scenario = weir_scenario::Scenario::parse(text, "at-x510.toml").unwrap();
         scenario.simulate.duration = std::time::Duration::from_secs(10);
         scenario.simulate.replications = 2;
-        let result = super::super::stations::simulate(&scenario, 1, &weir_sim::Watch::default()).unwrap();
+        let result = super::super::stations::simulate(&scenario, 1, &weir_sim::SimulationMonitor::default()).unwrap();
         let columns = CELLS.split(',').count();
         let lines = cells(&result);
         assert!(lines.iter().all(|line| line.len() == columns), "{columns} columns: {lines:?}");

@@ -2,11 +2,13 @@
 use serde::Serialize;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
-use weir_emulator::result::Machine;
+use weir_emulator::result::LabMachineInfo;
 use weir_scenario::Scenario;
-use weir_sim::report::{Report, is_sure, report};
+use weir_sim::report::{FabricReport, is_sure, report};
 use weir_sim::stats::Confidence;
-use weir_sim::{Model, ModelError, Plan, RunResult, Watch, replicate, run};
+use weir_sim::{
+    FabricNetwork, FabricNetworkError, FabricRunResult, ReplicationLimits, SimulationMonitor, replicate, run,
+};
 use weir_units::{Clock as _, SystemClock};
 
 /// Maximum number of replications if they continue until the results are precise enough.
@@ -16,8 +18,8 @@ const FEWEST: u64 = 3;
 
 /// Result of simulating a scenario's streams.
 #[derive(Debug, Serialize)]
-pub(super) struct Simulated {
-    pub(super) setup: Setup,
+pub(super) struct StreamSimulation {
+    pub(super) setup: SimulationSetup,
     /// True if the simulation was stopped after fewer replications than requested.
     pub(super) partial: bool,
     /// Simulated seconds after the warm-up, if the simulation was stopped in the first replication; all figures cover
@@ -28,12 +30,12 @@ pub(super) struct Simulated {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) is_sure: Option<bool>,
     #[serde(flatten)]
-    pub(super) report: Report,
+    pub(super) report: FabricReport,
 }
 
 /// Conditions under which the figures were simulated.
 #[derive(Debug, Serialize)]
-pub(super) struct Setup {
+pub(super) struct SimulationSetup {
     pub(super) scenario: String,
     pub(super) seed: u64,
     pub(super) replications: usize,
@@ -47,16 +49,16 @@ pub(super) struct Setup {
     pub(super) threads: usize,
     pub(super) version: &'static str,
     pub(super) release_build: bool,
-    pub(super) machine: Machine,
+    pub(super) machine: LabMachineInfo,
 }
 
 /// Simulates the model in replications and summarises them.
 pub(super) fn simulate(
     scenario: &Scenario,
-    model: &Model,
+    model: &FabricNetwork,
     threads: usize,
-    watch: &Watch,
-) -> Result<Simulated, ModelError> {
+    watch: &SimulationMonitor,
+) -> Result<StreamSimulation, FabricNetworkError> {
     let clock = SystemClock::start();
     let window = weir_sim::scenario::window(scenario);
     let confidence = Confidence::default();
@@ -73,7 +75,7 @@ pub(super) fn simulate(
         }
         Ok(None)
     };
-    let sure = |runs: &[RunResult]| until.is_none_or(|share| is_sure(runs, confidence, share));
+    let sure = |runs: &[FabricRunResult]| until.is_none_or(|share| is_sure(runs, confidence, share));
     let done = replicate(&plan, one, sure)?;
     let mut runs = done.results;
     let replications = runs.len();
@@ -81,26 +83,31 @@ pub(super) fn simulate(
     let first = begun.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| runs.is_empty());
     let first_replication_s = first.as_ref().map(|run| run.window_s);
     runs.extend(first);
-    let sum = |what: fn(&RunResult) -> u64| runs.iter().map(what).sum();
-    let counted = Counted { replications, packets: sum(|run| run.packets), events: sum(|run| run.events) };
-    let setup = Setup::new(scenario, &counted, clock.now().as_secs_f64(), threads);
+    let sum = |what: fn(&FabricRunResult) -> u64| runs.iter().map(what).sum();
+    let counted = ReplicationTotals { replications, packets: sum(|run| run.packets), events: sum(|run| run.events) };
+    let setup = SimulationSetup::new(scenario, &counted, clock.now().as_secs_f64(), threads);
     let is_sure = until.map(|_| sure(&runs));
     let report = report(&model.groups, &runs, confidence);
-    Ok(Simulated { setup, partial: done.stopped, first_replication_s, is_sure, report })
+    Ok(StreamSimulation { setup, partial: done.stopped, first_replication_s, is_sure, report })
 }
 
 /// Counters over all replications.
-pub(super) struct Counted {
+pub(super) struct ReplicationTotals {
     pub(super) replications: usize,
     pub(super) packets: u64,
     pub(super) events: u64,
 }
 
-impl Setup {
+impl SimulationSetup {
     /// Returns the setup for `scenario`, simulated in `wall_s` seconds of real time.
-    pub(super) fn new(scenario: &Scenario, counted: &Counted, wall_s: f64, threads: usize) -> Setup {
+    pub(super) fn new(
+        scenario: &Scenario,
+        counted: &ReplicationTotals,
+        wall_s: f64,
+        threads: usize,
+    ) -> SimulationSetup {
         let window = weir_sim::scenario::window(scenario);
-        Setup {
+        SimulationSetup {
             scenario: scenario.name.clone(),
             seed: scenario.seed,
             replications: counted.replications,
@@ -114,17 +121,17 @@ impl Setup {
             threads,
             version: env!("CARGO_PKG_VERSION"),
             release_build: !cfg!(debug_assertions),
-            machine: Machine::this(),
+            machine: LabMachineInfo::this(),
         }
     }
 }
 
 /// Returns the number of replications that a scenario requests.
-pub(super) fn replications(scenario: &Scenario, threads: usize) -> Plan {
+pub(super) fn replications(scenario: &Scenario, threads: usize) -> ReplicationLimits {
     let asked = u64::from(scenario.simulate.replications);
     match scenario.simulate.until {
-        Some(_) => Plan { least: asked.clamp(2, FEWEST), most: MOST, threads },
-        None => Plan { least: asked, most: asked, threads },
+        Some(_) => ReplicationLimits { least: asked.clamp(2, FEWEST), most: MOST, threads },
+        None => ReplicationLimits { least: asked, most: asked, threads },
     }
 }
 
@@ -136,10 +143,10 @@ mod tests {
                           [switch.fabric]\nports = 2\nrate = '1Gbit/s'\n[[stream]]\nswitch = 's'\ninputs = '1'\noutput = 2\n\
                           load = 0.5\n";
 
-    fn stopped_after(warm_up: &str) -> Simulated {
+    fn stopped_after(warm_up: &str) -> StreamSimulation {
         let scenario = Scenario::parse(&STREAM.replace("1ms", warm_up), "stream").unwrap();
         let model = weir_sim::scenario::model(&scenario).unwrap();
-        let watch = Watch::default();
+        let watch = SimulationMonitor::default();
         watch.cancel.store(true, Ordering::Relaxed);
         simulate(&scenario, &model, 1, &watch).unwrap()
     }

@@ -4,41 +4,41 @@ mod laws;
 mod offer;
 mod report;
 
-use super::run::{STOPPED, Signals};
+use super::run::{STOPPED, StopSignalHandler};
 use anyhow::Context as _;
-use laws::Visits;
+use laws::VisitReportArg;
 use offer::OfferArgs;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use weir_generator::{Epoch, Report, Rig, RigConfig};
+use weir_generator::{Epoch, TrafficRun, TrafficRunConfig, TrafficRunReport};
 use weir_port::{Port, PortSpec};
-use weir_traffic::recorder::Interval;
-use weir_units::Span;
+use weir_traffic::recorder::IntervalStatistics;
+use weir_units::TimeSpan;
 
 /// Maximum size of a report file in bytes.
 const MAX_REPORT_BYTES: u64 = 16 << 20;
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub(crate) struct Args {
+pub(crate) struct TrafficArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<TrafficCommand>,
     #[command(flatten)]
-    send: SendArgs,
+    send: TrafficSendArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum TrafficCommand {
     /// Record packets that arrive at a port, sent by another `weir traffic` process, until stopped
-    Record(RecordArgs),
+    Record(TrafficRecordArgs),
     /// Compute the time of one visit to a device, from runs whose packets passed it several times
     PerVisit(PerVisitArgs),
 }
 
 #[derive(clap::Args)]
-struct SendArgs {
+struct TrafficSendArgs {
     /// Port to send by, such as af_packet:eth0, af_xdp:eth0, tap:t0, memory:a, null: or pcap:out=FILE
     #[arg(value_name = "PORT", required = true)]
     port: Option<PortSpec>,
@@ -50,37 +50,37 @@ struct SendArgs {
     /// Time for which packets are sent and counted, such as 10s; a list or a capture without --gaps may end before
     /// [default: 10s]
     #[arg(long, value_name = "TIME")]
-    duration: Option<Span>,
+    duration: Option<TimeSpan>,
     /// Time for which packets are sent before they are counted
     #[arg(long, value_name = "TIME", default_value = "0s")]
-    warm_up: Span,
+    warm_up: TimeSpan,
     /// Time to wait for the last packets
     #[arg(long, value_name = "TIME", default_value = "300ms")]
-    drain: Span,
+    drain: TimeSpan,
     #[command(flatten)]
-    record: Recording,
+    record: RecordingArgs,
 }
 
 #[derive(clap::Args)]
-struct RecordArgs {
+struct TrafficRecordArgs {
     /// Port where packets arrive
     #[arg(value_name = "PORT")]
     port: PortSpec,
     /// Time to record [default: until stopped]
     #[arg(long, value_name = "TIME")]
-    duration: Option<Span>,
+    duration: Option<TimeSpan>,
     /// Run whose packets are counted, as its sender reports it [default: that of the first packet]
     #[arg(long, value_name = "N")]
     run: Option<u16>,
     #[command(flatten)]
-    record: Recording,
+    record: RecordingArgs,
 }
 
 #[derive(clap::Args)]
 struct PerVisitArgs {
     /// Numbers of visits, each with the report of a run, as --json wrote it: 1=one.json 2=two.json ...
     #[arg(value_name = "N=FILE", required = true)]
-    runs: Vec<Visits>,
+    runs: Vec<VisitReportArg>,
     /// Print the result as one JSON document
     #[arg(long)]
     json: bool,
@@ -89,24 +89,24 @@ struct PerVisitArgs {
 /// Options for recording and reporting.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Recording")]
-struct Recording {
+struct RecordingArgs {
     /// Port on which packets are observed on their way, and its name in the report: NAME=PORT. On the interface of a
     /// control channel packet-ins and packet-outs are observed. Repeatable
     #[arg(long = "tap", value_name = "NAME=PORT")]
-    taps: Vec<laws::Tap>,
+    taps: Vec<laws::TapArg>,
     /// Report of a run without the device, as --json wrote it: its delay is subtracted
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
     /// Delay above which a packet counts as sent through the controller; their share is the effective probability of
     /// a new flow
     #[arg(long, value_name = "TIME")]
-    threshold: Option<Span>,
+    threshold: Option<TimeSpan>,
     /// Write a row for each interval to this file (CSV)
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Length of these intervals
     #[arg(long, value_name = "TIME", default_value = "100ms")]
-    every: Span,
+    every: TimeSpan,
     /// Count time stamps from 1970, for machines with synchronised clocks; must be given at both ends
     #[arg(long)]
     wall_clock: bool,
@@ -115,20 +115,20 @@ struct Recording {
     json: bool,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: TrafficArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        Some(Command::Record(args)) => record(&args),
-        Some(Command::PerVisit(args)) => per_visit(&args),
+        Some(TrafficCommand::Record(args)) => record(&args),
+        Some(TrafficCommand::PerVisit(args)) => per_visit(&args),
         None => send(&args.send),
     }
 }
 
-fn send(args: &SendArgs) -> anyhow::Result<ExitCode> {
+fn send(args: &TrafficSendArgs) -> anyhow::Result<ExitCode> {
     let spec = args.port.as_ref().context("no port to send by")?;
     let source = args.offer.source()?;
     let ends = source.ends();
     let default = Duration::from_secs(10);
-    let config = RigConfig {
+    let config = TrafficRunConfig {
         duration: args.duration.map(|span| span.0).or((!ends).then_some(default)),
         warm_up: args.warm_up.0,
         drain: args.drain.0,
@@ -137,22 +137,22 @@ fn send(args: &SendArgs) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(config.duration.is_none_or(|time| !time.is_zero()), "--duration: found 0s, expected more");
     let port = weir_port::open(spec)?;
     let sink = args.to.as_ref().map(weir_port::open).transpose()?;
-    let rig = Rig::new(config, Some((source, port)), sink, args.record.open_taps()?)?;
+    let rig = TrafficRun::new(config, Some((source, port)), sink, args.record.open_taps()?)?;
     go(rig, &args.record)
 }
 
-fn record(args: &RecordArgs) -> anyhow::Result<ExitCode> {
-    let config = RigConfig { duration: args.duration.map(|span| span.0), run: args.run, ..args.record.config() };
-    let rig = Rig::new(config, None, Some(weir_port::open(&args.port)?), args.record.open_taps()?)?;
+fn record(args: &TrafficRecordArgs) -> anyhow::Result<ExitCode> {
+    let config = TrafficRunConfig { duration: args.duration.map(|span| span.0), run: args.run, ..args.record.config() };
+    let rig = TrafficRun::new(config, None, Some(weir_port::open(&args.port)?), args.record.open_taps()?)?;
     go(rig, &args.record)
 }
 
 /// Runs the measurement to its end and prints the report.
-fn go(rig: Rig, args: &Recording) -> anyhow::Result<ExitCode> {
+fn go(rig: TrafficRun, args: &RecordingArgs) -> anyhow::Result<ExitCode> {
     let rig_delay = args.rig.as_deref().map(read_report).transpose()?;
     let mut series = args.series.as_deref().map(SeriesFile::create).transpose()?;
-    let signals = Signals::watch()?;
-    let mut row = |row: Interval| series.iter_mut().for_each(|file| file.write(&row));
+    let signals = StopSignalHandler::watch()?;
+    let mut row = |row: IntervalStatistics| series.iter_mut().for_each(|file| file.write(&row));
     let mut result = rig.run(&mut || signals.cancel.is_cancelled(), &mut row)?;
     let taken_off = rig_delay.map_or(Ok(()), |rig| result.take_off(&rig));
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { report::text(&result) };
@@ -164,7 +164,7 @@ fn go(rig: Rig, args: &Recording) -> anyhow::Result<ExitCode> {
 }
 
 fn per_visit(args: &PerVisitArgs) -> anyhow::Result<ExitCode> {
-    let read = |run: &Visits| Ok((run.visits, read_report(&run.file)?));
+    let read = |run: &VisitReportArg| Ok((run.visits, read_report(&run.file)?));
     let runs = args.runs.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let found = weir_generator::per_visit::per_visit(&runs)?;
     let text = if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { report::per_visit(&found) };
@@ -172,7 +172,7 @@ fn per_visit(args: &PerVisitArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_report(file: &Path) -> anyhow::Result<Report> {
+fn read_report(file: &Path) -> anyhow::Result<TrafficRunReport> {
     let shown = file.display();
     let bytes = std::fs::metadata(file).with_context(|| format!("cannot read {shown}"))?.len();
     anyhow::ensure!(
@@ -183,13 +183,13 @@ fn read_report(file: &Path) -> anyhow::Result<Report> {
     serde_json::from_str(&text).with_context(|| format!("{shown}: expected a report of `weir traffic --json`"))
 }
 
-impl Recording {
-    fn config(&self) -> RigConfig {
-        RigConfig {
+impl RecordingArgs {
+    fn config(&self) -> TrafficRunConfig {
+        TrafficRunConfig {
             epoch: if self.wall_clock { Epoch::Wall } else { Epoch::Boot },
             threshold: self.threshold.map(|span| span.0),
             every: self.series.is_some().then_some(self.every.0),
-            ..RigConfig::default()
+            ..TrafficRunConfig::default()
         }
     }
 
@@ -224,7 +224,7 @@ impl SeriesFile {
         Ok(SeriesFile { writer, problem: None })
     }
 
-    fn write(&mut self, row: &Interval) {
+    fn write(&mut self, row: &IntervalStatistics) {
         let counts = [row.sent, row.received, row.bytes, row.duplicates].map(|count| count.to_string());
         let delays = row.delay.map_or_else(
             || [const { String::new() }; 6],

@@ -1,27 +1,27 @@
 //! Options for the traffic to send.
-use super::laws::{Gaps, Rate, Sizes, trace};
+use super::laws::{GapLawArg, SizeLawArg, TrafficRateArg, trace};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use weir_generator::{FrameSpec, Replay, Source};
+use weir_generator::{CaptureReplay, FrameSpec, TrafficSenderConfig};
 use weir_packet::MacAddr;
-use weir_traffic::{Arrival, FlowArrivals, FlowMix, Offer, Offered, Size};
+use weir_traffic::{ArrivalProcess, FlowArrivals, FlowMix, OfferedPackets, OfferedTraffic, PacketSizeLaw};
 
 #[derive(clap::Args)]
 pub(super) struct OfferArgs {
     /// Packets per second, such as 1000, 10k or 1.5M, or bits per second, such as 100Mbit/s [default: 1000; for a
     /// capture, its own]
     #[arg(long, value_name = "RATE", help_heading = "Traffic")]
-    rate: Option<Rate>,
+    rate: Option<TrafficRateArg>,
     /// Law of the times between packets: constant, poisson, pareto:SHAPE, on-off:ON,OFF, mmpp:HIGH,LOW,TIME (rates
     /// relative to the mean, mean time in the high state), pareto-on-off:ON,OFF,SHAPE, gamma:SCV, h2:SCV,
     /// uniform:LOW,HIGH (only their ratio counts), law:JSON, or trace:FILE with lines of SECONDS BYTES [default:
     /// poisson; for a capture, its own times]
     #[arg(long, value_name = "LAW", help_heading = "Traffic")]
-    gaps: Option<Gaps>,
+    gaps: Option<GapLawArg>,
     /// Packet length, in bytes of the frame without FCS: a number, bimodal, imix, exp:MEAN, or file:FILE with lines
     /// of BYTES WEIGHT
     #[arg(long, value_name = "LAW", default_value = "100", help_heading = "Traffic")]
-    size: Sizes,
+    size: SizeLawArg,
     /// Seed of the random numbers: the same seed gives the same packets
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Traffic")]
     seed: u64,
@@ -79,43 +79,44 @@ pub(super) struct OfferArgs {
 
 impl OfferArgs {
     /// Returns the traffic source; files are read.
-    pub(super) fn source(&self) -> anyhow::Result<Source> {
-        let replay = self.replay.as_deref().map(Replay::read).transpose()?;
-        let replay = if self.replay_headers { replay.map(Replay::with_headers).transpose()? } else { replay };
+    pub(super) fn source(&self) -> anyhow::Result<TrafficSenderConfig> {
+        let replay = self.replay.as_deref().map(CaptureReplay::read).transpose()?;
+        let replay = if self.replay_headers { replay.map(CaptureReplay::with_headers).transpose()? } else { replay };
         let flows = FlowMix { known: self.flows, zipf: self.zipf, new: self.new_flow };
-        let packets = |offered| Offer::Packets { offered, flows };
+        let packets = |offered| OfferedTraffic::Packets { offered, flows };
         let offer = match (&replay, self.flow_arrivals, &self.gaps) {
-            (_, Some(per_second), _) => Offer::Flows(FlowArrivals {
+            (_, Some(per_second), _) => OfferedTraffic::Flows(FlowArrivals {
                 per_second,
                 packets: self.flow_packets,
                 packets_per_second: self.flow_rate,
                 size: self.size.law()?,
             }),
-            (Some(replay), None, None) if self.rate.is_none() => packets(Offered::Trace(replay.trace().clone())),
-            (_, None, Some(Gaps::Trace(file))) => {
+            (Some(replay), None, None) if self.rate.is_none() => packets(OfferedPackets::Trace(replay.trace().clone())),
+            (_, None, Some(GapLawArg::Trace(file))) => {
                 anyhow::ensure!(self.rate.is_none(), "--rate: a trace has its own; leave one of the two out");
-                packets(Offered::Trace(trace(file)?))
+                packets(OfferedPackets::Trace(trace(file)?))
             }
-            (_, None, Some(Gaps::Law(arrival))) => packets(self.rule(arrival, replay.as_ref())?),
-            (_, None, None) => packets(self.rule(&Arrival::Poisson, replay.as_ref())?),
+            (_, None, Some(GapLawArg::Law(arrival))) => packets(self.rule(arrival, replay.as_ref())?),
+            (_, None, None) => packets(self.rule(&ArrivalProcess::Poisson, replay.as_ref())?),
         };
-        Ok(Source { offer, replay, frames: self.headers(), seed: self.seed })
+        Ok(TrafficSenderConfig { offer, replay, frames: self.headers(), seed: self.seed })
     }
 
-    fn rule(&self, arrival: &Arrival, replay: Option<&Replay>) -> anyhow::Result<Offered> {
+    fn rule(&self, arrival: &ArrivalProcess, replay: Option<&CaptureReplay>) -> anyhow::Result<OfferedPackets> {
         // Frames of a capture have their own lengths: only their mean is used, to convert a rate in bit/s.
         let size = match replay {
             Some(replay) => {
-                let mean = Offered::Trace(replay.trace().clone()).mean_bytes()?;
+                let mean = OfferedPackets::Trace(replay.trace().clone()).mean_bytes()?;
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 65535")]
-                Size::Fixed(mean.round() as u32)
+                PacketSizeLaw::Fixed(mean.round() as u32)
             }
             None => self.size.law()?,
         };
-        let own = replay.and_then(Replay::per_second).unwrap_or(1000.0);
-        let mean = Offered::Rule { arrival: Arrival::Poisson, per_second: 1.0, size: size.clone() }.mean_bytes()?;
+        let own = replay.and_then(CaptureReplay::per_second).unwrap_or(1000.0);
+        let mean = OfferedPackets::Rule { arrival: ArrivalProcess::Poisson, per_second: 1.0, size: size.clone() }
+            .mean_bytes()?;
         let per_second = self.rate.map_or(own, |rate| rate.per_second(mean));
-        Ok(Offered::Rule { arrival: arrival.clone(), per_second, size })
+        Ok(OfferedPackets::Rule { arrival: arrival.clone(), per_second, size })
     }
 
     fn headers(&self) -> FrameSpec {

@@ -1,14 +1,14 @@
 //! Formats the result of a traffic run as text.
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use weir_generator::per_visit::{Growth, PerVisit};
-use weir_generator::{Net, Report, SentReport};
-use weir_traffic::recorder::{PathReport, Recorded};
-use weir_traffic::{Delay, GapQuality};
+use weir_generator::per_visit::{DelayGrowth, ServiceTimePerVisit};
+use weir_generator::{DelayWithoutRig, SentReport, TrafficRunReport};
+use weir_traffic::recorder::{PathReport, ReceptionReport};
+use weir_traffic::{GapQuality, TimeStatistics};
 use weir_units::Bps;
 
 /// Formats the whole report.
-pub(super) fn text(report: &Report) -> String {
+pub(super) fn text(report: &TrafficRunReport) -> String {
     let mut text = String::new();
     if let Some(sent) = &report.sent {
         text += &sender(sent);
@@ -100,7 +100,7 @@ fn gaps(title: &str, quality: Option<&GapQuality>) -> String {
     text
 }
 
-fn receiver(received: &Recorded) -> String {
+fn receiver(received: &ReceptionReport) -> String {
     let mut text = format!(
         "Received  {} of {} packets in {:.2} s, {:.1}; lost {}{}\n",
         received.received,
@@ -132,7 +132,7 @@ fn receiver(received: &Recorded) -> String {
     text + &gaps("Gaps", received.gaps.as_ref())
 }
 
-fn delays(report: &Report) -> Vec<(String, Delay)> {
+fn delays(report: &TrafficRunReport) -> Vec<(String, TimeStatistics)> {
     let received = report.received.iter();
     let classes = received.flat_map(|received| {
         [
@@ -147,7 +147,7 @@ fn delays(report: &Report) -> Vec<(String, Delay)> {
     classes.chain(parts.map(|part| (format!("{} to {}", part.from, part.to), part.delay))).collect()
 }
 
-fn table(rows: &[(String, Delay)]) -> Table {
+fn table(rows: &[(String, TimeStatistics)]) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -161,7 +161,7 @@ fn table(rows: &[(String, Delay)]) -> Table {
     table
 }
 
-fn without_rig(net: &Net) -> String {
+fn without_rig(net: &DelayWithoutRig) -> String {
     format!(
         "Without the rig's own (mean {:.2} us, median {:.2} us): mean {:.2} +- {:.2} us, p50 {:.2} us, p99 {:.2} us\n",
         net.rig_mean_us, net.rig_p50_us, net.mean_us, net.mean_within_us, net.p50_us, net.p99_us
@@ -178,12 +178,12 @@ fn way(path: &PathReport) -> String {
 }
 
 /// Formats the time per visit.
-pub(super) fn per_visit(found: &PerVisit) -> String {
+pub(super) fn per_visit(found: &ServiceTimePerVisit) -> String {
     let mut text = String::from("visits      mean us    median us\n");
     for (visits, mean, median) in &found.runs {
         let _ = writeln!(text, "{visits:6} {mean:12.3} {median:12.3}");
     }
-    for (name, Growth { per_visit_us, ci95_us, rig_us, r2 }) in [("mean", found.mean), ("median", found.median)] {
+    for (name, DelayGrowth { per_visit_us, ci95_us, rig_us, r2 }) in [("mean", found.mean), ("median", found.median)] {
         let within = ci95_us.map_or_else(String::new, |(low, high)| format!(" ({low:.3} to {high:.3}, 95 %)"));
         let _ = writeln!(
             text,

@@ -1,5 +1,5 @@
 //! Keeps the ports of the stations in one VLAN of one switch, bounded in number and with ageing.
-use super::entries::Flow;
+use super::entries::EthernetFlow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use weir_openflow::model::PortNo;
 use weir_packet::MacAddr;
@@ -21,17 +21,17 @@ const FLOWS_PER_ADDRESS: usize = 4;
 /// list is bounded, too. An address whose entries had no room on the list ages and its entries are deleted; its next
 /// packet brings both back.
 #[derive(Debug)]
-pub(super) struct Addresses {
-    places: HashMap<MacAddr, Place>,
+pub(super) struct VlanMacTable {
+    places: HashMap<MacAddr, VlanMacEntry>,
     /// Addresses by the time they were last seen, oldest first.
     by_age: BTreeSet<(Instant, MacAddr)>,
     max: usize,
     /// Entries in the switch.
-    flows: HashSet<Flow>,
+    flows: HashSet<EthernetFlow>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct VlanMacEntry {
     port: PortNo,
     seen: Instant,
     /// True if flow entries that name the address may be in the switch.
@@ -40,7 +40,7 @@ struct Place {
 
 /// Address that is no longer at its place: it moved, aged, was replaced, or its port went down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct RemovedAddress {
     pub(super) mac: MacAddr,
     /// Port on which it was.
     pub(super) port: PortNo,
@@ -50,31 +50,31 @@ pub(super) struct Left {
 
 /// Changes made by learning an address.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Learned {
+pub(super) struct LearnOutcome {
     /// True if the address was not known.
     pub(super) new: bool,
     /// Former place of the address, if it was on another port.
-    pub(super) moved: Option<Left>,
+    pub(super) moved: Option<RemovedAddress>,
     /// Address that was removed to make room.
-    pub(super) pushed_out: Option<Left>,
+    pub(super) pushed_out: Option<RemovedAddress>,
 }
 
-impl Addresses {
+impl VlanMacTable {
     /// Returns an empty table for at most `max` addresses, at least one.
-    pub(super) fn new(max: usize) -> Addresses {
-        Addresses { places: HashMap::new(), by_age: BTreeSet::new(), max: max.max(1), flows: HashSet::new() }
+    pub(super) fn new(max: usize) -> VlanMacTable {
+        VlanMacTable { places: HashMap::new(), by_age: BTreeSet::new(), max: max.max(1), flows: HashSet::new() }
     }
 
     /// Records that `mac` was seen on `port`.
-    pub(super) fn learn(&mut self, now: Instant, mac: MacAddr, port: PortNo) -> Learned {
+    pub(super) fn learn(&mut self, now: Instant, mac: MacAddr, port: PortNo) -> LearnOutcome {
         let known = self.remove(mac);
         let full = self.places.len() >= self.max;
         let pushed_out = if full { self.oldest().and_then(|(_, oldest)| self.remove(oldest)) } else { None };
         let moved = known.filter(|left| left.port != port);
         let used = moved.is_none() && known.is_some_and(|left| left.used);
-        self.places.insert(mac, Place { port, seen: now, used });
+        self.places.insert(mac, VlanMacEntry { port, seen: now, used });
         self.by_age.insert((now, mac));
-        Learned { new: known.is_none(), moved, pushed_out }
+        LearnOutcome { new: known.is_none(), moved, pushed_out }
     }
 
     /// Returns the port of `mac`.
@@ -83,7 +83,7 @@ impl Addresses {
     }
 
     /// Lists the entry of a flow that is being sent to the switch, and marks its addresses as used.
-    pub(super) fn list(&mut self, flow: Flow) {
+    pub(super) fn list(&mut self, flow: EthernetFlow) {
         for mac in [flow.src, flow.dst] {
             if let Some(place) = self.places.get_mut(&mac) {
                 place.used = true;
@@ -95,13 +95,13 @@ impl Addresses {
     }
 
     /// Removes the entry of a flow from the list because the switch has removed it.
-    pub(super) fn unlist(&mut self, flow: &Flow) {
+    pub(super) fn unlist(&mut self, flow: &EthernetFlow) {
         self.flows.remove(flow);
     }
 
     /// Removes addresses not seen since `before` unless a listed entry names them. Examines a few addresses at a
     /// time, oldest first.
-    pub(super) fn expire(&mut self, now: Instant, before: Instant) -> Vec<Left> {
+    pub(super) fn expire(&mut self, now: Instant, before: Instant) -> Vec<RemovedAddress> {
         let old: Vec<_> =
             self.by_age.iter().take_while(|(seen, _)| *seen < before).take(EXPIRE_AT_ONCE).copied().collect();
         old.into_iter()
@@ -126,7 +126,7 @@ impl Addresses {
     }
 
     /// Sets the time an address was last seen to now. Returns `None`, because the address stays.
-    fn renew(&mut self, now: Instant, mac: MacAddr) -> Option<Left> {
+    fn renew(&mut self, now: Instant, mac: MacAddr) -> Option<RemovedAddress> {
         let place = self.places.get_mut(&mac)?;
         self.by_age.remove(&(place.seen, mac));
         place.seen = now;
@@ -138,10 +138,10 @@ impl Addresses {
         self.by_age.first().copied()
     }
 
-    fn remove(&mut self, mac: MacAddr) -> Option<Left> {
+    fn remove(&mut self, mac: MacAddr) -> Option<RemovedAddress> {
         let place = self.places.remove(&mac)?;
         self.by_age.remove(&(place.seen, mac));
-        Some(Left { mac, port: place.port, used: place.used })
+        Some(RemovedAddress { mac, port: place.port, used: place.used })
     }
 }
 
@@ -153,8 +153,8 @@ mod tests {
     const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
     const C: MacAddr = MacAddr([2, 0, 0, 0, 0, 3]);
 
-    fn flow(src: MacAddr, dst: MacAddr) -> Flow {
-        Flow { in_port: PortNo(1), tag: None, vlan: 0, src, dst }
+    fn flow(src: MacAddr, dst: MacAddr) -> EthernetFlow {
+        EthernetFlow { in_port: PortNo(1), tag: None, vlan: 0, src, dst }
     }
 
     fn at(seconds: u64) -> Instant {
@@ -163,19 +163,19 @@ mod tests {
 
     #[test]
     fn a_move_is_told_with_the_old_port() {
-        let mut addresses = Addresses::new(8);
+        let mut addresses = VlanMacTable::new(8);
         assert!(addresses.learn(at(0), A, PortNo(1)).new);
         addresses.list(flow(A, B));
-        assert_eq!(addresses.learn(at(1), A, PortNo(1)), Learned::default());
+        assert_eq!(addresses.learn(at(1), A, PortNo(1)), LearnOutcome::default());
         let moved = addresses.learn(at(2), A, PortNo(2)).moved;
-        assert_eq!(moved, Some(Left { mac: A, port: PortNo(1), used: true }));
+        assert_eq!(moved, Some(RemovedAddress { mac: A, port: PortNo(1), used: true }));
         assert_eq!(addresses.port_of(A), Some(PortNo(2)));
         assert_eq!(addresses.learn(at(3), A, PortNo(3)).moved.map(|left| left.used), Some(false), "no entry since");
     }
 
     #[test]
     fn a_full_table_pushes_out_the_one_not_seen_for_longest() {
-        let mut addresses = Addresses::new(2);
+        let mut addresses = VlanMacTable::new(2);
         addresses.learn(at(0), A, PortNo(1));
         addresses.learn(at(1), B, PortNo(1));
         addresses.learn(at(2), A, PortNo(1));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_address_does_not_age_while_an_entry_names_it() {
-        let mut addresses = Addresses::new(8);
+        let mut addresses = VlanMacTable::new(8);
         for mac in [A, B, C] {
             addresses.learn(at(0), mac, PortNo(1));
         }
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_list_of_entries_is_bounded() {
-        let mut addresses = Addresses::new(2);
+        let mut addresses = VlanMacTable::new(2);
         for number in 0..100 {
             addresses.list(flow(A, MacAddr::from_bits(number)));
         }
@@ -209,10 +209,10 @@ mod tests {
 
     #[test]
     fn addresses_age_and_go_with_their_port() {
-        let mut addresses = Addresses::new(8);
+        let mut addresses = VlanMacTable::new(8);
         addresses.learn(at(0), A, PortNo(1));
         addresses.learn(at(5), B, PortNo(2));
-        let expired = |left: Vec<Left>| left.into_iter().map(|left| left.mac).collect::<Vec<_>>();
+        let expired = |left: Vec<RemovedAddress>| left.into_iter().map(|left| left.mac).collect::<Vec<_>>();
         assert_eq!(expired(addresses.expire(at(6), at(1))), [A]);
         assert_eq!(expired(addresses.expire(at(6), at(5))), []);
         addresses.forget_port(PortNo(2));

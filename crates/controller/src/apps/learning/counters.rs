@@ -2,7 +2,7 @@
 
 /// Counters of a learning switch, over all switches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct LearningCounters {
     /// Stations that were learned.
     pub learned: u64,
     /// Stations that moved to another port.
@@ -38,7 +38,7 @@ pub struct Counters {
     pub errors: u64,
 }
 
-impl Counters {
+impl LearningCounters {
     /// Returns all counters with their names.
     pub(super) fn named(&self) -> Vec<(&'static str, u64)> {
         let c = self;

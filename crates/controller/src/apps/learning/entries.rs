@@ -1,5 +1,5 @@
 //! Makes the messages that a learning switch sends: entries, their deletion, packet-outs.
-use super::ports::{Tag, Vlan};
+use super::ports::{VlanId, VlanTag};
 use std::time::Duration;
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
@@ -21,10 +21,10 @@ const DROP_SECONDS: u16 = 10;
 
 /// Flow of a packet, as an entry matches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Flow {
+pub(super) struct EthernetFlow {
     pub(super) in_port: PortNo,
-    pub(super) tag: Tag,
-    pub(super) vlan: Vlan,
+    pub(super) tag: VlanTag,
+    pub(super) vlan: VlanId,
     pub(super) src: MacAddr,
     pub(super) dst: MacAddr,
 }
@@ -62,7 +62,7 @@ fn miss(max_len: u16) -> Body {
 
 /// Returns an entry that applies `actions` to a flow. It expires after `idle_timeout` without a packet, and the
 /// switch reports its removal.
-pub(super) fn forward(flow: &Flow, priority: u16, idle_timeout: Duration, actions: Vec<Action>) -> Body {
+pub(super) fn forward(flow: &EthernetFlow, priority: u16, idle_timeout: Duration, actions: Vec<Action>) -> Body {
     let entry = FlowMod::add(priority, flow.matching(), vec![Instruction::ApplyActions(actions)]);
     let idle_timeout = u16::try_from(idle_timeout.as_secs()).unwrap_or(u16::MAX);
     let flags = FlowFlags::SEND_FLOW_REM;
@@ -70,7 +70,7 @@ pub(super) fn forward(flow: &Flow, priority: u16, idle_timeout: Duration, action
 }
 
 /// Returns an entry that drops a flow for [`DROP_SECONDS`].
-pub(super) fn drop_for_a_while(flow: &Flow, priority: u16) -> Body {
+pub(super) fn drop_for_a_while(flow: &EthernetFlow, priority: u16) -> Body {
     let entry = FlowMod::add(priority, flow.matching(), Vec::new());
     Body::FlowMod(FlowMod { hard_timeout: DROP_SECONDS, cookie: cookie(flow.vlan), ..entry })
 }
@@ -80,7 +80,7 @@ pub(super) fn drop_for_a_while(flow: &Flow, priority: u16) -> Body {
 ///
 /// Only entries of its VLAN are deleted. OpenFlow 1.0 cannot select by cookie, so entries of an equal address in
 /// another VLAN that use the port are deleted, too. Its next packet restores them.
-pub(super) fn forget_station(version: Version, vlan: Vlan, mac: MacAddr, port: PortNo) -> [Body; 2] {
+pub(super) fn forget_station(version: Version, vlan: VlanId, mac: MacAddr, port: PortNo) -> [Body; 2] {
     let mac = mac.to_bits();
     let from = Match::any().with(Field::InPort, port.0).with(Field::EthSrc, mac);
     let to = Match::any().with(Field::EthDst, mac);
@@ -115,19 +115,19 @@ fn delete(matching: Match, out_port: PortNo) -> FlowMod {
     FlowMod { table: TableId::ALL, command: FlowCommand::Delete, out_port, ..all }
 }
 
-fn cookie(vlan: Vlan) -> u64 {
+fn cookie(vlan: VlanId) -> u64 {
     COOKIE | u64::from(vlan)
 }
 
-impl Flow {
+impl EthernetFlow {
     /// Returns the flow of an entry; `None` if the entry is not this application's.
     #[expect(clippy::cast_possible_truncation, reason = "ports have 32 bits, MAC addresses 48, VLAN ids 12")]
-    pub(super) fn of_entry(matching: &Match, cookie: u64) -> Option<Flow> {
+    pub(super) fn of_entry(matching: &Match, cookie: u64) -> Option<EthernetFlow> {
         let exact = |field| matching.get(field).map(|(value, _)| value);
         let mac = |field| exact(field).map(|value| MacAddr::from_bits(value as u64));
         let vlan_vid = exact(Field::VlanVid)? as u16;
         (cookie & !0xffff == COOKIE).then_some(())?;
-        Some(Flow {
+        Some(EthernetFlow {
             in_port: PortNo(exact(Field::InPort)? as u32),
             tag: (vlan_vid & VLAN_PRESENT != 0).then_some(vlan_vid & !VLAN_PRESENT),
             vlan: (cookie & 0xffff) as u16,

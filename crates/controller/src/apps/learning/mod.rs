@@ -10,7 +10,7 @@
 //!   added. Without a MAC address in the match, a move would not be noticed.
 //! - Loops of links that the configuration names are broken: packets keep to a spanning tree, which changes when
 //!   links go down and come up (`trunks`). Other links between switches must form a tree.
-//! - Counters: [`Counters`].
+//! - Counters: [`LearningCounters`].
 //! - Source: IEEE 802.1Q-2022, 8.7 and 8.8 (learning, ageing, the filtering database).
 mod addresses;
 mod config;
@@ -20,12 +20,12 @@ mod ports;
 mod trunks;
 
 pub use config::LearningConfig;
-pub use counters::Counters;
+pub use counters::LearningCounters;
 
-use crate::{App, ConnectionId, Outbox};
-use addresses::Addresses;
-use entries::Flow;
-use ports::{Change, Ports, Vlan};
+use crate::{ConnectionId, ControllerApp, ControllerOutbox};
+use addresses::VlanMacTable;
+use entries::EthernetFlow;
+use ports::{PortUpdateOutcome, VlanId, VlanPorts};
 use std::collections::HashMap;
 use trunks::Trunks;
 use weir_openflow::model::multipart::{FlowStats, MultipartReply, ReplyBody};
@@ -42,50 +42,50 @@ const ETH_TYPE_LLDP: u128 = 0x88cc;
 
 /// Learning switch application.
 #[derive(Debug)]
-pub struct Learning {
+pub struct LearningSwitch {
     config: LearningConfig,
-    switches: HashMap<ConnectionId, Switch>,
+    switches: HashMap<ConnectionId, LearnedSwitch>,
     trunks: Trunks,
-    counters: Counters,
+    counters: LearningCounters,
 }
 
 #[derive(Debug)]
-struct Switch {
+struct LearnedSwitch {
     dpid: u64,
     version: Version,
-    ports: Ports,
-    vlans: HashMap<Vlan, Addresses>,
+    ports: VlanPorts,
+    vlans: HashMap<VlanId, VlanMacTable>,
 }
 
 /// Scope of a drop.
-enum Dropped {
+enum DropScope {
     /// Drops this packet only.
     Packet,
     /// Drops every packet of the flow for a while.
-    Flow(Flow),
+    Flow(EthernetFlow),
 }
 
-impl Learning {
+impl LearningSwitch {
     /// Returns a learning switch that knows no station.
-    pub fn new(config: LearningConfig) -> Learning {
+    pub fn new(config: LearningConfig) -> LearningSwitch {
         let trunks = Trunks::new(config.links.clone());
-        Learning { config, switches: HashMap::new(), trunks, counters: Counters::default() }
+        LearningSwitch { config, switches: HashMap::new(), trunks, counters: LearningCounters::default() }
     }
 
     /// Returns the counters since the start, over all switches.
-    pub fn count(&self) -> Counters {
+    pub fn count(&self) -> LearningCounters {
         self.counters
     }
 }
 
-impl App for Learning {
+impl ControllerApp for LearningSwitch {
     fn switch_up(
         &mut self,
         _now: Instant,
         switch: ConnectionId,
         version: Version,
         features: &FeaturesReply,
-        out: &mut Outbox,
+        out: &mut ControllerOutbox,
     ) {
         self.add(switch, version, features, out);
         send(switch, entries::setup(version, features.n_buffers), out);
@@ -98,13 +98,13 @@ impl App for Learning {
         switch: ConnectionId,
         version: Version,
         features: &FeaturesReply,
-        out: &mut Outbox,
+        out: &mut ControllerOutbox,
     ) {
         self.add(switch, version, features, out);
         send(switch, entries::take_over(features.n_buffers), out);
     }
 
-    fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut Outbox) {
+    fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox) {
         match message.body {
             Body::PacketIn(packet) => self.packet_in(now, switch, packet, out),
             Body::FlowRemoved(removed) => self.flow_removed(switch, &removed),
@@ -130,24 +130,24 @@ impl App for Learning {
 }
 
 /// Handling of ports.
-impl Learning {
-    fn add(&mut self, switch: ConnectionId, version: Version, features: &FeaturesReply, out: &mut Outbox) {
+impl LearningSwitch {
+    fn add(&mut self, switch: ConnectionId, version: Version, features: &FeaturesReply, out: &mut ControllerOutbox) {
         let of_this = self.config.access.iter().filter(|((dpid, _), _)| *dpid == features.datapath_id);
         let access = of_this.map(|((_, port), vlan)| (*port, *vlan)).collect();
         let dpid = features.datapath_id;
-        let mut ports = Ports::new(version, access, !self.config.access.is_empty());
+        let mut ports = VlanPorts::new(version, access, !self.config.access.is_empty());
         ports.block(self.trunks.blocked(dpid));
-        self.switches.insert(switch, Switch { dpid, version, ports, vlans: HashMap::new() });
+        self.switches.insert(switch, LearnedSwitch { dpid, version, ports, vlans: HashMap::new() });
         self.learn_ports(switch, &features.ports, out);
     }
 
-    fn learn_ports(&mut self, id: ConnectionId, ports: &[PortDesc], out: &mut Outbox) {
+    fn learn_ports(&mut self, id: ConnectionId, ports: &[PortDesc], out: &mut ControllerOutbox) {
         let Some(switch) = self.switches.get_mut(&id) else { return };
         let mut rerouted = false;
         for desc in ports {
             let change = switch.ports.set(desc);
-            self.counters.ports_left_aside += u64::from(change == Change::TooMany);
-            rerouted |= self.trunks.set(switch.dpid, desc.port_no, change != Change::Down);
+            self.counters.ports_left_aside += u64::from(change == PortUpdateOutcome::TooMany);
+            rerouted |= self.trunks.set(switch.dpid, desc.port_no, change != PortUpdateOutcome::Down);
         }
         if rerouted {
             self.reroute(out);
@@ -156,7 +156,7 @@ impl Learning {
 
     /// Applies a new spanning tree: forgets the stations learned at the links' ports and deletes these ports'
     /// entries.
-    fn reroute(&mut self, out: &mut Outbox) {
+    fn reroute(&mut self, out: &mut ControllerOutbox) {
         for (id, switch) in &mut self.switches {
             switch.ports.block(self.trunks.blocked(switch.dpid));
             for port in self.trunks.ports(switch.dpid) {
@@ -166,35 +166,35 @@ impl Learning {
         }
     }
 
-    fn port_status(&mut self, id: ConnectionId, status: &PortStatus, out: &mut Outbox) {
+    fn port_status(&mut self, id: ConnectionId, status: &PortStatus, out: &mut ControllerOutbox) {
         let Some(switch) = self.switches.get_mut(&id) else {
             return;
         };
         let port = status.desc.port_no;
         let change = if status.reason == PortStatusReason::Delete {
             switch.ports.remove(port);
-            Change::Down
+            PortUpdateOutcome::Down
         } else {
             switch.ports.set(&status.desc)
         };
         match change {
-            Change::Up => {}
-            Change::TooMany => self.counters.ports_left_aside += 1,
-            Change::Down => {
+            PortUpdateOutcome::Up => {}
+            PortUpdateOutcome::TooMany => self.counters.ports_left_aside += 1,
+            PortUpdateOutcome::Down => {
                 switch.vlans.values_mut().for_each(|addresses| addresses.forget_port(port));
                 send(id, entries::forget_port(port), out);
             }
         }
-        if self.trunks.set(switch.dpid, port, change != Change::Down) {
+        if self.trunks.set(switch.dpid, port, change != PortUpdateOutcome::Down) {
             self.reroute(out);
         }
     }
 }
 
 /// Handling of packets.
-impl Learning {
+impl LearningSwitch {
     fn flow_removed(&mut self, id: ConnectionId, removed: &FlowRemoved) {
-        let flow = Flow::of_entry(&removed.matching, removed.cookie);
+        let flow = EthernetFlow::of_entry(&removed.matching, removed.cookie);
         let Some((flow, switch)) = flow.zip(self.switches.get_mut(&id)) else {
             return;
         };
@@ -203,12 +203,12 @@ impl Learning {
         }
     }
 
-    fn packet_in(&mut self, now: Instant, id: ConnectionId, packet: PacketIn, out: &mut Outbox) {
+    fn packet_in(&mut self, now: Instant, id: ConnectionId, packet: PacketIn, out: &mut ControllerOutbox) {
         let in_port = packet.in_port();
         let (entry, actions) = match self.decide(now, id, &packet, out) {
             Ok((entry, actions)) => (entry, actions),
-            Err(Dropped::Packet) => (None, Vec::new()),
-            Err(Dropped::Flow(flow)) => (Some(entries::drop_for_a_while(&flow, self.config.priority)), Vec::new()),
+            Err(DropScope::Packet) => (None, Vec::new()),
+            Err(DropScope::Flow(flow)) => (Some(entries::drop_for_a_while(&flow, self.config.priority)), Vec::new()),
         };
         send(id, entry, out);
         let forwarded = !actions.is_empty();
@@ -221,8 +221,9 @@ impl Learning {
 
     /// Learns stations from the entries of a switch's former master: a station is on the port from which its frames
     /// come.
-    fn learn_entries(&mut self, now: Instant, id: ConnectionId, found: &[FlowStats], out: &mut Outbox) {
-        let flows: Vec<_> = found.iter().filter_map(|entry| Flow::of_entry(&entry.matching, entry.cookie)).collect();
+    fn learn_entries(&mut self, now: Instant, id: ConnectionId, found: &[FlowStats], out: &mut ControllerOutbox) {
+        let flows: Vec<_> =
+            found.iter().filter_map(|entry| EthernetFlow::of_entry(&entry.matching, entry.cookie)).collect();
         for flow in &flows {
             self.learn(now, id, flow, out);
         }
@@ -237,12 +238,12 @@ impl Learning {
         now: Instant,
         id: ConnectionId,
         packet: &PacketIn,
-        out: &mut Outbox,
-    ) -> Result<(Option<Body>, Vec<Action>), Dropped> {
+        out: &mut ControllerOutbox,
+    ) -> Result<(Option<Body>, Vec<Action>), DropScope> {
         let flow = self.admit(id, packet)?;
         self.learn(now, id, &flow, out);
         let Some(switch) = self.switches.get_mut(&id) else {
-            return Err(Dropped::Packet);
+            return Err(DropScope::Packet);
         };
         let known = if flow.dst.is_multicast() { None } else { switch.port_of(flow.vlan, flow.dst) };
         let Some(port) = known else {
@@ -253,7 +254,7 @@ impl Learning {
         };
         if port == flow.in_port {
             self.counters.drop_same_port += 1;
-            return Err(Dropped::Flow(flow));
+            return Err(DropScope::Flow(flow));
         }
         let actions = switch.ports.send(flow.vlan, flow.tag, port);
         switch.list(flow);
@@ -263,37 +264,37 @@ impl Learning {
 
     /// Returns the flow of a packet if the packet may be forwarded.
     #[expect(clippy::cast_possible_truncation, reason = "MAC addresses have 48 bits, VLAN ids 12")]
-    fn admit(&mut self, id: ConnectionId, packet: &PacketIn) -> Result<Flow, Dropped> {
+    fn admit(&mut self, id: ConnectionId, packet: &PacketIn) -> Result<EthernetFlow, DropScope> {
         let parsed = packet.in_port().and_then(|in_port| Some((in_port, parse(&packet.data.0, in_port).ok()?)));
         let (Some((in_port, parsed)), Some(switch)) = (parsed, self.switches.get(&id)) else {
             self.counters.drop_malformed += 1;
-            return Err(Dropped::Packet);
+            return Err(DropScope::Packet);
         };
         let mac = |field| MacAddr::from_bits(parsed.key.get(field) as u64);
         let (src, dst) = (mac(Field::EthSrc), mac(Field::EthDst));
         if self.trunks.is_blocked(switch.dpid, in_port) {
             self.counters.drop_blocked += 1;
-            return Err(Dropped::Packet);
+            return Err(DropScope::Packet);
         }
         if src.is_multicast() {
             self.counters.drop_multicast_source += 1;
-            return Err(Dropped::Packet);
+            return Err(DropScope::Packet);
         }
         if is_reserved(dst) || parsed.key.get(Field::EthType) == ETH_TYPE_LLDP {
             self.counters.drop_reserved += 1;
-            return Err(Dropped::Packet);
+            return Err(DropScope::Packet);
         }
         let tag = (parsed.layers.vlan_tags > 0).then(|| parsed.key.get(Field::VlanVid) as u16 & 0xfff);
         let vlan = switch.ports.vlan_of(in_port, tag);
-        let flow = Flow { in_port, tag, vlan: vlan.unwrap_or(0), src, dst };
+        let flow = EthernetFlow { in_port, tag, vlan: vlan.unwrap_or(0), src, dst };
         if vlan.is_none() {
             self.counters.drop_tagged += 1;
-            return Err(Dropped::Flow(flow));
+            return Err(DropScope::Flow(flow));
         }
         Ok(flow)
     }
 
-    fn learn(&mut self, now: Instant, id: ConnectionId, flow: &Flow, out: &mut Outbox) {
+    fn learn(&mut self, now: Instant, id: ConnectionId, flow: &EthernetFlow, out: &mut ControllerOutbox) {
         let Some(switch) = self.switches.get_mut(&id) else {
             return;
         };
@@ -314,13 +315,13 @@ impl Learning {
     }
 }
 
-impl Switch {
-    fn port_of(&self, vlan: Vlan, mac: MacAddr) -> Option<PortNo> {
+impl LearnedSwitch {
+    fn port_of(&self, vlan: VlanId, mac: MacAddr) -> Option<PortNo> {
         self.vlans.get(&vlan)?.port_of(mac)
     }
 
     /// Lists the entry of `flow`, which is being sent to the switch.
-    fn list(&mut self, flow: Flow) {
+    fn list(&mut self, flow: EthernetFlow) {
         if let Some(addresses) = self.vlans.get_mut(&flow.vlan) {
             addresses.list(flow);
         }
@@ -328,14 +329,14 @@ impl Switch {
 
     /// Returns the stations of a VLAN. Beyond [`MAX_VLANS`] a further VLAN replaces those without stations; `None` if
     /// there are none.
-    fn addresses(&mut self, vlan: Vlan, max: usize) -> Option<&mut Addresses> {
+    fn addresses(&mut self, vlan: VlanId, max: usize) -> Option<&mut VlanMacTable> {
         if self.vlans.len() >= MAX_VLANS && !self.vlans.contains_key(&vlan) {
             self.vlans.retain(|_, addresses| !addresses.is_empty());
             if self.vlans.len() >= MAX_VLANS {
                 return None;
             }
         }
-        Some(self.vlans.entry(vlan).or_insert_with(|| Addresses::new(max)))
+        Some(self.vlans.entry(vlan).or_insert_with(|| VlanMacTable::new(max)))
     }
 }
 
@@ -344,6 +345,6 @@ fn is_reserved(mac: MacAddr) -> bool {
     mac.0[..5] == [0x01, 0x80, 0xc2, 0, 0] && mac.0[5] < 0x10
 }
 
-fn send(switch: ConnectionId, bodies: impl IntoIterator<Item = Body>, out: &mut Outbox) {
+fn send(switch: ConnectionId, bodies: impl IntoIterator<Item = Body>, out: &mut ControllerOutbox) {
     out.extend(bodies.into_iter().map(|body| (switch, Message { xid: 0, body })));
 }

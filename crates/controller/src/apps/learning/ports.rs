@@ -13,15 +13,15 @@ use weir_packet::field::{VLAN_PRESENT, eth_type};
 pub(super) const MAX_PORTS: usize = 8192;
 
 /// VLAN id; 0 is the untagged VLAN.
-pub(super) type Vlan = u16;
+pub(super) type VlanId = u16;
 /// VLAN tag of a frame: its id, which is 0 in a tag that has only a priority (IEEE 802.1Q-2022, 9.6).
-pub(super) type Tag = Option<u16>;
+pub(super) type VlanTag = Option<u16>;
 
 /// Ports of one switch.
 #[derive(Debug)]
-pub(super) struct Ports {
+pub(super) struct VlanPorts {
     version: Version,
-    access: HashMap<PortNo, Vlan>,
+    access: HashMap<PortNo, VlanId>,
     /// True if any switch has access ports. Floods then use listed ports instead of the switch's own flooding.
     tenants: bool,
     /// Ports of blocked links.
@@ -32,7 +32,7 @@ pub(super) struct Ports {
 
 /// State of a port after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum PortUpdateOutcome {
     /// Frames can pass.
     Up,
     /// Frames can no longer pass.
@@ -41,9 +41,9 @@ pub(super) enum Change {
     TooMany,
 }
 
-impl Ports {
-    pub(super) fn new(version: Version, access: HashMap<PortNo, Vlan>, tenants: bool) -> Ports {
-        Ports { version, access, tenants, blocked: HashSet::new(), floodable: BTreeMap::new() }
+impl VlanPorts {
+    pub(super) fn new(version: Version, access: HashMap<PortNo, VlanId>, tenants: bool) -> VlanPorts {
+        VlanPorts { version, access, tenants, blocked: HashSet::new(), floodable: BTreeMap::new() }
     }
 
     /// Sets the blocked ports, replacing the previous ones.
@@ -52,14 +52,14 @@ impl Ports {
     }
 
     /// Updates a port from its description.
-    pub(super) fn set(&mut self, desc: &PortDesc) -> Change {
+    pub(super) fn set(&mut self, desc: &PortDesc) -> PortUpdateOutcome {
         let up = desc.config & bits::PORT_DOWN == 0 && desc.state & bits::LINK_DOWN == 0;
         let flood = up && desc.config & (bits::NO_FLOOD | bits::NO_FWD) == 0;
         if self.floodable.len() >= MAX_PORTS && !self.floodable.contains_key(&desc.port_no) {
-            return Change::TooMany;
+            return PortUpdateOutcome::TooMany;
         }
         self.floodable.insert(desc.port_no, flood);
-        if up { Change::Up } else { Change::Down }
+        if up { PortUpdateOutcome::Up } else { PortUpdateOutcome::Down }
     }
 
     /// Removes a port.
@@ -69,7 +69,7 @@ impl Ports {
 
     /// Returns the VLAN of a frame received on `port`; `None` for a tagged frame on an access port, because a station
     /// must not choose its VLAN.
-    pub(super) fn vlan_of(&self, port: PortNo, tag: Tag) -> Option<Vlan> {
+    pub(super) fn vlan_of(&self, port: PortNo, tag: VlanTag) -> Option<VlanId> {
         match (self.access.get(&port), tag) {
             (Some(vlan), None | Some(0)) => Some(*vlan),
             (Some(_), Some(_)) => None,
@@ -78,12 +78,12 @@ impl Ports {
     }
 
     /// Returns actions that send a frame of `vlan`, which now carries `tag`, out of one port.
-    pub(super) fn send(&self, vlan: Vlan, tag: Tag, port: PortNo) -> Vec<Action> {
+    pub(super) fn send(&self, vlan: VlanId, tag: VlanTag, port: PortNo) -> Vec<Action> {
         self.send_all(vlan, tag, vec![port])
     }
 
     /// Returns actions that send a frame to every port of its VLAN but its input port.
-    pub(super) fn flood(&self, vlan: Vlan, tag: Tag, in_port: PortNo) -> Vec<Action> {
+    pub(super) fn flood(&self, vlan: VlanId, tag: VlanTag, in_port: PortNo) -> Vec<Action> {
         if !self.tenants && self.blocked.is_empty() {
             return vec![Action::output(PortNo::FLOOD)];
         }
@@ -94,7 +94,7 @@ impl Ports {
 
     /// Returns true if frames of `vlan` may leave by `port`. Reserved ports, such as the switch's own network stack,
     /// carry a VLAN only if configured as access ports.
-    fn carries(&self, port: PortNo, vlan: Vlan) -> bool {
+    fn carries(&self, port: PortNo, vlan: VlanId) -> bool {
         if self.blocked.contains(&port) {
             return false;
         }
@@ -106,7 +106,7 @@ impl Ports {
 
     /// Returns outputs: first to ports on which the frame leaves unchanged, then a change of tag, then the other
     /// ports.
-    fn send_all(&self, vlan: Vlan, tag: Tag, ports: Vec<PortNo>) -> Vec<Action> {
+    fn send_all(&self, vlan: VlanId, tag: VlanTag, ports: Vec<PortNo>) -> Vec<Action> {
         let (unchanged, changed): (Vec<_>, Vec<_>) = ports.into_iter().partition(|port| self.fits(*port, vlan, tag));
         let mut actions: Vec<_> = unchanged.into_iter().map(Action::output).collect();
         if let Some(first) = changed.first() {
@@ -117,13 +117,13 @@ impl Ports {
     }
 
     /// Returns true if a frame that carries `tag` is correctly tagged for `port`.
-    fn fits(&self, port: PortNo, vlan: Vlan, tag: Tag) -> bool {
+    fn fits(&self, port: PortNo, vlan: VlanId, tag: VlanTag) -> bool {
         let id = tag.unwrap_or(0);
         if self.access.contains_key(&port) { id == 0 } else { id == vlan }
     }
 
     /// Returns actions that remove the tag for access ports, or set the VLAN's tag for trunks.
-    fn retag(&self, vlan: Vlan, tag: Tag, to_access: bool) -> Vec<Action> {
+    fn retag(&self, vlan: VlanId, tag: VlanTag, to_access: bool) -> Vec<Action> {
         let set = Action::SetField { field: Field::VlanVid, value: u128::from(VLAN_PRESENT | vlan) };
         match (to_access, self.version, tag) {
             (true, ..) => vec![Action::PopVlan],
@@ -144,11 +144,11 @@ mod tests {
     }
 
     /// Returns ports 1 and 2 in VLAN 10, port 3 in VLAN 20, and trunks 4 and 5.
-    fn tenants(version: Version) -> Ports {
+    fn tenants(version: Version) -> VlanPorts {
         let access = [(1, 10), (2, 10), (3, 20)].map(|(port, vlan)| (PortNo(port), vlan)).into();
-        let mut ports = Ports::new(version, access, true);
+        let mut ports = VlanPorts::new(version, access, true);
         for port in 1..=5 {
-            assert_eq!(ports.set(&desc(port, 0, 0)), Change::Up);
+            assert_eq!(ports.set(&desc(port, 0, 0)), PortUpdateOutcome::Up);
         }
         ports
     }
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn nothing_is_flooded_to_blocked_ports() {
-        let mut ports = Ports::new(Version::V13, HashMap::new(), false);
-        (1..=4).for_each(|port| assert_eq!(ports.set(&desc(port, 0, 0)), Change::Up));
+        let mut ports = VlanPorts::new(Version::V13, HashMap::new(), false);
+        (1..=4).for_each(|port| assert_eq!(ports.set(&desc(port, 0, 0)), PortUpdateOutcome::Up));
         assert_eq!(ports.flood(0, None, PortNo(1)), [Action::output(PortNo::FLOOD)]);
         ports.block([PortNo(3)].into());
         assert_eq!(ports.flood(0, None, PortNo(1)), [PortNo(2), PortNo(4)].map(Action::output));
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn ports_that_are_down_or_not_to_be_flooded_are_left_out() {
         let mut ports = tenants(Version::V13);
-        assert_eq!(ports.set(&desc(4, 0, bits::LINK_DOWN)), Change::Down);
-        assert_eq!(ports.set(&desc(2, bits::NO_FLOOD, 0)), Change::Up);
+        assert_eq!(ports.set(&desc(4, 0, bits::LINK_DOWN)), PortUpdateOutcome::Down);
+        assert_eq!(ports.set(&desc(2, bits::NO_FLOOD, 0)), PortUpdateOutcome::Up);
         ports.remove(PortNo(1));
         assert_eq!(ports.flood(10, Some(10), PortNo(5)), []);
     }
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_switch_that_invents_ports_is_bounded() {
-        let mut ports = Ports::new(Version::V13, HashMap::new(), true);
+        let mut ports = VlanPorts::new(Version::V13, HashMap::new(), true);
         for port in 1..=u32::try_from(MAX_PORTS).unwrap() {
             ports.set(&desc(port, 0, 0));
         }
-        assert_eq!(ports.set(&desc(99_999, 0, 0)), Change::TooMany);
-        assert_eq!(ports.set(&desc(1, 0, bits::LINK_DOWN)), Change::Down);
+        assert_eq!(ports.set(&desc(99_999, 0, 0)), PortUpdateOutcome::TooMany);
+        assert_eq!(ports.set(&desc(1, 0, bits::LINK_DOWN)), PortUpdateOutcome::Down);
     }
 }

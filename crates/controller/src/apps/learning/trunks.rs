@@ -8,18 +8,18 @@ use weir_openflow::model::PortNo;
 use weir_topology::spanning_tree;
 
 /// Port of a switch: datapath id and port number.
-pub(super) type End = (u64, PortNo);
+pub(super) type TrunkPort = (u64, PortNo);
 
 /// Configured links, and the blocked ports.
 #[derive(Debug)]
 pub(super) struct Trunks {
-    links: Vec<[End; 2]>,
-    down: HashSet<End>,
-    blocked: HashSet<End>,
+    links: Vec<[TrunkPort; 2]>,
+    down: HashSet<TrunkPort>,
+    blocked: HashSet<TrunkPort>,
 }
 
 impl Trunks {
-    pub(super) fn new(links: Vec<[End; 2]>) -> Trunks {
+    pub(super) fn new(links: Vec<[TrunkPort; 2]>) -> Trunks {
         let mut trunks = Trunks { links, down: HashSet::new(), blocked: HashSet::new() };
         trunks.renew();
         trunks
@@ -49,10 +49,10 @@ impl Trunks {
     }
 
     fn renew(&mut self) -> bool {
-        let up: Vec<[End; 2]> =
+        let up: Vec<[TrunkPort; 2]> =
             self.links.iter().filter(|ends| !ends.iter().any(|end| self.down.contains(end))).copied().collect();
         let dpids: Vec<u64> = up.iter().flatten().map(|(dpid, _)| *dpid).collect::<BTreeSet<_>>().into_iter().collect();
-        let node = |end: End| dpids.binary_search(&end.0).unwrap_or_default();
+        let node = |end: TrunkPort| dpids.binary_search(&end.0).unwrap_or_default();
         let tree = spanning_tree(dpids.len(), &up.iter().map(|ends| ends.map(node)).collect::<Vec<_>>());
         let blocked = up.iter().zip(tree).filter(|(_, kept)| !kept).flat_map(|(ends, _)| *ends).collect();
         let changed = blocked != self.blocked;

@@ -9,14 +9,14 @@ pub(super) const PLACES: usize = 12;
 /// Up to [`PLACES`] entries of the hash. Entries fill the places from the first on, without gaps.
 #[derive(Debug, Clone, Copy, Default, FromZeros)]
 #[repr(C, align(64))]
-pub(super) struct Bucket {
+pub(super) struct HashBucket {
     /// Bytes 0 to 11: the entries' signatures, none zero. Bytes 12 to 15: index of the chain's next bucket plus 1, or
     /// 0.
     tags: [u64; 2],
     ids: [u32; PLACES],
 }
 
-const _: () = assert!(size_of::<Bucket>() == 64);
+const _: () = assert!(size_of::<HashBucket>() == 64);
 
 /// Returns eight bits of a hash as a signature, which is never zero.
 #[inline(always)]
@@ -27,10 +27,10 @@ pub(super) const fn signature(hash: u32) -> u8 {
 
 /// Set of places of a bucket, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Places(u32);
+pub(super) struct BucketPlaces(u32);
 
-impl Places {
-    pub(super) const NONE: Places = Places(0);
+impl BucketPlaces {
+    pub(super) const NONE: BucketPlaces = BucketPlaces(0);
 
     #[inline(always)]
     pub(super) const fn is_empty(self) -> bool {
@@ -44,7 +44,7 @@ impl Places {
     }
 }
 
-impl Iterator for Places {
+impl Iterator for BucketPlaces {
     type Item = usize;
 
     #[inline(always)]
@@ -55,11 +55,11 @@ impl Iterator for Places {
     }
 }
 
-impl Bucket {
+impl HashBucket {
     /// Returns the places of entries with this signature; for signature 0, the free places.
     #[inline(always)]
-    pub(super) fn places(&self, signature: u8) -> Places {
-        Places(equal_bytes(self.tags, signature) & ((1 << PLACES) - 1))
+    pub(super) fn places(&self, signature: u8) -> BucketPlaces {
+        BucketPlaces(equal_bytes(self.tags, signature) & ((1 << PLACES) - 1))
     }
 
     /// Returns the entry at a place.
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn places_are_told_apart() {
-        let mut bucket = Bucket::default();
+        let mut bucket = HashBucket::default();
         assert_eq!((bucket.len(), bucket.next()), (0, None));
         bucket.set_next(Some(0xffff_fffd));
         for place in 0..PLACES {

@@ -1,19 +1,19 @@
 //! Looks up a burst in passes. Each pass prefetches the memory that the next one reads, so that the packets' memory
 //! waits overlap.
-use super::EntryHash;
-use super::masks::{Masks, with_masks};
+use super::EntryHashTable;
+use super::masks::{TupleMasks, with_masks};
 use super::tuples::TupleId;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use weir_packet::Parsed;
+use weir_packet::ParsedHeaders;
 
-impl EntryHash {
+impl EntryHashTable {
     /// Looks up packets in a tuple. Calls `hit` with the lane, the priority and the entry for each packet that
     /// matches an entry.
     #[inline]
     pub(crate) fn get_burst(
         &self,
         tuple: TupleId,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         hit: impl FnMut(usize, u16, EntryId),
     ) {
@@ -23,9 +23,9 @@ impl EntryHash {
     #[inline(always)]
     fn burst(
         &self,
-        masks: &impl Masks,
+        masks: &impl TupleMasks,
         tuple: TupleId,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         mut hit: impl FnMut(usize, u16, EntryId),
     ) {

@@ -9,8 +9,8 @@
 //!
 //! The length of chains depends on the hashes alone. Their key is random and secret ([`super::key`]), so no one can
 //! choose entries that make chains longer than chance does.
-use super::bucket::{Bucket, PLACES, Places, signature};
-use weir_memory::{Array, OutOfMemory, prefetch};
+use super::bucket::{BucketPlaces, HashBucket, PLACES, signature};
+use weir_memory::{HugePageArray, OutOfMemory, prefetch};
 
 /// Mean number of entries per bucket above which a bucket is added: 13 bytes an entry, and fewer than one entry in a
 /// hundred beyond its first bucket.
@@ -22,13 +22,13 @@ const LEAST_PER_FOUR: usize = 15;
 
 /// Map from hashes to entry ids: see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Directory {
-    buckets: Array<Bucket>,
+pub(super) struct HashDirectory {
+    buckets: HugePageArray<HashBucket>,
     /// By bucket: the set of the low five bits of all signatures in its chain. A search of many tuples reads this
     /// filter before the bucket, because one cache line holds the filters of sixteen buckets.
-    filters: Array<u32>,
+    filters: HugePageArray<u32>,
     /// Second and later buckets of all chains.
-    further: Array<Bucket>,
+    further: HugePageArray<HashBucket>,
     /// First empty bucket of `further`; the empty ones form a chain.
     free: Option<usize>,
     /// Mask of the hash bits that can name every bucket.
@@ -40,12 +40,12 @@ pub(super) struct Directory {
 
 /// Location of a bucket of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Link {
+enum ChainLink {
     First(usize),
     Further(usize),
 }
 
-impl Directory {
+impl HashDirectory {
     /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         self.buckets.held() + self.filters.held() + self.further.held()
@@ -92,13 +92,13 @@ impl Directory {
 
     /// Iterates over the entries that may have this hash.
     #[inline]
-    pub(super) fn candidates(&self, hash: u32) -> Candidates<'_> {
+    pub(super) fn candidates(&self, hash: u32) -> BucketCandidates<'_> {
         let (bucket, signature) = (self.buckets.get(self.index(hash)), signature(hash));
-        let places = bucket.map_or(Places::NONE, |bucket| bucket.places(signature));
-        Candidates { bucket, places, signature, further: &self.further }
+        let places = bucket.map_or(BucketPlaces::NONE, |bucket| bucket.places(signature));
+        BucketCandidates { bucket, places, signature, further: &self.further }
     }
 
-    /// Reserves memory for the next [`Directory::insert`].
+    /// Reserves memory for the next [`HashDirectory::insert`].
     pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
         self.buckets.reserve(2)?;
         self.filters.reserve(2)?;
@@ -106,7 +106,7 @@ impl Directory {
         self.further.reserve(2)
     }
 
-    /// Inserts an entry; [`Directory::make_room`] must have been called. `hash_of` returns the hash of a present
+    /// Inserts an entry; [`HashDirectory::make_room`] must have been called. `hash_of` returns the hash of a present
     /// entry, `fetch` prefetches what `hash_of` reads.
     pub(super) fn insert(&mut self, hash: u32, id: u32, hash_of: impl Fn(u32) -> u32, fetch: impl Fn(u32)) {
         if self.buckets.is_empty() {
@@ -125,7 +125,7 @@ impl Directory {
         self.take(self.index(hash), link, place);
         self.len -= 1;
         if self.len == 0 {
-            *self = Directory::default();
+            *self = HashDirectory::default();
         } else if self.buckets.len() > 1 && self.len * 4 < self.buckets.len() * LEAST_PER_FOUR {
             self.merge();
         }
@@ -171,9 +171,9 @@ impl Directory {
     /// Appends an entry to a chain.
     fn push(&mut self, index: usize, signature: u8, id: u32) {
         self.filters[index] |= filter_bit(signature);
-        let mut link = Link::First(index);
+        let mut link = ChainLink::First(index);
         while let Some(next) = self.at(link).next() {
-            link = Link::Further(next);
+            link = ChainLink::Further(next);
         }
         let len = self.at(link).len();
         if len < PLACES {
@@ -185,16 +185,16 @@ impl Directory {
     }
 
     /// Removes an entry from a chain. The chain's last entry moves to its place.
-    fn take(&mut self, index: usize, from: Link, place: usize) {
-        let (mut before, mut link) = (None, Link::First(index));
+    fn take(&mut self, index: usize, from: ChainLink, place: usize) {
+        let (mut before, mut link) = (None, ChainLink::First(index));
         while let Some(next) = self.at(link).next() {
-            (before, link) = (Some(link), Link::Further(next));
+            (before, link) = (Some(link), ChainLink::Further(next));
         }
         let last = self.at(link).len() - 1;
         let (signature, id) = self.at(link).get(last);
         self.at_mut(from).set(place, signature, id);
         self.at_mut(link).set(last, 0, 0);
-        if let (0, Some(before), Link::Further(further)) = (last, before, link) {
+        if let (0, Some(before), ChainLink::Further(further)) = (last, before, link) {
             self.at_mut(before).set_next(None);
             self.give_further(further);
         }
@@ -203,11 +203,11 @@ impl Directory {
 
     /// Computes the filter of a chain from its entries.
     fn filter_of(&self, index: usize) -> u32 {
-        let (mut link, mut filter) = (Some(Link::First(index)), 0);
+        let (mut link, mut filter) = (Some(ChainLink::First(index)), 0);
         while let Some(one) = link {
             let bucket = self.at(one);
             filter = (0..bucket.len()).fold(filter, |filter, place| filter | filter_bit(bucket.get(place).0));
-            link = bucket.next().map(Link::Further);
+            link = bucket.next().map(ChainLink::Further);
         }
         filter
     }
@@ -225,8 +225,8 @@ impl Directory {
     }
 
     /// Returns the bucket and the place of an entry.
-    fn find(&self, hash: u32, id: u32) -> Option<(Link, usize)> {
-        let mut link = Link::First(self.index(hash));
+    fn find(&self, hash: u32, id: u32) -> Option<(ChainLink, usize)> {
+        let mut link = ChainLink::First(self.index(hash));
         if self.buckets.is_empty() {
             return None;
         }
@@ -235,7 +235,7 @@ impl Directory {
             if let Some(place) = bucket.places(signature(hash)).find(|place| bucket.id(*place) == id) {
                 return Some((link, place));
             }
-            link = Link::Further(bucket.next()?);
+            link = ChainLink::Further(bucket.next()?);
         }
     }
 
@@ -249,27 +249,27 @@ impl Directory {
     fn add_further(&mut self) -> usize {
         let Some(free) = self.free else { return add_to(&mut self.further) };
         self.free = self.further[free].next();
-        self.further[free] = Bucket::default();
+        self.further[free] = HashBucket::default();
         free
     }
 
     fn give_further(&mut self, index: usize) {
-        self.further[index] = Bucket::default();
+        self.further[index] = HashBucket::default();
         self.further[index].set_next(self.free);
         self.free = Some(index);
     }
 
-    fn at(&self, link: Link) -> &Bucket {
+    fn at(&self, link: ChainLink) -> &HashBucket {
         match link {
-            Link::First(index) => &self.buckets[index],
-            Link::Further(index) => &self.further[index],
+            ChainLink::First(index) => &self.buckets[index],
+            ChainLink::Further(index) => &self.further[index],
         }
     }
 
-    fn at_mut(&mut self, link: Link) -> &mut Bucket {
+    fn at_mut(&mut self, link: ChainLink) -> &mut HashBucket {
         match link {
-            Link::First(index) => &mut self.buckets[index],
-            Link::Further(index) => &mut self.further[index],
+            ChainLink::First(index) => &mut self.buckets[index],
+            ChainLink::Further(index) => &mut self.further[index],
         }
     }
 }
@@ -280,21 +280,21 @@ const fn filter_bit(signature: u8) -> u32 {
     1 << (signature & 31)
 }
 
-fn add_to(buckets: &mut Array<Bucket>) -> usize {
-    buckets.push(Bucket::default()).expect("make_room has seen to it");
+fn add_to(buckets: &mut HugePageArray<HashBucket>) -> usize {
+    buckets.push(HashBucket::default()).expect("make_room has seen to it");
     buckets.len() - 1
 }
 
-/// Iterator of [`Directory::candidates`].
+/// Iterator of [`HashDirectory::candidates`].
 #[derive(Debug)]
-pub(super) struct Candidates<'a> {
-    bucket: Option<&'a Bucket>,
-    places: Places,
+pub(super) struct BucketCandidates<'a> {
+    bucket: Option<&'a HashBucket>,
+    places: BucketPlaces,
     signature: u8,
-    further: &'a [Bucket],
+    further: &'a [HashBucket],
 }
 
-impl Iterator for Candidates<'_> {
+impl Iterator for BucketCandidates<'_> {
     type Item = u32;
 
     #[inline]
@@ -305,7 +305,7 @@ impl Iterator for Candidates<'_> {
                 return Some(bucket.id(place));
             }
             self.bucket = bucket.next().and_then(|next| self.further.get(next));
-            self.places = self.bucket.map_or(Places::NONE, |bucket| bucket.places(self.signature));
+            self.places = self.bucket.map_or(BucketPlaces::NONE, |bucket| bucket.places(self.signature));
         }
     }
 }
@@ -320,7 +320,7 @@ mod tests {
         (id / 3).wrapping_mul(0x9e37_79b9) >> (id % 3 * 4)
     }
 
-    impl Directory {
+    impl HashDirectory {
         fn add(&mut self, id: u32) {
             self.make_room().expect("there is memory");
             self.insert(hash(id), id, hash, |_| ());
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn it_grows_and_shrinks_with_its_entries() {
-        let mut directory = Directory::default();
+        let mut directory = HashDirectory::default();
         let count = 50_000;
         (0..count).for_each(|id| directory.add(id));
         assert_eq!(directory.len, 50_000);
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn equal_hashes_are_chained() {
-        let mut directory = Directory::default();
+        let mut directory = HashDirectory::default();
         for id in 0..100 {
             directory.make_room().expect("there is memory");
             directory.insert(7, id, |_| 7, |_| ());
@@ -377,7 +377,7 @@ mod tests {
         /// The directory holds the same entries as a set.
         #[test]
         fn it_holds_what_was_added(changes in proptest::collection::vec((0..3_u8, 0..400_u32), 1..600)) {
-            let (mut directory, mut model) = (Directory::default(), std::collections::BTreeSet::new());
+            let (mut directory, mut model) = (HashDirectory::default(), std::collections::BTreeSet::new());
             for (kind, id) in changes {
                 if kind == 0 {
                     prop_assert_eq!(directory.remove(hash(id), id), model.remove(&id));

@@ -1,7 +1,7 @@
 //! Finds the entries related to a match by their tuples, so that a non-strict flow-mod or the overlap check need not
 //! visit all entries. Gives no answer if the masks alone do not settle it. Also finds the best entry of those visible
 //! to a packet.
-use super::{EntryHash, Tuple};
+use super::{EntryHashTable, MaskTuple};
 use crate::shape::{EntryId, WordMatch, WordMatches};
 use weir_packet::FlowKey;
 
@@ -11,7 +11,7 @@ const MAX_TUPLES: usize = 128;
 /// Maximum number of entries returned.
 const MOST: usize = 64;
 
-impl EntryHash {
+impl EntryHashTable {
     /// Returns the entries whose match lies within `words`. Returns `None` if entries with another mask than that of
     /// `words` could be among them, or if there are more than [`MAX_TUPLES`] tuples or more than [`MOST`] such
     /// entries.
@@ -66,7 +66,7 @@ impl EntryHash {
     }
 }
 
-impl Tuple {
+impl MaskTuple {
     /// Returns true if the tuple's mask has all bits of a match's mask.
     fn covers(&self, words: &WordMatches) -> bool {
         let looks = |bits: &WordMatch| {

@@ -11,19 +11,19 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Secret key of the hash; random for each instance.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Secret {
+pub(crate) struct HashSecret {
     word: u64,
     tuple: u64,
 }
 
-impl Default for Secret {
-    fn default() -> Secret {
+impl Default for HashSecret {
+    fn default() -> HashSecret {
         let random = RandomState::new();
-        Secret { word: random.hash_one(1) | 1, tuple: random.hash_one(2) }
+        HashSecret { word: random.hash_one(1) | 1, tuple: random.hash_one(2) }
     }
 }
 
-impl Secret {
+impl HashSecret {
     /// Returns the initial state of the hashes of a tuple's entries.
     pub(crate) const fn seed(self, tuple: u32) -> u64 {
         fold(self.tuple ^ tuple as u64, self.word.rotate_left(32)) ^ self.tuple
@@ -67,7 +67,7 @@ mod tests {
 
     /// Returns the largest bucket count when the hashes' bits from `shift` on select one of 4096 buckets.
     fn worst(words: impl Iterator<Item = [u64; 3]>, shift: u32) -> u32 {
-        let secret = Secret { word: 0x9a3c_51d2_77e0_4b17, tuple: 0x3df1_0be2_96ac_5807 };
+        let secret = HashSecret { word: 0x9a3c_51d2_77e0_4b17, tuple: 0x3df1_0be2_96ac_5807 };
         let mut counts = vec![0_u32; 4096];
         for one in words {
             let hash = secret.hash(secret.seed(1), one.into_iter());
@@ -99,7 +99,7 @@ mod tests {
             fold(draw.wrapping_mul(0x9e37_79b9_7f4a_7c15), 0xd6e8_feb8_6659_fd93)
         };
         for _ in 0..100 {
-            let secret = Secret { word: random() | 1, tuple: random() };
+            let secret = HashSecret { word: random() | 1, tuple: random() };
             let other = random();
             for (shift, place) in [(0, 0), (16, 0), (48, 0), (0, 1), (32, 1), (48, 1), (0, 2), (48, 2)] {
                 let mut counts = [0_u32; 1024];
@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn tuples_have_hashes_of_their_own() {
-        let secret = Secret::default();
+        let secret = HashSecret::default();
         let hashes: std::collections::HashSet<u32> =
             (0..1000).map(|tuple| secret.hash(secret.seed(tuple), [5].into_iter())).collect();
         assert!(hashes.len() > 990);
-        assert_ne!(Secret::default().hash(1, [5, 6].into_iter()), secret.hash(1, [5, 6].into_iter()));
+        assert_ne!(HashSecret::default().hash(1, [5, 6].into_iter()), secret.hash(1, [5, 6].into_iter()));
     }
 }

@@ -26,36 +26,36 @@ mod space;
 mod tests;
 mod tuples;
 
-pub(crate) use key::Secret;
-pub(crate) use pairs::{Double, Known, pair_up};
-pub(crate) use probe::Probe;
+pub(crate) use key::HashSecret;
+pub(crate) use pairs::{MergedWords, PairReader, pair_up};
+pub(crate) use probe::TupleProbe;
 pub(crate) use space::TupleSpace;
-use tuples::Tuple;
-pub(crate) use tuples::{TupleId, Tuples, WordMask};
+use tuples::MaskTuple;
+pub(crate) use tuples::{MaskTuples, TupleId, WordMask};
 
 use super::{EntryId, WordMatch, WordMatches};
-use directory::Directory;
+use directory::HashDirectory;
 use foldhash::HashMap;
-use masks::{Masks, with_masks};
-use slots::Slot;
-pub(crate) use slots::Slots;
+use masks::{TupleMasks, with_masks};
+pub(crate) use slots::EntryRows;
+use slots::EntrySlot;
 use std::collections::BTreeMap;
 use weir_memory::OutOfMemory;
 use weir_packet::FlowKey;
 
 /// Entries of a table by hash: see the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct EntryHash {
-    tuples: Tuples,
-    directory: Directory,
-    slots: Slots,
+pub(crate) struct EntryHashTable {
+    tuples: MaskTuples,
+    directory: HashDirectory,
+    slots: EntryRows,
     /// By entry: the entries with the same match and lower priorities. No packet finds them while the entry is
     /// present.
     hidden: HashMap<EntryId, BTreeMap<u16, EntryId>>,
     len: usize,
 }
 
-impl EntryHash {
+impl EntryHashTable {
     /// Returns the number of entries.
     pub(crate) const fn len(&self) -> usize {
         self.len
@@ -68,17 +68,17 @@ impl EntryHash {
 
     /// Returns the rows: the memory that packets touch of each entry. Rows also exist for ids that are not inserted.
     #[inline(always)]
-    pub(crate) const fn rows(&self) -> &Slots {
+    pub(crate) const fn rows(&self) -> &EntryRows {
         &self.slots
     }
 
     /// Returns the rows for modification.
-    pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
+    pub(crate) const fn rows_mut(&mut self) -> &mut EntryRows {
         &mut self.slots
     }
 
     /// Returns the tuples and their order.
-    pub(crate) const fn tuples(&self) -> &Tuples {
+    pub(crate) const fn tuples(&self) -> &MaskTuples {
         &self.tuples
     }
 
@@ -89,7 +89,7 @@ impl EntryHash {
     }
 
     /// Inserts an entry and returns its tuple. Neither `id` nor an entry with the same match and priority may be
-    /// present; [`EntryHash::make_room`] must have been called.
+    /// present; [`EntryHashTable::make_room`] must have been called.
     pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> TupleId {
         let tuple = self.tuples.add(priority, words);
         let packed = self.tuples.get(tuple).pack(words);
@@ -139,7 +139,7 @@ impl EntryHash {
     }
 
     /// Removes a hidden entry from the list of the entry that hides it.
-    fn unhide(&mut self, tuple: TupleId, hash: u32, slot: &Slot) {
+    fn unhide(&mut self, tuple: TupleId, hash: u32, slot: &EntrySlot) {
         let Some((_, best)) = self.best_of(tuple, hash, |other| self.slots.words(other).eq(self.slots.words(slot)))
         else {
             return;
@@ -170,7 +170,7 @@ impl EntryHash {
     }
 
     /// Prefetches the bucket that finding this match reads first. Returns the hash to pass to
-    /// [`EntryHash::probable`]; `None` if no entry has this mask.
+    /// [`EntryHashTable::probable`]; `None` if no entry has this mask.
     pub(crate) fn fetch_match(&self, words: &WordMatches) -> Option<u32> {
         let tuple = self.tuples.get(self.tuples.find(words)?);
         let hash = self.tuples.secret().hash(tuple.seed, tuple.pack(words).values().iter().copied());
@@ -194,7 +194,7 @@ impl EntryHash {
         self.slots.get(id.0).filter(|slot| slot.tuple != 0).map(|slot| self.match_of(slot))
     }
 
-    fn match_of(&self, slot: &Slot) -> WordMatches {
+    fn match_of(&self, slot: &EntrySlot) -> WordMatches {
         let words = self.tuples.get(TupleId(slot.tuple)).words().iter().zip(self.values(slot));
         WordMatches::of(words.map(|(one, value)| WordMatch { word: one.word, mask: one.mask, value }))
     }
@@ -211,7 +211,7 @@ impl EntryHash {
     }
 
     /// Iterates over an entry's values of the words that its tuple's mask covers.
-    fn values<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
+    fn values<'a>(&'a self, slot: &'a EntrySlot) -> impl Iterator<Item = u64> + 'a {
         self.tuples.get(TupleId(slot.tuple)).unpack(|pair| self.slots.word(slot, pair))
     }
 
@@ -225,13 +225,13 @@ impl EntryHash {
     }
 
     #[inline(always)]
-    fn candidate(&self, masks: &impl Masks, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
+    fn candidate(&self, masks: &impl TupleMasks, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
         self.best_of(tuple, hash, |slot| masks.is_match(key, slot, &self.slots))
     }
 
     /// Returns the visible entry of a tuple that has this hash and for which `is_it` holds, with its priority first.
     #[inline(always)]
-    fn best_of(&self, tuple: TupleId, hash: u32, is_it: impl Fn(&Slot) -> bool) -> Option<(u16, EntryId)> {
+    fn best_of(&self, tuple: TupleId, hash: u32, is_it: impl Fn(&EntrySlot) -> bool) -> Option<(u16, EntryId)> {
         self.directory.candidates(hash).find_map(|id| {
             let slot = self.slots.get(id).filter(|slot| slot.tuple == tuple.0 && is_it(slot))?;
             Some((slot.priority, EntryId(id)))
@@ -245,7 +245,7 @@ impl EntryHash {
     }
 }
 
-fn hash_of_entry(tuples: &Tuples, slots: &Slots, id: u32) -> u32 {
+fn hash_of_entry(tuples: &MaskTuples, slots: &EntryRows, id: u32) -> u32 {
     let Some(slot) = slots.get(id) else { return 0 };
     let tuple = tuples.get(TupleId(slot.tuple));
     tuples.secret().hash(tuple.seed, slots.words(slot))

@@ -5,11 +5,11 @@
 //! ([`super::masks`]): the next tuple cannot be predicted, and a mispredicted branch costs as much as the probe. All
 //! tuples whose words fit in a slot are therefore hashed and compared alike, as if they looked at three words. Unused
 //! words have an empty mask.
-use super::masks::{Masks, with_masks};
-use super::pairs::Pair;
-use super::slots::{NEAR, Slot};
+use super::masks::{TupleMasks, with_masks};
+use super::pairs::MaskedPair;
+use super::slots::{EntrySlot, NEAR};
 use super::tuples::TupleId;
-use super::{EntryHash, key};
+use super::{EntryHashTable, key};
 use crate::shape::EntryId;
 use weir_packet::FlowKey;
 use weir_packet::key::WORDS;
@@ -17,7 +17,7 @@ use weir_packet::key::WORDS;
 /// Masks and seed for probing one tuple, in one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-pub(crate) struct Probe {
+pub(crate) struct TupleProbe {
     masks: [u64; NEAR],
     seed: u64,
     /// All ones if the hash covers three words, otherwise zero.
@@ -28,9 +28,9 @@ pub(crate) struct Probe {
     tuple: TupleId,
 }
 
-const _: () = assert!(size_of::<Probe>() == 64);
+const _: () = assert!(size_of::<TupleProbe>() == 64);
 
-impl Probe {
+impl TupleProbe {
     pub(crate) const fn tuple(&self) -> TupleId {
         self.tuple
     }
@@ -47,14 +47,14 @@ impl Probe {
     }
 }
 
-impl EntryHash {
+impl EntryHashTable {
     /// Creates the probe of a tuple, which must have entries.
-    pub(crate) fn probe(&self, id: TupleId) -> Probe {
+    pub(crate) fn probe(&self, id: TupleId) -> TupleProbe {
         let tuple = self.tuples.get(id);
         let pairs = tuple.pairs();
         let is_plain = (1..=NEAR).contains(&pairs.len()) && !tuple.has_doubles();
         let plain = if is_plain { pairs } else { &[] };
-        let mut probe = Probe {
+        let mut probe = TupleProbe {
             masks: [0; NEAR],
             seed: tuple.seed,
             third: if plain.len() == NEAR { u64::MAX } else { 0 },
@@ -62,7 +62,7 @@ impl EntryHash {
             is_plain,
             tuple: id,
         };
-        for (at, (word, mask)) in plain.iter().map(Pair::first).enumerate() {
+        for (at, (word, mask)) in plain.iter().map(MaskedPair::first).enumerate() {
             assert!(usize::from(word) < WORDS, "a word of the flow key");
             (probe.words[at], probe.masks[at]) = (word, mask);
         }
@@ -71,7 +71,7 @@ impl EntryHash {
 
     /// First step: returns the packet's hash in a tuple.
     #[inline(always)]
-    pub(crate) fn hash(&self, probe: &Probe, key: &FlowKey) -> u32 {
+    pub(crate) fn hash(&self, probe: &TupleProbe, key: &FlowKey) -> u32 {
         if probe.is_plain {
             self.tuples.secret().hash_padded(probe.seed, probe.values(key), probe.third)
         } else {
@@ -102,7 +102,13 @@ impl EntryHash {
 
     /// Third step: verifies the outcome of the previous steps. Returns the matching entry, with its priority first.
     #[inline(always)]
-    pub(crate) fn verify(&self, probe: &Probe, key: &FlowKey, hash: u32, probable: EntryId) -> Option<(u16, EntryId)> {
+    pub(crate) fn verify(
+        &self,
+        probe: &TupleProbe,
+        key: &FlowKey,
+        hash: u32,
+        probable: EntryId,
+    ) -> Option<(u16, EntryId)> {
         if let Some(slot) = self.slots.get(probable.0).filter(|_| probe.is_plain)
             && is_match(probe, &probe.values(key), slot)
         {
@@ -117,7 +123,7 @@ impl EntryHash {
 
     /// Looks up a packet with a known hash in one step, without prefetching.
     #[inline(never)]
-    pub(crate) fn ask(&self, probe: &Probe, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
+    pub(crate) fn ask(&self, probe: &TupleProbe, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
         if !probe.is_plain {
             return self.ask_any(probe.tuple, key, hash);
         }
@@ -142,13 +148,13 @@ impl EntryHash {
 /// Returns true if a packet's values equal those of an entry. Words that its tuple's mask does not cover are zero in
 /// the slot.
 #[inline(always)]
-fn is_match(probe: &Probe, values: &[u64; NEAR], slot: &Slot) -> bool {
+fn is_match(probe: &TupleProbe, values: &[u64; NEAR], slot: &EntrySlot) -> bool {
     let differences = values.iter().zip(&slot.words).fold(0, |all, (one, other)| all | one ^ other);
     differences | u64::from(slot.tuple ^ probe.tuple.0) == 0
 }
 
-impl key::Secret {
-    /// Computes [`key::Secret::hash`] of one or two words, or of three words if `third` is all ones, without a
+impl key::HashSecret {
+    /// Computes [`key::HashSecret::hash`] of one or two words, or of three words if `third` is all ones, without a
     /// branch.
     #[inline(always)]
     fn hash_padded(self, seed: u64, values: [u64; NEAR], third: u64) -> u32 {

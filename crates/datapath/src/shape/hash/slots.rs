@@ -7,9 +7,9 @@
 //! values in the slot. The others (for example of IPv6 addresses) are in a list of their own for each number of
 //! words.
 use super::tuples::TupleId;
-use crate::shape::{Count, EntryId};
+use crate::shape::{AtomicFlowCounter, EntryId};
 use std::ops::Range;
-use weir_memory::{Array, OutOfMemory, prefetch};
+use weir_memory::{HugePageArray, OutOfMemory, prefetch};
 use zerocopy::FromZeros;
 
 /// Number of words that a slot can hold.
@@ -21,7 +21,7 @@ const MAX_TRIM: usize = 1 << 15;
 /// Compared part of an entry: half a cache line.
 #[derive(Debug, Clone, Copy, Default, FromZeros)]
 #[repr(C, align(32))]
-pub(super) struct Slot {
+pub(super) struct EntrySlot {
     /// Values of the words. With more than [`NEAR`] words, the third is the index of the others in their list.
     pub(super) words: [u64; NEAR],
     /// Tuple of the entry; 0 if the place is empty.
@@ -36,50 +36,50 @@ pub(super) struct Slot {
 /// Memory that packets touch of an entry: one cache line.
 #[derive(Debug, Default, FromZeros)]
 #[repr(C, align(64))]
-pub(crate) struct Row {
-    slot: Slot,
+pub(crate) struct EntryRow {
+    slot: EntrySlot,
     /// Packets counted by the engine's own thread.
-    pub(crate) count: Count,
+    pub(crate) count: AtomicFlowCounter,
     /// Outcome for matching packets, in the encoding of the table.
     pub(crate) verdict: u64,
 }
 
-const _: () = assert!(size_of::<Row>() == 64);
+const _: () = assert!(size_of::<EntryRow>() == 64);
 
 /// Rows of all entries, and the words that do not fit in them.
 #[derive(Debug, Default)]
-pub(crate) struct Slots {
-    rows: Array<Row>,
+pub(crate) struct EntryRows {
+    rows: HugePageArray<EntryRow>,
     /// By number of words: lists of the values that do not fit in the slots.
-    far: Vec<Array<u64>>,
+    far: Vec<HugePageArray<u64>>,
 }
 
-impl Slot {
+impl EntrySlot {
     pub(super) const fn is_hidden(&self) -> bool {
         self.hidden != 0
     }
 }
 
-impl Slots {
+impl EntryRows {
     /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
-        self.rows.held() + self.far.iter().map(Array::held).sum::<usize>()
+        self.rows.held() + self.far.iter().map(HugePageArray::held).sum::<usize>()
     }
 
     /// Iterates over the slots in the places `from..from + most`, including empty ones.
-    pub(super) fn range(&self, from: usize, most: usize) -> impl Iterator<Item = &Slot> {
+    pub(super) fn range(&self, from: usize, most: usize) -> impl Iterator<Item = &EntrySlot> {
         let to = from.saturating_add(most).min(self.rows.len());
         self.rows.get(from..to).unwrap_or_default().iter().map(|row| &row.slot)
     }
 
     /// Returns the row of a place, if the place exists.
     #[inline(always)]
-    pub(crate) fn row(&self, id: EntryId) -> Option<&Row> {
+    pub(crate) fn row(&self, id: EntryId) -> Option<&EntryRow> {
         self.rows.get(id.index())
     }
 
     /// Returns the row of a place for modification, if the place exists.
-    pub(crate) fn row_mut(&mut self, id: EntryId) -> Option<&mut Row> {
+    pub(crate) fn row_mut(&mut self, id: EntryId) -> Option<&mut EntryRow> {
         self.rows.get_mut(id.index())
     }
 
@@ -132,13 +132,13 @@ impl Slots {
 
     /// Returns the slot of a place, if the place exists.
     #[inline(always)]
-    pub(super) fn get(&self, id: u32) -> Option<&Slot> {
+    pub(super) fn get(&self, id: u32) -> Option<&EntrySlot> {
         self.rows.get(id as usize).map(|row| &row.slot)
     }
 
     /// Iterates over the values of the entry that has this slot.
     #[inline]
-    pub(super) fn words<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
+    pub(super) fn words<'a>(&'a self, slot: &'a EntrySlot) -> impl Iterator<Item = u64> + 'a {
         let n_words = usize::from(slot.n_words);
         let (near, far) = if n_words > NEAR { (NEAR - 1, self.far_words(slot, n_words)) } else { (n_words, &[][..]) };
         slot.words[..near].iter().chain(far).copied()
@@ -146,7 +146,7 @@ impl Slots {
 
     /// Returns one value of the entry that has this slot.
     #[inline]
-    pub(super) fn word(&self, slot: &Slot, at: usize) -> u64 {
+    pub(super) fn word(&self, slot: &EntrySlot, at: usize) -> u64 {
         let n_words = usize::from(slot.n_words);
         if n_words > NEAR && at >= NEAR - 1 {
             return self.far_words(slot, n_words).get(at - (NEAR - 1)).copied().unwrap_or(0);
@@ -156,7 +156,7 @@ impl Slots {
 
     /// Returns the values that do not fit in the slot; empty if there is no such list entry.
     #[inline(always)]
-    pub(super) fn far_words(&self, slot: &Slot, n_words: usize) -> &[u64] {
+    pub(super) fn far_words(&self, slot: &EntrySlot, n_words: usize) -> &[u64] {
         let start = far_start(slot, n_words);
         self.far
             .get(n_words)
@@ -164,11 +164,11 @@ impl Slots {
             .unwrap_or_default()
     }
 
-    /// Reserves memory for [`Slots::occupy`] of this entry, with up to `n_words` words.
+    /// Reserves memory for [`EntryRows::occupy`] of this entry, with up to `n_words` words.
     pub(super) fn make_room(&mut self, id: EntryId, n_words: usize) -> Result<(), OutOfMemory> {
         self.make_row(id)?;
         if n_words > NEAR && self.far.len() <= n_words {
-            self.far.resize_with(n_words + 1, Array::new);
+            self.far.resize_with(n_words + 1, HugePageArray::new);
         }
         (NEAR + 1..=n_words).try_for_each(|n_words| self.far[n_words].reserve(stride(n_words)))
     }
@@ -178,11 +178,11 @@ impl Slots {
         self.rows.len()
     }
 
-    /// Writes an entry's slot; [`Slots::make_room`] must have been called.
+    /// Writes an entry's slot; [`EntryRows::make_room`] must have been called.
     pub(super) fn occupy(&mut self, id: EntryId, tuple: TupleId, priority: u16, words: &[u64]) {
         self.rows.lengthen(id.index() + 1).expect("make_room has seen to it");
         let n_words = words.len();
-        let mut slot = Slot { tuple: tuple.0, priority, ..Slot::default() };
+        let mut slot = EntrySlot { tuple: tuple.0, priority, ..EntrySlot::default() };
         slot.n_words = u8::try_from(n_words).expect("a flow key has fewer words");
         let near = if n_words > NEAR { NEAR - 1 } else { NEAR };
         slot.words.iter_mut().zip(words.iter().take(near)).for_each(|(place, word)| *place = *word);
@@ -234,6 +234,6 @@ const fn stride(n_words: usize) -> usize {
 
 /// Returns the index in the list at which an entry's far words begin.
 #[inline(always)]
-fn far_start(slot: &Slot, n_words: usize) -> usize {
+fn far_start(slot: &EntrySlot, n_words: usize) -> usize {
     usize::try_from(slot.words[NEAR - 1]).unwrap_or(usize::MAX).wrapping_mul(stride(n_words))
 }

@@ -4,26 +4,26 @@
 //!
 //! The cost depends on the number of masks and hardly on the number of entries. Masks come from controllers, never
 //! from packets.
-use super::EntryHash;
-use crate::shape::describe::Described;
+use super::EntryHashTable;
+use crate::shape::describe::ClassifierInfo;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 
 /// Tuple space search over the entries of a table: see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct TupleSpace {
-    entries: EntryHash,
+    entries: EntryHashTable,
 }
 
 impl TupleSpace {
     /// Returns the entries for modification.
-    pub(crate) const fn entries_mut(&mut self) -> &mut EntryHash {
+    pub(crate) const fn entries_mut(&mut self) -> &mut EntryHashTable {
         &mut self.entries
     }
 
     /// Returns the entries.
-    pub(crate) const fn entries(&self) -> &EntryHash {
+    pub(crate) const fn entries(&self) -> &EntryHashTable {
         &self.entries
     }
 }
@@ -49,8 +49,8 @@ impl Classifier for TupleSpace {
         self.entries.words_of(id)
     }
 
-    fn describe(&self) -> Described {
-        Described {
+    fn describe(&self) -> ClassifierInfo {
+        ClassifierInfo {
             shape: "tuple space",
             masks: Some(self.entries.tuples().in_order().len()),
             bytes: Some(self.entries.held()),
@@ -87,7 +87,7 @@ impl Classifier for TupleSpace {
     #[inline(always)]
     fn lookup_burst(
         &self,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         _soon: impl Fn(EntryId),

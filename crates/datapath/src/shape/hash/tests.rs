@@ -1,9 +1,9 @@
 //! Compares the hash with the reference classifier, and with a map.
-use super::{EntryHash, TupleSpace};
-use crate::shape::linear::Linear;
+use super::{EntryHashTable, TupleSpace};
+use crate::shape::linear::LinearClassifier;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use proptest::prelude::*;
-use weir_packet::{Field, FlowKey, FlowMask, Parsed};
+use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
 
 type Entry = (EntryId, u16, WordMatches);
 
@@ -47,7 +47,7 @@ fn any_key() -> impl Strategy<Value = FlowKey> {
 }
 
 fn burst(space: &TupleSpace, packets: &[FlowKey], lanes: Lanes) -> Vec<Option<EntryId>> {
-    let mut keys = [Parsed::default(); MAX_BURST];
+    let mut keys = [ParsedHeaders::default(); MAX_BURST];
     keys.iter_mut().zip(packets).for_each(|(place, key)| place.key = *key);
     let mut found = [EntryId(77); MAX_BURST];
     space.lookup_burst(&keys, lanes, &mut found, |_| {});
@@ -68,7 +68,7 @@ proptest! {
         packets in proptest::collection::vec(any_key(), 12),
         lanes: u64,
     ) {
-        let (mut linear, mut space) = (Linear::default(), TupleSpace::default());
+        let (mut linear, mut space) = (LinearClassifier::default(), TupleSpace::default());
         let (mut there, mut free): (Vec<Entry>, Vec<EntryId>) = Default::default();
         for (kind, priority, words, which) in changes {
             if kind != 0 || there.is_empty() {
@@ -169,14 +169,14 @@ fn many_entries_come_and_go() {
 
 #[test]
 fn the_next_best_of_a_match_takes_its_place() {
-    let (mut entries, all) = (EntryHash::default(), words(&[(Field::EthDst, 5, 0xff)]));
+    let (mut entries, all) = (EntryHashTable::default(), words(&[(Field::EthDst, 5, 0xff)]));
     for (id, priority) in [(0, 4), (1, 9), (2, 1), (3, 7)] {
         entries.make_room(EntryId(id), &all).expect("there is memory");
         entries.insert(EntryId(id), priority, &all);
     }
     let tuple = entries.tuples().find(&all).expect("it has entries");
     let packet = key(&[(Field::EthDst, 0x105)]);
-    let there = |entries: &EntryHash| entries.entries(0, 10).map(|(id, ..)| id.0).collect::<Vec<_>>();
+    let there = |entries: &EntryHashTable| entries.entries(0, 10).map(|(id, ..)| id.0).collect::<Vec<_>>();
     for (id, priority, left) in [(1, 9, vec![0, 2, 3]), (3, 7, vec![0, 2]), (0, 4, vec![2]), (2, 1, vec![])] {
         assert_eq!(entries.get(tuple, &packet), Some((priority, EntryId(id))));
         assert_eq!(entries.find(priority, &all), Some(EntryId(id)));

@@ -1,6 +1,6 @@
 //! Keeps the tuples of a table: the masks of its entries, and the highest priority for each mask.
-use super::key::Secret;
-use super::pairs::{Packed, Pair, pair_up};
+use super::key::HashSecret;
+use super::pairs::{MaskedPair, PairValues, pair_up};
 use crate::shape::{WordMatch, WordMatches};
 use hashbrown::HashTable;
 use std::cmp::Reverse;
@@ -27,10 +27,10 @@ pub(crate) struct WordMask {
 
 /// Entries of one mask.
 #[derive(Debug, Default)]
-pub(crate) struct Tuple {
+pub(crate) struct MaskTuple {
     words: Box<[WordMask]>,
     /// Words as they are hashed and compared. `places` has the index of the pair for each of `words`.
-    pairs: Box<[Pair]>,
+    pairs: Box<[MaskedPair]>,
     places: Box<[u8]>,
     /// Initial state of the hashes of this tuple's entries.
     pub(super) seed: u64,
@@ -42,16 +42,16 @@ pub(crate) struct Tuple {
 
 /// Tuples of a table.
 #[derive(Debug, Default)]
-pub(crate) struct Tuples {
-    tuples: Vec<Tuple>,
+pub(crate) struct MaskTuples {
+    tuples: Vec<MaskTuple>,
     free: Vec<TupleId>,
     by_mask: HashTable<TupleId>,
     /// Tuples with entries, highest priority first.
     order: Vec<(Reverse<u16>, TupleId)>,
-    secret: Secret,
+    secret: HashSecret,
 }
 
-impl Tuple {
+impl MaskTuple {
     /// Returns the words that the tuple's mask covers, in ascending order.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[WordMask] {
@@ -60,7 +60,7 @@ impl Tuple {
 
     /// Returns the words in pairs, as they are hashed and compared.
     #[inline(always)]
-    pub(super) fn pairs(&self) -> &[Pair] {
+    pub(super) fn pairs(&self) -> &[MaskedPair] {
         &self.pairs
     }
 
@@ -72,13 +72,13 @@ impl Tuple {
 
     /// Returns a match's values by pair, as they are hashed and compared.
     #[inline]
-    pub(super) fn pack(&self, words: &WordMatches) -> Packed {
-        let mut packed = Packed::new(self.pairs.len());
+    pub(super) fn pack(&self, words: &WordMatches) -> PairValues {
+        let mut packed = PairValues::new(self.pairs.len());
         words.iter().zip(&self.places).for_each(|(word, place)| packed.add(*place, word.value));
         packed
     }
 
-    /// Iterates over the values of [`Tuple::words`]; `pair` returns the value of the pair with an index.
+    /// Iterates over the values of [`MaskTuple::words`]; `pair` returns the value of the pair with an index.
     pub(super) fn unpack(&self, pair: impl Fn(usize) -> u64) -> impl Iterator<Item = u64> {
         self.words.iter().zip(&self.places).map(move |(one, place)| pair(usize::from(*place)) & one.mask)
     }
@@ -109,10 +109,10 @@ impl From<&WordMatch> for WordMask {
     }
 }
 
-impl Tuples {
+impl MaskTuples {
     /// Returns a tuple. A number that is no longer in use gives a tuple without entries.
     #[inline(always)]
-    pub(crate) fn get(&self, id: TupleId) -> &Tuple {
+    pub(crate) fn get(&self, id: TupleId) -> &MaskTuple {
         &self.tuples[id.index()]
     }
 
@@ -127,7 +127,7 @@ impl Tuples {
         self.by_mask.find(self.hash(words), |id| self.get(*id).has_mask_of(words)).copied()
     }
 
-    pub(super) const fn secret(&self) -> Secret {
+    pub(super) const fn secret(&self) -> HashSecret {
         self.secret
     }
 
@@ -174,7 +174,7 @@ impl Tuples {
 
     fn make(&mut self, words: &WordMatches) -> TupleId {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.tuples.push(Tuple::default());
+            self.tuples.push(MaskTuple::default());
             TupleId(u32::try_from(self.tuples.len()).expect("no more tuples than entry ids"))
         });
         let tuple = &mut self.tuples[id.index()];
@@ -195,7 +195,7 @@ impl Tuples {
         }
         self.free.push(id);
         if self.by_mask.is_empty() {
-            *self = Tuples { secret: self.secret, ..Tuples::default() };
+            *self = MaskTuples { secret: self.secret, ..MaskTuples::default() };
         }
     }
 
@@ -204,7 +204,7 @@ impl Tuples {
     }
 }
 
-fn hash_of_mask(secret: Secret, words: impl Iterator<Item = WordMask>) -> u64 {
+fn hash_of_mask(secret: HashSecret, words: impl Iterator<Item = WordMask>) -> u64 {
     let words = words.flat_map(|one| [one.word.into(), one.mask]);
     // `HashTable` uses the top bits of a hash, so the 32 bits are spread.
     u64::from(secret.hash(1, words)).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -1,32 +1,39 @@
 //! Entries of one layout: a trie with the highest-priority entry of each prefix, and a list of the entries below it
 //! that have the same prefix and a lower priority.
 use super::super::EntryId;
-use super::layout::Layout;
-use super::order::Order;
-use super::renewal::Renewal;
-use super::trie::{Leaf, Prefix, Trie};
-use super::walk::Address;
+use super::layout::PrefixLayout;
+use super::order::PrefixLengthOrder;
+use super::renewal::TrieRebuild;
+use super::trie::{Prefix, TreeBitmap, TrieLeaf};
+use super::walk::PrefixAddress;
 use std::collections::BTreeMap;
 use weir_memory::OutOfMemory;
 use weir_packet::FlowKey;
 
 /// Entries of one layout: see the [module](self).
 #[derive(Debug)]
-pub(super) struct Group {
-    pub(super) layout: Layout,
-    pub(super) trie: Trie,
+pub(super) struct PrefixTrie {
+    pub(super) layout: PrefixLayout,
+    pub(super) trie: TreeBitmap,
     /// Entries outside the trie, because another entry with the same prefix has a higher priority; by prefix and
     /// priority.
     beaten: BTreeMap<(Prefix, u16), EntryId>,
-    pub(super) order: Order,
+    pub(super) order: PrefixLengthOrder,
     len: usize,
     /// Smaller copy of the trie, while it is under construction.
-    renewal: Option<Box<Renewal>>,
+    renewal: Option<Box<TrieRebuild>>,
 }
 
-impl Group {
-    pub(super) fn new(layout: Layout) -> Result<Group, OutOfMemory> {
-        Ok(Group { layout, trie: Trie::new()?, beaten: BTreeMap::new(), order: Order::new(), len: 0, renewal: None })
+impl PrefixTrie {
+    pub(super) fn new(layout: PrefixLayout) -> Result<PrefixTrie, OutOfMemory> {
+        Ok(PrefixTrie {
+            layout,
+            trie: TreeBitmap::new()?,
+            beaten: BTreeMap::new(),
+            order: PrefixLengthOrder::new(),
+            len: 0,
+            renewal: None,
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -34,12 +41,12 @@ impl Group {
     }
 
     /// Returns true if an entry is present.
-    pub(super) fn has(&self, prefix: Prefix, leaf: Leaf) -> bool {
+    pub(super) fn has(&self, prefix: Prefix, leaf: TrieLeaf) -> bool {
         self.trie.get(prefix) == Some(leaf) || self.beaten.get(&(prefix, leaf.priority)) == Some(&leaf.id)
     }
 
     /// Inserts an entry; none with the same prefix and priority may be present.
-    pub(super) fn insert(&mut self, prefix: Prefix, leaf: Leaf) -> Result<(), OutOfMemory> {
+    pub(super) fn insert(&mut self, prefix: Prefix, leaf: TrieLeaf) -> Result<(), OutOfMemory> {
         match self.trie.get(prefix) {
             Some(there) if there.priority >= leaf.priority => {
                 self.beaten.insert((prefix, leaf.priority), leaf.id);
@@ -55,11 +62,11 @@ impl Group {
     }
 
     /// Removes an entry. Returns true if it was present.
-    pub(super) fn remove(&mut self, prefix: Prefix, leaf: Leaf) -> Result<bool, OutOfMemory> {
+    pub(super) fn remove(&mut self, prefix: Prefix, leaf: TrieLeaf) -> Result<bool, OutOfMemory> {
         if self.trie.get(prefix) == Some(leaf) {
             match self.beaten.range((prefix, 0)..=(prefix, u16::MAX)).next_back() {
                 Some((&(_, priority), &id)) => {
-                    self.change(prefix, Some(Leaf { id, priority }))?;
+                    self.change(prefix, Some(TrieLeaf { id, priority }))?;
                     self.beaten.remove(&(prefix, priority));
                 }
                 None => self.change(prefix, None)?,
@@ -74,25 +81,25 @@ impl Group {
         Ok(true)
     }
 
-    /// Returns the entry found for a packet that the layout admits, or [`Leaf::NONE`].
+    /// Returns the entry found for a packet that the layout admits, or [`TrieLeaf::NONE`].
     #[inline(always)]
-    pub(super) fn lookup(&self, key: &FlowKey) -> Leaf {
+    pub(super) fn lookup(&self, key: &FlowKey) -> TrieLeaf {
         if self.layout.is_wide() { self.search(self.layout.wide(key)) } else { self.search(self.layout.narrow(key)) }
     }
 
     #[inline(always)]
-    fn search<A: Address>(&self, address: A) -> Leaf {
+    fn search<A: PrefixAddress>(&self, address: A) -> TrieLeaf {
         if self.order.is_by_length() { self.trie.longest(address) } else { self.trie.highest(address) }
     }
 
     /// Sets or clears the leaf of a prefix, and continues the renewal that releases memory.
-    fn change(&mut self, prefix: Prefix, leaf: Option<Leaf>) -> Result<(), OutOfMemory> {
+    fn change(&mut self, prefix: Prefix, leaf: Option<TrieLeaf>) -> Result<(), OutOfMemory> {
         match leaf {
             Some(leaf) => self.trie.set(prefix, leaf)?,
             None => self.trie.clear(prefix)?,
         }
         let Some(renewal) = &mut self.renewal else {
-            self.renewal = Renewal::worthwhile(&self.trie);
+            self.renewal = TrieRebuild::worthwhile(&self.trie);
             return Ok(());
         };
         renewal.change(prefix, leaf)?;

@@ -2,7 +2,7 @@
 //! which each entry matches a prefix.
 use super::super::{WordMatch, WordMatches};
 use super::trie::Prefix;
-use weir_packet::field::Place;
+use weir_packet::field::FlowKeyPosition;
 use weir_packet::{Field, FlowKey};
 
 /// Minimum width of the field in bits. Narrower fields are left to other data structures.
@@ -10,21 +10,21 @@ const MIN_BITS: u32 = 16;
 
 /// The common part of the entries of a trie: see the [module](self).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct PrefixLayout {
     /// Conditions other than the field's, in ascending order of their words.
     fixed: Box<[WordMatch]>,
     /// Location of the field in the flow key.
-    place: Place,
+    place: FlowKeyPosition,
 }
 
-impl Layout {
+impl PrefixLayout {
     /// Returns the layout of an entry that matches a proper prefix of exactly one field; `None` if there is no such
     /// field, or more than one.
-    pub(super) fn of(words: &WordMatches) -> Option<Layout> {
+    pub(super) fn of(words: &WordMatches) -> Option<PrefixLayout> {
         let fields = Field::ALL.into_iter().filter(|field| field.is_maskable() && !field.is_alias());
         let places = fields.map(Field::place).filter(|place| place.bits >= MIN_BITS);
-        let mut layouts = places.map(|place| Layout { fixed: Box::default(), place });
-        let looks_at_part = |layout: &Layout| {
+        let mut layouts = places.map(|place| PrefixLayout { fixed: Box::default(), place });
+        let looks_at_part = |layout: &PrefixLayout| {
             let mask = layout.part(words, |word| word.mask);
             mask != 0 && mask != u128::MAX << (128 - layout.place.bits) && prefix_len(mask).is_some()
         };
@@ -34,7 +34,7 @@ impl Layout {
             return None;
         }
         let fixed = words.iter().map(|word| found.without_field(word)).filter(|rest| rest.mask != 0).collect();
-        Some(Layout { fixed, place: found.place })
+        Some(PrefixLayout { fixed, place: found.place })
     }
 
     /// Returns the prefix that an entry of this layout matches; `None` if the entry has another layout.
@@ -77,7 +77,7 @@ impl Layout {
 
     /// Returns the bits of a word that belong to the field.
     fn own(&self, word: u8) -> u64 {
-        let Place { word: first, shift, bits } = self.place;
+        let FlowKeyPosition { word: first, shift, bits } = self.place;
         match usize::from(word).checked_sub(first) {
             Some(0 | 1) if bits > 64 => u64::MAX,
             Some(0) => u64::MAX >> (64 - bits) << shift,
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_route_says_what_others_like_it_have_in_common() {
         let route = words(&[IPV4, (Field::Ipv4Dst, 0x0a01_0000, 0xffff_0000)]);
-        let layout = Layout::of(&route).expect("one field is looked at in part");
+        let layout = PrefixLayout::of(&route).expect("one field is looked at in part");
         assert_eq!(layout.prefix(&route), Some(Prefix { bits: 0x0a01 << 112, len: 16 }));
         let host = words(&[IPV4, (Field::Ipv4Dst, 0x0a01_0203, 0xffff_ffff)]);
         assert_eq!(layout.prefix(&host), Some(Prefix { bits: 0x0a01_0203 << 96, len: 32 }));
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn other_fields_in_the_same_word_are_apart() {
         let mac = words(&[IPV4, (Field::EthDst, 0x0200_0000_0000, 0xffff_ff00_0000)]);
-        let layout = Layout::of(&mac).expect("one field is looked at in part");
+        let layout = PrefixLayout::of(&mac).expect("one field is looked at in part");
         assert_eq!(layout.prefix(&mac), Some(Prefix { bits: 0x0200_0000_0000 << 80, len: 24 }));
         assert_eq!(layout.prefix(&words(&[IPV6, (Field::EthDst, 0x0200_0000_0000, 0xffff_ff00_0000)])), None);
         let source = words(&[IPV4, (Field::Ipv4Src, 0x0a01_0000, 0xffff_0000), (Field::Ipv4Dst, 7, 0xffff_ffff)]);
-        let layout = Layout::of(&source).expect("one field is looked at in part");
+        let layout = PrefixLayout::of(&source).expect("one field is looked at in part");
         let mut key = FlowKey::EMPTY;
         key.set(Field::EthType, 0x800);
         key.set(Field::Ipv4Dst, 7);
@@ -171,7 +171,7 @@ mod tests {
     fn addresses_of_two_words_are_one_number() {
         let (address, mask) = (0x2001_0db8_0000_0000_8000_u128 << 48, u128::MAX << 48);
         let route = words(&[IPV6, (Field::Ipv6Dst, address, mask)]);
-        let layout = Layout::of(&route).expect("one field is looked at in part");
+        let layout = PrefixLayout::of(&route).expect("one field is looked at in part");
         assert!(layout.is_wide());
         assert_eq!(layout.prefix(&route), Some(Prefix { bits: address, len: 80 }));
         let mut key = FlowKey::EMPTY;
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn where_it_might_be_several_fields_it_is_none() {
         let both = words(&[IPV4, (Field::Ipv4Src, 1 << 31, 1 << 31), (Field::Ipv4Dst, 1 << 31, 1 << 31)]);
-        assert_eq!(Layout::of(&both), None);
-        assert_eq!(Layout::of(&words(&[IPV4, (Field::Ipv4Dst, 1, 0xffff_ffff)])), None, "looked at as a whole");
-        assert_eq!(Layout::of(&words(&[])), None);
+        assert_eq!(PrefixLayout::of(&both), None);
+        assert_eq!(PrefixLayout::of(&words(&[IPV4, (Field::Ipv4Dst, 1, 0xffff_ffff)])), None, "looked at as a whole");
+        assert_eq!(PrefixLayout::of(&words(&[])), None);
     }
 }

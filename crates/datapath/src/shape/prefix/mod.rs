@@ -6,7 +6,7 @@
 //! longest matching prefix is taken without looking at the others. An entry that would violate this order is kept
 //! outside the trie while there is room.
 //!
-//! An entry that does not fit is [`Refused`]; the table then uses another data structure.
+//! An entry that does not fit is [`PrefixError`]; the table then uses another data structure.
 mod group;
 mod layout;
 mod node;
@@ -21,14 +21,14 @@ mod walk;
 mod tests;
 
 use super::{EntryId, Lanes, MAX_BURST, WordMatches};
-pub(crate) use overlay::Overlay;
+pub(crate) use overlay::PrefixOverlay;
 
-use group::Group;
-use layout::Layout;
-use trie::{Leaf, Prefix};
-use walk::{Address, Walk};
-use weir_memory::{OutOfMemory, Wide, Work, run_widest};
-use weir_packet::{FlowKey, Parsed};
+use group::PrefixTrie;
+use layout::PrefixLayout;
+use trie::{Prefix, TrieLeaf};
+use walk::{PrefixAddress, TrieWalk};
+use weir_memory::{OutOfMemory, SimdInstructions, SimdOperation, run_widest};
+use weir_packet::{FlowKey, ParsedHeaders};
 
 /// Maximum number of layouts of a table.
 const MAX_GROUPS: usize = 4;
@@ -37,15 +37,15 @@ const MAX_BESIDE: usize = 8;
 
 /// Tries for a table's entries: see the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Prefixes {
-    groups: Vec<Group>,
+pub(crate) struct PrefixClassifier {
+    groups: Vec<PrefixTrie>,
     /// Entries outside the tries, highest priority first.
-    beside: Vec<Beside>,
+    beside: Vec<UnindexedEntry>,
 }
 
 /// An entry that is in no trie.
 #[derive(Debug)]
-struct Beside {
+struct UnindexedEntry {
     id: EntryId,
     priority: u16,
     words: WordMatches,
@@ -53,18 +53,18 @@ struct Beside {
 
 /// Error: the entries do not fit in tries, or no longer do. The tries must be discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refused;
+pub(crate) struct PrefixError;
 
-impl From<OutOfMemory> for Refused {
-    fn from(_: OutOfMemory) -> Refused {
-        Refused
+impl From<OutOfMemory> for PrefixError {
+    fn from(_: OutOfMemory) -> PrefixError {
+        PrefixError
     }
 }
 
-impl Prefixes {
+impl PrefixClassifier {
     /// Inserts an entry; `id` must not be present.
-    pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
-        let leaf = Leaf { id, priority };
+    pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), PrefixError> {
+        let leaf = TrieLeaf { id, priority };
         let fitting = self.fitting(words).next();
         if let Some((at, prefix)) = fitting {
             let order = &self.groups[at].order;
@@ -76,8 +76,8 @@ impl Prefixes {
         if self.groups.len() == MAX_GROUPS {
             return self.put_beside(id, priority, words);
         }
-        let Some(layout) = Layout::of(words) else { return self.put_beside(id, priority, words) };
-        self.groups.push(Group::new(layout)?);
+        let Some(layout) = PrefixLayout::of(words) else { return self.put_beside(id, priority, words) };
+        self.groups.push(PrefixTrie::new(layout)?);
         self.adopt()?;
         self.insert(id, priority, words)
     }
@@ -85,23 +85,23 @@ impl Prefixes {
     /// Returns true if an entry is present.
     fn has(&self, id: EntryId, priority: u16, words: &WordMatches) -> bool {
         let is_beside = self.beside.iter().any(|beside| beside.id == id);
-        is_beside || self.fitting(words).any(|(at, prefix)| self.groups[at].has(prefix, Leaf { id, priority }))
+        is_beside || self.fitting(words).any(|(at, prefix)| self.groups[at].has(prefix, TrieLeaf { id, priority }))
     }
 
     /// Returns true if a trie for this entry exists or could be added.
     fn has_trie_for(&self, words: &WordMatches) -> bool {
-        self.fitting(words).next().is_some() || self.groups.len() < MAX_GROUPS && Layout::of(words).is_some()
+        self.fitting(words).next().is_some() || self.groups.len() < MAX_GROUPS && PrefixLayout::of(words).is_some()
     }
 
     /// Removes an entry, given its priority and match, if it is present.
-    pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
+    pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), PrefixError> {
         if let Some(at) = self.beside.iter().position(|beside| beside.id == id) {
             self.beside.remove(at);
             return Ok(());
         }
         for group in &mut self.groups {
             if let Some(prefix) = group.layout.prefix(words)
-                && group.remove(prefix, Leaf { id, priority })?
+                && group.remove(prefix, TrieLeaf { id, priority })?
             {
                 break;
             }
@@ -113,7 +113,7 @@ impl Prefixes {
     /// Returns the entry that a packet matches.
     #[inline]
     pub(crate) fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
-        let mut best = Leaf::NONE;
+        let mut best = TrieLeaf::NONE;
         for group in self.groups.iter().filter(|group| group.layout.admits(key)) {
             best = best.or_higher(group.lookup(key));
         }
@@ -127,12 +127,12 @@ impl Prefixes {
     #[inline(never)]
     pub(crate) fn lookup_burst(
         &self,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
     ) {
-        run_widest(Search { prefixes: self, keys, lanes, found, soon });
+        run_widest(PrefixSearch { prefixes: self, keys, lanes, found, soon });
     }
 
     /// Returns how many tries a lookup of a packet walks.
@@ -149,22 +149,22 @@ impl Prefixes {
 
     /// Returns the memory held, in bytes.
     pub(crate) fn held(&self) -> usize {
-        self.groups.iter().map(Group::held).sum::<usize>() + self.beside.capacity() * size_of::<Beside>()
+        self.groups.iter().map(PrefixTrie::held).sum::<usize>() + self.beside.capacity() * size_of::<UnindexedEntry>()
     }
 
     /// Returns the better of `best`, the result of the tries, and the entries outside the tries.
     #[inline(always)]
-    fn or_beside(&self, best: Leaf, key: &FlowKey) -> Leaf {
+    fn or_beside(&self, best: TrieLeaf, key: &FlowKey) -> TrieLeaf {
         match self.beside.first() {
             Some(first) if first.priority > best.priority || !best.is_some() => self.compare_beside(best, key),
             _ => best,
         }
     }
 
-    fn compare_beside(&self, best: Leaf, key: &FlowKey) -> Leaf {
+    fn compare_beside(&self, best: TrieLeaf, key: &FlowKey) -> TrieLeaf {
         let higher = self.beside.iter().take_while(|beside| beside.priority > best.priority || !best.is_some());
         let mut matching = higher.filter(|beside| beside.words.matches(key));
-        matching.next().map_or(best, |beside| Leaf { id: beside.id, priority: beside.priority })
+        matching.next().map_or(best, |beside| TrieLeaf { id: beside.id, priority: beside.priority })
     }
 
     /// Iterates over the groups whose layout an entry has, with the entry's prefix in each.
@@ -177,22 +177,22 @@ impl Prefixes {
         self.beside.len() < MAX_BESIDE
     }
 
-    fn put_beside(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
+    fn put_beside(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), PrefixError> {
         if !self.has_room() {
-            return Err(Refused);
+            return Err(PrefixError);
         }
         let at = self.beside.partition_point(|other| other.priority >= priority);
-        self.beside.insert(at, Beside { id, priority, words: words.clone() });
+        self.beside.insert(at, UnindexedEntry { id, priority, words: words.clone() });
         Ok(())
     }
 
     /// Moves the entries outside the tries that fit in the newest group into it.
-    fn adopt(&mut self) -> Result<(), Refused> {
+    fn adopt(&mut self) -> Result<(), PrefixError> {
         let Some(group) = self.groups.last_mut() else { return Ok(()) };
         for beside in std::mem::take(&mut self.beside) {
             match group.layout.prefix(&beside.words) {
                 Some(prefix) if group.order.admits(prefix.len, beside.priority) => {
-                    group.insert(prefix, Leaf { id: beside.id, priority: beside.priority })?;
+                    group.insert(prefix, TrieLeaf { id: beside.id, priority: beside.priority })?;
                 }
                 _ => self.beside.push(beside),
             }
@@ -203,21 +203,21 @@ impl Prefixes {
 
 /// Lookup of a burst. Run in the widest instruction set available, because it counts bits, for which newer processors
 /// have an instruction.
-struct Search<'a, S> {
-    prefixes: &'a Prefixes,
-    keys: &'a [Parsed; MAX_BURST],
+struct PrefixSearch<'a, S> {
+    prefixes: &'a PrefixClassifier,
+    keys: &'a [ParsedHeaders; MAX_BURST],
     lanes: Lanes,
     found: &'a mut [EntryId; MAX_BURST],
     soon: S,
 }
 
-impl<S: Fn(EntryId)> Work for Search<'_, S> {
+impl<S: Fn(EntryId)> SimdOperation for PrefixSearch<'_, S> {
     type Output = ();
 
     #[inline(always)]
-    fn run<W: Wide>(self, _: W) {
-        let Search { prefixes, keys, lanes, found, soon } = self;
-        let mut best = Best { found, priority: [0; MAX_BURST] };
+    fn run<W: SimdInstructions>(self, _: W) {
+        let PrefixSearch { prefixes, keys, lanes, found, soon } = self;
+        let mut best = BestLeaves { found, priority: [0; MAX_BURST] };
         for lane in lanes {
             best.found[lane] = EntryId::NONE;
         }
@@ -241,20 +241,20 @@ impl<S: Fn(EntryId)> Work for Search<'_, S> {
 }
 
 /// Best entries found so far for the packets of a burst.
-struct Best<'a> {
+struct BestLeaves<'a> {
     found: &'a mut [EntryId; MAX_BURST],
     /// Priorities; valid only where an entry was found.
     priority: [u16; MAX_BURST],
 }
 
-impl Best<'_> {
+impl BestLeaves<'_> {
     #[inline(always)]
-    fn get(&self, lane: usize) -> Leaf {
-        Leaf { id: self.found[lane], priority: self.priority[lane] }
+    fn get(&self, lane: usize) -> TrieLeaf {
+        TrieLeaf { id: self.found[lane], priority: self.priority[lane] }
     }
 
     #[inline(always)]
-    fn see(&mut self, lane: usize, leaf: Leaf) {
+    fn see(&mut self, lane: usize, leaf: TrieLeaf) {
         let better = self.get(lane).or_higher(leaf);
         (self.found[lane], self.priority[lane]) = (better.id, better.priority);
     }
@@ -262,8 +262,13 @@ impl Best<'_> {
 
 /// Looks up the packets of a burst level by level. Requires that the longest prefix is the best.
 #[inline(always)]
-fn all_at_once<A: Address>(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut Best<'_>) {
-    let (mut walk, mut admitted) = (Walk::new(), Lanes::default());
+fn all_at_once<A: PrefixAddress>(
+    group: &PrefixTrie,
+    keys: &[ParsedHeaders; MAX_BURST],
+    lanes: Lanes,
+    best: &mut BestLeaves<'_>,
+) {
+    let (mut walk, mut admitted) = (TrieWalk::new(), Lanes::default());
     for lane in lanes {
         let key = &keys[lane].key;
         if group.layout.admits(key) {
@@ -279,7 +284,7 @@ fn all_at_once<A: Address>(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lan
 
 /// Looks up the packets of a burst one by one, for groups whose longest prefix may not be the best.
 #[inline(never)]
-fn one_by_one(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut Best<'_>) {
+fn one_by_one(group: &PrefixTrie, keys: &[ParsedHeaders; MAX_BURST], lanes: Lanes, best: &mut BestLeaves<'_>) {
     for lane in lanes {
         let key = &keys[lane].key;
         if group.layout.admits(key) {

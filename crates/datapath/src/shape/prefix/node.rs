@@ -11,7 +11,7 @@ pub(super) const STRIDE: u32 = 6;
 /// a cache line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromZeros)]
 #[repr(C, align(32))]
-pub(super) struct Node {
+pub(super) struct TrieNode {
     /// Set of prefixes with one to five more bits: a prefix with `r` bits of value `v` is bit `2^r + v`, so that
     /// longer ones are higher.
     inner: u64,
@@ -25,7 +25,7 @@ pub(super) struct Node {
     pub(super) leaf_base: u32,
 }
 
-/// By six bits of an address: the bits of [`Node::inner`] that are prefixes of them.
+/// By six bits of an address: the bits of [`TrieNode::inner`] that are prefixes of them.
 const PREFIXES: [u64; 64] = {
     let (mut table, mut slot) = ([0; 64], 0);
     while slot < 64 {
@@ -41,21 +41,21 @@ const PREFIXES: [u64; 64] = {
 
 /// Position of a prefix in a node.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum PrefixSlot {
     /// Bit in `inner`.
     Inner(u32),
     /// Bit in `ends`.
     End(u32),
 }
 
-impl Place {
+impl PrefixSlot {
     /// Returns the position for the first `bits` (1 to 6) of the six bits `slot`.
-    pub(super) fn new(slot: u32, bits: u32) -> Place {
-        if bits == STRIDE { Place::End(slot) } else { Place::Inner(1 << bits | slot >> (STRIDE - bits)) }
+    pub(super) fn new(slot: u32, bits: u32) -> PrefixSlot {
+        if bits == STRIDE { PrefixSlot::End(slot) } else { PrefixSlot::Inner(1 << bits | slot >> (STRIDE - bits)) }
     }
 }
 
-impl Node {
+impl TrieNode {
     /// Returns the leaf index of the longest prefix of these six bits; `other` if there is none.
     #[inline(always)]
     pub(super) fn longest_or(&self, slot: u32, other: u32) -> u32 {
@@ -71,10 +71,10 @@ impl Node {
     /// Iterates over the leaf indices of all prefixes of these six bits.
     pub(super) fn all(&self, slot: u32) -> impl Iterator<Item = u32> {
         let (inner, base) = (self.inner & PREFIXES[slot as usize & 63], self.leaf_base);
-        let lengths = (1..=STRIDE).map(move |bits| Place::new(slot, bits));
+        let lengths = (1..=STRIDE).map(move |bits| PrefixSlot::new(slot, bits));
         let there = lengths.filter(move |place| match place {
-            Place::Inner(bit) => inner >> bit & 1 != 0,
-            Place::End(bit) => self.ends >> bit & 1 != 0,
+            PrefixSlot::Inner(bit) => inner >> bit & 1 != 0,
+            PrefixSlot::End(bit) => self.ends >> bit & 1 != 0,
         });
         there.map(move |place| base + self.rank(place))
     }
@@ -92,26 +92,26 @@ impl Node {
     }
 
     /// Returns the number of leaves before the one at this position.
-    pub(super) fn rank(&self, place: Place) -> u32 {
+    pub(super) fn rank(&self, place: PrefixSlot) -> u32 {
         match place {
-            Place::Inner(bit) => (self.inner & below(bit)).count_ones(),
-            Place::End(bit) => self.inner.count_ones() + (self.ends & below(bit)).count_ones(),
+            PrefixSlot::Inner(bit) => (self.inner & below(bit)).count_ones(),
+            PrefixSlot::End(bit) => self.inner.count_ones() + (self.ends & below(bit)).count_ones(),
         }
     }
 
     /// Returns true if this position has a leaf.
-    pub(super) fn has(&self, place: Place) -> bool {
+    pub(super) fn has(&self, place: PrefixSlot) -> bool {
         match place {
-            Place::Inner(bit) => self.inner >> bit & 1 != 0,
-            Place::End(bit) => self.ends >> bit & 1 != 0,
+            PrefixSlot::Inner(bit) => self.inner >> bit & 1 != 0,
+            PrefixSlot::End(bit) => self.ends >> bit & 1 != 0,
         }
     }
 
     /// Adds or removes the leaf bit of this position.
-    pub(super) fn flip(&mut self, place: Place) {
+    pub(super) fn flip(&mut self, place: PrefixSlot) {
         match place {
-            Place::Inner(bit) => self.inner ^= 1 << bit,
-            Place::End(bit) => self.ends ^= 1 << bit,
+            PrefixSlot::Inner(bit) => self.inner ^= 1 << bit,
+            PrefixSlot::End(bit) => self.ends ^= 1 << bit,
         }
     }
 

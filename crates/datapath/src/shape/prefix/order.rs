@@ -3,26 +3,26 @@
 /// Priorities of the entries by prefix length. A length's range of priorities shrinks only when it has no entries
 /// left.
 #[derive(Debug)]
-pub(super) struct Order {
-    lengths: Box<[Length; 129]>,
+pub(super) struct PrefixLengthOrder {
+    lengths: Box<[LengthPriorities; 129]>,
     /// True if no shorter prefix has a higher priority than a longer one.
     is_by_length: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Length {
+struct LengthPriorities {
     lowest: u16,
     highest: u16,
     entries: u32,
 }
 
-impl Length {
-    const UNUSED: Length = Length { lowest: u16::MAX, highest: 0, entries: 0 };
+impl LengthPriorities {
+    const UNUSED: LengthPriorities = LengthPriorities { lowest: u16::MAX, highest: 0, entries: 0 };
 }
 
-impl Order {
-    pub(super) fn new() -> Order {
-        Order { lengths: Box::new([Length::UNUSED; 129]), is_by_length: true }
+impl PrefixLengthOrder {
+    pub(super) fn new() -> PrefixLengthOrder {
+        PrefixLengthOrder { lengths: Box::new([LengthPriorities::UNUSED; 129]), is_by_length: true }
     }
 
     /// Returns true if every longer prefix has at least the priority of every shorter one. The longest match is then
@@ -58,7 +58,7 @@ impl Order {
         let length = &mut self.lengths[usize::from(len)];
         length.entries -= 1;
         if length.entries == 0 {
-            *length = Length::UNUSED;
+            *length = LengthPriorities::UNUSED;
             self.is_by_length = self.check();
         }
     }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn longer_prefixes_must_have_at_least_the_priority_of_shorter_ones() {
-        let mut order = Order::new();
+        let mut order = PrefixLengthOrder::new();
         for (len, priority) in [(0, 0), (16, 10), (24, 10), (24, 30), (32, 30)] {
             assert!(order.admits(len, priority), "{len} {priority}");
             order.add(len, priority);

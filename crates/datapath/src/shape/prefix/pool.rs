@@ -1,7 +1,7 @@
 //! Allocates blocks of a few items in one array: the leaves and children of a trie's nodes. A block that grows or
 //! shrinks beyond its size moves to one that fits. The block it leaves is reused for the next one of that size.
 
-use weir_memory::{Array, OutOfMemory};
+use weir_memory::{HugePageArray, OutOfMemory};
 use zerocopy::FromZeros;
 
 /// Sizes of blocks in items. At most a third of a block of four or more items is unused.
@@ -22,21 +22,21 @@ const SIZE_OF: [u8; 129] = {
 
 /// Blocks of items in one array: see the [module](self).
 #[derive(Debug)]
-pub(super) struct Pool<T> {
-    items: Array<T>,
+pub(super) struct BlockPool<T> {
+    items: HugePageArray<T>,
     /// By size: the indices of the first items of unused blocks.
     free: [Vec<u32>; SIZES.len()],
     /// Number of items in unused blocks.
     unused: usize,
 }
 
-impl<T: Copy + FromZeros> Pool<T> {
+impl<T: Copy + FromZeros> BlockPool<T> {
     /// Creates a pool that begins with `first` copies of `item`, which belong to no block.
-    pub(super) fn new(first: usize, item: T) -> Result<Pool<T>, OutOfMemory> {
-        let mut items = Array::new();
+    pub(super) fn new(first: usize, item: T) -> Result<BlockPool<T>, OutOfMemory> {
+        let mut items = HugePageArray::new();
         items.lengthen(first)?;
         items.fill(item);
-        Ok(Pool { items, free: Default::default(), unused: 0 })
+        Ok(BlockPool { items, free: Default::default(), unused: 0 })
     }
 
     /// Returns all items. A block is identified by the index of its first item.

@@ -1,15 +1,15 @@
 //! Compares the prefix tries with the linear reference, also with real routes.
 use super::super::hash::TupleSpace;
-use super::super::linear::Linear;
+use super::super::linear::LinearClassifier;
 use super::super::{Classifier, EntryId, Lanes, WordMatches};
-use super::{MAX_BESIDE, Overlay, Prefixes, Refused};
+use super::{MAX_BESIDE, PrefixClassifier, PrefixError, PrefixOverlay};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use weir_packet::field::eth_type;
-use weir_packet::{Field, FlowKey, FlowMask, Parsed};
-use weir_testing::rules::{Draw, gunzip, prefixes};
+use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
+use weir_testing::rules::{SeededRng, gunzip, prefixes};
 
 /// Returns a match on fields, given as value and mask.
 fn words(fields: &[(Field, u128, u128)]) -> WordMatches {
@@ -83,8 +83,8 @@ fn key() -> impl Strategy<Value = FlowKey> {
 }
 
 /// Returns the lookup results for a burst of these packets.
-fn burst(prefixes: &Prefixes, keys: &[FlowKey], lanes: u64) -> [EntryId; 64] {
-    let mut parsed = Box::new([Parsed::default(); 64]);
+fn burst(prefixes: &PrefixClassifier, keys: &[FlowKey], lanes: u64) -> [EntryId; 64] {
+    let mut parsed = Box::new([ParsedHeaders::default(); 64]);
     parsed.iter_mut().zip(keys.iter().cycle()).for_each(|(parsed, key)| parsed.key = *key);
     let mut found = [EntryId(7_777_777); 64];
     let told = std::cell::RefCell::new(Vec::new());
@@ -101,7 +101,7 @@ proptest! {
         keys in proptest::collection::vec(key(), 12),
         lanes in any::<u64>(),
     ) {
-        let (mut linear, mut prefixes) = (Linear::default(), Prefixes::default());
+        let (mut linear, mut prefixes) = (LinearClassifier::default(), PrefixClassifier::default());
         let mut there: Vec<(EntryId, Entry)> = Vec::new();
         for (number, (what, entry, which)) in (0..).zip(changes) {
             if what == 0 && !there.is_empty() {
@@ -110,7 +110,7 @@ proptest! {
                 prefixes.remove(id, entry.priority, &entry.words).expect("there is memory");
             } else if !there.iter().any(|(_, other)| (other.priority, &other.words) == (entry.priority, &entry.words)) {
                 let id = EntryId(number);
-                if prefixes.insert(id, entry.priority, &entry.words) == Err(Refused) {
+                if prefixes.insert(id, entry.priority, &entry.words) == Err(PrefixError) {
                     continue;
                 }
                 linear.make_room(id, &entry.words).expect("there is memory");
@@ -138,9 +138,9 @@ proptest! {
 /// A table with tries over its hash, and a reference that compares all entries.
 #[derive(Default)]
 struct Both {
-    linear: Linear,
+    linear: LinearClassifier,
     hashed: TupleSpace,
-    overlay: Overlay,
+    overlay: PrefixOverlay,
     there: Vec<(EntryId, Entry)>,
     next: u32,
 }
@@ -164,7 +164,7 @@ impl Both {
         self.overlay.removed(self.hashed.entries(), id, priority, &words);
     }
 
-    fn check(&self, draw: &mut Draw) {
+    fn check(&self, draw: &mut SeededRng) {
         let Some(prefixes) = self.overlay.whole() else { return };
         for _ in 0..4 {
             let (_, entry) = &self.there[draw.below(self.there.len())];
@@ -182,8 +182,8 @@ impl Both {
 
 #[test]
 fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
-    let (mut both, mut draw) = (Both::default(), Draw(99));
-    let any_route = |draw: &mut Draw, len: u32| {
+    let (mut both, mut draw) = (Both::default(), SeededRng(99));
+    let any_route = |draw: &mut SeededRng, len: u32| {
         let mask = u128::MAX << (32 - len) & 0xffff_ffff;
         route(Field::Ipv4Dst, u128::from(draw.number()) & mask & 0x0a03_ff1f, len)
     };
@@ -201,7 +201,7 @@ fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
         }
         let at = draw.below(both.there.len());
         both.remove(at);
-        n_partial += u32::from(matches!(both.overlay, Overlay::Partial { .. }));
+        n_partial += u32::from(matches!(both.overlay, PrefixOverlay::Partial { .. }));
         both.check(&mut draw);
     }
     assert!(n_partial > 10 && both.overlay.whole().is_some(), "partial after {n_partial} changes");
@@ -211,7 +211,7 @@ fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
         both.insert(words(&[(Field::InPort, port, u128::from(u32::MAX))]), 1);
         both.check(&mut draw);
     }
-    assert!(matches!(both.overlay, Overlay::None { refused_len: 500.. }), "{:?} after too many", both.overlay);
+    assert!(matches!(both.overlay, PrefixOverlay::None { refused_len: 500.. }), "{:?} after too many", both.overlay);
     // Building is tried again after half of the entries are gone.
     both.there.sort_by_key(|(_, entry)| entry.priority);
     while both.there.len() > 20 {
@@ -227,13 +227,13 @@ fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
 
 #[test]
 fn what_does_not_fit_is_beside_as_long_as_there_is_room() {
-    let mut prefixes = Prefixes::default();
+    let mut prefixes = PrefixClassifier::default();
     let port = |number: u32| words(&[(Field::InPort, u128::from(number), u128::from(u32::MAX))]);
     prefixes.insert(EntryId(100), 16, &route(Field::Ipv4Dst, 0x0a01_0000, 16)).expect("routes fit");
     for number in (0..).take(MAX_BESIDE) {
         prefixes.insert(EntryId(number), 1, &port(number)).expect("there is room");
     }
-    assert_eq!(prefixes.insert(EntryId(50), 1, &port(50)), Err(Refused));
+    assert_eq!(prefixes.insert(EntryId(50), 1, &port(50)), Err(PrefixError));
     prefixes.insert(EntryId(101), 24, &route(Field::Ipv4Dst, 0x0a01_0200, 24)).expect("routes still fit");
     prefixes.remove(EntryId(0), 1, &port(0)).expect("it is there");
     prefixes.insert(EntryId(50), 1, &port(50)).expect("there is room again");
@@ -287,13 +287,13 @@ fn routes_of_a_campus_are_found_and_go_without_a_trace() {
 
 /// Inserts routes in any order and removes them in another, and compares lookups on the way.
 fn come_and_go(mut routes: Routes) {
-    let mut draw = Draw(4711);
+    let mut draw = SeededRng(4711);
     (1..routes.len()).for_each(|last| routes.swap(last, draw.below(last + 1)));
     // The field that addresses are looked at in part must be known before many full-length addresses are inserted:
-    // see `Overlay`.
+    // see `PrefixOverlay`.
     let first = routes.iter().position(|(field, _, len)| (1..field.bits()).contains(len));
     routes.swap(0, first.expect("some route is for more than one address"));
-    let (mut prefixes, mut reference) = (Prefixes::default(), Reference::default());
+    let (mut prefixes, mut reference) = (PrefixClassifier::default(), Reference::default());
     let miss = words(&[]);
     prefixes.insert(EntryId(9_999_999), 0, &miss).expect("there is room beside");
     for (id, (field, bits, len)) in (0..).zip(&routes) {
@@ -304,7 +304,7 @@ fn come_and_go(mut routes: Routes) {
     let full = prefixes.held();
     assert!(full < (1 << 20) + 20 * routes.len(), "{full} bytes for {} routes", routes.len());
     // Checks addresses within present and absent routes, and random ones.
-    let mut check = |prefixes: &Prefixes, reference: &Reference, count: usize| {
+    let mut check = |prefixes: &PrefixClassifier, reference: &Reference, count: usize| {
         for _ in 0..count {
             let (field, bits, len) = routes[draw.below(routes.len())];
             let random = u128::from(draw.number()) << 64 | u128::from(draw.number());
@@ -318,7 +318,7 @@ fn come_and_go(mut routes: Routes) {
     check(&prefixes, &reference, 50_000);
     let part = (routes.len() / 10).max(1);
     let mut ids: Vec<u32> = (0..).take(routes.len()).collect();
-    let mut order = Draw(815);
+    let mut order = SeededRng(815);
     (1..ids.len()).for_each(|last| ids.swap(last, order.below(last + 1)));
     for (gone, id) in ids.iter().enumerate() {
         let (field, bits, len) = routes[*id as usize];

@@ -6,8 +6,8 @@
 //! change as many of the 4096 root leaves as they cover. A search remembers the index of the last leaf on its path
 //! and reads only that leaf at the end.
 use super::super::EntryId;
-use super::node::{Node, Place, STRIDE};
-use super::pool::Pool;
+use super::node::{PrefixSlot, STRIDE, TrieNode};
+use super::pool::BlockPool;
 use weir_memory::OutOfMemory;
 use zerocopy::FromZeros;
 
@@ -27,14 +27,14 @@ pub(super) struct Prefix {
 
 /// Entry of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromZeros)]
-pub(super) struct Leaf {
+pub(super) struct TrieLeaf {
     pub(super) id: EntryId,
     pub(super) priority: u16,
 }
 
-impl Leaf {
+impl TrieLeaf {
     /// Marks the absence of an entry.
-    pub(super) const NONE: Leaf = Leaf { id: EntryId::NONE, priority: 0 };
+    pub(super) const NONE: TrieLeaf = TrieLeaf { id: EntryId::NONE, priority: 0 };
 
     #[inline(always)]
     pub(super) fn is_some(self) -> bool {
@@ -43,7 +43,7 @@ impl Leaf {
 
     /// Returns the entry with the higher priority; `self` if both are equal.
     #[inline(always)]
-    pub(super) fn or_higher(self, other: Leaf) -> Leaf {
+    pub(super) fn or_higher(self, other: TrieLeaf) -> TrieLeaf {
         let is_other = other.is_some() && (!self.is_some() || other.priority > self.priority);
         if is_other { other } else { self }
     }
@@ -52,36 +52,40 @@ impl Leaf {
 /// A tree bitmap: see the [module](self). The first nodes are the roots. The first leaves are, for each root, the
 /// longest of its short prefixes.
 #[derive(Debug)]
-pub(super) struct Trie {
-    pub(super) nodes: Pool<Node>,
-    pub(super) leaves: Pool<Leaf>,
+pub(super) struct TreeBitmap {
+    pub(super) nodes: BlockPool<TrieNode>,
+    pub(super) leaves: BlockPool<TrieLeaf>,
     /// Prefixes of up to `ROOT_BITS` bits: the one with `n` bits of value `v` is at `2^n + v`.
-    pub(super) short: Box<[Leaf]>,
+    pub(super) short: Box<[TrieLeaf]>,
 }
 
 /// Path to the node in which a prefix of more than `ROOT_BITS` bits ends: the index of each node, and the six address
 /// bits used there.
-struct Way {
+struct TriePath {
     nodes: [(u32, u32); LEVELS],
     len: usize,
 }
 
-impl Trie {
+impl TreeBitmap {
     /// Creates a trie without prefixes, of 224 KiB.
-    pub(super) fn new() -> Result<Trie, OutOfMemory> {
-        let short = vec![Leaf::NONE; 2 * ROOTS].into_boxed_slice();
-        Ok(Trie { nodes: Pool::new(ROOTS, Node::default())?, leaves: Pool::new(ROOTS, Leaf::NONE)?, short })
+    pub(super) fn new() -> Result<TreeBitmap, OutOfMemory> {
+        let short = vec![TrieLeaf::NONE; 2 * ROOTS].into_boxed_slice();
+        Ok(TreeBitmap {
+            nodes: BlockPool::new(ROOTS, TrieNode::default())?,
+            leaves: BlockPool::new(ROOTS, TrieLeaf::NONE)?,
+            short,
+        })
     }
 
     /// Creates a trie with only the short prefixes of another one.
-    pub(super) fn with_short_of(other: &Trie) -> Result<Trie, OutOfMemory> {
-        let mut trie = Trie { short: other.short.clone(), ..Trie::new()? };
+    pub(super) fn with_short_of(other: &TreeBitmap) -> Result<TreeBitmap, OutOfMemory> {
+        let mut trie = TreeBitmap { short: other.short.clone(), ..TreeBitmap::new()? };
         trie.leaves.items_mut().copy_from_slice(&other.leaves.items()[..ROOTS]);
         Ok(trie)
     }
 
     /// Returns the leaf of exactly this prefix.
-    pub(super) fn get(&self, prefix: Prefix) -> Option<Leaf> {
+    pub(super) fn get(&self, prefix: Prefix) -> Option<TrieLeaf> {
         if u32::from(prefix.len) <= ROOT_BITS {
             return Some(self.short[short_place(prefix)]).filter(|leaf| leaf.is_some());
         }
@@ -90,7 +94,7 @@ impl Trie {
         loop {
             let (node, slot) = (&self.nodes.items()[at as usize], slot_at(prefix.bits, depth));
             if len <= depth + STRIDE {
-                let place = Place::new(slot, len - depth);
+                let place = PrefixSlot::new(slot, len - depth);
                 return node.has(place).then(|| self.leaves.items()[(node.leaf_base + node.rank(place)) as usize]);
             }
             at = node.child(slot)?;
@@ -99,7 +103,7 @@ impl Trie {
     }
 
     /// Sets the leaf of a prefix; replaces the present one.
-    pub(super) fn set(&mut self, prefix: Prefix, leaf: Leaf) -> Result<(), OutOfMemory> {
+    pub(super) fn set(&mut self, prefix: Prefix, leaf: TrieLeaf) -> Result<(), OutOfMemory> {
         if u32::from(prefix.len) <= ROOT_BITS {
             self.set_short(prefix, leaf);
             return Ok(());
@@ -119,12 +123,12 @@ impl Trie {
     /// Removes the leaf of a prefix, and the nodes that existed only for it.
     pub(super) fn clear(&mut self, prefix: Prefix) -> Result<(), OutOfMemory> {
         if u32::from(prefix.len) <= ROOT_BITS {
-            self.set_short(prefix, Leaf::NONE);
+            self.set_short(prefix, TrieLeaf::NONE);
             return Ok(());
         }
         let Some(way) = self.way(prefix) else { return Ok(()) };
         let (at, slot) = way.nodes[way.len - 1];
-        let place = Place::new(slot, u32::from(prefix.len) - ROOT_BITS - STRIDE * (levels(way.len) - 1));
+        let place = PrefixSlot::new(slot, u32::from(prefix.len) - ROOT_BITS - STRIDE * (levels(way.len) - 1));
         let node = &mut self.nodes.items_mut()[at as usize];
         if !node.has(place) {
             return Ok(());
@@ -150,7 +154,7 @@ impl Trie {
     }
 
     /// Returns the node that a prefix ends in, and the position there. Creates missing nodes on the path.
-    fn way_to(&mut self, prefix: Prefix) -> Result<(u32, Place), OutOfMemory> {
+    fn way_to(&mut self, prefix: Prefix) -> Result<(u32, PrefixSlot), OutOfMemory> {
         let mut at = root_of(prefix.bits);
         let (mut depth, len) = (ROOT_BITS, u32::from(prefix.len));
         while len > depth + STRIDE {
@@ -161,22 +165,22 @@ impl Trie {
             };
             depth += STRIDE;
         }
-        Ok((at, Place::new(slot_at(prefix.bits, depth), len - depth)))
+        Ok((at, PrefixSlot::new(slot_at(prefix.bits, depth), len - depth)))
     }
 
     /// Creates the child node for `slot` of the node at `at`. Returns its index.
     fn grow(&mut self, at: u32, slot: u32) -> Result<u32, OutOfMemory> {
         let mut node = self.nodes.items()[at as usize];
         let rank = node.child_rank(slot);
-        node.child_base = self.nodes.insert(node.child_base, node.child_count(), rank, Node::default())?;
+        node.child_base = self.nodes.insert(node.child_base, node.child_count(), rank, TrieNode::default())?;
         node.flip_child(slot);
         self.nodes.items_mut()[at as usize] = node;
         Ok(node.child_base + rank)
     }
 
     /// Returns the path to the node that a prefix ends in; `None` if a node is missing.
-    fn way(&self, prefix: Prefix) -> Option<Way> {
-        let mut way = Way { nodes: [(0, 0); LEVELS], len: 0 };
+    fn way(&self, prefix: Prefix) -> Option<TriePath> {
+        let mut way = TriePath { nodes: [(0, 0); LEVELS], len: 0 };
         let mut at = root_of(prefix.bits);
         let (mut depth, len) = (ROOT_BITS, u32::from(prefix.len));
         loop {
@@ -192,7 +196,7 @@ impl Trie {
     }
 
     /// Removes the nodes at the end of a path that have become empty. Roots stay.
-    fn prune(&mut self, way: &Way) -> Result<(), OutOfMemory> {
+    fn prune(&mut self, way: &TriePath) -> Result<(), OutOfMemory> {
         for step in way.nodes[..way.len].windows(2).rev() {
             let [(above, slot), (at, _)] = [step[0], step[1]];
             if !self.nodes.items()[at as usize].is_empty() {
@@ -207,10 +211,10 @@ impl Trie {
     }
 
     /// Sets the leaf of a short prefix, and updates the leaves of the roots below it.
-    fn set_short(&mut self, prefix: Prefix, leaf: Leaf) {
+    fn set_short(&mut self, prefix: Prefix, leaf: TrieLeaf) {
         let place = short_place(prefix);
         self.short[place] = leaf;
-        let mut inherited = Leaf::NONE;
+        let mut inherited = TrieLeaf::NONE;
         for bits in 0..prefix.len {
             let above = self.short[place >> (prefix.len - bits)];
             inherited = if above.is_some() { above } else { inherited };
@@ -219,7 +223,7 @@ impl Trie {
     }
 
     /// Updates the leaves of the roots below a short prefix. `inherited` is the leaf of the longest shorter prefix.
-    fn spread(&mut self, place: usize, inherited: Leaf) {
+    fn spread(&mut self, place: usize, inherited: TrieLeaf) {
         let own = self.short[place];
         let leaf = if own.is_some() { own } else { inherited };
         if place >= ROOTS {
@@ -246,7 +250,7 @@ pub(super) fn slot_at(bits: u128, depth: u32) -> u32 {
     (bits << depth >> (128 - STRIDE)) as u32
 }
 
-/// Returns the index of a prefix of up to `ROOT_BITS` bits in `Trie::short`.
+/// Returns the index of a prefix of up to `ROOT_BITS` bits in `TreeBitmap::short`.
 fn short_place(prefix: Prefix) -> usize {
     let len = u32::from(prefix.len);
     1 << len | (root_of(prefix.bits) >> (ROOT_BITS - len)) as usize

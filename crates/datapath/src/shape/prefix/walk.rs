@@ -1,19 +1,19 @@
 //! Searches a trie for one address, or for those of a burst level by level, so that the packets' memory waits
 //! overlap.
 use super::super::MAX_BURST;
-use super::layout::Layout;
-use super::node::{Node, STRIDE};
-use super::trie::{Leaf, ROOT_BITS, Trie};
+use super::layout::PrefixLayout;
+use super::node::{STRIDE, TrieNode};
+use super::trie::{ROOT_BITS, TreeBitmap, TrieLeaf};
 use weir_memory::prefetch;
 use weir_packet::FlowKey;
 
 /// An address, its bits from the top of the number on. Bits after the field are ignored, because no prefix is that
 /// long.
-pub(super) trait Address: Copy {
+pub(super) trait PrefixAddress: Copy {
     /// The address zero.
     const ZERO: Self;
     /// Returns the address of a packet.
-    fn of(layout: &Layout, key: &FlowKey) -> Self;
+    fn of(layout: &PrefixLayout, key: &FlowKey) -> Self;
     /// Returns the bits that select a root.
     fn root(self) -> u32;
     /// Returns the next six bits.
@@ -24,11 +24,11 @@ pub(super) trait Address: Copy {
 
 macro_rules! address {
     ($number:ty, $of:ident) => {
-        impl Address for $number {
+        impl PrefixAddress for $number {
             const ZERO: Self = 0;
 
             #[inline(always)]
-            fn of(layout: &Layout, key: &FlowKey) -> Self {
+            fn of(layout: &PrefixLayout, key: &FlowKey) -> Self {
                 layout.$of(key)
             }
 
@@ -54,7 +54,7 @@ address!(u64, narrow);
 address!(u128, wide);
 
 /// Addresses of a burst, and the progress of their searches.
-pub(super) struct Walk<A> {
+pub(super) struct TrieWalk<A> {
     /// By lane: the rest of the address.
     rest: [A; MAX_BURST],
     /// By lane: the next node to look at.
@@ -66,10 +66,10 @@ pub(super) struct Walk<A> {
     count: usize,
 }
 
-impl Trie {
-    /// Returns the leaf of the longest prefix of an address, or [`Leaf::NONE`].
+impl TreeBitmap {
+    /// Returns the leaf of the longest prefix of an address, or [`TrieLeaf::NONE`].
     #[inline(always)]
-    pub(super) fn longest<A: Address>(&self, address: A) -> Leaf {
+    pub(super) fn longest<A: PrefixAddress>(&self, address: A) -> TrieLeaf {
         let nodes = self.nodes.items();
         let (mut at, mut place, mut rest) = (address.root(), address.root(), address.after(ROOT_BITS));
         loop {
@@ -80,10 +80,10 @@ impl Trie {
         }
     }
 
-    /// Returns the leaf with the highest priority among all prefixes of an address, or [`Leaf::NONE`].
-    pub(super) fn highest<A: Address>(&self, address: A) -> Leaf {
-        let mut best = Leaf::NONE;
-        let mut see = |leaf: Leaf| {
+    /// Returns the leaf with the highest priority among all prefixes of an address, or [`TrieLeaf::NONE`].
+    pub(super) fn highest<A: PrefixAddress>(&self, address: A) -> TrieLeaf {
+        let mut best = TrieLeaf::NONE;
+        let mut see = |leaf: TrieLeaf| {
             if leaf.is_some() && (leaf.priority >= best.priority || !best.is_some()) {
                 best = leaf;
             }
@@ -99,11 +99,11 @@ impl Trie {
     }
 }
 
-impl<A: Address> Walk<A> {
+impl<A: PrefixAddress> TrieWalk<A> {
     /// Creates a walk without addresses.
     #[inline(always)]
-    pub(super) fn new() -> Walk<A> {
-        Walk {
+    pub(super) fn new() -> TrieWalk<A> {
+        TrieWalk {
             rest: [A::ZERO; MAX_BURST],
             node: [0; MAX_BURST],
             leaf: [0; MAX_BURST],
@@ -115,7 +115,7 @@ impl<A: Address> Walk<A> {
     /// Begins the search for a lane's address; `lane` is below 64. The first level is searched immediately, because
     /// the roots are few enough to be in the cache.
     #[inline(always)]
-    pub(super) fn begin(&mut self, trie: &Trie, lane: usize, address: A) {
+    pub(super) fn begin(&mut self, trie: &TreeBitmap, lane: usize, address: A) {
         let (lane, root) = (lane & 63, address.root());
         #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
         let number = lane as u8;
@@ -127,7 +127,7 @@ impl<A: Address> Walk<A> {
 
     /// Searches until all lanes have ended. Their leaves are prefetched.
     #[inline(always)]
-    pub(super) fn run(&mut self, trie: &Trie) {
+    pub(super) fn run(&mut self, trie: &TreeBitmap) {
         let nodes = trie.nodes.items();
         while self.count > 0 {
             let mut still = 0;
@@ -146,7 +146,7 @@ impl<A: Address> Walk<A> {
     /// Searches one level for a lane; `at` has the node to look at, and the leaf index so far. Returns true if there
     /// is another level.
     #[inline(always)]
-    fn step(&mut self, trie: &Trie, nodes: &[Node], lane: usize, at: (u32, u32), rest: A) -> bool {
+    fn step(&mut self, trie: &TreeBitmap, nodes: &[TrieNode], lane: usize, at: (u32, u32), rest: A) -> bool {
         let (node, slot) = (&nodes[at.0 as usize], rest.slot());
         let leaf = node.longest_or(slot, at.1);
         self.leaf[lane] = leaf;
@@ -160,9 +160,9 @@ impl<A: Address> Walk<A> {
         true
     }
 
-    /// Returns the leaf found for a lane, or [`Leaf::NONE`].
+    /// Returns the leaf found for a lane, or [`TrieLeaf::NONE`].
     #[inline(always)]
-    pub(super) fn found(&self, trie: &Trie, lane: usize) -> Leaf {
+    pub(super) fn found(&self, trie: &TreeBitmap, lane: usize) -> TrieLeaf {
         trie.leaves.items()[self.leaf[lane & 63] as usize]
     }
 }

@@ -1,6 +1,6 @@
 //! A column of the pruner: for up to 64 or up to 512 tuples, one bit in every set of tuples.
-use super::row::Row;
-use super::sets::SetId;
+use super::row::TupleSet;
+use super::sets::TupleSetId;
 use super::slice::SliceNo;
 
 /// Number of values of a slice's high byte.
@@ -8,10 +8,10 @@ const BYTES: usize = 256;
 
 /// The bits of one group of tuples in every set: see the [module](self).
 #[derive(Debug)]
-pub(super) struct Column<R> {
+pub(super) struct TupleColumn<R> {
     /// Places in use by tuples.
     live: R,
-    /// By slice and high byte: the tuples of [`View::High`](super::slice::View::High) that have an entry with this high
+    /// By slice and high byte: the tuples of [`View::High`](super::slice::SliceView::High) that have an entry with this high
     /// byte, and tuples that were spilled there. Tuples whose mask does not cover the slice have their bit set for
     /// every high byte, as have unused places.
     by_high: Vec<R>,
@@ -19,10 +19,10 @@ pub(super) struct Column<R> {
     sets: Vec<R>,
 }
 
-impl<R: Row> Column<R> {
+impl<R: TupleSet> TupleColumn<R> {
     /// Creates a column without tuples.
-    pub(super) fn new(slices: usize, sets: usize) -> Column<R> {
-        let mut column = Column { live: R::NONE, by_high: Vec::new(), sets: Vec::new() };
+    pub(super) fn new(slices: usize, sets: usize) -> TupleColumn<R> {
+        let mut column = TupleColumn { live: R::NONE, by_high: Vec::new(), sets: Vec::new() };
         // Reserves address space for the maximum size: growing moves no data, and memory is taken as it is used.
         column.by_high.reserve_exact(super::MAX_SLICES * BYTES);
         column.sets.reserve_exact(super::MAX_SETS);
@@ -69,12 +69,12 @@ impl<R: Row> Column<R> {
         self.by_high[usize::from(slice) * BYTES + usize::from(high)].put(place, passes);
     }
 
-    pub(super) fn set_has(&self, set: SetId, place: usize) -> bool {
+    pub(super) fn set_has(&self, set: TupleSetId, place: usize) -> bool {
         self.sets[usize::from(set)].has(place)
     }
 
     /// Copies a set to another one, which exists or has the next number.
-    pub(super) fn copy_set(&mut self, from: SetId, to: SetId) {
+    pub(super) fn copy_set(&mut self, from: TupleSetId, to: TupleSetId) {
         let row = self.sets[usize::from(from)];
         match self.sets.get_mut(usize::from(to)) {
             Some(set) => *set = row,
@@ -82,13 +82,13 @@ impl<R: Row> Column<R> {
         }
     }
 
-    pub(super) fn put_in_set(&mut self, set: SetId, place: usize, is_in: bool) {
+    pub(super) fn put_in_set(&mut self, set: TupleSetId, place: usize, is_in: bool) {
         self.sets[usize::from(set)].put(place, is_in);
     }
 
     /// Returns true if two sets are equal in this column, apart from the bit of one tuple, if given, which must
     /// differ.
-    pub(super) fn are_same(&self, one: SetId, other: SetId, but_for: Option<usize>) -> bool {
+    pub(super) fn are_same(&self, one: TupleSetId, other: TupleSetId, but_for: Option<usize>) -> bool {
         let (mut one, other) = (self.sets[usize::from(one)], self.sets[usize::from(other)]);
         if let Some(place) = but_for {
             one.put(place, !one.has(place));
@@ -98,7 +98,7 @@ impl<R: Row> Column<R> {
 
     /// Returns the tuples that a packet may match, given its selections in all slices.
     #[inline(always)]
-    pub(super) fn survivors(&self, steps: &[Step]) -> R {
+    pub(super) fn survivors(&self, steps: &[SliceSelection]) -> R {
         let mut row = self.live;
         for step in steps {
             row.keep(&self.by_high[step.high as usize], &self.sets[usize::from(step.set)]);
@@ -107,22 +107,22 @@ impl<R: Row> Column<R> {
     }
 }
 
-impl Column<u64> {
+impl TupleColumn<u64> {
     pub(super) fn live(&self) -> u64 {
         self.live
     }
 
     /// Returns the tuples that one slice admits; `high` is an index into `by_high`.
     #[inline(always)]
-    pub(super) fn passing(&self, high: usize, set: SetId) -> u64 {
+    pub(super) fn passing(&self, high: usize, set: TupleSetId) -> u64 {
         self.by_high[high] | self.sets[usize::from(set)]
     }
 }
 
 /// Selection of a packet's value in one slice.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Step {
+pub(super) struct SliceSelection {
     /// Index into `by_high`.
     pub(super) high: u32,
-    pub(super) set: SetId,
+    pub(super) set: TupleSetId,
 }

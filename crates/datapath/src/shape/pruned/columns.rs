@@ -1,25 +1,25 @@
 //! All columns of the pruner: a narrow one for the first 64 tuples, and wide ones for the others, created and removed
 //! as needed. A table of few masks thus reads eight bytes where a table of many masks reads a cache line, and growth
 //! never copies existing data.
-use super::column::Column;
-use super::row::{Line, Row};
-use super::sets::SetId;
+use super::column::TupleColumn;
+use super::row::{TupleSet, WideTupleSet};
+use super::sets::TupleSetId;
 use super::slice::SliceNo;
 
 /// Number of a tuple within the pruner: its place in the columns.
-pub(super) type Bit = u16;
+pub(super) type ColumnPlace = u16;
 
 /// Maximum number of wide columns.
 const MAX_WIDE: usize = 8;
 
 /// Maximum number of tuples: 4160.
-pub(super) const MAX_PLACES: usize = u64::TUPLES + MAX_WIDE * Line::TUPLES;
+pub(super) const MAX_PLACES: usize = u64::TUPLES + MAX_WIDE * WideTupleSet::TUPLES;
 
 /// All columns of the pruner: see the [module](self).
 #[derive(Debug)]
-pub(super) struct Columns {
-    pub(super) narrow: Column<u64>,
-    pub(super) wide: Vec<Column<Line>>,
+pub(super) struct TupleColumns {
+    pub(super) narrow: TupleColumn<u64>,
+    pub(super) wide: Vec<TupleColumn<WideTupleSet>>,
     slices: usize,
     sets: usize,
 }
@@ -40,17 +40,17 @@ macro_rules! column_of {
     };
 }
 
-impl Default for Columns {
-    fn default() -> Columns {
+impl Default for TupleColumns {
+    fn default() -> TupleColumns {
         // The empty set always exists.
-        Columns { narrow: Column::new(0, 1), wide: Vec::new(), slices: 0, sets: 1 }
+        TupleColumns { narrow: TupleColumn::new(0, 1), wide: Vec::new(), slices: 0, sets: 1 }
     }
 }
 
-impl Columns {
+impl TupleColumns {
     /// Allocates the lowest free place and returns it; its tuple passes every slice at first. Returns `None` if all
     /// places are in use.
-    pub(super) fn take(&mut self) -> Option<Bit> {
+    pub(super) fn take(&mut self) -> Option<ColumnPlace> {
         let bit = if !self.narrow.is_full() {
             self.narrow.vacancy()
         } else {
@@ -59,19 +59,19 @@ impl Columns {
                 return None;
             }
             if column == self.wide.len() {
-                self.wide.push(Column::new(self.slices, self.sets));
+                self.wide.push(TupleColumn::new(self.slices, self.sets));
             }
-            u64::TUPLES + column * Line::TUPLES + self.wide[column].vacancy()
+            u64::TUPLES + column * WideTupleSet::TUPLES + self.wide[column].vacancy()
         };
-        let bit = Bit::try_from(bit).expect("columns hold fewer tuples than that");
+        let bit = ColumnPlace::try_from(bit).expect("columns hold fewer tuples than that");
         column_of!(self, bit, |column, place| column.put_live(place, true));
         Some(bit)
     }
 
     /// Releases a place. Its tuple must be in no set, and pass all high bytes.
-    pub(super) fn give(&mut self, bit: Bit) {
+    pub(super) fn give(&mut self, bit: ColumnPlace) {
         column_of!(self, bit, |column, place| column.put_live(place, false));
-        while self.wide.last().is_some_and(Column::is_empty) {
+        while self.wide.last().is_some_and(TupleColumn::is_empty) {
             self.wide.pop();
         }
     }
@@ -79,18 +79,18 @@ impl Columns {
     pub(super) fn add_slice(&mut self) {
         self.slices += 1;
         self.narrow.add_slice();
-        self.wide.iter_mut().for_each(Column::add_slice);
+        self.wide.iter_mut().for_each(TupleColumn::add_slice);
     }
 
-    pub(super) fn put_all_high(&mut self, slice: SliceNo, bit: Bit, passes: bool) {
+    pub(super) fn put_all_high(&mut self, slice: SliceNo, bit: ColumnPlace, passes: bool) {
         column_of!(self, bit, |column, place| column.put_all_high(slice, place, passes));
     }
 
-    pub(super) fn put_high(&mut self, slice: SliceNo, high: u8, bit: Bit, passes: bool) {
+    pub(super) fn put_high(&mut self, slice: SliceNo, high: u8, bit: ColumnPlace, passes: bool) {
         column_of!(self, bit, |column, place| column.put_high(slice, high, place, passes));
     }
 
-    pub(super) fn set_has(&self, set: SetId, bit: Bit) -> bool {
+    pub(super) fn set_has(&self, set: TupleSetId, bit: ColumnPlace) -> bool {
         match place(bit) {
             (None, place) => self.narrow.set_has(set, place),
             (Some(wide), place) => self.wide[wide].set_has(set, place),
@@ -98,7 +98,7 @@ impl Columns {
     }
 
     /// Makes the set `to` equal to `from`, apart from `bit`, which is in exactly one of them.
-    pub(super) fn make_set(&mut self, from: SetId, to: SetId, bit: Bit) {
+    pub(super) fn make_set(&mut self, from: TupleSetId, to: TupleSetId, bit: ColumnPlace) {
         self.sets = self.sets.max(usize::from(to) + 1);
         self.narrow.copy_set(from, to);
         self.wide.iter_mut().for_each(|column| column.copy_set(from, to));
@@ -113,7 +113,7 @@ impl Columns {
     }
 
     /// Returns true if two sets are equal apart from `bit`, which must be in exactly one of them.
-    pub(super) fn differ_by(&self, one: SetId, other: SetId, bit: Bit) -> bool {
+    pub(super) fn differ_by(&self, one: TupleSetId, other: TupleSetId, bit: ColumnPlace) -> bool {
         let (of_wide, place) = place(bit);
         let in_narrow = of_wide.is_none().then_some(place);
         self.narrow.are_same(one, other, in_narrow)
@@ -124,10 +124,10 @@ impl Columns {
 }
 
 /// Returns the index of the wide column (`None` for the narrow one) and the place in it.
-fn place(bit: Bit) -> (Option<usize>, usize) {
+fn place(bit: ColumnPlace) -> (Option<usize>, usize) {
     let bit = usize::from(bit);
     match bit.checked_sub(u64::TUPLES) {
         None => (None, bit),
-        Some(bit) => (Some(bit / Line::TUPLES), bit % Line::TUPLES),
+        Some(bit) => (Some(bit / WideTupleSet::TUPLES), bit % WideTupleSet::TUPLES),
     }
 }

@@ -4,30 +4,30 @@
 //!
 //! First all present tuples get places, those of the highest priority first. Then all entries are counted. Entries
 //! may be inserted and removed meanwhile; changes of entries that are not counted yet are ignored.
-use super::columns::Bit;
-use super::places::Places;
-use super::pruner::Pruner;
-use super::unpruned::Unpruned;
-use crate::shape::hash::{EntryHash, TupleId};
+use super::columns::ColumnPlace;
+use super::places::ProbeTable;
+use super::pruner::TuplePruner;
+use super::unpruned::UnprunedTuples;
+use crate::shape::hash::{EntryHashTable, TupleId};
 use crate::shape::{EntryId, WordMatches};
 use std::collections::VecDeque;
 
 /// Amount of work in one step: tuples that get places (some microseconds each), and places of entries that are
 /// examined (less than a microsecond each).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct IndexBudget {
     pub(super) tuples: usize,
     pub(super) entries: usize,
 }
 
 /// Index over a table's tuples: see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    pub(super) pruner: Pruner,
-    pub(super) places: Places,
-    unpruned: Unpruned,
+pub(super) struct PrunerIndex {
+    pub(super) pruner: TuplePruner,
+    pub(super) places: ProbeTable,
+    unpruned: UnprunedTuples,
     /// By tuple: its place.
-    place_of: Vec<Place>,
+    place_of: Vec<TuplePlace>,
     /// Tuples that wait for places. Some may have no entries any more, or occur twice.
     waiting: VecDeque<TupleId>,
     /// Entries below this id are counted, others are not yet.
@@ -37,21 +37,21 @@ pub(super) struct Index {
 
 /// Place of a tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum TuplePlace {
     /// No place: the tuple has no entries, or waits for a place.
     #[default]
     None,
     /// Place in the pruner's columns.
-    At(Bit),
+    At(ColumnPlace),
     /// Among the unpruned tuples, filed under this highest priority.
     Unpruned(u16),
 }
 
-impl Index {
+impl PrunerIndex {
     /// Creates an index for these entries, without any tuple in it yet.
-    pub(super) fn new(entries: &EntryHash) -> Index {
+    pub(super) fn new(entries: &EntryHashTable) -> PrunerIndex {
         let waiting = entries.tuples().in_order().map(|(_, tuple)| tuple).collect();
-        Index { waiting, ..Index::default() }
+        PrunerIndex { waiting, ..PrunerIndex::default() }
     }
 
     /// Returns true if all entries are counted. The index must not be used before.
@@ -61,19 +61,19 @@ impl Index {
 
     /// Returns the tuples that are not in the columns.
     #[inline(always)]
-    pub(super) const fn unpruned(&self) -> &Unpruned {
+    pub(super) const fn unpruned(&self) -> &UnprunedTuples {
         &self.unpruned
     }
 
     /// Updates the index after an entry was inserted.
-    pub(super) fn added(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
+    pub(super) fn added(&mut self, entries: &EntryHashTable, id: EntryId, tuple: TupleId, words: &WordMatches) {
         let highest = entries.tuples().get(tuple).highest();
         match self.place_of(tuple) {
-            Place::None if self.waiting.is_empty() => self.place(entries, tuple),
-            Place::None => self.waiting.push_back(tuple),
+            TuplePlace::None if self.waiting.is_empty() => self.place(entries, tuple),
+            TuplePlace::None => self.waiting.push_back(tuple),
             _ => self.set_highest(tuple, highest),
         }
-        if let Place::At(bit) = self.place_of(tuple)
+        if let TuplePlace::At(bit) = self.place_of(tuple)
             && self.has_counted(id)
         {
             self.pruner.add(bit, words.iter().map(|word| word.value));
@@ -81,9 +81,9 @@ impl Index {
     }
 
     /// Updates the index after an entry was removed.
-    pub(super) fn removed(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
+    pub(super) fn removed(&mut self, entries: &EntryHashTable, id: EntryId, tuple: TupleId, words: &WordMatches) {
         let left = entries.tuples().get(tuple);
-        if let Place::At(bit) = self.place_of(tuple)
+        if let TuplePlace::At(bit) = self.place_of(tuple)
             && self.has_counted(id)
         {
             self.pruner.remove(bit, words.iter().map(|word| word.value));
@@ -95,7 +95,7 @@ impl Index {
         }
     }
 
-    fn place_of(&self, tuple: TupleId) -> Place {
+    fn place_of(&self, tuple: TupleId) -> TuplePlace {
         self.place_of.get(tuple.index()).copied().unwrap_or_default()
     }
 
@@ -104,14 +104,14 @@ impl Index {
     }
 
     /// Continues the construction; does nothing once it is complete.
-    pub(super) fn step(&mut self, entries: &EntryHash, step: Step) {
+    pub(super) fn step(&mut self, entries: &EntryHashTable, step: IndexBudget) {
         if self.is_complete {
             return;
         }
         for _ in 0..step.tuples {
             let Some(tuple) = self.waiting.pop_front() else { break };
             // A tuple that was removed meanwhile has no entries.
-            if self.place_of(tuple) == Place::None && entries.tuples().get(tuple).len() > 0 {
+            if self.place_of(tuple) == TuplePlace::None && entries.tuples().get(tuple).len() > 0 {
                 self.place(entries, tuple);
             }
         }
@@ -121,9 +121,9 @@ impl Index {
     }
 
     /// Counts the entries in the next `most` places.
-    fn count(&mut self, entries: &EntryHash, most: usize) {
+    fn count(&mut self, entries: &EntryHashTable, most: usize) {
         for (tuple, words) in entries.placed(self.counted, most) {
-            if let Place::At(bit) = self.place_of(tuple) {
+            if let TuplePlace::At(bit) = self.place_of(tuple) {
                 self.pruner.add(bit, words);
             }
         }
@@ -133,52 +133,52 @@ impl Index {
 
     /// Gives a tuple a place in the columns, if one is free; otherwise adds it to the unpruned tuples. No entry of
     /// the tuple may be counted yet.
-    fn place(&mut self, entries: &EntryHash, tuple: TupleId) {
+    fn place(&mut self, entries: &EntryHashTable, tuple: TupleId) {
         let of = entries.tuples().get(tuple);
         let place = match of.words() {
             [] => None,
             words => self.pruner.add_tuple(words.iter().copied()),
         };
         if self.place_of.len() <= tuple.index() {
-            self.place_of.resize(tuple.index() + 1, Place::None);
+            self.place_of.resize(tuple.index() + 1, TuplePlace::None);
         }
         self.place_of[tuple.index()] = match place {
             Some(bit) => {
                 self.places.put(bit.into(), entries.probe(tuple), of.highest());
-                Place::At(bit)
+                TuplePlace::At(bit)
             }
             None => {
                 self.unpruned.add(of.highest(), entries.probe(tuple));
-                Place::Unpruned(of.highest())
+                TuplePlace::Unpruned(of.highest())
             }
         };
     }
 
     fn set_highest(&mut self, tuple: TupleId, highest: u16) {
         match self.place_of(tuple) {
-            Place::At(bit) => self.places.set_highest(bit.into(), highest),
-            Place::Unpruned(before) if before != highest => {
+            TuplePlace::At(bit) => self.places.set_highest(bit.into(), highest),
+            TuplePlace::Unpruned(before) if before != highest => {
                 if let Some(probe) = self.unpruned.remove(before, tuple) {
                     self.unpruned.add(highest, probe);
-                    self.place_of[tuple.index()] = Place::Unpruned(highest);
+                    self.place_of[tuple.index()] = TuplePlace::Unpruned(highest);
                 }
             }
-            Place::Unpruned(_) | Place::None => {}
+            TuplePlace::Unpruned(_) | TuplePlace::None => {}
         }
     }
 
     /// Releases the place of a tuple that has no entries any more.
     fn displace(&mut self, tuple: TupleId) {
         match self.place_of(tuple) {
-            Place::None => return,
-            Place::At(bit) => {
+            TuplePlace::None => return,
+            TuplePlace::At(bit) => {
                 self.places.clear(bit.into());
                 self.pruner.remove_tuple(bit);
             }
-            Place::Unpruned(highest) => {
+            TuplePlace::Unpruned(highest) => {
                 self.unpruned.remove(highest, tuple);
             }
         }
-        self.place_of[tuple.index()] = Place::None;
+        self.place_of[tuple.index()] = TuplePlace::None;
     }
 }

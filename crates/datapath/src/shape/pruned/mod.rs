@@ -26,13 +26,13 @@ mod slice;
 mod tests;
 mod unpruned;
 
-use super::describe::Described;
-use super::hash::{EntryHash, Slots, TupleSpace};
+use super::describe::ClassifierInfo;
+use super::hash::{EntryHashTable, EntryRows, TupleSpace};
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
-use index::{Index, Step};
-use renewal::Renewal;
+use index::{IndexBudget, PrunerIndex};
+use renewal::IndexRebuild;
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 use weir_units::Instant;
 
 /// Maximum number of slices in use. Further slices do not distinguish tuples. A 5-tuple of IPv6 has 19. Each slice
@@ -47,35 +47,35 @@ const MAX_SETS: usize = 65_535;
 const MAX_UNPRUNED: usize = 6;
 
 /// Work done when the index is created. For a small table this completes the index.
-const FIRST_STEP: Step = Step { tuples: 8, entries: 128 };
+const FIRST_STEP: IndexBudget = IndexBudget { tuples: 8, entries: 128 };
 
 /// Work done with each change of the table.
-const STEP_OF_CHANGE: Step = Step { tuples: 2, entries: 16 };
+const STEP_OF_CHANGE: IndexBudget = IndexBudget { tuples: 2, entries: 16 };
 
-/// Work done in each call of [`Pruned::settle`].
-const STEP_OF_TIME: Step = Step { tuples: 4, entries: 32 };
+/// Work done in each call of [`PrunedTupleSpace::settle`].
+const STEP_OF_TIME: IndexBudget = IndexBudget { tuples: 4, entries: 32 };
 
 /// Pruned tuple space search over a table's entries: see the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Pruned {
+pub(crate) struct PrunedTupleSpace {
     space: TupleSpace,
     /// Index of the tuples. Present from the time there were too many tuples to search one after the other until all
     /// entries are gone.
-    index: Option<Box<Index>>,
+    index: Option<Box<PrunerIndex>>,
     /// Rebuild of the index, which sorts the tuples by priority again.
-    renewal: Renewal,
+    renewal: IndexRebuild,
     /// True while another classifier serves the lookups.
     is_idle: bool,
 }
 
-impl Pruned {
+impl PrunedTupleSpace {
     /// Returns the entries.
-    pub(crate) const fn entries(&self) -> &EntryHash {
+    pub(crate) const fn entries(&self) -> &EntryHashTable {
         self.space.entries()
     }
 
     /// Returns the rows (the memory that packets touch of each entry) for modification.
-    pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
+    pub(crate) const fn rows_mut(&mut self) -> &mut EntryRows {
         self.space.entries_mut().rows_mut()
     }
 
@@ -86,7 +86,7 @@ impl Pruned {
 
     /// Returns the index if a search is faster with it.
     #[inline(always)]
-    fn index(&self) -> Option<&Index> {
+    fn index(&self) -> Option<&PrunerIndex> {
         let index = self.index.as_deref()?;
         (index.is_complete() && self.entries().tuples().in_order().len() > MAX_UNPRUNED).then_some(index)
     }
@@ -115,21 +115,21 @@ impl Pruned {
                 index.step(entries, STEP_OF_CHANGE);
             }
         } else if !self.is_idle && entries.tuples().in_order().len() > MAX_UNPRUNED {
-            let mut index = Box::new(Index::new(entries));
+            let mut index = Box::new(PrunerIndex::new(entries));
             index.step(entries, FIRST_STEP);
             self.index = Some(index);
         }
     }
 
     /// Continues a renewal, if there is one. When it is complete, its result replaces the index.
-    fn renew(&mut self, step: Step) {
+    fn renew(&mut self, step: IndexBudget) {
         if let Some(renewed) = self.renewal.step(self.space.entries(), step) {
             self.index = Some(renewed);
         }
     }
 }
 
-impl Classifier for Pruned {
+impl Classifier for PrunedTupleSpace {
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
         self.space.make_room(id, words)
     }
@@ -147,7 +147,7 @@ impl Classifier for Pruned {
         let tuple = self.space.entries_mut().remove(id);
         let entries = self.space.entries();
         if entries.len() == 0 {
-            (self.index, self.renewal) = (None, Renewal::default());
+            (self.index, self.renewal) = (None, IndexRebuild::default());
         } else if let (Some(index), Some(tuple)) = (&mut self.index, tuple) {
             index.removed(entries, id, tuple, words);
             self.renewal.removed(entries, id, tuple, words);
@@ -170,9 +170,9 @@ impl Classifier for Pruned {
         }
     }
 
-    fn describe(&self) -> Described {
+    fn describe(&self) -> ClassifierInfo {
         let described = self.space.describe();
-        if self.index().is_some() { Described { shape: "pruned tuple space", ..described } } else { described }
+        if self.index().is_some() { ClassifierInfo { shape: "pruned tuple space", ..described } } else { described }
     }
 
     fn probes(&self, key: &FlowKey) -> Option<u32> {
@@ -185,7 +185,7 @@ impl Classifier for Pruned {
     #[inline(always)]
     fn lookup_burst(
         &self,
-        keys: &[Parsed; MAX_BURST],
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),

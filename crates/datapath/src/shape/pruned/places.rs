@@ -1,12 +1,12 @@
 //! Stores the hash probe and the highest priority of each tuple, indexed by the tuple's place in the columns.
 use super::columns::MAX_PLACES;
-use crate::shape::hash::Probe;
+use crate::shape::hash::TupleProbe;
 
 /// Probes and priorities of tuples, in arrays indexed by place.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ProbeTable {
     /// By place: the probe that looks a packet up in the tuple's hash table; `None` if the place is unused.
-    probes: Vec<Option<Probe>>,
+    probes: Vec<Option<TupleProbe>>,
     /// By place: the highest priority of the tuple's entries; 0 if the place is unused.
     highest: Vec<u16>,
     /// By place: the highest priority of the tuples at this place and all later ones. A search ends at a place where
@@ -14,10 +14,10 @@ pub(super) struct Places {
     bounds: Vec<u16>,
 }
 
-impl Default for Places {
-    fn default() -> Places {
+impl Default for ProbeTable {
+    fn default() -> ProbeTable {
         // Reserves address space for the maximum size: growing moves no data, and memory is taken as it is used.
-        Places {
+        ProbeTable {
             probes: Vec::with_capacity(MAX_PLACES),
             highest: Vec::with_capacity(MAX_PLACES),
             bounds: Vec::with_capacity(MAX_PLACES),
@@ -25,10 +25,10 @@ impl Default for Places {
     }
 }
 
-impl Places {
+impl ProbeTable {
     /// Returns the probe of the tuple at a place.
     #[inline(always)]
-    pub(super) fn probe(&self, place: usize) -> Option<&Probe> {
+    pub(super) fn probe(&self, place: usize) -> Option<&TupleProbe> {
         self.probes.get(place)?.as_ref()
     }
 
@@ -52,7 +52,7 @@ impl Places {
     }
 
     /// Puts a tuple at a place.
-    pub(super) fn put(&mut self, place: usize, probe: Probe, highest: u16) {
+    pub(super) fn put(&mut self, place: usize, probe: TupleProbe, highest: u16) {
         if self.probes.len() <= place {
             self.probes.resize(place + 1, None);
             self.highest.resize(place + 1, 0);

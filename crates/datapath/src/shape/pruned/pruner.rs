@@ -1,61 +1,61 @@
 //! Finds the tuples that a packet may match, from its values in the 16-bit slices of the flow key that the tuples'
 //! masks cover.
 use super::MAX_SLICES;
-use super::column::Step;
-use super::columns::{Bit, Columns};
-use super::counts::Counts;
-use super::sets::Sets;
-use super::slice::{Slice, SliceNo, View, spread};
+use super::column::SliceSelection;
+use super::columns::{ColumnPlace, TupleColumns};
+use super::counts::SliceValueCounts;
+use super::sets::TupleSets;
+use super::slice::{KeySlice, SliceNo, SliceView, spread};
 use crate::shape::hash::WordMask;
 use weir_memory::prefetch;
 use weir_packet::FlowKey;
 
 /// Sets of tuples by slice and value: see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Pruner {
-    slices: Vec<Slice>,
-    columns: Columns,
-    sets: Sets,
-    counts: Counts,
+pub(super) struct TuplePruner {
+    slices: Vec<KeySlice>,
+    columns: TupleColumns,
+    sets: TupleSets,
+    counts: SliceValueCounts,
     /// By place in the columns: the slices that its tuple's mask covers; empty if the place is unused.
-    views: Vec<Vec<Look>>,
+    views: Vec<Vec<TupleSlice>>,
 }
 
 /// A slice that a tuple's mask covers, and the part of it that counts.
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct TupleSlice {
     slice: SliceNo,
     /// Index of the word that contains the slice, among the words that the tuple's mask covers.
     from: u8,
-    view: View,
+    view: SliceView,
 }
 
 /// Selections of a packet, one for each slice that may exclude a tuple.
 #[derive(Debug)]
-pub(super) struct Steps {
-    steps: [Step; MAX_SLICES],
+pub(super) struct SliceSelections {
+    steps: [SliceSelection; MAX_SLICES],
     len: usize,
 }
 
-impl Pruner {
+impl TuplePruner {
     /// Adds a tuple without entries; `masks` are the words of its mask. Returns its place, or `None` if no place is
     /// free.
-    pub(super) fn add_tuple(&mut self, masks: impl Iterator<Item = WordMask>) -> Option<Bit> {
+    pub(super) fn add_tuple(&mut self, masks: impl Iterator<Item = WordMask>) -> Option<ColumnPlace> {
         let bit = self.columns.take()?;
         let mut views = Vec::new();
         for (from, WordMask { word, mask }) in (0..).zip(masks) {
             for (shift, mask) in slices_of(mask) {
-                let view = View::new(mask);
+                let view = SliceView::new(mask);
                 let Some((view, slice)) = view.and_then(|view| Some((view, self.slice(word, shift)?))) else {
                     continue;
                 };
                 let looked_at = &mut self.slices[usize::from(slice)];
                 looked_at.tuples += 1;
-                if let View::High(high) = view {
+                if let SliceView::High(high) = view {
                     looked_at.look_at_high(high, true);
                 }
                 self.columns.put_all_high(slice, bit, false);
-                views.push(Look { slice, from, view });
+                views.push(TupleSlice { slice, from, view });
             }
         }
         if self.views.len() <= usize::from(bit) {
@@ -66,11 +66,11 @@ impl Pruner {
     }
 
     /// Removes a tuple that has no entries any more.
-    pub(super) fn remove_tuple(&mut self, bit: Bit) {
-        for Look { slice, view, .. } in std::mem::take(&mut self.views[usize::from(bit)]) {
+    pub(super) fn remove_tuple(&mut self, bit: ColumnPlace) {
+        for TupleSlice { slice, view, .. } in std::mem::take(&mut self.views[usize::from(bit)]) {
             let looked_at = &mut self.slices[usize::from(slice)];
             looked_at.tuples -= 1;
-            if let View::High(high) = view {
+            if let SliceView::High(high) = view {
                 looked_at.look_at_high(high, false);
             }
             self.columns.put_all_high(slice, bit, true);
@@ -80,7 +80,7 @@ impl Pruner {
 
     /// Adds an entry of the tuple at place `bit`; `words` are the entry's values of the words that the tuple's mask
     /// covers.
-    pub(super) fn add(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
+    pub(super) fn add(&mut self, bit: ColumnPlace, words: impl Iterator<Item = u64>) {
         self.each_value(bit, words, |pruner, slice, view, value| {
             if pruner.counts.add(bit, slice, value) {
                 pruner.put(bit, slice, view, value, true);
@@ -88,8 +88,8 @@ impl Pruner {
         });
     }
 
-    /// Removes an entry that was added with [`Pruner::add`], given the same arguments.
-    pub(super) fn remove(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
+    /// Removes an entry that was added with [`TuplePruner::add`], given the same arguments.
+    pub(super) fn remove(&mut self, bit: ColumnPlace, words: impl Iterator<Item = u64>) {
         self.each_value(bit, words, |pruner, slice, view, value| {
             if pruner.counts.remove(bit, slice, value) {
                 pruner.put(bit, slice, view, value, false);
@@ -101,13 +101,13 @@ impl Pruner {
     #[expect(clippy::cast_possible_truncation, reason = "a slice is sixteen bits")]
     fn each_value(
         &mut self,
-        bit: Bit,
+        bit: ColumnPlace,
         mut words: impl Iterator<Item = u64>,
-        mut act: impl FnMut(&mut Pruner, SliceNo, View, u16),
+        mut act: impl FnMut(&mut TuplePruner, SliceNo, SliceView, u16),
     ) {
         let (mut word, mut n_words) = (0, 0);
         for at in 0..self.views[usize::from(bit)].len() {
-            let Look { slice, from, view } = self.views[usize::from(bit)][at];
+            let TupleSlice { slice, from, view } = self.views[usize::from(bit)][at];
             while n_words <= from {
                 word = words.next().unwrap_or(0);
                 n_words += 1;
@@ -118,18 +118,18 @@ impl Pruner {
     }
 
     /// Adds (`passes`) a tuple to the tuples that a value of a slice admits, or removes it from them.
-    fn put(&mut self, bit: Bit, slice: SliceNo, view: View, value: u16, passes: bool) {
+    fn put(&mut self, bit: ColumnPlace, slice: SliceNo, view: SliceView, value: u16, passes: bool) {
         match view {
-            View::High(mask) => {
+            SliceView::High(mask) => {
                 for value in spread(value, u16::from(mask) << 8 | 0xff) {
                     self.columns.put_high(slice, high_byte(value), bit, passes);
                 }
             }
-            View::Whole(mask) => spread(value, mask).for_each(|value| self.put_value(bit, slice, value, passes)),
+            SliceView::Whole(mask) => spread(value, mask).for_each(|value| self.put_value(bit, slice, value, passes)),
         }
     }
 
-    fn put_value(&mut self, bit: Bit, slice: SliceNo, value: u16, passes: bool) {
+    fn put_value(&mut self, bit: ColumnPlace, slice: SliceNo, value: u16, passes: bool) {
         let looked_at = &mut self.slices[usize::from(slice)];
         let before = looked_at.sets[usize::from(value)];
         if self.columns.set_has(before, bit) == passes {
@@ -152,7 +152,7 @@ impl Pruner {
         }
     }
 
-    /// Prefetches the memory that [`Pruner::steps`] reads.
+    /// Prefetches the memory that [`TuplePruner::steps`] reads.
     #[inline(always)]
     pub(super) fn fetch(&self, key: &FlowKey) {
         for slice in &self.slices {
@@ -162,15 +162,15 @@ impl Pruner {
 
     /// Returns the selections of a packet: for each slice, the high byte and the set that its value selects.
     #[inline(always)]
-    pub(super) fn steps(&self, key: &FlowKey) -> Steps {
-        let mut steps = Steps { steps: [Step::default(); MAX_SLICES], len: 0 };
+    pub(super) fn steps(&self, key: &FlowKey) -> SliceSelections {
+        let mut steps = SliceSelections { steps: [SliceSelection::default(); MAX_SLICES], len: 0 };
         for (slice, base) in self.slices.iter().zip((0_u32..).step_by(256)) {
             if slice.is_constant() {
                 continue;
             }
             let value = slice.value(key);
             let high = base + u32::from(high_byte(value) & slice.high);
-            steps.steps[steps.len] = Step { high, set: slice.sets[usize::from(value)] };
+            steps.steps[steps.len] = SliceSelection { high, set: slice.sets[usize::from(value)] };
             steps.len += 1;
         }
         steps
@@ -180,7 +180,8 @@ impl Pruner {
     /// except the empty one.
     #[cfg(test)]
     pub(super) fn is_clean(&self) -> bool {
-        let is_clean = |slice: &Slice| slice.tuples == 0 && slice.values == 0 && slice.sets.iter().all(|set| *set == 0);
+        let is_clean =
+            |slice: &KeySlice| slice.tuples == 0 && slice.values == 0 && slice.sets.iter().all(|set| *set == 0);
         self.counts.is_empty() && self.sets.len() == 1 && self.slices.iter().all(is_clean) && self.columns.is_clean()
     }
 
@@ -195,7 +196,7 @@ impl Pruner {
         })
     }
 
-    pub(super) fn columns(&self) -> &Columns {
+    pub(super) fn columns(&self) -> &TupleColumns {
         &self.columns
     }
 
@@ -213,7 +214,7 @@ impl Pruner {
             Some(at) => at,
             None if self.slices.len() == MAX_SLICES => return None,
             None => {
-                self.slices.push(Slice::new(word, shift));
+                self.slices.push(KeySlice::new(word, shift));
                 self.columns.add_slice();
                 self.slices.len() - 1
             }
@@ -222,11 +223,11 @@ impl Pruner {
     }
 }
 
-impl std::ops::Deref for Steps {
-    type Target = [Step];
+impl std::ops::Deref for SliceSelections {
+    type Target = [SliceSelection];
 
     #[inline(always)]
-    fn deref(&self) -> &[Step] {
+    fn deref(&self) -> &[SliceSelection] {
         &self.steps[..self.len]
     }
 }

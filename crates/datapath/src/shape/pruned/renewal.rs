@@ -4,8 +4,8 @@
 //! Places are assigned in the order in which tuples are created, and a tuple's priority changes with its entries. A
 //! search probes tuples in the order of places, and ends where no better entry can follow. In a table that was filled
 //! from its lowest priority upwards it therefore probes all tuples for each packet.
-use super::index::{Index, Step};
-use crate::shape::hash::{EntryHash, TupleId};
+use super::index::{IndexBudget, PrunerIndex};
+use crate::shape::hash::{EntryHashTable, TupleId};
 use crate::shape::{EntryId, WordMatches};
 use std::time::Duration;
 use weir_units::Instant;
@@ -21,9 +21,9 @@ const MIN_QUIET: Duration = Duration::from_millis(100);
 
 /// Rebuild of an index: see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Renewal {
+pub(super) struct IndexRebuild {
     /// New index under construction.
-    next: Option<Box<Index>>,
+    next: Option<Box<PrunerIndex>>,
     /// Number of changes of the table since the last renewal began.
     changes: usize,
     /// Value of `changes` when it was last examined, and the time since which it has had this value (`since`).
@@ -31,9 +31,9 @@ pub(super) struct Renewal {
     since: Instant,
 }
 
-impl Renewal {
+impl IndexRebuild {
     /// Updates the new index after an entry was inserted.
-    pub(super) fn added(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
+    pub(super) fn added(&mut self, entries: &EntryHashTable, id: EntryId, tuple: TupleId, words: &WordMatches) {
         self.changes += 1;
         if let Some(next) = &mut self.next {
             next.added(entries, id, tuple, words);
@@ -41,7 +41,7 @@ impl Renewal {
     }
 
     /// Updates the new index after an entry was removed.
-    pub(super) fn removed(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
+    pub(super) fn removed(&mut self, entries: &EntryHashTable, id: EntryId, tuple: TupleId, words: &WordMatches) {
         self.changes += 1;
         if let Some(next) = &mut self.next {
             next.removed(entries, id, tuple, words);
@@ -49,7 +49,7 @@ impl Renewal {
     }
 
     /// Begins a renewal if enough entries have changed and none is under way.
-    pub(super) fn begin_if_much_has_changed(&mut self, entries: &EntryHash, index: &Index) {
+    pub(super) fn begin_if_much_has_changed(&mut self, entries: &EntryHashTable, index: &PrunerIndex) {
         if self.changes > entries.len() / CHANGED_PART && self.next.is_none() {
             self.begin(entries, index);
         }
@@ -57,7 +57,12 @@ impl Renewal {
 
     /// Begins a renewal if the table has not changed for a while. Returns the time of the next call if the wait or
     /// the renewal is not over.
-    pub(super) fn begin_if_quiet(&mut self, now: Instant, entries: &EntryHash, index: &Index) -> Option<Instant> {
+    pub(super) fn begin_if_quiet(
+        &mut self,
+        now: Instant,
+        entries: &EntryHashTable,
+        index: &PrunerIndex,
+    ) -> Option<Instant> {
         if self.next.is_some() {
             return Some(now);
         }
@@ -75,13 +80,13 @@ impl Renewal {
         self.next.is_some().then_some(now)
     }
 
-    fn begin(&mut self, entries: &EntryHash, index: &Index) {
+    fn begin(&mut self, entries: &EntryHashTable, index: &PrunerIndex) {
         (self.changes, self.seen) = (0, 0);
-        self.next = index.places.are_disordered().then(|| Box::new(Index::new(entries)));
+        self.next = index.places.are_disordered().then(|| Box::new(PrunerIndex::new(entries)));
     }
 
     /// Continues the renewal. Returns the new index when it is complete.
-    pub(super) fn step(&mut self, entries: &EntryHash, step: Step) -> Option<Box<Index>> {
+    pub(super) fn step(&mut self, entries: &EntryHashTable, step: IndexBudget) -> Option<Box<PrunerIndex>> {
         self.next.as_mut()?.step(entries, step);
         self.next.take_if(|next| next.is_complete())
     }

@@ -1,7 +1,7 @@
 //! Sets of tuples as bits: 64 tuples, or a cache line of 512.
 
 /// Set of a column's tuples.
-pub(super) trait Row: Copy + PartialEq {
+pub(super) trait TupleSet: Copy + PartialEq {
     /// Number of tuples that it can hold.
     const TUPLES: usize;
     /// The empty set.
@@ -15,7 +15,7 @@ pub(super) trait Row: Copy + PartialEq {
     fn keep(&mut self, one: &Self, other: &Self);
 }
 
-impl Row for u64 {
+impl TupleSet for u64 {
     const TUPLES: usize = 64;
     const NONE: u64 = 0;
     const ALL: u64 = u64::MAX;
@@ -39,12 +39,12 @@ impl Row for u64 {
 /// Set of up to 512 tuples in one cache line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(64))]
-pub(super) struct Line([u64; 8]);
+pub(super) struct WideTupleSet([u64; 8]);
 
-impl Row for Line {
+impl TupleSet for WideTupleSet {
     const TUPLES: usize = 512;
-    const NONE: Line = Line([0; 8]);
-    const ALL: Line = Line([u64::MAX; 8]);
+    const NONE: WideTupleSet = WideTupleSet([0; 8]);
+    const ALL: WideTupleSet = WideTupleSet([u64::MAX; 8]);
 
     #[inline]
     fn has(&self, tuple: usize) -> bool {
@@ -57,13 +57,13 @@ impl Row for Line {
     }
 
     #[inline(always)]
-    fn keep(&mut self, one: &Line, other: &Line) {
+    fn keep(&mut self, one: &WideTupleSet, other: &WideTupleSet) {
         // Not zipped iterators, because those were not always compiled to wide instructions.
         self.0 = std::array::from_fn(|word| self.0[word] & (one.0[word] | other.0[word]));
     }
 }
 
-impl Line {
+impl WideTupleSet {
     /// Returns the words, the lowest tuple numbers first.
     #[inline(always)]
     pub(super) const fn words_mut(&mut self) -> &mut [u64; 8] {

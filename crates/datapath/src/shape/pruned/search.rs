@@ -3,47 +3,47 @@
 //! Tuples are probed in the order of their places. After a renewal of the index this is the order of their highest
 //! priorities. Before, it is only similar, and some tuples are probed that a search by priority would have skipped.
 //! The end of the search depends on priorities alone.
-use super::index::Index;
-use super::row::{Line, Row};
-use crate::shape::hash::{EntryHash, Probe};
+use super::index::PrunerIndex;
+use super::row::{TupleSet, WideTupleSet};
+use crate::shape::hash::{EntryHashTable, TupleProbe};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use weir_packet::{FlowKey, Parsed};
+use weir_packet::{FlowKey, ParsedHeaders};
 
 /// Search for the entry that one packet matches.
-struct Search<'a, T> {
+struct PrunedSearch<'a, T> {
     /// Counter of the tuples probed, if needed.
     tally: T,
     found: Option<(u16, EntryId)>,
-    index: &'a Index,
-    entries: &'a EntryHash,
+    index: &'a PrunerIndex,
+    entries: &'a EntryHashTable,
     key: &'a FlowKey,
 }
 
-/// Counter of probes; `()` counts nothing. See [`Search::tally`].
-trait Tally {
+/// Counter of probes; `()` counts nothing. See [`PrunedSearch::tally`].
+trait ProbeCounter {
     fn one(&mut self);
 }
 
-impl Tally for () {
+impl ProbeCounter for () {
     #[inline(always)]
     fn one(&mut self) {}
 }
 
-impl Tally for u32 {
+impl ProbeCounter for u32 {
     fn one(&mut self) {
         *self += 1;
     }
 }
 
 /// Set of tuples that a packet may match, in one column or two.
-trait Survivors: Copy {
+trait TupleCandidates: Copy {
     const NONE: Self;
     /// Removes the lowest place from the set and returns it.
     fn take_first(&mut self) -> Option<usize>;
 }
 
 /// Tuples of the narrow column.
-impl Survivors for u64 {
+impl TupleCandidates for u64 {
     const NONE: u64 = 0;
 
     #[inline(always)]
@@ -56,13 +56,14 @@ impl Survivors for u64 {
 
 /// Tuples of the narrow column and of the first wide one.
 #[derive(Debug, Clone, Copy)]
-struct Both {
+struct TwoColumnTuples {
     narrow: u64,
-    wide: Occupied,
+    wide: IndexedTupleSet,
 }
 
-impl Survivors for Both {
-    const NONE: Both = Both { narrow: 0, wide: Occupied { line: Line::NONE, words: 0 } };
+impl TupleCandidates for TwoColumnTuples {
+    const NONE: TwoColumnTuples =
+        TwoColumnTuples { narrow: 0, wide: IndexedTupleSet { line: WideTupleSet::NONE, words: 0 } };
 
     #[inline(always)]
     fn take_first(&mut self) -> Option<usize> {
@@ -73,15 +74,15 @@ impl Survivors for Both {
 /// Set of tuples of a wide column, with an index of the words that are not empty: bit `n` of `words` is set if word `n`
 /// of `line` is not zero. Taking the tuples out thus skips empty words.
 #[derive(Debug, Clone, Copy)]
-struct Occupied {
-    line: Line,
+struct IndexedTupleSet {
+    line: WideTupleSet,
     words: u32,
 }
 
-impl Occupied {
+impl IndexedTupleSet {
     #[inline(always)]
-    fn new(line: Line) -> Occupied {
-        Occupied { words: line.occupied(), line }
+    fn new(line: WideTupleSet) -> IndexedTupleSet {
+        IndexedTupleSet { words: line.occupied(), line }
     }
 
     #[inline(always)]
@@ -96,7 +97,7 @@ impl Occupied {
 }
 
 /// Intermediate results for the packets of a burst.
-struct Begun<S> {
+struct BurstSearch<S> {
     /// Place of the first tuple to probe; [`NO_PLACE`] if there is none.
     place: [u16; MAX_BURST],
     hash: [u32; MAX_BURST],
@@ -118,17 +119,17 @@ const MOST_EARLY: usize = 2;
 /// Index of the first wide column.
 const FIRST: usize = 0;
 
-impl Index {
+impl PrunerIndex {
     #[inline(never)]
-    pub(super) fn lookup(&self, entries: &EntryHash, key: &FlowKey) -> Option<EntryId> {
-        let mut search = Search { tally: (), found: None, index: self, entries, key };
+    pub(super) fn lookup(&self, entries: &EntryHashTable, key: &FlowKey) -> Option<EntryId> {
+        let mut search = PrunedSearch { tally: (), found: None, index: self, entries, key };
         search.all();
         search.found.map(|(_, id)| id)
     }
 
-    /// Returns how many tuples [`Index::lookup`] probes.
-    pub(super) fn probes(&self, entries: &EntryHash, key: &FlowKey) -> u32 {
-        let mut search = Search { tally: 0, found: None, index: self, entries, key };
+    /// Returns how many tuples [`PrunerIndex::lookup`] probes.
+    pub(super) fn probes(&self, entries: &EntryHashTable, key: &FlowKey) -> u32 {
+        let mut search = PrunedSearch { tally: 0, found: None, index: self, entries, key };
         search.all();
         search.tally
     }
@@ -136,8 +137,8 @@ impl Index {
     #[inline(always)]
     pub(super) fn lookup_burst(
         &self,
-        entries: &EntryHash,
-        keys: &[Parsed; MAX_BURST],
+        entries: &EntryHashTable,
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
     ) {
@@ -150,27 +151,27 @@ impl Index {
 
     /// Returns the tuples of the narrow column and of the first wide one that a packet may match.
     #[inline(always)]
-    fn both(&self, key: &FlowKey) -> Both {
+    fn both(&self, key: &FlowKey) -> TwoColumnTuples {
         let (steps, columns) = (self.pruner.steps(key), self.pruner.columns());
         // Not `map_or`, because its closure is not always inlined.
         let wide = match columns.wide.first() {
             Some(column) => column.survivors(&steps),
-            None => Line::NONE,
+            None => WideTupleSet::NONE,
         };
-        Both { narrow: columns.narrow.survivors(&steps), wide: Occupied::new(wide) }
+        TwoColumnTuples { narrow: columns.narrow.survivors(&steps), wide: IndexedTupleSet::new(wide) }
     }
 
     #[inline(always)]
-    fn burst<S: Survivors>(
+    fn burst<S: TupleCandidates>(
         &self,
-        entries: &EntryHash,
-        keys: &[Parsed; MAX_BURST],
+        entries: &EntryHashTable,
+        keys: &[ParsedHeaders; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         survivors: impl Fn(&FlowKey) -> S,
     ) {
         let is_large = entries.len() > MANY;
-        let mut begun = Begun {
+        let mut begun = BurstSearch {
             place: [NO_PLACE; MAX_BURST],
             hash: [0; MAX_BURST],
             probable: [EntryId::NONE; MAX_BURST],
@@ -209,7 +210,7 @@ impl Index {
         // Pass 4: verify the probable entry, and probe the later tuples that may have a higher priority.
         lanes.each(|lane| {
             let key = &keys[lane].key;
-            let mut search = Search { tally: (), found: None, index: self, entries, key };
+            let mut search = PrunedSearch { tally: (), found: None, index: self, entries, key };
             if let Some(probe) = self.places.probe(begun.place[lane].into()) {
                 search.found = entries.verify(probe, key, begun.hash[lane], begun.probable[lane]);
             }
@@ -222,7 +223,7 @@ impl Index {
 
     /// Prefetches the buckets of tuples that may be probed after the first.
     #[inline(always)]
-    fn fetch_more<S: Survivors>(&self, entries: &EntryHash, key: &FlowKey, mut left: S) {
+    fn fetch_more<S: TupleCandidates>(&self, entries: &EntryHashTable, key: &FlowKey, mut left: S) {
         let mut most = MOST_EARLY;
         while most > 0
             && let Some(place) = left.take_first()
@@ -239,10 +240,10 @@ impl Index {
 
 /// Returns the first place of a wide column.
 const fn first_of(wide: usize) -> usize {
-    u64::TUPLES + wide * Line::TUPLES
+    u64::TUPLES + wide * WideTupleSet::TUPLES
 }
 
-impl<T: Tally> Search<'_, T> {
+impl<T: ProbeCounter> PrunedSearch<'_, T> {
     /// Searches all tuples that the packet may match.
     fn all(&mut self) {
         let pruner = &self.index.pruner;
@@ -278,7 +279,7 @@ impl<T: Tally> Search<'_, T> {
             if !self.may_improve(self.index.places.highest_from(first)) {
                 return;
             }
-            let mut left = Occupied::new(column.survivors(&steps));
+            let mut left = IndexedTupleSet::new(column.survivors(&steps));
             self.each(|| Some(first + left.take_first()?));
         }
     }
@@ -299,7 +300,7 @@ impl<T: Tally> Search<'_, T> {
     }
 
     #[inline(always)]
-    fn ask(&mut self, probe: &Probe) {
+    fn ask(&mut self, probe: &TupleProbe) {
         self.tally.one();
         let hash = self.entries.hash(probe, self.key);
         if self.entries.may_have(hash)

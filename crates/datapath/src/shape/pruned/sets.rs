@@ -4,39 +4,39 @@
 //! found without reading all its tuples; sets with equal sums are compared bit by bit. A set's number is reused as
 //! soon as no value selects it. When all numbers are in use, no set is created. The caller then keeps a tuple in a
 //! set longer than needed, or lets it pass more values, which costs time but finds the same entries.
-use super::columns::{Bit, Columns};
+use super::columns::{ColumnPlace, TupleColumns};
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 
 /// Number of a set; 0 is the empty set.
-pub(super) type SetId = u16;
+pub(super) type TupleSetId = u16;
 
 /// Marks the end of a chain.
-const NO_SET: SetId = SetId::MAX;
+const NO_SET: TupleSetId = TupleSetId::MAX;
 
 /// Number of chains for finding sets by sum, a power of two.
 const CHAINS: usize = 1 << 14;
 
-/// All sets of tuples, found by sum and counted by use. Their bits are in [`Columns`]. See the [module](self).
+/// All sets of tuples, found by sum and counted by use. Their bits are in [`TupleColumns`]. See the [module](self).
 #[derive(Debug)]
-pub(super) struct Sets {
+pub(super) struct TupleSets {
     /// By set: the exclusive or of its tuples' random numbers.
     sums: Vec<u64>,
     /// By set: the number of values that select it.
     uses: Vec<u32>,
     /// By set: the next set of its chain.
-    next: Vec<SetId>,
+    next: Vec<TupleSetId>,
     /// By the low bits of a sum: the first set of the chain.
-    chains: Box<[SetId]>,
+    chains: Box<[TupleSetId]>,
     /// Set numbers for reuse.
-    free: Vec<SetId>,
+    free: Vec<TupleSetId>,
     /// Source of the tuples' random numbers.
     hasher: RandomState,
 }
 
-impl Default for Sets {
-    fn default() -> Sets {
-        let mut sets = Sets {
+impl Default for TupleSets {
+    fn default() -> TupleSets {
+        let mut sets = TupleSets {
             sums: vec![0],
             uses: vec![0],
             next: vec![NO_SET],
@@ -49,10 +49,15 @@ impl Default for Sets {
     }
 }
 
-impl Sets {
+impl TupleSets {
     /// Returns the set that differs from `from` in `bit` only, and counts one more value for it. Creates the set if
     /// needed; `None` if no number is left.
-    pub(super) fn flip(&mut self, from: SetId, bit: Bit, columns: &mut Columns) -> Option<SetId> {
+    pub(super) fn flip(
+        &mut self,
+        from: TupleSetId,
+        bit: ColumnPlace,
+        columns: &mut TupleColumns,
+    ) -> Option<TupleSetId> {
         let sum = self.sums[usize::from(from)] ^ self.hasher.hash_one(bit);
         let mut at = self.chains[chain(sum)];
         while at != NO_SET {
@@ -66,7 +71,7 @@ impl Sets {
     }
 
     /// Counts one value less for a set; removes the set with the last one.
-    pub(super) fn release(&mut self, set: SetId) {
+    pub(super) fn release(&mut self, set: TupleSetId) {
         // The empty set is neither created nor removed.
         if set == 0 {
             return;
@@ -85,9 +90,9 @@ impl Sets {
         self.sums.len() - self.free.len()
     }
 
-    fn make(&mut self, from: SetId, bit: Bit, sum: u64, columns: &mut Columns) -> Option<SetId> {
+    fn make(&mut self, from: TupleSetId, bit: ColumnPlace, sum: u64, columns: &mut TupleColumns) -> Option<TupleSetId> {
         let set = self.free.pop().or_else(|| {
-            let new = SetId::try_from(self.sums.len()).ok().filter(|new| usize::from(*new) < super::MAX_SETS)?;
+            let new = TupleSetId::try_from(self.sums.len()).ok().filter(|new| usize::from(*new) < super::MAX_SETS)?;
             self.sums.push(0);
             self.uses.push(0);
             self.next.push(NO_SET);
@@ -101,7 +106,7 @@ impl Sets {
         Some(set)
     }
 
-    fn unlink(&mut self, set: SetId) {
+    fn unlink(&mut self, set: TupleSetId) {
         let after = self.next[usize::from(set)];
         let first = chain(self.sums[usize::from(set)]);
         if self.chains[first] == set {

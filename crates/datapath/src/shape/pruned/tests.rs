@@ -1,19 +1,19 @@
 use super::*;
-use crate::shape::linear::Linear;
+use crate::shape::linear::LinearClassifier;
 use proptest::prelude::*;
 use std::time::Duration;
 use weir_packet::{Field, FlowMask};
-use weir_testing::rules::{self, Draw, Headers, Rule};
+use weir_testing::rules::{self, HeaderSampling, RuleSetEntry, SeededRng};
 
 /// Content of a classifier: its entries' ids, priorities and matches.
 type There = Vec<(EntryId, u16, WordMatches)>;
 
-fn parsed(key: FlowKey) -> Parsed {
-    Parsed { key, ..Parsed::default() }
+fn parsed(key: FlowKey) -> ParsedHeaders {
+    ParsedHeaders { key, ..ParsedHeaders::default() }
 }
 
 /// Returns the priority found for a packet. All kinds of lookup must agree.
-fn priority_found(pruned: &Pruned, priorities: &[u16], key: &FlowKey) -> Option<u16> {
+fn priority_found(pruned: &PrunedTupleSpace, priorities: &[u16], key: &FlowKey) -> Option<u16> {
     let one = pruned.lookup(key);
     let mut keys = [parsed(FlowKey::EMPTY); MAX_BURST];
     let mut found = [EntryId::NONE; MAX_BURST];
@@ -24,7 +24,7 @@ fn priority_found(pruned: &Pruned, priorities: &[u16], key: &FlowKey) -> Option<
 }
 
 /// Returns true if the index has no trace of removed entries, as far as tuples are distinguished exactly.
-fn is_clean(index: &Index) -> bool {
+fn is_clean(index: &PrunerIndex) -> bool {
     index.pruner.is_clean() && index.unpruned().len() == 1 && index.pruner.columns().narrow.survivors(&[]) == 0
 }
 
@@ -87,7 +87,7 @@ proptest! {
         changes in proptest::collection::vec((0..3_u8, 0..6_u16, any_words(), any::<prop::sample::Index>()), 1..150),
         keys in proptest::collection::vec(any_key(), 6),
     ) {
-        let (mut linear, mut pruned) = (Linear::default(), Pruned::default());
+        let (mut linear, mut pruned) = (LinearClassifier::default(), PrunedTupleSpace::default());
         let (mut there, mut priorities) = (There::new(), Vec::new());
         let mut now = Instant::ZERO;
         for (kind, priority, words, which) in changes {
@@ -129,14 +129,14 @@ proptest! {
     }
 }
 
-fn words_of(rule: &Rule) -> WordMatches {
+fn words_of(rule: &RuleSetEntry) -> WordMatches {
     WordMatches::new(&rule.value, &rule.mask)
 }
 
 /// Returns the classifier and the reference with these rules, in this order. The first one counts if two have the
 /// same match and priority.
-fn with_rules(rules: &[Rule]) -> (Pruned, Linear, Vec<u16>, There) {
-    let (mut pruned, mut linear) = (Pruned::default(), Linear::default());
+fn with_rules(rules: &[RuleSetEntry]) -> (PrunedTupleSpace, LinearClassifier, Vec<u16>, There) {
+    let (mut pruned, mut linear) = (PrunedTupleSpace::default(), LinearClassifier::default());
     let (mut priorities, mut there) = (Vec::new(), There::new());
     for rule in rules {
         let (id, words) = (EntryId(u32::try_from(priorities.len()).expect("few")), words_of(rule));
@@ -152,12 +152,12 @@ fn with_rules(rules: &[Rule]) -> (Pruned, Linear, Vec<u16>, There) {
     (pruned, linear, priorities, there)
 }
 
-fn agrees(rules: &[Rule], name: &str) {
+fn agrees(rules: &[RuleSetEntry], name: &str) {
     let (mut pruned, mut linear, priorities, mut there) = with_rules(rules);
-    let mut draw = Draw(5);
+    let mut draw = SeededRng(5);
     for round in 0..3 {
         assert!(pruned.index().is_some(), "{name} has enough masks");
-        for kind in [Headers::Hits, Headers::Crossed, Headers::Random] {
+        for kind in [HeaderSampling::Hits, HeaderSampling::Crossed, HeaderSampling::Random] {
             for key in rules::headers(rules, kind, 150, round) {
                 let expected = linear.lookup(&key).map(|id| priorities[id.index()]);
                 assert_eq!(priority_found(&pruned, &priorities, &key), expected, "{name}, {kind:?}: {key:?}");
@@ -191,7 +191,7 @@ fn entries_may_come_in_any_order() {
     let mut rules = rules::classbench(&rules::gunzip(&path));
     rules.reverse();
     agrees(&rules, "lowest first");
-    let mut draw = Draw(9);
+    let mut draw = SeededRng(9);
     (1..rules.len()).rev().for_each(|at| rules.swap(at, draw.below(at + 1)));
     agrees(&rules, "mixed");
 }
@@ -219,7 +219,7 @@ fn numbered(number: u64) -> WordMatches {
 #[test]
 fn more_masks_than_places_are_searched() {
     let count = 4500_u64;
-    let mut pruned = Pruned::default();
+    let mut pruned = PrunedTupleSpace::default();
     for number in 0..count {
         let (id, words) = (EntryId(u32::try_from(number).expect("few")), numbered(number));
         pruned.make_room(id, &words).expect("there is memory");
@@ -242,7 +242,7 @@ fn more_masks_than_places_are_searched() {
 /// Entries that pass every slice, each because of a different one: nothing is pruned, and the correct entry is found.
 #[test]
 fn entries_that_fail_only_together_are_asked_one_by_one() {
-    let mut pruned = Pruned::default();
+    let mut pruned = PrunedTupleSpace::default();
     let mut number = 0;
     for tuple in 0..40_u32 {
         let bits = (1_u128 << (tuple % 16)) | 1 << (16 + tuple / 16);
@@ -277,7 +277,7 @@ fn entries_that_fail_only_together_are_asked_one_by_one() {
 }
 
 /// Returns the mean number of probes for packets that match the table's entries.
-fn probes(pruned: &Pruned, count: u64) -> f64 {
+fn probes(pruned: &PrunedTupleSpace, count: u64) -> f64 {
     let key = |number: u64| {
         let mut key = FlowKey::EMPTY;
         key.set(Field::Metadata, (number + 1).into());
@@ -290,7 +290,7 @@ fn probes(pruned: &Pruned, count: u64) -> f64 {
 /// Tuples created in the wrong order are reordered when the table is left unchanged; lookups return the same entries.
 #[test]
 fn a_table_left_alone_is_put_in_order() {
-    let (count, mut pruned) = (1000_u16, Pruned::default());
+    let (count, mut pruned) = (1000_u16, PrunedTupleSpace::default());
     for number in 0..count {
         let (id, words) = (EntryId(number.into()), numbered(number.into()));
         pruned.make_room(id, &words).expect("there is memory");
@@ -319,7 +319,7 @@ fn a_table_left_alone_is_put_in_order() {
 /// The entry that all packets match is probed last, regardless of when it was inserted.
 #[test]
 fn what_matches_all_is_asked_last() {
-    let mut pruned = Pruned::default();
+    let mut pruned = PrunedTupleSpace::default();
     let any = WordMatches::new(&FlowKey::EMPTY, &FlowMask::EMPTY);
     let others = (1..100).map(|number| (9, numbered(number)));
     for (id, (priority, words)) in (0..).map(EntryId).zip(std::iter::once((0, any)).chain(others)) {
@@ -343,7 +343,7 @@ fn a_large_table_is_indexed_in_steps() {
         mask.set(Field::EthDst, Field::EthDst.all_ones());
         (key, WordMatches::new(&key, &mask))
     };
-    let mut pruned = Pruned::default();
+    let mut pruned = PrunedTupleSpace::default();
     let mut insert = |id: u64, priority: u16, words: &WordMatches| {
         let id = EntryId(u32::try_from(id).expect("few"));
         pruned.make_room(id, words).expect("there is memory");

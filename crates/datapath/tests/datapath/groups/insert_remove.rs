@@ -3,7 +3,7 @@ use super::*;
 use weir_datapath::ChannelId;
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadProperty, GroupModFailed};
-use weir_openflow::model::property::Property;
+use weir_openflow::model::property::RawProperty;
 
 const CONTROLLER_15: ChannelId = ChannelId(15);
 
@@ -81,7 +81,7 @@ fn what_names_no_bucket_or_one_twice_is_refused() {
     let mut bench = with_v15();
     let two = || vec![numbered_bucket(10, 2), numbered_bucket(20, 3)];
     assert_eq!(tell(&mut bench, change(GroupMod::ADD, BucketId::ALL, two())), None);
-    let property = |kind| Property { kind, data: vec![0; 12].into() };
+    let property = |kind| RawProperty { kind, data: vec![0; 12].into() };
     let with = |kind| GroupMod { properties: vec![property(kind)], ..change(GroupMod::MODIFY, BucketId::ALL, two()) };
     let cases: Vec<(GroupMod, ErrorType)> = vec![
         (change(GroupMod::INSERT_BUCKET, BucketId::LAST, two()), BucketExists.into()),
@@ -94,7 +94,7 @@ fn what_names_no_bucket_or_one_twice_is_refused() {
         (change(GroupMod::MODIFY, BucketId::FIRST, two()), BadBucket.into()),
         (change(4, BucketId::ALL, vec![]), BadCommand.into()),
         (with(7), BadProperty::BadType.into()),
-        (with(Property::EXPERIMENTER), BadProperty::BadExperimenter.into()),
+        (with(RawProperty::EXPERIMENTER), BadProperty::BadExperimenter.into()),
     ];
     for (change, error) in cases {
         assert_eq!(tell(&mut bench, change.clone()), Some(error), "{change:?}");

@@ -3,30 +3,30 @@ use super::*;
 use weir_datapath::ChannelId;
 use weir_openflow::Version;
 use weir_openflow::model::error::BadProperty;
-use weir_openflow::model::property::Property;
+use weir_openflow::model::property::RawProperty;
 
 const CONTROLLER_15: ChannelId = ChannelId(15);
 
 /// Returns the property of a selection method. Its fields are OXM elements whose values are masks.
-fn method(name: &str, param: u64, fields: &[u8]) -> Property {
+fn method(name: &str, param: u64, fields: &[u8]) -> RawProperty {
     let mut data = vec![0, 0, 0x15, 0x4d, 0, 0, 0, 1, 0, 0, 0, 0];
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name.as_bytes());
     data.extend(padded);
     data.extend(param.to_be_bytes());
     data.extend(fields);
-    Property { kind: Property::EXPERIMENTER, data: data.into() }
+    RawProperty { kind: RawProperty::EXPERIMENTER, data: data.into() }
 }
 
 /// `ip_dst=255.255.255.0` as OXM.
 const DESTINATION_NET: [u8; 8] = [0x80, 0, 0x18, 4, 255, 255, 255, 0];
 
-fn select(properties: Vec<Property>) -> GroupMod {
+fn select(properties: Vec<RawProperty>) -> GroupMod {
     let buckets = (2..=4).map(|port| weighing(1, output(port))).collect();
     GroupMod { properties, ..group_mod(ADD, 1, SELECT, buckets) }
 }
 
-fn with(properties: Vec<Property>) -> Bench {
+fn with(properties: Vec<RawProperty>) -> Bench {
     let mut bench = Bench::controlled();
     bench.datapath.channel_up(bench.now, CONTROLLER_15, Version::V15);
     assert_eq!(bench.error_of(CONTROLLER_15, Body::GroupMod(select(properties))), None);

@@ -2,7 +2,7 @@
 use super::*;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 
 /// Number of flows in a test.
 const FLOWS: u32 = 6000;
@@ -10,7 +10,7 @@ const FLOWS: u32 = 6000;
 /// Returns a packet of flow number `flow`.
 fn packet(flow: u32) -> Vec<u8> {
     let [a, b] = [flow, flow.wrapping_mul(7)].map(|n| Ipv4Addr::from_bits(0x0a00_0000 | n & 0xff_ffff));
-    Craft::ethernet(mac(2), mac(1)).ipv4(a, b).udp(1000, 2000).payload(&[1; 18]).build()
+    FrameBuilder::ethernet(mac(2), mac(1)).ipv4(a, b).udp(1000, 2000).payload(&[1; 18]).build()
 }
 
 impl Bench {
@@ -165,7 +165,7 @@ fn equal_buckets_share_too() {
 
 #[test]
 fn every_field_that_tells_flows_apart_counts() {
-    let link = || Craft::ethernet(mac(2), mac(1));
+    let link = || FrameBuilder::ethernet(mac(2), mac(1));
     let ipv4 = |last: u8| link().ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, last));
     let ipv6 = |last: u16| {
         let [a, b] = [1, last].map(|last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last));
@@ -173,10 +173,10 @@ fn every_field_that_tells_flows_apart_counts() {
     };
     let low = |flow: u32| flow.to_be_bytes()[3];
     let short = |flow: u32| u16::try_from(flow).unwrap();
-    type Make<'a> = (&'a str, Box<dyn Fn(u32) -> Craft + 'a>);
+    type Make<'a> = (&'a str, Box<dyn Fn(u32) -> FrameBuilder + 'a>);
     let cases: [Make<'_>; 10] = [
-        ("Ethernet source", Box::new(|flow| Craft::ethernet(mac(2), mac(u64::from(flow))))),
-        ("Ethernet destination", Box::new(|flow| Craft::ethernet(mac(u64::from(flow)), mac(2)))),
+        ("Ethernet source", Box::new(|flow| FrameBuilder::ethernet(mac(2), mac(u64::from(flow))))),
+        ("Ethernet destination", Box::new(|flow| FrameBuilder::ethernet(mac(u64::from(flow)), mac(2)))),
         ("EtherType", Box::new(|flow| link().ether_type(0x8900 + short(flow)))),
         ("VLAN", Box::new(|flow| link().vlan(0x8100, short(flow), 0))),
         ("MPLS label", Box::new(|flow| link().mpls(flow, 0, 64))),

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use weir_openflow::Body;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::{Action, FlowCommand, FlowMod, PortNo};
-use weir_reference::{Choices, Reference};
+use weir_reference::{BucketChoices, ReferencePipeline};
 
 /// Number of tables used.
 const TABLES: u8 = 3;
@@ -26,7 +26,7 @@ proptest! {
         flows in proptest::collection::vec(flow_mod(), 0..14),
         packets in proptest::collection::vec(packet(), 1..12),
     ) {
-        let (mut bench, mut naive) = (Bench::controlled(), Reference::new(PORTS));
+        let (mut bench, mut naive) = (Bench::controlled(), ReferencePipeline::new(PORTS));
         for group in groups {
             naive.group_mod(&group);
             prop_assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(group)), None);
@@ -58,7 +58,7 @@ proptest! {
             prop_assert_eq!(&found, &again, "packets of a flow go the same way");
             found.sort();
             let mut expected = Vec::new();
-            let mut choices = Choices::default();
+            let mut choices = BucketChoices::default();
             loop {
                 let (mut sent, drops) = naive.process(port, &frame, &mut choices);
                 sent.sort();

@@ -4,7 +4,7 @@
 use super::generate::*;
 use crate::bench::*;
 use proptest::prelude::*;
-use weir_datapath::{Output, Worker};
+use weir_datapath::{DatapathOutput, Worker};
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::{Band, BandKind, MeterMod, flags};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
@@ -58,7 +58,7 @@ fn bench(groups: &[GroupMod], entries: &[FlowMod], has_old: bool) -> Bench {
 
 /// Returns the output of a burst: frames by port in no order, because punted packets may leave later, and messages in
 /// order.
-fn gave(out: &mut Output) -> (Vec<(PortNo, Vec<u8>)>, String) {
+fn gave(out: &mut DatapathOutput) -> (Vec<(PortNo, Vec<u8>)>, String) {
     let lists = out.frames.drain(..);
     let mut frames: Vec<(PortNo, Vec<u8>)> =
         lists.flat_map(|(port, frames)| frames.into_iter().map(move |frame| (port, frame.bytes().to_vec()))).collect();

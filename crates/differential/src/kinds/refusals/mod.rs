@@ -5,8 +5,8 @@ mod theirs;
 pub(super) use ours::OURS;
 pub(super) use theirs::THEIRS;
 
-use super::Whose::{Free, Theirs};
-use super::{Kind, Seen};
+use super::DeviatingSwitch::{Free, Theirs};
+use super::{DifferenceKind, ObservedDifference};
 use weir_openflow::Body;
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed, GroupModFailed, MeterModFailed};
 use weir_openflow::model::group::GroupMod;
@@ -36,7 +36,7 @@ const BAD_WATCH: ErrorType = ErrorType::GroupModFailed(GroupModFailed::BadWatch)
 const INVALID_GROUP: ErrorType = ErrorType::GroupModFailed(GroupModFailed::InvalidGroup);
 
 /// Returns true if Open vSwitch sends an error without a number in 1.0 inside its own experimenter error.
-fn is_wrapped(seen: &Seen<'_>) -> bool {
+fn is_wrapped(seen: &ObservedDifference<'_>) -> bool {
     matches!(seen.errors().1, Some(ErrorType::Unknown { kind: 45250, .. }))
 }
 
@@ -48,7 +48,7 @@ fn is_nsh(field: Field) -> bool {
     (Field::NshFlags as u8..=Field::NshC4 as u8).contains(&(field as u8))
 }
 
-fn is_modify(seen: &Seen<'_>) -> bool {
+fn is_modify(seen: &ObservedDifference<'_>) -> bool {
     let command = seen.parts().flow.map(|flow| flow.command);
     matches!(command, Some(FlowCommand::Modify | FlowCommand::ModifyStrict))
 }
@@ -70,36 +70,36 @@ fn group_of(body: &Body) -> Option<&GroupMod> {
 }
 
 /// Kinds of differences in which both refuse, with different codes.
-pub(super) const BOTH: &[Kind] = &[
-    Kind {
+pub(super) const BOTH: &[DifferenceKind] = &[
+    DifferenceKind {
         name: "code_of_a_missing_meter",
         whose: Theirs,
         clause: "1.3.5, 7.4.4: OFPMMFC_UNKNOWN_METER; 1.5.1, 7.5.4: OFPBAC_BAD_METER",
         why: "an entry that uses a meter that is not there: Open vSwitch says INVALID_METER",
         is: |seen| seen.both_refuse(&[UNKNOWN_METER, METER], &[INVALID_METER]) && seen.parts().has_meter(),
     },
-    Kind {
+    DifferenceKind {
         name: "code_of_an_unknown_group",
         whose: Theirs,
         clause: "1.5.1, 6.7: OFPGMFC_UNKNOWN_GROUP",
         why: "buckets removed from a group that is not there: Open vSwitch says INVALID_GROUP",
         is: |seen| seen.both_refuse(&[ErrorType::GroupModFailed(GroupModFailed::UnknownGroup)], &[INVALID_GROUP]),
     },
-    Kind {
+    DifferenceKind {
         name: "code_of_a_field_not_to_be_set",
         whose: Theirs,
         clause: "1.3.5, 7.4.4: OFPBAC_BAD_SET_TYPE",
         why: "set-field of a field that is not to be set: Open vSwitch says BAD_SET_ARGUMENT",
         is: |seen| seen.both_refuse(&[SET_TYPE], &[SET_ARGUMENT]),
     },
-    Kind {
+    DifferenceKind {
         name: "one_of_several_faults",
         whose: Free,
         clause: "1.3.5, 7.4.4: a code for each fault, and no order of checks",
         why: "a message with several faults: each switch names the one that it comes upon first",
         is: |seen| {
             let (Some(ours), Some(theirs)) = seen.errors() else { return false };
-            let (our, their) = (Place::of(ours), Place::of(theirs));
+            let (our, their) = (RefusedPart::of(ours), RefusedPart::of(theirs));
             our != their || our.is_some_and(|place| place.has_several(seen))
         },
     },
@@ -107,36 +107,36 @@ pub(super) const BOTH: &[Kind] = &[
 
 /// Part of a message that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RefusedPart {
     Match,
     Actions,
     Instructions,
     Message,
 }
 
-impl Place {
-    fn of(error: ErrorType) -> Option<Place> {
+impl RefusedPart {
+    fn of(error: ErrorType) -> Option<RefusedPart> {
         match error {
-            ErrorType::BadMatch(_) => Some(Place::Match),
-            ErrorType::BadAction(_) => Some(Place::Actions),
-            ErrorType::BadInstruction(_) | ErrorType::MeterModFailed(_) => Some(Place::Instructions),
-            _ => Some(Place::Message),
+            ErrorType::BadMatch(_) => Some(RefusedPart::Match),
+            ErrorType::BadAction(_) => Some(RefusedPart::Actions),
+            ErrorType::BadInstruction(_) | ErrorType::MeterModFailed(_) => Some(RefusedPart::Instructions),
+            _ => Some(RefusedPart::Message),
         }
     }
 
     /// Returns true if the message has more than one part of this kind, each of which may be wrong.
-    fn has_several(self, seen: &Seen<'_>) -> bool {
+    fn has_several(self, seen: &ObservedDifference<'_>) -> bool {
         let parts = seen.parts();
         match self {
-            Place::Match => parts.fields().count() > 1 || parts.fields().any(|(_, _, mask)| mask.is_some()),
-            Place::Actions => {
+            RefusedPart::Match => parts.fields().count() > 1 || parts.fields().any(|(_, _, mask)| mask.is_some()),
+            RefusedPart::Actions => {
                 parts.all_actions().count() > 0 && parts.fields().count() + parts.all_actions().count() > 1
             }
-            Place::Instructions => {
+            RefusedPart::Instructions => {
                 parts.instructions.len() + usize::from(parts.has_meter()) > 1
                     || matches!(seen.body(), Some(Body::MeterMod(_)))
             }
-            Place::Message => true,
+            RefusedPart::Message => true,
         }
     }
 }

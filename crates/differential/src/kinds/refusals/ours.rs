@@ -1,6 +1,6 @@
 //! Kinds of differences in which weir refuses messages that Open vSwitch accepts.
-use super::super::Kind;
-use super::super::Whose::{Free, Theirs};
+use super::super::DeviatingSwitch::{Free, Theirs};
+use super::super::DifferenceKind;
 use weir_openflow::model::error::{BadAction, BadInstruction, FlowModFailed, GroupModFailed};
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::{Action, ErrorType, Instruction, NxAction, PortNo};
@@ -9,8 +9,8 @@ use weir_packet::Field;
 use super::*;
 
 /// Reasons for weir to refuse messages that Open vSwitch accepts.
-pub(in crate::kinds) const OURS: &[Kind] = &[
-    Kind {
+pub(in crate::kinds) const OURS: &[DifferenceKind] = &[
+    DifferenceKind {
         name: "modify_of_nothing",
         whose: Free,
         clause: "1.3.5, 6.4: a modify without a matching entry records no error",
@@ -20,14 +20,14 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
                 && seen.only_we_refuse(&[METER, OUT_GROUP, OUT_PORT, UNKNOWN_METER, INCONSISTENT, INVALID_METER, TABLE])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "port_zero",
         whose: Theirs,
         clause: "1.3.5, 4.2 and 7.2.1: ordinary ports are numbered from 1 on",
         why: "weir refuses outputs to port 0 and to no port; Open vSwitch takes them",
         is: |seen| seen.only_we_refuse(&[OUT_PORT]) && seen.parts().outputs(|port| port == PortNo(0)),
     },
-    Kind {
+    DifferenceKind {
         name: "extension_in_an_action_set",
         whose: Free,
         clause: "1.3.5, 5.10: the order of experimenter actions is the switch's",
@@ -41,7 +41,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
                     .any(|action| matches!(action, Action::Nx(_) | Action::SetField { field: Field::VlanTci, .. }))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "empty_mask_of_a_field_without_masks",
         whose: Free,
         clause: "1.3.5, 7.2.3.5: a mask of zeros is as no field",
@@ -51,7 +51,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             seen.only_we_refuse(&[MASK]) && seen.parts().fields().any(is_it)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "values_of_service_headers",
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
@@ -61,7 +61,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             is_ours && seen.parts().sets(|field, _| is_nsh(field))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "hidden_table_in_a_delete",
         whose: Theirs,
         clause: "1.3.5, 6.4: OFPFMFC_BAD_TABLE_ID",
@@ -71,21 +71,21 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
                 && seen.parts().flow.is_some_and(|flow| flow.table.0 == 254)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "watched_group_deleted",
         whose: Free,
         clause: "1.3.5, 7.3.4.3: deletes of groups that others lead to; OFPGMFC_CHAINED_GROUP",
         why: "weir refuses to delete a group that another one leads to or watches",
         is: |seen| seen.only_we_refuse(&[ErrorType::GroupModFailed(GroupModFailed::ChainedGroup)]),
     },
-    Kind {
+    DifferenceKind {
         name: "set_metadata",
         whose: Theirs,
         clause: "1.3.5, 7.2.5: OXM_OF_METADATA and the input port are not set",
         why: "Open vSwitch sets metadata by set-field",
         is: |seen| seen.only_we_refuse(&[SET_TYPE]) && seen.parts().sets(|field, _| field == Field::Metadata),
     },
-    Kind {
+    DifferenceKind {
         name: "inconsistent_action_set",
         whose: Free,
         clause: "1.3.5, 6.4: a switch may refuse actions that do not fit the match",
@@ -98,7 +98,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             seen.only_we_refuse(&[INCONSISTENT]) && (!parts.set.is_empty() || parts.has_action(is_encap) || sets_type)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "goto_the_hidden_table",
         whose: Theirs,
         clause: "1.3.5, 5.9: OFPBIC_BAD_TABLE_ID",
@@ -111,7 +111,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
                 && seen.parts().instructions.iter().any(is_it)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "vlan_id_without_present_bit",
         whose: Theirs,
         clause: "1.3.5, 7.2.3, table 13: a VLAN id goes with OFPVID_PRESENT",
@@ -120,27 +120,27 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             let is_it = |(field, value, _): (Field, u128, Option<u128>)| {
                 field == Field::VlanVid && value & 0x1000 == 0 && value != 0
             };
-            seen.is_in(crate::compare::Part::Replies)
+            seen.is_in(crate::compare::StepAnswerPart::Replies)
                 && seen.errors().0 == Some(VALUE)
                 && matches!(seen.errors().1, None | Some(PREREQ))
                 && seen.parts().fields().any(is_it)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "overlap_with_the_same_entry",
         whose: Theirs,
         clause: "1.3.5, 6.4: with OFPFF_CHECK_OVERLAP any overlapping entry of the priority is a conflict",
         why: "an entry of the same match and priority: weir refuses, Open vSwitch replaces it",
         is: |seen| seen.only_we_refuse(&[ErrorType::FlowModFailed(FlowModFailed::Overlap)]),
     },
-    Kind {
+    DifferenceKind {
         name: "output_to_table",
         whose: Theirs,
         clause: "1.3.5, 4.5: OFPP_TABLE is valid in packet-outs only",
         why: "Open vSwitch takes outputs to TABLE in groups",
         is: |seen| seen.only_we_refuse(&[OUT_PORT]) && seen.parts().outputs(|port| port == PortNo::TABLE),
     },
-    Kind {
+    DifferenceKind {
         name: "resubmit_in_a_group",
         whose: Free,
         clause: "1.3.5, 7.2.5: experimenter actions are not specified",
@@ -150,7 +150,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             seen.only_we_refuse(&[ARGUMENT]) && seen.parts().has_action(is_it)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "meter_in_a_group",
         whose: Free,
         clause: "1.5.1, 5.8: the meter action is optional",
@@ -160,7 +160,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             seen.only_we_refuse(&[TYPE]) && is_group && seen.parts().has_meter()
         },
     },
-    Kind {
+    DifferenceKind {
         name: "group_of_a_group_not_there",
         whose: Free,
         clause: "1.3.5, 7.3.4.3: support of chaining is a switch's choice",
@@ -169,7 +169,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             seen.only_we_refuse(&[OUT_GROUP, BAD_WATCH]) && seen.body().is_some_and(|body| group_of(body).is_some())
         },
     },
-    Kind {
+    DifferenceKind {
         name: "inserted_bucket_of_another_type",
         whose: Free,
         clause: "1.5.1, 6.7: an insert names the group, not its type",
@@ -179,7 +179,7 @@ pub(in crate::kinds) const OURS: &[Kind] = &[
             seen.only_we_refuse(&[INVALID_GROUP, BAD_WATCH]) && seen.body().is_some_and(inserts)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "group_loop",
         whose: Free,
         clause: "1.3.5, 7.4.4: OFPGMFC_LOOP",

@@ -1,6 +1,6 @@
 //! Kinds of differences in which Open vSwitch refuses messages that weir accepts, or refuses for another reason.
-use super::super::Kind;
-use super::super::Whose::{Free, Theirs};
+use super::super::DeviatingSwitch::{Free, Theirs};
+use super::super::DifferenceKind;
 use super::super::features::is_beyond_16_bits;
 use weir_openflow::model::error::{
     BadAction, BadMatch, BadRequest, BundleFailed, FlowModFailed, GroupModFailed, MeterModFailed,
@@ -14,8 +14,8 @@ use weir_packet::Field;
 use super::*;
 
 /// Reasons for Open vSwitch to refuse messages that weir accepts, or refuses for another reason.
-pub(in crate::kinds) const THEIRS: &[Kind] = &[
-    Kind {
+pub(in crate::kinds) const THEIRS: &[DifferenceKind] = &[
+    DifferenceKind {
         name: "optional_match_field",
         whose: Free,
         clause: "1.3.5, 7.2.3.7: which fields are required",
@@ -26,7 +26,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && (parts.has_field(is_optional_field) || parts.sets(|field, _| is_optional_field(field)))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "optional_set_field",
         whose: Free,
         clause: "1.3.5, 5.12: set-field is optional",
@@ -41,7 +41,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 })
         },
     },
-    Kind {
+    DifferenceKind {
         name: "optional_action",
         whose: Free,
         clause: "1.3.5, 5.12: push, pop and change-TTL are optional",
@@ -53,7 +53,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 })
         },
     },
-    Kind {
+    DifferenceKind {
         name: "port_number_beyond_16_bits",
         whose: Theirs,
         clause: "1.3.5, 7.2.1: port numbers have 32 bits, up to OFPP_MAX",
@@ -68,7 +68,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                     }))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "arp_operation_beyond_8_bits",
         whose: Theirs,
         clause: "1.3.5, 7.2.3.8: OXM_OF_ARP_OP has 16 bits",
@@ -80,14 +80,14 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && (parts.fields().any(|(field, value, _)| is_wide(field, value)) || parts.sets(is_wide))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "flags_of_later_fragments",
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
         why: "tcp_flags of later fragments, matched by an extension: Open vSwitch refuses it",
         is: |seen| seen.they_refuse(&[PREREQ]) && seen.parts().has_field(|field| field == Field::IpFrag),
     },
-    Kind {
+    DifferenceKind {
         name: "number_of_pbb_uca",
         whose: Free,
         clause: "1.3.5, 7.2.3.7: which fields are required",
@@ -97,7 +97,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
             seen.they_refuse(&[wildcards]) && seen.parts().has_field(is_optional_field)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "packet_type_among_other_fields",
         whose: Free,
         clause: "1.5.1, 7.2.3.11: packet type match field",
@@ -107,7 +107,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && seen.parts().has_field(|field| field == Field::PacketType)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "mask_of_a_field_without_masks",
         whose: Free,
         clause: "1.3.5, 7.2.3.5: a mask of all ones is as no mask",
@@ -118,14 +118,14 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && seen.parts().fields().any(|(field, _, mask)| !field.is_maskable() && mask == Some(field.all_ones()))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "service_header_fields",
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
         why: "masks and values of NSH fields are checked by Open vSwitch in another order and to other limits",
         is: |seen| seen.they_refuse(&[MASK, VALUE]) && seen.parts().has_field(is_nsh),
     },
-    Kind {
+    DifferenceKind {
         name: "cookie_zero_finds_hidden_entries",
         whose: Theirs,
         clause: "1.3.5, 6.4: deletes and modifies are about entries that match",
@@ -136,7 +136,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && seen.parts().flow.is_some_and(|flow| flow.cookie == 0 && flow.cookie_mask == u64::MAX)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "hidden_table",
         whose: Theirs,
         clause: "1.3.5, 6.4: OFPFMFC_BAD_TABLE_ID",
@@ -146,14 +146,14 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && seen.parts().flow.is_some_and(|flow| flow.table.0 == 254)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "error_in_a_wrapper",
         whose: Free,
         clause: "1.0.0, 5.4.4: ofp_error_type",
         why: "an action of a later version in 1.0: Open vSwitch answers with an error of its own, since 1.0 has none",
         is: |seen| seen.case.version == Version::V10 && is_wrapped(seen),
     },
-    Kind {
+    DifferenceKind {
         name: "code_of_neighbour_discovery",
         whose: Theirs,
         clause: "1.3.5, 7.2.3, table 12: nd_target, nd_sll and nd_tll need an ICMPv6 type",
@@ -167,7 +167,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 || seen.they_refuse(&[INCONSISTENT]) && has_code && parts.sets(|field, _| is_discovery(field))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "part_of_a_vlan_id",
         whose: Free,
         clause: "1.5.1, 7.2.6.7: set-field under a mask and copy-field are optional for each field",
@@ -181,14 +181,14 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
             seen.they_refuse(&[SET_ARGUMENT, SET_LEN, INCONSISTENT]) && seen.parts().has_action(is_part)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "ports_of_later_fragments",
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
         why: "set-field of ports with a match on later fragments by an extension: Open vSwitch refuses it",
         is: |seen| seen.they_refuse(&[INCONSISTENT]) && seen.parts().has_field(|field| field == Field::IpFrag),
     },
-    Kind {
+    DifferenceKind {
         name: "overlap_with_another_packet_type",
         whose: Theirs,
         clause: "1.5.1, 7.2.3.11: a match without packet_type is about Ethernet packets",
@@ -199,7 +199,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && (seen.has_flow(is_other) || seen.parts().flow.is_some_and(is_other))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "overlapping_fields",
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
@@ -215,7 +215,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && seen.parts().fields().filter(|(field, ..)| is_register(*field)).count() > 1
         },
     },
-    Kind {
+    DifferenceKind {
         name: "tag_on_a_tag",
         whose: Theirs,
         clause: "1.3.5, 5.12: push-VLAN pushes a new header onto the packet",
@@ -226,7 +226,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && seen.parts().all_actions().filter(is_push).count() > 0
         },
     },
-    Kind {
+    DifferenceKind {
         name: "extension_action_of_other_versions",
         whose: Free,
         clause: "1.3.5, 7.2.5: experimenter actions are not specified",
@@ -238,7 +238,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                     .has_action(|action| matches!(action, Action::Nx(_) | Action::Encap(_) | Action::Decap(_)))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "meter_in_an_action_set",
         whose: Free,
         clause: "1.5.1, 5.8: the meter action is optional",
@@ -247,14 +247,14 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
             seen.they_refuse(&[TYPE]) && seen.parts().set.iter().any(|action| matches!(action, Action::Meter(_)))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "watch_in_other_groups",
         whose: Free,
         clause: "1.3.5, 7.4.4: OFPGMFC_WATCH_UNSUPPORTED",
         why: "Open vSwitch watches ports and groups in fast-failover groups only",
         is: |seen| seen.they_refuse(&[ErrorType::GroupModFailed(GroupModFailed::WatchUnsupported)]),
     },
-    Kind {
+    DifferenceKind {
         name: "unwatched_bucket_of_a_failover_group",
         whose: Theirs,
         clause: "1.3.5, 7.4.4: OFPGMFC_BAD_WATCH",
@@ -264,7 +264,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && matches!(seen.body(), Some(body) if group_of(body).is_some_and(|group| group.kind == 3))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "meter_bands",
         whose: Free,
         clause: "1.3.5, 5.7.1: band types are optional",
@@ -277,7 +277,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
             seen.they_refuse(&codes) && matches!(seen.body(), Some(Body::MeterMod(meter)) if is_unusual(&meter.bands))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "meter_without_unit",
         whose: Theirs,
         clause: "1.3.5, 7.3.4.4: rates are in kilobit per second unless OFPMF_PKTPS is set",
@@ -287,14 +287,14 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && matches!(seen.body(), Some(Body::MeterMod(meter)) if meter.flags & 3 != 3)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "entries_without_statistics_request_of_1_5",
         whose: Theirs,
         clause: "1.5.1, 7.3.5.3: OFPMP_FLOW_STATS",
         why: "Open vSwitch has flow descriptions only",
         is: |seen| seen.they_refuse(&[ErrorType::BadRequest(BadRequest::BadMultipart)]),
     },
-    Kind {
+    DifferenceKind {
         name: "open_of_an_open_bundle",
         whose: Theirs,
         clause: "1.4.1, 7.3.9: OFPBFC_BUNDLE_EXIST",
@@ -305,7 +305,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 || seen.both_refuse(&[exists], &[ErrorType::BundleFailed(BundleFailed::BadId)])
         },
     },
-    Kind {
+    DifferenceKind {
         name: "overlap_check_of_a_delete",
         whose: Free,
         clause: "1.3.5, 6.4: OFPFF_CHECK_OVERLAP is about adds",
@@ -316,14 +316,14 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
             seen.they_refuse(&[BAD_FLAGS]) && seen.parts().flow.is_some_and(has_flag)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "actions_of_a_delete",
         whose: Free,
         clause: "1.3.5, 6.4: deletes ignore instructions",
         why: "a delete with wrong actions: Open vSwitch refuses it",
         is: |seen| {
             let is_delete = |flow: &FlowMod| matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
-            seen.is_in(crate::compare::Part::Replies)
+            seen.is_in(crate::compare::StepAnswerPart::Replies)
                 && matches!(
                     seen.errors(),
                     (None, Some(ErrorType::BadAction(_) | ErrorType::BadInstruction(_) | ErrorType::MeterModFailed(_)))
@@ -331,7 +331,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                 && seen.parts().flow.is_some_and(is_delete)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "inconsistent_behind_a_list",
         whose: Free,
         clause: "1.3.5, 6.4: a switch may refuse actions that do not fit the match",
@@ -349,7 +349,7 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                     ))
         },
     },
-    Kind {
+    DifferenceKind {
         name: "bundle_members_checked_when_added",
         whose: Free,
         clause: "1.4.1, 7.3.9: what is checked when a message is added is the switch's choice",
@@ -361,12 +361,12 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
                     || [table, BAD_FLAGS, INVALID_GROUP].contains(&error)
             };
             matches!(seen.body(), Some(Body::BundleAdd(_)))
-                && seen.is_in(crate::compare::Part::Replies)
+                && seen.is_in(crate::compare::StepAnswerPart::Replies)
                 && seen.errors().0.is_none()
                 && seen.errors().1.is_some_and(is_message)
         },
     },
-    Kind {
+    DifferenceKind {
         name: "remove_from_the_other_type",
         whose: Free,
         clause: "1.5.1, 6.7: a remove names the group, not its type",

@@ -1,5 +1,5 @@
 //! Clears a bridge after a case.
-use super::{ASIDE, Lane, MARKER, PART_ENDS};
+use super::{ASIDE, MARKER, OvsBridge, PART_ENDS};
 use crate::case::bytes_of;
 use crate::outcome;
 use anyhow::Context as _;
@@ -20,7 +20,7 @@ const PATIENCE: usize = 100;
 /// Highest number of a bundle that cases open.
 const BUNDLES: u32 = 2;
 
-impl Lane {
+impl OvsBridge {
     /// Sends the messages that clear the bridge after a case.
     pub(in crate::ovs) fn send_clear(&mut self) -> anyhow::Result<()> {
         if self.case.is_none() {

@@ -33,23 +33,23 @@ const IPV6: [u8; 2] = [0x86, 0xdd];
 
 /// Neighbours of a host.
 #[derive(Debug)]
-pub(super) struct Neighbours {
+pub(super) struct NeighbourCache {
     mac: MacAddr,
     own: Vec<IpNet>,
-    known: HashMap<IpAddr, Known>,
-    asked: HashMap<IpAddr, Asked>,
+    known: HashMap<IpAddr, NeighbourEntry>,
+    asked: HashMap<IpAddr, PendingResolution>,
     /// Frames dropped because their receiver did not answer, or too many frames waited for it.
     unresolved: u64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct NeighbourEntry {
     mac: MacAddr,
     heard: Instant,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct PendingResolution {
     requests: u32,
     retry: Instant,
     waiting: VecDeque<Frame>,
@@ -57,16 +57,16 @@ struct Asked {
 
 /// Kind of a frame from the link.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum IncomingFrameKind {
     /// IP packet for the stack, behind the Ethernet header.
     Packet,
     /// Handled here, or not for this host.
     Other,
 }
 
-impl Neighbours {
-    pub(super) fn new(mac: MacAddr, own: &[IpNet]) -> Neighbours {
-        Neighbours { mac, own: own.to_vec(), known: HashMap::new(), asked: HashMap::new(), unresolved: 0 }
+impl NeighbourCache {
+    pub(super) fn new(mac: MacAddr, own: &[IpNet]) -> NeighbourCache {
+        NeighbourCache { mac, own: own.to_vec(), known: HashMap::new(), asked: HashMap::new(), unresolved: 0 }
     }
 
     /// Returns the number of frames not sent because their receiver is unresolved: dropped or still waiting.
@@ -74,7 +74,7 @@ impl Neighbours {
         self.unresolved + self.asked.values().map(|asked| asked.waiting.len() as u64).sum::<u64>()
     }
 
-    /// Returns the time at which to call [`Neighbours::retry`] next.
+    /// Returns the time at which to call [`NeighbourCache::retry`] next.
     pub(super) fn next_wake(&self) -> Option<Instant> {
         self.asked.values().map(|asked| asked.retry).min()
     }
@@ -119,19 +119,19 @@ impl Neighbours {
 
     /// Handles a frame from the link: learns its sender, answers requests, and sends frames that waited for the
     /// sender.
-    pub(super) fn receive(&mut self, now: Instant, frame: &[u8], out: &mut Vec<Frame>) -> Kind {
-        let Some((header, payload)) = frame.split_at_checked(ETHERNET_BYTES) else { return Kind::Other };
+    pub(super) fn receive(&mut self, now: Instant, frame: &[u8], out: &mut Vec<Frame>) -> IncomingFrameKind {
+        let Some((header, payload)) = frame.split_at_checked(ETHERNET_BYTES) else { return IncomingFrameKind::Other };
         // Accepts only the own address and groups; other flooded frames are ignored.
         if header[..6] != self.mac.0 && header[0] & 1 == 0 {
-            return Kind::Other;
+            return IncomingFrameKind::Other;
         }
         match [header[12], header[13]] {
             ARP => self.arp(now, payload, out),
             IPV6 if is_discovery(payload) => self.discovery(now, payload, out),
-            IPV4 | IPV6 => return Kind::Packet,
+            IPV4 | IPV6 => return IncomingFrameKind::Packet,
             _ => {}
         }
-        Kind::Other
+        IncomingFrameKind::Other
     }
 
     fn arp(&mut self, now: Instant, payload: &[u8], out: &mut Vec<Frame>) {
@@ -189,7 +189,7 @@ impl Neighbours {
             let oldest = self.known.iter().min_by_key(|(_, known)| known.heard).map(|(address, _)| *address);
             oldest.map(|oldest| self.known.remove(&oldest));
         }
-        self.known.insert(address, Known { mac, heard: now });
+        self.known.insert(address, NeighbourEntry { mac, heard: now });
         let Some(asked) = self.asked.remove(&address) else { return };
         for mut frame in asked.waiting {
             if let Some((_, ethertype)) = destination(frame.bytes()) {
@@ -204,7 +204,7 @@ impl Neighbours {
         if self.asked.contains_key(&to) || self.asked.len() >= MAX_NEIGHBOURS {
             return;
         }
-        self.asked.insert(to, Asked { requests: 1, retry: now + RETRY, waiting: VecDeque::new() });
+        self.asked.insert(to, PendingResolution { requests: 1, retry: now + RETRY, waiting: VecDeque::new() });
         out.extend(self.request(to));
     }
 

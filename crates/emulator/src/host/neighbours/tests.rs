@@ -1,8 +1,8 @@
 use super::*;
 
-fn neighbours(number: u8) -> Neighbours {
+fn neighbours(number: u8) -> NeighbourCache {
     let own = [format!("10.0.0.{number}/24").parse().unwrap(), format!("fd00::{number}/64").parse().unwrap()];
-    Neighbours::new(MacAddr([2, 0, 0, 0, 0, number]), &own)
+    NeighbourCache::new(MacAddr([2, 0, 0, 0, 0, number]), &own)
 }
 
 /// Returns a frame with an IP header to this address behind room for an Ethernet header.
@@ -32,13 +32,13 @@ fn an_address_is_asked_for_and_what_waited_is_sent() {
         assert_eq!(wire.len(), 1, "one request");
         assert!(wire[0].bytes()[0] & 1 == 1, "to a group");
         let mut answer = Vec::new();
-        assert_eq!(b.receive(NOW, wire[0].bytes(), &mut answer), Kind::Other);
+        assert_eq!(b.receive(NOW, wire[0].bytes(), &mut answer), IncomingFrameKind::Other);
         assert_eq!(answer.len(), 1);
         let mut sent = Vec::new();
-        assert_eq!(a.receive(NOW, answer[0].bytes(), &mut sent), Kind::Other);
+        assert_eq!(a.receive(NOW, answer[0].bytes(), &mut sent), IncomingFrameKind::Other);
         assert_eq!(sent.len(), 2, "{to}");
         assert_eq!(sent[0].bytes()[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
-        assert_eq!(b.receive(NOW, sent[0].bytes(), &mut Vec::new()), Kind::Packet);
+        assert_eq!(b.receive(NOW, sent[0].bytes(), &mut Vec::new()), IncomingFrameKind::Packet);
         // A request also makes its sender known to the receiver.
         let mut back = Vec::new();
         b.send(NOW, packet(&to.replace('2', "1")), &mut back);
@@ -54,7 +54,7 @@ fn nobody_answers_for_others() {
         a.send(NOW, packet(to), &mut wire);
     }
     for frame in &wire {
-        assert_eq!(b.receive(NOW, frame.bytes(), &mut answer), Kind::Other);
+        assert_eq!(b.receive(NOW, frame.bytes(), &mut answer), IncomingFrameKind::Other);
     }
     assert!(answer.is_empty() && b.known.is_empty());
 }

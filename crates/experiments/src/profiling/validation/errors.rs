@@ -1,7 +1,7 @@
 //! Computes the errors of predictions by a profile against measurements on the switch.
 use crate::report::Claim;
-use crate::{Run, Value};
-use weir_plot::{Axis, Chart, Point, Series};
+use crate::{ExperimentRun, SampledValue};
+use weir_plot::{Axis, Chart, ChartPoint, ChartSeries};
 
 /// Error rate of a run: the error of the mean time of its commands or packets, in percent.
 pub(super) const RATE: &str = "error rate";
@@ -14,7 +14,7 @@ const APART: &str = "only seen on one side";
 
 /// Errors of a run: the switch's measurement against its profile's prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Errors {
+pub(super) struct ProfilePredictionErrors {
     /// Error of the mean, as a share.
     pub(super) rate: f64,
     /// Median error of single commands or packets, as a share.
@@ -25,9 +25,9 @@ pub(super) struct Errors {
     pub(super) all: usize,
 }
 
-impl Errors {
+impl ProfilePredictionErrors {
     /// Computes the errors from seconds by command or packet. Returns `None` if no two can be compared.
-    pub(super) fn of(measured: &[Option<f64>], foretold: &[Option<f64>]) -> Option<Errors> {
+    pub(super) fn of(measured: &[Option<f64>], foretold: &[Option<f64>]) -> Option<ProfilePredictionErrors> {
         let both: Vec<(f64, f64)> =
             measured.iter().zip(foretold).filter_map(|(one, other)| (*one).zip(*other)).collect();
         let sum = |of: fn(&(f64, f64)) -> f64| both.iter().map(of).sum::<f64>();
@@ -42,41 +42,41 @@ impl Errors {
         let seen = |of: &[Option<f64>], at: usize| of.get(at).copied().flatten().is_some();
         let apart = (0..all).filter(|at| seen(measured, *at) != seen(foretold, *at)).count();
         let each = each.get(each.len() / 2).copied().unwrap_or(0.0);
-        Some(Errors { rate: (model / truth - 1.0).abs(), each, apart, all })
+        Some(ProfilePredictionErrors { rate: (model / truth - 1.0).abs(), each, apart, all })
     }
 }
 
 /// The runs of one switch with one number of commands or packets.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
+pub(super) struct ValidationRuns {
     pub(super) subject: String,
     pub(super) count: u32,
-    pub(super) errors: Vec<Errors>,
+    pub(super) errors: Vec<ProfilePredictionErrors>,
 }
 
-impl Cell {
+impl ValidationRuns {
     /// Returns the mean error rate, in percent.
     fn rate(&self) -> f64 {
         percent(&[self], |errors| errors.rate).value
     }
 }
 
-fn percent(cells: &[&Cell], of: fn(&Errors) -> f64) -> Value {
+fn percent(cells: &[&ValidationRuns], of: fn(&ProfilePredictionErrors) -> f64) -> SampledValue {
     let all: Vec<f64> = cells.iter().flat_map(|cell| &cell.errors).map(|errors| of(errors) * 100.0).collect();
-    Value::mean_of(&all)
+    SampledValue::mean_of(&all)
 }
 
 /// Kind of comparison: the name of its items in the plural, and the upper bound of the error rate, in percent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct What {
+pub(super) struct ValidationCriterion {
     pub(super) things: &'static str,
     pub(super) below: f64,
 }
 
-impl What {
+impl ValidationCriterion {
     /// Adds figures by number of commands or packets and by switch, the claim, and a chart.
-    pub(super) fn report(self, run: &mut Run<'_>, cells: &[Cell]) {
-        let cells: Vec<&Cell> = cells.iter().filter(|cell| !cell.errors.is_empty()).collect();
+    pub(super) fn report(self, run: &mut ExperimentRun<'_>, cells: &[ValidationRuns]) {
+        let cells: Vec<&ValidationRuns> = cells.iter().filter(|cell| !cell.errors.is_empty()).collect();
         let claim = format!(
             "the error rate of random {} is below {} % on every switch, for every number of them",
             self.things, self.below
@@ -89,15 +89,20 @@ impl What {
         counts.sort_unstable();
         counts.dedup();
         for count in &counts {
-            let those: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.count == *count).collect();
+            let those: Vec<&ValidationRuns> = cells.iter().copied().filter(|cell| cell.count == *count).collect();
             self.figures(run, &format!("{count} {}", self.things), &those);
             let largest = those.iter().map(|cell| cell.rate()).fold(0.0, f64::max);
-            run.figure(&format!("{count} {}", self.things), LARGEST, "%", Value::of(largest, those.len() as u64));
+            run.figure(
+                &format!("{count} {}", self.things),
+                LARGEST,
+                "%",
+                SampledValue::of(largest, those.len() as u64),
+            );
         }
         let mut subjects: Vec<&str> = cells.iter().map(|cell| cell.subject.as_str()).collect();
         subjects.dedup();
         for subject in &subjects {
-            let those: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.subject == **subject).collect();
+            let those: Vec<&ValidationRuns> = cells.iter().copied().filter(|cell| cell.subject == **subject).collect();
             self.figures(run, subject, &those);
         }
         let within = cells.iter().filter(|cell| cell.rate() < self.below).count();
@@ -113,29 +118,31 @@ impl What {
         self.plot(run, &counts, &cells);
     }
 
-    fn figures(self, run: &mut Run<'_>, case: &str, cells: &[&Cell]) {
+    fn figures(self, run: &mut ExperimentRun<'_>, case: &str, cells: &[&ValidationRuns]) {
         run.figure(case, RATE, "%", percent(cells, |errors| errors.rate));
         run.figure(case, EACH, "%", percent(cells, |errors| errors.each));
-        let sum = |of: fn(&Errors) -> usize| cells.iter().flat_map(|cell| &cell.errors).map(of).sum::<usize>();
+        let sum = |of: fn(&ProfilePredictionErrors) -> usize| {
+            cells.iter().flat_map(|cell| &cell.errors).map(of).sum::<usize>()
+        };
         let (apart, all) = (sum(|errors| errors.apart), sum(|errors| errors.all));
         if apart > 0 {
-            run.figure(case, APART, "%", Value::of(100.0 * apart as f64 / all.max(1) as f64, all as u64));
+            run.figure(case, APART, "%", SampledValue::of(100.0 * apart as f64 / all.max(1) as f64, all as u64));
         }
     }
 
-    fn plot(self, run: &mut Run<'_>, counts: &[u32], cells: &[&Cell]) {
-        let mut series: Vec<Series> = Vec::new();
+    fn plot(self, run: &mut ExperimentRun<'_>, counts: &[u32], cells: &[&ValidationRuns]) {
+        let mut series: Vec<ChartSeries> = Vec::new();
         for cell in cells {
             let value = percent(&[cell], |errors| errors.rate);
             let half = value.sd.map(|sd| 1.96 * sd / (value.samples.max(1) as f64).sqrt());
-            let point = Point::within(cell.count.into(), value.value, half);
+            let point = ChartPoint::within(cell.count.into(), value.value, half);
             match series.iter_mut().find(|series| series.name == cell.subject) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series::line(&cell.subject, vec![point])),
+                None => series.push(ChartSeries::line(&cell.subject, vec![point])),
             }
         }
-        let bound = counts.iter().map(|count| Point::new((*count).into(), self.below)).collect();
-        series.push(Series::line("ours must be below", bound));
+        let bound = counts.iter().map(|count| ChartPoint::new((*count).into(), self.below)).collect();
+        series.push(ChartSeries::line("ours must be below", bound));
         let chart = Chart {
             name: format!("error-rate-{}", self.things),
             title: format!("Error rate of random {}", self.things),
@@ -155,11 +162,11 @@ mod tests {
     fn errors_are_those_of_what_both_saw() {
         let measured = [Some(1.0), Some(2.0), None, Some(5.0), None];
         let foretold = [Some(1.5), Some(2.0), Some(9.0), None, None];
-        let errors = Errors::of(&measured, &foretold).unwrap();
+        let errors = ProfilePredictionErrors::of(&measured, &foretold).unwrap();
         assert!((errors.rate - 0.5 / 3.0).abs() < 1e-12, "{errors:?}");
         assert!((errors.each - 0.5).abs() < 1e-12);
         assert_eq!((errors.apart, errors.all), (2, 5));
-        assert_eq!(Errors::of(&[None], &[Some(1.0)]), None);
-        assert_eq!(Errors::of(&[Some(0.0)], &[Some(1.0)]), None, "nothing to be a share of");
+        assert_eq!(ProfilePredictionErrors::of(&[None], &[Some(1.0)]), None);
+        assert_eq!(ProfilePredictionErrors::of(&[Some(0.0)], &[Some(1.0)]), None, "nothing to be a share of");
     }
 }

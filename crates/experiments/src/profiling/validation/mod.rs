@@ -5,13 +5,15 @@ mod errors;
 mod subject;
 mod trace;
 
-use crate::{ExperimentError, Run};
-use errors::{Cell, Errors, What};
-use subject::{Plane, Subject};
-use trace::Trace;
-use weir_profiler::validation::{Became, CommandSeries, Commands, PacketSeries, commands, packets};
-use weir_profiler::{ProfilerError, Rig};
-use weir_traffic::Stream;
+use crate::{ExperimentError, ExperimentRun};
+use errors::{ProfilePredictionErrors, ValidationCriterion, ValidationRuns};
+use subject::{ValidatedPlane, ValidationSubject};
+use trace::CapturedTrace;
+use weir_profiler::validation::{
+    CommandCompletion, CommandSeries, CommandSeriesParams, PacketSeries, commands, packets,
+};
+use weir_profiler::{ProfilerError, RigDelayTable};
+use weir_traffic::RandomStream;
 
 /// Commands per second, as published.
 const PER_SECOND: f64 = 100.0;
@@ -20,83 +22,95 @@ const STREAM: u64 = 0x76;
 
 /// Numbers of commands or packets in a run, and the number of runs of each.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
+struct ValidationPlan {
     counts: &'static [u32],
     runs: u32,
 }
 
-const SMALL: Plan = Plan { counts: &[100, 300], runs: 4 };
+const SMALL: ValidationPlan = ValidationPlan { counts: &[100, 300], runs: 4 };
 /// Plans as published.
-const COMMANDS: Plan = Plan { counts: &[100, 200, 500, 1000, 1500, 2000], runs: 16 };
-const PACKETS: Plan = Plan { counts: &[100, 200, 500, 800, 1000, 2000], runs: 16 };
+const COMMANDS: ValidationPlan = ValidationPlan { counts: &[100, 200, 500, 1000, 1500, 2000], runs: 16 };
+const PACKETS: ValidationPlan = ValidationPlan { counts: &[100, 200, 500, 800, 1000, 2000], runs: 16 };
 
 /// Times of one series on the switch and as predicted by its profile, in seconds; `None` for items that were not
 /// seen.
-type Both = [Vec<Option<f64>>; 2];
+type SwitchAndModelTimes = [Vec<Option<f64>>; 2];
 
 /// Measures random commands.
-pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn control(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let plan = if run.options.full { COMMANDS } else { SMALL };
-    let cells = all(run, Plane::Control, plan, &mut |run, subject, count, random| {
+    let cells = all(run, ValidatedPlane::Control, plan, &mut |run, subject, count, random| {
         let most = subject.room();
-        let drawn = Commands { count, per_second: PER_SECOND, entries: (most * 2 / 3).max(1), entries_most: most };
+        let drawn =
+            CommandSeriesParams { count, per_second: PER_SECOND, entries: (most * 2 / 3).max(1), entries_most: most };
         let series = CommandSeries::draw(&drawn, random)?;
         let cancel = run.options.cancel.clone();
         let mut stop = || cancel.is_cancelled();
         let (known, settings) = (subject.known.clone(), subject.settings);
-        let seconds = |became: Vec<Became>| became.iter().map(Became::seconds).collect();
+        let seconds = |became: Vec<CommandCompletion>| became.iter().map(CommandCompletion::seconds).collect();
         let foretold = seconds(commands(&mut subject.model()?, &known, settings, &series, &mut stop)?);
         let measured = seconds(commands(subject.device.as_mut(), &known, settings, &series, &mut stop)?);
         Ok([measured, foretold])
     })?;
-    What { things: "commands", below: 10.0 }.report(run, &cells);
+    ValidationCriterion { things: "commands", below: 10.0 }.report(run, &cells);
     Ok(())
 }
 
 /// Measures random packets of a real trace.
-pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+pub(crate) fn data(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let plan = if run.options.full { PACKETS } else { SMALL };
-    let trace = Trace::open(run.options.trace.as_deref())?;
+    let trace = CapturedTrace::open(run.options.trace.as_deref())?;
     if run.options.trace.is_some() {
         run.note(format!("the trace has {} packets", trace.len()));
     }
-    let cells = all(run, Plane::Data, plan, &mut |run, subject, count, random| {
+    let cells = all(run, ValidatedPlane::Data, plan, &mut |run, subject, count, random| {
         let drawn = trace.draw(count, subject.longest_gap, random);
         let series = PacketSeries::draw(&drawn, subject.room(), random)?;
         let cancel = run.options.cancel.clone();
         let mut stop = || cancel.is_cancelled();
         let (known, settings) = (subject.known.clone(), subject.settings);
-        let foretold = packets(&mut subject.model()?, &known, &Rig::default(), settings, &series, &mut stop)?;
+        let foretold = packets(&mut subject.model()?, &known, &RigDelayTable::default(), settings, &series, &mut stop)?;
         let measured = packets(subject.device.as_mut(), &known, &subject.rig, settings, &series, &mut stop)?;
         Ok([measured, foretold])
     })?;
-    What { things: "packets", below: 5.0 }.report(run, &cells);
+    ValidationCriterion { things: "packets", below: 5.0 }.report(run, &cells);
     Ok(())
 }
 
 /// Function that draws a series of the given length, and runs it on a switch and on its model.
-type Once<'o> = dyn FnMut(&mut Run<'_>, &mut Subject, u32, &mut Stream) -> Result<Both, ProfilerError> + 'o;
+type SeriesRunner<'o> = dyn FnMut(
+        &mut ExperimentRun<'_>,
+        &mut ValidationSubject,
+        u32,
+        &mut RandomStream,
+    ) -> Result<SwitchAndModelTimes, ProfilerError>
+    + 'o;
 
 /// Runs a plan on every switch.
-fn all(run: &mut Run<'_>, plane: Plane, plan: Plan, once: &mut Once<'_>) -> Result<Vec<Cell>, ExperimentError> {
+fn all(
+    run: &mut ExperimentRun<'_>,
+    plane: ValidatedPlane,
+    plan: ValidationPlan,
+    once: &mut SeriesRunner<'_>,
+) -> Result<Vec<ValidationRuns>, ExperimentError> {
     let mut cells = Vec::new();
     let live = run.options.switch.clone();
     run.simulated = live.is_none();
     let subjects = if live.is_some() { 1 } else { run.sizes.replications };
     for number in 0..subjects {
         let subject = match &live {
-            Some(switch) => Subject::live(run, switch, plane)?,
-            None => Subject::hidden(run, number, plane)?,
+            Some(switch) => ValidationSubject::live(run, switch, plane)?,
+            None => ValidationSubject::hidden(run, number, plane)?,
         };
         let Some(mut subject) = subject else { return Ok(cells) };
         for count in plan.counts {
             run.tell(&format!("{}: {} runs of {count}", subject.name, plan.runs));
-            let mut cell = Cell { subject: subject.name.clone(), count: *count, errors: Vec::new() };
+            let mut cell = ValidationRuns { subject: subject.name.clone(), count: *count, errors: Vec::new() };
             for repetition in 0..plan.runs {
                 let seed = run.options.seed ^ (STREAM << 32 | u64::from(number));
-                let mut random = Stream::new(seed, u64::from(repetition), u64::from(*count));
+                let mut random = RandomStream::new(seed, u64::from(repetition), u64::from(*count));
                 match once(run, &mut subject, *count, &mut random) {
-                    Ok([measured, foretold]) => cell.errors.extend(Errors::of(&measured, &foretold)),
+                    Ok([measured, foretold]) => cell.errors.extend(ProfilePredictionErrors::of(&measured, &foretold)),
                     Err(ProfilerError::Stopped) => {
                         cells.push(cell);
                         return Ok(cells);
@@ -112,10 +126,10 @@ fn all(run: &mut Run<'_>, plane: Plane, plan: Plan, once: &mut Once<'_>) -> Resu
 
 #[cfg(test)]
 mod tests {
-    use crate::{LiveSwitch, Options, Report};
+    use crate::{ExperimentOptions, ExperimentReport, ExternalSwitch};
 
-    fn report(id: &str) -> Report {
-        let options = Options { seed: 1, ..Options::default() };
+    fn report(id: &str) -> ExperimentReport {
+        let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
         crate::find(id).unwrap().run(&options, &mut |_| ()).unwrap()
     }
 
@@ -138,8 +152,8 @@ mod tests {
     #[test]
     fn a_switch_that_is_not_there_is_told() {
         let target = "unix:/nonexistent/switch".parse().unwrap();
-        let switch = Some(LiveSwitch { target, data: Vec::new(), profile: None });
-        let options = Options { switch, ..Options::default() };
+        let switch = Some(ExternalSwitch { target, data: Vec::new(), profile: None });
+        let options = ExperimentOptions { switch, ..ExperimentOptions::default() };
         let found = crate::find("model-validation-data").unwrap().run(&options, &mut |_| ());
         let error = found.map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("/nonexistent/switch"), "{error}");

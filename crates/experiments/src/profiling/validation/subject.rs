@@ -1,14 +1,15 @@
 //! Switches under test, with the profile that was found for them and predicts their behaviour.
 use super::super::{case, grid, hidden, measured};
-use crate::{ExperimentError, LiveSwitch, Run};
+use crate::{ExperimentError, ExperimentRun, ExternalSwitch};
 use std::path::Path;
 use std::time::Duration;
 use weir_model::switch::device::SwitchModel;
 use weir_openflow::Version;
-use weir_profile::{MatchKind, Profile};
-use weir_profiler::validation::Known;
+use weir_profile::{MatchLayers, Profile};
+use weir_profiler::validation::KnownSwitchTiming;
 use weir_profiler::{
-    About, Device, Grid, Live, Options, Parts, ProfilerError, Progress, Rig, RigSource, Settings, Store, VirtualSwitch,
+    DeviceUnderTest, LiveDevice, MeasurementGrid, MeasurementOptions, MeasurementParts, MeasurementSettings,
+    ProfileMetadata, ProfilerError, ProgressReporter, RawDataStore, RigDelayTable, RigSource, VirtualTimeSwitch,
 };
 
 /// Entries used beyond the levels with a known size, if not all levels have one.
@@ -18,46 +19,48 @@ const TENTHS: u64 = 9;
 /// Maximum number of entries in a series.
 const MOST: u64 = 2000;
 /// Length in bytes and interval in seconds of the packets whose delay determines how often others can be sent.
-const ASKED: weir_model::switch::forward::At =
-    weir_model::switch::forward::At { gap_s: 5e-3, entries: 1.0, bytes: 64.0 };
+const ASKED: weir_model::switch::forward::PacketConditions =
+    weir_model::switch::forward::PacketConditions { gap_s: 5e-3, entries: 1.0, bytes: 64.0 };
 
 /// A switch, and what was found about it.
-pub(super) struct Subject {
+pub(super) struct ValidationSubject {
     /// Name in figures.
     pub(super) name: String,
-    pub(super) device: Box<dyn Device>,
+    pub(super) device: Box<dyn DeviceUnderTest>,
     /// Profile that predicts the switch.
     pub(super) found: Profile,
-    pub(super) known: Known,
+    pub(super) known: KnownSwitchTiming,
     /// Delay of the measuring setup itself, which is not part of the switch.
-    pub(super) rig: Rig,
+    pub(super) rig: RigDelayTable,
     /// Settings for measuring both switch and model.
-    pub(super) settings: Settings,
+    pub(super) settings: MeasurementSettings,
     /// Longest time between packets; `None` in virtual time, where waiting is free.
     pub(super) longest_gap: Option<Duration>,
 }
 
 /// Part of a switch that the profile must cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plane {
+pub(super) enum ValidatedPlane {
     Control,
     Data,
 }
 
-impl Plane {
-    fn parts(self) -> Parts {
+impl ValidatedPlane {
+    fn parts(self) -> MeasurementParts {
         match self {
-            Plane::Control => Parts { data: false, ..Parts::ALL },
-            Plane::Data => Parts { control: false, tables: false, data: true },
+            ValidatedPlane::Control => MeasurementParts { data: false, ..MeasurementParts::ALL },
+            ValidatedPlane::Data => MeasurementParts { control: false, tables: false, data: true },
         }
     }
 
-    fn grid(self, full: bool) -> Grid {
+    fn grid(self, full: bool) -> MeasurementGrid {
         match self {
-            Plane::Control => grid(if full { 10 } else { 4 }),
-            Plane::Data => {
-                Grid { gaps_us: vec![100, 300, 1000, 3000, 10_000, 30_000], bytes: vec![64, 512, 1500], ..grid(1) }
-            }
+            ValidatedPlane::Control => grid(if full { 10 } else { 4 }),
+            ValidatedPlane::Data => MeasurementGrid {
+                gaps_us: vec![100, 300, 1000, 3000, 10_000, 30_000],
+                bytes: vec![64, 512, 1500],
+                ..grid(1)
+            },
         }
     }
 }
@@ -66,30 +69,34 @@ fn failed(what: &str) -> impl Fn(ProfilerError) -> ExperimentError + '_ {
     move |error| ExperimentError::Case(format!("{what}: {error}"))
 }
 
-impl Subject {
+impl ValidationSubject {
     /// Returns hidden switch `number` and the profile that the profiler finds for it, or `None` if stopped.
-    pub(super) fn hidden(run: &mut Run<'_>, number: u32, plane: Plane) -> Result<Option<Subject>, ExperimentError> {
+    pub(super) fn hidden(
+        run: &mut ExperimentRun<'_>,
+        number: u32,
+        plane: ValidatedPlane,
+    ) -> Result<Option<ValidationSubject>, ExperimentError> {
         let truth = hidden::profile(run.options.seed, number)?;
         let name = case(number, &truth);
         run.tell(&format!("{name}: profiling it"));
         let grid = plane.grid(run.options.full);
         let Some((measurement, found)) = measured(run, &truth, number, grid, plane.parts())? else { return Ok(None) };
-        let device = VirtualSwitch::new(&truth, 3, run.options.seed ^ u64::from(number)).map_err(failed(&name))?;
+        let device = VirtualTimeSwitch::new(&truth, 3, run.options.seed ^ u64::from(number)).map_err(failed(&name))?;
         let delays_s = measurement.sizes.map_or(Vec::new(), |sizes| sizes.delays_s);
-        let known = Known { tables: found.tables.clone(), delays_s };
-        let settings = Settings {
+        let known = KnownSwitchTiming { tables: found.tables.clone(), delays_s };
+        let settings = MeasurementSettings {
             finest: Duration::from_micros(10),
             grace: Duration::from_millis(2),
             resolution: 1.0 / 50.0,
             seed: run.options.seed,
-            ..Settings::default()
+            ..MeasurementSettings::default()
         };
-        Ok(Some(Subject {
+        Ok(Some(ValidationSubject {
             name,
             device: Box::new(device),
             found,
             known,
-            rig: Rig::default(),
+            rig: RigDelayTable::default(),
             settings,
             longest_gap: None,
         }))
@@ -97,18 +104,18 @@ impl Subject {
 
     /// Returns an external switch and its profile, or `None` if stopped.
     pub(super) fn live(
-        run: &mut Run<'_>,
-        switch: &LiveSwitch,
-        plane: Plane,
-    ) -> Result<Option<Subject>, ExperimentError> {
+        run: &mut ExperimentRun<'_>,
+        switch: &ExternalSwitch,
+        plane: ValidatedPlane,
+    ) -> Result<Option<ValidationSubject>, ExperimentError> {
         let name = switch.target.to_string();
-        let settings = Settings { seed: run.options.seed, ..Settings::default() };
+        let settings = MeasurementSettings { seed: run.options.seed, ..MeasurementSettings::default() };
         let versions = [Version::V13, Version::V10];
         let mut device =
-            Live::open(&switch.target, &switch.data, &versions, settings.patience).map_err(failed(&name))?;
-        let grid = Grid { trial_ms: 0, ..Grid::quick() };
+            LiveDevice::open(&switch.target, &switch.data, &versions, settings.patience).map_err(failed(&name))?;
+        let grid = MeasurementGrid { trial_ms: 0, ..MeasurementGrid::quick() };
         let cancel = run.options.cancel.clone();
-        let rig = Rig::find(&RigSource::Auto, &switch.data, &grid, &mut || cancel.is_cancelled());
+        let rig = RigDelayTable::find(&RigSource::Auto, &switch.data, &grid, &mut || cancel.is_cancelled());
         let rig = match rig {
             Err(ProfilerError::Stopped) => return Ok(None),
             other => other.map_err(failed("the rig's own delay"))?,
@@ -117,7 +124,7 @@ impl Subject {
             Some(file) => {
                 let found =
                     Profile::find(&file.to_string_lossy(), Path::new("")).map_err(|error| case_of(&name, &error))?;
-                let known = Known { tables: found.tables.clone(), delays_s: delays_s(&found) };
+                let known = KnownSwitchTiming { tables: found.tables.clone(), delays_s: delays_s(&found) };
                 (found, known)
             }
             None => match profiled(run, &mut device, (settings, grid), plane, &rig)? {
@@ -126,12 +133,12 @@ impl Subject {
             },
         };
         let longest_gap = Some(Duration::from_millis(20));
-        Ok(Some(Subject { name, device: Box::new(device), found, known, rig, settings, longest_gap }))
+        Ok(Some(ValidationSubject { name, device: Box::new(device), found, known, rig, settings, longest_gap }))
     }
 
     /// Returns a switch in virtual time that behaves like the profile.
-    pub(super) fn model(&self) -> Result<VirtualSwitch, ProfilerError> {
-        VirtualSwitch::new(&self.found, 3, self.settings.seed)
+    pub(super) fn model(&self) -> Result<VirtualTimeSwitch, ProfilerError> {
+        VirtualTimeSwitch::new(&self.found, 3, self.settings.seed)
     }
 
     /// Returns the maximum number of entries in a series.
@@ -155,7 +162,7 @@ fn room(tables: Option<&SwitchModel>) -> u32 {
 /// Returns the delay of packets in each level by a profile, in seconds.
 fn delays_s(profile: &Profile) -> Vec<f64> {
     let of = |level: &Option<weir_profile::LevelForwarding>| {
-        let law = level.as_ref().and_then(|law| law.forward(MatchKind::L2L3, ASKED).ok());
+        let law = level.as_ref().and_then(|law| law.forward(MatchLayers::L2L3, ASKED).ok());
         law.map_or(0.0, |forwarded| forwarded.delay_s)
     };
     profile.forwarding.iter().map(of).collect()
@@ -163,40 +170,44 @@ fn delays_s(profile: &Profile) -> Vec<f64> {
 
 /// Profiles a live switch within minutes.
 fn profiled(
-    run: &mut Run<'_>,
-    device: &mut Live,
-    (settings, grid): (Settings, Grid),
-    plane: Plane,
-    rig: &Rig,
-) -> Result<Option<(Profile, Known)>, ExperimentError> {
+    run: &mut ExperimentRun<'_>,
+    device: &mut LiveDevice,
+    (settings, grid): (MeasurementSettings, MeasurementGrid),
+    plane: ValidatedPlane,
+    rig: &RigDelayTable,
+) -> Result<Option<(Profile, KnownSwitchTiming)>, ExperimentError> {
     let cancel = run.options.cancel.clone();
     let mut stop = || cancel.is_cancelled();
     let mut phase = String::new();
-    let mut tell = |at: &weir_profiler::At<'_>| {
+    let mut tell = |at: &weir_profiler::MeasurementProgress<'_>| {
         if at.phase != phase {
             phase = at.phase.to_owned();
             (run.progress)(&format!("profiling the switch: {phase}"));
         }
     };
-    let options = Options {
+    let options = MeasurementOptions {
         settings,
         grid,
         parts: plane.parts(),
         ports: Vec::new(),
         stop: &mut stop,
-        progress: Progress::new(&mut tell),
+        progress: ProgressReporter::new(&mut tell),
     };
-    let (mut measurement, ended) = weir_profiler::measure(device, options, &mut Store::none());
+    let (mut measurement, ended) = weir_profiler::measure(device, options, &mut RawDataStore::none());
     match ended {
         Err(ProfilerError::Stopped) => return Ok(None),
         other => other.map_err(failed("profiling the switch"))?,
     }
     measurement.rig = rig.clone();
-    let about = About { name: "found".to_owned(), source: "this experiment".to_owned(), ..About::default() };
+    let about = ProfileMetadata {
+        name: "found".to_owned(),
+        source: "this experiment".to_owned(),
+        ..ProfileMetadata::default()
+    };
     let found = measurement.profile(&about).map_err(failed("the switch's profile"))?;
     measurement.notes().into_iter().for_each(|note| run.note(format!("profile: {note}")));
     let delays_s = measurement.sizes.map_or(Vec::new(), |sizes| sizes.delays_s);
-    let known = Known { tables: found.tables.clone(), delays_s };
+    let known = KnownSwitchTiming { tables: found.tables.clone(), delays_s };
     Ok(Some((found, known)))
 }
 

@@ -14,8 +14,8 @@ fn the_highest_common_version_is_used() {
     ] {
         let mut pair = Pair::new(config(switch), config(controller), &[]);
         pair.exchange();
-        assert_eq!(pair.switch_events[0], Event::Up { version: expected, features: None });
-        let up = Event::Up { version: expected, features: Some(features()) };
+        assert_eq!(pair.switch_events[0], SessionEvent::Up { version: expected, features: None });
+        let up = SessionEvent::Up { version: expected, features: Some(features()) };
         assert_eq!(pair.controller_events, [up], "{switch:?} {controller:?}");
     }
 }
@@ -25,7 +25,7 @@ fn ends_without_a_common_version_tell_each_other() {
     let mut pair = Pair::new(config(&[Version::V13]), config(&[Version::V10]), &[]);
     pair.exchange();
     for events in [&pair.switch_events, &pair.controller_events] {
-        let [Event::Closed { reason }] = &events[..] else {
+        let [SessionEvent::Closed { reason }] = &events[..] else {
             panic!("{events:?}");
         };
         assert!(reason.contains("no common OpenFlow version"), "{reason}");
@@ -40,7 +40,10 @@ fn a_handshake_has_its_time() {
     let mut mute = Session::controller(SessionConfig::default(), Instant::ZERO);
     mute.receive(Instant::ZERO + 9 * SECOND, &hello(None, Version::V13));
     mute.poll(Instant::ZERO + 10 * SECOND);
-    assert_eq!(mute.next_event(), Some(Event::Closed { reason: "no features reply within 10s of connecting".into() }));
+    assert_eq!(
+        mute.next_event(),
+        Some(SessionEvent::Closed { reason: "no features reply within 10s of connecting".into() })
+    );
 }
 
 #[test]
@@ -78,7 +81,7 @@ fn messages_before_the_features_reply_are_left_aside() {
     session.receive(Instant::ZERO, &reply(asked.wrapping_add(1)));
     assert_eq!(session.next_event(), None, "nobody asked with this transaction id");
     session.receive(Instant::ZERO, &reply(asked));
-    assert_eq!(session.next_event(), Some(Event::Up { version: Version::V13, features: Some(features()) }));
+    assert_eq!(session.next_event(), Some(SessionEvent::Up { version: Version::V13, features: Some(features()) }));
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn an_error_during_the_handshake_ends_it() {
     let error = ErrorMessage { error: HelloFailed::Incompatible.into(), data: Bytes(b"only \n1.5".to_vec()) };
     session.receive(Instant::ZERO, &bytes_of(&Message { xid: 1, body: Body::Error(error) }, Version::V13));
     let reason = "the peer refused the hello (OFPHFC_INCOMPATIBLE): only 1.5".to_owned();
-    assert_eq!(session.next_event(), Some(Event::Closed { reason }));
+    assert_eq!(session.next_event(), Some(SessionEvent::Closed { reason }));
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn a_corrupt_hello_is_refused() {
 fn a_peer_that_speaks_tls_is_named() {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
     session.receive(Instant::ZERO, &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
-    let Some(Event::Closed { reason }) = session.next_event() else { panic!() };
+    let Some(SessionEvent::Closed { reason }) = session.next_event() else { panic!() };
     assert!(reason.starts_with("the peer speaks TLS; use ssl: and pssl: at both ends"), "{reason}");
 }
 
@@ -164,6 +167,6 @@ fn a_handshake_that_begins_with_an_error_ends() {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
     let error = ErrorMessage { error: BadRequest::BadVersion.into(), data: Bytes::default() };
     session.receive(Instant::ZERO, &bytes_of(&Message { xid: 1, body: Body::Error(error) }, Version::V13));
-    let Some(Event::Closed { reason }) = session.next_event() else { panic!() };
+    let Some(SessionEvent::Closed { reason }) = session.next_event() else { panic!() };
     assert!(reason.contains("answered the handshake with an error"), "{reason}");
 }

@@ -26,8 +26,8 @@ struct Pair {
     /// Lengths in bytes of the pieces in which a sender's output is passed to the receiver, used cyclically; empty for
     /// whole output.
     pieces: VecDeque<usize>,
-    switch_events: Vec<Event>,
-    controller_events: Vec<Event>,
+    switch_events: Vec<SessionEvent>,
+    controller_events: Vec<SessionEvent>,
 }
 
 impl Pair {
@@ -46,8 +46,8 @@ impl Pair {
     fn up(versions: &[Version], pieces: &[usize]) -> Pair {
         let mut pair = Pair::new(config(versions), config(versions), pieces);
         pair.exchange();
-        assert!(matches!(pair.switch_events[..], [Event::Up { .. }, ..]), "{:?}", pair.switch_events);
-        assert!(matches!(pair.controller_events[..], [Event::Up { .. }]), "{:?}", pair.controller_events);
+        assert!(matches!(pair.switch_events[..], [SessionEvent::Up { .. }, ..]), "{:?}", pair.switch_events);
+        assert!(matches!(pair.controller_events[..], [SessionEvent::Up { .. }]), "{:?}", pair.controller_events);
         pair.switch_events.clear();
         pair.controller_events.clear();
         pair
@@ -59,7 +59,7 @@ impl Pair {
             carry(&mut self.switch, &mut self.controller, self.now, &mut self.pieces);
             carry(&mut self.controller, &mut self.switch, self.now, &mut self.pieces);
             while let Some(event) = self.switch.next_event() {
-                if let Event::Message(Message { xid, body: Body::FeaturesRequest }) = event {
+                if let SessionEvent::Message(Message { xid, body: Body::FeaturesRequest }) = event {
                     let reply = Message { xid, body: Body::FeaturesReply(features()) };
                     self.switch.send(&reply).expect("the switch's end is up");
                 }
@@ -134,7 +134,7 @@ fn hello(versions: Option<Vec<u8>>, header: Version) -> Vec<u8> {
 fn said(session: &mut Session) -> Vec<Message> {
     let bytes = std::mem::take(session.output());
     let (mut rest, mut messages) = (&bytes[..], Vec::new());
-    while let Some(header) = Header::read(rest) {
+    while let Some(header) = MessageHeader::read(rest) {
         let (message, after) = rest.split_at(usize::from(header.length));
         messages.push(decode(message).unwrap());
         rest = after;
@@ -160,8 +160,8 @@ fn error_in(messages: &[Message]) -> Option<&ErrorMessage> {
     })
 }
 
-fn is_closed_event(event: &Event) -> bool {
-    matches!(event, Event::Closed { .. })
+fn is_closed_event(event: &SessionEvent) -> bool {
+    matches!(event, SessionEvent::Closed { .. })
 }
 
 proptest! {
@@ -185,8 +185,8 @@ proptest! {
             pair.switch.send(message).unwrap();
         }
         pair.exchange();
-        prop_assert_eq!(pair.switch_events, down.into_iter().map(Event::Message).collect::<Vec<_>>());
-        prop_assert_eq!(pair.controller_events, up.into_iter().map(Event::Message).collect::<Vec<_>>());
+        prop_assert_eq!(pair.switch_events, down.into_iter().map(SessionEvent::Message).collect::<Vec<_>>());
+        prop_assert_eq!(pair.controller_events, up.into_iter().map(SessionEvent::Message).collect::<Vec<_>>());
     }
 
     #[test]

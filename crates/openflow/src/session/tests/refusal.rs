@@ -15,7 +15,7 @@ fn another_version_than_the_one_agreed_on_is_refused() {
         assert_eq!(error.data.0, offender[..64]);
     }
     session.receive(Instant::ZERO, &bytes_of(&flow_mod(9), Version::V13));
-    assert_eq!(session.next_event(), Some(Event::Message(flow_mod(9))), "the session goes on");
+    assert_eq!(session.next_event(), Some(SessionEvent::Message(flow_mod(9))), "the session goes on");
     assert_eq!(session.counters().refused, 5);
 }
 
@@ -45,7 +45,7 @@ fn an_error_is_never_answered_with_an_error() {
     let mut error = ErrorMessage { error: BadAction::BadType.into(), data: Bytes::default() };
     let message = Message { xid: 4, body: Body::Error(error.clone()) };
     session.receive(Instant::ZERO, &bytes_of(&message, Version::V13));
-    assert_eq!(session.next_event(), Some(Event::Message(message)));
+    assert_eq!(session.next_event(), Some(SessionEvent::Message(message)));
     // This error message is too short to hold a type and a code.
     session.receive(Instant::ZERO, &[4, 1, 0, 8, 0, 0, 0, 4]);
     assert_eq!(session.next_event(), None);

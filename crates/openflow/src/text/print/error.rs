@@ -1,5 +1,5 @@
 //! Prints error messages.
-use super::{Show, shape};
+use super::{PrintContext, shape};
 use crate::model::{ErrorMessage, ErrorType};
 
 /// Returns the specification's name of an error, such as `OFPBAC_BAD_OUT_PORT`.
@@ -29,13 +29,13 @@ pub fn name(error: ErrorType) -> String {
     name.to_owned()
 }
 
-pub(super) fn message(message: &ErrorMessage, show: Show) -> String {
+pub(super) fn message(message: &ErrorMessage, show: PrintContext) -> String {
     let data = &message.data.0;
     let inside = match message.error {
         ErrorType::HelloFailed(_) => shape::safe(&String::from_utf8_lossy(data)),
         ErrorType::Experimenter { .. } => shape::hex_dump(data),
         _ if show.depth == 0 => shape::hex_dump(data),
-        _ => super::print_bytes_nested(data, show.detail.min(super::Detail::Packets), show.depth - 1),
+        _ => super::print_bytes_nested(data, show.detail.min(super::PrintDetail::Packets), show.depth - 1),
     };
     format!(" {}\n{inside}", name(message.error))
 }

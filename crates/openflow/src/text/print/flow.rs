@@ -1,5 +1,5 @@
 //! Prints the messages about flow entries.
-use super::Show;
+use super::PrintContext;
 use super::shape::duration;
 use crate::model::multipart::{AggregateStats, FlowRequest, FlowStats};
 use crate::model::{
@@ -10,7 +10,7 @@ use crate::text::flow::{FLAGS, group_text, match_and_priority};
 use crate::text::match_text;
 use std::fmt::Write as _;
 
-pub(super) fn flow_mod(flow: &FlowMod, show: Show) -> String {
+pub(super) fn flow_mod(flow: &FlowMod, show: PrintContext) -> String {
     let command = match flow.command {
         FlowCommand::Add => "ADD",
         FlowCommand::Modify => "MOD",
@@ -75,7 +75,7 @@ pub(super) const fn reason_name(reason: FlowRemovedReason) -> &'static str {
     }
 }
 
-pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
+pub(super) fn removed(removed: &FlowRemoved, show: PrintContext) -> String {
     let reason = reason_name(removed.reason);
     let mut text =
         format!(" {} reason={reason}", match_and_priority(&removed.matching, removed.priority, show.version));
@@ -94,7 +94,7 @@ pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
     text
 }
 
-pub(super) fn request(request: &FlowRequest, show: Show) -> String {
+pub(super) fn request(request: &FlowRequest, show: PrintContext) -> String {
     let mut text = String::new();
     if request.table != TableId::ALL {
         let _ = write!(text, " table={}", request.table.0);
@@ -113,7 +113,7 @@ pub(super) fn request(request: &FlowRequest, show: Show) -> String {
 }
 
 /// Prints one line of flow statistics, as `ovs-ofctl dump-flows` does.
-pub(super) fn stats(stats: &FlowStats, show: Show) -> String {
+pub(super) fn stats(stats: &FlowStats, show: PrintContext) -> String {
     format!(" {}", format_stats(stats, show.version))
 }
 

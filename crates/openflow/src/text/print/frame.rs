@@ -2,7 +2,7 @@
 use crate::text::field_value::{TCP_FLAGS, match_text, set_name};
 use std::fmt::Write as _;
 use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
-use weir_packet::parse::{Layers, Network, Parsed, Transport, parse};
+use weir_packet::parse::{Layers, NetworkProtocol, ParsedHeaders, TransportProtocol, parse};
 use weir_packet::{Field, FlowKey, PortNo};
 
 /// Maximum number of MPLS label stack entries to print.
@@ -11,21 +11,23 @@ const MAX_LABELS: usize = 3;
 /// Prints the headers of a frame; prints the parser's error if the Ethernet header is incomplete.
 pub(super) fn headers(frame: &[u8]) -> String {
     match parse(frame, PortNo(0)) {
-        Ok(parsed) => Line { frame, key: parsed.key, layers: parsed.layers, text: String::new() }.write(&parsed),
+        Ok(parsed) => {
+            FrameHeaderPrinter { frame, key: parsed.key, layers: parsed.layers, text: String::new() }.write(&parsed)
+        }
         Err(short) => short.to_string(),
     }
 }
 
 /// A line being printed.
-struct Line<'a> {
+struct FrameHeaderPrinter<'a> {
     frame: &'a [u8],
     key: FlowKey,
     layers: Layers,
     text: String,
 }
 
-impl Line<'_> {
-    fn write(mut self, parsed: &Parsed) -> String {
+impl FrameHeaderPrinter<'_> {
+    fn write(mut self, parsed: &ParsedHeaders) -> String {
         let word = self.protocol();
         if let Some((word, _)) = word {
             self.text.push_str(word);
@@ -37,10 +39,10 @@ impl Line<'_> {
             self.field(Field::EthType, "dl_type");
         }
         match parsed.layers.network {
-            Some((Network::Arp, _)) => {
+            Some((NetworkProtocol::Arp, _)) => {
                 self.fields(&[Field::ArpSpa, Field::ArpTpa, Field::ArpOp, Field::ArpSha, Field::ArpTha])
             }
-            Some((Network::Nsh, _)) => self.fields(&[
+            Some((NetworkProtocol::Nsh, _)) => self.fields(&[
                 Field::NshFlags,
                 Field::NshTtl,
                 Field::NshMdtype,
@@ -65,13 +67,13 @@ impl Line<'_> {
     /// Returns the word for the protocol, and true if it includes the transport protocol.
     fn protocol(&self) -> Option<(&'static str, bool)> {
         let v6 = match self.layers.network {
-            Some((Network::Ipv4, _)) => false,
-            Some((Network::Ipv6, _)) => true,
-            Some((Network::Arp, _)) if self.is_type(eth_type::RARP) => return Some(("rarp", false)),
-            Some((Network::Arp, _)) => return Some(("arp", false)),
+            Some((NetworkProtocol::Ipv4, _)) => false,
+            Some((NetworkProtocol::Ipv6, _)) => true,
+            Some((NetworkProtocol::Arp, _)) if self.is_type(eth_type::RARP) => return Some(("rarp", false)),
+            Some((NetworkProtocol::Arp, _)) => return Some(("arp", false)),
             None if self.is_type(eth_type::MPLS) => return Some(("mpls", false)),
             None if self.is_type(eth_type::MPLS_MULTICAST) => return Some(("mplsm", false)),
-            None | Some((Network::Nsh, _)) => return None,
+            None | Some((NetworkProtocol::Nsh, _)) => return None,
         };
         let proto = self.key.get(Field::IpProto);
         let words: [(u8, &str, &str); 3] =
@@ -125,8 +127,8 @@ impl Line<'_> {
         }
     }
 
-    fn ip(&mut self, network: Network, at: usize, whole_word: bool) {
-        let ttl_at = if network == Network::Ipv4 {
+    fn ip(&mut self, network: NetworkProtocol, at: usize, whole_word: bool) {
+        let ttl_at = if network == NetworkProtocol::Ipv4 {
             self.field(Field::Ipv4Src, "nw_src");
             self.field(Field::Ipv4Dst, "nw_dst");
             at + 8
@@ -164,21 +166,25 @@ impl Line<'_> {
         }
     }
 
-    fn transport(&mut self, transport: Transport, at: usize) {
+    fn transport(&mut self, transport: TransportProtocol, at: usize) {
         let (source, destination, sum) = match transport {
-            Transport::Tcp => (Field::TcpSrc, Field::TcpDst, ("tcp", self.be16(at + 16).map(u32::from))),
-            Transport::Udp => (Field::UdpSrc, Field::UdpDst, ("udp", self.be16(at + 6).map(u32::from))),
-            Transport::Sctp => (Field::SctpSrc, Field::SctpDst, ("sctp", self.be32(at + 8))),
-            Transport::Icmpv4 => (Field::Icmpv4Type, Field::Icmpv4Code, ("icmp", self.be16(at + 2).map(u32::from))),
-            Transport::Icmpv6 => (Field::Icmpv6Type, Field::Icmpv6Code, ("icmp6", self.be16(at + 2).map(u32::from))),
+            TransportProtocol::Tcp => (Field::TcpSrc, Field::TcpDst, ("tcp", self.be16(at + 16).map(u32::from))),
+            TransportProtocol::Udp => (Field::UdpSrc, Field::UdpDst, ("udp", self.be16(at + 6).map(u32::from))),
+            TransportProtocol::Sctp => (Field::SctpSrc, Field::SctpDst, ("sctp", self.be32(at + 8))),
+            TransportProtocol::Icmpv4 => {
+                (Field::Icmpv4Type, Field::Icmpv4Code, ("icmp", self.be16(at + 2).map(u32::from)))
+            }
+            TransportProtocol::Icmpv6 => {
+                (Field::Icmpv6Type, Field::Icmpv6Code, ("icmp6", self.be16(at + 2).map(u32::from)))
+            }
         };
-        let is_icmp = matches!(transport, Transport::Icmpv4 | Transport::Icmpv6);
+        let is_icmp = matches!(transport, TransportProtocol::Icmpv4 | TransportProtocol::Icmpv6);
         self.field(source, if is_icmp { "icmp_type" } else { "tp_src" });
         self.field(destination, if is_icmp { "icmp_code" } else { "tp_dst" });
-        if transport == Transport::Tcp {
+        if transport == TransportProtocol::Tcp {
             self.tcp_flags();
         }
-        if transport == Transport::Icmpv6 {
+        if transport == TransportProtocol::Icmpv6 {
             self.neighbour_discovery();
         }
         if let (name, Some(sum)) = sum {

@@ -1,7 +1,7 @@
 //! Prints the messages about groups.
-use super::{Detail, Show, shape};
+use super::{PrintContext, PrintDetail, shape};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
-use crate::model::property::Property;
+use crate::model::property::RawProperty;
 use crate::model::{BucketId, GroupId, PortNo, Version};
 use crate::text::action_text::write_actions;
 use crate::text::flow::group_text;
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 const SELECT: u8 = 1;
 
-pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
+pub(super) fn group_mod(group_mod: &GroupMod, show: PrintContext) -> String {
     let command = match group_mod.command {
         0 => "ADD".into(),
         1 => "MOD".into(),
@@ -24,7 +24,7 @@ pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
 }
 
 /// Prints the buckets that a 1.5 bucket command is about, and the buckets to insert.
-fn bucket_command(change: &GroupMod, show: Show) -> String {
+fn bucket_command(change: &GroupMod, show: PrintContext) -> String {
     let at = match change.command_bucket {
         BucketId::FIRST => "first".to_owned(),
         BucketId::LAST => "last".into(),
@@ -38,9 +38,12 @@ fn bucket_command(change: &GroupMod, show: Show) -> String {
 
 /// Prints a group as `ovs-ofctl dump-groups` does, so that [`parse_group`](crate::text::parse_group) parses it back.
 pub fn format_group(group: &GroupDesc) -> String {
-    desc(group, Show { version: Version::V13, number: Version::V13 as u8, detail: Detail::Fields, depth: 0 })
-        .trim_start()
-        .to_owned()
+    desc(
+        group,
+        PrintContext { version: Version::V13, number: Version::V13 as u8, detail: PrintDetail::Fields, depth: 0 },
+    )
+    .trim_start()
+    .to_owned()
 }
 
 /// Prints the statistics of a group as `ovs-ofctl dump-group-stats` does.
@@ -48,31 +51,31 @@ pub fn format_group_stats(group: &GroupStats) -> String {
     stats(group).trim_start().to_owned()
 }
 
-pub(super) fn desc(desc: &GroupDesc, show: Show) -> String {
+pub(super) fn desc(desc: &GroupDesc, show: PrintContext) -> String {
     format!(" {}", group(desc.group, desc.kind, &desc.buckets, &desc.properties, show))
 }
 
-fn group(group: GroupId, kind: u8, list: &[Bucket], own: &[Property], show: Show) -> String {
+fn group(group: GroupId, kind: u8, list: &[Bucket], own: &[RawProperty], show: PrintContext) -> String {
     let kind_name = KINDS.get(usize::from(kind)).map_or_else(|| kind.to_string(), |name| (*name).to_owned());
     buckets(format!("group_id={},type={kind_name}{}", group.0, properties(own)), list, kind, show)
 }
 
-fn buckets(head: String, list: &[Bucket], kind: u8, show: Show) -> String {
+fn buckets(head: String, list: &[Bucket], kind: u8, show: PrintContext) -> String {
     (0..).map(BucketId).zip(list).fold(head, |text, (place, one)| text + &bucket(one, place, kind, show))
 }
 
 /// Prints an uninterpreted 1.5 property, in weir's own syntax, because no tool has one.
-fn property(property: &Property) -> String {
+fn property(property: &RawProperty) -> String {
     format!("property({:#x},{})", property.kind, hex(&property.data.0))
 }
 
 /// Prints properties, each preceded by a comma.
-fn properties(list: &[Property]) -> String {
+fn properties(list: &[RawProperty]) -> String {
     list.iter().fold(String::new(), |text, one| text + "," + &property(one))
 }
 
 /// Prints a bucket. `place` is its index in the group, which is its number before 1.5.
-fn bucket(bucket: &Bucket, place: BucketId, kind: u8, show: Show) -> String {
+fn bucket(bucket: &Bucket, place: BucketId, kind: u8, show: PrintContext) -> String {
     let mut text = String::from(",bucket=");
     if show.version >= Version::V15 || bucket.id != place {
         let _ = write!(text, "bucket_id:{},", bucket.id.0);

@@ -20,14 +20,14 @@ mod table;
 mod table_features;
 mod table_names;
 
-use crate::codec::{HEADER_BYTES, Header, decode};
+use crate::codec::{HEADER_BYTES, MessageHeader, decode};
 use crate::model::multipart::{ReplyBody, RequestBody};
 use crate::model::{Body, Message, Version};
 use std::fmt::Write as _;
 
 /// Amount of detail to print of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
+pub enum PrintDetail {
     /// Fields of the message, without the packets it carries.
     Fields,
     /// In addition, the headers of the packets it carries.
@@ -41,29 +41,30 @@ const MAX_DEPTH: u8 = 4;
 
 /// Parameters of printing, passed to all parts of a message.
 #[derive(Clone, Copy)]
-struct Show {
+struct PrintContext {
     /// Wire version, for its spelling; 1.3 for versions that weir does not implement.
     version: Version,
     /// Number of the wire version.
     number: u8,
-    detail: Detail,
+    detail: PrintDetail,
     /// Number of further levels of quoted messages to decode.
     depth: u8,
 }
 
 /// Prints a message that had `version` in its header (hello and error messages may have any version). The text ends
 /// with a line break.
-pub fn print_message(message: &Message, version: u8, detail: Detail) -> String {
+pub fn print_message(message: &Message, version: u8, detail: PrintDetail) -> String {
     print_nested(message, version, detail, MAX_DEPTH)
 }
 
 /// Prints the bytes of one message, valid or not. The text ends with a line break.
-pub fn print_bytes(bytes: &[u8], detail: Detail) -> String {
+pub fn print_bytes(bytes: &[u8], detail: PrintDetail) -> String {
     print_bytes_nested(bytes, detail, MAX_DEPTH)
 }
 
-fn print_nested(message: &Message, version: u8, detail: Detail, depth: u8) -> String {
-    let show = Show { version: Version::from_number(version).unwrap_or(Version::V13), number: version, detail, depth };
+fn print_nested(message: &Message, version: u8, detail: PrintDetail, depth: u8) -> String {
+    let show =
+        PrintContext { version: Version::from_number(version).unwrap_or(Version::V13), number: version, detail, depth };
     let name = names::of_body(&message.body, show.version);
     let mut text = names::head(&name, version, message.xid);
     text.push_str(&body(&message.body, show));
@@ -73,8 +74,8 @@ fn print_nested(message: &Message, version: u8, detail: Detail, depth: u8) -> St
     text
 }
 
-fn print_bytes_nested(bytes: &[u8], detail: Detail, depth: u8) -> String {
-    let Some(header) = Header::read(bytes) else {
+fn print_bytes_nested(bytes: &[u8], detail: PrintDetail, depth: u8) -> String {
+    let Some(header) = MessageHeader::read(bytes) else {
         return match bytes.len() {
             0 => "OpenFlow message is empty\n".into(),
             length => {
@@ -105,7 +106,7 @@ fn print_bytes_nested(bytes: &[u8], detail: Detail, depth: u8) -> String {
 }
 
 /// Prints the content of a message, after the colon of the head.
-fn body(body: &Body, show: Show) -> String {
+fn body(body: &Body, show: PrintContext) -> String {
     match body {
         Body::Hello(hello) => switch::hello(hello, show.number),
         Body::Error(message) => error::message(message, show),
@@ -149,7 +150,7 @@ fn more(more: bool) -> String {
     if more { " flags=[more]".into() } else { String::new() }
 }
 
-fn request(body: &RequestBody, show: Show) -> String {
+fn request(body: &RequestBody, show: PrintContext) -> String {
     match body {
         RequestBody::Flow(request)
         | RequestBody::Aggregate(request)
@@ -176,7 +177,7 @@ fn request(body: &RequestBody, show: Show) -> String {
     }
 }
 
-fn reply(body: &ReplyBody, show: Show) -> String {
+fn reply(body: &ReplyBody, show: PrintContext) -> String {
     match body {
         ReplyBody::Desc(desc) => switch::desc(desc),
         ReplyBody::Flow(entries) | ReplyBody::NxFlow(entries) => lines(entries, |entry| flow::stats(entry, show)),

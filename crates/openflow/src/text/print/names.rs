@@ -1,6 +1,6 @@
 //! Provides the names of messages, and the head of the first line.
 use super::nicira;
-use crate::codec::Header;
+use crate::codec::MessageHeader;
 use crate::model::multipart::{ReplyBody, RequestBody};
 use crate::model::{Body, Version};
 
@@ -214,7 +214,7 @@ const PARTS: [&str; 20] = [
 
 /// Returns the name of a message that may be undecodable, from its header and, for multipart messages, the type after
 /// it.
-pub(super) fn of_bytes(header: Header, bytes: &[u8]) -> String {
+pub(super) fn of_bytes(header: MessageHeader, bytes: &[u8]) -> String {
     let unknown = || format!("OFPT_{}", header.kind);
     let kind = match (header.version, header.kind) {
         (1, 15) => "PORT_MOD",

@@ -2,14 +2,14 @@
 //! controllers. Open vSwitch prints no bundle features, controller status or flow statistics of 1.5; their format is
 //! weir's own.
 use super::shape::{self, duration};
-use super::{Show, group, meter, print_nested, switch};
+use super::{PrintContext, group, meter, print_nested, switch};
 use crate::model::bundle::{
     BundleAdd, BundleCommand, BundleControl, BundleFeatures, BundleFeaturesProperty, BundleFeaturesRequest,
-    BundleFlags, BundleProperty, Time,
+    BundleFlags, BundleProperty, BundleTime,
 };
 use crate::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorCommand, MonitorFlags};
 use crate::model::multipart::{FlowCounters, FlowCountersReason};
-use crate::model::stats::Stats;
+use crate::model::stats::OxsStats;
 use crate::model::status::{ControllerReason, ControllerStatus, RoleReason, RoleStatus, TableReason, TableStatus};
 use crate::model::{Body, GroupId, Message, PortNo, TableId};
 use crate::text::action_text::write_instructions;
@@ -38,7 +38,7 @@ pub(super) fn table_status(status: &TableStatus) -> String {
     format!(" reason={reason}\ntable_desc:-{}", super::table::desc(&status.table))
 }
 
-pub(super) fn forwarded(request: &Message, show: Show) -> String {
+pub(super) fn forwarded(request: &Message, show: PrintContext) -> String {
     match &request.body {
         Body::GroupMod(change) => format!(" reason=group_mod{}", group::group_mod(change, show)),
         Body::MeterMod(change) => format!(" reason=meter_mod{}", meter::meter_mod(change)),
@@ -72,11 +72,11 @@ pub(super) fn bundle_control(control: &BundleControl) -> String {
 }
 
 /// Prints seconds and nanoseconds.
-fn time(time: Time) -> String {
+fn time(time: BundleTime) -> String {
     format!("{}.{:09}", time.seconds, time.nanoseconds)
 }
 
-pub(super) fn bundle_add(add: &BundleAdd, show: Show) -> String {
+pub(super) fn bundle_add(add: &BundleAdd, show: PrintContext) -> String {
     let head = format!("\n bundle_id={:#x} flags={}\n", add.bundle.0, bundle_flags(add.flags));
     head + &print_nested(&add.message, show.number, show.detail, show.depth.saturating_sub(1))
 }
@@ -112,7 +112,7 @@ const MONITOR_FLAGS: [(MonitorFlags, &str); 7] = [
     (MonitorFlags::ONLY_OWN, "only_own"),
 ];
 
-pub(super) fn monitor(monitor: &FlowMonitor, show: Show) -> String {
+pub(super) fn monitor(monitor: &FlowMonitor, show: PrintContext) -> String {
     let mut text = format!(" id={}", monitor.id);
     match monitor.command {
         MonitorCommand::Add => {}
@@ -137,7 +137,7 @@ pub(super) fn monitor(monitor: &FlowMonitor, show: Show) -> String {
     text + " " + &match_text::write(&monitor.matching, show.version)
 }
 
-pub(super) fn flow_update(update: &FlowUpdate, show: Show) -> String {
+pub(super) fn flow_update(update: &FlowUpdate, show: PrintContext) -> String {
     match update {
         FlowUpdate::Full(full) => flow_update_full(full, show),
         FlowUpdate::Abbrev { xid } => format!(" event=ABBREV xid={xid:#x}"),
@@ -146,7 +146,7 @@ pub(super) fn flow_update(update: &FlowUpdate, show: Show) -> String {
     }
 }
 
-fn flow_update_full(full: &FlowUpdateFull, show: Show) -> String {
+fn flow_update_full(full: &FlowUpdateFull, show: PrintContext) -> String {
     let event = match full.event {
         FlowEvent::Initial => "INITIAL",
         FlowEvent::Added => "ADDED",
@@ -173,7 +173,7 @@ fn flow_update_full(full: &FlowUpdateFull, show: Show) -> String {
     text
 }
 
-pub(super) fn flow_counters(entry: &FlowCounters, show: Show) -> String {
+pub(super) fn flow_counters(entry: &FlowCounters, show: PrintContext) -> String {
     let reason = match entry.reason {
         FlowCountersReason::Request => "stats_request",
         FlowCountersReason::Trigger => "stat_trigger",
@@ -182,7 +182,7 @@ pub(super) fn flow_counters(entry: &FlowCounters, show: Show) -> String {
     format!(" table={}, reason={reason}, {}{matching}", entry.table.0, stats(&entry.stats))
 }
 
-fn stats(stats: &Stats) -> String {
+fn stats(stats: &OxsStats) -> String {
     let time = |name, time: Option<(u32, u32)>| time.map(|(sec, nsec)| format!("{name}={}, ", duration(sec, nsec)));
     let count = |name, count: Option<u64>| count.map(|count| format!("{name}={count}, "));
     let known = [

@@ -1,5 +1,5 @@
 //! Prints Nicira's messages.
-use super::{Show, flow, packet, switch};
+use super::{PrintContext, flow, packet, switch};
 use crate::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
 use crate::text::nicira::dotted;
 
@@ -29,7 +29,7 @@ pub(super) const fn is_foundations(message: &NxMessage) -> bool {
 }
 
 /// Prints the content of a message, after the colon of the head.
-pub(super) fn body(message: &NxMessage, show: Show) -> String {
+pub(super) fn body(message: &NxMessage, show: PrintContext) -> String {
     match message {
         NxMessage::SetFlowFormat(format) => format!(
             " format={}",

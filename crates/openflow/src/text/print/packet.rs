@@ -1,16 +1,16 @@
 //! Prints packet-ins and packet-outs.
-use super::{Detail, Show, frame, shape};
+use super::{PrintContext, PrintDetail, frame, shape};
 use crate::model::{Match, MatchField, PacketIn, PacketOut, TableId};
 use crate::text::{action_text, match_text};
 use std::fmt::Write as _;
 use weir_packet::Field;
 
-pub(super) fn packet_in(message: &PacketIn, show: Show) -> String {
+pub(super) fn packet_in(message: &PacketIn, show: PrintContext) -> String {
     packet_in_saying(message, "", show)
 }
 
 /// Prints a packet-in, with the text `more` before the packet.
-pub(super) fn packet_in_saying(message: &PacketIn, more: &str, show: Show) -> String {
+pub(super) fn packet_in_saying(message: &PacketIn, more: &str, show: PrintContext) -> String {
     let mut text = String::new();
     if message.table != TableId(0) {
         let _ = write!(text, " table_id={}", message.table.0);
@@ -48,7 +48,7 @@ fn shown(matching: &Match) -> Match {
     Match { fields }
 }
 
-pub(super) fn packet_out(message: &PacketOut, show: Show) -> String {
+pub(super) fn packet_out(message: &PacketOut, show: PrintContext) -> String {
     let actions = action_text::write_actions(&message.actions, show.version);
     let head = format!(" in_port={} actions={actions}", message.in_port);
     match message.buffer_id {
@@ -60,12 +60,12 @@ pub(super) fn packet_out(message: &PacketOut, show: Show) -> String {
     }
 }
 
-fn packet(data: &[u8], show: Show) -> String {
+fn packet(data: &[u8], show: PrintContext) -> String {
     let mut text = String::new();
-    if show.detail >= Detail::Packets && !data.is_empty() {
+    if show.detail >= PrintDetail::Packets && !data.is_empty() {
         let _ = writeln!(text, "\n{}", frame::headers(data));
     }
-    if show.detail >= Detail::Bytes {
+    if show.detail >= PrintDetail::Bytes {
         text.push_str(&shape::hex_dump(data));
     }
     text

@@ -1,5 +1,5 @@
 //! Prints the messages about ports.
-use super::Show;
+use super::PrintContext;
 use super::shape::{self, counter, duration};
 use crate::model::port::{PortMod, PortStats, PortStatus, PortStatusReason};
 use crate::model::{PortDesc, Version};
@@ -40,13 +40,13 @@ const FEATURES: shape::BitNames = &[
 ];
 
 /// Prints ports in the order of their numbers.
-pub(super) fn descs(ports: &[PortDesc], show: Show) -> String {
+pub(super) fn descs(ports: &[PortDesc], show: PrintContext) -> String {
     let mut ordered: Vec<&PortDesc> = ports.iter().collect();
     ordered.sort_by_key(|port| port.port_no);
     ordered.into_iter().map(|port| desc(port, show)).collect()
 }
 
-fn desc(port: &PortDesc, show: Show) -> String {
+fn desc(port: &PortDesc, show: PrintContext) -> String {
     let mut text = format!(" {}({}): addr:{}\n", port.port_no, shape::safe(&port.name), port.hw_addr);
     let _ = writeln!(text, "     config:     {}", shape::bits(port.config, CONFIG));
     let _ = writeln!(text, "     state:      {}", state(port.state));
@@ -91,7 +91,7 @@ fn state(state: u32) -> String {
     }
 }
 
-pub(super) fn status(status: &PortStatus, show: Show) -> String {
+pub(super) fn status(status: &PortStatus, show: PrintContext) -> String {
     let reason = match status.reason {
         PortStatusReason::Add => "ADD",
         PortStatusReason::Delete => "DEL",
@@ -114,12 +114,12 @@ pub(super) fn port_mod(port_mod: &PortMod) -> String {
     )
 }
 
-pub(super) fn stats(ports: &[PortStats], show: Show) -> String {
+pub(super) fn stats(ports: &[PortStats], show: PrintContext) -> String {
     let head = format!(" {} ports\n", ports.len());
     ports.iter().fold(head, |text, port| text + &one_stats(port, show))
 }
 
-fn one_stats(port: &PortStats, show: Show) -> String {
+fn one_stats(port: &PortStats, show: PrintContext) -> String {
     let mut text = format!("  port {:>2}: rx ", port.port_no);
     let rx = [
         ("pkts", port.rx_packets),

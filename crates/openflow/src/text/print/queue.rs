@@ -1,5 +1,5 @@
 //! Prints the messages about queues of ports.
-use super::Show;
+use super::PrintContext;
 use super::shape::{counter, duration};
 use crate::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
 use crate::model::{PortNo, Version};
@@ -65,7 +65,7 @@ fn rate_text(name: &str, rate: u16) -> String {
     }
 }
 
-pub(super) fn stats(queues: &[QueueStats], show: Show) -> String {
+pub(super) fn stats(queues: &[QueueStats], show: PrintContext) -> String {
     let mut text = format!(" {} queues\n", queues.len());
     for queue in queues {
         let _ = write!(text, "  port {} queue {}: ", queue.port, number(queue.queue));

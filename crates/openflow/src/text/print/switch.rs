@@ -1,6 +1,6 @@
 //! Prints the messages about the switch: hello, features, configuration, description and roles.
-use super::{Show, port, shape};
-use crate::model::multipart::Desc;
+use super::{PrintContext, port, shape};
+use crate::model::multipart::SwitchDesc;
 use crate::model::role::{AsyncConfig, Role, RoleMessage};
 use crate::model::{Experimenter, FeaturesReply, Hello, SwitchConfig, Version};
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ const ACTIONS_10: shape::BitNames = &[
     (1 << 10, "mod_tp_dst"),
 ];
 
-pub(super) fn features(features: &FeaturesReply, show: Show) -> String {
+pub(super) fn features(features: &FeaturesReply, show: PrintContext) -> String {
     let is_10 = show.version == Version::V10;
     let mut text = format!(
         " dpid:{:016x}\nn_tables:{}, n_buffers:{}",
@@ -84,7 +84,7 @@ pub(super) fn config(config: &SwitchConfig) -> String {
     format!(" frags={fragments}{ttl}{unknown} miss_send_len={}", config.miss_send_len)
 }
 
-pub(super) fn desc(desc: &Desc) -> String {
+pub(super) fn desc(desc: &SwitchDesc) -> String {
     let lines = [
         ("Manufacturer", &desc.mfr_desc),
         ("Hardware", &desc.hw_desc),
@@ -147,7 +147,7 @@ const KINDS: [(&str, shape::BitNames); AsyncConfig::KINDS] = [
 const KINDS_13: usize = 3;
 const KINDS_14: usize = 6;
 
-pub(super) fn async_config(config: &AsyncConfig, show: Show) -> String {
+pub(super) fn async_config(config: &AsyncConfig, show: PrintContext) -> String {
     let always = if show.version < Version::V14 { KINDS_13 } else { KINDS_14 };
     let mut text = String::new();
     for (role, at) in [("primary", 0), ("secondary", 1)] {

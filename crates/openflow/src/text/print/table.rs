@@ -1,11 +1,11 @@
 //! Prints the configuration and statistics of flow tables.
-use super::{Show, shape};
-use crate::model::config::{TableMod, Vacancy, eviction, table_config};
+use super::{PrintContext, shape};
+use crate::model::config::{TableMod, VacancyThresholds, eviction, table_config};
 use crate::model::multipart::TableStats;
 use crate::model::{TableId, Version};
 use std::fmt::Write as _;
 
-pub(super) fn table_mod(table_mod: &TableMod, show: Show) -> String {
+pub(super) fn table_mod(table_mod: &TableMod, show: PrintContext) -> String {
     let mut text = match table_mod.table {
         TableId::ALL => " table_id: ALL_TABLES".to_owned(),
         table => format!(" table_id={}", table.0),
@@ -43,7 +43,7 @@ pub(super) fn desc(table: &TableMod) -> String {
     let _ = writeln!(text, "   eviction={} eviction_flags={flags}", on_off(table.config & table_config::EVICTION));
     let _ = write!(text, "   vacancy={}", on_off(table.config & table_config::VACANCY_EVENTS));
     let vacancy = table.vacancy.filter(|_| table.config & table_config::VACANCY_EVENTS != 0);
-    if let Some(Vacancy { down, up, now }) = vacancy {
+    if let Some(VacancyThresholds { down, up, now }) = vacancy {
         let _ = write!(text, " vacancy_down={down}% vacancy_up={up}% vacancy={now}%");
     }
     text + "\n"
@@ -70,8 +70,8 @@ const WILDCARDS_10: [(u32, &str); 12] = [
     (1 << 7, "tcp_dst"),
 ];
 
-pub(super) fn stats(tables: &[TableStats], show: Show) -> String {
-    let mut out = Dittos::default();
+pub(super) fn stats(tables: &[TableStats], show: PrintContext) -> String {
+    let mut out = TableListPrinter::default();
     let mut last: Option<&TableStats> = None;
     for table in tables {
         let counters = |t: &TableStats| (t.active_count, t.lookup_count, t.matched_count);
@@ -126,13 +126,13 @@ pub(super) fn grouped<N: AsRef<str>>(names: &[N]) -> String {
 
 /// Prints tables one below the other; a table equal to the previous one is printed as `ditto`.
 #[derive(Default)]
-pub(super) struct Dittos {
+pub(super) struct TableListPrinter {
     text: String,
     /// First and last number of the pending nameless tables that equal the previous one.
     same: Option<(u8, u8)>,
 }
 
-impl Dittos {
+impl TableListPrinter {
     pub(super) fn table(&mut self, number: u8, name: &str, same: bool, body: impl FnOnce(&mut String)) {
         if same && name.is_empty() {
             self.same = Some((self.same.map_or(number, |(first, _)| first), number));

@@ -1,15 +1,15 @@
 //! Prints the features of flow tables.
-use super::table::{Dittos, EXACT, MASK, WILDCARD, grouped};
+use super::table::{EXACT, MASK, TableListPrinter, WILDCARD, grouped};
 use super::table_names::{action_names, field_names, instruction_names, matching};
 use crate::model::multipart::{TableFeatures, TableProperty};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 pub(super) fn features(tables: &[TableFeatures]) -> String {
-    let mut out = Dittos::default();
-    let mut last: Option<(Summary, &TableFeatures)> = None;
+    let mut out = TableListPrinter::default();
+    let mut last: Option<(TableCapabilities, &TableFeatures)> = None;
     for table in tables {
-        let summary = Summary::of(table);
+        let summary = TableCapabilities::of(table);
         let same = last.as_ref().is_some_and(|(before, of)| before.is_like(of, &summary, table));
         let before = last.as_ref().map(|(summary, of)| (summary, of.table.0));
         out.table(table.table.0, &table.name, same, |text| summary.write(table, before, text));
@@ -20,32 +20,32 @@ pub(super) fn features(tables: &[TableFeatures]) -> String {
 
 /// Features of a table, gathered from its properties.
 #[derive(PartialEq, Eq, Default)]
-struct Summary {
+struct TableCapabilities {
     /// Abilities of ordinary flow entries, and of the table-miss entry.
-    abilities: [Abilities; 2],
+    abilities: [EntryCapabilities; 2],
     /// Fields, and the ways in which they can be matched.
     matching: Vec<(String, &'static str)>,
 }
 
 /// Abilities of a table's flow entries.
 #[derive(PartialEq, Eq, Default, Clone)]
-struct Abilities {
+struct EntryCapabilities {
     next: BTreeSet<u8>,
     instructions: Vec<String>,
-    write: Actions,
-    apply: Actions,
+    write: SupportedActions,
+    apply: SupportedActions,
 }
 
 /// Action types, and fields that set-field can set.
 #[derive(PartialEq, Eq, Default, Clone)]
-struct Actions {
+struct SupportedActions {
     kinds: Vec<String>,
     fields: Vec<String>,
 }
 
-impl Summary {
-    fn of(table: &TableFeatures) -> Summary {
-        let mut summary = Summary::default();
+impl TableCapabilities {
+    fn of(table: &TableFeatures) -> TableCapabilities {
+        let mut summary = TableCapabilities::default();
         // A missing property for the table-miss entry equals that for ordinary entries (OpenFlow 1.3.5, 7.3.5.5.2).
         for miss_pass in [false, true] {
             for property in &table.properties {
@@ -85,18 +85,18 @@ impl Summary {
     }
 
     /// Returns true if two consecutive tables have the same features.
-    fn is_like(&self, own: &TableFeatures, other: &Summary, of: &TableFeatures) -> bool {
+    fn is_like(&self, own: &TableFeatures, other: &TableCapabilities, of: &TableFeatures) -> bool {
         let numbers = |t: &TableFeatures| (t.metadata_match, t.metadata_write, t.config, t.max_entries);
         numbers(own) == numbers(of)
             && self.matching == other.matching
             && self.same_abilities(own.table.0, &other.abilities, of.table.0)
     }
 
-    fn same_abilities(&self, own: u8, others: &[Abilities; 2], of: u8) -> bool {
+    fn same_abilities(&self, own: u8, others: &[EntryCapabilities; 2], of: u8) -> bool {
         self.abilities.iter().zip(others).all(|(a, b)| a.is_like(own, b, of))
     }
 
-    fn write(&self, table: &TableFeatures, before: Option<(&Summary, u8)>, text: &mut String) {
+    fn write(&self, table: &TableFeatures, before: Option<(&TableCapabilities, u8)>, text: &mut String) {
         if (table.metadata_match, table.metadata_write) != (0, 0) {
             let (matched, written) = (table.metadata_match, table.metadata_write);
             let _ = writeln!(text, "    metadata: match={matched:#x} write={written:#x}");
@@ -107,14 +107,14 @@ impl Summary {
         let [others, miss] = &self.abilities;
         let last = |at: usize| before.map(|(summary, _)| &summary.abilities[at]);
         let same = before.is_some_and(|(summary, of)| summary.same_abilities(of, &self.abilities, table.table.0));
-        if same && *others != Abilities::default() {
+        if same && *others != EntryCapabilities::default() {
             text.push_str("    (same instructions)\n");
         } else if !same && others != miss {
             text.push_str("    instructions (other than table miss):\n");
             others.write(last(0), text);
             text.push_str("    instructions (table miss):\n");
             miss.write(last(1), text);
-        } else if !same && *others != Abilities::default() {
+        } else if !same && *others != EntryCapabilities::default() {
             text.push_str("    instructions (table miss and others):\n");
             others.write(last(0), text);
         }
@@ -133,11 +133,11 @@ impl Summary {
     }
 }
 
-impl Abilities {
+impl EntryCapabilities {
     /// Returns true if two tables with numbers `own` and `of` have the same abilities. For neighbouring tables, the
     /// higher of both numbers does not count as a next table: no table leads to itself or back, so two tables that
     /// each lead to all later tables are alike.
-    fn is_like(&self, own: u8, other: &Abilities, of: u8) -> bool {
+    fn is_like(&self, own: u8, other: &EntryCapabilities, of: u8) -> bool {
         let without = |next: &BTreeSet<u8>| {
             let mut next = next.clone();
             next.remove(&own.max(of));
@@ -147,7 +147,7 @@ impl Abilities {
         next && self.instructions == other.instructions && self.write == other.write && self.apply == other.apply
     }
 
-    fn write(&self, before: Option<&Abilities>, text: &mut String) {
+    fn write(&self, before: Option<&EntryCapabilities>, text: &mut String) {
         if !self.next.is_empty() {
             let _ = writeln!(text, "      next tables: {}", ranges(&self.next));
         }
@@ -165,14 +165,14 @@ impl Abilities {
             self.write.write(text);
             text.push_str("      Apply-Actions features:\n");
             self.apply.write(text);
-        } else if self.write != Actions::default() {
+        } else if self.write != SupportedActions::default() {
             text.push_str("      Write-Actions and Apply-Actions features:\n");
             self.write.write(text);
         }
     }
 }
 
-impl Actions {
+impl SupportedActions {
     fn write(&self, text: &mut String) {
         if !self.kinds.is_empty() {
             let _ = writeln!(text, "        actions: {}", self.kinds.join(" "));

@@ -1,7 +1,7 @@
 //! Provides the names of instructions, actions and fields in table features.
 use super::group::ACTIONS;
 use super::table::{EXACT, MASK, WILDCARD};
-use crate::model::multipart::{OxmId, TableProperty, TypeId};
+use crate::model::multipart::{FeatureTypeId, OxmId, TableProperty};
 use crate::text::field_value::set_name;
 use weir_packet::Field;
 
@@ -15,28 +15,29 @@ const INSTRUCTIONS: [(u16, &str); 6] = [
     (1, "goto_table"),
 ];
 
-pub(super) fn instruction_names(ids: &[TypeId]) -> Vec<String> {
-    let has = |number| ids.contains(&TypeId::Standard(number));
+pub(super) fn instruction_names(ids: &[FeatureTypeId]) -> Vec<String> {
+    let has = |number| ids.contains(&FeatureTypeId::Standard(number));
     let known = INSTRUCTIONS.iter().filter(|(number, _)| has(*number)).map(|(_, name)| (*name).to_owned());
-    let unknown = ids.iter().filter(|id| !INSTRUCTIONS.iter().any(|(number, _)| **id == TypeId::Standard(*number)));
+    let unknown =
+        ids.iter().filter(|id| !INSTRUCTIONS.iter().any(|(number, _)| **id == FeatureTypeId::Standard(*number)));
     known.chain(unknown.map(type_text)).collect()
 }
 
-pub(super) fn action_names(ids: &[TypeId]) -> Vec<String> {
-    let number = |id: &TypeId| match id {
-        TypeId::Standard(number) if *number < 32 => 1_u32 << number,
+pub(super) fn action_names(ids: &[FeatureTypeId]) -> Vec<String> {
+    let number = |id: &FeatureTypeId| match id {
+        FeatureTypeId::Standard(number) if *number < 32 => 1_u32 << number,
         _ => 0,
     };
     let set = ids.iter().fold(0, |set, id| set | number(id));
     let known = ACTIONS.iter().filter(|(bit, _)| set & bit != 0).map(|(_, name)| (*name).to_owned());
-    let is_known = |id: &&TypeId| ACTIONS.iter().any(|(bit, _)| number(id) == *bit);
+    let is_known = |id: &&FeatureTypeId| ACTIONS.iter().any(|(bit, _)| number(id) == *bit);
     known.chain(ids.iter().filter(|id| !is_known(id)).map(type_text)).collect()
 }
 
-fn type_text(id: &TypeId) -> String {
+fn type_text(id: &FeatureTypeId) -> String {
     match id {
-        TypeId::Standard(number) => number.to_string(),
-        TypeId::Experimenter { id, .. } => format!("experimenter({id:#x})"),
+        FeatureTypeId::Standard(number) => number.to_string(),
+        FeatureTypeId::Experimenter { id, .. } => format!("experimenter({id:#x})"),
     }
 }
 

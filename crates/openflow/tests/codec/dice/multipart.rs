@@ -11,10 +11,10 @@ use weir_openflow::model::*;
 use weir_packet::Field;
 
 impl Dice<'_> {
-    pub(super) fn type_id(&mut self) -> TypeId {
+    pub(super) fn type_id(&mut self) -> FeatureTypeId {
         match self.flag() {
-            false => TypeId::Standard(u16::from(self.u8())),
-            true => TypeId::Experimenter { id: self.u32(), data: self.bytes() },
+            false => FeatureTypeId::Standard(u16::from(self.u8())),
+            true => FeatureTypeId::Experimenter { id: self.u32(), data: self.bytes() },
         }
     }
 
@@ -214,8 +214,8 @@ impl Dice<'_> {
         MeterConfig { flags: self.u16(), meter: MeterId(self.u32()), bands: self.few(Self::band) }
     }
 
-    pub(super) fn desc(&mut self) -> Desc {
-        Desc {
+    pub(super) fn desc(&mut self) -> SwitchDesc {
+        SwitchDesc {
             mfr_desc: self.name(),
             hw_desc: self.name(),
             sw_desc: self.name(),

@@ -1,16 +1,16 @@
 //! Generates the messages and parts that 1.4 and 1.5 added.
 use super::Dice;
 use weir_openflow::model::bundle::*;
-use weir_openflow::model::config::{TableMod, Vacancy};
+use weir_openflow::model::config::{TableMod, VacancyThresholds};
 use weir_openflow::model::flow::*;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::monitor::*;
 use weir_openflow::model::packet_io::PacketInReason;
 use weir_openflow::model::port::*;
-use weir_openflow::model::property::Property;
+use weir_openflow::model::property::RawProperty;
 use weir_openflow::model::role::{AsyncConfig, Role};
-use weir_openflow::model::stats::{MoreStats, RawStat, Stats};
+use weir_openflow::model::stats::{OxsExtraStats, OxsStats, RawStat};
 use weir_openflow::model::status::*;
 use weir_openflow::model::*;
 use weir_packet::Field;
@@ -22,18 +22,18 @@ impl Dice<'_> {
     }
 
     /// Generates a property of a type that no message interprets.
-    pub(super) fn property(&mut self) -> Property {
-        let kind = self.pick(&[99, 0x7000, Property::EXPERIMENTER]);
-        Property { kind, data: self.bytes() }
+    pub(super) fn property(&mut self) -> RawProperty {
+        let kind = self.pick(&[99, 0x7000, RawProperty::EXPERIMENTER]);
+        RawProperty { kind, data: self.bytes() }
     }
 
     fn maybe<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.flag() { Some(make(self)) } else { None }
     }
 
-    pub(super) fn stats(&mut self) -> Stats {
-        let MoreStats { idle_time, flow_count, others } = self.more_stats(Version::V15);
-        Stats {
+    pub(super) fn stats(&mut self) -> OxsStats {
+        let OxsExtraStats { idle_time, flow_count, others } = self.more_stats(Version::V15);
+        OxsStats {
             duration: self.maybe(|dice| (dice.u32(), dice.u32())),
             idle_time,
             flow_count,
@@ -43,11 +43,11 @@ impl Dice<'_> {
         }
     }
 
-    pub(super) fn more_stats(&mut self, version: Version) -> MoreStats {
+    pub(super) fn more_stats(&mut self, version: Version) -> OxsExtraStats {
         if version < Version::V15 {
-            return MoreStats::default();
+            return OxsExtraStats::default();
         }
-        MoreStats {
+        OxsExtraStats {
             idle_time: self.maybe(|dice| (dice.u32(), dice.u32())),
             flow_count: self.maybe(Self::u32),
             others: self.few(|dice| RawStat { class: 0x7001, number: dice.u8(), payload: dice.bytes() }),
@@ -77,7 +77,7 @@ impl Dice<'_> {
         }
         TableMod {
             eviction: self.maybe(Self::u32),
-            vacancy: self.maybe(|dice| Vacancy { down: dice.u8(), up: dice.u8(), now: dice.u8() }),
+            vacancy: self.maybe(|dice| VacancyThresholds { down: dice.u8(), up: dice.u8(), now: dice.u8() }),
             properties: self.few(Self::property),
             ..change
         }
@@ -224,8 +224,8 @@ impl Dice<'_> {
         }
     }
 
-    fn time(&mut self) -> Time {
-        Time { seconds: self.u64(), nanoseconds: self.u32() }
+    fn time(&mut self) -> BundleTime {
+        BundleTime { seconds: self.u64(), nanoseconds: self.u32() }
     }
 
     pub(super) fn bundle_features_property(&mut self) -> BundleFeaturesProperty {

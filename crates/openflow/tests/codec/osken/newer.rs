@@ -4,16 +4,16 @@ use super::v13::{self, each};
 use super::{base64, words};
 use serde_json::{Value, json};
 use weir_openflow::model::bundle::*;
-use weir_openflow::model::config::{TableMod, Vacancy};
+use weir_openflow::model::config::{TableMod, VacancyThresholds};
 use weir_openflow::model::flow::{FlowMod, FlowRemoved};
 use weir_openflow::model::group::{Bucket, GroupDesc, GroupMod};
 use weir_openflow::model::monitor::{FlowMonitor, FlowUpdate, MonitorCommand};
 use weir_openflow::model::multipart::*;
 use weir_openflow::model::port::*;
-use weir_openflow::model::property::Property;
+use weir_openflow::model::property::RawProperty;
 use weir_openflow::model::queue::{QueueConfig, QueueProperty, QueueStats};
 use weir_openflow::model::role::{AsyncConfig, RoleMessage};
-use weir_openflow::model::stats::{MoreStats, Stats};
+use weir_openflow::model::stats::{OxsExtraStats, OxsStats};
 use weir_openflow::model::*;
 
 pub(super) fn message(body: &Body, version: Version) -> Value {
@@ -59,7 +59,7 @@ pub(super) fn message(body: &Body, version: Version) -> Value {
 }
 
 /// Writes an experimenter property; its name depends on the message.
-fn property(name: &str, one: &Property) -> Value {
+fn property(name: &str, one: &RawProperty) -> Value {
     let data = &one.data.0;
     let word = |at: usize| u32::from_be_bytes(*data[at..].first_chunk().unwrap());
     let rest = words(&Bytes(data[8..].to_vec()));
@@ -79,8 +79,8 @@ fn flow_mod(flow: &FlowMod, body: &Body) -> Value {
     shown
 }
 
-fn stats(stats: &Stats) -> Value {
-    let Stats {
+fn stats(stats: &OxsStats) -> Value {
+    let OxsStats {
         flow_count: Some(count), duration: None, idle_time: None, packet_count: None, byte_count: None, ..
     } = stats
     else {
@@ -90,9 +90,9 @@ fn stats(stats: &Stats) -> Value {
 }
 
 /// Writes the statistics of a flow entry that has only a flow count.
-fn more_stats(counts: (u64, u64), more: &MoreStats) -> Value {
+fn more_stats(counts: (u64, u64), more: &OxsExtraStats) -> Value {
     assert_eq!(counts, (u64::MAX, u64::MAX));
-    stats(&Stats { flow_count: more.flow_count, ..Stats::default() })
+    stats(&OxsStats { flow_count: more.flow_count, ..OxsStats::default() })
 }
 
 fn flow_removed(removed: &FlowRemoved) -> Value {
@@ -148,7 +148,7 @@ fn asynchronous(config: &AsyncConfig) -> Value {
 
 fn table_fields(table: &TableMod) -> Value {
     let eviction = table.eviction.map(|flags| json!({"OFPTableModPropEviction": {"type": 2, "flags": flags}}));
-    let vacancy = table.vacancy.map(|Vacancy { down, up, now }| {
+    let vacancy = table.vacancy.map(|VacancyThresholds { down, up, now }| {
         json!({"OFPTableModPropVacancy": {"type": 3, "vacancy_down": down, "vacancy_up": up, "vacancy": now}})
     });
     let others = table.properties.iter().map(|one| property("OFPTableModPropExperimenter", one));
@@ -227,7 +227,10 @@ fn queue_desc(queue: &QueueConfig) -> Value {
         QueueProperty::MaxRate(rate) => json!({"OFPQueueDescPropMaxRate": {"type": 2, "rate": rate}}),
         QueueProperty::Experimenter { id, data } => {
             let data = [&id.to_be_bytes()[..], &data.0].concat();
-            property("OFPQueueDescPropExperimenter", &Property { kind: Property::EXPERIMENTER, data: data.into() })
+            property(
+                "OFPQueueDescPropExperimenter",
+                &RawProperty { kind: RawProperty::EXPERIMENTER, data: data.into() },
+            )
         }
         other => panic!("no vector has {other:?}"),
     });
@@ -304,7 +307,7 @@ fn with_head(name: &str, kind: u16, more: bool, mut fields: Value) -> Value {
 }
 
 fn bundle_features(asked: &BundleFeaturesRequest) -> Value {
-    let time = |time: &Time| json!({"OFPTime": {"seconds": time.seconds, "nanoseconds": time.nanoseconds}});
+    let time = |time: &BundleTime| json!({"OFPTime": {"seconds": time.seconds, "nanoseconds": time.nanoseconds}});
     let properties = each(&asked.properties, |one| match one {
         BundleFeaturesProperty::Time { accuracy, max_future, max_past, timestamp } => {
             json!({"OFPBundleFeaturesPropTime": {

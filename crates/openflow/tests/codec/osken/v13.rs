@@ -374,7 +374,7 @@ fn table_property(property: &TableProperty) -> Value {
     }
 }
 
-fn type_id(name: &str, id: &TypeId) -> Value {
-    let TypeId::Standard(kind) = id else { panic!("no vector has {id:?}") };
+fn type_id(name: &str, id: &FeatureTypeId) -> Value {
+    let FeatureTypeId::Standard(kind) = id else { panic!("no vector has {id:?}") };
     json!({name: {"type": kind}})
 }

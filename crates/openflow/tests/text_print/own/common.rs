@@ -35,7 +35,7 @@ fn packets_and_news(version: Version) -> Vec<Body> {
         hard_timeout: 0,
         packet_count: 1,
         byte_count: 98,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching: flow("tcp,in_port=1,tp_dst=80 actions=drop").matching,
     };
     let out = |buffer: Option<u32>, data: Vec<u8>| PacketOut {
@@ -132,7 +132,7 @@ fn replies(version: Version) -> Vec<Body> {
         duration_nsec: 0,
         properties: vec![],
     };
-    let desc = Desc {
+    let desc = SwitchDesc {
         mfr_desc: "maker".into(),
         hw_desc: "board".into(),
         sw_desc: "weir".into(),

@@ -15,13 +15,13 @@ use weir_openflow::model::flow::FlowRemoved;
 use weir_openflow::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
 use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
 use weir_openflow::model::multipart::{
-    AggregateStats, Desc, FlowRequest, FlowStats, MultipartReply, MultipartRequest, OxmId, ReplyBody, RequestBody,
-    TableFeatures, TableProperty, TableStats, TypeId,
+    AggregateStats, FeatureTypeId, FlowRequest, FlowStats, MultipartReply, MultipartRequest, OxmId, ReplyBody,
+    RequestBody, SwitchDesc, TableFeatures, TableProperty, TableStats,
 };
 use weir_openflow::model::port::{PortMod, PortStats, PortStatus, PortStatusReason};
 use weir_openflow::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
-use weir_openflow::model::stats::MoreStats;
+use weir_openflow::model::stats::OxsExtraStats;
 use weir_openflow::model::{
     Action, BucketId, BufferId, FeaturesReply, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, Hello,
     Match, MeterId, PacketIn, PacketInReason, PacketOut, PortDesc, SwitchConfig, TableId,
@@ -118,7 +118,7 @@ fn flow_stats(written: &str) -> FlowStats {
         cookie: flow.cookie,
         packet_count: 7,
         byte_count: 4200,
-        more: MoreStats::default(),
+        more: OxsExtraStats::default(),
         matching: flow.matching,
         instructions: flow.instructions,
     }

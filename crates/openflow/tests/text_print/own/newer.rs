@@ -1,12 +1,12 @@
 //! Defines the test messages that 1.4 and 1.5 added, as far as Open vSwitch prints them.
 use super::*;
 use weir_openflow::model::bundle::*;
-use weir_openflow::model::config::Vacancy;
+use weir_openflow::model::config::VacancyThresholds;
 use weir_openflow::model::monitor::*;
 use weir_openflow::model::status::*;
 use weir_openflow::model::{Body, FlowRemovedReason, Message};
 
-fn table(number: u8, config: u32, vacancy: Option<Vacancy>) -> TableMod {
+fn table(number: u8, config: u32, vacancy: Option<VacancyThresholds>) -> TableMod {
     TableMod { eviction: (config & 4 != 0).then_some(6), vacancy, ..TableMod::new(TableId(number), config) }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn bundles() -> Vec<Body> {
 
 /// Returns messages of 1.4 that 1.5 has, too.
 pub(crate) fn v14(version: Version) -> Vec<Body> {
-    let vacancy = Vacancy { down: 20, up: 80, now: 99 };
+    let vacancy = VacancyThresholds { down: 20, up: 80, now: 99 };
     let role = |role, reason, generation_id| RoleStatus { role, reason, generation_id, properties: vec![] };
     let queue = |port, queue| QueueConfig {
         queue,

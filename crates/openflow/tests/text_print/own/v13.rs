@@ -115,7 +115,7 @@ fn table_features(number: u8, name: &str) -> TableFeatures {
         length: u8::try_from(field.bytes() << u8::from(has_mask)).unwrap(),
         experimenter: None,
     };
-    let ids = |numbers: &[u16]| numbers.iter().map(|number| TypeId::Standard(*number)).collect::<Vec<_>>();
+    let ids = |numbers: &[u16]| numbers.iter().map(|number| FeatureTypeId::Standard(*number)).collect::<Vec<_>>();
     let set = [Field::EthSrc, Field::EthDst, Field::VlanVid, Field::Ipv4Src, Field::TcpDst];
     let fields = || set.iter().map(|field| oxm(*field, false)).collect::<Vec<_>>();
     let matched = [(Field::InPort, false), (Field::EthDst, true), (Field::EthSrc, true), (Field::EthType, false)];

@@ -13,7 +13,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// Parses the addresses followed by `hex`, and checks that every shorter frame parses, too.
-fn parsed(hex: &str) -> Parsed {
+fn parsed(hex: &str) -> ParsedHeaders {
     let frame = bytes(&format!("{MACS}{hex}"));
     for length in 14..frame.len() {
         parse(&frame[..length], PortNo(7)).unwrap();
@@ -54,7 +54,7 @@ fn rarp_has_the_fields_of_arp() {
 
 #[test]
 fn too_short() {
-    assert_eq!(parse(&[0; 13], PortNo(1)), Err(TooShort(13)));
+    assert_eq!(parse(&[0; 13], PortNo(1)), Err(FrameTooShort(13)));
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn udp_over_ipv4_behind_two_tags() {
     assert_eq!(fields(hex), expected);
     let layers = parsed(hex).layers;
     assert_eq!(layers.vlan_tags, 2);
-    assert_eq!(layers.network, Some((Network::Ipv4, 22)));
-    assert_eq!(layers.transport, Some((Transport::Udp, 42)));
+    assert_eq!(layers.network, Some((NetworkProtocol::Ipv4, 22)));
+    assert_eq!(layers.transport, Some((TransportProtocol::Udp, 42)));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn tcp_over_ipv4_with_options() {
         (Field::TcpFlags, 0x112),
     ];
     assert_eq!(fields(hex), expected);
-    assert_eq!(parsed(hex).layers.transport, Some((Transport::Tcp, 38)));
+    assert_eq!(parsed(hex).layers.transport, Some((TransportProtocol::Tcp, 38)));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn ieee_802_3() {
         (Field::ArpTha, 0x0200_0000_0002),
     ];
     assert_eq!(fields(snap), expected);
-    assert_eq!(parsed(snap).layers.network, Some((Network::Arp, 22)));
+    assert_eq!(parsed(snap).layers.network, Some((NetworkProtocol::Arp, 22)));
     for other in ["0026 424203 0000000000", "0026 aaaa03 00000c 2000", "0026 aaaa03 000000 0100", "0003 aaaa03"] {
         assert_eq!(fields(other), [(Field::EthType, 0x05ff)], "{other}");
     }
@@ -195,7 +195,7 @@ fn network_service_headers() {
         (Field::NshC4, 0x4444_4444),
     ];
     assert_eq!(fields(&format!("{base}{context} 0800 45")), expected);
-    assert_eq!(parsed(&format!("8100 0005 {base}{context}")).layers.network, Some((Network::Nsh, 18)));
+    assert_eq!(parsed(&format!("8100 0005 {base}{context}")).layers.network, Some((NetworkProtocol::Nsh, 18)));
     let values = format!("{} 1000 0a 04 01020304 0800", base.replace("3a86 01", "3a84 02"));
     let second = fields(&values);
     assert_eq!(second[..3], expected[..3]);
@@ -210,7 +210,7 @@ fn packets_without_ethernet_and_tunnels() {
     let mut frame =
         Frame::from_bytes(&bytes("45000020000140004011 0000 0a000001 0a000002 04d2 0035 000c0000 00000000"));
     let as_it_is = |frame: &Frame| {
-        let mut parsed = Parsed::default();
+        let mut parsed = ParsedHeaders::default();
         parse_frame(frame, PortNo(7), &mut parsed).map(|()| parsed)
     };
     frame.set_packet_type(crate::PacketType::of_eth_type(0x0800));
@@ -225,7 +225,7 @@ fn packets_without_ethernet_and_tunnels() {
     frame.set_packet_type(crate::PacketType::ETHERNET);
     assert_eq!(as_it_is(&frame).unwrap().key.get(TunnelId), 77);
     frame.truncate(13);
-    assert_eq!(as_it_is(&frame), Err(TooShort(13)));
+    assert_eq!(as_it_is(&frame), Err(FrameTooShort(13)));
     frame.set_packet_type(crate::PacketType::NSH);
     assert_eq!(as_it_is(&frame).unwrap().layers, Layers::default());
 }
@@ -268,7 +268,7 @@ fn ipv6_extension_headers_in_order() {
         (Field::IpFrag, ip_frag::ANY.into()),
     ];
     assert_eq!(fields(&hex), expected);
-    assert_eq!(parsed(&hex).layers.transport, Some((Transport::Tcp, 98)));
+    assert_eq!(parsed(&hex).layers.transport, Some((TransportProtocol::Tcp, 98)));
 }
 
 #[test]

@@ -1,23 +1,23 @@
 //! Compares parsing with another parser, etherparse.
-use crate::craft::{Craft, TcpHeader};
+use crate::craft::{FrameBuilder, TcpHeader};
 use crate::field::{VLAN_PRESENT, ip_frag, ipv6_exthdr};
-use crate::parse::Written;
+use crate::parse::WrittenKeyWords;
 use crate::test_support::any_craft;
-use crate::{Field, Frame, MacAddr, Parsed, PortNo, parse, parse_common, parse_frequent};
+use crate::{Field, Frame, MacAddr, ParsedHeaders, PortNo, parse, parse_common, parse_frequent};
 use etherparse::{
     ArpHardwareId, EtherType, Ipv6ExtensionSlice, LinkExtSlice, LinkSlice, NetSlice, SlicedPacket, TransportSlice,
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
-use weir_memory::{Portable, Wide, Work, run_widest};
+use weir_memory::{PortableSimd, SimdInstructions, SimdOperation, run_widest};
 
 type Fields = Vec<(Field, u128)>;
 
-struct Common<'a>(&'a Frame, &'a mut Parsed);
+struct Common<'a>(&'a Frame, &'a mut ParsedHeaders);
 
-impl Work for Common<'_> {
+impl SimdOperation for Common<'_> {
     type Output = bool;
-    fn run<W: Wide>(self, wide: W) -> bool {
+    fn run<W: SimdInstructions>(self, wide: W) -> bool {
         parse_common(wide, self.0, PortNo(7), self.1)
     }
 }
@@ -26,13 +26,13 @@ impl Work for Common<'_> {
 /// the frame.
 pub(super) fn compare_common(frame: &[u8]) -> bool {
     // Bytes after a frame in its buffer must not matter.
-    let (bytes, mut frame, mut common) = (frame, Frame::from_bytes(&[0xa5; 2000]), Parsed::default());
+    let (bytes, mut frame, mut common) = (frame, Frame::from_bytes(&[0xa5; 2000]), ParsedHeaders::default());
     frame.assign(bytes);
     let is_common = run_widest(Common(&frame, &mut common));
-    let mut portable = Parsed::default();
-    assert_eq!(parse_common(Portable, &frame, PortNo(7), &mut portable), is_common);
+    let mut portable = ParsedHeaders::default();
+    assert_eq!(parse_common(PortableSimd, &frame, PortNo(7), &mut portable), is_common);
     if is_common {
-        assert_eq!((Ok(common), portable), (Parsed::of(&frame, PortNo(7)), common), "{frame:?}");
+        assert_eq!((Ok(common), portable), (ParsedHeaders::of(&frame, PortNo(7)), common), "{frame:?}");
     }
     compare_frequent(&frame);
     is_common
@@ -43,12 +43,12 @@ pub(super) fn compare_common(frame: &[u8]) -> bool {
 fn compare_frequent(frame: &Frame) -> bool {
     let mut is_frequent = false;
     // The previous values of the words that the parser writes must not matter.
-    for written in [Written::Ordinary, Written::WithIpv6] {
-        let mut frequent = Parsed::default();
-        let ipv6 = if written == Written::WithIpv6 { 8..12 } else { 0..0 };
+    for written in [WrittenKeyWords::Ordinary, WrittenKeyWords::WithIpv6] {
+        let mut frequent = ParsedHeaders::default();
+        let ipv6 = if written == WrittenKeyWords::WithIpv6 { 8..12 } else { 0..0 };
         (0..8).chain(ipv6).chain(16..17).for_each(|word| frequent.key.words[word] = 0xa5a5_a5a5);
         if parse_frequent(frame, PortNo(7), &mut frequent) == Some(written) {
-            assert_eq!(Ok(frequent), Parsed::of(frame, PortNo(7)), "{frame:?}");
+            assert_eq!(Ok(frequent), ParsedHeaders::of(frame, PortNo(7)), "{frame:?}");
             is_frequent = true;
         }
     }
@@ -240,7 +240,7 @@ proptest! {
 #[test]
 fn the_common_shape_is_recognised() {
     let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-    let ethernet = || Craft::ethernet(MacAddr::from_bits(1), MacAddr::from_bits(2));
+    let ethernet = || FrameBuilder::ethernet(MacAddr::from_bits(1), MacAddr::from_bits(2));
     assert!(compare_common(&ethernet().ipv4(a, b).udp(1, 2).payload(&[0; 18]).build()));
     assert!(compare_common(&ethernet().ipv4(a, b).tcp(TcpHeader::default()).payload(&[0; 6]).build()));
     assert!(compare_common(&ethernet().vlan(0x8100, 5, 3).ipv4(a, b).tcp(TcpHeader::default()).build()));
@@ -252,11 +252,12 @@ fn the_common_shape_is_recognised() {
 
 #[test]
 fn frequent_shapes_are_recognised() {
-    let ipv4 = |craft: Craft| craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-    let ipv6 = |craft: Craft| craft.ipv6(1.into(), 2.into());
+    let ipv4 = |craft: FrameBuilder| craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let ipv6 = |craft: FrameBuilder| craft.ipv6(1.into(), 2.into());
     for tags in 0..3 {
         let link = || {
-            (0..tags).fold(Craft::ethernet(MacAddr::from_bits(1), MacAddr::from_bits(2)), |c, _| c.vlan(0x8100, 5, 3))
+            (0..tags)
+                .fold(FrameBuilder::ethernet(MacAddr::from_bits(1), MacAddr::from_bits(2)), |c, _| c.vlan(0x8100, 5, 3))
         };
         let shapes = [
             ipv4(link().mpls(77, 3, 64).mpls(78, 0, 64)).udp(1, 2),

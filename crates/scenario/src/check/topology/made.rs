@@ -1,14 +1,14 @@
 //! Makes the graph of a `[topology]` by rule, or reads it from a file.
-use super::{Checked, Place};
+use super::{ScenarioResult, TopologySpan};
 use crate::MAX_ITEMS;
-use crate::document::{Duplicates, Topology as Written, TopologyKind as Kind, Unconnected};
+use crate::document::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml as Written};
 use std::path::Path;
 use toml::Spanned;
-use weir_topology::generate::{Rule, generate, usual_hosts};
-use weir_topology::{Measures, Topology};
+use weir_topology::generate::{RegularTopology, generate, usual_hosts};
+use weir_topology::{Topology, TopologyMeasures};
 
 /// Returns the graph, and the number of hosts at each switch that takes hosts.
-pub(super) fn made(place: &Place<'_>, written: &Written) -> Checked<(Topology, usize)> {
+pub(super) fn made(place: &TopologySpan<'_>, written: &Written) -> ScenarioResult<(Topology, usize)> {
     let hosts = written.hosts.as_ref().map(|hosts| count(*hosts.as_ref()));
     let (made, usual) = match (&written.kind, &written.file) {
         (Some(kind), None) => {
@@ -40,13 +40,13 @@ fn count(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-fn rule(place: &Place<'_>, written: &Written, kind: Kind) -> Checked<Rule> {
+fn rule(place: &TopologySpan<'_>, written: &Written, kind: TopologyKind) -> ScenarioResult<RegularTopology> {
     let (name, needed): (_, &[&str]) = match kind {
-        Kind::Single => ("single", &[]),
-        Kind::Linear => ("linear", &["switches"]),
-        Kind::Tree => ("tree", &["depth", "fanout"]),
-        Kind::Ring => ("ring", &["switches"]),
-        Kind::FatTree => ("fat-tree", &["k"]),
+        TopologyKind::Single => ("single", &[]),
+        TopologyKind::Linear => ("linear", &["switches"]),
+        TopologyKind::Tree => ("tree", &["depth", "fanout"]),
+        TopologyKind::Ring => ("ring", &["switches"]),
+        TopologyKind::FatTree => ("fat-tree", &["k"]),
     };
     let kind_text = format!("kind = \"{name}\"");
     refuse_unused(place, written, &kind_text, needed)?;
@@ -57,11 +57,11 @@ fn rule(place: &Place<'_>, written: &Written, kind: Kind) -> Checked<Rule> {
             .ok_or_else(|| place.error(format!("{kind_text}: found no `{key}`, expected it")))
     };
     Ok(match kind {
-        Kind::Single => Rule::Single,
-        Kind::Linear => Rule::Linear { switches: get("switches")? },
-        Kind::Tree => Rule::Tree { depth: get("depth")?, fanout: get("fanout")? },
-        Kind::Ring => Rule::Ring { switches: get("switches")? },
-        Kind::FatTree => Rule::FatTree { k: get("k")? },
+        TopologyKind::Single => RegularTopology::Single,
+        TopologyKind::Linear => RegularTopology::Linear { switches: get("switches")? },
+        TopologyKind::Tree => RegularTopology::Tree { depth: get("depth")?, fanout: get("fanout")? },
+        TopologyKind::Ring => RegularTopology::Ring { switches: get("switches")? },
+        TopologyKind::FatTree => RegularTopology::FatTree { k: get("k")? },
     })
 }
 
@@ -75,7 +75,7 @@ fn numbers(written: &Written) -> [(&'static str, Option<&Spanned<u32>>); 4] {
 }
 
 /// Refuses settings that this kind of topology does not use.
-fn refuse_unused(place: &Place<'_>, written: &Written, what: &str, used: &[&str]) -> Checked<()> {
+fn refuse_unused(place: &TopologySpan<'_>, written: &Written, what: &str, used: &[&str]) -> ScenarioResult<()> {
     for (name, number) in numbers(written) {
         if let Some(number) = number.filter(|_| !used.contains(&name)) {
             let expected = if used.is_empty() { "none".to_owned() } else { used.join(" and ") };
@@ -86,31 +86,31 @@ fn refuse_unused(place: &Place<'_>, written: &Written, what: &str, used: &[&str]
     Ok(())
 }
 
-fn from_file(place: &Place<'_>, written: &Written, file: &Spanned<String>) -> Checked<Topology> {
+fn from_file(place: &TopologySpan<'_>, written: &Written, file: &Spanned<String>) -> ScenarioResult<Topology> {
     let directory = Path::new(place.source.file).parent().unwrap_or(Path::new(""));
     let wrong = |problem: String| place.source.error(file.span(), format!("topology: {problem}"));
     let mut found = weir_topology::read(&directory.join(file.as_ref())).map_err(|error| wrong(error.to_string()))?;
     let name = file.as_ref();
-    let of_link = |found: &Topology, link: &weir_topology::Link| {
+    let of_link = |found: &Topology, link: &weir_topology::TopologyLink| {
         let line = link.line.map(|line| format!(":{line}")).unwrap_or_default();
         let [a, b] = link.ends.map(|end| found.nodes[end].name.as_str());
         format!("{name}{line}: link {a} - {b}")
     };
     match (found.duplicates().first(), written.duplicates.unwrap_or_default()) {
-        (None, _) | (_, Duplicates::Keep) => {}
-        (Some(_), Duplicates::Merge) => found.merge_duplicates(),
-        (Some(second), Duplicates::Refuse) => {
+        (None, _) | (_, ParallelLinkPolicy::Keep) => {}
+        (Some(_), ParallelLinkPolicy::Merge) => found.merge_duplicates(),
+        (Some(second), ParallelLinkPolicy::Refuse) => {
             let link = of_link(&found, &found.links[*second]);
             let expected = "expected one: duplicates = \"merge\" makes one of such links, \"keep\" keeps them";
             return Err(wrong(format!("{link}: found it beside another one, {expected}")));
         }
     }
-    let measures = Measures::of(&found);
+    let measures = TopologyMeasures::of(&found);
     match (measures.parts, written.unconnected.unwrap_or_default()) {
-        (0 | 1, _) | (_, Unconnected::Keep) => {}
-        (_, Unconnected::Largest) => found.keep_largest_part(),
-        (parts, Unconnected::Refuse) => {
-            let Measures { largest_part, nodes, .. } = measures;
+        (0 | 1, _) | (_, PartitionPolicy::Keep) => {}
+        (_, PartitionPolicy::Largest) => found.keep_largest_part(),
+        (parts, PartitionPolicy::Refuse) => {
+            let TopologyMeasures { largest_part, nodes, .. } = measures;
             let expected = "expected one: unconnected = \"largest\" takes the largest, \"keep\" all";
             let problem = format!(
                 "{name}: found {parts} parts that nothing joins, the largest of {largest_part} of {nodes} nodes, {expected}"

@@ -7,24 +7,26 @@
 //! 3. Hosts and links are inserted in the same way (`hosts_of`, `links`).
 mod made;
 
-use super::{Checked, MAX_NAME, Source, timing};
-use crate::document::{Document, Host, Line, Link, OneOrMore, Switch, Topology as Written};
+use super::{MAX_NAME, ScenarioResult, SourceFile, timing};
+use crate::document::{
+    HostToml, LinkEffectsToml, LinkToml, OneOrMore, ScenarioToml, SwitchToml, TopologyToml as Written,
+};
 use crate::{IpNet, Profile, SwitchTiming};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 use toml::Spanned;
-use weir_profile::check::Reader;
+use weir_profile::check::SectionReader;
 use weir_topology::Topology;
-use weir_topology::names::Names;
-use weir_units::Span;
+use weir_topology::names::UniqueNames;
+use weir_units::TimeSpan;
 
 /// Default network of hosts' addresses.
 const NET: IpNet = IpNet { addr: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), prefix: 8 };
 
 /// Settings of a topology for all its switches that cannot be inserted into the document's switches.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct TopologyTiming {
     timing: Option<SwitchTiming>,
     /// Names of the switches to which `timing` does not apply, because they have a timing or a profile themselves or
     /// do not belong to the topology.
@@ -32,7 +34,7 @@ pub(crate) struct Shared {
 }
 
 /// Returns the switch with the topology's timing if that applies to it, otherwise unchanged.
-pub(super) fn timed(mut switch: crate::Switch, shared: &Shared) -> crate::Switch {
+pub(super) fn timed(mut switch: crate::ScenarioSwitch, shared: &TopologyTiming) -> crate::ScenarioSwitch {
     if shared.is_timing_of(&switch.name) {
         switch.timing.clone_from(&shared.timing);
         switch.profile = shared.timing.clone().map(|timing| Box::new(Profile::of_timing(&switch.name, timing)));
@@ -40,7 +42,7 @@ pub(super) fn timed(mut switch: crate::Switch, shared: &Shared) -> crate::Switch
     switch
 }
 
-impl Shared {
+impl TopologyTiming {
     /// Returns true if the topology has a section `timing` and it applies to this switch, which has neither a timing
     /// nor a profile itself.
     pub(crate) fn is_timing_of(&self, switch: &str) -> bool {
@@ -50,14 +52,14 @@ impl Shared {
 
 /// Inserts the topology's switches, hosts and links into the document's lists, and removes the topology from the
 /// document. Returns the topology's settings that are applied to switches later.
-pub(crate) fn expand(document: &mut Document, source: &Source<'_>) -> Checked<Shared> {
-    let Some(spanned) = document.topology.take() else { return Ok(Shared::default()) };
-    let place = Place { source, span: spanned.span() };
+pub(crate) fn expand(document: &mut ScenarioToml, source: &SourceFile<'_>) -> ScenarioResult<TopologyTiming> {
+    let Some(spanned) = document.topology.take() else { return Ok(TopologyTiming::default()) };
+    let place = TopologySpan { source, span: spanned.span() };
     let written = spanned.into_inner();
     let (made, hosts) = made::made(&place, &written)?;
     let timing = shared_timing(&place, &written)?;
     let names = name_all(&made, hosts, written.file.is_some());
-    let own = |switch: &Spanned<Switch>| {
+    let own = |switch: &Spanned<SwitchToml>| {
         let switch = switch.as_ref();
         (switch.timing.is_some() || switch.profile.is_some()).then(|| switch.name.as_ref().clone())
     };
@@ -71,16 +73,16 @@ pub(crate) fn expand(document: &mut Document, source: &Source<'_>) -> Checked<Sh
     document.host = hosts_of(&place, &written, &names, &made, given)?;
     let given = std::mem::take(&mut document.link);
     document.link = links(&place, &written, &names, &made, given)?;
-    Ok(Shared { timing, own })
+    Ok(TopologyTiming { timing, own })
 }
 
 /// Position of the topology in the scenario file, for error messages and for the items made from it.
-struct Place<'a> {
-    source: &'a Source<'a>,
+struct TopologySpan<'a> {
+    source: &'a SourceFile<'a>,
     span: Range<usize>,
 }
 
-impl Place<'_> {
+impl TopologySpan<'_> {
     fn error(&self, problem: impl std::fmt::Display) -> crate::ScenarioError {
         self.source.error(self.span.clone(), format!("topology: {problem}"))
     }
@@ -90,16 +92,16 @@ impl Place<'_> {
     }
 }
 
-fn shared_timing(place: &Place<'_>, written: &Written) -> Checked<Option<SwitchTiming>> {
+fn shared_timing(place: &TopologySpan<'_>, written: &Written) -> ScenarioResult<Option<SwitchTiming>> {
     if let (Some(_), Some(timing)) = (&written.profile, &written.timing) {
         let both = "topology: found `profile` and a section `timing`, expected one of them: a profile has its own";
         return Err(place.source.error(timing.span(), both.to_owned()));
     }
-    timing::written(place.source, &Reader { what: "topology: timing".to_owned() }, written.timing.as_ref())
+    timing::written(place.source, &SectionReader { what: "topology: timing".to_owned() }, written.timing.as_ref())
 }
 
 /// Names of all switches, and of the hosts at each of them.
-struct Named {
+struct SwitchAndHostNames {
     switches: Vec<String>,
     hosts: Vec<Vec<String>>,
 }
@@ -107,8 +109,8 @@ struct Named {
 /// Names all switches and hosts. Switches are named after the nodes of the graph. Hosts are named `h1`, `h2`, ... if
 /// the graph was generated by rule. If it was read from a file (`is_file`), they are named `h-SWITCH`, or `h1-SWITCH`,
 /// `h2-SWITCH`, ... if there are several at each switch.
-fn name_all(made: &Topology, hosts: usize, is_file: bool) -> Named {
-    let mut names = Names::default();
+fn name_all(made: &Topology, hosts: usize, is_file: bool) -> SwitchAndHostNames {
+    let mut names = UniqueNames::default();
     // Prefix of a host's name.
     let front = |number: usize| if hosts == 1 { "h-".to_owned() } else { format!("h{number}-") };
     let room = if is_file { MAX_NAME.saturating_sub(front(hosts).len()).max(3) } else { MAX_NAME };
@@ -122,18 +124,23 @@ fn name_all(made: &Topology, hosts: usize, is_file: bool) -> Named {
     let mut hosts_of =
         |takes: bool, switch: &str| (1..=if takes { hosts } else { 0 }).map(|at| host(switch, at)).collect();
     let hosts = made.nodes.iter().zip(&switches).map(|(node, switch)| hosts_of(node.takes_hosts, switch)).collect();
-    Named { switches, hosts }
+    SwitchAndHostNames { switches, hosts }
 }
 
 /// Returns the topology's switches, followed by the other switches of the document (`given`). A topology's switch has
 /// the settings of the document's switch with its name, if there is one.
-fn switches(place: &Place<'_>, written: &Written, names: &Named, given: Vec<Spanned<Switch>>) -> Vec<Spanned<Switch>> {
+fn switches(
+    place: &TopologySpan<'_>,
+    written: &Written,
+    names: &SwitchAndHostNames,
+    given: Vec<Spanned<SwitchToml>>,
+) -> Vec<Spanned<SwitchToml>> {
     let (mut by_name, order) = by_name(given, |switch| switch.name.as_ref().clone());
     let mut all = Vec::new();
     for name in &names.switches {
         let mut switch = by_name.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_else(|| {
             let name = place.spanned(name.clone());
-            place.spanned(Switch::named(name))
+            place.spanned(SwitchToml::named(name))
         });
         let inner = switch.as_mut();
         inner.fail_mode = inner.fail_mode.or(written.fail_mode);
@@ -147,19 +154,19 @@ fn switches(place: &Place<'_>, written: &Written, names: &Named, given: Vec<Span
 }
 
 fn hosts_of(
-    place: &Place<'_>,
+    place: &TopologySpan<'_>,
     written: &Written,
-    names: &Named,
+    names: &SwitchAndHostNames,
     made: &Topology,
-    given: Vec<Spanned<Host>>,
-) -> Checked<Vec<Spanned<Host>>> {
+    given: Vec<Spanned<HostToml>>,
+) -> ScenarioResult<Vec<Spanned<HostToml>>> {
     let net = written.ip.as_ref().map_or(NET, |ip| *ip.as_ref());
     let total = names.hosts.iter().map(Vec::len).sum::<usize>();
-    let line = Line {
+    let line = LinkEffectsToml {
         rate: written.host_rate,
         delay: written.host_delay.clone(),
         buffer: written.host_buffer.clone(),
-        ..Line::default()
+        ..LinkEffectsToml::default()
     };
     let (mut by_name, order) = by_name(given, |host| host.name.as_ref().clone());
     let mut all = Vec::new();
@@ -169,7 +176,7 @@ fn hosts_of(
                 .ok_or_else(|| place.error(format!("ip: found {net}, expected room for {total} addresses")))?;
             let mut host = by_name.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_else(|| {
                 let name = place.spanned(name.clone());
-                place.spanned(Host::named(name))
+                place.spanned(HostToml::named(name))
             });
             let inner = host.as_mut();
             if inner.switch.is_none() {
@@ -207,13 +214,13 @@ fn address(net: IpNet, number: usize) -> Option<IpNet> {
 }
 
 fn links(
-    place: &Place<'_>,
+    place: &TopologySpan<'_>,
     written: &Written,
-    names: &Named,
+    names: &SwitchAndHostNames,
     made: &Topology,
-    given: Vec<Spanned<Link>>,
-) -> Checked<Vec<Spanned<Link>>> {
-    let key = |link: &Link| {
+    given: Vec<Spanned<LinkToml>>,
+) -> ScenarioResult<Vec<Spanned<LinkToml>>> {
+    let key = |link: &LinkToml| {
         let mut ends = [link.ends[0].as_ref().clone(), link.ends[1].as_ref().clone()];
         ends.sort();
         ends
@@ -226,22 +233,26 @@ fn links(
         sorted.sort();
         let mut item = by_ends.get_mut(&sorted).and_then(VecDeque::pop_front).unwrap_or_else(|| {
             let ends = ends.map(|end| place.spanned(end));
-            place.spanned(Link::between(ends))
+            place.spanned(LinkToml::between(ends))
         });
         let usual = written.line();
-        let delay = link.delay.map(|delay| place.spanned(Span(delay)));
-        item.as_mut().fill_in(Line { rate: link.rate.or(usual.rate), delay: delay.or(usual.delay.clone()), ..usual });
+        let delay = link.delay.map(|delay| place.spanned(TimeSpan(delay)));
+        item.as_mut().fill_in(LinkEffectsToml {
+            rate: link.rate.or(usual.rate),
+            delay: delay.or(usual.delay.clone()),
+            ..usual
+        });
         all.push(item);
     }
     all.extend(left(by_ends, order));
     Ok(all)
 }
 
-type ByKey<K, T> = (HashMap<K, VecDeque<Spanned<T>>>, Vec<K>);
+type ItemsByKey<K, T> = (HashMap<K, VecDeque<Spanned<T>>>, Vec<K>);
 
 /// Groups the document's items by key, in the order of the file. Also returns the key of each item, in the order of
 /// the file.
-fn by_name<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl Fn(&T) -> K) -> ByKey<K, T> {
+fn by_name<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl Fn(&T) -> K) -> ItemsByKey<K, T> {
     let (mut by_key, mut order): (HashMap<K, VecDeque<_>>, _) = (HashMap::new(), Vec::new());
     for item in items {
         let key = key(item.as_ref());

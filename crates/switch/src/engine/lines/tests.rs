@@ -1,7 +1,7 @@
 //! Tests what a channel's messages wait for, counted in messages of another channel.
 use crate::Spin;
 use crate::clock::switch_clock;
-use crate::control::backlog::{Backlog, Carried, ToChannel, outbox};
+use crate::control::backlog::{Backlog, ChannelCounters, ToChannel, outbox};
 use crate::engine::Engine;
 use crate::engine::inbox::{BATCH, EngineClient, FromChannel, inbox};
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ impl Bench {
             engine.logical.datapath.get().flow_mod(Instant::ZERO, &flow).unwrap();
         }
         let told = [BUSY, OTHER].map(|channel| {
-            let (outbox, told) = outbox(Arc::new(Backlog::new(Arc::<Carried>::default())));
+            let (outbox, told) = outbox(Arc::new(Backlog::new(Arc::<ChannelCounters>::default())));
             engine.carry_out(Instant::ZERO, FromChannel::Up(channel, Version::V13, outbox));
             told
         });

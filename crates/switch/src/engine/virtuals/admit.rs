@@ -1,15 +1,15 @@
 //! Adds, resizes and removes virtual switches. A request is checked before anything changes.
-use super::turns::Turn;
-use super::{Cut, VirtualId, Virtuals};
+use super::turns::ControlTimeAccount;
+use super::{EngineVirtualSwitch, EngineVirtualSwitches, VirtualId};
 use crate::engine::Engine;
 use crate::engine::inbox::FromChannel;
 use crate::engine::logical::LogicalSwitch;
 use crate::handle::SwitchError;
 use crate::virtuals::convert;
-use crate::virtuals::inlet::Inlet;
+use crate::virtuals::inlet::VirtualPortState;
 use crate::virtuals::outlet;
-use crate::virtuals::shares::Shares;
-use crate::virtuals::sorter::Sorter;
+use crate::virtuals::shares::CpuShares;
+use crate::virtuals::sorter::TenantClassifier;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::Datapath;
@@ -19,7 +19,7 @@ use weir_scenario::{FabricPort, VirtualSwitch};
 use weir_units::{Clock, Instant};
 
 /// Specification, datapath and channels of a virtual switch to be added.
-pub(crate) struct Coming {
+pub(crate) struct NewVirtualSwitch {
     pub(crate) id: VirtualId,
     pub(crate) spec: VirtualSwitch,
     pub(crate) datapath: Datapath,
@@ -35,23 +35,23 @@ fn refused(name: &str, problem: impl std::fmt::Display) -> SwitchError {
 
 impl Engine {
     /// Returns the fabric that virtual switches are cut from: the configured one, or all ports that have rates.
-    pub(crate) fn fabric_shape(&self) -> weir_scenario::Fabric {
+    pub(crate) fn fabric_shape(&self) -> weir_scenario::FabricSpec {
         if let Some(virtuals) = &self.virtuals {
             return virtuals.shape.clone();
         }
         self.fabric.clone().unwrap_or_else(|| {
-            let rated = |slot: &crate::engine::ports::Slot| {
+            let rated = |slot: &crate::engine::ports::PortSlot| {
                 slot.number.is_ordinary().then(|| Some(FabricPort { port: slot.number.0, rate: slot.rate()? }))?
             };
-            weir_scenario::Fabric {
+            weir_scenario::FabricSpec {
                 ports: self.ports.iter().filter_map(rated).collect(),
-                ..weir_scenario::Fabric::default()
+                ..weir_scenario::FabricSpec::default()
             }
         })
     }
 
     /// Configures the fabric that virtual switches are cut from.
-    pub(crate) fn set_fabric(&mut self, shape: weir_scenario::Fabric) {
+    pub(crate) fn set_fabric(&mut self, shape: weir_scenario::FabricSpec) {
         self.fabric = Some(shape);
     }
 
@@ -60,14 +60,14 @@ impl Engine {
     /// # Errors
     /// Fails if its name or datapath ID is taken, if a port is not available, or if a port or crosspoint has too
     /// little left; the error then says what is short and by how much. Nothing changes on an error.
-    pub(crate) fn add_virtual(&mut self, coming: Coming) -> Result<(), SwitchError> {
+    pub(crate) fn add_virtual(&mut self, coming: NewVirtualSwitch) -> Result<(), SwitchError> {
         let now = self.clock.now();
-        let Coming { id, spec, mut datapath, messages, lives } = coming;
+        let NewVirtualSwitch { id, spec, mut datapath, messages, lives } = coming;
         let name = spec.name.clone();
         self.check_names(&spec)?;
         self.check_virtual(&spec, None)?;
         // A new datapath has no channels, so this output stays empty.
-        let mut nobody = weir_datapath::Output::default();
+        let mut nobody = weir_datapath::DatapathOutput::default();
         for port in &spec.ports {
             let desc = self.ports.describe_virtual(port);
             datapath.add_port(now, desc, &mut nobody).map_err(|problem| refused(&name, problem))?;
@@ -76,7 +76,8 @@ impl Engine {
         let is_new = self.virtuals.is_none();
         if is_new {
             let shape = self.fabric_shape();
-            self.virtuals = Some(Box::new(Virtuals::new(shape, now).map_err(|problem| refused(&name, problem))?));
+            self.virtuals =
+                Some(Box::new(EngineVirtualSwitches::new(shape, now).map_err(|problem| refused(&name, problem))?));
         }
         let added = self.virtuals.as_mut().map(|virtuals| {
             let added = virtuals.fabric.add(now, in_fabric(&spec, &virtuals.shape, now));
@@ -92,13 +93,13 @@ impl Engine {
         };
         let fail_mode = convert::fail_mode(spec.fail_mode);
         let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
-        let cut = Cut {
+        let cut = EngineVirtualSwitch {
             id,
-            inlets: Inlet::all(now, &spec, &virtuals.shape),
+            inlets: VirtualPortState::all(now, &spec, &virtuals.shape),
             expires: spec.lifetime.map(|lifetime| now + lifetime),
             index,
             logical: Box::new(LogicalSwitch::new(datapath, fail_mode, messages)),
-            turn: Turn::default(),
+            turn: ControlTimeAccount::default(),
             _lives: lives,
             spec,
         };
@@ -127,13 +128,13 @@ impl Engine {
         self.check_virtual(&spec, Some(place))?;
         let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
         let config = in_fabric(&spec, &virtuals.shape, now);
-        let Virtuals { fabric, cuts, dropped, shape, .. } = &mut **virtuals;
+        let EngineVirtualSwitches { fabric, cuts, dropped, shape, .. } = &mut **virtuals;
         let Some(cut) = cuts[usize::from(place)].as_deref_mut() else { return Err(SwitchError::Stopped) };
         unchanged(&cut.spec, &spec).map_err(|problem| refused(&name, problem))?;
         let resized = fabric.resize(now, cut.index, config, dropped);
         resized.map_err(|problem| refused(&name, shape.numbered(problem)))?;
         virtuals.give_back(&mut self.pool);
-        let inlets = Inlet::all(now, &spec, &virtuals.shape);
+        let inlets = VirtualPortState::all(now, &spec, &virtuals.shape);
         let Some(cut) = virtuals.cut(place) else { return Err(SwitchError::Stopped) };
         let before = std::mem::replace(&mut cut.inlets, inlets);
         for old in &before {
@@ -183,7 +184,7 @@ impl Engine {
 
     /// Removes virtual switches whose lifetime is over.
     pub(super) fn end_expired(&mut self, now: Instant) {
-        let over = |virtuals: &Virtuals| {
+        let over = |virtuals: &EngineVirtualSwitches| {
             let mut cuts = virtuals.all();
             cuts.find(|cut| cut.expires.is_some_and(|at| at <= now)).map(|cut| cut.index.0)
         };
@@ -277,7 +278,7 @@ impl Engine {
 }
 
 /// Returns the fabric's configuration of a virtual switch. It has no lifetime, because the engine ends the switch.
-fn in_fabric(spec: &VirtualSwitch, shape: &weir_scenario::Fabric, now: Instant) -> VirtualSwitchConfig {
+fn in_fabric(spec: &VirtualSwitch, shape: &weir_scenario::FabricSpec, now: Instant) -> VirtualSwitchConfig {
     VirtualSwitchConfig { expires: None, ..spec.config(shape, now) }
 }
 
@@ -298,8 +299,8 @@ fn unchanged(old: &VirtualSwitch, new: &VirtualSwitch) -> Result<(), String> {
     }
 }
 
-impl Virtuals {
-    fn new(shape: weir_scenario::Fabric, now: Instant) -> Result<Virtuals, String> {
+impl EngineVirtualSwitches {
+    fn new(shape: weir_scenario::FabricSpec, now: Instant) -> Result<EngineVirtualSwitches, String> {
         if shape.ports.is_empty() {
             return Err(
                 "no port has a rate that could be shared: give ports one (--port 1=memory:a,rate=1Gbit/s), or say \
@@ -309,14 +310,14 @@ impl Virtuals {
         }
         let fabric = Fabric::new(shape.config(Duration::ZERO, 0)).map_err(|problem| problem.to_string())?;
         let outlets = outlet::all(&shape);
-        Ok(Virtuals {
+        Ok(EngineVirtualSwitches {
             fabric,
             shape,
-            sorter: Sorter::default(),
+            sorter: TenantClassifier::default(),
             cuts: Vec::new(),
             order: Vec::new(),
             outlets,
-            shares: Shares::default(),
+            shares: CpuShares::default(),
             asked_at: 0,
             turn: Vec::new(),
             dropped: Vec::new(),
@@ -326,7 +327,7 @@ impl Virtuals {
     }
 
     fn compile(&mut self) {
-        let Virtuals { sorter, order, cuts, .. } = self;
+        let EngineVirtualSwitches { sorter, order, cuts, .. } = self;
         let all = order.iter().filter_map(|place| cuts.get(usize::from(*place))?.as_deref());
         sorter.compile(all.map(|cut| (cut.index.0, &cut.spec)));
     }

@@ -11,42 +11,42 @@ mod snapshot;
 mod time;
 mod turns;
 
-pub(crate) use admit::Coming;
+pub(crate) use admit::NewVirtualSwitch;
 
 use super::Engine;
 use super::logical::LogicalSwitch;
 use crate::handle::SwitchError;
-use crate::virtuals::inlet::Inlet;
-use crate::virtuals::outlet::Outlet;
-use crate::virtuals::shares::Shares;
-use crate::virtuals::sorter::Sorter;
+use crate::virtuals::inlet::VirtualPortState;
+use crate::virtuals::outlet::FabricEgressLine;
+use crate::virtuals::shares::CpuShares;
+use crate::virtuals::sorter::TenantClassifier;
 use tokio::sync::watch;
-use turns::Turn;
-use weir_fabric::{Dropped, Fabric, SwitchIndex};
+use turns::ControlTimeAccount;
+use weir_fabric::{Fabric, FabricDrop, VirtualSwitchIndex};
 use weir_packet::{Frame, FramePool};
 use weir_scenario::VirtualSwitch;
 use weir_units::Instant;
 
 /// The virtual switches of an engine, and the state they share.
-pub(crate) struct Virtuals {
+pub(crate) struct EngineVirtualSwitches {
     fabric: Fabric<Frame>,
     /// Configuration of the fabric: its ports and capacities.
-    shape: weir_scenario::Fabric,
-    sorter: Sorter,
+    shape: weir_scenario::FabricSpec,
+    sorter: TenantClassifier,
     /// Virtual switches by fabric index.
-    cuts: Vec<Option<Box<Cut>>>,
+    cuts: Vec<Option<Box<EngineVirtualSwitch>>>,
     /// Fabric indices, in the order in which the first lookup tries the switches.
     order: Vec<u16>,
     /// Outlets, by port of the fabric.
-    outlets: Vec<Outlet>,
+    outlets: Vec<FabricEgressLine>,
     /// Shares of the engine's packet time, by fabric index.
-    shares: Shares<Frame>,
+    shares: CpuShares<Frame>,
     /// Value of the processor's time stamp counter when a port was last read, while shares are measured.
     asked_at: u64,
     /// Scratch list for the waiting packets of the virtual switch that is served now.
     turn: Vec<Frame>,
     /// Frames that the fabric dropped last.
-    dropped: Vec<Dropped<Frame>>,
+    dropped: Vec<FabricDrop<Frame>>,
     /// Position in `order` of the virtual switch whose controllers are served first in the next round of control work.
     /// Advances by one each round.
     first: usize,
@@ -55,16 +55,16 @@ pub(crate) struct Virtuals {
 }
 
 /// A virtual switch: its part of the fabric and its logical switch.
-pub(super) struct Cut {
+pub(super) struct EngineVirtualSwitch {
     /// Identifier of the virtual switch in calls to the engine.
     id: VirtualId,
     spec: VirtualSwitch,
-    index: SwitchIndex,
-    inlets: Vec<Inlet>,
+    index: VirtualSwitchIndex,
+    inlets: Vec<VirtualPortState>,
     /// Logical switch (datapath and channels) of the virtual switch. While the virtual switch is being served, the
     /// logical switch of the physical switch is stored here instead.
     logical: Box<LogicalSwitch>,
-    turn: Turn,
+    turn: ControlTimeAccount,
     expires: Option<Instant>,
     /// Sender that is dropped with the virtual switch. The switch's control tasks observe this and end.
     _lives: watch::Sender<()>,
@@ -74,12 +74,12 @@ pub(super) struct Cut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VirtualId(pub(crate) u64);
 
-impl Virtuals {
-    fn cut(&mut self, place: u16) -> Option<&mut Cut> {
+impl EngineVirtualSwitches {
+    fn cut(&mut self, place: u16) -> Option<&mut EngineVirtualSwitch> {
         self.cuts.get_mut(usize::from(place))?.as_deref_mut()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Cut> + Clone {
+    fn all(&self) -> impl Iterator<Item = &EngineVirtualSwitch> + Clone {
         self.order.iter().filter_map(|place| self.cuts.get(usize::from(*place))?.as_deref())
     }
 

@@ -1,10 +1,10 @@
 //! Moves frames through virtual switches and the fabric.
-use super::{Cut, Virtuals};
+use super::{EngineVirtualSwitch, EngineVirtualSwitches};
 use crate::engine::Engine;
 use crate::engine::logical::LogicalSwitch;
-use crate::virtuals::crossing::{Crossing, Whose};
+use crate::virtuals::crossing::{FabricIngress, FabricIngressSource};
 use crate::virtuals::edge;
-use weir_datapath::perf::Stage;
+use weir_datapath::perf::ThreadStage;
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_port::PortError;
@@ -25,7 +25,7 @@ impl Engine {
             None => (0..count).for_each(|at| self.pass_to_virtual(now, at)),
             Some(received) => self.pass_measured(now, count, packets, received),
         }
-        self.watch.lap(Stage::Transmit, packets - self.batch.len());
+        self.watch.lap(ThreadStage::Transmit, packets - self.batch.len());
         if !self.batch.is_empty() {
             self.pass_to_own(now, port);
         }
@@ -34,14 +34,14 @@ impl Engine {
     /// Runs the frames in list `at` of the sorter through the virtual switch for which they were sorted.
     pub(super) fn pass_to_virtual(&mut self, now: Instant, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
-        let Virtuals { sorter, cuts, fabric, outlets, dropped, .. } = &mut **virtuals;
+        let EngineVirtualSwitches { sorter, cuts, fabric, outlets, dropped, .. } = &mut **virtuals;
         let Some((target, frames)) = sorter.lists.get_mut(at) else { return };
         let (place, input) = (usize::from(target.switch), usize::from(target.input));
         let cut = cuts.get_mut(place).and_then(Option::as_deref_mut);
         let Some((cut, number)) = cut.and_then(|cut| cut.arrive(input, frames).map(|number| (cut, number))) else {
             return frames.drain(..).for_each(|frame| self.pool.give(frame));
         };
-        let mut crossing = Crossing { fabric, outlets, dropped };
+        let mut crossing = FabricIngress { fabric, outlets, dropped };
         cut.forward(now, (number, input), frames, &mut crossing, &mut self.pool);
         if cut.has_news() {
             let place = target.switch;
@@ -74,7 +74,7 @@ impl Engine {
         let Some(virtuals) = &mut self.virtuals else { return false };
         let mut any = false;
         let mut gone: Option<(PortNo, PortError)> = None;
-        let Virtuals { fabric, outlets, .. } = &mut **virtuals;
+        let EngineVirtualSwitches { fabric, outlets, .. } = &mut **virtuals;
         for outlet in outlets {
             outlet.drive(now, fabric);
             if outlet.leaving.is_empty() {
@@ -121,13 +121,14 @@ impl Engine {
 
     /// Returns true if neither packets nor controllers of virtual switches have work for the engine.
     pub(in crate::engine) fn are_virtuals_quiet(&self) -> bool {
-        let quiet =
-            |virtuals: &Virtuals| !virtuals.shares.has_waiting() && virtuals.all().all(|cut| cut.logical.is_quiet());
+        let quiet = |virtuals: &EngineVirtualSwitches| {
+            !virtuals.shares.has_waiting() && virtuals.all().all(|cut| cut.logical.is_quiet())
+        };
         self.virtuals.as_deref().is_none_or(quiet)
     }
 }
 
-impl Virtuals {
+impl EngineVirtualSwitches {
     /// Queues frames that the physical switch's own tables output to `port`, if the port belongs to the fabric. The
     /// frames are sent when virtual switches leave capacity. Returns false and leaves `frames` unchanged if the port
     /// does not belong to the fabric.
@@ -146,14 +147,14 @@ impl Virtuals {
     /// Moves frames into the fabric that the datapath of a virtual switch sent without an input port, because its
     /// controllers requested it.
     fn enqueue(&mut self, now: Instant, switch: u16, lists: &mut [(PortNo, Vec<Frame>)], pool: &mut FramePool) {
-        let Virtuals { fabric, cuts, outlets, dropped, .. } = self;
+        let EngineVirtualSwitches { fabric, cuts, outlets, dropped, .. } = self;
         let Some(cut) = cuts.get_mut(usize::from(switch)).and_then(Option::as_deref_mut) else { return };
-        let whose = Whose { index: cut.index, spec: &cut.spec, inlets: &mut cut.inlets, input: None };
-        Crossing { fabric, outlets, dropped }.enqueue(now, whose, lists, pool);
+        let whose = FabricIngressSource { index: cut.index, spec: &cut.spec, inlets: &mut cut.inlets, input: None };
+        FabricIngress { fabric, outlets, dropped }.enqueue(now, whose, lists, pool);
     }
 }
 
-impl Cut {
+impl EngineVirtualSwitch {
     /// Counts received frames on the port at index `input`, removes their VLAN tag if the port has one, and returns
     /// the port's number.
     #[inline]
@@ -174,12 +175,13 @@ impl Cut {
         now: Instant,
         from: (PortNo, usize),
         frames: &mut Vec<Frame>,
-        crossing: &mut Crossing<'_>,
+        crossing: &mut FabricIngress<'_>,
         pool: &mut FramePool,
     ) {
         let LogicalSwitch { datapath, out, .. } = &mut *self.logical;
         datapath.get().process(now, from.0, frames, pool, out);
-        let whose = Whose { index: self.index, spec: &self.spec, inlets: &mut self.inlets, input: Some(from.1) };
+        let whose =
+            FabricIngressSource { index: self.index, spec: &self.spec, inlets: &mut self.inlets, input: Some(from.1) };
         crossing.enqueue(now, whose, &mut out.frames, pool);
     }
 

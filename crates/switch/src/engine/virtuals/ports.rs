@@ -1,15 +1,15 @@
 //! Presents the ports of virtual switches to their controllers. A port is a share of a physical port and has its own
 //! number. The queues of an output port are its crosspoints in the fabric, each with the number of the crosspoint's
 //! input port.
-use super::{Cut, Virtuals};
+use super::{EngineVirtualSwitch, EngineVirtualSwitches};
 use crate::engine::Engine;
-use crate::engine::ports::Ports;
-use crate::virtuals::inlet::Inlet;
+use crate::engine::ports::PortSlots;
+use crate::virtuals::inlet::VirtualPortState;
 use weir_datapath::{PortCounters, PortQueue, PortQueues};
 use weir_fabric::{Crosspoint, CrosspointCounters};
 use weir_openflow::model::port::bits;
 use weir_openflow::model::{PortDesc, PortNo};
-use weir_scenario::VirtualPort;
+use weir_scenario::VirtualPortSpec;
 use weir_units::{Bps, Instant};
 
 /// Converts a rate to kbit/s, the unit of port descriptions.
@@ -17,14 +17,14 @@ fn kbps(rate: Bps) -> u32 {
     u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX)
 }
 
-impl Ports {
+impl PortSlots {
     /// Returns true if the physical port is present and its link is up.
     fn has_link(&self, port: PortNo) -> bool {
         self.place(port).is_some_and(|place| self.slot(place).is_up())
     }
 
     /// Returns the description of a virtual switch's port for its controllers.
-    pub(super) fn describe_virtual(&self, port: &VirtualPort) -> PortDesc {
+    pub(super) fn describe_virtual(&self, port: &VirtualPortSpec) -> PortDesc {
         let slot = self.place(PortNo(port.port)).map(|place| self.slot(place).desc());
         PortDesc {
             port_no: PortNo(port.number),
@@ -43,21 +43,21 @@ impl Ports {
     }
 }
 
-impl Virtuals {
+impl EngineVirtualSwitches {
     /// Returns the counters of the crosspoint from port index `from` to port index `to`.
-    pub(super) fn crosspoint(&self, cut: &Cut, from: usize, to: usize) -> CrosspointCounters {
+    pub(super) fn crosspoint(&self, cut: &EngineVirtualSwitch, from: usize, to: usize) -> CrosspointCounters {
         let (input, output) = (cut.inlets[from].index, cut.inlets[to].index);
         self.fabric.counters(Crosspoint { switch: cut.index, input, output }).unwrap_or_default()
     }
 
     /// Returns the summed counters of all crosspoints to port index `to`.
-    pub(super) fn to_port(&self, cut: &Cut, to: usize) -> CrosspointCounters {
+    pub(super) fn to_port(&self, cut: &EngineVirtualSwitch, to: usize) -> CrosspointCounters {
         let mut sum = CrosspointCounters::default();
         (0..cut.inlets.len()).for_each(|from| sum += self.crosspoint(cut, from, to));
         sum
     }
 
-    fn port_counters(&self, cut: &Cut, at: usize) -> PortCounters {
+    fn port_counters(&self, cut: &EngineVirtualSwitch, at: usize) -> PortCounters {
         let (received, sent) = (cut.inlets[at].received, self.to_port(cut, at));
         PortCounters {
             rx_packets: received.packets,
@@ -70,9 +70,9 @@ impl Virtuals {
         }
     }
 
-    fn port_queues(&self, cut: &Cut, to: usize) -> PortQueues {
+    fn port_queues(&self, cut: &EngineVirtualSwitch, to: usize) -> PortQueues {
         let port = &cut.spec.ports[to];
-        let queue = |(from, inlet): (usize, &Inlet)| {
+        let queue = |(from, inlet): (usize, &VirtualPortState)| {
             let counters = self.crosspoint(cut, from, to);
             PortQueue {
                 id: inlet.number.0,
@@ -84,7 +84,7 @@ impl Virtuals {
                 since: inlet.since.max(cut.inlets[to].since),
             }
         };
-        let leads = |from: &Inlet| {
+        let leads = |from: &VirtualPortState| {
             cut.spec.paths.as_ref().is_none_or(|paths| paths.contains(&[from.number.0, cut.inlets[to].number.0]))
         };
         let mut queues: Vec<PortQueue> =
@@ -96,7 +96,7 @@ impl Virtuals {
 
 impl Engine {
     /// Returns the virtual switch that the engine is serving now; `None` if it serves the physical switch.
-    fn served(&self) -> Option<(&Virtuals, &Cut)> {
+    fn served(&self) -> Option<(&EngineVirtualSwitches, &EngineVirtualSwitch)> {
         let virtuals = self.virtuals.as_deref()?;
         let cut = virtuals.cuts.get(usize::from(self.serving?))?.as_deref()?;
         Some((virtuals, cut))
@@ -150,7 +150,7 @@ impl Engine {
         }
         for place in virtuals.order.clone() {
             let Some(cut) = self.virtuals.as_mut().and_then(|virtuals| virtuals.cut(place)) else { continue };
-            let Cut { inlets, spec, logical, .. } = cut;
+            let EngineVirtualSwitch { inlets, spec, logical, .. } = cut;
             for (inlet, port) in inlets.iter().zip(&spec.ports) {
                 let (up, speed) = (self.ports.has_link(inlet.physical), kbps(port.rate_out));
                 logical.datapath.get().set_link(now, inlet.number, up, speed, &mut logical.out);

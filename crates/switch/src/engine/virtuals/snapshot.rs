@@ -1,18 +1,18 @@
 //! Reports the state of virtual switches for snapshots.
-use super::{Cut, Virtuals};
+use super::{EngineVirtualSwitch, EngineVirtualSwitches};
 use crate::engine::Engine;
-use crate::snapshot::{CrosspointSnapshot, PortSnapshot, TimeSnapshot, VirtualPortSnapshot, VirtualSnapshot};
+use crate::snapshot::{CpuShareSnapshot, CrosspointSnapshot, PortSnapshot, VirtualPortSnapshot, VirtualSwitchSnapshot};
 use std::collections::BTreeMap;
-use weir_fabric::{CrosspointCounters, DropReason};
-use weir_port::Counters;
+use weir_fabric::{CrosspointCounters, FabricDropReason};
+use weir_port::FrameCounters;
 use weir_units::Clock;
 
 impl Engine {
     /// Returns the state of all virtual switches, in the order of the first lookup.
-    pub(crate) fn virtual_snapshots(&self) -> Vec<VirtualSnapshot> {
+    pub(crate) fn virtual_snapshots(&self) -> Vec<VirtualSwitchSnapshot> {
         let now = self.clock.now();
         let all = self.virtuals.iter().flat_map(|virtuals| virtuals.all().map(move |cut| (virtuals, cut)));
-        all.map(|(virtuals, cut)| VirtualSnapshot {
+        all.map(|(virtuals, cut)| VirtualSwitchSnapshot {
             spec: serde_json::json!(cut.spec),
             name: cut.spec.name.clone(),
             datapath_id: cut.spec.dpid,
@@ -24,9 +24,9 @@ impl Engine {
         .collect()
     }
 
-    fn time_of(&self, virtuals: &Virtuals, cut: &Cut) -> TimeSnapshot {
-        let Some(had) = virtuals.shares.had(cut.index.0) else { return TimeSnapshot::default() };
-        TimeSnapshot {
+    fn time_of(&self, virtuals: &EngineVirtualSwitches, cut: &EngineVirtualSwitch) -> CpuShareSnapshot {
+        let Some(had) = virtuals.shares.had(cut.index.0) else { return CpuShareSnapshot::default() };
+        CpuShareSnapshot {
             weight: had.weight,
             part: had.part,
             used_s: had.total as f64 / self.cycles_per_ns() / 1e9,
@@ -38,7 +38,7 @@ impl Engine {
     /// Returns the number of packets dropped because too many waited for their virtual switch's turn: of the served
     /// switch, or of all.
     pub(in crate::engine) fn unserved(&self) -> u64 {
-        let of = |virtuals: &Virtuals, place| virtuals.shares.had(place).map_or(0, |had| had.dropped);
+        let of = |virtuals: &EngineVirtualSwitches, place| virtuals.shares.had(place).map_or(0, |had| had.dropped);
         let Some(virtuals) = self.virtuals.as_deref() else { return 0 };
         match self.serving {
             Some(place) => of(virtuals, place),
@@ -58,13 +58,13 @@ impl Engine {
                 number: inlet.number,
                 spec: format!("virtual:{}", inlet.physical),
                 speed_bps: Some(cut.spec.ports[at].rate_out.0),
-                counters: Counters {
+                counters: FrameCounters {
                     rx_packets: inlet.received.packets,
                     rx_bytes: inlet.received.bytes,
                     tx_packets: sent.departed.packets,
                     tx_bytes: sent.departed.bytes,
                     tx_full: sent.dropped().packets + inlet.untagged,
-                    ..Counters::default()
+                    ..FrameCounters::default()
                 },
                 queues: Vec::new(),
                 stray_packets: 0,
@@ -81,8 +81,8 @@ impl Engine {
     }
 }
 
-impl Virtuals {
-    fn port_snapshot(&self, cut: &Cut, at: usize) -> VirtualPortSnapshot {
+impl EngineVirtualSwitches {
+    fn port_snapshot(&self, cut: &EngineVirtualSwitch, at: usize) -> VirtualPortSnapshot {
         let (inlet, port, sent) = (&cut.inlets[at], &cut.spec.ports[at], self.to_port(cut, at));
         VirtualPortSnapshot {
             number: inlet.number,
@@ -101,7 +101,7 @@ impl Virtuals {
     }
 
     /// Returns the crosspoints at which packets have arrived.
-    fn crosspoint_snapshots(&self, cut: &Cut) -> Vec<CrosspointSnapshot> {
+    fn crosspoint_snapshots(&self, cut: &EngineVirtualSwitch) -> Vec<CrosspointSnapshot> {
         let places = 0..cut.inlets.len();
         let pairs = places.clone().flat_map(|from| places.clone().map(move |to| (from, to)));
         let seen = pairs.map(|(from, to)| (from, to, self.crosspoint(cut, from, to)));
@@ -121,6 +121,6 @@ impl Virtuals {
 
 /// Returns the packets dropped at a crosspoint, by reason; reasons without packets are left out.
 fn drops(counters: &CrosspointCounters) -> BTreeMap<String, u64> {
-    let counted = DropReason::ALL.map(|reason| (reason.name().to_owned(), counters.dropped_for(reason).packets));
+    let counted = FabricDropReason::ALL.map(|reason| (reason.name().to_owned(), counters.dropped_for(reason).packets));
     counted.into_iter().filter(|(_, packets)| *packets > 0).collect()
 }

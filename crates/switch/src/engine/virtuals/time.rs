@@ -1,13 +1,13 @@
 //! Enforces the virtual switches' shares of the engine's time ([`crate::virtuals::shares`]). Time is measured with
 //! the time stamp counter, once for a list of packets, and only while ports have more frames than the engine takes.
-use super::Virtuals;
+use super::EngineVirtualSwitches;
 use crate::clock::cycles;
 use crate::engine::Engine;
-use crate::virtuals::crossing::Crossing;
+use crate::virtuals::crossing::FabricIngress;
 use weir_openflow::model::PortNo;
 use weir_units::{Clock, Instant};
 
-impl Virtuals {
+impl EngineVirtualSwitches {
     /// Returns true if a port must not be read now, because all its packets are for one virtual switch whose waiting
     /// queue has no room for a burst.
     #[inline]
@@ -70,7 +70,7 @@ impl Engine {
     /// Queues the sorted frames of list `at` for their virtual switch's turn.
     fn have_wait(&mut self, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
-        let Virtuals { sorter, cuts, shares, .. } = &mut **virtuals;
+        let EngineVirtualSwitches { sorter, cuts, shares, .. } = &mut **virtuals;
         let Some((target, frames)) = sorter.lists.get_mut(at) else { return };
         let input = usize::from(target.input);
         let cut = cuts.get_mut(usize::from(target.switch)).and_then(Option::as_deref_mut);
@@ -115,14 +115,14 @@ impl Engine {
         self.drive(now);
         let began = cycles();
         let virtuals = self.virtuals.as_deref_mut()?;
-        let Virtuals { shares, turn, cuts, fabric, outlets, dropped, .. } = virtuals;
+        let EngineVirtualSwitches { shares, turn, cuts, fabric, outlets, dropped, .. } = virtuals;
         let (place, number) = shares.take(turn)?;
         let packets = turn.len();
         let cut = cuts.get_mut(usize::from(place)).and_then(Option::as_deref_mut)?;
         let input = cut.inlets.iter().position(|inlet| inlet.number.0 == number);
         match input {
             Some(input) => {
-                let mut crossing = Crossing { fabric, outlets, dropped };
+                let mut crossing = FabricIngress { fabric, outlets, dropped };
                 cut.forward(now, (PortNo(number), input), turn, &mut crossing, &mut self.pool);
             }
             // The virtual switch has lost the port since these packets arrived.

@@ -21,14 +21,14 @@ const EVERY: Duration = Duration::from_micros(20);
 
 /// Account of the time that a virtual switch may use for control work.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct ControlTimeAccount {
     /// Time available for the next turn.
     saved: Duration,
     /// Time used beyond the saved amount, which later shares pay first.
     owed: Duration,
 }
 
-impl Turn {
+impl ControlTimeAccount {
     /// Credits the guaranteed share of the time `passed`.
     fn earn(&mut self, passed: Duration) {
         let mut earned = passed / SHARE;
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_switch_gets_its_share_of_a_busy_engine_and_more_of_an_idle_one() {
-        let mut turn = Turn::default();
+        let mut turn = ControlTimeAccount::default();
         let (mut got, mut now) = (Duration::ZERO, Duration::ZERO);
         while now < Duration::from_millis(100) {
             now += EVERY;

@@ -1,7 +1,7 @@
 use super::*;
 use std::collections::BTreeSet;
 use weir_packet::MacAddr;
-use weir_packet::craft::Craft;
+use weir_packet::craft::FrameBuilder;
 
 const WORKERS: usize = 4;
 
@@ -9,11 +9,11 @@ fn mac(number: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, number])
 }
 
-fn flow(number: u16) -> Craft {
-    Craft::ethernet(mac(1), mac(2)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1000 + number, 53)
+fn flow(number: u16) -> FrameBuilder {
+    FrameBuilder::ethernet(mac(1), mac(2)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1000 + number, 53)
 }
 
-fn classes(texts: &[&str]) -> Vec<Class> {
+fn classes(texts: &[&str]) -> Vec<TrafficClass> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
@@ -28,7 +28,7 @@ fn different(workers: &[usize]) -> usize {
 
 #[test]
 fn neighbouring_ports_have_different_workers() {
-    let mut steering = Steering::new(Policy::Port, Vec::new(), WORKERS);
+    let mut steering = Steering::new(ReceivePolicy::Port, Vec::new(), WORKERS);
     let frame = flow(1).frame();
     let by_port: Vec<usize> = (1..=8).map(|port| steering.worker(PortNo(port), &frame)).collect();
     assert_eq!(by_port, [0, 1, 2, 3, 0, 1, 2, 3]);
@@ -37,7 +37,7 @@ fn neighbouring_ports_have_different_workers() {
 
 #[test]
 fn the_five_tuple_spreads_flows_and_keeps_each_together() {
-    let mut steering = Steering::new(Policy::FiveTuple, Vec::new(), WORKERS);
+    let mut steering = Steering::new(ReceivePolicy::FiveTuple, Vec::new(), WORKERS);
     let flows: Vec<usize> = workers(&mut steering, (0..400).map(|number| flow(number).frame()));
     for worker in 0..WORKERS {
         let share = flows.iter().filter(|chosen| **chosen == worker).count();
@@ -54,7 +54,7 @@ fn the_five_tuple_spreads_flows_and_keeps_each_together() {
 
 #[test]
 fn fragments_of_a_flow_stay_together() {
-    let mut steering = Steering::new(Policy::FiveTuple, Vec::new(), WORKERS);
+    let mut steering = Steering::new(ReceivePolicy::FiveTuple, Vec::new(), WORKERS);
     for number in 0..50 {
         let (mut first, mut later) = (flow(number).frame(), flow(number).frame());
         first.bytes_mut()[20] = 0x20;
@@ -67,7 +67,7 @@ fn fragments_of_a_flow_stay_together() {
 
 #[test]
 fn without_ip_the_link_header_spreads() {
-    let mut steering = Steering::new(Policy::FiveTuple, Vec::new(), WORKERS);
+    let mut steering = Steering::new(ReceivePolicy::FiveTuple, Vec::new(), WORKERS);
     let labels = (0..100u32).map(|label| {
         let mut bytes = [0; 60];
         bytes[12..14].copy_from_slice(&[0x88, 0x47]);
@@ -75,18 +75,18 @@ fn without_ip_the_link_header_spreads() {
         Frame::from_bytes(&bytes)
     });
     assert_eq!(different(&workers(&mut steering, labels)), WORKERS);
-    let addresses = (0..100).map(|number| Craft::ethernet(mac(number), mac(1)).frame());
+    let addresses = (0..100).map(|number| FrameBuilder::ethernet(mac(number), mac(1)).frame());
     assert_eq!(different(&workers(&mut steering, addresses)), WORKERS);
 }
 
 #[test]
 fn addresses_and_vlan_make_a_flow_of_policy_mac() {
-    let mut steering = Steering::new(Policy::Mac, Vec::new(), WORKERS);
+    let mut steering = Steering::new(ReceivePolicy::Mac, Vec::new(), WORKERS);
     // Bytes behind the header do not count: ports, DSCP, length.
     let mut marked = flow(3).payload(&[0; 99]).frame();
     marked.bytes_mut()[15] = 0xb8;
     assert_eq!(different(&workers(&mut steering, [flow(1).frame(), flow(2).frame(), marked])), 1);
-    let pairs = (0..100).map(|number| Craft::ethernet(mac(number), mac(1)).frame());
+    let pairs = (0..100).map(|number| FrameBuilder::ethernet(mac(number), mac(1)).frame());
     assert_eq!(different(&workers(&mut steering, pairs)), WORKERS);
     let vlans = (1..100).map(|vlan| {
         let mut frame = flow(1).frame();
@@ -100,26 +100,28 @@ fn addresses_and_vlan_make_a_flow_of_policy_mac() {
 #[test]
 fn classes_come_first_and_have_their_worker_to_themselves() {
     let rules = classes(&["icmp=>3", "udp,tp_dst=53,in_port=1=>2", "udp=>3"]);
-    let mut steering = Steering::new(Policy::FiveTuple, rules, WORKERS);
-    let ping = Craft::ethernet(mac(1), mac(2)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).icmp(8, 0, [0; 4]);
+    let mut steering = Steering::new(ReceivePolicy::FiveTuple, rules, WORKERS);
+    let ping =
+        FrameBuilder::ethernet(mac(1), mac(2)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).icmp(8, 0, [0; 4]);
     assert_eq!(steering.worker(PortNo(1), &ping.frame()), 3);
     assert_eq!(steering.worker(PortNo(1), &flow(1).frame()), 2, "the first that fits");
     assert_eq!(steering.worker(PortNo(2), &flow(1).frame()), 3);
-    let sctp =
-        |port| Craft::ethernet(mac(1), mac(2)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).sctp(port, 80).frame();
+    let sctp = |port| {
+        FrameBuilder::ethernet(mac(1), mac(2)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).sctp(port, 80).frame()
+    };
     let others = workers(&mut steering, (0..200).map(sctp));
     assert_eq!(others.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&0, &1]), "workers without a class");
 }
 
 #[test]
 fn classes_may_name_all_workers() {
-    let mut steering = Steering::new(Policy::FiveTuple, classes(&["icmp=>0", "arp=>1"]), 2);
+    let mut steering = Steering::new(ReceivePolicy::FiveTuple, classes(&["icmp=>0", "arp=>1"]), 2);
     assert_eq!(different(&workers(&mut steering, (0..100).map(|number| flow(number).frame()))), 2);
 }
 
 #[test]
 fn damaged_frames_have_a_worker_too() {
-    for policy in [Policy::Port, Policy::Mac, Policy::FiveTuple] {
+    for policy in [ReceivePolicy::Port, ReceivePolicy::Mac, ReceivePolicy::FiveTuple] {
         let mut steering = Steering::new(policy, classes(&["icmp=>0"]), WORKERS);
         for length in 0..70 {
             let frame = flow(1).frame();
@@ -140,8 +142,8 @@ fn wrong_classes_are_refused_by_name() {
         ("metadata=1=>1", "metadata is not known"),
         ("reg3=1=>1", "reg3 is not known"),
     ] {
-        let error = text.parse::<Class>().unwrap_err();
+        let error = text.parse::<TrafficClass>().unwrap_err();
         assert!(error.contains(problem) && error.contains(text), "{error}");
     }
-    assert_eq!("udp,tp_dst=53=>1".parse::<Class>().unwrap().to_string(), "udp,tp_dst=53=>1");
+    assert_eq!("udp,tp_dst=53=>1".parse::<TrafficClass>().unwrap().to_string(), "udp,tp_dst=53=>1");
 }

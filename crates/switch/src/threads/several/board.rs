@@ -1,28 +1,28 @@
 //! Lists the ports and the thread that receives from each. The engine changes the list, and all threads read it after
 //! a change.
-use super::port::Common;
-use crate::engine::wake::Waker;
+use super::port::SharedPort;
+use crate::engine::wake::ThreadWaker;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_openflow::model::PortNo;
 
 /// List of the ports that several threads use.
-pub(super) struct Board {
-    ports: Mutex<BTreeMap<PortNo, Arc<Common>>>,
+pub(super) struct PortRegistry {
+    ports: Mutex<BTreeMap<PortNo, Arc<SharedPort>>>,
     /// Incremented with each change.
     version: AtomicU64,
     /// Wakers by thread.
-    threads: Vec<Arc<Waker>>,
+    threads: Vec<Arc<ThreadWaker>>,
 }
 
-impl Board {
+impl PortRegistry {
     /// Returns a board without ports.
-    pub(super) fn new(threads: Vec<Arc<Waker>>) -> Board {
-        Board { ports: Mutex::default(), version: AtomicU64::new(0), threads }
+    pub(super) fn new(threads: Vec<Arc<ThreadWaker>>) -> PortRegistry {
+        PortRegistry { ports: Mutex::default(), version: AtomicU64::new(0), threads }
     }
 
-    pub(super) fn waker(&self, thread: usize) -> Arc<Waker> {
+    pub(super) fn waker(&self, thread: usize) -> Arc<ThreadWaker> {
         Arc::clone(&self.threads[thread])
     }
 
@@ -33,13 +33,13 @@ impl Board {
         counts.iter().enumerate().min_by_key(|(_, count)| **count).map_or(0, |(thread, _)| thread)
     }
 
-    pub(super) fn add(&self, port: Arc<Common>) {
+    pub(super) fn add(&self, port: Arc<SharedPort>) {
         self.lock().insert(port.number, port);
         self.changed();
     }
 
     /// Removes a port, unless another one has taken its number.
-    pub(super) fn remove(&self, port: &Arc<Common>) {
+    pub(super) fn remove(&self, port: &Arc<SharedPort>) {
         let mut ports = self.lock();
         if ports.get(&port.number).is_some_and(|listed| Arc::ptr_eq(listed, port)) {
             ports.remove(&port.number);
@@ -55,7 +55,7 @@ impl Board {
     }
 
     /// Returns the version and the ports, ordered by number.
-    pub(super) fn read(&self) -> (u64, Vec<(PortNo, Arc<Common>)>) {
+    pub(super) fn read(&self) -> (u64, Vec<(PortNo, Arc<SharedPort>)>) {
         // The version is read first, so that a concurrent change causes another read.
         let version = self.version();
         (version, self.lock().iter().map(|(number, port)| (*number, Arc::clone(port))).collect())
@@ -71,7 +71,7 @@ impl Board {
         self.lock().values().filter(|port| port.thread == thread).map(|port| port.number).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PortNo, Arc<Common>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PortNo, Arc<SharedPort>>> {
         self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,21 +1,21 @@
 //! Runs a thread that does everything for its ports, next to the engine's thread.
-use super::super::gone::GonePorts;
-use super::super::hand::Hand;
-use super::board::Board;
-use super::hindered::Hindered;
-use super::port::{Common, Shared};
-use super::sender::Sender;
+use super::super::gone::RemovedPortDrops;
+use super::super::hand::WorkerContext;
+use super::board::PortRegistry;
+use super::hindered::PortContention;
+use super::port::{SharedPort, SharedPortHandle};
+use super::sender::SharedPortSender;
 use crate::clock::SwitchClock;
-use crate::engine::idle::Idle;
-use crate::engine::ports::{Ports, Slot};
-use crate::engine::wake::Waker;
-use crate::spin::Spinner;
-use crate::turns::{Next, Sleep, Turns};
+use crate::engine::idle::IdlePorts;
+use crate::engine::ports::{PortSlot, PortSlots};
+use crate::engine::wake::ThreadWaker;
+use crate::spin::SpinState;
+use crate::turns::{AnnouncedSleep, ThreadWork, TurnOutcome};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_datapath::{MAX_PORTS, Output};
+use weir_datapath::{DatapathOutput, MAX_PORTS};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_port::Port;
@@ -25,57 +25,57 @@ use weir_units::{Clock, Instant};
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// State of a forwarding thread.
-pub(super) struct Forwarder {
+pub(super) struct ForwarderThread {
     pub(super) thread: usize,
-    pub(super) hand: Hand,
-    pub(super) board: Arc<Board>,
-    pub(super) waker: Arc<Waker>,
+    pub(super) hand: WorkerContext,
+    pub(super) board: Arc<PortRegistry>,
+    pub(super) waker: Arc<ThreadWaker>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) clock: SwitchClock,
-    pub(super) spinner: Spinner,
+    pub(super) spinner: SpinState,
     pub(super) pool: FramePool,
     /// Maximum number of frames taken from a port at once.
     pub(super) burst: usize,
-    pub(super) seen: Seen,
+    pub(super) seen: ThreadPortView,
 }
 
 /// A thread's view of the ports, from one version of the board.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct ThreadPortView {
     version: u64,
     /// Ports that the thread receives from.
-    own: Ports,
+    own: PortSlots,
     /// Sending sides of all ports, ordered by number.
-    all: Vec<(PortNo, Sender)>,
+    all: Vec<(PortNo, SharedPortSender)>,
     /// True if frames may wait for ports that other threads were using.
     holds: bool,
-    hindered: Arc<Hindered>,
+    hindered: Arc<PortContention>,
     /// Counter of frames dropped because their port was removed.
-    gone: GonePorts,
+    gone: RemovedPortDrops,
     /// Number of rounds without work other than waiting for ports.
     hindered_rounds: u32,
-    idle: Idle,
+    idle: IdlePorts,
     batch: Vec<Frame>,
-    out: Output,
+    out: DatapathOutput,
 }
 
-impl Seen {
+impl ThreadPortView {
     /// Returns an empty view. Frames of removed ports are counted in `gone`.
-    pub(super) fn new(gone: GonePorts) -> Seen {
-        Seen { gone, ..Seen::default() }
+    pub(super) fn new(gone: RemovedPortDrops) -> ThreadPortView {
+        ThreadPortView { gone, ..ThreadPortView::default() }
     }
 
     /// Reads the board if it has changed.
     #[inline]
-    fn refresh(&mut self, board: &Board, thread: usize, pool: &mut FramePool) {
+    fn refresh(&mut self, board: &PortRegistry, thread: usize, pool: &mut FramePool) {
         if self.version != board.version() {
             self.read(board, thread, pool);
         }
     }
 
     #[cold]
-    fn read(&mut self, board: &Board, thread: usize, pool: &mut FramePool) {
-        let mut before: BTreeMap<PortNo, Sender> = std::mem::take(&mut self.all).into_iter().collect();
+    fn read(&mut self, board: &PortRegistry, thread: usize, pool: &mut FramePool) {
+        let mut before: BTreeMap<PortNo, SharedPortSender> = std::mem::take(&mut self.all).into_iter().collect();
         let ports;
         (self.version, ports) = board.read();
         for (number, port) in ports {
@@ -89,20 +89,20 @@ impl Seen {
             self.all.push((number, sender));
         }
         before.into_values().for_each(|gone| self.end(gone, thread, pool));
-        self.own.iter_mut().for_each(Slot::ask_again);
+        self.own.iter_mut().for_each(PortSlot::ask_again);
     }
 
     /// Adds a new port to the view.
-    fn begin(&mut self, port: Arc<Common>, thread: usize) -> Sender {
+    fn begin(&mut self, port: Arc<SharedPort>, thread: usize) -> SharedPortSender {
         if port.thread == thread && !port.is_over() {
-            let shared = Shared::of_receiver(Arc::clone(&port), Arc::clone(&self.hindered));
-            self.own.insert(Slot::new(port.number, Box::new(shared), None));
+            let shared = SharedPortHandle::of_receiver(Arc::clone(&port), Arc::clone(&self.hindered));
+            self.own.insert(PortSlot::new(port.number, Box::new(shared), None));
         }
-        Sender::new(port, Arc::clone(&self.hindered))
+        SharedPortSender::new(port, Arc::clone(&self.hindered))
     }
 
     /// Removes a port that was removed or replaced.
-    fn end(&mut self, gone: Sender, thread: usize, pool: &mut FramePool) {
+    fn end(&mut self, gone: SharedPortSender, thread: usize, pool: &mut FramePool) {
         if gone.port().thread == thread {
             self.own.remove(gone.port().number);
         }
@@ -134,7 +134,7 @@ impl Seen {
     }
 }
 
-impl Seen {
+impl ThreadPortView {
     /// Sends kept frames.
     #[cold]
     fn flush(&mut self, now: Instant, pool: &mut FramePool) {
@@ -146,7 +146,7 @@ impl Seen {
     }
 }
 
-impl Forwarder {
+impl ForwarderThread {
     /// Runs a burst of each of the thread's ports. Returns true if there was any work.
     fn round(&mut self, now: Instant) -> bool {
         let mut worked = false;
@@ -167,7 +167,7 @@ impl Forwarder {
     }
 
     fn forward_from(&mut self, place: usize, now: Instant) -> bool {
-        let Seen { own, idle, batch, out, .. } = &mut self.seen;
+        let ThreadPortView { own, idle, batch, out, .. } = &mut self.seen;
         let slot = own.at(place);
         let Some(port) = slot.port.as_mut() else { return false };
         let number = slot.number;
@@ -202,38 +202,38 @@ impl Forwarder {
     }
 
     /// Decides what follows a turn without work that began at `now`.
-    fn look_or_sleep(&mut self, now: Instant) -> Next {
+    fn look_or_sleep(&mut self, now: Instant) -> TurnOutcome {
         if self.seen.hindered.wait(&mut self.seen.hindered_rounds) {
-            return Next::Turn;
+            return TurnOutcome::Turn;
         }
         let is_near = self.seen.due().is_some_and(|due| self.spinner.is_near(now, due));
         match self.spinner.look_or_sleep(now, self.clock) {
-            Next::Sleep if is_near => {
+            TurnOutcome::Sleep if is_near => {
                 std::hint::spin_loop();
-                Next::Turn
+                TurnOutcome::Turn
             }
             next => next,
         }
     }
 }
 
-impl Turns for Forwarder {
+impl ThreadWork for ForwarderThread {
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     #[inline]
-    fn turn(&mut self) -> Next {
+    fn turn(&mut self) -> TurnOutcome {
         let now = self.clock.now();
         self.seen.refresh(&self.board, self.thread, &mut self.pool);
         if !self.round(now) {
             return self.look_or_sleep(now);
         }
         self.spinner.found(now);
-        Next::Turn
+        TurnOutcome::Turn
     }
 
-    fn fall_asleep(&mut self) -> Option<Sleep> {
+    fn fall_asleep(&mut self) -> Option<AnnouncedSleep> {
         self.waker.about_to_sleep();
         // Changes made before the other threads knew of the sleep are found here.
         let is_quiet = self.seen.version == self.board.version() && !self.is_over();
@@ -242,14 +242,14 @@ impl Turns for Forwarder {
         }
         let from = self.clock.now();
         let timeout = self.seen.due().map_or(SLEEP_MAX, |due| due.since(from).min(SLEEP_MAX));
-        Some(Sleep { from, timeout, release: Instant::FAR })
+        Some(AnnouncedSleep { from, timeout, release: Instant::FAR })
     }
 
     fn wait(&mut self, timeout: Duration) -> bool {
         self.waker.sleep(self.seen.own.open(), None, timeout).is_called
     }
 
-    fn wake_up(&mut self, _slept: Option<Sleep>) {
+    fn wake_up(&mut self, _slept: Option<AnnouncedSleep>) {
         self.waker.awake();
     }
 }

@@ -7,9 +7,9 @@ const ROUNDS: u32 = 64;
 
 /// Flag of one thread, shared with the ports that it uses. Only that thread writes it.
 #[derive(Debug, Default)]
-pub(super) struct Hindered(AtomicBool);
+pub(super) struct PortContention(AtomicBool);
 
-impl Hindered {
+impl PortContention {
     /// Notes that a port was in use by another thread.
     #[cold]
     pub(super) fn note(&self) {

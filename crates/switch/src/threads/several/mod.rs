@@ -1,10 +1,10 @@
 //! Runs to completion on several threads. Each thread does everything for its ports, including the engine's thread,
 //! which also serves controllers.
 //!
-//! Ports are assigned to threads by number as configured ([`Deal`]); other ports go to the thread with the fewest. A
-//! flow arrives on one port, so one thread handles it, and its order is kept. The threads share the tables like a
-//! pipeline's workers ([`super::seats`]). They transmit to each other's ports under the port's lock ([`port`]), and
-//! do other work while the lock is taken.
+//! Ports are assigned to threads by number as configured ([`PortAssignment`]); other ports go to the thread with the
+//! fewest. A flow arrives on one port, so one thread handles it, and its order is kept. The threads share the tables
+//! like a pipeline's workers ([`super::seats`]). They transmit to each other's ports under the port's lock ([`port`]),
+//! and do other work while the lock is taken.
 mod board;
 mod deal;
 mod forwarder;
@@ -14,28 +14,28 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use deal::Deal;
+pub use deal::PortAssignment;
 
-use super::gone::GonePorts;
-use super::hand::{Counters, Hand};
-use super::pipeline::{MAX_NOTES, Note, Start};
-use super::seats::Owner;
-use crate::engine::wake::Waker;
+use super::gone::RemovedPortDrops;
+use super::hand::{WorkerContext, WorkerCounters};
+use super::pipeline::{MAX_NOTES, WorkerMessage, WorkerThreadSetup};
+use super::seats::ShardWriter;
+use crate::engine::wake::ThreadWaker;
 use crate::snapshot::WorkerSnapshot;
-use crate::spin::Spinner;
-use board::Board;
+use crate::spin::SpinState;
+use board::PortRegistry;
 use crossbeam_channel::Receiver;
-use forwarder::{Forwarder, Seen};
-use hindered::Hindered;
-use port::{Common, Listed, Shared};
+use forwarder::{ForwarderThread, ThreadPortView};
+use hindered::PortContention;
+use port::{PortRegistration, SharedPort, SharedPortHandle};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use weir_datapath::perf::Perf;
-use weir_datapath::{Datapath, Drops, Output};
+use weir_datapath::{Datapath, DatapathOutput, Drops};
 use weir_openflow::model::PortNo;
-use weir_packet::{Depot, Frame, FramePool};
+use weir_packet::{Frame, FramePool, SharedBuffers};
 use weir_port::Port;
 use weir_units::{Clock, Instant};
 
@@ -43,51 +43,54 @@ use weir_units::{Clock, Instant};
 const ENGINE: usize = 0;
 
 /// The engine's end of the threads.
-pub(crate) struct Several {
+pub(crate) struct RunToCompletion {
     /// The engine's own part of forwarding.
-    hand: Hand,
-    board: Arc<Board>,
-    deal: Deal,
-    notes: Receiver<Note>,
+    hand: WorkerContext,
+    board: Arc<PortRegistry>,
+    deal: PortAssignment,
+    notes: Receiver<WorkerMessage>,
     /// Counters by thread.
-    counters: Vec<Arc<Counters>>,
+    counters: Vec<Arc<WorkerCounters>>,
     /// Threads other than the engine's.
     threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
-    depot: Arc<Depot>,
-    gone: GonePorts,
-    engine: Arc<Waker>,
+    depot: Arc<SharedBuffers>,
+    gone: RemovedPortDrops,
+    engine: Arc<ThreadWaker>,
     /// Flag of the engine's thread for ports in use.
-    hindered: Arc<Hindered>,
+    hindered: Arc<PortContention>,
     hindered_rounds: u32,
 }
 
-impl Several {
-    /// Starts the threads next to the engine's. They begin to forward with [`Owner::share`].
+impl RunToCompletion {
+    /// Starts the threads next to the engine's. They begin to forward with [`ShardWriter::share`].
     ///
     /// # Errors
     /// Fails if the process has no descriptor or thread left.
-    pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Several> {
-        let Start { config, name, clock, spin, engine, depot, gone, threads: launch } = start;
+    pub(crate) fn start(
+        start: WorkerThreadSetup<'_>,
+        tables: &mut ShardWriter<Datapath>,
+    ) -> io::Result<RunToCompletion> {
+        let WorkerThreadSetup { config, name, clock, spin, engine, depot, gone, threads: launch } = start;
         let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
         let mut wakers = vec![Arc::clone(&engine)];
         for _ in 1..config.workers {
-            wakers.push(Arc::new(Waker::new()?));
+            wakers.push(Arc::new(ThreadWaker::new()?));
         }
-        let board = Arc::new(Board::new(wakers));
+        let board = Arc::new(PortRegistry::new(wakers));
         let stop = Arc::<AtomicBool>::default();
-        let counters: Vec<_> = (0..config.workers).map(|_| Arc::<Counters>::default()).collect();
+        let counters: Vec<_> = (0..config.workers).map(|_| Arc::<WorkerCounters>::default()).collect();
         let guests = tables.invite(config.workers);
         let hands = guests.into_iter().zip(&counters).map(|(guest, counters)| {
             let own = tables.get().add_worker();
-            Hand::new(guest, own, tell.clone(), Arc::clone(counters), Arc::clone(&engine))
+            WorkerContext::new(guest, own, tell.clone(), Arc::clone(counters), Arc::clone(&engine))
         });
-        let mut hands: Vec<Hand> = hands.collect();
+        let mut hands: Vec<WorkerContext> = hands.collect();
         let others = hands.split_off(1);
         let hand = hands.pop().ok_or_else(|| io::Error::other("no thread is to forward"))?;
         let deal = config.deal.clone();
         let (threads, hindered, hindered_rounds) = (Vec::new(), Arc::default(), 0);
-        let mut several = Several {
+        let mut several = RunToCompletion {
             hand,
             board,
             deal,
@@ -102,17 +105,17 @@ impl Several {
             hindered_rounds,
         };
         for (number, hand) in (1..).zip(others) {
-            let forwarder = Box::new(Forwarder {
+            let forwarder = Box::new(ForwarderThread {
                 thread: number,
                 hand,
                 board: Arc::clone(&several.board),
                 waker: several.board.waker(number),
                 stop: Arc::clone(&several.stop),
                 clock,
-                spinner: Spinner::new(spin, clock.now()),
+                spinner: SpinState::new(spin, clock.now()),
                 pool: FramePool::shared(&several.depot, number),
                 burst: config.bursts.rx_read,
-                seen: Seen::new(several.gone.clone()),
+                seen: ThreadPortView::new(several.gone.clone()),
             });
             let cpu = config.cpus.0.get(number).copied();
             several.threads.extend(launch.launch(format!("{name}-thread{number}"), cpu, forwarder)?);
@@ -129,9 +132,10 @@ impl Several {
     pub(crate) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Box<dyn Port> {
         let thread = self.deal.thread_of(number).unwrap_or_else(|| self.board.least());
         let owner = self.board.waker(thread);
-        let common = Arc::new(Common::new(number, port, thread, (owner, Arc::clone(&self.engine)), self.gone.clone()));
-        let listed = Listed::new(&common, &self.board);
-        Box::new(Shared::of_engine(common, Arc::clone(&self.hindered), thread == ENGINE, listed))
+        let common =
+            Arc::new(SharedPort::new(number, port, thread, (owner, Arc::clone(&self.engine)), self.gone.clone()));
+        let listed = PortRegistration::new(&common, &self.board);
+        Box::new(SharedPortHandle::of_engine(common, Arc::clone(&self.hindered), thread == ENGINE, listed))
     }
 
     /// Waits briefly if the engine had no work only because ports were in use. Returns true if it waited.
@@ -146,10 +150,10 @@ impl Several {
         now: Instant,
         port: PortNo,
         frames: &mut Vec<Frame>,
-        (pool, out): (&mut FramePool, &mut Output),
-        tables: &mut Owner<Datapath>,
+        (pool, out): (&mut FramePool, &mut DatapathOutput),
+        tables: &mut ShardWriter<Datapath>,
     ) {
-        let Hand { tables: seat, own, .. } = &mut self.hand;
+        let WorkerContext { tables: seat, own, .. } = &mut self.hand;
         let count = frames.len();
         // The engine may already have exclusive access to the tables in this round.
         let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
@@ -166,8 +170,8 @@ impl Several {
 
     /// Moves a bounded number of the other threads' messages for controllers to `out`. Returns true if there were
     /// any.
-    pub(crate) fn take_notes(&mut self, out: &mut Output) -> bool {
-        Note::take(&self.notes, out)
+    pub(crate) fn take_notes(&mut self, out: &mut DatapathOutput) -> bool {
+        WorkerMessage::take(&self.notes, out)
     }
 
     /// Returns true if other threads have left no work for the engine.
@@ -177,7 +181,7 @@ impl Several {
 
     /// Returns the packets that each thread dropped while sharing the tables. The datapath counts the others.
     pub(crate) fn drops(&self) -> Vec<Drops> {
-        let read = |counters: &Arc<Counters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = |counters: &Arc<WorkerCounters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
         self.counters.iter().map(read).collect()
     }
 
@@ -194,13 +198,14 @@ impl Several {
 
     /// Returns the times that the other threads have measured so far.
     pub(crate) fn perf(&self) -> Vec<Perf> {
-        let read = |counters: &Arc<Counters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let read =
+            |counters: &Arc<WorkerCounters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.counters[1..].iter().map(read).collect()
     }
 
     /// Returns the state of all threads at this moment.
     pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
-        let snapshot = |(thread, counters): (usize, &Arc<Counters>)| WorkerSnapshot {
+        let snapshot = |(thread, counters): (usize, &Arc<WorkerCounters>)| WorkerSnapshot {
             ports: self.board.ports_of(thread),
             ..counters.snapshot(thread)
         };
@@ -208,7 +213,7 @@ impl Several {
     }
 }
 
-impl Drop for Several {
+impl Drop for RunToCompletion {
     /// Ends the threads.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);

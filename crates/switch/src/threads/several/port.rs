@@ -5,20 +5,20 @@
 //! A lock replaces a ring between each two threads. A frame is sent by the thread that has it in its cache, from a
 //! buffer that returns to that thread's pool. No burst waits to fill, no thread must be woken, and no ring can be
 //! full.
-use super::super::gone::GonePorts;
+use super::super::gone::RemovedPortDrops;
 use super::super::seats::look_again;
-use super::board::Board;
-use super::hindered::Hindered;
-use super::sender::Sender;
-use crate::engine::wake::Waker;
+use super::board::PortRegistry;
+use super::hindered::PortContention;
+use super::sender::SharedPortSender;
+use crate::engine::wake::ThreadWaker;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
-use weir_port::queues::{Queued, Queues};
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_port::queues::{QueuedPort, TransmitQueues};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use weir_units::Instant;
 
 /// Number of failed attempts in a row to read a port after which a thread waits for it, because others may send by it
@@ -26,7 +26,7 @@ use weir_units::Instant;
 const MAX_MISSES: u32 = 16;
 
 /// State of a port that all threads share.
-pub(super) struct Common {
+pub(super) struct SharedPort {
     pub(super) number: PortNo,
     /// Number of the thread that receives from the port.
     pub(super) thread: usize,
@@ -34,21 +34,21 @@ pub(super) struct Common {
     takes_any_packet_type: bool,
     /// Descriptor that is readable when the port's is. The port can be closed while a thread waits on this one.
     descriptor: Option<OwnedFd>,
-    inner: Mutex<Inner>,
+    inner: Mutex<LockedPort>,
     /// Time in ns at which the port needs attention, updated at each use; [`Instant::FAR`] if never.
     due: AtomicU64,
     /// True if a thread found that the port's device is gone.
     is_lost: AtomicBool,
     /// Waker of the thread that receives from the port.
-    owner: Arc<Waker>,
+    owner: Arc<ThreadWaker>,
     /// Waker of the engine.
-    engine: Arc<Waker>,
+    engine: Arc<ThreadWaker>,
     /// Counts frames dropped because the port was closed.
-    gone: GonePorts,
+    gone: RemovedPortDrops,
 }
 
 /// State guarded by the lock.
-struct Inner {
+struct LockedPort {
     /// The port; `None` once it is closed.
     port: Option<Box<dyn Port>>,
     /// Error that says why the device is gone.
@@ -58,22 +58,22 @@ struct Inner {
     now: Instant,
 }
 
-impl Common {
+impl SharedPort {
     pub(super) fn new(
         number: PortNo,
         port: Box<dyn Port>,
         thread: usize,
-        (owner, engine): (Arc<Waker>, Arc<Waker>),
-        gone: GonePorts,
-    ) -> Common {
-        Common {
+        (owner, engine): (Arc<ThreadWaker>, Arc<ThreadWaker>),
+        gone: RemovedPortDrops,
+    ) -> SharedPort {
+        SharedPort {
             number,
             thread,
             info: port.info().clone(),
             takes_any_packet_type: port.takes_any_packet_type(),
             descriptor: port.fd().and_then(|fd| watch(fd).ok()),
             due: AtomicU64::new(due(&*port)),
-            inner: Mutex::new(Inner { port: Some(port), lost: None, now: Instant::ZERO }),
+            inner: Mutex::new(LockedPort { port: Some(port), lost: None, now: Instant::ZERO }),
             is_lost: AtomicBool::new(false),
             owner,
             engine,
@@ -82,7 +82,7 @@ impl Common {
     }
 
     /// Locks the port. Waits without sleeping, because the lock is held only for a burst.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, LockedPort> {
         let mut looks = 0;
         loop {
             match self.try_lock() {
@@ -93,7 +93,7 @@ impl Common {
     }
 
     #[inline]
-    fn try_lock(&self) -> Option<MutexGuard<'_, Inner>> {
+    fn try_lock(&self) -> Option<MutexGuard<'_, LockedPort>> {
         match self.inner.try_lock() {
             Ok(inner) => Some(inner),
             // A panic ends the switch; until then the port stays usable.
@@ -109,7 +109,7 @@ impl Common {
 
     /// Runs `work` on the locked port and updates `due`. Returns `None` if the port is closed.
     #[inline]
-    fn using<R>(&self, inner: &mut Inner, work: impl FnOnce(&mut dyn Port) -> R) -> Option<R> {
+    fn using<R>(&self, inner: &mut LockedPort, work: impl FnOnce(&mut dyn Port) -> R) -> Option<R> {
         let port = &mut **inner.port.as_mut()?;
         let result = work(port);
         self.due.store(due(port), Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl Common {
     #[inline]
     fn transmit_with(
         &self,
-        mut inner: MutexGuard<'_, Inner>,
+        mut inner: MutexGuard<'_, LockedPort>,
         now: Instant,
         pool: &mut FramePool,
         frames: &mut Vec<Frame>,
@@ -181,7 +181,7 @@ impl Common {
     }
 }
 
-impl Inner {
+impl LockedPort {
     /// Returns the time to pass to the port: `now`, but never earlier than before.
     #[inline]
     fn at(&mut self, now: Instant) -> Instant {
@@ -204,38 +204,52 @@ fn watch(fd: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Handle of a shared port for one thread.
-pub(super) struct Shared {
-    common: Arc<Common>,
-    sender: Sender,
-    hindered: Arc<Hindered>,
+pub(super) struct SharedPortHandle {
+    common: Arc<SharedPort>,
+    sender: SharedPortSender,
+    hindered: Arc<PortContention>,
     /// True if this thread receives from the port; others only transmit and do maintenance.
     receives: bool,
     /// Number of failed attempts in a row to read the port because it was in use.
     misses: u32,
     /// Set only in the engine's handle; dropping it closes the port.
-    listed: Option<Listed>,
+    listed: Option<PortRegistration>,
 }
 
-impl Shared {
+impl SharedPortHandle {
     /// Returns the handle for the receiving thread, if that is not the engine's.
-    pub(super) fn of_receiver(common: Arc<Common>, hindered: Arc<Hindered>) -> Shared {
-        Shared::new(common, hindered, true, None)
+    pub(super) fn of_receiver(common: Arc<SharedPort>, hindered: Arc<PortContention>) -> SharedPortHandle {
+        SharedPortHandle::new(common, hindered, true, None)
     }
 
     /// Returns the handle for the engine's thread.
-    pub(super) fn of_engine(common: Arc<Common>, hindered: Arc<Hindered>, receives: bool, listed: Listed) -> Shared {
-        Shared::new(common, hindered, receives, Some(listed))
+    pub(super) fn of_engine(
+        common: Arc<SharedPort>,
+        hindered: Arc<PortContention>,
+        receives: bool,
+        listed: PortRegistration,
+    ) -> SharedPortHandle {
+        SharedPortHandle::new(common, hindered, receives, Some(listed))
     }
 
-    fn new(common: Arc<Common>, hindered: Arc<Hindered>, receives: bool, listed: Option<Listed>) -> Shared {
-        let sender = Sender::new(Arc::clone(&common), Arc::clone(&hindered));
-        Shared { common, sender, hindered, receives, misses: 0, listed }
+    fn new(
+        common: Arc<SharedPort>,
+        hindered: Arc<PortContention>,
+        receives: bool,
+        listed: Option<PortRegistration>,
+    ) -> SharedPortHandle {
+        let sender = SharedPortSender::new(Arc::clone(&common), Arc::clone(&hindered));
+        SharedPortHandle { common, sender, hindered, receives, misses: 0, listed }
     }
 
     /// Locks the port for receiving. Returns `None` if another thread is using it, but waits after [`MAX_MISSES`]
     /// failed attempts.
     #[inline]
-    fn look<'a>(common: &'a Common, hindered: &Hindered, misses: &mut u32) -> Option<MutexGuard<'a, Inner>> {
+    fn look<'a>(
+        common: &'a SharedPort,
+        hindered: &PortContention,
+        misses: &mut u32,
+    ) -> Option<MutexGuard<'a, LockedPort>> {
         let inner = common.try_lock();
         if inner.is_some() {
             *misses = 0;
@@ -247,7 +261,7 @@ impl Shared {
     }
 }
 
-impl Port for Shared {
+impl Port for SharedPortHandle {
     fn info(&self) -> &PortInfo {
         &self.common.info
     }
@@ -276,19 +290,19 @@ impl Port for Shared {
         Ok(())
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         let common = &self.common;
         if self.sender.holds() || common.is_lost.load(Ordering::Acquire) {
-            return Ready::Now;
+            return ReceiveReadiness::Now;
         }
         if !self.receives {
-            return Ready::OnDescriptor;
+            return ReceiveReadiness::OnDescriptor;
         }
         match common.try_lock() {
-            Some(mut inner) => common.using(&mut inner, |port| port.arm()).unwrap_or(Ready::Now),
+            Some(mut inner) => common.using(&mut inner, |port| port.arm()).unwrap_or(ReceiveReadiness::Now),
             None => {
                 self.hindered.note();
-                Ready::Now
+                ReceiveReadiness::Now
             }
         }
     }
@@ -317,7 +331,7 @@ impl Port for Shared {
         link
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.common.with(|port| port.counters()).unwrap_or_default()
     }
 
@@ -325,11 +339,11 @@ impl Port for Shared {
         self.common.with(|port| port.set_admin(up)).unwrap_or(Ok(()))
     }
 
-    fn look_at_queues(&self, look: &mut dyn FnMut(&Queues)) {
+    fn look_at_queues(&self, look: &mut dyn FnMut(&TransmitQueues)) {
         self.common.with(|port| port.look_at_queues(look));
     }
 
-    fn change_queues(&mut self, change: &mut dyn FnMut(&mut Queues)) {
+    fn change_queues(&mut self, change: &mut dyn FnMut(&mut TransmitQueues)) {
         self.common.with(|port| port.change_queues(change));
         // Frames may have become due for the receiving thread.
         self.common.owner.wake();
@@ -337,27 +351,27 @@ impl Port for Shared {
 
     fn begin_queues(&mut self) -> bool {
         let port = &mut self.common.lock().port;
-        *port = port.take().map(|port| Box::new(Queued::new(port)) as Box<dyn Port>);
+        *port = port.take().map(|port| Box::new(QueuedPort::new(port)) as Box<dyn Port>);
         port.is_some()
     }
 }
 
 /// A port's entry on the board. Dropping it removes the entry and closes the port, even if other threads still hold
 /// it.
-pub(super) struct Listed {
-    common: Arc<Common>,
-    board: Arc<Board>,
+pub(super) struct PortRegistration {
+    common: Arc<SharedPort>,
+    board: Arc<PortRegistry>,
 }
 
-impl Listed {
+impl PortRegistration {
     /// Adds a port to the board.
-    pub(super) fn new(common: &Arc<Common>, board: &Arc<Board>) -> Listed {
+    pub(super) fn new(common: &Arc<SharedPort>, board: &Arc<PortRegistry>) -> PortRegistration {
         board.add(Arc::clone(common));
-        Listed { common: Arc::clone(common), board: Arc::clone(board) }
+        PortRegistration { common: Arc::clone(common), board: Arc::clone(board) }
     }
 }
 
-impl Drop for Listed {
+impl Drop for PortRegistration {
     fn drop(&mut self) {
         self.board.remove(&self.common);
         // The port is closed after the lock is released, because closing a device may take time.

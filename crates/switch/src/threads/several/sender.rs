@@ -4,8 +4,8 @@
 //!
 //! Kept frames are sent first, so frames of one thread leave in the order in which it sent them. At most [`MAX_KEPT`]
 //! frames and a burst are kept. Beyond that the thread waits for the port, so no frame is lost.
-use super::hindered::Hindered;
-use super::port::Common;
+use super::hindered::PortContention;
+use super::port::SharedPort;
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
@@ -14,18 +14,18 @@ use weir_units::Instant;
 pub(super) const MAX_KEPT: usize = 256;
 
 /// Sending side of a shared port for one thread.
-pub(super) struct Sender {
-    common: Arc<Common>,
+pub(super) struct SharedPortSender {
+    common: Arc<SharedPort>,
     kept: Vec<Frame>,
-    hindered: Arc<Hindered>,
+    hindered: Arc<PortContention>,
 }
 
-impl Sender {
-    pub(super) fn new(common: Arc<Common>, hindered: Arc<Hindered>) -> Sender {
-        Sender { common, kept: Vec::new(), hindered }
+impl SharedPortSender {
+    pub(super) fn new(common: Arc<SharedPort>, hindered: Arc<PortContention>) -> SharedPortSender {
+        SharedPortSender { common, kept: Vec::new(), hindered }
     }
 
-    pub(super) fn port(&self) -> &Arc<Common> {
+    pub(super) fn port(&self) -> &Arc<SharedPort> {
         &self.common
     }
 

@@ -1,14 +1,14 @@
 //! Tests how a thread's frames are sent while another thread has the port.
-use super::super::gone::GonePorts;
-use super::hindered::Hindered;
-use super::port::Common;
-use super::sender::{MAX_KEPT, Sender};
-use crate::engine::wake::Waker;
+use super::super::gone::RemovedPortDrops;
+use super::hindered::PortContention;
+use super::port::SharedPort;
+use super::sender::{MAX_KEPT, SharedPortSender};
+use crate::engine::wake::ThreadWaker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
 use weir_units::Instant;
 
 /// A port that blocks its user while it is held, and records the frames sent.
@@ -57,18 +57,18 @@ impl Port for Held {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
-        Counters::default()
+    fn counters(&self) -> FrameCounters {
+        FrameCounters::default()
     }
 }
 
-fn port() -> (Arc<Common>, Arc<State>) {
+fn port() -> (Arc<SharedPort>, Arc<State>) {
     let state = Arc::<State>::default();
     let spec = "memory:held".to_owned();
     let info = PortInfo { name: spec.clone(), spec, mac: weir_packet::MacAddr([2; 6]), mtu: 1500 };
     let held = Box::new(Held { info, state: Arc::clone(&state) });
-    let waker = Arc::new(Waker::new().unwrap());
-    (Arc::new(Common::new(PortNo(1), held, 0, (Arc::clone(&waker), waker), GonePorts::default())), state)
+    let waker = Arc::new(ThreadWaker::new().unwrap());
+    (Arc::new(SharedPort::new(PortNo(1), held, 0, (Arc::clone(&waker), waker), RemovedPortDrops::default())), state)
 }
 
 fn frames(numbers: std::ops::Range<u32>) -> Vec<Frame> {
@@ -77,7 +77,7 @@ fn frames(numbers: std::ops::Range<u32>) -> Vec<Frame> {
 
 /// Makes another thread send a frame numbered 0, and returns when the frame is at the port. The thread keeps the port
 /// until it is released.
-fn hold<'s>(scope: &'s std::thread::Scope<'s, '_>, common: &Arc<Common>, state: &State) {
+fn hold<'s>(scope: &'s std::thread::Scope<'s, '_>, common: &Arc<SharedPort>, state: &State) {
     state.is_held.store(true, Ordering::SeqCst);
     state.is_entered.store(false, Ordering::SeqCst);
     let common = Arc::clone(common);
@@ -90,8 +90,8 @@ fn hold<'s>(scope: &'s std::thread::Scope<'s, '_>, common: &Arc<Common>, state: 
 #[test]
 fn frames_wait_in_order_for_a_port_that_is_in_use() {
     let (common, state) = port();
-    let hindered = Arc::<Hindered>::default();
-    let mut sender = Sender::new(Arc::clone(&common), Arc::clone(&hindered));
+    let hindered = Arc::<PortContention>::default();
+    let mut sender = SharedPortSender::new(Arc::clone(&common), Arc::clone(&hindered));
     let (mut pool, mut rounds) = (FramePool::default(), 0);
     std::thread::scope(|scope| {
         hold(scope, &common, &state);
@@ -114,7 +114,7 @@ fn frames_wait_in_order_for_a_port_that_is_in_use() {
 #[test]
 fn too_many_frames_are_waited_with() {
     let (common, state) = port();
-    let mut sender = Sender::new(Arc::clone(&common), Arc::default());
+    let mut sender = SharedPortSender::new(Arc::clone(&common), Arc::default());
     let most = u32::try_from(MAX_KEPT).unwrap();
     std::thread::scope(|scope| {
         hold(scope, &common, &state);
@@ -138,7 +138,7 @@ fn too_many_frames_are_waited_with() {
 #[test]
 fn what_waits_for_a_port_that_went_gives_its_buffers_back() {
     let (common, state) = port();
-    let mut sender = Sender::new(Arc::clone(&common), Arc::default());
+    let mut sender = SharedPortSender::new(Arc::clone(&common), Arc::default());
     let mut pool = FramePool::default();
     std::thread::scope(|scope| {
         hold(scope, &common, &state);

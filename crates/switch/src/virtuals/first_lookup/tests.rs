@@ -2,15 +2,15 @@
 use super::*;
 use std::net::Ipv4Addr;
 use weir_packet::MacAddr;
-use weir_packet::craft::Craft;
-use weir_scenario::Fabric;
+use weir_packet::craft::FrameBuilder;
+use weir_scenario::FabricSpec;
 
 const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
 fn switch(number: u64, select: &str, ports: &str) -> VirtualSwitch {
     let scenario = "[[switch]]\nname = 's'\n[switch.fabric]\nports = 4\nrate = '1Gbit/s'\n";
-    let fabric: Fabric = weir_scenario::Scenario::parse(scenario, "s").unwrap().switches[0].fabric.clone().unwrap();
+    let fabric: FabricSpec = weir_scenario::Scenario::parse(scenario, "s").unwrap().switches[0].fabric.clone().unwrap();
     let text = format!("name = 'v{number}'\ndpid = {number}\nselect = [{select}]\nports = [{ports}]\nbuffer = '9kB'\n");
     VirtualSwitch::parse(&text, "v", &fabric).unwrap()
 }
@@ -19,12 +19,12 @@ fn switch(number: u64, select: &str, ports: &str) -> VirtualSwitch {
 fn asked(switches: &[VirtualSwitch], port: u32, frames: &[Frame]) -> Vec<Option<u16>> {
     let lookup = FirstLookup::new((0..).zip(switches));
     let way = lookup.at(PortNo(port));
-    let mut parsed = Parsed::default();
+    let mut parsed = ParsedHeaders::default();
     frames.iter().map(|frame| Some(way?.target(frame, &mut parsed)?.switch)).collect()
 }
 
 fn udp(vlan: Option<u16>, src: [u8; 4]) -> Frame {
-    let craft = Craft::ethernet(B, A);
+    let craft = FrameBuilder::ethernet(B, A);
     let craft = vlan.into_iter().fold(craft, |craft, vlan| craft.vlan(0x8100, vlan, 0));
     Frame::from_bytes(&craft.ipv4(Ipv4Addr::from(src), [10, 0, 0, 9].into()).udp(1, 2).payload(b"x").build())
 }
@@ -39,7 +39,7 @@ fn a_whole_port_is_one_switch() {
     assert_eq!(asked(&switches, 2, &frames), [Some(1), Some(1)]);
     assert_eq!(asked(&switches, 3, &frames), [None, None], "no switch has the port");
     let lookup = FirstLookup::new((0..).zip(&switches));
-    assert!(matches!(lookup.at(PortNo(1)), Some(Way::One(Target { switch: 0, input: 0 }))));
+    assert!(matches!(lookup.at(PortNo(1)), Some(PortFirstLookup::One(VirtualInputPort { switch: 0, input: 0 }))));
 }
 
 #[test]
@@ -62,9 +62,10 @@ fn addresses_labels_and_tunnels_choose() {
     ];
     let mut tunnelled = udp(None, [192, 0, 2, 1]);
     tunnelled.tunnel.id = 9;
-    let other_mac = Craft::ethernet(B, MacAddr([2, 0, 0, 0, 0, 7])).ether_type(0x88b5).payload(b"x").build();
-    let labelled = Craft::ethernet(B, A).mpls(77, 0, 9).payload(&[0x45; 30]).build();
-    let six = Craft::ethernet(B, A).ipv6("fd01::1".parse().unwrap(), "fd00::1".parse().unwrap()).udp(1, 2).build();
+    let other_mac = FrameBuilder::ethernet(B, MacAddr([2, 0, 0, 0, 0, 7])).ether_type(0x88b5).payload(b"x").build();
+    let labelled = FrameBuilder::ethernet(B, A).mpls(77, 0, 9).payload(&[0x45; 30]).build();
+    let six =
+        FrameBuilder::ethernet(B, A).ipv6("fd01::1".parse().unwrap(), "fd00::1".parse().unwrap()).udp(1, 2).build();
     let frames = [
         udp(None, [10, 1, 2, 3]),
         udp(Some(5), [10, 2, 0, 1]),
@@ -83,7 +84,8 @@ fn addresses_labels_and_tunnels_choose() {
 #[test]
 fn arp_goes_where_its_addresses_go() {
     let switches = [switch(1, "{ ip_src = '10.1.0.0/16' }", BOTH), switch(2, "{ ip_dst = '10.2.0.0/16' }", BOTH)];
-    let arp = |from: [u8; 4], to: [u8; 4]| Craft::ethernet(B, A).arp(1, (A, from.into()), (B, to.into())).frame();
+    let arp =
+        |from: [u8; 4], to: [u8; 4]| FrameBuilder::ethernet(B, A).arp(1, (A, from.into()), (B, to.into())).frame();
     let frames =
         [arp([10, 1, 0, 1], [10, 2, 0, 1]), arp([10, 3, 0, 1], [10, 2, 0, 1]), arp([10, 3, 0, 1], [10, 3, 0, 2])];
     assert_eq!(asked(&switches, 1, &frames), [Some(0), Some(1), None]);

@@ -2,7 +2,7 @@ use super::*;
 
 /// An engine in virtual time, whose counter counts nanoseconds.
 struct Engine {
-    shares: Shares<(u16, u64)>,
+    shares: CpuShares<(u16, u64)>,
     now: u64,
     ports: Vec<Port>,
     loads: Vec<Load>,
@@ -37,7 +37,7 @@ const RING: usize = 1024;
 impl Engine {
     /// Creates tenants, each given as weight, port, ns between its packets, and ns per packet.
     fn new(tenants: &[(u64, usize, u64, u64)]) -> Engine {
-        let mut shares = Shares::default();
+        let mut shares = CpuShares::default();
         let ports = tenants.iter().map(|tenant| tenant.1).max().unwrap() + 1;
         let mut ports: Vec<Port> = (0..ports).map(|_| Port::default()).collect();
         let mut loads = Vec::new();

@@ -1,14 +1,14 @@
 //! Adversarial traffic. With rules from a file: headers that nearly match many of them. Without a file: the headers
 //! of tuple space explosion (Csikor and others, CoNEXT 2019): a few entries that accept traffic, and one header for
 //! each way to miss them, each of which needs a separate mask in switches that learn masks from packets.
-use super::HeadersName;
-use super::case::{Case, CaseName, Wanted};
-use super::entry::{self, Tuple};
+use super::HeaderPattern;
+use super::case::{BenchCaseName, BenchCaseSettings, DatapathBenchCase};
+use super::entry::{self, FiveTuple};
 use super::rules;
 use anyhow::{anyhow, ensure};
 use weir_packet::Field;
 use weir_packet::field::ip_proto;
-use weir_port::null::{Header, Headers};
+use weir_port::null::{FlowHeaderKind, HeaderBytes};
 
 /// Values that the entries accept: a source, a source port, a destination port.
 const SOURCE: u32 = 0x0a00_0001;
@@ -17,29 +17,29 @@ const DESTINATION_PORT: u16 = 80;
 /// Number of ways to miss all three values: one for each combination of the first differing bits.
 const WAYS: u32 = 32 * 16 * 16;
 
-pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
-    let headers = wanted.headers.unwrap_or(HeadersName::Hostile);
+pub(super) fn case(wanted: &BenchCaseSettings) -> anyhow::Result<DatapathBenchCase> {
+    let headers = wanted.headers.unwrap_or(HeaderPattern::Hostile);
     if let Some(file) = wanted.file {
         let rules = rules::read(file)?;
         let flows = rules::flows(&rules, wanted, headers)?;
-        return Ok(rules::with_entries(CaseName::Attack, rules, flows));
+        return Ok(rules::with_entries(BenchCaseName::Attack, rules, flows));
     }
     ensure!(wanted.entries.is_none(), "--entries does not go with it: there are three, and one for the rest");
     let count = wanted.flows.unwrap_or(WAYS);
     let flow = |number| match headers {
-        HeadersName::Calm => calm(number).header(wanted.size),
-        HeadersName::Hostile => hostile(number).header(wanted.size),
+        HeaderPattern::Calm => calm(number).header(wanted.size),
+        HeaderPattern::Hostile => hostile(number).header(wanted.size),
     };
-    let list: Result<Box<[Header]>, String> = (0..count).map(flow).collect();
-    let flows = wanted.flows(Headers::Listed(list.map_err(|problem| anyhow!("{problem}"))?), count, None)?;
+    let list: Result<Box<[HeaderBytes]>, String> = (0..count).map(flow).collect();
+    let flows = wanted.flows(FlowHeaderKind::Listed(list.map_err(|problem| anyhow!("{problem}"))?), count, None)?;
     let matches = [
         entry::udp().with(Field::UdpDst, DESTINATION_PORT),
         entry::ipv4().with(Field::Ipv4Src, SOURCE),
         entry::udp().with(Field::UdpSrc, SOURCE_PORT),
     ];
     let entries = matches.into_iter().map(|matching| entry::output(entry::PRIORITY, matching));
-    Ok(Case {
-        name: CaseName::Attack,
+    Ok(DatapathBenchCase {
+        name: BenchCaseName::Attack,
         entries: Box::new(std::iter::once(entry::rest()).chain(entries)),
         flows,
         tables: 1,
@@ -47,9 +47,9 @@ pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
 }
 
 /// Returns a flow that is accepted by its destination port.
-fn calm(number: u32) -> Tuple {
+fn calm(number: u32) -> FiveTuple {
     let [_, _, high, low] = number.to_be_bytes();
-    Tuple {
+    FiveTuple {
         source: 0x1400_0000 + number,
         destination: 0xc0a8_0001,
         source_port: u16::from_be_bytes([high, low]),
@@ -59,11 +59,11 @@ fn calm(number: u32) -> Tuple {
 }
 
 /// Returns values that differ from the accepted ones first at the bits selected by `number`.
-fn hostile(number: u32) -> Tuple {
+fn hostile(number: u32) -> FiveTuple {
     let (source, source_port, destination_port) = (number % 32, number / 32 % 16, number / 512 % 16);
     // Flows beyond [`WAYS`] differ only in bits that no entry matches.
     let more = number / WAYS;
-    Tuple {
+    FiveTuple {
         source: SOURCE ^ 1 << (31 - source),
         destination: 0xc0a8_0001 + more,
         source_port: SOURCE_PORT ^ 1 << (15 - source_port),

@@ -1,19 +1,19 @@
 //! Test bed of the benchmark: a datapath between two ports, driven as the engine drives it.
-use super::case::Case;
+use super::case::DatapathBenchCase;
 use super::entry::{COOKIE, IN, OUT};
-use super::{Args, CacheName, LookupName, OrderName, PortsName};
+use super::{BenchCacheMode, BenchLookupMode, BenchPortKind, DatapathBenchArgs, FlowOrder};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
 use std::sync::Arc;
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Lookup, Output, VerdictCache};
-use weir_memory::Slab;
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput, LookupMethod, VerdictCacheMode};
+use weir_memory::BufferSlab;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortDesc, TableId};
 use weir_openflow::{Body, Message};
 use weir_packet::frame::SMALL_BUFFER;
-use weir_packet::{Depot, Frame, FramePool};
-use weir_port::null::{NullPort, Order};
-use weir_port::pcap::Writer;
+use weir_packet::{Frame, FramePool, SharedBuffers};
+use weir_port::null::{FlowSequence, NullPort};
+use weir_port::pcap::PcapFileWriter;
 use weir_port::{Port, PortError, PortSpec, memory};
 use weir_units::{Clock, Instant, SystemClock};
 
@@ -24,28 +24,28 @@ const BUFFERS: u32 = 4096;
 /// Maximum number of flows in a looping capture.
 const MAX_CAPTURED: u32 = 100_000;
 
-/// A datapath with one [`Way`], driven by the calling thread.
-pub(super) struct Bed {
+/// A datapath with one [`BenchPacketPath`], driven by the calling thread.
+pub(super) struct DatapathTestbed {
     clock: SystemClock,
     datapath: Datapath,
-    way: Way,
+    way: BenchPacketPath,
 }
 
 /// A path through the datapath with the ports at its ends, driven by one thread.
-pub(super) struct Way {
+pub(super) struct BenchPacketPath {
     /// True if frames are passed from port to port without the datapath.
     is_bypassed: bool,
     /// Far ends of the datapath's ports, if these are memory ports.
-    ends: Option<Ends>,
+    ends: Option<MemoryPortEnds>,
     input: Box<dyn Port>,
     output: Box<dyn Port>,
     pool: FramePool,
     batch: Vec<Frame>,
-    out: Output,
+    out: DatapathOutput,
 }
 
 /// Source and sink at the far ends of memory ports.
-struct Ends {
+struct MemoryPortEnds {
     source: NullPort,
     near: memory::MemoryPort,
     far: memory::MemoryPort,
@@ -53,16 +53,23 @@ struct Ends {
     batch: Vec<Frame>,
 }
 
-impl Bed {
+impl DatapathTestbed {
     /// Creates a datapath without entries.
     ///
     /// # Errors
     /// The ports cannot be created.
-    pub(super) fn new(case: &Case, args: &Args, max_entries: u32) -> anyhow::Result<Bed> {
+    pub(super) fn new(
+        case: &DatapathBenchCase,
+        args: &DatapathBenchArgs,
+        max_entries: u32,
+    ) -> anyhow::Result<DatapathTestbed> {
         let (lookup, verdict_cache) = (lookup(args), verdict_cache(args));
         let config = DatapathConfig { max_entries, lookup, verdict_cache, ..DatapathConfig::default() };
-        let mut bed =
-            Bed { clock: SystemClock::start(), datapath: Datapath::new(config), way: Way::new(case, args, 0)? };
+        let mut bed = DatapathTestbed {
+            clock: SystemClock::start(),
+            datapath: Datapath::new(config),
+            way: BenchPacketPath::new(case, args, 0)?,
+        };
         for (number, port) in [(IN, &bed.way.input), (OUT, &bed.way.output)] {
             let desc = PortDesc::new(number, port.info().mac, port.info().name.clone());
             bed.datapath.add_port(Instant::ZERO, desc, &mut bed.way.out).map_err(|problem| anyhow!("{problem}"))?;
@@ -100,14 +107,14 @@ impl Bed {
     /// # Errors
     /// A port fails.
     pub(super) fn run(&mut self, now: Instant, bursts: usize) -> Result<(), PortError> {
-        let Bed { datapath, way, .. } = self;
+        let DatapathTestbed { datapath, way, .. } = self;
         way.run(now, bursts, |frames, pool, out| datapath.process(now, IN, frames, pool, out))?;
         datapath.expire(now, &mut way.out);
         way.out.messages.clear();
         Ok(())
     }
 
-    /// Returns the packets received and sent so far, as [`Way::passed`].
+    /// Returns the packets received and sent so far, as [`BenchPacketPath::passed`].
     pub(super) fn passed(&self) -> (u64, u64) {
         self.way.passed()
     }
@@ -128,7 +135,7 @@ impl Bed {
 pub(super) fn hits(datapath: &mut Datapath, now: Instant, table: u8) -> anyhow::Result<u64> {
     let asked = FlowRequest { table: TableId(table), cookie: COOKIE, cookie_mask: u64::MAX, ..FlowRequest::all() };
     let body = Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::Aggregate(asked) });
-    let (mut pool, mut out) = (FramePool::default(), Output::default());
+    let (mut pool, mut out) = (FramePool::default(), DatapathOutput::default());
     datapath.handle(now, ChannelId::LOCAL, Message { xid: 1, body }, &mut pool, &mut out);
     for (_, message) in out.messages {
         if let Body::MultipartReply(reply) = message.body
@@ -140,48 +147,52 @@ pub(super) fn hits(datapath: &mut Datapath, now: Instant, table: u8) -> anyhow::
     bail!("the datapath does not say what its entries counted")
 }
 
-fn lookup(args: &Args) -> Lookup {
+fn lookup(args: &DatapathBenchArgs) -> LookupMethod {
     match args.lookup {
-        LookupName::Adaptive => Lookup::Adaptive,
-        LookupName::Linear => Lookup::Linear,
+        BenchLookupMode::Adaptive => LookupMethod::Adaptive,
+        BenchLookupMode::Linear => LookupMethod::Linear,
     }
 }
 
-fn verdict_cache(args: &Args) -> VerdictCache {
+fn verdict_cache(args: &DatapathBenchArgs) -> VerdictCacheMode {
     match args.verdict_cache {
-        CacheName::Auto => VerdictCache::Auto,
-        CacheName::Off => VerdictCache::Off,
-        CacheName::On => VerdictCache::On,
+        BenchCacheMode::Auto => VerdictCacheMode::Auto,
+        BenchCacheMode::Off => VerdictCacheMode::Off,
+        BenchCacheMode::On => VerdictCacheMode::On,
     }
 }
 
-impl Way {
+impl BenchPacketPath {
     /// Creates the path of one of several threads. Each thread sends all of a case's flows; drawn flows have a
     /// different order in each thread.
     ///
     /// # Errors
     /// The ports cannot be created.
-    pub(super) fn new(case: &Case, args: &Args, thread: usize) -> anyhow::Result<Way> {
+    pub(super) fn new(
+        case: &DatapathBenchCase,
+        args: &DatapathBenchArgs,
+        thread: usize,
+    ) -> anyhow::Result<BenchPacketPath> {
         let source = source(case, args, thread);
         let (ends, input, output) = match args.ports {
-            PortsName::Null => (None, Box::new(source) as Box<dyn Port>, null()?),
-            PortsName::Pcap => (None, captured(source, case.flows.count())?, null()?),
-            PortsName::Memory => {
+            BenchPortKind::Null => (None, Box::new(source) as Box<dyn Port>, null()?),
+            BenchPortKind::Pcap => (None, captured(source, case.flows.count())?, null()?),
+            BenchPortKind::Memory => {
                 let (near, input) = memory::pair(BURST)?;
                 let (output, far) = memory::pair(BURST)?;
                 let sink = NullPort::open("sink", &spec("null:sink")?.options)?;
-                let ends = Ends { source, near, far, sink, batch: Vec::with_capacity(BURST) };
+                let ends = MemoryPortEnds { source, near, far, sink, batch: Vec::with_capacity(BURST) };
                 (Some(ends), Box::new(input) as Box<dyn Port>, Box::new(output) as Box<dyn Port>)
             }
         };
-        Ok(Way {
+        Ok(BenchPacketPath {
             is_bypassed: case.tables == 0,
             ends,
             input,
             output,
             pool: pool()?,
             batch: Vec::with_capacity(BURST),
-            out: Output::default(),
+            out: DatapathOutput::default(),
         })
     }
 
@@ -194,7 +205,7 @@ impl Way {
         &mut self,
         now: Instant,
         bursts: usize,
-        mut process: impl FnMut(&mut Vec<Frame>, &mut FramePool, &mut Output),
+        mut process: impl FnMut(&mut Vec<Frame>, &mut FramePool, &mut DatapathOutput),
     ) -> Result<(), PortError> {
         for _ in 0..bursts {
             if let Some(ends) = &mut self.ends {
@@ -232,15 +243,15 @@ impl Way {
 }
 
 /// Returns the port that generates a case's flows.
-pub(super) fn source(case: &Case, args: &Args, thread: usize) -> NullPort {
+pub(super) fn source(case: &DatapathBenchCase, args: &DatapathBenchArgs, thread: usize) -> NullPort {
     let order = match args.order {
-        OrderName::Cycle => Order::cycle(case.flows.count()),
-        OrderName::Random => Order::random(case.flows.count(), args.seed.wrapping_add(thread as u64)),
+        FlowOrder::Cycle => FlowSequence::cycle(case.flows.count()),
+        FlowOrder::Random => FlowSequence::random(case.flows.count(), args.seed.wrapping_add(thread as u64)),
     };
     NullPort::generating("source", case.flows.clone(), order)
 }
 
-impl Ends {
+impl MemoryPortEnds {
     /// Sends a burst of the source's frames towards the datapath.
     fn feed(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
         self.source.receive(now, pool, &mut self.batch, BURST)?;
@@ -257,8 +268,8 @@ impl Ends {
 /// Returns a pool with the engine's buffers. Buffers from a heap often start at equal offsets of a page, so
 /// that a write to one delays reads from another.
 fn pool() -> anyhow::Result<FramePool> {
-    let slab = Slab::new(BUFFERS, SMALL_BUFFER).context("frame buffers")?;
-    Ok(FramePool::alone(&Arc::new(Depot::of(vec![slab]))))
+    let slab = BufferSlab::new(BUFFERS, SMALL_BUFFER).context("frame buffers")?;
+    Ok(FramePool::alone(&Arc::new(SharedBuffers::of(vec![slab]))))
 }
 
 fn null() -> anyhow::Result<Box<dyn Port>> {
@@ -290,7 +301,7 @@ pub(super) fn capture(mut source: NullPort, flows: u32, file: &Path) -> anyhow::
             "--ports pcap: found {flows} flows, expected at most {MAX_CAPTURED}: a looping capture is kept in memory"
         );
     }
-    let mut writer = Writer::create(file).with_context(|| format!("{}: cannot write", file.display()))?;
+    let mut writer = PcapFileWriter::create(file).with_context(|| format!("{}: cannot write", file.display()))?;
     let (mut pool, mut frames) = (FramePool::default(), Vec::new());
     source.receive(Instant::ZERO, &mut pool, &mut frames, flows as usize)?;
     for frame in &frames {

@@ -1,11 +1,11 @@
 //! Defines the benchmark's cases: the flow entries to load, and the flows whose packets are sent.
 use super::entry::{self, PRIORITY};
-use super::{HeadersName, attack, masks, pipeline, routes, rules};
+use super::{HeaderPattern, attack, masks, pipeline, routes, rules};
 use anyhow::{Context, anyhow, ensure};
 use std::path::Path;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
-use weir_port::null::{Flows, Headers};
+use weir_port::null::{FlowHeaderKind, GeneratedFlows};
 
 /// Maximum number of entries in a table.
 const MAX_ENTRIES: u32 = 1 << 24;
@@ -13,7 +13,7 @@ const MAX_ENTRIES: u32 = 1 << 24;
 /// Name of a case, as given on the command line and printed in the tables of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum CaseName {
+pub(super) enum BenchCaseName {
     /// No datapath, one flow: the cost of creating and releasing frames, which every other case includes
     Io,
     /// A single entry on the input port, one flow
@@ -38,65 +38,67 @@ pub(super) enum CaseName {
     Pipeline,
 }
 
-impl CaseName {
-    pub(super) const WITHOUT_FILE: [CaseName; 9] = [
-        CaseName::Io,
-        CaseName::Port,
-        CaseName::Wildcard,
-        CaseName::Mac,
-        CaseName::Udp,
-        CaseName::Mpls,
-        CaseName::Masks,
-        CaseName::Attack,
-        CaseName::Pipeline,
+impl BenchCaseName {
+    pub(super) const WITHOUT_FILE: [BenchCaseName; 9] = [
+        BenchCaseName::Io,
+        BenchCaseName::Port,
+        BenchCaseName::Wildcard,
+        BenchCaseName::Mac,
+        BenchCaseName::Udp,
+        BenchCaseName::Mpls,
+        BenchCaseName::Masks,
+        BenchCaseName::Attack,
+        BenchCaseName::Pipeline,
     ];
 }
 
 /// Settings of the user for a case; `None` stands for the case's default.
-pub(super) struct Wanted<'a> {
+pub(super) struct BenchCaseSettings<'a> {
     pub(super) entries: Option<u32>,
     pub(super) flows: Option<u32>,
     pub(super) masks: Option<u32>,
     pub(super) tables: Option<u8>,
-    pub(super) actions: Option<&'a entry::Actions>,
+    pub(super) actions: Option<&'a entry::EntryActionsArg>,
     pub(super) file: Option<&'a Path>,
-    pub(super) headers: Option<HeadersName>,
+    pub(super) headers: Option<HeaderPattern>,
     pub(super) size: usize,
     pub(super) seed: u64,
 }
 
 /// Flow entries and traffic of one measurement.
-pub(super) struct Case {
-    pub(super) name: CaseName,
+pub(super) struct DatapathBenchCase {
+    pub(super) name: BenchCaseName,
     /// Flow-mods that add the case's entries, generated one by one as they are loaded.
     pub(super) entries: Box<dyn Iterator<Item = FlowMod>>,
-    pub(super) flows: Flows,
+    pub(super) flows: GeneratedFlows,
     /// Number of flow tables in which each packet is looked up; 0 if packets do not enter the datapath.
     pub(super) tables: u8,
 }
 
-impl Case {
+impl DatapathBenchCase {
     /// Creates a case with the given settings.
     ///
     /// # Errors
     /// The file is missing or cannot be read; an option does not fit the case, or is out of range.
-    pub(super) fn new(name: CaseName, wanted: &Wanted) -> anyhow::Result<Case> {
+    pub(super) fn new(name: BenchCaseName, wanted: &BenchCaseSettings) -> anyhow::Result<DatapathBenchCase> {
         wanted.check(name)?;
         let case = match name {
-            CaseName::Io => wanted.io(),
-            CaseName::Port => wanted.one(name, Match::any().with(Field::InPort, entry::IN.0), 1),
-            CaseName::Wildcard => wanted.one(name, sources(), 1000),
-            CaseName::Mac => wanted.each(name, Headers::Mac, destination),
-            CaseName::Udp => wanted.each(name, Headers::Udp, five_tuple),
-            CaseName::Mpls => wanted.each(name, Headers::Mpls, label),
-            CaseName::Masks => masks::case(wanted),
-            CaseName::Lpm => routes::case(wanted),
-            CaseName::Classbench => rules::case(wanted),
-            CaseName::Attack => attack::case(wanted),
-            CaseName::Pipeline => pipeline::case(wanted),
+            BenchCaseName::Io => wanted.io(),
+            BenchCaseName::Port => wanted.one(name, Match::any().with(Field::InPort, entry::IN.0), 1),
+            BenchCaseName::Wildcard => wanted.one(name, sources(), 1000),
+            BenchCaseName::Mac => wanted.each(name, FlowHeaderKind::Mac, destination),
+            BenchCaseName::Udp => wanted.each(name, FlowHeaderKind::Udp, five_tuple),
+            BenchCaseName::Mpls => wanted.each(name, FlowHeaderKind::Mpls, label),
+            BenchCaseName::Masks => masks::case(wanted),
+            BenchCaseName::Lpm => routes::case(wanted),
+            BenchCaseName::Classbench => rules::case(wanted),
+            BenchCaseName::Attack => attack::case(wanted),
+            BenchCaseName::Pipeline => pipeline::case(wanted),
         };
         let case = case.map(|case| match wanted.actions.cloned() {
-            Some(actions) => Case { entries: Box::new(case.entries.map(move |flow| actions.of(flow))), ..case },
+            Some(actions) => {
+                DatapathBenchCase { entries: Box::new(case.entries.map(move |flow| actions.of(flow))), ..case }
+            }
             None => case,
         });
         let said = clap::ValueEnum::to_possible_value(&name).map(|value| value.get_name().to_owned());
@@ -104,10 +106,10 @@ impl Case {
     }
 }
 
-impl Wanted<'_> {
-    fn check(&self, name: CaseName) -> anyhow::Result<()> {
-        use CaseName::{Attack, Classbench, Io, Lpm, Masks, Pipeline, Port, Wildcard};
-        let only = |given: bool, option: &str, cases: &[CaseName]| {
+impl BenchCaseSettings<'_> {
+    fn check(&self, name: BenchCaseName) -> anyhow::Result<()> {
+        use BenchCaseName::{Attack, Classbench, Io, Lpm, Masks, Pipeline, Port, Wildcard};
+        let only = |given: bool, option: &str, cases: &[BenchCaseName]| {
             ensure!(!given || cases.contains(&name), "--{option} does not go with this case: leave it out");
             Ok(())
         };
@@ -129,31 +131,46 @@ impl Wanted<'_> {
 
     /// Creates `count` flows with the given headers. `spread` is the number of distinct values of the varied field,
     /// which the flows share; `None` gives each flow its own value.
-    pub(super) fn flows(&self, headers: Headers, count: u32, spread: Option<u32>) -> anyhow::Result<Flows> {
-        Flows::new(headers, count, spread, self.size).map_err(|problem| anyhow!("{problem}"))
+    pub(super) fn flows(
+        &self,
+        headers: FlowHeaderKind,
+        count: u32,
+        spread: Option<u32>,
+    ) -> anyhow::Result<GeneratedFlows> {
+        GeneratedFlows::new(headers, count, spread, self.size).map_err(|problem| anyhow!("{problem}"))
     }
 
-    fn io(&self) -> anyhow::Result<Case> {
-        let flows = self.flows(Headers::Udp, self.flows.unwrap_or(1), None)?;
-        Ok(Case { name: CaseName::Io, entries: Box::new(std::iter::empty()), flows, tables: 0 })
+    fn io(&self) -> anyhow::Result<DatapathBenchCase> {
+        let flows = self.flows(FlowHeaderKind::Udp, self.flows.unwrap_or(1), None)?;
+        Ok(DatapathBenchCase { name: BenchCaseName::Io, entries: Box::new(std::iter::empty()), flows, tables: 0 })
     }
 
-    fn one(&self, name: CaseName, matching: Match, flows: u32) -> anyhow::Result<Case> {
-        let flows = self.flows(Headers::Udp, self.flows.unwrap_or(flows), None)?;
-        Ok(Case { name, entries: Box::new(std::iter::once(entry::output(PRIORITY, matching))), flows, tables: 1 })
+    fn one(&self, name: BenchCaseName, matching: Match, flows: u32) -> anyhow::Result<DatapathBenchCase> {
+        let flows = self.flows(FlowHeaderKind::Udp, self.flows.unwrap_or(flows), None)?;
+        Ok(DatapathBenchCase {
+            name,
+            entries: Box::new(std::iter::once(entry::output(PRIORITY, matching))),
+            flows,
+            tables: 1,
+        })
     }
 
     /// Creates a case with one entry for each value of `matching` (default: 1000). If there are more flows than
     /// entries, several flows match one entry.
-    fn each(&self, name: CaseName, headers: Headers, matching: fn(u32) -> Match) -> anyhow::Result<Case> {
+    fn each(
+        &self,
+        name: BenchCaseName,
+        headers: FlowHeaderKind,
+        matching: fn(u32) -> Match,
+    ) -> anyhow::Result<DatapathBenchCase> {
         let entries = self.entries.unwrap_or(1000);
         let flows = self.flows.unwrap_or(entries);
-        ensure!(name != CaseName::Mpls || entries <= 1 << 20, "there are 2^20 labels, found {entries} entries");
-        let may_share = name != CaseName::Udp || flows <= entries;
+        ensure!(name != BenchCaseName::Mpls || entries <= 1 << 20, "there are 2^20 labels, found {entries} entries");
+        let may_share = name != BenchCaseName::Udp || flows <= entries;
         ensure!(may_share, "each entry is one flow's: found {flows} flows for {entries} entries");
         let flows = self.flows(headers, flows, Some(entries.min(flows)))?;
         let entries = (0..entries).map(move |number| entry::output(PRIORITY, matching(number)));
-        Ok(Case { name, entries: Box::new(entries), flows, tables: 1 })
+        Ok(DatapathBenchCase { name, entries: Box::new(entries), flows, tables: 1 })
     }
 }
 

@@ -2,11 +2,11 @@
 
 /// SplitMix64 generator of Steele, Lea and Flood (OOPSLA 2014).
 #[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
+pub(super) struct SplitMix64(u64);
 
-impl Dice {
-    pub(super) fn new(seed: u64) -> Dice {
-        Dice(seed)
+impl SplitMix64 {
+    pub(super) fn new(seed: u64) -> SplitMix64 {
+        SplitMix64(seed)
     }
 
     /// Returns a uniform 64-bit number.
@@ -43,13 +43,13 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_paper() {
         // First numbers of the reference implementation for the seed 1234567.
-        let mut dice = Dice::new(1_234_567);
+        let mut dice = SplitMix64::new(1_234_567);
         assert_eq!([dice.next(), dice.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
     #[test]
     fn bounds_are_reached_and_kept() {
-        let mut dice = Dice::new(1);
+        let mut dice = SplitMix64::new(1);
         let drawn: Vec<u16> = (0..1000).map(|_| dice.within(5, 7)).collect();
         assert!([5, 6, 7].iter().all(|wanted| drawn.contains(wanted)) && drawn.iter().all(|n| (5..=7).contains(n)));
         assert_eq!(dice.within(9, 9), 9);

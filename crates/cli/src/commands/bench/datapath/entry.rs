@@ -2,7 +2,7 @@
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
-use weir_port::null::{Flows, Header, Headers};
+use weir_port::null::{FlowHeaderKind, GeneratedFlows, HeaderBytes};
 
 /// Input port of all packets.
 pub(super) const IN: PortNo = PortNo(1);
@@ -21,14 +21,14 @@ pub(super) fn output(priority: u16, matching: Match) -> FlowMod {
 
 /// Actions that replace the output action of a case's entries.
 #[derive(Debug, Clone)]
-pub(super) struct Actions(Vec<Action>);
+pub(super) struct EntryActionsArg(Vec<Action>);
 
 /// Parses actions in the syntax of `ovs-ofctl`.
-pub(super) fn actions(text: &str) -> Result<Actions, String> {
-    weir_openflow::text::parse_actions(text).map(Actions).map_err(|problem| problem.to_string())
+pub(super) fn actions(text: &str) -> Result<EntryActionsArg, String> {
+    weir_openflow::text::parse_actions(text).map(EntryActionsArg).map_err(|problem| problem.to_string())
 }
 
-impl Actions {
+impl EntryActionsArg {
     /// Replaces the action list of an entry of the case; other entries are returned unchanged.
     pub(super) fn of(&self, flow: FlowMod) -> FlowMod {
         match flow.instructions[..] {
@@ -75,7 +75,7 @@ pub(super) fn prefix_mask(length: u32) -> u32 {
 
 /// The five fields that identify a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tuple {
+pub(super) struct FiveTuple {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) source_port: u16,
@@ -83,10 +83,10 @@ pub(super) struct Tuple {
     pub(super) protocol: u8,
 }
 
-impl Tuple {
+impl FiveTuple {
     /// Returns the headers of the flow's packets, in frames of `size` bytes.
-    pub(super) fn header(&self, size: usize) -> Result<Header, String> {
-        let mut header = Flows::new(Headers::Udp, 1, None, size)?.header(0);
+    pub(super) fn header(&self, size: usize) -> Result<HeaderBytes, String> {
+        let mut header = GeneratedFlows::new(FlowHeaderKind::Udp, 1, None, size)?.header(0);
         header[23] = self.protocol;
         header[26..30].copy_from_slice(&self.source.to_be_bytes());
         header[30..34].copy_from_slice(&self.destination.to_be_bytes());
@@ -104,15 +104,20 @@ impl Tuple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_packet::{Frame, Parsed};
+    use weir_packet::{Frame, ParsedHeaders};
 
     #[test]
     fn a_tuple_s_headers_parse_to_it() {
         for protocol in [1, 6, 17, 47] {
-            let tuple =
-                Tuple { source: 0x0102_0304, destination: 0x0506_0708, source_port: 9, destination_port: 10, protocol };
+            let tuple = FiveTuple {
+                source: 0x0102_0304,
+                destination: 0x0506_0708,
+                source_port: 9,
+                destination_port: 10,
+                protocol,
+            };
             let frame = Frame::from_bytes(&tuple.header(60).unwrap()[..60]);
-            let key = Parsed::of(&frame, IN).unwrap().key;
+            let key = ParsedHeaders::of(&frame, IN).unwrap().key;
             assert_eq!((key.get(Field::Ipv4Src), key.get(Field::Ipv4Dst)), (0x0102_0304, 0x0506_0708));
             assert_eq!(key.get(Field::IpProto), u128::from(protocol));
             if protocol == 6 {

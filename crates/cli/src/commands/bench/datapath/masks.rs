@@ -1,32 +1,32 @@
 //! The case of many masks: 32 classes of UDP packets, each matched by an entry with a different mask.
-use super::case::{Case, CaseName, Wanted};
+use super::case::{BenchCaseName, BenchCaseSettings, DatapathBenchCase};
 use super::entry;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
-use weir_port::null::{Flows, Headers};
+use weir_port::null::{FlowHeaderKind, GeneratedFlows};
 
 /// Number of the generator's classes, and so of masks.
 const CLASSES: u32 = 32;
 const PREFIXES: [u32; 4] = [8, 16, 24, 32];
 
 /// Creates the case. `--entries` are spread over the masks; packets match the first entry of each mask.
-pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
+pub(super) fn case(wanted: &BenchCaseSettings) -> anyhow::Result<DatapathBenchCase> {
     let masks = wanted.masks.unwrap_or(CLASSES);
     let count = wanted.entries.unwrap_or(masks).max(masks);
     let flows = flows(masks, wanted)?;
     let entries = (0..count).map(move |number| output(number % masks, number / masks));
-    Ok(Case { name: CaseName::Masks, entries: Box::new(entries), flows, tables: 1 })
+    Ok(DatapathBenchCase { name: BenchCaseName::Masks, entries: Box::new(entries), flows, tables: 1 })
 }
 
-fn flows(masks: u32, wanted: &Wanted) -> anyhow::Result<Flows> {
+fn flows(masks: u32, wanted: &BenchCaseSettings) -> anyhow::Result<GeneratedFlows> {
     let count = wanted.flows.unwrap_or(1024);
     if masks == CLASSES {
-        return wanted.flows(Headers::Masks, count, None);
+        return wanted.flows(FlowHeaderKind::Masks, count, None);
     }
     // The generator always has 32 classes, so the flows of the first `masks` classes are listed.
-    let all = wanted.flows(Headers::Masks, count.div_ceil(masks).saturating_mul(CLASSES), None)?;
+    let all = wanted.flows(FlowHeaderKind::Masks, count.div_ceil(masks).saturating_mul(CLASSES), None)?;
     let flow = |number: u32| all.header(number / masks * CLASSES + number % masks);
-    wanted.flows(Headers::Listed((0..count).map(flow).collect()), count, None)
+    wanted.flows(FlowHeaderKind::Listed((0..count).map(flow).collect()), count, None)
 }
 
 /// Returns entry `number` of a class; entries above 0 match addresses without traffic.

@@ -1,12 +1,12 @@
 //! Measures a case in windows of packets, and computes its figures.
-use super::bed::{BURST, Bed};
-use super::case::{Case, CaseName};
-use super::{Args, clock};
+use super::bed::{BURST, DatapathTestbed};
+use super::case::{BenchCaseName, DatapathBenchCase};
+use super::{DatapathBenchArgs, clock};
 use crate::commands::bench::machine;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::time::Duration;
-use weir_emulator::Cancel;
+use weir_emulator::CancelHandle;
 use weir_port::PortError;
 use weir_units::{Clock, SystemClock};
 
@@ -19,14 +19,14 @@ const STEP: u64 = 4096;
 
 /// Figures of one case.
 #[derive(Debug, Serialize)]
-pub(super) struct Figures {
-    pub(super) case: CaseName,
+pub(super) struct DatapathCaseFigures {
+    pub(super) case: BenchCaseName,
     pub(super) entries: u64,
     pub(super) tables: u8,
     pub(super) flows: u32,
     pub(super) spread: u32,
     pub(super) size: usize,
-    pub(super) load: Load,
+    pub(super) load: EntryLoadCost,
     pub(super) packets: u64,
     /// Packets sent by the output port.
     pub(super) sent: u64,
@@ -50,20 +50,20 @@ pub(super) struct Figures {
 
 /// Cost of loading the entries.
 #[derive(Debug, Serialize)]
-pub(super) struct Load {
+pub(super) struct EntryLoadCost {
     pub(super) seconds: f64,
     /// Growth of resident memory in bytes per entry; `None` if unknown.
     pub(super) bytes_per_entry: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Window {
+pub(super) struct ThroughputWindow {
     packets: u64,
     cpu: Duration,
     wall: Duration,
 }
 
-impl Window {
+impl ThroughputWindow {
     pub(super) fn mpps(&self) -> f64 {
         self.packets as f64 / self.cpu.as_secs_f64().max(1e-9) / 1e6
     }
@@ -73,7 +73,7 @@ impl Window {
         self.packets as f64 / self.wall.as_secs_f64().max(1e-9) / 1e6
     }
 
-    fn add(&mut self, other: &Window) {
+    fn add(&mut self, other: &ThroughputWindow) {
         self.packets += other.packets;
         self.cpu += other.cpu;
         self.wall += other.wall;
@@ -84,9 +84,14 @@ impl Window {
 ///
 /// # Errors
 /// The datapath rejects an entry; a port fails.
-pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Cancel) -> anyhow::Result<Option<Figures>> {
-    let mut bed = Bed::new(&case, args, u32::MAX)?;
-    let Case { name, entries, flows, tables } = case;
+pub(super) fn measure(
+    case: DatapathBenchCase,
+    args: &DatapathBenchArgs,
+    tells_memory: bool,
+    cancel: &CancelHandle,
+) -> anyhow::Result<Option<DatapathCaseFigures>> {
+    let mut bed = DatapathTestbed::new(&case, args, u32::MAX)?;
+    let DatapathBenchCase { name, entries, flows, tables } = case;
     let Some((count, mut load)) = fill(&mut bed, entries, args, cancel)? else { return Ok(None) };
     if !tells_memory {
         load.bytes_per_entry = None;
@@ -102,7 +107,7 @@ pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Canc
     let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
     let (whole, rates) = (whole(&windows), rates(&windows));
     let rate = |share| at(&rates, share);
-    Ok(Some(Figures {
+    Ok(Some(DatapathCaseFigures {
         case: name,
         entries: count,
         tables,
@@ -127,11 +132,11 @@ pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Canc
 
 /// Adds entries. Returns their number and the cost of loading, or `None` if cancelled.
 pub(super) fn fill(
-    bed: &mut Bed,
+    bed: &mut DatapathTestbed,
     entries: impl Iterator<Item = weir_openflow::model::FlowMod>,
-    args: &Args,
-    cancel: &Cancel,
-) -> anyhow::Result<Option<(u64, Load)>> {
+    args: &DatapathBenchArgs,
+    cancel: &CancelHandle,
+) -> anyhow::Result<Option<(u64, EntryLoadCost)>> {
     let bar = ProgressBar::new_spinner();
     bar.set_style(
         ProgressStyle::with_template("loading entries: {pos}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
@@ -156,10 +161,10 @@ pub(super) fn fill(
     let grown = machine::resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before) as f64);
     // Memory is counted in pages, which is too coarse for a few entries.
     let bytes_per_entry = grown.map(|bytes| bytes / count as f64).filter(|_| count >= 10_000);
-    Ok(Some((count, Load { seconds, bytes_per_entry })))
+    Ok(Some((count, EntryLoadCost { seconds, bytes_per_entry })))
 }
 
-fn warm_up(bed: &mut Bed, time: Duration, cancel: &Cancel) -> anyhow::Result<()> {
+fn warm_up(bed: &mut DatapathTestbed, time: Duration, cancel: &CancelHandle) -> anyhow::Result<()> {
     let start = bed.now();
     while bed.now().since(start) < time && !cancel.is_cancelled() {
         let now = bed.now();
@@ -173,30 +178,34 @@ pub(super) fn windows(
     run: &mut impl FnMut(usize) -> Result<(), PortError>,
     time: Duration,
     clock: &SystemClock,
-    cancel: &Cancel,
-) -> anyhow::Result<Vec<Window>> {
+    cancel: &CancelHandle,
+) -> anyhow::Result<Vec<ThroughputWindow>> {
     let mut windows = Vec::new();
     let start = clock.now();
     let (mut now, mut cpu) = (start, clock::thread_time());
     while now.since(start) < time && !cancel.is_cancelled() {
         run(BURSTS)?;
         let (after, cpu_after) = (clock.now(), clock::thread_time());
-        windows.push(Window { packets: (BURSTS * BURST) as u64, cpu: cpu_after - cpu, wall: after.since(now) });
+        windows.push(ThroughputWindow {
+            packets: (BURSTS * BURST) as u64,
+            cpu: cpu_after - cpu,
+            wall: after.since(now),
+        });
         (now, cpu) = (after, cpu_after);
     }
     Ok(windows)
 }
 
 /// Sums up all windows.
-pub(super) fn whole(windows: &[Window]) -> Window {
-    let mut whole = Window::default();
+pub(super) fn whole(windows: &[ThroughputWindow]) -> ThroughputWindow {
+    let mut whole = ThroughputWindow::default();
     windows.iter().for_each(|window| whole.add(window));
     whole
 }
 
 /// Returns the windows' rates, in ascending order.
-pub(super) fn rates(windows: &[Window]) -> Vec<f64> {
-    let mut rates: Vec<f64> = windows.iter().map(Window::mpps).collect();
+pub(super) fn rates(windows: &[ThroughputWindow]) -> Vec<f64> {
+    let mut rates: Vec<f64> = windows.iter().map(ThroughputWindow::mpps).collect();
     rates.sort_by(f64::total_cmp);
     rates
 }
@@ -207,8 +216,8 @@ pub(super) fn at(rates: &[f64], share: usize) -> f64 {
 }
 
 /// Returns the rates of whole seconds; the last one is included if it is at least half a second long.
-fn seconds(windows: &[Window]) -> Vec<f64> {
-    let (mut rates, mut second) = (Vec::new(), Window::default());
+fn seconds(windows: &[ThroughputWindow]) -> Vec<f64> {
+    let (mut rates, mut second) = (Vec::new(), ThroughputWindow::default());
     for window in windows {
         second.add(window);
         if second.wall >= Duration::from_secs(1) {
@@ -227,8 +236,11 @@ mod tests {
 
     #[test]
     fn seconds_are_those_of_the_wall() {
-        let window =
-            |ms| Window { packets: 1_000_000, cpu: Duration::from_millis(500), wall: Duration::from_millis(ms) };
+        let window = |ms| ThroughputWindow {
+            packets: 1_000_000,
+            cpu: Duration::from_millis(500),
+            wall: Duration::from_millis(ms),
+        };
         assert_eq!(seconds(&[window(1000), window(600), window(400), window(100)]), [2.0, 2.0]);
         assert_eq!(seconds(&[window(600)]), [2.0]);
     }

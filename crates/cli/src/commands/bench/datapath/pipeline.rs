@@ -1,23 +1,23 @@
 //! The case of a pipeline: consecutive tables, each with exact entries on different fields.
-use super::case::{Case, CaseName, Wanted, five_tuple, source, source_port, target};
+use super::case::{BenchCaseName, BenchCaseSettings, DatapathBenchCase, five_tuple, source, source_port, target};
 use super::entry;
 use weir_openflow::model::{FlowMod, Match, TableId};
 use weir_packet::Field;
-use weir_port::null::Headers;
+use weir_port::null::FlowHeaderKind;
 
 const TABLES: u8 = 5;
 const ENTRIES: u32 = 1000;
 
 /// Creates the case: each table has one entry for each flow.
-pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
+pub(super) fn case(wanted: &BenchCaseSettings) -> anyhow::Result<DatapathBenchCase> {
     let (tables, count) = (wanted.tables.unwrap_or(TABLES), wanted.entries.unwrap_or(ENTRIES));
     let most = if tables > 1 { 1 << 15 } else { u32::MAX };
     anyhow::ensure!(count <= most, "entries on ports are at most {most}, found {count}");
     let flows = wanted.flows.unwrap_or(count);
     anyhow::ensure!(flows <= count, "each entry is one flow's: found {flows} flows for {count} entries");
-    let flows = wanted.flows(Headers::Udp, flows, None)?;
+    let flows = wanted.flows(FlowHeaderKind::Udp, flows, None)?;
     let entries = (0..tables).flat_map(move |table| (0..count).map(move |number| stage(table, tables, number)));
-    Ok(Case { name: CaseName::Pipeline, entries: Box::new(entries), flows, tables })
+    Ok(DatapathBenchCase { name: BenchCaseName::Pipeline, entries: Box::new(entries), flows, tables })
 }
 
 fn stage(table: u8, tables: u8, number: u32) -> FlowMod {

@@ -1,39 +1,41 @@
 //! Prints figures as lines of a table, or as a record.
-use super::measure::Figures;
-use super::workers::{self, Together};
-use super::{Args, CacheName, CaseName, HeadersName, LookupName, OrderName, PortsName};
-use crate::commands::bench::machine::Machine;
+use super::measure::DatapathCaseFigures;
+use super::workers::{self, MultiWorkerFigures};
+use super::{
+    BenchCacheMode, BenchCaseName, BenchLookupMode, BenchPortKind, DatapathBenchArgs, FlowOrder, HeaderPattern,
+};
+use crate::commands::bench::machine::BenchMachineInfo;
 use serde::Serialize;
 
 /// All results of a command, with what is needed to repeat it.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct DatapathBenchReport {
     command: String,
     version: &'static str,
     /// Commit that the program was built from, if the build recorded it.
     commit: Option<&'static str>,
-    machine: Machine,
+    machine: BenchMachineInfo,
     core: usize,
     workers: u16,
     seed: u64,
-    order: OrderName,
-    ports: PortsName,
-    lookup: LookupName,
-    verdict_cache: CacheName,
-    headers: Option<HeadersName>,
+    order: FlowOrder,
+    ports: BenchPortKind,
+    lookup: BenchLookupMode,
+    verdict_cache: BenchCacheMode,
+    headers: Option<HeaderPattern>,
     /// True if the run was stopped: the last case was measured for less time, and others may be missing.
     partial: bool,
-    cases: Vec<Figures>,
+    cases: Vec<DatapathCaseFigures>,
     /// Results with several workers, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    together: Vec<Together>,
+    together: Vec<MultiWorkerFigures>,
     #[serde(skip)]
     copies: bool,
 }
 
-impl Report {
-    pub(super) fn new(args: &Args, machine: Machine, core: usize) -> Report {
-        Report {
+impl DatapathBenchReport {
+    pub(super) fn new(args: &DatapathBenchArgs, machine: BenchMachineInfo, core: usize) -> DatapathBenchReport {
+        DatapathBenchReport {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION"),
             commit: option_env!("WEIR_COMMIT"),
@@ -53,7 +55,7 @@ impl Report {
         }
     }
 
-    pub(super) fn add(&mut self, figures: Figures) {
+    pub(super) fn add(&mut self, figures: DatapathCaseFigures) {
         self.cases.push(figures);
     }
 
@@ -66,7 +68,12 @@ impl Report {
     }
 
     /// Adds the results of several workers, and prints them unless the output is one document.
-    pub(super) fn add_together(&mut self, together: Together, one_alone: f64, as_json: bool) -> anyhow::Result<()> {
+    pub(super) fn add_together(
+        &mut self,
+        together: MultiWorkerFigures,
+        one_alone: f64,
+        as_json: bool,
+    ) -> anyhow::Result<()> {
         if !as_json {
             crate::output::print(&workers::lines(&together, one_alone))?;
         }
@@ -75,8 +82,9 @@ impl Report {
     }
 
     /// Prints how a case's rate grows with the number of workers, if several were measured.
-    pub(super) fn sum_up(&self, case: CaseName, one_alone: f64, as_json: bool) -> anyhow::Result<()> {
-        let together: Vec<&Together> = self.together.iter().filter(|together| together.case == case).collect();
+    pub(super) fn sum_up(&self, case: BenchCaseName, one_alone: f64, as_json: bool) -> anyhow::Result<()> {
+        let together: Vec<&MultiWorkerFigures> =
+            self.together.iter().filter(|together| together.case == case).collect();
         if !as_json && !together.is_empty() {
             crate::output::print(&workers::summary(one_alone, &together))?;
         }
@@ -84,7 +92,7 @@ impl Report {
     }
 
     /// Prints one case's line, after a heading if it is the first.
-    pub(super) fn print(&self, figures: &Figures) -> anyhow::Result<()> {
+    pub(super) fn print(&self, figures: &DatapathCaseFigures) -> anyhow::Result<()> {
         let mut text = String::new();
         if self.cases.is_empty() {
             text += "case        entries    flows     Mpps  (best, median, p10 of windows)       ns  cycles   load s  B/entry   hits\n";
@@ -105,13 +113,13 @@ impl Report {
     }
 }
 
-fn line(figures: &Figures, tsc_mhz: Option<f64>) -> String {
+fn line(figures: &DatapathCaseFigures, tsc_mhz: Option<f64>) -> String {
     let name =
         clap::ValueEnum::to_possible_value(&figures.case).map_or(String::new(), |value| value.get_name().to_owned());
     let ns = 1e3 / figures.mpps;
     let cycles = tsc_mhz.map_or("-".to_owned(), |mhz| format!("{:.0}", mhz / figures.mpps));
     let memory = figures.load.bytes_per_entry.map_or("-".to_owned(), |bytes| format!("{bytes:.0}"));
-    let Figures { entries, flows, mpps, best, median, p10, .. } = figures;
+    let DatapathCaseFigures { entries, flows, mpps, best, median, p10, .. } = figures;
     let hits = figures.hits.map_or("-".to_owned(), |hits| format!("{:.1}%", hits * 100.0));
     let lost = figures.packets - figures.sent.min(figures.packets);
     let lost = if lost == 0 { String::new() } else { format!("  {lost} of {} packets did not leave", figures.packets) };

@@ -1,9 +1,9 @@
 //! Rule sets in ClassBench's format (Taylor and Turner, INFOCOM 2005): parses them, expands them to entries, and
 //! draws headers.
-use super::HeadersName;
-use super::case::{Case, CaseName, Wanted};
-use super::dice::Dice;
-use super::entry::{self, Tuple, prefix_mask};
+use super::HeaderPattern;
+use super::case::{BenchCaseName, BenchCaseSettings, DatapathBenchCase};
+use super::dice::SplitMix64;
+use super::entry::{self, FiveTuple, prefix_mask};
 use anyhow::{Context, anyhow, bail, ensure};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use std::path::Path;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_packet::field::ip_proto::{TCP, UDP};
-use weir_port::null::{Flows, Header, Headers};
+use weir_port::null::{FlowHeaderKind, GeneratedFlows, HeaderBytes};
 
 /// Default number of headers.
 const FLOWS: u32 = 100_000;
@@ -21,7 +21,7 @@ const MAX_RULES: usize = 60_000;
 
 /// A line of a rule set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct ClassBenchRule {
     source: (u32, u32),
     destination: (u32, u32),
     source_ports: (u16, u16),
@@ -32,35 +32,43 @@ pub(super) struct Rule {
 
 const ALL_PORTS: (u16, u16) = (0, u16::MAX);
 
-pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
+pub(super) fn case(wanted: &BenchCaseSettings) -> anyhow::Result<DatapathBenchCase> {
     let rules = read(wanted.file("a rule set in ClassBench's format")?)?;
-    let flows = flows(&rules, wanted, wanted.headers.unwrap_or(HeadersName::Calm))?;
-    Ok(with_entries(CaseName::Classbench, rules, flows))
+    let flows = flows(&rules, wanted, wanted.headers.unwrap_or(HeaderPattern::Calm))?;
+    Ok(with_entries(BenchCaseName::Classbench, rules, flows))
 }
 
 /// Creates the rules' entries, with the highest priority for the first rule, and one entry for packets that match no
 /// rule.
-pub(super) fn with_entries(name: CaseName, rules: Vec<Rule>, flows: Flows) -> Case {
+pub(super) fn with_entries(
+    name: BenchCaseName,
+    rules: Vec<ClassBenchRule>,
+    flows: GeneratedFlows,
+) -> DatapathBenchCase {
     let entries = rules.into_iter().zip((1..=u16::MAX).rev()).flat_map(|(rule, priority)| rule.entries(priority));
-    Case { name, entries: Box::new(std::iter::once(entry::rest()).chain(entries)), flows, tables: 1 }
+    DatapathBenchCase { name, entries: Box::new(std::iter::once(entry::rest()).chain(entries)), flows, tables: 1 }
 }
 
 /// Draws headers for the rules.
-pub(super) fn flows(rules: &[Rule], wanted: &Wanted, headers: HeadersName) -> anyhow::Result<Flows> {
+pub(super) fn flows(
+    rules: &[ClassBenchRule],
+    wanted: &BenchCaseSettings,
+    headers: HeaderPattern,
+) -> anyhow::Result<GeneratedFlows> {
     let count = wanted.flows.unwrap_or(FLOWS);
-    let mut dice = Dice::new(wanted.seed);
+    let mut dice = SplitMix64::new(wanted.seed);
     let draw = |_| match headers {
-        HeadersName::Calm => calm(&mut dice, rules).header(wanted.size),
-        HeadersName::Hostile => crossed(&mut dice, rules).header(wanted.size),
+        HeaderPattern::Calm => calm(&mut dice, rules).header(wanted.size),
+        HeaderPattern::Hostile => crossed(&mut dice, rules).header(wanted.size),
     };
-    let list: Result<Box<[Header]>, String> = (0..count).map(draw).collect();
-    wanted.flows(Headers::Listed(list.map_err(|problem| anyhow!("{problem}"))?), count, None)
+    let list: Result<Box<[HeaderBytes]>, String> = (0..count).map(draw).collect();
+    wanted.flows(FlowHeaderKind::Listed(list.map_err(|problem| anyhow!("{problem}"))?), count, None)
 }
 
 /// Draws a packet that matches a drawn rule; an earlier rule may match it, too.
-fn calm(dice: &mut Dice, rules: &[Rule]) -> Tuple {
+fn calm(dice: &mut SplitMix64, rules: &[ClassBenchRule]) -> FiveTuple {
     let rule = dice.pick(rules);
-    Tuple {
+    FiveTuple {
         source: within(dice, rule.source),
         destination: within(dice, rule.destination),
         source_port: dice.within(rule.source_ports.0, rule.source_ports.1),
@@ -71,16 +79,16 @@ fn calm(dice: &mut Dice, rules: &[Rule]) -> Tuple {
 
 /// Draws a packet from three rules: the source of one, the destination of another, ports and protocol of a third. It
 /// nearly matches many rules and fails at a late field, so that early termination of a search does not help.
-fn crossed(dice: &mut Dice, rules: &[Rule]) -> Tuple {
+fn crossed(dice: &mut SplitMix64, rules: &[ClassBenchRule]) -> FiveTuple {
     let (source, destination) = (calm(dice, rules).source, calm(dice, rules).destination);
-    Tuple { source, destination, ..calm(dice, rules) }
+    FiveTuple { source, destination, ..calm(dice, rules) }
 }
 
-fn within(dice: &mut Dice, (address, length): (u32, u32)) -> u32 {
+fn within(dice: &mut SplitMix64, (address, length): (u32, u32)) -> u32 {
     address | dice.word() & !prefix_mask(length)
 }
 
-impl Rule {
+impl ClassBenchRule {
     /// Returns entries that together match the rule; port ranges become prefixes. A rule on ports of any protocol
     /// becomes entries for TCP and UDP. For other protocols the rule's ports are ignored.
     fn entries(&self, priority: u16) -> Vec<FlowMod> {
@@ -133,7 +141,7 @@ fn prefixes((first, last): (u16, u16)) -> Vec<(u16, u16)> {
 }
 
 /// Reads the rules of a file; fields after the protocol (TCP flags) are ignored.
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Rule>> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<ClassBenchRule>> {
     let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
     let mut rules = Vec::new();
     for (number, line) in BufReader::new(file).lines().enumerate() {
@@ -155,7 +163,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Rule>> {
     Ok(rules)
 }
 
-fn parse(line: &str) -> Option<Rule> {
+fn parse(line: &str) -> Option<ClassBenchRule> {
     let mut words = line.trim().strip_prefix('@')?.split_whitespace();
     let source = prefix(words.next()?)?;
     let destination = prefix(words.next()?)?;
@@ -165,7 +173,7 @@ fn parse(line: &str) -> Option<Rule> {
         (colon == ":" && range.0 <= range.1).then_some(range)
     };
     let (source_ports, destination_ports) = (ports()?, ports()?);
-    Some(Rule { source, destination, source_ports, destination_ports, protocol: protocol(words.next()?)? })
+    Some(ClassBenchRule { source, destination, source_ports, destination_ports, protocol: protocol(words.next()?)? })
 }
 
 fn prefix(text: &str) -> Option<(u32, u32)> {
@@ -191,13 +199,13 @@ mod tests {
 
     const LINE: &str = "@10.1.0.0/16\t192.0.2.1/32\t0 : 65535\t1024 : 65535\t0x06/0xFF\t0x1000/0x1000\t";
 
-    fn rule() -> Rule {
+    fn rule() -> ClassBenchRule {
         parse(LINE).unwrap()
     }
 
     #[test]
     fn lines_are_read() {
-        let expected = Rule {
+        let expected = ClassBenchRule {
             source: (0x0a01_0000, 16),
             destination: (0xc000_0201, 32),
             source_ports: ALL_PORTS,
@@ -236,19 +244,19 @@ mod tests {
         let entries = rule().entries(7);
         assert_eq!(entries.len(), 6);
         assert!(entries.iter().all(|flow| flow.priority == 7 && flow.matching.key_and_mask().is_ok()));
-        let any = Rule { protocol: None, ..rule() };
+        let any = ClassBenchRule { protocol: None, ..rule() };
         assert_eq!(any.entries(7).len(), 12, "ports of TCP and of UDP");
-        let all = Rule { destination_ports: ALL_PORTS, ..any };
+        let all = ClassBenchRule { destination_ports: ALL_PORTS, ..any };
         assert_eq!(all.entries(7).len(), 1);
-        let other = Rule { protocol: Some(47), ..rule() };
+        let other = ClassBenchRule { protocol: Some(47), ..rule() };
         assert_eq!(other.entries(7).len(), 1);
     }
 
     #[test]
     fn calm_headers_are_within_a_rule() {
-        let (mut dice, rules) = (Dice::new(1), [rule()]);
+        let (mut dice, rules) = (SplitMix64::new(1), [rule()]);
         for _ in 0..100 {
-            let Tuple { source, destination, destination_port, protocol, .. } = calm(&mut dice, &rules);
+            let FiveTuple { source, destination, destination_port, protocol, .. } = calm(&mut dice, &rules);
             assert_eq!((source >> 16, destination, protocol), (0x0a01, 0xc000_0201, TCP));
             assert!(destination_port >= 1024);
         }
@@ -256,9 +264,9 @@ mod tests {
 
     #[test]
     fn crossed_headers_are_of_several_rules() {
-        let other = Rule { source: (0x1400_0000, 8), ..rule() };
-        let (mut dice, rules) = (Dice::new(1), [Rule { destination: (5, 32), ..rule() }, other]);
-        let is_mixed = |tuple: Tuple| (tuple.source >> 24 == 10) != (tuple.destination == 5);
+        let other = ClassBenchRule { source: (0x1400_0000, 8), ..rule() };
+        let (mut dice, rules) = (SplitMix64::new(1), [ClassBenchRule { destination: (5, 32), ..rule() }, other]);
+        let is_mixed = |tuple: FiveTuple| (tuple.source >> 24 == 10) != (tuple.destination == 5);
         assert!((0..100).any(|_| is_mixed(crossed(&mut dice, &rules))));
         assert!(!(0..100).any(|_| is_mixed(calm(&mut dice, &rules))));
     }

@@ -1,19 +1,19 @@
 //! Measures several threads, each with its own ports, over one datapath that they share like the threads of a switch.
-use super::bed::{self, BURST, Way};
-use super::case::Case;
+use super::bed::{self, BURST, BenchPacketPath};
+use super::case::DatapathBenchCase;
 use super::clock;
 use super::entry::IN;
-use super::measure::{self, BURSTS, WARM_UP_BURSTS, Window};
-use super::{Args, CaseName};
+use super::measure::{self, BURSTS, ThroughputWindow, WARM_UP_BURSTS};
+use super::{BenchCaseName, DatapathBenchArgs};
 use anyhow::ensure;
 use serde::Serialize;
 use std::sync::Barrier;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_datapath::Datapath;
-use weir_emulator::Cancel;
+use weir_emulator::CancelHandle;
 use weir_port::PortError;
-use weir_switch::threads::seats::{Guest, Owner};
+use weir_switch::threads::seats::{ShardReader, ShardWriter};
 use weir_units::{Clock, SystemClock};
 
 /// Interval for removing expired entries, as the engine does between packets.
@@ -21,8 +21,8 @@ const EXPIRE_EVERY: Duration = Duration::from_millis(10);
 
 /// Results of several workers together.
 #[derive(Debug, Serialize)]
-pub(super) struct Together {
-    pub(super) case: CaseName,
+pub(super) struct MultiWorkerFigures {
+    pub(super) case: BenchCaseName,
     pub(super) workers: usize,
     pub(super) packets: u64,
     /// Packets sent by the output ports.
@@ -32,12 +32,12 @@ pub(super) struct Together {
     pub(super) mpps: f64,
     /// Packets of all workers per second of elapsed time, in millions, while all ran.
     pub(super) mpps_wall: f64,
-    pub(super) each: Vec<OneOf>,
+    pub(super) each: Vec<WorkerFigures>,
 }
 
 /// Results of one worker.
 #[derive(Debug, Serialize)]
-pub(super) struct OneOf {
+pub(super) struct WorkerFigures {
     pub(super) core: usize,
     /// Millions of packets per second of the thread's processor time.
     pub(super) mpps: f64,
@@ -48,9 +48,9 @@ pub(super) struct OneOf {
 }
 
 /// Raw results of one thread.
-struct Done {
+struct WorkerBenchRun {
     core: usize,
-    windows: Vec<Window>,
+    windows: Vec<ThroughputWindow>,
     passed: (u64, u64),
 }
 
@@ -58,7 +58,7 @@ struct Done {
 ///
 /// # Errors
 /// There are more workers than cores, and `--oversubscribe` is not given.
-pub(super) fn cores(args: &Args) -> anyhow::Result<Vec<usize>> {
+pub(super) fn cores(args: &DatapathBenchArgs) -> anyhow::Result<Vec<usize>> {
     let (workers, cores) = (usize::from(args.workers), clock::cores()?);
     ensure!(workers == 1 || args.core.is_none(), "--core: is for one worker; {workers} take the last {workers} cores");
     ensure!(
@@ -74,15 +74,21 @@ pub(super) fn cores(args: &Args) -> anyhow::Result<Vec<usize>> {
 ///
 /// # Errors
 /// The datapath rejects an entry; a port fails; a thread cannot be started.
-pub(super) fn measure(case: Case, args: &Args, cores: &[usize], cancel: &Cancel) -> anyhow::Result<Option<Together>> {
-    let ways: Vec<Way> = (0..cores.len()).map(|thread| Way::new(&case, args, thread)).collect::<Result<_, _>>()?;
-    let mut bed = bed::Bed::new(&case, args, u32::MAX)?;
-    let Case { name, entries, tables, .. } = case;
+pub(super) fn measure(
+    case: DatapathBenchCase,
+    args: &DatapathBenchArgs,
+    cores: &[usize],
+    cancel: &CancelHandle,
+) -> anyhow::Result<Option<MultiWorkerFigures>> {
+    let ways: Vec<BenchPacketPath> =
+        (0..cores.len()).map(|thread| BenchPacketPath::new(&case, args, thread)).collect::<Result<_, _>>()?;
+    let mut bed = bed::DatapathTestbed::new(&case, args, u32::MAX)?;
+    let DatapathBenchCase { name, entries, tables, .. } = case;
     if measure::fill(&mut bed, entries, args, cancel)?.is_none() {
         return Ok(None);
     }
     let (clock, datapath) = bed.into_datapath();
-    let mut owner = Owner::new(datapath);
+    let mut owner = ShardWriter::new(datapath);
     let guests = owner.invite(cores.len());
     let hands: Vec<_> = guests.into_iter().map(|guest| (guest, owner.get().add_worker())).collect();
     owner.share();
@@ -102,14 +108,14 @@ pub(super) fn measure(case: Case, args: &Args, cores: &[usize], cancel: &Cancel)
             match told.recv_timeout(EXPIRE_EVERY) {
                 Ok(one) => done.push(one),
                 Err(RecvTimeoutError::Timeout) => {
-                    let mut out = weir_datapath::Output::default();
+                    let mut out = weir_datapath::DatapathOutput::default();
                     owner.get().expire(clock.now(), &mut out);
                     owner.share();
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        done.into_iter().collect::<anyhow::Result<Vec<Done>>>()
+        done.into_iter().collect::<anyhow::Result<Vec<WorkerBenchRun>>>()
     })?;
     ensure!(done.len() == cores.len(), "a thread panicked; its message is above");
     if done.iter().any(|one| one.windows.is_empty()) {
@@ -120,22 +126,22 @@ pub(super) fn measure(case: Case, args: &Args, cores: &[usize], cancel: &Cancel)
     let counted = tables.checked_sub(1).map(|last| bed::hits(owner.get(), clock.now(), last)).transpose()?;
     let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
     let mpps_wall = done.iter().map(|one| measure::whole(&one.windows).mpps_wall()).sum();
-    let mut each: Vec<OneOf> = done.into_iter().map(OneOf::new).collect();
+    let mut each: Vec<WorkerFigures> = done.into_iter().map(WorkerFigures::new).collect();
     each.sort_by_key(|one| one.core);
     let mpps = each.iter().map(|one| one.mpps).sum();
-    Ok(Some(Together { case: name, workers: each.len(), packets, sent, hits, mpps, mpps_wall, each }))
+    Ok(Some(MultiWorkerFigures { case: name, workers: each.len(), packets, sent, hits, mpps, mpps_wall, each }))
 }
 
 /// Runs the packets of one thread.
 fn one(
-    mut way: Way,
-    tables: &Guest<Datapath>,
+    mut way: BenchPacketPath,
+    tables: &ShardReader<Datapath>,
     mut worker: weir_datapath::Worker,
     core: usize,
-    args: &Args,
+    args: &DatapathBenchArgs,
     clock: SystemClock,
-    (barrier, cancel): (&Barrier, &Cancel),
-) -> anyhow::Result<Done> {
+    (barrier, cancel): (&Barrier, &CancelHandle),
+) -> anyhow::Result<WorkerBenchRun> {
     // Every thread must reach the barrier, even after an error, because the others wait there.
     let pinned = clock::keep_to(core);
     barrier.wait();
@@ -155,14 +161,14 @@ fn one(
         run(WARM_UP_BURSTS)?;
     }
     let windows = measure::windows(&mut run, args.time.0, &clock, cancel)?;
-    Ok(Done { core, windows, passed: way.passed() })
+    Ok(WorkerBenchRun { core, windows, passed: way.passed() })
 }
 
-impl OneOf {
-    fn new(done: Done) -> OneOf {
+impl WorkerFigures {
+    fn new(done: WorkerBenchRun) -> WorkerFigures {
         let whole = measure::whole(&done.windows);
         let rates = measure::rates(&done.windows);
-        OneOf {
+        WorkerFigures {
             core: done.core,
             mpps: whole.mpps(),
             best: measure::at(&rates, 100),
@@ -173,8 +179,8 @@ impl OneOf {
 }
 
 /// Formats the rate of each worker, and the rate of all compared with one alone.
-pub(super) fn lines(together: &Together, one_alone: f64) -> String {
-    let Together { workers, mpps, mpps_wall, each, packets, sent, .. } = together;
+pub(super) fn lines(together: &MultiWorkerFigures, one_alone: f64) -> String {
+    let MultiWorkerFigures { workers, mpps, mpps_wall, each, packets, sent, .. } = together;
     let lost = packets - sent.min(packets);
     let lost = if lost == 0 { String::new() } else { format!("; {lost} of {packets} packets did not leave") };
     let mut text = String::new();
@@ -191,7 +197,7 @@ pub(super) fn lines(together: &Together, one_alone: f64) -> String {
 }
 
 /// Formats the summary of a case: rates of one to all workers, as ratios to one.
-pub(super) fn summary(one_alone: f64, together: &[&Together]) -> String {
+pub(super) fn summary(one_alone: f64, together: &[&MultiWorkerFigures]) -> String {
     let more = together.iter().map(|all| format!("{}: {:.2}", all.workers, all.mpps / one_alone));
     let all: Vec<String> = std::iter::once("1: 1.00".to_owned()).chain(more).collect();
     format!("  workers to ratio: {}\n", all.join(", "))

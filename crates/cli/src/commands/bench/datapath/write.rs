@@ -1,7 +1,7 @@
 //! Writes a case to files, so that other switches can be measured with the same entries and flows.
 use super::bed;
-use super::case::Case;
-use super::{Args, OrderName, PortsName};
+use super::case::DatapathBenchCase;
+use super::{BenchPortKind, DatapathBenchArgs, FlowOrder};
 use anyhow::Context;
 use serde::Serialize;
 use std::fs::{self, File};
@@ -11,17 +11,17 @@ use weir_openflow::Version;
 use weir_openflow::text::format_flow;
 use weir_packet::FramePool;
 use weir_port::Port;
-use weir_port::null::{Headers, NullPort};
+use weir_port::null::{FlowHeaderKind, NullPort};
 use weir_units::Instant;
 
 /// Parameters of a generator of the same packets.
 #[derive(Debug, Serialize)]
-struct Generator {
+struct GeneratorParameters {
     headers: &'static str,
     flows: u32,
     spread: u32,
     size: usize,
-    order: OrderName,
+    order: FlowOrder,
     seed: u64,
     entries: u64,
 }
@@ -34,13 +34,13 @@ const FIRST_BYTES: usize = 60;
 /// Writes `entries` (a line each, as `ovs-ofctl add-flows` reads them), `generator.json`, `first` (60 bytes of each
 /// of the first 256 frames), `list` for listed flows (4 bytes for each destination, 64 for each header), and
 /// `flows.pcap` for ports that loop a capture.
-pub(super) fn write(case: Case, args: &Args, folder: &Path) -> anyhow::Result<()> {
+pub(super) fn write(case: DatapathBenchCase, args: &DatapathBenchArgs, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir(folder).with_context(|| format!("--write: cannot make the directory {}", folder.display()))?;
     fs::write(folder.join("first"), first(bed::source(&case, args, 0))?)?;
-    if args.ports == PortsName::Pcap {
+    if args.ports == BenchPortKind::Pcap {
         bed::capture(bed::source(&case, args, 0), case.flows.count(), &folder.join("flows.pcap"))?;
     }
-    let Case { entries, flows, .. } = case;
+    let DatapathBenchCase { entries, flows, .. } = case;
     let (headers, list) = kind(flows.headers());
     if let Some(list) = list {
         fs::write(folder.join("list"), list)?;
@@ -54,7 +54,7 @@ pub(super) fn write(case: Case, args: &Args, folder: &Path) -> anyhow::Result<()
     file.flush()?;
     let (order, seed) = (args.order, args.seed);
     let (flows, spread, size) = (flows.count(), flows.spread(), flows.size());
-    let generator = Generator { headers, flows, spread, size, order, seed, entries: count };
+    let generator = GeneratorParameters { headers, flows, spread, size, order, seed, entries: count };
     fs::write(folder.join("generator.json"), serde_json::to_string_pretty(&generator)? + "\n")?;
     Ok(())
 }
@@ -66,13 +66,15 @@ fn first(mut source: NullPort) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Returns the name of the kind of headers, and its list as bytes if it has one.
-fn kind(headers: &Headers) -> (&'static str, Option<Vec<u8>>) {
+fn kind(headers: &FlowHeaderKind) -> (&'static str, Option<Vec<u8>>) {
     match headers {
-        Headers::Udp => ("udp", None),
-        Headers::Mac => ("mac", None),
-        Headers::Mpls => ("mpls", None),
-        Headers::Masks => ("masks", None),
-        Headers::Destinations(list) => ("destinations", Some(list.iter().flat_map(|to| to.to_be_bytes()).collect())),
-        Headers::Listed(list) => ("listed", Some(list.concat())),
+        FlowHeaderKind::Udp => ("udp", None),
+        FlowHeaderKind::Mac => ("mac", None),
+        FlowHeaderKind::Mpls => ("mpls", None),
+        FlowHeaderKind::Masks => ("masks", None),
+        FlowHeaderKind::Destinations(list) => {
+            ("destinations", Some(list.iter().flat_map(|to| to.to_be_bytes()).collect()))
+        }
+        FlowHeaderKind::Listed(list) => ("listed", Some(list.concat())),
     }
 }

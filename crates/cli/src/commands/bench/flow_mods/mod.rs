@@ -1,12 +1,12 @@
 //! `weir bench flow-mods`: sends pre-encoded flow-mods to any OpenFlow switch, and measures the time from the first
 //! byte to the barrier reply, or to the reply to a bundle's commit.
 use super::PATIENCE;
-use super::entries::{self, Kind};
+use super::entries::{self, EntryMatchKind};
 use crate::output;
 use anyhow::{bail, ensure};
 use std::process::ExitCode;
 use std::time::Duration;
-use weir_client::{Client, Target};
+use weir_client::{OpenFlowClient, SwitchAddress};
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowMod, GroupId, Match, PortNo, TableId};
@@ -14,19 +14,19 @@ use weir_openflow::{Body, Version};
 use weir_units::{Clock as _, SystemClock};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct FlowModBenchArgs {
     /// The switch: tcp:HOST:PORT or unix:PATH to connect to it, ptcp:PORT to let it connect. Its flow entries are
     /// deleted
-    target: Target,
+    target: SwitchAddress,
     /// Flow-mods per round
     #[arg(short = 'n', long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
     /// Fields that the entries match
-    #[arg(long, value_enum, default_value_t = Kind::Udp)]
-    matching: Kind,
+    #[arg(long, value_enum, default_value_t = EntryMatchKind::Udp)]
+    matching: EntryMatchKind,
     /// How flow-mods are sent
-    #[arg(long, value_enum, default_value_t = Way::Plain)]
-    way: Way,
+    #[arg(long, value_enum, default_value_t = FlowModBundling::Plain)]
+    way: FlowModBundling,
     /// Number of rounds; the entries are deleted between them
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 /// How flow-mods are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Way {
+enum FlowModBundling {
     /// Single messages, then a barrier
     Plain,
     /// In an ordered bundle
@@ -60,21 +60,21 @@ enum Way {
     Atomic,
 }
 
-impl Way {
+impl FlowModBundling {
     fn flags(self) -> Option<BundleFlags> {
         match self {
-            Way::Plain => None,
-            Way::Bundle => Some(BundleFlags::ORDERED),
-            Way::Atomic => Some(BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0)),
+            FlowModBundling::Plain => None,
+            FlowModBundling::Bundle => Some(BundleFlags::ORDERED),
+            FlowModBundling::Atomic => Some(BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0)),
         }
     }
 }
 
 /// Results of all rounds.
 #[derive(serde::Serialize)]
-struct Report {
-    matching: Kind,
-    way: Way,
+struct FlowModBenchReport {
+    matching: EntryMatchKind,
+    way: FlowModBundling,
     count: u32,
     /// Seconds of each round. The following lists have one value per round, too.
     seconds: Vec<f64>,
@@ -88,14 +88,14 @@ const BUNDLE: BundleId = BundleId(1);
 /// Interval between two writes when a rate is given.
 const PIECE: Duration = Duration::from_millis(1);
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &FlowModBenchArgs) -> anyhow::Result<ExitCode> {
     let most = args.matching.most();
     ensure!(args.count <= most, "--count {}: there are only {most} different entries of this kind", args.count);
-    ensure!(args.rate.is_none() || args.way == Way::Plain, "--rate goes with --way plain only");
-    let version = args.openflow.unwrap_or(if args.way == Way::Plain { Version::V13 } else { Version::V14 });
+    ensure!(args.rate.is_none() || args.way == FlowModBundling::Plain, "--rate goes with --way plain only");
+    let version = args.openflow.unwrap_or(if args.way == FlowModBundling::Plain { Version::V13 } else { Version::V14 });
     ensure!(version != Version::V10, "--openflow 1.0: expected 1.3, 1.4 or 1.5");
     let clock = SystemClock::start();
-    let mut link = Client::open(&args.target, &[version], PATIENCE, clock)?;
+    let mut link = OpenFlowClient::open(&args.target, &[version], PATIENCE, clock)?;
     let bundle = args.way.flags().map(|flags| (BUNDLE, flags));
     let adds = (0..args.count).map(|number| args.matching.add(number, args.hard_timeout));
     delete_all(&mut link, clock)?;
@@ -118,7 +118,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Sends the flow-mods and waits until the switch has processed them. Returns the time taken.
-fn add(args: &Args, link: &mut Client, bytes: &[u8], clock: SystemClock) -> anyhow::Result<Duration> {
+fn add(
+    args: &FlowModBenchArgs,
+    link: &mut OpenFlowClient,
+    bytes: &[u8],
+    clock: SystemClock,
+) -> anyhow::Result<Duration> {
     let started = clock.now();
     let Some(flags) = args.way.flags() else {
         link.stream_and_ask(bytes, Body::BarrierRequest)?;
@@ -136,7 +141,7 @@ fn add(args: &Args, link: &mut Client, bytes: &[u8], clock: SystemClock) -> anyh
 }
 
 /// Deletes all entries. Returns the time taken.
-fn delete_all(link: &mut Client, clock: SystemClock) -> anyhow::Result<Duration> {
+fn delete_all(link: &mut OpenFlowClient, clock: SystemClock) -> anyhow::Result<Duration> {
     let started = clock.now();
     link.tell(Body::FlowMod(FlowMod::delete_all()))?;
     link.ask(Body::BarrierRequest)?;
@@ -147,7 +152,7 @@ fn delete_all(link: &mut Client, clock: SystemClock) -> anyhow::Result<Duration>
 ///
 /// # Errors
 /// The switch has another number of entries, or does not report it.
-fn check(link: &mut Client, count: u32) -> anyhow::Result<()> {
+fn check(link: &mut OpenFlowClient, count: u32) -> anyhow::Result<()> {
     let all = FlowRequest {
         table: TableId::ALL,
         out_port: PortNo::ANY,
@@ -166,7 +171,13 @@ fn check(link: &mut Client, count: u32) -> anyhow::Result<()> {
 }
 
 /// Sends flow-mods at a steady rate, a piece per millisecond, and prints the rate that was reached.
-fn load(args: &Args, link: &mut Client, bytes: &[u8], rate: u32, clock: SystemClock) -> anyhow::Result<ExitCode> {
+fn load(
+    args: &FlowModBenchArgs,
+    link: &mut OpenFlowClient,
+    bytes: &[u8],
+    rate: u32,
+    clock: SystemClock,
+) -> anyhow::Result<ExitCode> {
     let round = 2 * args.count as usize;
     let each = bytes.len() / round;
     let all = round * args.rounds as usize;
@@ -196,11 +207,11 @@ fn load(args: &Args, link: &mut Client, bytes: &[u8], rate: u32, clock: SystemCl
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(args: &Args, took: &[Duration], deleted: &[Duration]) -> anyhow::Result<()> {
+fn print(args: &FlowModBenchArgs, took: &[Duration], deleted: &[Duration]) -> anyhow::Result<()> {
     let seconds = |list: &[Duration]| list.iter().map(Duration::as_secs_f64).collect::<Vec<f64>>();
     let rate = |time: &Duration| f64::from(args.count) / time.as_secs_f64();
     let per_second: Vec<f64> = took.iter().map(rate).collect();
-    let report = Report {
+    let report = FlowModBenchReport {
         matching: args.matching,
         way: args.way,
         count: args.count,

@@ -1,5 +1,5 @@
 //! Test bed: a switch divided into virtual switches, each with a load on its own port, all sharing one output.
-use super::load::{LARGEST, Load, Seen, Sink};
+use super::load::{LARGEST, TenantSinkCounters, TenantSinkPort, TenantSourcePort};
 use anyhow::anyhow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_packet::Field;
-use weir_scenario::Fabric;
-use weir_switch::{ListenTarget, PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
+use weir_scenario::FabricSpec;
+use weir_switch::{ListenTarget, PortConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle};
 use weir_units::{Bps, SystemClock};
 
 /// Bytes of each virtual switch's buffer at the output. It must exceed what the line sends while the engine is
@@ -19,7 +19,7 @@ const PROMISED: f64 = 0.98;
 
 /// Traffic of one tenant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tenant {
+pub(super) struct TenantTraffic {
     /// Quantum in packets of the largest size; shares are proportional to weights.
     pub(super) weight: u32,
     /// Frame size in bytes.
@@ -32,34 +32,35 @@ pub(super) struct Tenant {
     pub(super) priority: u8,
 }
 
-impl Tenant {
-    pub(super) const PLAIN: Tenant = Tenant { weight: 1, size: LARGEST, offers: 2.0, is_varied: false, priority: 0 };
+impl TenantTraffic {
+    pub(super) const PLAIN: TenantTraffic =
+        TenantTraffic { weight: 1, size: LARGEST, offers: 2.0, is_varied: false, priority: 0 };
 }
 
-pub(super) struct Bed {
+pub(super) struct TenantTestbed {
     pub(super) switch: SwitchHandle,
     /// Listening address of each virtual switch.
     pub(super) listeners: Vec<ListenTarget>,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<TenantSinkCounters>>,
     /// Promised rate of each virtual switch.
     pub(super) promised: Vec<Bps>,
 }
 
-impl Bed {
+impl TenantTestbed {
     /// Starts the switch with the scheduling discipline `discipline`, named as in files.
-    pub(super) fn start(rate: Bps, discipline: &str, tenants: &[Tenant]) -> anyhow::Result<Bed> {
+    pub(super) fn start(rate: Bps, discipline: &str, tenants: &[TenantTraffic]) -> anyhow::Result<TenantTestbed> {
         let clock = SystemClock::start();
-        let (sink, seen) = Sink::new(tenants.len(), clock);
+        let (sink, seen) = TenantSinkPort::new(tenants.len(), clock);
         let out = u32::try_from(tenants.len())? + 1;
         let weights: u32 = tenants.iter().map(|tenant| tenant.weight).sum();
-        let share = |tenant: &Tenant| rate.0 as f64 * PROMISED * f64::from(tenant.weight) / f64::from(weights);
+        let share = |tenant: &TenantTraffic| rate.0 as f64 * PROMISED * f64::from(tenant.weight) / f64::from(weights);
         let mut ports = Vec::new();
         let mut text = format!("[fabric]\nrate = \"{rate}\"\ncrosspoint = \"1MB\"\ndiscipline = \"{discipline}\"\n");
         let mut promised = Vec::new();
         for (number, tenant) in (0u16..).zip(tenants) {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate below the line's")]
             let (its, offered) = (Bps(share(tenant) as u64), Bps((share(tenant) * tenant.offers) as u64));
-            let load = Load::new(number, tenant.size, offered, tenant.is_varied);
+            let load = TenantSourcePort::new(number, tenant.size, offered, tenant.is_varied);
             let port = u32::from(number) + 1;
             ports.push(PortConfig::new(PortNo(port), Box::new(load)));
             promised.push(its);
@@ -77,9 +78,16 @@ impl Bed {
         }
         ports.push(PortConfig::new(PortNo(out), Box::new(sink)));
         let known: BTreeMap<u32, Option<Bps>> = (1..=out).map(|port| (port, None)).collect();
-        let (fabric, cuts) = Fabric::parse_cut(&text, "tenants", "bench", known).map_err(|error| anyhow!("{error}"))?;
-        let config = SwitchConfig { ports, clock, spin: Spin::Auto, fabric: Some(fabric), ..SwitchConfig::default() };
-        let switch = Switch::start(config).map_err(|error| anyhow!("{error}"))?;
+        let (fabric, cuts) =
+            FabricSpec::parse_cut(&text, "tenants", "bench", known).map_err(|error| anyhow!("{error}"))?;
+        let config = SoftwareSwitchConfig {
+            ports,
+            clock,
+            spin: Spin::Auto,
+            fabric: Some(fabric),
+            ..SoftwareSwitchConfig::default()
+        };
+        let switch = SoftwareSwitch::start(config).map_err(|error| anyhow!("{error}"))?;
         let mut listeners = Vec::new();
         for (number, cut) in (1u32..).zip(cuts) {
             let name = cut.name.clone();
@@ -88,10 +96,10 @@ impl Bed {
             let flow = FlowMod::add(10, Match::any().with(Field::InPort, number), actions);
             switch.virtual_flow_mod(&name, flow).map_err(|error| anyhow!("{error}"))?;
         }
-        Ok(Bed { switch, listeners, seen, promised })
+        Ok(TenantTestbed { switch, listeners, seen, promised })
     }
 
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(super) fn seen(&self) -> MutexGuard<'_, TenantSinkCounters> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

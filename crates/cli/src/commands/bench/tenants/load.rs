@@ -2,8 +2,8 @@
 //! on the switch's own thread, so that no other thread disturbs it.
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use weir_packet::{Frame, FramePool, MacAddr, craft::Craft};
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_packet::{Frame, FramePool, MacAddr, craft::FrameBuilder};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use weir_units::{Bps, Instant};
 
 /// Offsets in a frame of its due time and of its tenant's number.
@@ -19,7 +19,7 @@ const KEPT: Duration = Duration::from_millis(20);
 const MAX_DELAYS: usize = 1 << 22;
 
 /// Port that generates a tenant's frames at a rate.
-pub(super) struct Load {
+pub(super) struct TenantSourcePort {
     info: PortInfo,
     template: Frame,
     gap_ns: f64,
@@ -27,31 +27,31 @@ pub(super) struct Load {
     next_ns: f64,
     /// State of the generator of addresses and ports; 0 if all frames are alike.
     random: u64,
-    counters: Counters,
+    counters: FrameCounters,
 }
 
-impl Load {
+impl TenantSourcePort {
     /// Creates a load of frames of `size` bytes at a rate of `rate` on the wire. With `is_varied`, every frame
     /// belongs to a different flow.
-    pub(super) fn new(tenant: u16, size: usize, rate: Bps, is_varied: bool) -> Load {
+    pub(super) fn new(tenant: u16, size: usize, rate: Bps, is_varied: bool) -> TenantSourcePort {
         let size = size.clamp(SMALLEST, LARGEST);
         let mut payload = vec![0; size - TENANT];
         payload[..2].copy_from_slice(&tenant.to_be_bytes());
         let source = MacAddr([2, 0, 0, 0, 0, 1]);
         let [high, low] = tenant.to_be_bytes();
-        let template = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), source)
+        let template = FrameBuilder::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), source)
             .ipv4([10, high, low, 1].into(), [10, high, low, 2].into())
             .udp(1000, 2000)
             .payload(&payload)
             .frame();
         let name = format!("load{tenant}");
-        Load {
+        TenantSourcePort {
             info: PortInfo { spec: format!("null:{name}"), name, mac: source, mtu: 1500 },
             gap_ns: size as f64 * 8e9 / rate.0.max(1) as f64,
             next_ns: 0.0,
             template,
             random: if is_varied { 0x9e37_79b9_7f4a_7c15 | u64::from(tenant) } else { 0 },
-            counters: Counters::default(),
+            counters: FrameCounters::default(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Load {
     }
 }
 
-impl Port for Load {
+impl Port for TenantSourcePort {
     fn info(&self) -> &PortInfo {
         &self.info
     }
@@ -110,22 +110,22 @@ impl Port for Load {
         Ok(())
     }
 
-    fn arm(&mut self) -> Ready {
-        Ready::Now
+    fn arm(&mut self) -> ReceiveReadiness {
+        ReceiveReadiness::Now
     }
 
     fn link(&mut self) -> LinkState {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.counters
     }
 }
 
 /// Counters of frames that left, by tenant.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct TenantSinkCounters {
     pub(super) bytes: Vec<u64>,
     pub(super) packets: Vec<u64>,
     /// Tenant whose delays are recorded in `delays`, in nanoseconds.
@@ -134,24 +134,28 @@ pub(super) struct Seen {
 }
 
 /// Output port of all tenants.
-pub(super) struct Sink {
+pub(super) struct TenantSinkPort {
     info: PortInfo,
     clock: weir_units::SystemClock,
-    seen: Arc<Mutex<Seen>>,
-    counters: Counters,
+    seen: Arc<Mutex<TenantSinkCounters>>,
+    counters: FrameCounters,
 }
 
-impl Sink {
-    pub(super) fn new(tenants: usize, clock: weir_units::SystemClock) -> (Sink, Arc<Mutex<Seen>>) {
-        let seen = Seen { bytes: vec![0; tenants], packets: vec![0; tenants], ..Seen::default() };
+impl TenantSinkPort {
+    pub(super) fn new(
+        tenants: usize,
+        clock: weir_units::SystemClock,
+    ) -> (TenantSinkPort, Arc<Mutex<TenantSinkCounters>>) {
+        let seen =
+            TenantSinkCounters { bytes: vec![0; tenants], packets: vec![0; tenants], ..TenantSinkCounters::default() };
         let seen = Arc::new(Mutex::new(seen));
         let mac = MacAddr([2, 0, 0, 0, 0, 9]);
         let info = PortInfo { spec: "null:sink".to_owned(), name: "sink".to_owned(), mac, mtu: 1500 };
-        (Sink { info, clock, seen: Arc::clone(&seen), counters: Counters::default() }, seen)
+        (TenantSinkPort { info, clock, seen: Arc::clone(&seen), counters: FrameCounters::default() }, seen)
     }
 }
 
-impl Port for Sink {
+impl Port for TenantSinkPort {
     fn info(&self) -> &PortInfo {
         &self.info
     }
@@ -186,7 +190,7 @@ impl Port for Sink {
         LinkState { up: true, speed: None }
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.counters
     }
 }

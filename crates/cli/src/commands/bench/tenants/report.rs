@@ -1,7 +1,7 @@
 //! Prints the results next to the promised values.
-use super::super::machine::Machine;
+use super::super::machine::BenchMachineInfo;
 use super::load::LARGEST;
-use super::{Args, storm};
+use super::{TenantBenchArgs, storm};
 use serde::Serialize;
 use std::io::Write as _;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use weir_units::Bps;
 const WINDOWS: u32 = 5;
 
 #[derive(Serialize)]
-pub(super) struct Report {
-    pub(super) machine: Machine,
+pub(super) struct TenantBenchReport {
+    pub(super) machine: BenchMachineInfo,
     pub(super) rate: Bps,
     pub(super) time_s: f64,
-    pub(super) shares: Vec<Share>,
-    pub(super) storms: Vec<Storm>,
-    pub(super) busy: Vec<Busy>,
-    pub(super) delays: Vec<Delay>,
-    pub(super) costs: Vec<Cost>,
+    pub(super) shares: Vec<OutputShares>,
+    pub(super) storms: Vec<OverloadResult>,
+    pub(super) busy: Vec<EngineTimeShares>,
+    pub(super) delays: Vec<TenantDelays>,
+    pub(super) costs: Vec<VirtualSwitchCost>,
 }
 
 /// Shares of an output.
 #[derive(Serialize)]
-pub(super) struct Share {
+pub(super) struct OutputShares {
     switches: usize,
     is_equal: bool,
     /// Size in bytes of the flooding switch's frames.
@@ -38,13 +38,19 @@ pub(super) struct Share {
     used: f64,
 }
 
-impl Share {
-    pub(super) fn of(weights: &[u32], is_equal: bool, flood_bytes: usize, sent: &[u64], args: &Args) -> Share {
+impl OutputShares {
+    pub(super) fn of(
+        weights: &[u32],
+        is_equal: bool,
+        flood_bytes: usize,
+        sent: &[u64],
+        args: &TenantBenchArgs,
+    ) -> OutputShares {
         let (total, weight): (u64, u32) = (sent.iter().sum(), weights.iter().sum());
         let total = (total as f64).max(1.0);
         let error = |(sent, its): (&u64, &u32)| (*sent as f64 / total - f64::from(*its) / f64::from(weight)).abs();
         let per_weight = sent.iter().zip(weights).map(|(sent, weight)| *sent as f64 / f64::from(*weight));
-        Share {
+        OutputShares {
             switches: weights.len(),
             is_equal,
             flood_bytes,
@@ -57,7 +63,7 @@ impl Share {
 
 /// Shares of the time of an overloaded engine.
 #[derive(Serialize)]
-pub(super) struct Busy {
+pub(super) struct EngineTimeShares {
     /// True if the other tenant's packets are expensive and exceed the engine's capacity.
     pub(super) is_hostile: bool,
     /// Share of the victim's packets that were forwarded.
@@ -79,23 +85,23 @@ fn jain(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Throughput of the other tenants while one overloads the switch.
 #[derive(Serialize)]
-pub(super) struct Storm {
-    kind: storm::Kind,
+pub(super) struct OverloadResult {
+    kind: storm::OverloadKind,
     /// Forwarded share of the others' offered traffic, which is 90 % of their promised rate.
     got: f64,
     /// Flow-mods executed, or packet-ins delivered, per second.
     messages_per_second: f64,
 }
 
-impl Storm {
-    pub(super) fn of(kind: storm::Kind, got: f64, messages_per_second: f64) -> Storm {
-        Storm { kind, got, messages_per_second }
+impl OverloadResult {
+    pub(super) fn of(kind: storm::OverloadKind, got: f64, messages_per_second: f64) -> OverloadResult {
+        OverloadResult { kind, got, messages_per_second }
     }
 }
 
 /// Delays of a virtual switch that sends less than its promised rate, while the others offer more than theirs.
 #[derive(Serialize)]
-pub(super) struct Delay {
+pub(super) struct TenantDelays {
     discipline: &'static str,
     switches: usize,
     packets: usize,
@@ -106,10 +112,10 @@ pub(super) struct Delay {
     bound_us: f64,
 }
 
-impl Delay {
+impl TenantDelays {
     /// Computes the figures from `delays` in nanoseconds. The bounds are for a packet that finds its own queue empty,
     /// with quanta of one largest packet.
-    pub(super) fn of(discipline: &'static str, switches: usize, rate: Bps, delays: &mut [u32]) -> Delay {
+    pub(super) fn of(discipline: &'static str, switches: usize, rate: Bps, delays: &mut [u32]) -> TenantDelays {
         delays.sort_unstable();
         let at = |part: f64| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
@@ -121,7 +127,7 @@ impl Delay {
             "drr" => drr_bound(switches as u64 * packet, packet, packet, rate),
             _ => strict_priority_bound(packet, packet, rate),
         };
-        Delay {
+        TenantDelays {
             discipline,
             switches,
             packets: delays.len(),
@@ -135,16 +141,16 @@ impl Delay {
 
 /// Cost of a packet. There are as many sending ports and datapaths as virtual switches.
 #[derive(Serialize)]
-pub(super) struct Cost {
+pub(super) struct VirtualSwitchCost {
     switches: u16,
     ns_per_packet: f64,
     /// Nanoseconds per packet with the same ports on a switch without virtual switches.
     ns_without: f64,
 }
 
-impl Cost {
-    pub(super) fn new(switches: u16, ns_per_packet: f64, ns_without: f64) -> Cost {
-        Cost { switches, ns_per_packet, ns_without }
+impl VirtualSwitchCost {
+    pub(super) fn new(switches: u16, ns_per_packet: f64, ns_without: f64) -> VirtualSwitchCost {
+        VirtualSwitchCost { switches, ns_per_packet, ns_without }
     }
 
     /// Returns nanoseconds per packet, the best of several windows that together last `time`; `look` returns the
@@ -162,7 +168,7 @@ impl Cost {
     }
 }
 
-impl Report {
+impl TenantBenchReport {
     pub(super) fn print(&self, json: bool) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         if json {
@@ -220,7 +226,7 @@ impl Report {
 }
 
 /// Returns the kind's name as in records.
-fn name(kind: storm::Kind) -> String {
+fn name(kind: storm::OverloadKind) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
@@ -238,7 +244,7 @@ mod tests {
     #[test]
     fn delays_are_read_off_in_order() {
         let mut delays: Vec<u32> = (1..=1000).rev().map(|us| us * 1000).collect();
-        let delay = Delay::of("strict-priority", 4, Bps(200_000_000), &mut delays);
+        let delay = TenantDelays::of("strict-priority", 4, Bps(200_000_000), &mut delays);
         assert_eq!((delay.median_us, delay.p99_us, delay.worst_us), (501.0, 991.0, 1000.0));
         assert!((delay.bound_us - 2.0 * 60.56).abs() < 0.01);
     }

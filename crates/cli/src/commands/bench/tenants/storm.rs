@@ -1,26 +1,26 @@
 //! Measures the effect of a hostile tenant on the others, and the cost of a packet.
 use super::super::PATIENCE;
-use super::super::entries::{self, Kind as EntryKind};
-use super::bed::{Bed, Tenant, pause};
+use super::super::entries::{self, EntryMatchKind as EntryKind};
+use super::bed::{TenantTestbed, TenantTraffic, pause};
 use super::load::SMALLEST;
-use super::report::{Busy, Cost, Storm};
+use super::report::{EngineTimeShares, OverloadResult, VirtualSwitchCost};
 use anyhow::{Context as _, anyhow};
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use weir_client::{Client, Target};
+use weir_client::{OpenFlowClient, SwitchAddress};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
 use weir_packet::field::eth_type;
-use weir_port::null::{Flows, Headers, NullPort, Order};
-use weir_switch::{ListenTarget, PortConfig, Spin, Switch, SwitchConfig};
+use weir_port::null::{FlowHeaderKind, FlowSequence, GeneratedFlows, NullPort};
+use weir_switch::{ListenTarget, PortConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin};
 use weir_units::{Bps, SystemClock};
 
 /// Behaviour of the hostile tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+pub(super) enum OverloadKind {
     /// Harmless: offers half of its promised rate.
     Nothing,
     /// Offers ten times its promised rate, in the smallest frames.
@@ -34,8 +34,14 @@ pub(super) enum Kind {
     PacketIns,
 }
 
-impl Kind {
-    pub(super) const ALL: [Kind; 5] = [Kind::Nothing, Kind::Flood, Kind::TupleSpace, Kind::FlowMods, Kind::PacketIns];
+impl OverloadKind {
+    pub(super) const ALL: [OverloadKind; 5] = [
+        OverloadKind::Nothing,
+        OverloadKind::Flood,
+        OverloadKind::TupleSpace,
+        OverloadKind::FlowMods,
+        OverloadKind::PacketIns,
+    ];
 }
 
 /// Number of tenants; the last one is hostile.
@@ -44,20 +50,24 @@ const TENANTS: usize = 4;
 const FLOW_MODS: u32 = 20_000;
 
 /// Measures the forwarded share of the others' traffic; they offer less than their promised rate.
-pub(super) fn measure(kind: Kind, rate: Bps, time: Duration) -> anyhow::Result<Storm> {
-    let victim = Tenant { offers: 0.9, ..Tenant::PLAIN };
+pub(super) fn measure(kind: OverloadKind, rate: Bps, time: Duration) -> anyhow::Result<OverloadResult> {
+    let victim = TenantTraffic { offers: 0.9, ..TenantTraffic::PLAIN };
     let hostile = match kind {
-        Kind::Nothing | Kind::FlowMods => Tenant { offers: 0.5, ..Tenant::PLAIN },
-        Kind::Flood | Kind::PacketIns => Tenant { offers: 10.0, size: SMALLEST, ..Tenant::PLAIN },
-        Kind::TupleSpace => Tenant { offers: 10.0, size: SMALLEST, is_varied: true, ..Tenant::PLAIN },
+        OverloadKind::Nothing | OverloadKind::FlowMods => TenantTraffic { offers: 0.5, ..TenantTraffic::PLAIN },
+        OverloadKind::Flood | OverloadKind::PacketIns => {
+            TenantTraffic { offers: 10.0, size: SMALLEST, ..TenantTraffic::PLAIN }
+        }
+        OverloadKind::TupleSpace => {
+            TenantTraffic { offers: 10.0, size: SMALLEST, is_varied: true, ..TenantTraffic::PLAIN }
+        }
     };
     let mut tenants = vec![victim; TENANTS - 1];
     tenants.push(hostile);
-    let bed = Bed::start(rate, "drr", &tenants)?;
+    let bed = TenantTestbed::start(rate, "drr", &tenants)?;
     let (name, port) = (format!("t{}", TENANTS - 1), u32::try_from(TENANTS)?);
     match kind {
-        Kind::TupleSpace => masks(&bed, &name)?,
-        Kind::PacketIns => {
+        OverloadKind::TupleSpace => masks(&bed, &name)?,
+        OverloadKind::PacketIns => {
             let actions = vec![Instruction::ApplyActions(vec![Action::to_controller()])];
             let all = FlowMod::add(20, Match::any().with(Field::InPort, port), actions);
             bed.switch.virtual_flow_mod(&name, all).map_err(|error| anyhow!("{error}"))?;
@@ -77,7 +87,7 @@ pub(super) fn measure(kind: Kind, rate: Bps, time: Duration) -> anyhow::Result<S
     })?;
     let offered = bed.promised[..TENANTS - 1].iter().map(|bps| bps.0 as f64 / 8.0 * victim.offers * time.as_secs_f64());
     let got: u64 = sent.0[..TENANTS - 1].iter().sum();
-    let storm = Storm::of(kind, got as f64 / offered.sum::<f64>(), sent.1 as f64 / time.as_secs_f64());
+    let storm = OverloadResult::of(kind, got as f64 / offered.sum::<f64>(), sent.1 as f64 / time.as_secs_f64());
     bed.switch.stop();
     Ok(storm)
 }
@@ -88,14 +98,14 @@ const WIDE: Bps = Bps(10_000_000_000);
 /// Measures the forwarded share of a tenant that offers 10 % of its promised rate (about a million packets per
 /// second): on an engine with little other load, and on one overloaded by another tenant, each of whose packets is a
 /// new flow over entries with many masks.
-pub(super) fn busy(time: Duration) -> anyhow::Result<Vec<Busy>> {
+pub(super) fn busy(time: Duration) -> anyhow::Result<Vec<EngineTimeShares>> {
     [false, true].into_iter().map(|is_hostile| beside(is_hostile, time)).collect()
 }
 
-fn beside(is_hostile: bool, time: Duration) -> anyhow::Result<Busy> {
-    let plain = Tenant { offers: 0.1, size: SMALLEST, ..Tenant::PLAIN };
-    let other = if is_hostile { Tenant { offers: 1.0, is_varied: true, ..plain } } else { plain };
-    let bed = Bed::start(WIDE, "drr", &[plain, other])?;
+fn beside(is_hostile: bool, time: Duration) -> anyhow::Result<EngineTimeShares> {
+    let plain = TenantTraffic { offers: 0.1, size: SMALLEST, ..TenantTraffic::PLAIN };
+    let other = if is_hostile { TenantTraffic { offers: 1.0, is_varied: true, ..plain } } else { plain };
+    let bed = TenantTestbed::start(WIDE, "drr", &[plain, other])?;
     if is_hostile {
         masks(&bed, "t1")?;
     }
@@ -105,7 +115,7 @@ fn beside(is_hostile: bool, time: Duration) -> anyhow::Result<Busy> {
     let had = |at: usize| shown.get(at).map(|cut| cut.time).unwrap_or_default();
     let offered = bed.promised[0].0 as f64 / 8.0 * plain.offers * time.as_secs_f64();
     bed.switch.stop();
-    Ok(Busy {
+    Ok(EngineTimeShares {
         is_hostile,
         got: sent[0] as f64 / offered,
         other_per_second: sent[1] as f64 / SMALLEST as f64 / time.as_secs_f64(),
@@ -115,7 +125,7 @@ fn beside(is_hostile: bool, time: Duration) -> anyhow::Result<Busy> {
 }
 
 /// Adds entries with many masks that no packet matches, with a higher priority than the entry that forwards.
-fn masks(bed: &Bed, name: &str) -> anyhow::Result<()> {
+fn masks(bed: &TenantTestbed, name: &str) -> anyhow::Result<()> {
     for (source, destination) in (1..=32).flat_map(|source| (1..=16).map(move |destination| (source, destination * 2)))
     {
         let prefix = |bits: u32| u32::MAX << (32 - bits);
@@ -132,12 +142,12 @@ fn masks(bed: &Bed, name: &str) -> anyhow::Result<()> {
 }
 
 /// Runs the hostile tenant's controller until `is_over`; counts its messages in `messages`.
-fn control(kind: Kind, at: &ListenTarget, is_over: &AtomicBool, messages: &AtomicU64) -> anyhow::Result<()> {
+fn control(kind: OverloadKind, at: &ListenTarget, is_over: &AtomicBool, messages: &AtomicU64) -> anyhow::Result<()> {
     let ListenTarget::Tcp(address) = at else { return Ok(()) };
     match kind {
-        Kind::FlowMods => {
-            let target = Target::Tcp(address.to_string());
-            let mut link = Client::open(&target, &[Version::V13], PATIENCE, SystemClock::start())?;
+        OverloadKind::FlowMods => {
+            let target = SwitchAddress::Tcp(address.to_string());
+            let mut link = OpenFlowClient::open(&target, &[Version::V13], PATIENCE, SystemClock::start())?;
             let flows = (0..FLOW_MODS).map(|number| EntryKind::Udp.add(number, 0));
             let bytes = entries::encode(flows, Version::V13, None)?;
             let each = bytes.len() / FLOW_MODS as usize;
@@ -151,7 +161,7 @@ fn control(kind: Kind, at: &ListenTarget, is_over: &AtomicBool, messages: &Atomi
             }
             Ok(())
         }
-        Kind::PacketIns => read_all(address, is_over, messages),
+        OverloadKind::PacketIns => read_all(address, is_over, messages),
         _ => Ok(()),
     }
 }
@@ -182,27 +192,27 @@ pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f
     let out = u32::from(count) + 1;
     let mut ports: Vec<PortConfig> = Vec::new();
     for port in 1..out {
-        let flows = Flows::new(Headers::Udp, 1, None, SMALLEST).map_err(|error| anyhow!("{error}"))?;
-        let source = NullPort::generating(&format!("n{port}"), flows, Order::cycle(1));
+        let flows = GeneratedFlows::new(FlowHeaderKind::Udp, 1, None, SMALLEST).map_err(|error| anyhow!("{error}"))?;
+        let source = NullPort::generating(&format!("n{port}"), flows, FlowSequence::cycle(1));
         ports.push(PortConfig::new(PortNo(port), Box::new(source)));
     }
     let nowhere =
-        NullPort::open("out", &weir_port::spec::Options::none("null:out")).map_err(|error| anyhow!("{error}"))?;
+        NullPort::open("out", &weir_port::spec::PortOptions::none("null:out")).map_err(|error| anyhow!("{error}"))?;
     ports.push(PortConfig::new(PortNo(out), Box::new(nowhere)));
     let text = cuts(if is_cut { count } else { 0 }, out)?;
     let known = (1..=out).map(|port| (port, None)).collect();
     let (fabric, virtual_switches) =
-        weir_scenario::Fabric::parse_cut(&text, "cost", "bench", known).map_err(|error| anyhow!("{error}"))?;
+        weir_scenario::FabricSpec::parse_cut(&text, "cost", "bench", known).map_err(|error| anyhow!("{error}"))?;
     let names: Vec<String> = virtual_switches.iter().map(|cut| cut.name.clone()).collect();
-    let config = SwitchConfig {
+    let config = SoftwareSwitchConfig {
         ports,
         virtual_switches,
         fabric: Some(fabric),
         spin: Spin::Auto,
         clock,
-        ..SwitchConfig::default()
+        ..SoftwareSwitchConfig::default()
     };
-    let switch = Switch::start(config).map_err(|error| anyhow!("{error}"))?;
+    let switch = SoftwareSwitch::start(config).map_err(|error| anyhow!("{error}"))?;
     let actions = || vec![Instruction::ApplyActions(vec![Action::output(PortNo(out))])];
     let flow = || FlowMod::add(10, Match::any(), actions());
     for name in &names {
@@ -212,7 +222,7 @@ pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f
         switch.flow_mod(flow()).map_err(|error| anyhow!("{error}"))?;
     }
     pause(super::WARM_UP);
-    let cost = Cost::best_of(time, || Ok((sent(&switch, out)?, engine_time()?)))?;
+    let cost = VirtualSwitchCost::best_of(time, || Ok((sent(&switch, out)?, engine_time()?)))?;
     switch.stop();
     Ok(cost)
 }

@@ -1,13 +1,13 @@
 //! Test bed: a switch whose ports always have frames to receive, and the count of packets that leave it.
-use super::Way;
+use super::EgressPattern;
 use anyhow::anyhow;
 use std::time::Duration;
-use weir_emulator::Cancel;
+use weir_emulator::CancelHandle;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_packet::Field;
-use weir_port::null::{Flows, Headers, NullPort, Order};
-use weir_switch::threads::{Mode, ThreadsConfig};
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_port::null::{FlowHeaderKind, FlowSequence, GeneratedFlows, NullPort};
+use weir_switch::threads::{ThreadingMode, ThreadsConfig};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 use weir_units::{Clock as _, Instant, SystemClock};
 
 /// Flows per port, and bytes per frame.
@@ -19,41 +19,45 @@ const WARM_UP: Duration = Duration::from_millis(200);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A switch that forwards as fast as it can.
-pub(super) struct Bed {
+pub(super) struct ThreadTestbed {
     switch: SwitchHandle,
     clock: SystemClock,
 }
 
-impl Bed {
+impl ThreadTestbed {
     /// Starts a switch of `threads` threads with two ports for each of `most`, so that every number of threads has
     /// the same load.
     ///
     /// # Errors
     /// The switch does not start.
-    pub(super) fn start(way: Way, threads: usize, most: usize) -> anyhow::Result<Bed> {
+    pub(super) fn start(way: EgressPattern, threads: usize, most: usize) -> anyhow::Result<ThreadTestbed> {
         let most = u32::try_from(most)?;
         let ports = 2 * most;
-        let config = SwitchConfig {
+        let config = SoftwareSwitchConfig {
             // Ports are assigned in turn: port 1 to the first thread, port 2 to the second.
-            threads: ThreadsConfig { mode: Mode::RunToCompletion, workers: threads, ..ThreadsConfig::default() },
+            threads: ThreadsConfig {
+                mode: ThreadingMode::RunToCompletion,
+                workers: threads,
+                ..ThreadsConfig::default()
+            },
             ports: (1..=ports).map(source).collect::<Result<_, _>>()?,
-            ..SwitchConfig::default()
+            ..SoftwareSwitchConfig::default()
         };
-        let switch = Switch::start(config)?;
+        let switch = SoftwareSwitch::start(config)?;
         for port in 1..=ports {
             let to = way.output(port, most);
             let output = Instruction::ApplyActions(vec![Action::output(PortNo(to))]);
             let matching = Match::any().with(Field::InPort, port);
             switch.flow_mod(FlowMod::add(1, matching, vec![output]))?;
         }
-        Ok(Bed { switch, clock: SystemClock::start() })
+        Ok(ThreadTestbed { switch, clock: SystemClock::start() })
     }
 
     /// Measures for `time`. Returns the packets that left and the elapsed seconds, or `None` if cancelled.
     ///
     /// # Errors
     /// The switch stopped.
-    pub(super) fn measure(&self, time: Duration, cancel: &Cancel) -> anyhow::Result<Option<(u64, f64)>> {
+    pub(super) fn measure(&self, time: Duration, cancel: &CancelHandle) -> anyhow::Result<Option<(u64, f64)>> {
         if !self.rest(WARM_UP, cancel) {
             return Ok(None);
         }
@@ -66,7 +70,7 @@ impl Bed {
     }
 
     /// Waits for `time`. Returns false if cancelled.
-    fn rest(&self, time: Duration, cancel: &Cancel) -> bool {
+    fn rest(&self, time: Duration, cancel: &CancelHandle) -> bool {
         let until = self.clock.now() + time;
         while self.clock.now() < until && !cancel.is_cancelled() {
             std::thread::park_timeout(until.since(self.clock.now()).min(LOOK_EVERY));
@@ -84,21 +88,21 @@ impl Bed {
 
 /// Returns a port that always has frames to receive.
 fn source(number: u32) -> anyhow::Result<PortConfig> {
-    let flows = Flows::new(Headers::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
-    let port = NullPort::generating(&format!("p{number}"), flows, Order::cycle(FLOWS));
+    let flows = GeneratedFlows::new(FlowHeaderKind::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
+    let port = NullPort::generating(&format!("p{number}"), flows, FlowSequence::cycle(FLOWS));
     Ok(PortConfig::new(PortNo(number), Box::new(port)))
 }
 
-impl Way {
+impl EgressPattern {
     /// Returns the output port for frames of an input port, if twice `threads` ports are assigned in turn.
     fn output(self, port: u32, threads: u32) -> u32 {
         let ports = 2 * threads;
         match self {
             // The other port of the same thread.
-            Way::Own => (port - 1 + threads) % ports + 1,
-            Way::Crossed => port % ports + 1,
-            Way::OnePort if port == 1 => 2,
-            Way::OnePort => 1,
+            EgressPattern::Own => (port - 1 + threads) % ports + 1,
+            EgressPattern::Crossed => port % ports + 1,
+            EgressPattern::OnePort if port == 1 => 2,
+            EgressPattern::OnePort => 1,
         }
     }
 }
@@ -112,7 +116,8 @@ mod tests {
         for threads in [1_u32, 2, 3, 8] {
             for port in 1..=2 * threads {
                 let of = |port: u32| (port - 1) % threads;
-                let [own, crossed, one] = [Way::Own, Way::Crossed, Way::OnePort].map(|way| way.output(port, threads));
+                let [own, crossed, one] = [EgressPattern::Own, EgressPattern::Crossed, EgressPattern::OnePort]
+                    .map(|way| way.output(port, threads));
                 assert_eq!(of(own), of(port));
                 assert!(own != port && crossed != port && one != port);
                 assert!(threads == 1 || of(crossed) != of(port));
@@ -123,9 +128,9 @@ mod tests {
 
     #[test]
     fn what_comes_leaves() {
-        for way in [Way::Own, Way::Crossed, Way::OnePort] {
-            let bed = Bed::start(way, 1, 1).unwrap();
-            let (packets, seconds) = bed.measure(Duration::from_millis(5), &Cancel::default()).unwrap().unwrap();
+        for way in [EgressPattern::Own, EgressPattern::Crossed, EgressPattern::OnePort] {
+            let bed = ThreadTestbed::start(way, 1, 1).unwrap();
+            let (packets, seconds) = bed.measure(Duration::from_millis(5), &CancelHandle::default()).unwrap().unwrap();
             assert!(packets > 0 && seconds >= 0.005, "{packets} in {seconds} s");
         }
     }

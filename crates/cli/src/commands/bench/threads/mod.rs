@@ -3,27 +3,27 @@
 mod bed;
 mod others;
 
-use super::machine::Machine;
-use crate::commands::run::{STOPPED, Signals};
+use super::machine::BenchMachineInfo;
+use crate::commands::run::{STOPPED, StopSignalHandler};
 use anyhow::ensure;
-use bed::Bed;
-use others::Others;
+use bed::ThreadTestbed;
+use others::CompetingThreads;
 use serde::Serialize;
 use std::process::ExitCode;
-use weir_switch::threads::Machine as Cores;
-use weir_units::Span;
+use weir_switch::threads::MachineResources as Cores;
+use weir_units::TimeSpan;
 
 /// Maximum number of threads, as in a switch.
 const MAX_THREADS: usize = 64;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ThreadBenchArgs {
     /// Numbers of threads of the switch, measured in turn; ratios refer to the first
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
     /// Ports by which frames leave, measured in turn [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
-    ways: Vec<Way>,
+    ways: Vec<EgressPattern>,
     /// Numbers of other threads that keep processors busy, measured in turn
     #[arg(long, value_delimiter = ',', default_value = "0", value_parser = clap::value_parser!(u16).range(0..=256))]
     others: Vec<u16>,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     rounds: u32,
     /// Duration of each measurement
     #[arg(long, default_value = "1s")]
-    time: Span,
+    time: TimeSpan,
     /// Print JSON: a record of all that was measured
     #[arg(long)]
     json: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 /// Port by which frames leave, relative to the thread that received them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Way {
+enum EgressPattern {
     /// Another port of the thread that received them
     Own,
     /// A port of another thread, so that threads compete for ports
@@ -52,9 +52,9 @@ enum Way {
 
 /// A single measurement.
 #[derive(Debug, Serialize)]
-struct Sample {
+struct ThreadBenchSample {
     round: u32,
-    way: Way,
+    way: EgressPattern,
     others: u16,
     threads: usize,
     /// Millions of packets sent per second of elapsed time.
@@ -65,8 +65,8 @@ struct Sample {
 
 /// Figures of one case with one number of threads.
 #[derive(Debug, Serialize)]
-struct Row {
-    way: Way,
+struct ThreadBenchRow {
+    way: EgressPattern,
     others: u16,
     threads: usize,
     /// Millions of packets per second: median of the rounds, least and most.
@@ -80,32 +80,32 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct ThreadBenchReport {
     command: String,
     version: &'static str,
     /// Commit that the program was built from, if the build recorded it.
     commit: Option<&'static str>,
-    machine: Machine,
-    rows: Vec<Row>,
-    samples: Vec<Sample>,
+    machine: BenchMachineInfo,
+    rows: Vec<ThreadBenchRow>,
+    samples: Vec<ThreadBenchSample>,
 }
 
 /// Runs the benchmark.
 ///
 /// # Errors
 /// There are fewer cores than threads; the switch does not start.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &ThreadBenchArgs) -> anyhow::Result<ExitCode> {
     args.check()?;
-    let signals = Signals::watch()?;
-    let machine = Machine::look();
+    let signals = StopSignalHandler::watch()?;
+    let machine = BenchMachineInfo::look();
     let samples = measure(args, &signals)?;
     let rows = rows(args, &samples);
     let text = if args.json {
         let command = std::env::args().collect::<Vec<_>>().join(" ");
         let (version, commit) = (env!("CARGO_PKG_VERSION"), option_env!("WEIR_COMMIT"));
-        serde_json::to_string_pretty(&Report { command, version, commit, machine, rows, samples })? + "\n"
+        serde_json::to_string_pretty(&ThreadBenchReport { command, version, commit, machine, rows, samples })? + "\n"
     } else {
-        HEAD.to_owned() + &rows.iter().map(Row::line).collect::<String>()
+        HEAD.to_owned() + &rows.iter().map(ThreadBenchRow::line).collect::<String>()
     };
     crate::output::print(&text)?;
     Ok(if signals.cancel.is_cancelled() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 const HEAD: &str = "frames leave  others  threads     Mpps  (least, most)        ratio  (least, most)\n";
 
-impl Args {
+impl ThreadBenchArgs {
     fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.time.0.is_zero(), "--time: found {}, expected a time above zero such as 1s", self.time);
         let cores = Cores::here().cpus.len();
@@ -127,58 +127,70 @@ impl Args {
         Ok(())
     }
 
-    fn ways(&self) -> &[Way] {
-        if self.ways.is_empty() { &[Way::Own, Way::Crossed, Way::OnePort] } else { &self.ways }
+    fn ways(&self) -> &[EgressPattern] {
+        if self.ways.is_empty() {
+            &[EgressPattern::Own, EgressPattern::Crossed, EgressPattern::OnePort]
+        } else {
+            &self.ways
+        }
     }
 
     /// Returns all cases of a round.
-    fn cases(&self) -> impl Iterator<Item = (Way, u16, usize)> {
+    fn cases(&self) -> impl Iterator<Item = (EgressPattern, u16, usize)> {
         let ways = self.ways().iter().flat_map(|way| self.others.iter().map(|others| (*way, *others)));
         ways.flat_map(|(way, others)| self.threads.iter().map(move |threads| (way, others, *threads)))
     }
 }
 
 /// Measures all cases, round by round, so that other load of the machine affects all cases alike.
-fn measure(args: &Args, signals: &Signals) -> anyhow::Result<Vec<Sample>> {
+fn measure(args: &ThreadBenchArgs, signals: &StopSignalHandler) -> anyhow::Result<Vec<ThreadBenchSample>> {
     let most = args.threads.iter().copied().max().unwrap_or(1);
     let mut samples = Vec::new();
     for round in 0..args.rounds {
         for (way, others, threads) in args.cases() {
-            let bed = Bed::start(way, threads, most)?;
-            let others_run = Others::start(others);
+            let bed = ThreadTestbed::start(way, threads, most)?;
+            let others_run = CompetingThreads::start(others);
             let Some((packets, seconds)) = bed.measure(args.time.0, &signals.cancel)? else { return Ok(samples) };
             drop(others_run);
             let mpps = packets as f64 / seconds / 1e6;
-            samples.push(Sample { round, way, others, threads, mpps, packets });
+            samples.push(ThreadBenchSample { round, way, others, threads, mpps, packets });
         }
     }
     Ok(samples)
 }
 
-fn rows(args: &Args, samples: &[Sample]) -> Vec<Row> {
-    args.cases().filter_map(|(way, others, threads)| Row::new(args, samples, (way, others, threads))).collect()
+fn rows(args: &ThreadBenchArgs, samples: &[ThreadBenchSample]) -> Vec<ThreadBenchRow> {
+    args.cases()
+        .filter_map(|(way, others, threads)| ThreadBenchRow::new(args, samples, (way, others, threads)))
+        .collect()
 }
 
-impl Row {
+impl ThreadBenchRow {
     /// Returns `None` if nothing was measured.
-    fn new(args: &Args, samples: &[Sample], (way, others, threads): (Way, u16, usize)) -> Option<Row> {
+    fn new(
+        args: &ThreadBenchArgs,
+        samples: &[ThreadBenchSample],
+        (way, others, threads): (EgressPattern, u16, usize),
+    ) -> Option<ThreadBenchRow> {
         let of = |threads| {
-            let is = move |sample: &&Sample| (sample.way, sample.others, sample.threads) == (way, others, threads);
+            let is = move |sample: &&ThreadBenchSample| {
+                (sample.way, sample.others, sample.threads) == (way, others, threads)
+            };
             samples.iter().filter(is)
         };
         let first = args.threads.first().copied().unwrap_or(1);
         let rates: Vec<f64> = of(threads).map(|sample| sample.mpps).collect();
-        let to_first = |sample: &Sample| {
+        let to_first = |sample: &ThreadBenchSample| {
             let base = of(first).find(|base| base.round == sample.round)?;
             Some(sample.mpps / base.mpps)
         };
         let ratios: Vec<f64> = of(threads).filter_map(to_first).collect();
         let ((mpps_least, mpps, mpps_most), (ratio_least, ratio, ratio_most)) = (spread(rates)?, spread(ratios)?);
-        Some(Row { way, others, threads, mpps, mpps_least, mpps_most, ratio, ratio_least, ratio_most })
+        Some(ThreadBenchRow { way, others, threads, mpps, mpps_least, mpps_most, ratio, ratio_least, ratio_most })
     }
 
     fn line(&self) -> String {
-        let Row { others, threads, mpps, mpps_least, mpps_most, ratio, ratio_least, ratio_most, .. } = self;
+        let ThreadBenchRow { others, threads, mpps, mpps_least, mpps_most, ratio, ratio_least, ratio_most, .. } = self;
         let way = clap::ValueEnum::to_possible_value(&self.way).map_or(String::new(), |way| way.get_name().to_owned());
         format!(
             "{way:12}  {others:6}  {threads:7}  {mpps:7.2}  ({mpps_least:6.2}, {mpps_most:6.2})  {ratio:9.2}  ({ratio_least:.2}, {ratio_most:.2})\n"
@@ -196,15 +208,29 @@ fn spread(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
 mod tests {
     use super::*;
 
-    fn args(threads: Vec<usize>) -> Args {
-        Args { threads, ways: vec![Way::Own], others: vec![0], rounds: 3, time: "1ms".parse().unwrap(), json: false }
+    fn args(threads: Vec<usize>) -> ThreadBenchArgs {
+        ThreadBenchArgs {
+            threads,
+            ways: vec![EgressPattern::Own],
+            others: vec![0],
+            rounds: 3,
+            time: "1ms".parse().unwrap(),
+            json: false,
+        }
     }
 
     #[test]
     fn ratios_are_of_the_same_round() {
-        let sample = |round, threads, mpps| Sample { round, way: Way::Own, others: 0, threads, mpps, packets: 1 };
+        let sample = |round, threads, mpps| ThreadBenchSample {
+            round,
+            way: EgressPattern::Own,
+            others: 0,
+            threads,
+            mpps,
+            packets: 1,
+        };
         let rates = [(0, 1, 10.0), (0, 2, 20.0), (1, 1, 4.0), (1, 2, 2.0), (2, 1, 6.0), (2, 2, 9.0)];
-        let samples: Vec<Sample> =
+        let samples: Vec<ThreadBenchSample> =
             rates.into_iter().map(|(round, threads, mpps)| sample(round, threads, mpps)).collect();
         let rows = rows(&args(vec![1, 2]), &samples);
         assert_eq!((rows[0].mpps, rows[0].ratio), (6.0, 1.0));
@@ -218,7 +244,7 @@ mod tests {
             let error = args(vec![threads]).check().unwrap_err().to_string();
             assert!(error.starts_with(&format!("--threads: found {threads}, expected 1 to ")), "{error}");
         }
-        let error = Args { time: "0s".parse().unwrap(), ..args(vec![1]) }.check().unwrap_err().to_string();
+        let error = ThreadBenchArgs { time: "0s".parse().unwrap(), ..args(vec![1]) }.check().unwrap_err().to_string();
         assert!(error.contains("above zero"), "{error}");
     }
 }

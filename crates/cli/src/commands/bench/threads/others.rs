@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// Threads that spin until this is dropped.
-pub(super) struct Others {
+pub(super) struct CompetingThreads {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Others {
-    pub(super) fn start(count: u16) -> Others {
+impl CompetingThreads {
+    pub(super) fn start(count: u16) -> CompetingThreads {
         let stop = Arc::<AtomicBool>::default();
         let spin = |stop: Arc<AtomicBool>| {
             move || {
@@ -21,11 +21,11 @@ impl Others {
             }
         };
         let threads = (0..count).map(|_| std::thread::spawn(spin(Arc::clone(&stop)))).collect();
-        Others { stop, threads }
+        CompetingThreads { stop, threads }
     }
 }
 
-impl Drop for Others {
+impl Drop for CompetingThreads {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // A spinning thread cannot fail, so the result of the join is ignored.

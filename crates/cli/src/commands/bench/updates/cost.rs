@@ -1,8 +1,8 @@
 //! Measures the cost of one flow-mod, and of one entry in flow statistics, for several numbers of entries: the
 //! datapath alone, on this thread.
-use crate::commands::bench::entries::Kind;
+use crate::commands::bench::entries::EntryMatchKind;
 use serde::Serialize;
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_openflow::model::{FlowCommand, FlowFlags, FlowMod};
 use weir_openflow::{Body, Message, Version};
@@ -18,7 +18,7 @@ const TOLD: u32 = 32;
 
 /// Nanoseconds per flow-mod, including the creation of its message: medians of windows.
 #[derive(Debug, Serialize)]
-pub(super) struct Costs {
+pub(super) struct FlowModCosts {
     pub(super) entries: u32,
     pub(super) add_ns: f64,
     /// Add with the check for overlaps.
@@ -33,20 +33,25 @@ pub(super) struct Costs {
     pub(super) tell_ns: f64,
 }
 
-struct Bed {
+struct FlowModTestbed {
     clock: SystemClock,
     datapath: Datapath,
     pool: FramePool,
-    out: Output,
+    out: DatapathOutput,
 }
 
 /// Measures with `entries` entries in the table.
-pub(super) fn measure(entries: u32) -> Costs {
+pub(super) fn measure(entries: u32) -> FlowModCosts {
     let clock = SystemClock::start();
     let config = DatapathConfig { max_entries: u32::MAX, ..DatapathConfig::default() };
-    let mut bed = Bed { clock, datapath: Datapath::new(config), pool: FramePool::default(), out: Output::default() };
+    let mut bed = FlowModTestbed {
+        clock,
+        datapath: Datapath::new(config),
+        pool: FramePool::default(),
+        out: DatapathOutput::default(),
+    };
     bed.datapath.channel_up(Instant::ZERO, CHANNEL, Version::V13);
-    (0..entries).for_each(|number| bed.send(Kind::Udp.add(number, 0)));
+    (0..entries).for_each(|number| bed.send(EntryMatchKind::Udp.add(number, 0)));
     // Measured first, while the table has no gaps of deleted entries.
     let tell_ns = bed.time_telling(TOLD.min(entries));
     let all = WINDOW * WINDOWS;
@@ -54,11 +59,11 @@ pub(super) fn measure(entries: u32) -> Costs {
     let (new, checked) = (entries..entries + all, entries + all..entries + 2 * all);
     let step = (entries / all).max(1);
     let old = (0..all).map(|number| number * step % entries.max(1));
-    let command = |command| move |number| FlowMod { command, ..Kind::Udp.add(number, 0) };
-    let with_check = |number| FlowMod { flags: FlowFlags::CHECK_OVERLAP, ..Kind::Udp.add(number, 0) };
-    Costs {
+    let command = |command| move |number| FlowMod { command, ..EntryMatchKind::Udp.add(number, 0) };
+    let with_check = |number| FlowMod { flags: FlowFlags::CHECK_OVERLAP, ..EntryMatchKind::Udp.add(number, 0) };
+    FlowModCosts {
         entries,
-        add_ns: bed.time(new.clone(), |number| Kind::Udp.add(number, 0)),
+        add_ns: bed.time(new.clone(), |number| EntryMatchKind::Udp.add(number, 0)),
         add_checked_ns: bed.time(checked.clone(), with_check),
         modify_strict_ns: bed.time(old.clone(), command(FlowCommand::ModifyStrict)),
         modify_ns: bed.time(old, command(FlowCommand::Modify)),
@@ -70,7 +75,7 @@ pub(super) fn measure(entries: u32) -> Costs {
 
 const CHANNEL: ChannelId = ChannelId(1);
 
-impl Bed {
+impl FlowModTestbed {
     fn send(&mut self, flow: FlowMod) {
         let message = Message { xid: 1, body: Body::FlowMod(flow) };
         self.datapath.handle(self.clock.now(), CHANNEL, message, &mut self.pool, &mut self.out);

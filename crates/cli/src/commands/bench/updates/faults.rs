@@ -4,12 +4,12 @@ use std::os::unix::fs::FileExt as _;
 
 /// Reader of Linux's counter for the thread that asks first; counts 0 if Linux does not report it.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Option<File>);
+pub(super) struct PageFaultCounter(Option<File>);
 
 /// Position of the minor faults after the thread's name. Major faults are counted separately.
 const MINOR: usize = 7;
 
-impl Faults {
+impl PageFaultCounter {
     pub(super) fn count(&mut self) -> u64 {
         if self.0.is_none() {
             self.0 = File::open("/proc/thread-self/stat").ok();
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn touching_new_memory_is_seen() {
-        let mut faults = Faults::default();
+        let mut faults = PageFaultCounter::default();
         let before = faults.count();
         let pages = vec![1_u8; 8 << 20];
         assert!(faults.count() > before, "{} bytes", pages.len());

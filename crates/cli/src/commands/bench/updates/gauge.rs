@@ -5,14 +5,14 @@
 //! hypervisor). As a control, the engine's thread spins from time to time: it reads the clock for as long as the
 //! engine may spend on control work. The rate at which this exceeds the limit of a gap, per second of spinning, is
 //! the machine's effect under the same load; the gaps' rate beyond it is the engine's.
-use super::faults::Faults;
+use super::faults::PageFaultCounter;
 use crate::commands::bench::datapath::clock::thread_time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_port::null::NullPort;
-use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
 use weir_units::{Clock as _, Instant, SystemClock};
 
 /// Promised upper bound of a gap.
@@ -32,21 +32,21 @@ const BUCKETS: usize = 64 << FINE_BITS;
 pub(super) const PAUSED: usize = 0;
 
 /// A port that always has frames to receive and measures the gaps between requests.
-pub(super) struct Gauge {
+pub(super) struct PollGapPort {
     port: NullPort,
-    seen: Arc<Seen>,
+    seen: Arc<PollGapRecorder>,
     /// Time of the last request for frames.
     last: Instant,
     /// Time of the next spin.
     spin_at: Instant,
     clock: SystemClock,
-    checked: Check,
-    faults: Faults,
+    checked: ThreadUsage,
+    faults: PageFaultCounter,
 }
 
 /// Processor time and faults of the thread at one moment.
 #[derive(Clone, Copy)]
-struct Check {
+struct ThreadUsage {
     at: Instant,
     on: Duration,
     faults: u64,
@@ -54,22 +54,22 @@ struct Check {
 
 /// Changes since a check.
 #[derive(Clone, Copy, Default)]
-struct Meanwhile {
+struct ThreadUsageDelta {
     /// Time that the thread was not on a processor.
     away: Duration,
     /// Number of page faults.
     faults: u64,
 }
 
-/// All measurements, one set of figures for each number passed to [`Seen::measure`].
-pub(super) struct Seen {
+/// All measurements, one set of figures for each number passed to [`PollGapRecorder::measure`].
+pub(super) struct PollGapRecorder {
     /// Number of the set that is written to.
     now: AtomicUsize,
-    sets: Vec<Gaps>,
+    sets: Vec<PollGapHistogram>,
 }
 
 /// Figures of gaps. One thread writes; another reads when the measurement is over.
-pub(super) struct Gaps {
+pub(super) struct PollGapHistogram {
     buckets: Box<[AtomicU64]>,
     packets: AtomicU64,
     longest_ns: AtomicU64,
@@ -85,10 +85,13 @@ pub(super) struct Gaps {
     spun_own_over: AtomicU64,
 }
 
-impl Seen {
+impl PollGapRecorder {
     /// Creates `sets` sets in addition to [`PAUSED`], which is selected.
-    pub(super) fn new(sets: usize) -> Arc<Seen> {
-        Arc::new(Seen { now: AtomicUsize::new(PAUSED), sets: (0..=sets).map(|_| Gaps::default()).collect() })
+    pub(super) fn new(sets: usize) -> Arc<PollGapRecorder> {
+        Arc::new(PollGapRecorder {
+            now: AtomicUsize::new(PAUSED),
+            sets: (0..=sets).map(|_| PollGapHistogram::default()).collect(),
+        })
     }
 
     /// Selects the set for further measurements.
@@ -96,14 +99,14 @@ impl Seen {
         self.now.store(set, Relaxed);
     }
 
-    pub(super) fn gaps(&self, set: usize) -> &Gaps {
+    pub(super) fn gaps(&self, set: usize) -> &PollGapHistogram {
         &self.sets[set]
     }
 }
 
-impl Default for Gaps {
-    fn default() -> Gaps {
-        Gaps {
+impl Default for PollGapHistogram {
+    fn default() -> PollGapHistogram {
+        PollGapHistogram {
             buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
             packets: AtomicU64::new(0),
             longest_ns: AtomicU64::new(0),
@@ -126,8 +129,8 @@ fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Gaps {
-    fn note(&self, gap: Duration, meanwhile: Meanwhile) {
+impl PollGapHistogram {
+    fn note(&self, gap: Duration, meanwhile: ThreadUsageDelta) {
         let own = gap.saturating_sub(meanwhile.away);
         add(&self.buckets[bucket(nanoseconds(gap))], 1);
         self.longest_ns.store(self.longest_ns.load(Relaxed).max(nanoseconds(gap)), Relaxed);
@@ -137,7 +140,7 @@ impl Gaps {
         add(&self.faulty, u64::from(own > PROMISED && meanwhile.faults > 0));
     }
 
-    fn note_spun(&self, span: Duration, meanwhile: Meanwhile) {
+    fn note_spun(&self, span: Duration, meanwhile: ThreadUsageDelta) {
         add(&self.spun_ns, nanoseconds(span));
         add(&self.spun_over, u64::from(span > PROMISED));
         add(&self.spun_own_over, u64::from(span.saturating_sub(meanwhile.away) > PROMISED));
@@ -207,27 +210,27 @@ fn upper_end(bucket: usize) -> u64 {
     ((fine + 1) << shift) - 1
 }
 
-impl Gauge {
-    pub(super) fn new(port: NullPort, seen: Arc<Seen>) -> Gauge {
-        let checked = Check { at: Instant::ZERO, on: Duration::ZERO, faults: 0 };
-        let (clock, faults) = (SystemClock::start(), Faults::default());
-        Gauge { port, seen, last: Instant::ZERO, spin_at: Instant::ZERO, clock, checked, faults }
+impl PollGapPort {
+    pub(super) fn new(port: NullPort, seen: Arc<PollGapRecorder>) -> PollGapPort {
+        let checked = ThreadUsage { at: Instant::ZERO, on: Duration::ZERO, faults: 0 };
+        let (clock, faults) = (SystemClock::start(), PageFaultCounter::default());
+        PollGapPort { port, seen, last: Instant::ZERO, spin_at: Instant::ZERO, clock, checked, faults }
     }
 
     /// Returns the changes since the previous check.
-    fn check(&mut self, now: Instant) -> Meanwhile {
-        let check = Check { at: now, on: thread_time(), faults: self.faults.count() };
+    fn check(&mut self, now: Instant) -> ThreadUsageDelta {
+        let check = ThreadUsage { at: now, on: thread_time(), faults: self.faults.count() };
         let former = std::mem::replace(&mut self.checked, check);
         let away = now.since(former.at).saturating_sub(check.on.saturating_sub(former.on));
-        Meanwhile { away, faults: check.faults.saturating_sub(former.faults) }
+        ThreadUsageDelta { away, faults: check.faults.saturating_sub(former.faults) }
     }
 
     fn look(&mut self, now: Instant) {
         let gap = now.since(std::mem::replace(&mut self.last, now));
         let is_long = gap >= LONG;
         let looks = is_long || now.since(self.checked.at) >= PERIOD;
-        let meanwhile = if looks { self.check(now) } else { Meanwhile::default() };
-        let meanwhile = if is_long { meanwhile } else { Meanwhile::default() };
+        let meanwhile = if looks { self.check(now) } else { ThreadUsageDelta::default() };
+        let meanwhile = if is_long { meanwhile } else { ThreadUsageDelta::default() };
         let set = self.seen.now.load(Relaxed);
         if set != PAUSED {
             self.seen.sets[set].note(gap, meanwhile);
@@ -245,13 +248,13 @@ impl Gauge {
             span = self.clock.now().since(began);
         }
         let end = now + span;
-        let meanwhile = if span >= LONG { self.check(end) } else { Meanwhile::default() };
+        let meanwhile = if span >= LONG { self.check(end) } else { ThreadUsageDelta::default() };
         self.seen.sets[set].note_spun(span, meanwhile);
         (self.last, self.spin_at) = (end, end + SPIN * (SPIN_SHARE - 1));
     }
 }
 
-impl Port for Gauge {
+impl Port for PollGapPort {
     fn info(&self) -> &PortInfo {
         self.port.info()
     }
@@ -277,16 +280,16 @@ impl Port for Gauge {
         self.port.transmit(now, pool, frames)
     }
 
-    fn arm(&mut self) -> Ready {
+    fn arm(&mut self) -> ReceiveReadiness {
         // Frames are always available, but no event would wake the engine for them.
-        Ready::Now
+        ReceiveReadiness::Now
     }
 
     fn link(&mut self) -> LinkState {
         self.port.link()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> FrameCounters {
         self.port.counters()
     }
 }
@@ -309,18 +312,18 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_the_gaps() {
-        let gaps = Gaps::default();
+        let gaps = PollGapHistogram::default();
         let micros = Duration::from_micros;
-        let meanwhile = |away, faults| Meanwhile { away: micros(away), faults };
-        (1..=1000).for_each(|ns| gaps.note(Duration::from_nanos(ns), Meanwhile::default()));
+        let meanwhile = |away, faults| ThreadUsageDelta { away: micros(away), faults };
+        (1..=1000).for_each(|ns| gaps.note(Duration::from_nanos(ns), ThreadUsageDelta::default()));
         gaps.note(micros(300), meanwhile(250, 1));
         gaps.note(micros(150), meanwhile(0, 3));
-        gaps.note_spun(micros(35), Meanwhile::default());
+        gaps.note_spun(micros(35), ThreadUsageDelta::default());
         gaps.note_spun(micros(200), meanwhile(150, 0));
         assert_eq!((gaps.spun(), gaps.faulty()), ((micros(235), 1, 0), 1));
         assert!((500..=516).contains(&gaps.quantile_ns(0.5)), "{}", gaps.quantile_ns(0.5));
         assert_eq!((gaps.quantile_ns(1.0), gaps.longest_ns(), gaps.own_longest_ns()), (300_000, 300_000, 150_000));
         assert_eq!(gaps.over(), (2, 1));
-        assert_eq!(Gaps::default().quantile_ns(0.5), 0);
+        assert_eq!(PollGapHistogram::default().quantile_ns(0.5), 0);
     }
 }

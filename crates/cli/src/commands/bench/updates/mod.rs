@@ -4,23 +4,23 @@ mod faults;
 mod gauge;
 mod phases;
 
-use super::machine::Machine;
-use cost::Costs;
-use phases::{Bed, Figures, Phase};
+use super::machine::BenchMachineInfo;
+use cost::FlowModCosts;
+use phases::{UpdatePhase, UpdatePhaseFigures, UpdateTestbed};
 use serde::Serialize;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
-use weir_units::Span;
+use weir_units::TimeSpan;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct UpdateBenchArgs {
     /// Numbers of entries in the table, measured one after the other
     #[arg(long, value_delimiter = ',', default_value = "1000,100000,1000000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     entries: Vec<u32>,
     /// Phases: actions of the controller, measured one after the other [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
-    phases: Vec<Phase>,
+    phases: Vec<UpdatePhase>,
     /// Flow-mods per second in phases with a fixed rate
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     rate: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     atomic: u32,
     /// Duration of each phase that does not end by itself
     #[arg(long, default_value = "2s")]
-    time: Span,
+    time: TimeSpan,
     /// Core that the switch's engine is pinned to [default: the system decides]
     #[arg(long)]
     core: Option<usize>,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
 /// Resident memory of the process in bytes, if Linux reports it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Memory {
+pub(crate) struct ResidentMemory {
     entries: u32,
     before: Option<u64>,
     loaded: Option<u64>,
@@ -57,30 +57,30 @@ pub(crate) struct Memory {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct UpdateBenchReport {
     command: String,
     version: &'static str,
     /// Commit that the program was built from, if the build recorded it.
     commit: Option<&'static str>,
-    machine: Machine,
+    machine: BenchMachineInfo,
     rate: u32,
     bundle: u32,
     atomic: u32,
-    costs: Vec<Costs>,
-    phases: Vec<Figures>,
-    memory: Vec<Memory>,
+    costs: Vec<FlowModCosts>,
+    phases: Vec<UpdatePhaseFigures>,
+    memory: Vec<ResidentMemory>,
 }
 
 /// Runs the benchmark.
 ///
 /// # Errors
 /// The machine has no room for the entries, or the switch does not start.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut report = Report {
+pub(crate) fn run(args: &UpdateBenchArgs) -> anyhow::Result<ExitCode> {
+    let mut report = UpdateBenchReport {
         command: std::env::args().collect::<Vec<_>>().join(" "),
         version: env!("CARGO_PKG_VERSION"),
         commit: option_env!("WEIR_COMMIT"),
-        machine: Machine::look(),
+        machine: BenchMachineInfo::look(),
         rate: args.rate,
         bundle: args.bundle,
         atomic: args.atomic,
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     say("entries   phase      updates/s     Mpps   gap p50     p99   p99.9  longest   (own)  us   >100 us (own, faults)  a second - idle"
         .to_owned());
     for entries in &args.entries {
-        let mut bed = Bed::start(args, *entries)?;
+        let mut bed = UpdateTestbed::start(args, *entries)?;
         let memory = bed.run(&mut |figures| {
             say(figures.line());
             report.phases.push(figures);
@@ -121,9 +121,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Costs {
+impl FlowModCosts {
     fn line(&self) -> String {
-        let Costs {
+        let FlowModCosts {
             entries,
             add_ns,
             add_checked_ns,
@@ -139,9 +139,11 @@ impl Costs {
     }
 }
 
-impl Figures {
+impl UpdatePhaseFigures {
     fn line(&self) -> String {
-        let Figures { entries, phase, mpps, updates_per_second, gap_us: gap, over, own_over, control, .. } = self;
+        let UpdatePhaseFigures {
+            entries, phase, mpps, updates_per_second, gap_us: gap, over, own_over, control, ..
+        } = self;
         let faults = self.own_over_with_faults;
         let idle = control.own_over_per_second;
         let own = self.own_over_per_second + idle;
@@ -153,7 +155,7 @@ impl Figures {
     }
 }
 
-impl Memory {
+impl ResidentMemory {
     fn line(&self) -> String {
         let mib = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1048576.0));
         let [before, loaded, deleted, ended] = [self.before, self.loaded, self.deleted, self.ended].map(mib);

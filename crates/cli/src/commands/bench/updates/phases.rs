@@ -1,29 +1,29 @@
 //! Runs a live switch that forwards without pause on one processor while a controller changes its table from another.
-use super::gauge::{Gaps, Gauge, PAUSED, Seen};
-use super::{Args, Memory};
+use super::gauge::{PAUSED, PollGapHistogram, PollGapPort, PollGapRecorder};
+use super::{ResidentMemory, UpdateBenchArgs};
 use crate::commands::bench::PATIENCE;
-use crate::commands::bench::entries::{self, Kind};
+use crate::commands::bench::entries::{self, EntryMatchKind};
 use crate::commands::bench::machine;
 use anyhow::{Context as _, anyhow, ensure};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_client::{Client, Target};
+use weir_client::{OpenFlowClient, SwitchAddress};
 use weir_datapath::DatapathConfig;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_openflow::{Body, Version};
-use weir_port::null::{Flows, Headers, NullPort, Order};
+use weir_port::null::{FlowHeaderKind, FlowSequence, GeneratedFlows, NullPort};
 use weir_port::{Port, PortSpec};
 use weir_switch::threads::ThreadsConfig;
-use weir_switch::{ListenTarget, PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::{ListenTarget, PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 use weir_units::{Clock as _, Instant, SystemClock};
 
 /// Phase of the benchmark, by what the controller does to the switch meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Phase {
+pub(super) enum UpdatePhase {
     /// No action: the effect of the machine itself
     None,
     /// Single flow-mods at the requested rate
@@ -44,20 +44,20 @@ pub(super) enum Phase {
     Expire,
 }
 
-impl Phase {
-    pub(super) const ALL: [Phase; 9] = [
-        Phase::None,
-        Phase::Plain,
-        Phase::Bundle,
-        Phase::Atomic,
-        Phase::Flood,
-        Phase::Dump,
-        Phase::Scan,
-        Phase::Delete,
-        Phase::Expire,
+impl UpdatePhase {
+    pub(super) const ALL: [UpdatePhase; 9] = [
+        UpdatePhase::None,
+        UpdatePhase::Plain,
+        UpdatePhase::Bundle,
+        UpdatePhase::Atomic,
+        UpdatePhase::Flood,
+        UpdatePhase::Dump,
+        UpdatePhase::Scan,
+        UpdatePhase::Delete,
+        UpdatePhase::Expire,
     ];
 
-    /// Returns the number of the set of gaps that is recorded in this phase ([`Seen::measure`]).
+    /// Returns the number of the set of gaps that is recorded in this phase ([`PollGapRecorder::measure`]).
     fn set(self) -> usize {
         self as usize + 1
     }
@@ -65,21 +65,21 @@ impl Phase {
 
 /// Results of the benchmark for one phase: forwarding rate, updates, and gaps in which the engine received no frames.
 #[derive(Debug, Serialize)]
-pub(super) struct Figures {
+pub(super) struct UpdatePhaseFigures {
     /// Number of entries in the table at the start.
     pub(super) entries: u32,
     /// Phase that was measured.
-    pub(super) phase: Phase,
+    pub(super) phase: UpdatePhase,
     /// Duration of the phase, in seconds.
     pub(super) seconds: f64,
-    /// Millions of packets forwarded per second of forwarding (`seconds` without those of [`Control`]).
+    /// Millions of packets forwarded per second of forwarding (`seconds` without those of [`SpinBaseline`]).
     pub(super) mpps: f64,
     /// Number of flow-mods, or of entries reported, deleted or expired.
     pub(super) updates: u64,
     /// Number of `updates` per second of the phase.
     pub(super) updates_per_second: f64,
     /// Distribution of the gaps.
-    pub(super) gap_us: Gap,
+    pub(super) gap_us: PollGapQuantiles,
     /// Number of gaps beyond 100 microseconds.
     pub(super) over: u64,
     /// Number of gaps beyond 100 microseconds after subtraction of the time that other programs had the processor.
@@ -87,7 +87,7 @@ pub(super) struct Figures {
     /// Number of the gaps in `own_over` during which page faults occurred.
     pub(super) own_over_with_faults: u64,
     /// Control measurement of the same thread in the same phase.
-    pub(super) control: Control,
+    pub(super) control: SpinBaseline,
     /// Number of gaps in `own_over` per second of forwarding, minus the control measurement's rate.
     pub(super) own_over_per_second: f64,
 }
@@ -95,7 +95,7 @@ pub(super) struct Figures {
 /// Control measurement: effect of the machine alone. From time to time the engine's thread spins for 35 microseconds; a
 /// spin that takes longer was interrupted by the machine.
 #[derive(Debug, Serialize)]
-pub(super) struct Control {
+pub(super) struct SpinBaseline {
     /// Total duration of the spins, in seconds.
     pub(super) seconds: f64,
     /// Number of spins of more than 100 microseconds.
@@ -107,18 +107,18 @@ pub(super) struct Control {
     pub(super) own_over_per_second: f64,
 }
 
-impl Control {
-    fn of(gaps: &Gaps) -> Control {
+impl SpinBaseline {
+    fn of(gaps: &PollGapHistogram) -> SpinBaseline {
         let (span, over, own_over) = gaps.spun();
         let seconds = span.as_secs_f64();
         let own_over_per_second = if seconds > 0.0 { own_over as f64 / seconds } else { 0.0 };
-        Control { seconds, over, own_over, own_over_per_second }
+        SpinBaseline { seconds, over, own_over, own_over_per_second }
     }
 }
 
 /// Quantiles of the gaps in microseconds. A gap is the time between two requests of the engine for a port's frames.
 #[derive(Debug, Serialize)]
-pub(super) struct Gap {
+pub(super) struct PollGapQuantiles {
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) p999: f64,
@@ -127,10 +127,10 @@ pub(super) struct Gap {
     pub(super) own_longest: f64,
 }
 
-impl Gap {
-    fn of(gaps: &Gaps) -> Gap {
+impl PollGapQuantiles {
+    fn of(gaps: &PollGapHistogram) -> PollGapQuantiles {
         let us = |ns: u64| ns as f64 / 1e3;
-        Gap {
+        PollGapQuantiles {
             p50: us(gaps.quantile_ns(0.5)),
             p99: us(gaps.quantile_ns(0.99)),
             p999: us(gaps.quantile_ns(0.999)),
@@ -148,49 +148,51 @@ const OUT: PortNo = PortNo(2);
 const FLOWS: u32 = 1000;
 /// Bytes per frame.
 const SIZE: usize = 60;
-/// Flow-mods per round of [`Phase::Plain`] and [`Phase::Flood`], half of them deletes.
+/// Flow-mods per round of [`UpdatePhase::Plain`] and [`UpdatePhase::Flood`], half of them deletes.
 const ROUND: u32 = 10_000;
 /// Interval at which the controller checks its clock when it keeps a rate.
 const PIECE: Duration = Duration::from_millis(1);
 
 /// A running switch with `entries` entries, and the connection by which the benchmark controls it.
-pub(super) struct Bed<'a> {
-    args: &'a Args,
+pub(super) struct UpdateTestbed<'a> {
+    args: &'a UpdateBenchArgs,
     entries: u32,
-    seen: Arc<Seen>,
-    link: Client,
+    seen: Arc<PollGapRecorder>,
+    link: OpenFlowClient,
     clock: SystemClock,
     // The switch stops when dropped, which must happen after the link.
     _switch: SwitchHandle,
 }
 
-impl Bed<'_> {
+impl UpdateTestbed<'_> {
     /// Starts a switch without entries.
     ///
     /// # Errors
     /// A thread cannot be started, or there is no address to listen on.
-    pub(super) fn start(args: &Args, entries: u32) -> anyhow::Result<Bed<'_>> {
-        let seen = Seen::new(Phase::ALL.len());
-        let flows = Flows::new(Headers::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
-        let source = Gauge::new(NullPort::generating("source", flows, Order::cycle(FLOWS)), Arc::clone(&seen));
+    pub(super) fn start(args: &UpdateBenchArgs, entries: u32) -> anyhow::Result<UpdateTestbed<'_>> {
+        let seen = PollGapRecorder::new(UpdatePhase::ALL.len());
+        let flows =
+            GeneratedFlows::new(FlowHeaderKind::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
+        let source =
+            PollGapPort::new(NullPort::generating("source", flows, FlowSequence::cycle(FLOWS)), Arc::clone(&seen));
         let spec: PortSpec = "null:sink".parse()?;
         let sink: Box<dyn Port> = weir_port::open(&spec)?;
         let core = args.core.map(|core| core.to_string());
         let cpus = core.map(|core| core.parse()).transpose().map_err(|problem| anyhow!("--core: {problem}"))?;
-        let config = SwitchConfig {
+        let config = SoftwareSwitchConfig {
             datapath: DatapathConfig { max_entries: u32::MAX, ..DatapathConfig::default() },
             threads: ThreadsConfig { cpus: cpus.unwrap_or_default(), ..ThreadsConfig::default() },
             ports: vec![PortConfig::new(IN, Box::new(source)), PortConfig::new(OUT, sink)],
             listeners: vec!["ptcp:0:127.0.0.1".parse().map_err(|problem| anyhow!("{problem}"))?],
-            ..SwitchConfig::default()
+            ..SoftwareSwitchConfig::default()
         };
-        let switch = Switch::start(config)?;
+        let switch = SoftwareSwitch::start(config)?;
         let Some(ListenTarget::Tcp(address)) = switch.listeners().first() else {
             anyhow::bail!("the switch does not listen");
         };
         let clock = SystemClock::start();
-        let link = Client::open(&Target::Tcp(address.to_string()), &[VERSION], PATIENCE, clock)?;
-        Ok(Bed { args, entries, seen, link, clock, _switch: switch })
+        let link = OpenFlowClient::open(&SwitchAddress::Tcp(address.to_string()), &[VERSION], PATIENCE, clock)?;
+        Ok(UpdateTestbed { args, entries, seen, link, clock, _switch: switch })
     }
 
     /// Adds all entries. Returns the time taken. `timeout` returns the hard timeout in seconds of the entry with a
@@ -202,7 +204,8 @@ impl Bed<'_> {
         let began = self.clock.now();
         for first in (0..self.entries).step_by(ROUND as usize) {
             let numbers = first..self.entries.min(first + ROUND);
-            let bytes = entries::encode(numbers.map(|number| Kind::Udp.add(number, timeout(number))), VERSION, None)?;
+            let bytes =
+                entries::encode(numbers.map(|number| EntryMatchKind::Udp.add(number, timeout(number))), VERSION, None)?;
             self.link.stream_and_ask(&bytes, Body::BarrierRequest)?;
         }
         // Packets that match none of the entries are forwarded, too.
@@ -217,62 +220,66 @@ impl Bed<'_> {
     ///
     /// # Errors
     /// The switch rejects a message.
-    pub(super) fn run(&mut self, told: &mut dyn FnMut(Figures) -> anyhow::Result<()>) -> anyhow::Result<Memory> {
+    pub(super) fn run(
+        &mut self,
+        told: &mut dyn FnMut(UpdatePhaseFigures) -> anyhow::Result<()>,
+    ) -> anyhow::Result<ResidentMemory> {
         let before = machine::resident_bytes();
         let took = self.load(|_| 0)?;
         let loaded = machine::resident_bytes();
-        let phases =
-            Phase::ALL.into_iter().filter(|phase| self.args.phases.is_empty() || self.args.phases.contains(phase));
-        let (early, late): (Vec<Phase>, Vec<Phase>) =
-            phases.partition(|phase| (*phase as usize) < Phase::Delete as usize);
+        let phases = UpdatePhase::ALL
+            .into_iter()
+            .filter(|phase| self.args.phases.is_empty() || self.args.phases.contains(phase));
+        let (early, late): (Vec<UpdatePhase>, Vec<UpdatePhase>) =
+            phases.partition(|phase| (*phase as usize) < UpdatePhase::Delete as usize);
         for phase in early {
             let figures = self.measure(phase, took)?;
             told(figures)?;
         }
-        let deletes = self.measure(Phase::Delete, took)?;
+        let deletes = self.measure(UpdatePhase::Delete, took)?;
         let deleted = machine::resident_bytes();
-        if late.contains(&Phase::Delete) {
+        if late.contains(&UpdatePhase::Delete) {
             told(deletes)?;
         }
-        if late.contains(&Phase::Expire) {
-            let figures = self.measure(Phase::Expire, took)?;
+        if late.contains(&UpdatePhase::Expire) {
+            let figures = self.measure(UpdatePhase::Expire, took)?;
             told(figures)?;
         }
         let ended = machine::resident_bytes();
-        Ok(Memory { entries: self.entries, before, loaded, deleted, ended })
+        Ok(ResidentMemory { entries: self.entries, before, loaded, deleted, ended })
     }
 
-    fn measure(&mut self, phase: Phase, load: Duration) -> anyhow::Result<Figures> {
-        let until = if phase == Phase::Expire { Some(self.load_with_timeouts(load)?) } else { None };
+    fn measure(&mut self, phase: UpdatePhase, load: Duration) -> anyhow::Result<UpdatePhaseFigures> {
+        let until = if phase == UpdatePhase::Expire { Some(self.load_with_timeouts(load)?) } else { None };
         self.seen.measure(phase.set());
         let began = self.clock.now();
         let updates = match phase {
-            Phase::None => self.idle(),
-            Phase::Plain => self.plain(),
-            Phase::Bundle => self.bundles(BundleFlags::ORDERED, self.args.bundle),
-            Phase::Atomic => {
+            UpdatePhase::None => self.idle(),
+            UpdatePhase::Plain => self.plain(),
+            UpdatePhase::Bundle => self.bundles(BundleFlags::ORDERED, self.args.bundle),
+            UpdatePhase::Atomic => {
                 self.bundles(BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0), self.args.atomic)
             }
-            Phase::Flood => self.flood(),
-            Phase::Dump => self.dump(),
-            Phase::Scan => self.scan(),
-            Phase::Delete => self.delete(),
-            Phase::Expire => Ok(self.expire(until.unwrap_or(began))),
+            UpdatePhase::Flood => self.flood(),
+            UpdatePhase::Dump => self.dump(),
+            UpdatePhase::Scan => self.scan(),
+            UpdatePhase::Delete => self.delete(),
+            UpdatePhase::Expire => Ok(self.expire(until.unwrap_or(began))),
         };
         let seconds = self.clock.now().since(began).as_secs_f64();
         self.seen.measure(PAUSED);
         let updates = updates?;
         let gaps = self.seen.gaps(phase.set());
-        let ((over, own_over), control) = (gaps.over(), Control::of(gaps));
+        let ((over, own_over), control) = (gaps.over(), SpinBaseline::of(gaps));
         let forwarding = seconds - control.seconds;
-        Ok(Figures {
+        Ok(UpdatePhaseFigures {
             entries: self.entries,
             phase,
             seconds,
             mpps: gaps.packets() as f64 / forwarding / 1e6,
             updates,
             updates_per_second: updates as f64 / seconds,
-            gap_us: Gap::of(gaps),
+            gap_us: PollGapQuantiles::of(gaps),
             over,
             own_over,
             own_over_with_faults: gaps.faulty(),
@@ -300,8 +307,8 @@ impl Bed<'_> {
     /// Returns the encoded messages that add `each` further entries, and those that delete them again.
     fn round(&self, each: u32, bundle: Option<(BundleId, BundleFlags)>) -> anyhow::Result<[Vec<u8>; 2]> {
         let numbers = self.entries..self.entries + each;
-        let adds = entries::encode(numbers.clone().map(|number| Kind::Udp.add(number, 0)), VERSION, bundle)?;
-        let deletes = entries::encode(numbers.map(|number| Kind::Udp.delete(number)), VERSION, bundle)?;
+        let adds = entries::encode(numbers.clone().map(|number| EntryMatchKind::Udp.add(number, 0)), VERSION, bundle)?;
+        let deletes = entries::encode(numbers.map(|number| EntryMatchKind::Udp.delete(number)), VERSION, bundle)?;
         Ok([adds, deletes])
     }
 
