@@ -39,11 +39,7 @@ fn a_name_of_a_type_means_one_thing() {
         let others: Vec<String> = places[1..].iter().map(|(file, line)| format!("{file}:{line}")).collect();
         Finding { file, line, what: format!("`{name}` is also in {}", others.join(", ")) }
     };
-    at_most(
-        0,
-        "name each for what it is, such as `TableLine` and `LinkRate`",
-        &twice.map(finding).collect::<Vec<_>>(),
-    );
+    at_most(0, "name each for what it is, such as `TableLine` and `LinkRate`", &twice.map(finding).collect::<Vec<_>>());
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl OpenFlowClient {
         match self.session.send(&Message { xid, body }) {
             Ok(()) => {}
             Err(SendError::NotUp) => return Err(ClientError::ended("the session is not up")),
-            Err(error) => return Err(ClientError::Unsayable(error.to_string())),
+            Err(error) => return Err(ClientError::Unencodable(error.to_string())),
         }
         self.flush_all()?;
         Ok(xid)
@@ -91,10 +91,10 @@ impl OpenFlowClient {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let flags = if reads { PollFlags::IN | PollFlags::OUT } else { PollFlags::OUT };
-                    self.rest(flags, heard)?;
+                    self.wait_ready(flags, heard)?;
                     if reads {
-                        self.take_in()?;
-                        self.drop_unasked()?;
+                        self.read_once()?;
+                        self.drop_unsolicited()?;
                     }
                 }
                 Err(error) => return Err(ClientError::ended(format!("writing to it: {error}"))),
@@ -104,8 +104,8 @@ impl OpenFlowClient {
     }
 
     /// Drops messages that arrived while messages were written. An error among them is returned.
-    fn drop_unasked(&mut self) -> Result<(), ClientError> {
-        while let Some((_, message)) = self.came.pop_front() {
+    fn drop_unsolicited(&mut self) -> Result<(), ClientError> {
+        while let Some((_, message)) = self.received.pop_front() {
             if let Body::Error(error) = message.body {
                 return Err(ClientError::Refused { xid: message.xid, error: error.error });
             }
@@ -117,7 +117,7 @@ impl OpenFlowClient {
         let heard = self.clock.now();
         self.flush()?;
         while self.has_output() {
-            self.rest(PollFlags::OUT, heard)?;
+            self.wait_ready(PollFlags::OUT, heard)?;
             self.flush()?;
         }
         Ok(())
@@ -137,7 +137,7 @@ impl OpenFlowClient {
                 }
             }
             let flags = if self.has_output() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            self.rest(flags, heard)?;
+            self.wait_ready(flags, heard)?;
         }
     }
 
@@ -145,7 +145,7 @@ impl OpenFlowClient {
     ///
     /// # Errors
     /// [`ClientError::Silent`] if the patience, counted from `heard`, is over.
-    fn rest(&self, flags: PollFlags, heard: Instant) -> Result<(), ClientError> {
+    fn wait_ready(&self, flags: PollFlags, heard: Instant) -> Result<(), ClientError> {
         let left = self.patience.saturating_sub(self.clock.now().since(heard));
         if left.is_zero() {
             return Err(ClientError::Silent(self.patience));

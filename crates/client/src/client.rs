@@ -27,8 +27,8 @@ pub struct OpenFlowClient {
     version: Version,
     pub(crate) clock: SystemClock,
     pub(crate) patience: Duration,
-    piece: Vec<u8>,
-    pub(crate) came: VecDeque<(Instant, Message)>,
+    read_buffer: Vec<u8>,
+    pub(crate) received: VecDeque<(Instant, Message)>,
     /// Reason of the channel's end.
     ended: Option<String>,
 }
@@ -60,8 +60,8 @@ impl OpenFlowClient {
             version: Version::V13,
             clock,
             patience,
-            piece: vec![0; READ_BYTES],
-            came: VecDeque::new(),
+            read_buffer: vec![0; READ_BYTES],
+            received: VecDeque::new(),
             ended: None,
         };
         loop {
@@ -109,7 +109,7 @@ impl OpenFlowClient {
                         self.check()?;
                         return Err(ClientError::ended("the session is not up"));
                     }
-                    Err(error) => return Err(ClientError::Unsayable(error.to_string())),
+                    Err(error) => return Err(ClientError::Unencodable(error.to_string())),
                 }
             }
         }
@@ -121,11 +121,11 @@ impl OpenFlowClient {
     /// # Errors
     /// Fails if the channel has ended.
     pub fn poll(&mut self) -> Result<Option<(Instant, Message)>, ClientError> {
-        if let Some(next) = self.came.pop_front() {
+        if let Some(next) = self.received.pop_front() {
             return Ok(Some(next));
         }
         self.exchange()?;
-        Ok(self.came.pop_front())
+        Ok(self.received.pop_front())
     }
 
     /// Returns true if output waits to be written.
@@ -142,17 +142,17 @@ impl OpenFlowClient {
 
     pub(crate) fn exchange(&mut self) -> Result<(), ClientError> {
         self.flush()?;
-        self.take_in()?;
+        self.read_once()?;
         self.flush()
     }
 
     /// Reads once, without writing.
-    pub(crate) fn take_in(&mut self) -> Result<(), ClientError> {
-        match self.stream.read(&mut self.piece) {
+    pub(crate) fn read_once(&mut self) -> Result<(), ClientError> {
+        match self.stream.read(&mut self.read_buffer) {
             Ok(0) => self.ended = Some("the switch closed the connection".to_owned()),
             Ok(bytes) => {
                 let now = self.clock.now();
-                self.session.receive(now, &self.piece[..bytes]);
+                self.session.receive(now, &self.read_buffer[..bytes]);
                 self.take_events(now);
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -168,7 +168,7 @@ impl OpenFlowClient {
     fn take_events(&mut self, now: Instant) {
         while let Some(event) = self.session.next_event() {
             match event {
-                SessionEvent::Message(message) => self.came.push_back((now, message)),
+                SessionEvent::Message(message) => self.received.push_back((now, message)),
                 SessionEvent::Closed { reason } => self.ended = Some(reason),
                 SessionEvent::Up { .. } => {}
             }
@@ -181,7 +181,7 @@ impl OpenFlowClient {
     /// Fails if the channel has ended and all messages received before have been taken.
     fn check(&self) -> Result<(), ClientError> {
         match &self.ended {
-            Some(reason) if self.came.is_empty() => Err(ClientError::ended(reason)),
+            Some(reason) if self.received.is_empty() => Err(ClientError::ended(reason)),
             _ => Ok(()),
         }
     }

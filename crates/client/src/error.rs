@@ -40,7 +40,7 @@ pub enum ClientError {
     },
     /// The message cannot be expressed in the channel's version.
     #[error("{0}")]
-    Unsayable(String),
+    Unencodable(String),
 }
 
 impl ClientError {

@@ -258,7 +258,7 @@ impl ScenarioAnswer {
     }
 
     /// Returns true if the answer has anything to compare.
-    pub fn is_there(&self) -> bool {
+    pub fn is_available(&self) -> bool {
         !matches!(self.state, AnswerState::LeftOut(_))
     }
 
@@ -288,7 +288,7 @@ impl AnswerRow {
     }
 
     /// Inserts a figure, unless its value is not a finite number or below zero.
-    pub fn put(&mut self, metric: PerformanceMetric, figure: Option<MetricValue>) {
+    pub fn insert_figure(&mut self, metric: PerformanceMetric, figure: Option<MetricValue>) {
         if let Some(figure) = figure.filter(|figure| figure.value.is_finite() && figure.value >= 0.0) {
             self.figures.insert(metric, figure);
         }

@@ -18,7 +18,7 @@ use weir_units::{Bps, Clock as _, SystemClock};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Rate of a link that takes practically no time.
-const NO_TIME: Bps = Bps(100_000_000_000_000);
+const INSTANT_LINK_RATE: Bps = Bps(100_000_000_000_000);
 
 /// Settings for answering a scenario.
 #[derive(Debug, Clone)]
@@ -48,9 +48,9 @@ pub struct ComparisonPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ComparisonProgress<'a> {
     /// Start of a verb's round: verb, number of the round from 1, number of rounds.
-    Begins(EvaluationMethod, u32, u32),
+    RoundStarted(EvaluationMethod, u32, u32),
     /// Progress within the round.
-    Goes(&'a LabProgress),
+    RoundRunning(&'a LabProgress),
 }
 
 /// Asks all verbs of the plan. Answers that are missing are listed with the reason. After a cancel, the remaining
@@ -62,7 +62,7 @@ pub fn ask(
     tell: &mut dyn FnMut(ComparisonProgress<'_>),
 ) -> Vec<ScenarioAnswer> {
     let mut answers = Vec::new();
-    let rig = rig(scenario, plan, cancel);
+    let rig = measure_overhead(scenario, plan, cancel);
     let wake_up = plan.wake_up.or(rig.map(|rig| rig.wake_up())).unwrap_or_default();
     for verb in &plan.verbs {
         let answer = match verb {
@@ -88,7 +88,7 @@ pub fn ask(
 }
 
 /// Measures the live rig's own delay, if a live run of hosts in this process is planned and needs it.
-fn rig(scenario: &Scenario, plan: &ComparisonPlan, cancel: &CancelHandle) -> Option<EmulationOverhead> {
+fn measure_overhead(scenario: &Scenario, plan: &ComparisonPlan, cancel: &CancelHandle) -> Option<EmulationOverhead> {
     let live =
         plan.verbs.contains(&EvaluationMethod::Run) && not_live(scenario).is_none() && !scenario.traffic.is_empty();
     if live && !plan.netns && plan.wake_up.is_none() { EmulationOverhead::measure(scenario, cancel) } else { None }
@@ -116,9 +116,9 @@ fn rounds<E: std::fmt::Display>(
 ) -> Result<Vec<LabResult>, String> {
     let mut results = Vec::new();
     for round in 0..count.max(1) {
-        tell(ComparisonProgress::Begins(verb, round + 1, count.max(1)));
-        let result =
-            one(round, &mut |progress| tell(ComparisonProgress::Goes(&progress))).map_err(|error| error.to_string())?;
+        tell(ComparisonProgress::RoundStarted(verb, round + 1, count.max(1)));
+        let result = one(round, &mut |progress| tell(ComparisonProgress::RoundRunning(&progress)))
+            .map_err(|error| error.to_string())?;
         results.push(result);
         if cancel.is_cancelled() {
             break;
@@ -129,7 +129,7 @@ fn rounds<E: std::fmt::Display>(
 
 /// Marks an answer as partial if not all rounds were run.
 fn finished(mut answer: ScenarioAnswer, done: usize, asked: u32) -> ScenarioAnswer {
-    if answer.is_there() && u32::try_from(done).is_ok_and(|done| done < asked) {
+    if answer.is_available() && u32::try_from(done).is_ok_and(|done| done < asked) {
         answer.state = crate::answer::AnswerState::Partial;
     }
     answer
@@ -219,9 +219,9 @@ fn predicted(
     if scenario.traffic.is_empty() && scenario.streams.is_empty() {
         return none("this scenario has neither [[traffic]] between hosts nor a [[stream]]".to_owned());
     }
-    tell(ComparisonProgress::Begins(EvaluationMethod::Predict, 1, 1));
+    tell(ComparisonProgress::RoundStarted(EvaluationMethod::Predict, 1, 1));
     // Simulated stations treat links without a rate as taking no time, so formulas have to do so, too.
-    let unsaid = if has_timing(scenario) { NO_TIME } else { native::LINK_RATE };
+    let unsaid = if has_timing(scenario) { INSTANT_LINK_RATE } else { native::LINK_RATE };
     let settings = weir_predict::PredictSettings {
         link_rate: plan.link_rate.unwrap_or(unsaid),
         wake_up,
@@ -283,7 +283,7 @@ fn simulated_streams(
         Ok(model) => model,
         Err(why) => return none(why.to_string()),
     };
-    tell(ComparisonProgress::Begins(EvaluationMethod::Simulate, 1, 1));
+    tell(ComparisonProgress::RoundStarted(EvaluationMethod::Simulate, 1, 1));
     let window = weir_sim::scenario::window(scenario);
     let one = |number, watch: &SimulationMonitor| {
         let result = run(&model, window, scenario.seed, number, watch)?;
@@ -306,7 +306,7 @@ fn simulated_stations(
         Ok(made) => made,
         Err(why) => return none(why.to_string()),
     };
-    tell(ComparisonProgress::Begins(EvaluationMethod::Simulate, 1, 1));
+    tell(ComparisonProgress::RoundStarted(EvaluationMethod::Simulate, 1, 1));
     let window = weir_sim::scenario::window(scenario);
     let one = |number, watch: &SimulationMonitor| {
         let result = weir_sim::stations::run(&made, window, scenario.seed, number, watch)?;
@@ -374,7 +374,7 @@ mod tests {
         let cancel = CancelHandle::new();
         let plan = plan(&[EvaluationMethod::Simulate]);
         let answers = ask(&scenario(""), &plan, &cancel, &mut |progress| {
-            if let ComparisonProgress::Begins(verb, round, rounds) = progress {
+            if let ComparisonProgress::RoundStarted(verb, round, rounds) = progress {
                 told.push((verb, round, rounds));
             }
         });
@@ -384,6 +384,6 @@ mod tests {
         assert!(row.samples > 0 && !row.quantiles_s.is_empty(), "{row:?}");
         cancel.cancel();
         let answers = ask(&scenario(""), &plan, &cancel, &mut |_| ());
-        assert!(!answers[0].is_there());
+        assert!(!answers[0].is_available());
     }
 }

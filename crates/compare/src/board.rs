@@ -146,7 +146,7 @@ fn cells_of(metric: PerformanceMetric, comparison: &Comparison) -> Vec<(AnswerSo
     for (place, row) in
         rows.filter(|(_, row)| row.subject.part == SubjectKind::Flow && row.figures.contains_key(&metric))
     {
-        let is_asked = |answer: &&ScenarioAnswer| answer.is_there() && answer.is_asked(&row.subject);
+        let is_asked = |answer: &&ScenarioAnswer| answer.is_available() && answer.is_asked(&row.subject);
         let others = comparison.answers.iter().filter(|answer| !comparison.is_reference(&answer.by));
         for answer in others.filter(is_asked) {
             let error = comparison.difference(&answer.by, &row.subject, metric).and_then(|one| one.error());
@@ -172,7 +172,7 @@ mod tests {
             let mut row = AnswerRow::new(SubjectKind::Flow, format!("f{number}"));
             row.status =
                 if mean.is_some() { AnswerRowStatus::Ok } else { AnswerRowStatus::Unstable("rho 1.1 at s1".into()) };
-            row.put(PerformanceMetric::DelayMean, mean.map(MetricValue::exact));
+            row.insert_figure(PerformanceMetric::DelayMean, mean.map(MetricValue::exact));
             row
         };
         ScenarioAnswer {

@@ -41,7 +41,7 @@ impl Comparison {
     /// Compares answers with the first answer of verb `reference`. By default compares with the answer nearest to
     /// reality: live, else emulated, else simulated.
     pub fn new(scenario: &str, answers: Vec<ScenarioAnswer>, reference: Option<EvaluationMethod>) -> Comparison {
-        let of = |verb: EvaluationMethod| answers.iter().find(|answer| answer.by.verb == verb && answer.is_there());
+        let of = |verb: EvaluationMethod| answers.iter().find(|answer| answer.by.verb == verb && answer.is_available());
         let chosen = match reference {
             Some(verb) => of(verb),
             None => of(EvaluationMethod::Run)
@@ -49,7 +49,7 @@ impl Comparison {
                 .or_else(|| of(EvaluationMethod::Simulate)),
         };
         let compared = chosen.map_or_else(Vec::new, |reference| {
-            let others = answers.iter().filter(|answer| answer.is_there() && answer.by != reference.by);
+            let others = answers.iter().filter(|answer| answer.is_available() && answer.by != reference.by);
             others.map(|answer| compare(reference, answer)).collect()
         });
         Comparison {
@@ -147,7 +147,7 @@ mod tests {
 
     fn row(name: &str, mean: f64) -> AnswerRow {
         let mut row = AnswerRow::new(SubjectKind::Flow, name);
-        row.put(PerformanceMetric::DelayMean, Some(MetricValue::exact(mean)));
+        row.insert_figure(PerformanceMetric::DelayMean, Some(MetricValue::exact(mean)));
         row
     }
 

@@ -1,6 +1,6 @@
 //! Difference between a figure and the reference's.
 use crate::answer::{AnswerSubject, MetricValue, PerformanceMetric};
-use crate::verdict::{DifferenceVerdict, POINTS, STEPS};
+use crate::verdict::{DifferenceVerdict, POINT_LIMITS, RELATIVE_LIMITS};
 use serde::Serialize;
 
 /// Figure of an answer, compared with the reference's.
@@ -66,7 +66,7 @@ impl MetricDifference {
     }
 
     /// Returns half the width of the difference's interval, in the unit of [`MetricDifference::error`].
-    pub(crate) fn allowed(&self) -> Option<f64> {
+    pub(crate) fn interval_half_width(&self) -> Option<f64> {
         let half = half_width(self.reference, self.found)?;
         if self.metric.is_share() {
             return Some(half);
@@ -75,8 +75,12 @@ impl MetricDifference {
     }
 
     /// Returns the error above which figures are wrong. An interval wider than this says little.
-    pub(crate) fn last_step(&self) -> f64 {
-        if self.metric.is_share() { POINTS[POINTS.len() - 1] } else { STEPS[STEPS.len() - 1] }
+    pub(crate) fn error_limit(&self) -> f64 {
+        if self.metric.is_share() {
+            POINT_LIMITS[POINT_LIMITS.len() - 1]
+        } else {
+            RELATIVE_LIMITS[RELATIVE_LIMITS.len() - 1]
+        }
     }
 
     /// Returns by how much the figure exceeds the reference (negative if it is less), in the unit of

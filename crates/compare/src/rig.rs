@@ -9,9 +9,9 @@ use weir_scenario::Scenario;
 const MOST_SWITCHES: usize = 16;
 /// Delay of the measured network's one delaying link, used if the scenario has links with delays; typical of a data
 /// centre.
-const HELD: Duration = Duration::from_micros(100);
+const MEASURED_LINK_DELAY: Duration = Duration::from_micros(100);
 /// Link delay above which the thread that delays packets sleeps meanwhile.
-const AWAKE: Duration = Duration::from_micros(30);
+const SLEEP_THRESHOLD: Duration = Duration::from_micros(30);
 
 /// Network for the measurement: two hosts at the ends of a row of switches. One host's link delays packets if the
 /// scenario has links with delays. The row has one switch if the scenario has fewer switches than there are cores;
@@ -26,10 +26,10 @@ struct CalibrationNetwork {
 impl CalibrationNetwork {
     fn like(scenario: &Scenario, cores: usize) -> CalibrationNetwork {
         let links = scenario.links.iter().map(|link| link.spec).chain(scenario.hosts.iter().map(|host| host.link));
-        let held = links.into_iter().any(|link| link.delay > AWAKE);
+        let held = links.into_iter().any(|link| link.delay > SLEEP_THRESHOLD);
         CalibrationNetwork {
             switches: if scenario.switches.len() < cores { 1 } else { cores.clamp(1, MOST_SWITCHES) },
-            held: if held { HELD } else { Duration::ZERO },
+            held: if held { MEASURED_LINK_DELAY } else { Duration::ZERO },
         }
     }
 
@@ -58,7 +58,7 @@ impl CalibrationNetwork {
 /// Measured delay of live emulation itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EmulationOverhead {
-    nothing: CalibrationNetwork,
+    network: CalibrationNetwork,
     /// Median round-trip time of a ping, minus the configured delays of the links.
     round_trip: Duration,
 }
@@ -75,19 +75,19 @@ impl EmulationOverhead {
         let result = weir_emulator::run(&scenario, &options, &mut |_| ()).ok()?;
         // Uses the median because the first ping waits for address resolution, and the machine delays some others.
         let found = Duration::from_secs_f64(result.traffic.first()?.rtt?.p50_us.max(0.0) / 1e6);
-        Some(EmulationOverhead { nothing, round_trip: found.saturating_sub(2 * nothing.held) })
+        Some(EmulationOverhead { network: nothing, round_trip: found.saturating_sub(2 * nothing.held) })
     }
 
     /// Returns the time that one thread takes to wake up: the round-trip time divided by the number of threads woken.
     pub(crate) fn wake_up(self) -> Duration {
-        self.round_trip / self.nothing.wake_ups()
+        self.round_trip / self.network.wake_ups()
     }
 }
 
 impl fmt::Display for EmulationOverhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let us = |time: Duration| time.as_secs_f64() * 1e6;
-        let CalibrationNetwork { switches, held } = self.nothing;
+        let CalibrationNetwork { switches, held } = self.network;
         write!(
             f,
             "the rig's own delay: {:.1} us a ping between two hosts over {switches} {} beside {:.0} us that its links hold it, {:.1} us for each of {} threads that it wakes",
@@ -95,7 +95,7 @@ impl fmt::Display for EmulationOverhead {
             if switches == 1 { "switch" } else { "switches" },
             us(2 * held),
             us(self.wake_up()),
-            self.nothing.wake_ups()
+            self.network.wake_ups()
         )
     }
 }
@@ -115,7 +115,7 @@ mod tests {
         let of = |switches, delay, cores| CalibrationNetwork::like(&like(switches, delay), cores);
         assert_eq!(of(3, "0s", 4), CalibrationNetwork { switches: 1, held: Duration::ZERO });
         assert_eq!(of(4, "0s", 4), CalibrationNetwork { switches: 4, held: Duration::ZERO });
-        assert_eq!(of(3, "2ms", 2), CalibrationNetwork { switches: 2, held: HELD });
+        assert_eq!(of(3, "2ms", 2), CalibrationNetwork { switches: 2, held: MEASURED_LINK_DELAY });
         assert_eq!(of(64, "20us", 64), CalibrationNetwork { switches: MOST_SWITCHES, held: Duration::ZERO });
         assert_eq!([of(1, "0s", 4), of(3, "2ms", 2)].map(CalibrationNetwork::wake_ups), [4, 8]);
         for nothing in [of(1, "0s", 4), of(3, "2ms", 2)] {

@@ -94,7 +94,7 @@ fn of_metric(
     } else if own().all(|one| matches!(one.verdict, DifferenceVerdict::Equal | DifferenceVerdict::Inside)) {
         DifferenceVerdict::Inside
     } else if inside == errors.valid {
-        DifferenceVerdict::Unsure(own().filter_map(MetricDifference::allowed).fold(0.0, f64::max))
+        DifferenceVerdict::Unsure(own().filter_map(MetricDifference::interval_half_width).fold(0.0, f64::max))
     } else {
         DifferenceVerdict::of_error(errors.mean, mean_log_ratio, metric.is_share())
     };
@@ -133,7 +133,7 @@ mod tests {
             let mut row = AnswerRow::new(SubjectKind::Flow, format!("f{place}"));
             row.status =
                 if mean.is_some() { AnswerRowStatus::Ok } else { AnswerRowStatus::Unstable("rho 1.2 at s1".into()) };
-            row.put(PerformanceMetric::DelayMean, mean);
+            row.insert_figure(PerformanceMetric::DelayMean, mean);
             row
         };
         let rows = means.into_iter().enumerate().map(row).collect();

@@ -15,25 +15,25 @@ pub enum DifferenceVerdict {
     /// The value lies within the 95 % confidence interval, but the interval is too wide to be conclusive. Half its
     /// width, relative to the reference or in points.
     Unsure(f64),
-    /// The relative difference is at most this limit, the smallest of [`STEPS`] that holds.
+    /// The relative difference is at most this limit, the smallest of [`RELATIVE_LIMITS`] that holds.
     Within(f64),
-    /// The relative difference is this large, above the last of [`STEPS`].
+    /// The relative difference is this large, above the last of [`RELATIVE_LIMITS`].
     Wrong(f64),
     /// The value is too large or too small by this factor (at least 3), and its relative difference is above the last
-    /// of [`STEPS`].
+    /// of [`RELATIVE_LIMITS`].
     Factor(f64),
-    /// For shares: the difference in points is at most this limit, the smallest of [`POINTS`] that holds.
+    /// For shares: the difference in points is at most this limit, the smallest of [`POINT_LIMITS`] that holds.
     WithinPoints(f64),
-    /// For shares: the difference is this many points, above the last of [`POINTS`].
+    /// For shares: the difference is this many points, above the last of [`POINT_LIMITS`].
     WrongPoints(f64),
     /// The values cannot be compared, for this reason.
     NotComparable(String),
 }
 
 /// Limits of relative differences, ascending. The last is the accuracy usually required of models of queues.
-pub const STEPS: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
+pub const RELATIVE_LIMITS: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 /// Limits of differences of shares, ascending, in points (1.0 is 100 percentage points).
-pub const POINTS: [f64; 4] = [0.001, 0.005, 0.01, 0.02];
+pub const POINT_LIMITS: [f64; 4] = [0.001, 0.005, 0.01, 0.02];
 /// Relative excess over a limit that still counts as within the limit, to allow for rounding.
 const EQUAL: f64 = 1e-9;
 /// Smallest ratio of value to reference (or its inverse) that is stated as a factor, because it is easier to read than
@@ -48,8 +48,8 @@ impl DifferenceVerdict {
             return DifferenceVerdict::Equal;
         }
         if difference.is_inside == Some(true) {
-            let width = difference.allowed().unwrap_or(0.0);
-            return if width > difference.last_step() {
+            let width = difference.interval_half_width().unwrap_or(0.0);
+            return if width > difference.error_limit() {
                 DifferenceVerdict::Unsure(width)
             } else {
                 DifferenceVerdict::Inside
@@ -66,7 +66,7 @@ impl DifferenceVerdict {
     pub fn of_error(error: f64, log_ratio: Option<f64>, is_share: bool) -> DifferenceVerdict {
         let factor = log_ratio.map(f64::exp).filter(|factor| *factor >= FACTOR && factor.is_finite());
         let first = |steps: &[f64]| steps.iter().copied().find(|step| error <= step * (1.0 + EQUAL));
-        match (is_share, if is_share { first(&POINTS) } else { first(&STEPS) }) {
+        match (is_share, if is_share { first(&POINT_LIMITS) } else { first(&RELATIVE_LIMITS) }) {
             (true, Some(step)) => DifferenceVerdict::WithinPoints(step),
             (true, None) => DifferenceVerdict::WrongPoints(error),
             (false, Some(step)) => DifferenceVerdict::Within(step),

@@ -15,9 +15,9 @@ fn row(name: &str, mean_ms: Option<f64>) -> AnswerRow {
     row.delay_of = Some("one way");
     row.samples = 100;
     let figure = |value: f64| Some(MetricValue { value: value * 1e-3, half_width: Some(value * 1e-5) });
-    row.put(PerformanceMetric::DelayMean, figure(mean_ms));
-    row.put(PerformanceMetric::DelayP95, figure(mean_ms * 3.0));
-    row.put(PerformanceMetric::Loss, Some(MetricValue::exact(0.01)));
+    row.insert_figure(PerformanceMetric::DelayMean, figure(mean_ms));
+    row.insert_figure(PerformanceMetric::DelayP95, figure(mean_ms * 3.0));
+    row.insert_figure(PerformanceMetric::Loss, Some(MetricValue::exact(0.01)));
     row.quantiles_s = (1..100).map(|share| (f64::from(share) / 100.0, mean_ms * 1e-5 * f64::from(share))).collect();
     row
 }
@@ -104,7 +104,7 @@ fn a_board_has_failures_as_rows() {
     ];
     let board = Leaderboard::new(entries);
     assert!(!board.places.is_empty());
-    let text = parsed(&page::board("scenarios & more", &board));
+    let text = parsed(&page::render_leaderboard("scenarios & more", &board));
     for words in ["scenarios & more", "found `x`, expected <y>", "predict mahmood", "in common"] {
         assert!(text.contains(words), "no `{words}` in {text}");
     }
@@ -119,5 +119,5 @@ fn nothing_to_show_is_a_page() {
     );
     parsed(&page::single(&none));
     parsed(&page::swept(&[]));
-    parsed(&page::board("", &Leaderboard::new(Vec::new())));
+    parsed(&page::render_leaderboard("", &Leaderboard::new(Vec::new())));
 }

@@ -33,7 +33,7 @@ fn main() {
     let file =
         argument.or_else(|| weir_testing::shared("data/external/rules/routes/internet-full-v4v6-prefixes.txt.gz"));
     let routes = file.map_or_else(made_up, |file| prefixes(&gunzip(&file)));
-    println!("instructions: {}", weir_memory::widest());
+    println!("instructions: {}", weir_memory::best_simd_name());
     for (name, is_v6) in [("IPv4", false), ("IPv6", true)] {
         let mut draw = SeededRng(1);
         let mut routes: Vec<Route> = routes

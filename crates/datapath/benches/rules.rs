@@ -13,7 +13,7 @@ mod shape;
 
 use shape::adaptive::AdaptiveClassifier;
 use shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
-use weir_memory::{SimdInstructions, SimdOperation, run_widest};
+use weir_memory::{SimdInstructions, SimdOperation, run_simd};
 use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
 use weir_testing::rules::{self, HeaderSampling, RuleSetEntry, SeededRng};
 use weir_units::{Clock, SystemClock};
@@ -106,7 +106,7 @@ fn look_up(clock: &SystemClock, table: &AdaptiveClassifier, headers: &[FlowKey])
             for first in (window * WINDOW..).step_by(BURST).take(WINDOW / BURST) {
                 headers.unpack(first, &mut keys);
                 let start = clock.now();
-                run_widest(LookUp { table, keys: &keys, found: &mut found });
+                run_simd(LookUp { table, keys: &keys, found: &mut found });
                 ns += clock.now().since(start).as_secs_f64() * 1e9;
                 std::hint::black_box(&mut found);
             }

@@ -58,7 +58,7 @@ pub(crate) struct WorkerEffects<'a> {
     worker: WorkerNo,
     common: SharedTables<'a>,
     drops: &'a mut Drops,
-    later: &'a mut DeferredWork,
+    deferred_work: &'a mut DeferredWork,
     pool: &'a mut FramePool,
     out: &'a mut DatapathOutput,
     /// Index in `out.frames` of the last output's port.
@@ -73,7 +73,7 @@ impl<'a> WorkerEffects<'a> {
         pool: &'a mut FramePool,
         out: &'a mut DatapathOutput,
     ) -> WorkerEffects<'a> {
-        WorkerEffects { now, worker, common, drops, later, pool, out, last: 0 }
+        WorkerEffects { now, worker, common, drops, deferred_work: later, pool, out, last: 0 }
     }
 
     /// Defers a step for a copy of the packet as it is now.
@@ -82,11 +82,11 @@ impl<'a> WorkerEffects<'a> {
     /// The burst already has [`MAX_PARKED`] deferred packets.
     #[cold]
     fn park(&mut self, packet: &PipelinePacket, rest: DeferredStep) -> Result<(), DropReason> {
-        if self.later.parked.len() >= MAX_PARKED {
+        if self.deferred_work.parked.len() >= MAX_PARKED {
             return Err(DropReason::TooManyParked);
         }
         let copy = self.pool.copy(packet.frame);
-        self.later.parked.push((packet.park(copy), rest));
+        self.deferred_work.parked.push((packet.park(copy), rest));
         Ok(())
     }
 }
@@ -100,9 +100,9 @@ impl DeferredWork {
 
     /// Runs the deferred steps in order.
     #[cold]
-    pub(crate) fn carry_out(&mut self, live: &mut EngineEffects) {
+    pub(crate) fn run_deferred(&mut self, live: &mut EngineEffects) {
         for (parked, rest) in self.parked.drain(..) {
-            parked.go_on(live, |packet, live| match rest {
+            parked.resume(live, |packet, live| match rest {
                 DeferredStep::Normal => execute::normal(packet, live),
                 rest => match rest.offer(packet, live) {
                     Ok(()) => packet.punted(),
@@ -135,7 +135,7 @@ impl BurstEffects for WorkerEffects<'_> {
     }
 
     #[inline(always)]
-    fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
+    fn send_directly(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
         let ports = &self.common.plane.ports;
         let mut straight = DirectOutput { ports, drops: self.drops, pool: self.pool, out: self.out };
         self.last = straight.send(in_port, port, frames, self.last);
@@ -169,7 +169,7 @@ impl Effects for WorkerEffects<'_> {
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
-        self.common.plane.meters.measure_beside(self.now, meter, size)
+        self.common.plane.meters.measure_shared(self.now, meter, size)
     }
 
     fn send_copy(&mut self, port: PortNo, frame: &Frame) {
@@ -244,8 +244,8 @@ impl Effects for WorkerEffects<'_> {
 
     #[cold]
     fn learn(&mut self, flow: FlowMod) {
-        if self.later.to_learn.len() < MAX_TO_LEARN {
-            self.later.to_learn.push(flow);
+        if self.deferred_work.to_learn.len() < MAX_TO_LEARN {
+            self.deferred_work.to_learn.push(flow);
         } else {
             self.dropped(DropReason::LearnedTooMuch);
         }

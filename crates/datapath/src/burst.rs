@@ -31,7 +31,7 @@ pub(crate) struct BurstState {
     /// Lengths of the frames in bytes.
     bytes: Box<[u32; MAX_BURST]>,
     /// By packet: its verdict, with the table and entry it comes from.
-    pub(crate) fates: Box<[LookupResult; MAX_BURST]>,
+    pub(crate) results: Box<[LookupResult; MAX_BURST]>,
     /// Packets that the latest lookup found to have a common verdict, and this verdict.
     alike: (Lanes, VerdictWord),
     /// By table number: the packets that are still to be looked up in the table, because of a goto.
@@ -100,7 +100,7 @@ impl BurstState {
             bare: Lanes::default(),
             found: Box::new([EntryId::NONE; MAX_BURST]),
             bytes: Box::new([0; MAX_BURST]),
-            fates: Box::new([fate; MAX_BURST]),
+            results: Box::new([fate; MAX_BURST]),
             alike: (Lanes::default(), VerdictWord::default()),
             waiting: Box::new([Lanes::default(); 256]),
             last_waiting: 0,
@@ -119,7 +119,7 @@ impl BurstState {
     pub(crate) fn parse<W: SimdInstructions>(&mut self, wide: W, frames: &[Frame], in_port: PortNo) -> Lanes {
         let all = Lanes::first(frames.len());
         if self.stale.0 & all.0 != 0 {
-            self.freshen(all);
+            self.clear_stale(all);
         }
         let (mut uncommon, mut special) = (Lanes::default(), Lanes::default());
         for (lane, (frame, slot)) in frames.iter().zip(self.parsed.iter_mut()).enumerate() {
@@ -167,7 +167,7 @@ impl BurstState {
 
     /// Clears the data of earlier packets that parsing of common shapes does not overwrite.
     #[inline(never)]
-    fn freshen(&mut self, all: Lanes) {
+    fn clear_stale(&mut self, all: Lanes) {
         Lanes(self.stale.0 & all.0).each(|lane| {
             if self.ipv6.has(lane) {
                 self.parsed[lane].key.words[8..12].fill(0);
@@ -183,35 +183,42 @@ impl BurstState {
     /// changed.
     #[inline(always)]
     pub(crate) fn look_up(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: CountingMode) {
-        let is_cached = !self.cache.rests() && !matches!(counting, CountingMode::Done);
-        let left = if is_cached { self.recall(tables, generation, lanes, counting) } else { lanes };
+        let is_cached = !self.cache.skip_burst() && !matches!(counting, CountingMode::Done);
+        let left = if is_cached { self.lookup_in_cache(tables, generation, lanes, counting) } else { lanes };
         // Also run for an empty burst: clears state left by the previous one.
         if !(is_cached && left.is_empty()) {
-            self.look_through(tables, left, counting);
+            self.lookup_in_tables(tables, left, counting);
         }
         if is_cached {
-            self.cache.end(&self.parsed, &self.fates);
+            self.cache.end(&self.parsed, &self.results);
         }
     }
 
     /// Looks packets up in the cache. Returns the packets that are not in the cache.
-    fn recall(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: CountingMode) -> Lanes {
-        let BurstState { parsed: keys, bytes, fates, .. } = self;
+    fn lookup_in_cache(
+        &mut self,
+        tables: &[FlowTable],
+        generation: u64,
+        lanes: Lanes,
+        counting: CountingMode,
+    ) -> Lanes {
+        let BurstState { parsed: keys, bytes, results: fates, .. } = self;
         // The cache does not compare the packet type.
         let (bare, lanes) = (Lanes(lanes.0 & self.bare.0), lanes.without(self.bare));
-        let known = self.cache.begin(CacheQuery { tables, generation, keys, lanes, bytes, counting, fates });
+        let known =
+            self.cache.begin(CacheQuery { tables, generation, keys, lanes, bytes, counting, lookup_results: fates });
         self.alike = (lanes, known.alike.unwrap_or_default());
         Lanes(known.left.0 | bare.0)
     }
 
     /// Looks packets up in the tables.
     #[inline(always)]
-    fn look_through(&mut self, tables: &[FlowTable], lanes: Lanes, counting: CountingMode) {
+    fn lookup_in_tables(&mut self, tables: &[FlowTable], lanes: Lanes, counting: CountingMode) {
         let Some(first) = tables.first() else { return };
         self.look_up_in(first, 0, lanes);
-        let on = self.judge(first, 0, lanes, counting);
+        let on = self.resolve(first, 0, lanes, counting);
         if on {
-            self.go_on(tables, counting);
+            self.lookup_next_tables(tables, counting);
         }
     }
 
@@ -231,9 +238,9 @@ impl BurstState {
     /// Counts the packets that were looked up in a table, and sets their fates. Returns true if some of them continue
     /// in another table.
     #[inline(always)]
-    fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: CountingMode) -> bool {
+    fn resolve(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: CountingMode) -> bool {
         if let Some(entry) = self.only_entry(lanes) {
-            return self.judge_alike(table, number, lanes, entry, counting);
+            return self.resolve_uniform(table, number, lanes, entry, counting);
         }
         // Packets of one entry often come together. Such a run is counted at once.
         let (mut run, mut verdict, mut missed) = (EntryRun::of(EntryId::NONE), VerdictWord::default(), 0);
@@ -247,7 +254,7 @@ impl BurstState {
                 differs |= *first.get_or_insert(verdict) != verdict;
             }
             run.add(self.bytes[lane]);
-            self.fates[lane] = LookupResult { verdict, table: number, entry: id };
+            self.results[lane] = LookupResult { verdict, table: number, entry: id };
             missed += u64::from(id == EntryId::NONE);
         }
         run.count(table, counting);
@@ -256,16 +263,20 @@ impl BurstState {
             table.looked_up(worker, lookups, lookups - missed);
         }
         // Misses before the first entry found have no verdict in `first`.
-        if differs || missed > 0 { self.part(lanes) } else { self.part_alike(lanes, first.unwrap_or_default()) }
+        if differs || missed > 0 {
+            self.queue_gotos(lanes)
+        } else {
+            self.queue_uniform_goto(lanes, first.unwrap_or_default())
+        }
     }
 
     /// Queues each packet whose verdict is a goto at the table to which the goto leads. Returns true if there are such
     /// packets.
-    fn part(&mut self, lanes: Lanes) -> bool {
+    fn queue_gotos(&mut self, lanes: Lanes) -> bool {
         self.alike = (Lanes::default(), VerdictWord::default());
         let mut on = false;
         for lane in lanes {
-            if let EntryVerdict::Goto(next) = self.fates[lane].verdict.get() {
+            if let EntryVerdict::Goto(next) = self.results[lane].verdict.get() {
                 self.wait_at(next, Lanes(1 << lane));
                 on = true;
             }
@@ -276,7 +287,7 @@ impl BurstState {
     /// Queues packets that all have the verdict `verdict` at the next table, if the verdict is a goto. Returns true if
     /// it is.
     #[inline(always)]
-    fn part_alike(&mut self, lanes: Lanes, verdict: VerdictWord) -> bool {
+    fn queue_uniform_goto(&mut self, lanes: Lanes, verdict: VerdictWord) -> bool {
         self.alike = (lanes, verdict);
         let EntryVerdict::Goto(next) = verdict.get() else { return false };
         self.wait_at(next, lanes);
@@ -295,7 +306,7 @@ impl BurstState {
 
     /// Does what [`BurstState::judge`] does, faster, for packets that all have the entry `entry`.
     #[inline(always)]
-    fn judge_alike(
+    fn resolve_uniform(
         &mut self,
         table: &FlowTable,
         number: u8,
@@ -305,14 +316,14 @@ impl BurstState {
     ) -> bool {
         let count = lanes.count() as usize;
         let verdict = table.verdict(entry);
-        self.fates[..count].fill(LookupResult { verdict, table: number, entry });
+        self.results[..count].fill(LookupResult { verdict, table: number, entry });
         let (packets, bytes) = (count as u64, self.bytes[..count].iter().map(|bytes| u64::from(*bytes)).sum());
         EntryRun { entry, packets, bytes }.count(table, counting);
         if let CountingMode::For(worker, _) = counting {
             let matches = if entry == EntryId::NONE { 0 } else { packets };
             table.looked_up(worker, packets, matches);
         }
-        self.part_alike(lanes, verdict)
+        self.queue_uniform_goto(lanes, verdict)
     }
 
     #[inline(always)]
@@ -324,14 +335,14 @@ impl BurstState {
     /// Looks up the waiting packets in the tables after the first, in ascending order, because gotos lead only to
     /// later tables.
     #[inline(always)]
-    fn go_on(&mut self, tables: &[FlowTable], counting: CountingMode) {
+    fn lookup_next_tables(&mut self, tables: &[FlowTable], counting: CountingMode) {
         let mut number = 1;
         while number <= self.last_waiting {
             let lanes = std::mem::take(&mut self.waiting[usize::from(number)]);
             // Compiling the entry has checked that the table exists.
             if let Some(table) = tables.get(usize::from(number)).filter(|_| !lanes.is_empty()) {
                 self.look_up_in(table, number, lanes);
-                self.judge(table, number, lanes, counting);
+                self.resolve(table, number, lanes, counting);
             }
             number += 1;
         }
@@ -341,9 +352,9 @@ impl BurstState {
     /// Returns true if the verdict of all these packets is an output to a port, unchanged or with edits that cannot
     /// fail.
     #[inline(always)]
-    pub(crate) fn all_straight(&self, tables: &[FlowTable], frames: &[Frame], packets: Lanes) -> bool {
+    pub(crate) fn all_direct(&self, tables: &[FlowTable], frames: &[Frame], packets: Lanes) -> bool {
         let mut straight = Lanes::default();
-        packets.without(self.special).each(|lane| match self.fates[lane].verdict.get() {
+        packets.without(self.special).each(|lane| match self.results[lane].verdict.get() {
             EntryVerdict::Output(_) => straight.add(lane),
             EntryVerdict::Edit(_) if self.can_edit(tables, lane, &frames[lane]) => straight.add(lane),
             _ => {}
@@ -354,11 +365,11 @@ impl BurstState {
     /// Returns true if a worker can process these packets while other workers run: none of their entries has actions
     /// that need exclusive access to the datapath.
     #[inline(never)]
-    pub(crate) fn may_begin_beside(&self, tables: &[FlowTable], packets: Lanes) -> bool {
+    pub(crate) fn can_execute_shared(&self, tables: &[FlowTable], packets: Lanes) -> bool {
         let mut known = LookupResult { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
         let mut may = true;
         packets.each(|lane| {
-            let fate = self.fates[lane];
+            let fate = self.results[lane];
             if fate != known && fate.verdict.get() == EntryVerdict::Program {
                 known = fate;
                 let entry = tables.get(usize::from(fate.table)).and_then(|table| table.get(fate.entry));
@@ -370,7 +381,7 @@ impl BurstState {
 
     #[inline(never)]
     fn can_edit(&self, tables: &[FlowTable], lane: usize, frame: &Frame) -> bool {
-        edits_at(tables, self.fates[lane]).is_some_and(|edits| edits.fit(frame, &self.parsed[lane].layers))
+        edits_at(tables, self.results[lane]).is_some_and(|edits| edits.fit(frame, &self.parsed[lane].layers))
     }
 
     /// Returns the packets that are fragments.
@@ -388,7 +399,7 @@ impl BurstState {
     /// Returns the port to which packet `lane` is output unchanged, and the end (exclusive) of the run of packets with
     /// this verdict. Returns `None` if the packet has another kind of verdict, or if `lane` is not below `count`.
     #[inline(always)]
-    pub(crate) fn straight_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
+    pub(crate) fn direct_run_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
         if lane >= count {
             return None;
         }
@@ -401,13 +412,13 @@ impl BurstState {
         {
             return Some((port, count));
         }
-        let verdict = self.fates[lane].verdict;
+        let verdict = self.results[lane].verdict;
         let EntryVerdict::Output(port) = verdict.get() else { return None };
         if !plain(lane) {
             return None;
         }
         let mut end = lane + 1;
-        while end < count && self.fates[end].verdict == verdict && plain(end) {
+        while end < count && self.results[end].verdict == verdict && plain(end) {
             end += 1;
         }
         Some((port, end))
@@ -416,7 +427,7 @@ impl BurstState {
     /// Returns the fate of packet `lane`, its output port, and the end (exclusive) of the run of packets with this
     /// fate, if its verdict is [`EntryVerdict::Edit`].
     #[inline(always)]
-    pub(crate) fn edited_from(
+    pub(crate) fn edited_run_from(
         &self,
         lane: usize,
         packets: Lanes,
@@ -425,18 +436,18 @@ impl BurstState {
         if lane >= count {
             return None;
         }
-        let fate = self.fates[lane];
+        let fate = self.results[lane];
         let EntryVerdict::Edit(port) = fate.verdict.get() else { return None };
         let packets = packets.without(self.special);
         let mut end = lane;
-        while end < count && packets.has(end) && self.fates[end] == fate {
+        while end < count && packets.has(end) && self.results[end] == fate {
             end += 1;
         }
         (end > lane).then_some((fate, port, end))
     }
 
     /// Marks the place of packet `lane` as stale, because the general path may leave any data there.
-    pub(crate) fn spoil(&mut self, lane: usize) {
+    pub(crate) fn mark_stale(&mut self, lane: usize) {
         self.stale.add(lane);
         self.ipv6 = self.ipv6.without(Lanes(1 << lane));
     }
@@ -445,7 +456,7 @@ impl BurstState {
 /// Parse result without any data of a packet.
 const BLANK: ParsedHeaders = {
     let mut blank = ParsedHeaders::EMPTY;
-    blank.key.words[Field::ActsetOutput.place().word] = (PortNo::UNSET.0 as u64) << 32;
+    blank.key.words[Field::ActsetOutput.key_position().word] = (PortNo::UNSET.0 as u64) << 32;
     blank
 };
 
@@ -453,7 +464,7 @@ const BLANK: ParsedHeaders = {
 #[inline(never)]
 fn parse_other(frame: &Frame, in_port: PortNo, slot: &mut ParsedHeaders) -> bool {
     let is_packet = parse_frame(frame, in_port, slot).is_ok();
-    let word = Field::ActsetOutput.place().word;
+    let word = Field::ActsetOutput.key_position().word;
     slot.key.words[word] |= BLANK.key.words[word];
     is_packet
 }

@@ -34,7 +34,7 @@ pub(crate) trait BurstEffects: Effects {
     /// Drops a frame that could not be parsed as a packet, and counts it with this reason.
     fn refuse(&mut self, frame: &mut Frame, reason: DropReason);
     /// Sends frames that entries output unchanged to an ordinary port.
-    fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]);
+    fn send_directly(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]);
 }
 
 /// Access of the pipeline and its actions to the rest of the switch.

@@ -12,7 +12,7 @@ use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
 use crate::table::{FlowTable, WorkerNo};
 use crate::{Datapath, DatapathOutput, DropReason, Drops, VerdictCacheMode, execute, pipeline};
-use weir_memory::{SimdInstructions, SimdOperation, run_widest};
+use weir_memory::{SimdInstructions, SimdOperation, run_simd};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
@@ -24,9 +24,9 @@ pub struct Worker {
     burst: BurstState,
     drops: Drops,
     /// The burst that [`Datapath::forward`] looked up but did not execute.
-    begun: Option<PendingBurst>,
+    pending_burst: Option<PendingBurst>,
     /// Rest of the packets that [`Datapath::forward`] executed: steps that need exclusive access to the datapath.
-    later: DeferredWork,
+    deferred: DeferredWork,
     /// Memory reused for action sets.
     set: ActionSet,
     watch: Box<Stopwatch>,
@@ -56,8 +56,8 @@ impl Worker {
             number,
             burst: BurstState::new(cache),
             drops: Drops::default(),
-            begun: None,
-            later: DeferredWork::default(),
+            pending_burst: None,
+            deferred: DeferredWork::default(),
             set: ActionSet::default(),
             watch: Box::default(),
         }
@@ -156,7 +156,7 @@ impl Datapath {
     #[inline(always)]
     fn forward_with(&self, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) -> bool {
         let IngressBatch { now, in_port, frames, pool, out } = batch;
-        worker.begun = None;
+        worker.pending_burst = None;
         let is_whole = self.is_standalone() || frames.len() > MAX_BURST;
         if is_whole || self.plane.ports.may_receive(in_port).is_err() {
             return false;
@@ -165,27 +165,27 @@ impl Datapath {
         laps.burst(frames.len());
         let (burst, laps_within) = (&mut worker.burst, &mut *laps);
         let work = BurstLookup { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
-        let sorted = run_widest(work);
+        let sorted = run_simd(work);
         let are_straight = self.plane.first_egress.is_none()
             && sorted.passed == Lanes::first(frames.len())
-            && worker.burst.all_straight(&self.tables, frames, sorted.passed);
+            && worker.burst.all_direct(&self.tables, frames, sorted.passed);
         if are_straight {
-            self.send_straight(worker, sorted, in_port, frames, pool, out);
-        } else if worker.burst.may_begin_beside(&self.tables, sorted.passed) {
-            self.execute_beside(worker, sorted, IngressBatch { now, in_port, frames: &mut *frames, pool, out });
+            self.send_burst_directly(worker, sorted, in_port, frames, pool, out);
+        } else if worker.burst.can_execute_shared(&self.tables, sorted.passed) {
+            self.execute_shared(worker, sorted, IngressBatch { now, in_port, frames: &mut *frames, pool, out });
         } else {
-            worker.begun = Some(PendingBurst { generation: self.generation, frames: frames.len(), sorted });
+            worker.pending_burst = Some(PendingBurst { generation: self.generation, frames: frames.len(), sorted });
             return false;
         }
         laps.lap(ThreadStage::Execute, frames.len());
         // The frames are empty now: each frame's buffer has been moved out.
         frames.clear();
-        worker.later.is_empty()
+        worker.deferred.is_empty()
     }
 
     /// Sends a burst of packets that all leave by ordinary ports, unchanged or edited.
     #[inline(always)]
-    fn send_straight(
+    fn send_burst_directly(
         &self,
         worker: &mut Worker,
         sorted: BurstLanes,
@@ -198,9 +198,9 @@ impl Datapath {
         let (mut lane, mut hint) = (0, 0);
         while lane < frames.len() {
             let burst = &worker.burst;
-            let (port, end) = match burst.straight_from(lane, sorted.passed, frames.len()) {
+            let (port, end) = match burst.direct_run_from(lane, sorted.passed, frames.len()) {
                 Some(same) => same,
-                None => match burst.edited_from(lane, sorted.passed, frames.len()) {
+                None => match burst.edited_run_from(lane, sorted.passed, frames.len()) {
                     Some((fate, port, end)) => {
                         edit(&self.tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
                         (port, end)
@@ -216,12 +216,12 @@ impl Datapath {
 
     /// Executes the verdicts of a burst's packets, concurrently with other workers.
     #[inline(never)]
-    fn execute_beside(&self, worker: &mut Worker, sorted: BurstLanes, batch: IngressBatch<'_>) {
+    fn execute_shared(&self, worker: &mut Worker, sorted: BurstLanes, batch: IngressBatch<'_>) {
         let IngressBatch { now, in_port, frames, pool, out } = batch;
-        let Worker { number, burst, drops, later, set, .. } = worker;
+        let Worker { number, burst, drops, deferred: later, set, .. } = worker;
         let common = SharedTables { tables: &self.tables, groups: &self.groups, plane: &self.plane };
         let mut beside = WorkerEffects::new(now, common, (*number, drops, later), pool, out);
-        let how = BurstMode { is_standalone: false, goes_straight: self.plane.first_egress.is_none() };
+        let how = BurstMode { is_standalone: false, outputs_directly: self.plane.first_egress.is_none() };
         run_burst(&self.tables, burst, set, sorted, how, in_port, frames, &mut beside);
     }
 
@@ -246,7 +246,7 @@ impl Datapath {
     #[inline(always)]
     fn process_with(&mut self, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) {
         let IngressBatch { now, in_port, frames, pool, out } = batch;
-        let begun = worker.begun.take().filter(|begun| begun.frames == frames.len());
+        let begun = worker.pending_burst.take().filter(|begun| begun.frames == frames.len());
         if let Err(reason) = self.plane.ports.may_receive(in_port) {
             let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
             return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
@@ -262,19 +262,20 @@ impl Datapath {
                         if begun.is_some() { CountingMode::Done } else { CountingMode::For(worker.number, now) };
                     laps.burst(count);
                     let (datapath, frames, laps) = (&*self, &*burst, &mut *laps);
-                    run_widest(BurstLookup { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
+                    run_simd(BurstLookup { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
                 }
             };
-            let how = BurstMode { is_standalone, goes_straight: !is_standalone && self.plane.first_egress.is_none() };
+            let how =
+                BurstMode { is_standalone, outputs_directly: !is_standalone && self.plane.first_egress.is_none() };
             let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
             run_burst(&self.tables, &mut worker.burst, &mut self.set, sorted, how, in_port, burst, &mut live);
             laps.lap(ThreadStage::Execute, count);
         }
         // The frames are empty now: each frame's buffer has been moved out.
         frames.clear();
-        if !worker.later.is_empty() {
+        if !worker.deferred.is_empty() {
             let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
-            worker.later.carry_out(&mut live);
+            worker.deferred.run_deferred(&mut live);
         }
         if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
@@ -288,7 +289,7 @@ struct BurstMode {
     /// True if every packet is output to NORMAL (standalone mode).
     is_standalone: bool,
     /// True if outputs leave at once, because there are no egress tables.
-    goes_straight: bool,
+    outputs_directly: bool,
 }
 
 /// Executes the verdicts of a burst's packets, in the order of their arrival.
@@ -306,19 +307,19 @@ fn run_burst<F: BurstEffects>(
 ) {
     let mut lane = 0;
     while lane < frames.len() {
-        let same = if how.goes_straight { burst.straight_from(lane, sorted.passed, frames.len()) } else { None };
+        let same = if how.outputs_directly { burst.direct_run_from(lane, sorted.passed, frames.len()) } else { None };
         if let Some((port, end)) = same {
-            fx.send_straight(in_port, port, &mut frames[lane..end]);
+            fx.send_directly(in_port, port, &mut frames[lane..end]);
             lane = end;
             continue;
         }
-        if how.goes_straight
-            && let Some((fate, port, end)) = burst.edited_from(lane, sorted.passed, frames.len())
+        if how.outputs_directly
+            && let Some((fate, port, end)) = burst.edited_run_from(lane, sorted.passed, frames.len())
         {
             let end = lane + edit(tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
             // The first packet that the edits do not fit takes the general path.
             if end > lane {
-                fx.send_straight(in_port, port, &mut frames[lane..end]);
+                fx.send_directly(in_port, port, &mut frames[lane..end]);
                 lane = end;
                 continue;
             }
@@ -328,10 +329,10 @@ fn run_burst<F: BurstEffects>(
             if how.is_standalone {
                 execute::normal(&mut packet, fx);
             } else {
-                pipeline::run_from(tables, burst.fates[lane], &mut packet, set, fx);
+                pipeline::run_from(tables, burst.results[lane], &mut packet, set, fx);
             }
             packet.finish(fx);
-            burst.spoil(lane);
+            burst.mark_stale(lane);
         } else {
             let reason = if sorted.packets.has(lane) { DropReason::Fragment } else { DropReason::TooShort };
             fx.refuse(&mut frames[lane], reason);

@@ -98,7 +98,7 @@ pub struct Datapath {
     /// True if at least one table has vacancy events switched on.
     watches_vacancy: bool,
     journal: Journal,
-    parts: IncompleteRequests,
+    incomplete: IncompleteRequests,
     bundles: PendingBundles,
     /// The bundle being committed.
     commit: Option<Box<BundleCommit>>,
@@ -161,7 +161,7 @@ impl Datapath {
                 .collect(),
             watches_vacancy: false,
             journal: Journal::default(),
-            parts: IncompleteRequests::default(),
+            incomplete: IncompleteRequests::default(),
             bundles: PendingBundles::default(),
             commit: None,
             begun: None,
@@ -249,7 +249,7 @@ impl Datapath {
     /// Removes a channel together with its auxiliary connections, or a single auxiliary connection.
     pub fn channel_down(&mut self, _now: Instant, channel: ChannelId) {
         self.plane.channels.down(channel);
-        self.parts.forget(channel);
+        self.incomplete.forget(channel);
         self.bundles.forget(channel);
         self.monitors.forget(channel);
         self.journal.watch(!self.monitors.is_empty());
@@ -308,7 +308,7 @@ impl Datapath {
     /// # Errors
     /// The error that the agent would reply with.
     pub fn flow_mod(&mut self, now: Instant, flow: &FlowMod) -> Result<(), ErrorType> {
-        self.tables().apply_whole(now, flow, FlowModSemantics::of(flow, Version::V13), &mut Vec::new())
+        self.edit_tables().apply_whole(now, flow, FlowModSemantics::of(flow, Version::V13), &mut Vec::new())
     }
 
     /// Applies a group-mod from configuration or tests, interpreted as in version 1.3. Channels get flow-removed
@@ -328,7 +328,8 @@ impl Datapath {
     pub fn expire(&mut self, now: Instant, out: &mut DatapathOutput) -> Option<Instant> {
         let mut gone = Vec::new();
         // While a bundle is being committed no entry expires, because undoing the bundle may restore it.
-        let mut entries = if self.is_busy() { Some(now) } else { self.tables().expire(now, EXPIRE_MOST, &mut gone) };
+        let mut entries =
+            if self.is_busy() { Some(now) } else { self.edit_tables().expire(now, EXPIRE_MOST, &mut gone) };
         let all = self.tables.iter_mut().fold(self.timers.give_back(), |all, table| table.give_back() & all);
         if !all {
             entries = Some(now);
@@ -396,7 +397,7 @@ impl Datapath {
         self.fail_mode == FailMode::Standalone && !self.plane.channels.have_controller()
     }
 
-    fn tables(&mut self) -> TableEditor<'_> {
+    fn edit_tables(&mut self) -> TableEditor<'_> {
         self.generation += 1;
         TableEditor {
             tables: &mut self.tables,

@@ -214,7 +214,7 @@ impl BurstEffects for EngineEffects<'_> {
     }
 
     #[inline(always)]
-    fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
+    fn send_directly(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
         let ports = &self.plane.ports;
         let mut straight = DirectOutput { ports, drops: &mut self.plane.drops, pool: self.pool, out: self.out };
         self.last = straight.send(in_port, port, frames, self.last);

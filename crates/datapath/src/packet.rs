@@ -90,7 +90,7 @@ impl<'a> PipelinePacket<'a> {
     /// Replaces the metadata bits in `mask`.
     pub(crate) fn write_metadata(&mut self, value: u64, mask: u64, fx: &mut impl Effects) {
         self.flush_bucket(fx);
-        let word = &mut self.parsed.key.words[Field::Metadata.place().word];
+        let word = &mut self.parsed.key.words[Field::Metadata.key_position().word];
         *word = *word & !mask | value & mask;
     }
 
@@ -147,7 +147,7 @@ impl<'a> PipelinePacket<'a> {
     #[inline]
     pub(crate) fn note_output(&mut self, port: Option<PortNo>) {
         let port = port.unwrap_or(PortNo::UNSET);
-        let word = &mut self.parsed.key.words[Field::ActsetOutput.place().word];
+        let word = &mut self.parsed.key.words[Field::ActsetOutput.key_position().word];
         *word = *word & u64::from(u32::MAX) | u64::from(port.0) << 32;
     }
 

@@ -38,10 +38,12 @@ impl Datapath {
             return FlowModEffect::Nothing;
         };
         let found = match body {
-            Body::FlowMod(flow) => self.tables().subject(flow, FlowModSemantics::of(flow, version)),
+            Body::FlowMod(flow) => self.edit_tables().subject(flow, FlowModSemantics::of(flow, version)),
             Body::Nx(message) => match &**message {
                 // Nicira's flow-mod does not follow the entry order of version 1.0.
-                NxMessage::FlowMod(flow) => self.tables().subject(flow, FlowModSemantics::of_nicira(flow, version)),
+                NxMessage::FlowMod(flow) => {
+                    self.edit_tables().subject(flow, FlowModSemantics::of_nicira(flow, version))
+                }
                 _ => return FlowModEffect::Nothing,
             },
             _ => return FlowModEffect::Nothing,

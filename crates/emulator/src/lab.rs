@@ -5,7 +5,7 @@ use crate::host::StackHost;
 use crate::host::engine::HostThreads;
 use crate::measured::TrafficMeasurement;
 use crate::netns::programs::ProgramRegistry;
-use crate::network::{LabNetwork, LinkEndId, MEMORY_FRAMES, SwitchPorts, dice, port_drops, shaped};
+use crate::network::{LabNetwork, LinkEndId, MEMORY_FRAMES, SwitchPorts, port_drops, random_stream_id, shaped};
 use crate::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult};
 use crate::streams::{self, SparePortPeers};
 use crate::watch::{LoadMonitor, MeasuredLoad};
@@ -256,7 +256,7 @@ impl Lab {
     /// # Errors
     /// A switch has ended.
     fn settle(&self, cancel: &CancelHandle) -> Result<(), LabError> {
-        let under_way = self.scenario.under_way().min(GRACE);
+        let under_way = self.scenario.max_drain_time().min(GRACE);
         let latest = self.clock.now() + under_way + SETTLE;
         let mut before = self.network.frames()?;
         loop {
@@ -446,9 +446,12 @@ fn memory_hosts(scenario: &Scenario) -> Result<(Vec<StackHost>, SwitchPorts), La
     let mut ports = Vec::new();
     for (number, host) in scenario.hosts.iter().enumerate() {
         let (near, far) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"))?;
-        ports.push(shaped(near.named(&host.name), &host.link, dice(scenario, LinkEndId::ToHost(number))));
-        let port =
-            shaped(far.named(&format!("{}-eth0", host.name)), &host.link, dice(scenario, LinkEndId::OfHost(number)));
+        ports.push(shaped(near.named(&host.name), &host.link, random_stream_id(scenario, LinkEndId::ToHost(number))));
+        let port = shaped(
+            far.named(&format!("{}-eth0", host.name)),
+            &host.link,
+            random_stream_id(scenario, LinkEndId::OfHost(number)),
+        );
         hosts.push(StackHost::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
     }
     Ok((hosts, ports))

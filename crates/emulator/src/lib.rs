@@ -43,6 +43,7 @@ pub mod parts {
     pub use crate::lab::{length, traffic_result};
     pub use crate::measured::{TimeHistogram, TrafficMeasurement, shares};
     pub use crate::network::{
-        LinkEndId, MEMORY_FRAMES, RandomStreamId, datapath, dice, embedded, port_drops, profile, queued, shaped,
+        LinkEndId, MEMORY_FRAMES, RandomStreamId, datapath, embedded, port_drops, profile, queued, random_stream_id,
+        shaped,
     };
 }

@@ -62,13 +62,13 @@ impl LabNetwork {
         let mut controls = Vec::new();
         for (number, link) in scenario.links.iter().enumerate() {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
-            let dice = [0, 1].map(|end| dice(scenario, LinkEndId::Link(number, end)));
+            let stream_ids = [0, 1].map(|end| random_stream_id(scenario, LinkEndId::Link(number, end)));
             let ends = if folder.is_some() {
-                let (ends, control) = controlled_ports(names, &link.spec, dice)?;
+                let (ends, control) = controlled_ports(names, &link.spec, stream_ids)?;
                 controls.push(control);
                 ends
             } else {
-                link_ports(names, &link.spec, dice)?
+                link_ports(names, &link.spec, stream_ids)?
             };
             for ((end, port), peer) in link.ends.iter().zip(ends).zip([names[1], names[0]]) {
                 ports[end.switch].push(PortConfig::new(PortNo(end.port), queued(port, &link.queues)?));
@@ -209,7 +209,7 @@ pub enum LinkEndId {
 }
 
 /// Returns the seed and number for the random numbers of a link's end, which are equal in every engine.
-pub fn dice(scenario: &Scenario, at: LinkEndId) -> RandomStreamId {
+pub fn random_stream_id(scenario: &Scenario, at: LinkEndId) -> RandomStreamId {
     let hosts = scenario.hosts.len();
     let number = match at {
         LinkEndId::ToHost(host) => 2 * host,
@@ -237,23 +237,31 @@ pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::PortQueueSpec]) -> R
 }
 
 /// Returns the two ends of a link between switches, shaped; each port is named after both switches, its own first.
-fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [RandomStreamId; 2]) -> Result<[Box<dyn Port>; 2], LabError> {
+fn link_ports(
+    names: [&str; 2],
+    spec: &LinkSpec,
+    stream_ids: [RandomStreamId; 2],
+) -> Result<[Box<dyn Port>; 2], LabError> {
     let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
     let [one, two] = names;
-    let [first, second] = dice;
+    let [first, second] = stream_ids;
     let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
     Ok([shaped(a, spec, first), shaped(b, spec, second)])
 }
 
 /// Returns what [`link_ports`] returns, with a control for each end.
-fn controlled_ports(names: [&str; 2], spec: &LinkSpec, dice: [RandomStreamId; 2]) -> Result<ControlledEnds, LabError> {
+fn controlled_ports(
+    names: [&str; 2],
+    spec: &LinkSpec,
+    stream_ids: [RandomStreamId; 2],
+) -> Result<ControlledEnds, LabError> {
     let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
     let [one, two] = names;
     let controls = [(); 2].map(|()| LinkControl::new(shape(spec), LinkShape::default()));
     let controlled = |port, control: &LinkControl, (seed, number): RandomStreamId| -> Box<dyn Port> {
         Box::new(LinkEmulator::controlled(Box::new(port), control.clone()).seeded(seed, number))
     };
-    let [first, second] = dice;
+    let [first, second] = stream_ids;
     let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
     let ends = [controlled(a, &controls[0], first), controlled(b, &controls[1], second)];
     Ok((ends, controls))

@@ -291,7 +291,7 @@ impl CommittedResources {
         if let ForwardingMatrix::Paths(paths) = &switch.forwarding {
             paths.iter().try_for_each(|(input, output)| path("path", *input, *output))?;
         }
-        switch.buffers.certain.iter().try_for_each(|(input, output, _)| path("buffer", *input, *output))
+        switch.buffers.per_crosspoint.iter().try_for_each(|(input, output, _)| path("buffer", *input, *output))
     }
 
     fn check_rates(&self, fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
@@ -341,7 +341,7 @@ fn check_disciplines(now: Instant, switch: &VirtualSwitchConfig) -> Result<(), A
             return Err(AdmissionError::Ceiling { port: port.physical.0, ceiling, rate: port.rate_out });
         }
     }
-    if let DropPolicy::Red(red) = switch.queue {
+    if let DropPolicy::Red(red) = switch.drop_policy {
         let share = |value: f64| value > 0.0 && value <= 1.0;
         let (min, max) = red.thresholds(MAX_CROSSPOINT_BYTES);
         if !share(red.probability) || !share(red.weight) || min >= max {
@@ -362,7 +362,7 @@ impl VirtualSwitchConfig {
 }
 
 /// Returns the index of a free place for a virtual switch.
-pub(crate) fn free_place<S>(switches: &[Option<S>]) -> Result<usize, AdmissionError> {
+pub(crate) fn free_index<S>(switches: &[Option<S>]) -> Result<usize, AdmissionError> {
     let place = switches.iter().position(Option::is_none).unwrap_or(switches.len());
     if place < MAX_SWITCHES { Ok(place) } else { Err(AdmissionError::TooManySwitches) }
 }

@@ -97,7 +97,7 @@ pub struct VirtualSwitchConfig {
     /// Shares of the crosspoints' buffers.
     pub buffers: CrosspointBuffers,
     /// Reaction when one of the buffers fills.
-    pub queue: DropPolicy,
+    pub drop_policy: DropPolicy,
     /// Discipline that picks which of its queues an output serves next.
     pub intra: IntraDiscipline,
     /// Priority number under [`InterDiscipline::StrictPriority`]: 0 is served first.
@@ -114,8 +114,8 @@ impl VirtualSwitchConfig {
             name: name.to_owned(),
             ports,
             forwarding: ForwardingMatrix::All,
-            buffers: CrosspointBuffers { default: buffer, certain: Vec::new() },
-            queue: DropPolicy::TailDrop,
+            buffers: CrosspointBuffers { default: buffer, per_crosspoint: Vec::new() },
+            drop_policy: DropPolicy::TailDrop,
             intra: IntraDiscipline::Drr { quantum: 1500 },
             priority: 0,
             expires: None,
@@ -126,7 +126,7 @@ impl VirtualSwitchConfig {
     /// does not have are ignored.
     pub(crate) fn crosspoints(&self) -> Vec<(PortIndex, PortIndex, u64)> {
         let certain: HashMap<_, _> =
-            self.buffers.certain.iter().map(|(from, to, bytes)| ((*from, *to), *bytes)).collect();
+            self.buffers.per_crosspoint.iter().map(|(from, to, bytes)| ((*from, *to), *bytes)).collect();
         let all = || self.outputs().flat_map(|to| self.inputs().map(|from| (from.physical, to.physical)));
         let paths: Vec<_> = match &self.forwarding {
             ForwardingMatrix::All => all().collect(),
@@ -191,7 +191,7 @@ pub struct CrosspointBuffers {
     /// Share of crosspoints that `certain` does not name.
     pub default: u64,
     /// Shares of named crosspoints: input, output, bytes. The last entry for a crosspoint counts.
-    pub certain: Vec<(PortIndex, PortIndex, u64)>,
+    pub per_crosspoint: Vec<(PortIndex, PortIndex, u64)>,
 }
 
 /// Reaction when a buffer fills.

@@ -1,7 +1,7 @@
 //! The fabric: combines inputs, outputs and virtual switches behind one interface.
-use crate::admission::{CommittedResources, check_fabric, free_place};
+use crate::admission::{CommittedResources, check_fabric, free_index};
 use crate::output::{FabricOutput, OutputDecision};
-use crate::resize::plan;
+use crate::resize::plan_shares;
 use crate::room::FabricArrival;
 use crate::slab::PacketSlab;
 use crate::{
@@ -54,7 +54,7 @@ impl<T> Fabric<T> {
     /// # Errors
     /// The first request that cannot be granted: which port or crosspoint is short, and by how much.
     pub fn check(&self, now: Instant, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
-        free_place(&self.switches)?;
+        free_index(&self.switches)?;
         self.committed.check(&self.config, now, switch)
     }
 
@@ -64,9 +64,9 @@ impl<T> Fabric<T> {
     /// Fails for the reasons of [`Fabric::check`].
     pub fn add(&mut self, now: Instant, switch: VirtualSwitchConfig) -> Result<VirtualSwitchIndex, AdmissionError> {
         self.check(now, &switch)?;
-        let place = free_place(&self.switches)?;
+        let place = free_index(&self.switches)?;
         let index = u16::try_from(place).map_err(|_| AdmissionError::TooManySwitches)?;
-        for (output, part) in self.outputs.iter_mut().zip(plan(&self.config, &switch)) {
+        for (output, part) in self.outputs.iter_mut().zip(plan_shares(&self.config, &switch)) {
             output.set_outlet(index, part);
         }
         self.committed.add(&switch);
@@ -98,7 +98,7 @@ impl<T> Fabric<T> {
             return Err(refused);
         }
         self.committed.add(&switch);
-        let parts = plan(&self.config, &switch);
+        let parts = plan_shares(&self.config, &switch);
         for ((number, output), part) in (0..).zip(&mut self.outputs).zip(parts) {
             output.replace(now, index.0, number, part, &mut self.slab, dropped);
         }

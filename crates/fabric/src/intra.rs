@@ -231,7 +231,7 @@ impl MergeScheduler {
 
     /// Returns true if a packet is too late to be served in order. A number far below the expected one starts a new
     /// series if the queues are empty.
-    pub(crate) fn is_late(&mut self, number: u64, nothing_queued: bool) -> bool {
+    pub(crate) fn check_late(&mut self, number: u64, nothing_queued: bool) -> bool {
         if nothing_queued && number.saturating_add(NEW_SERIES) < self.next {
             self.next = number;
         }

@@ -13,7 +13,7 @@ pub(crate) struct GcraLimiter {
     /// Time per byte, in fractions of a nanosecond.
     per_byte: u128,
     /// Time at which all bytes sent so far would be through at the rate, in fractions.
-    through: u128,
+    theoretical_arrival: u128,
     /// Time before `through` at which the next packet may already be sent, in fractions.
     slack: u128,
 }
@@ -23,33 +23,36 @@ impl GcraLimiter {
         let per_byte = (8_000_000_000u128 << FRACTION_BITS).div_ceil(u128::from(rate.0.max(1)));
         // The slack is at most one hour, so that sums cannot overflow.
         let slack = slack.min(Duration::from_secs(3600)).as_nanos() << FRACTION_BITS;
-        GcraLimiter { per_byte, through: 0, slack }
+        GcraLimiter { per_byte, theoretical_arrival: 0, slack }
     }
 
     /// Returns when the next packet may be sent, rounded up to a nanosecond.
     #[inline]
     pub(crate) fn next(&self) -> Instant {
-        nanos_up(self.through.saturating_sub(self.slack))
+        nanos_up(self.theoretical_arrival.saturating_sub(self.slack))
     }
 
     /// Returns true if the next packet may be sent now.
     #[inline]
     pub(crate) fn may_go(&self, now: Instant) -> bool {
-        self.through <= fractions(now) + self.slack
+        self.theoretical_arrival <= fractions(now) + self.slack
     }
 
     /// Counts a packet sent now.
     #[inline]
-    pub(crate) fn spend(&mut self, now: Instant, bytes: u32) {
+    pub(crate) fn charge(&mut self, now: Instant, bytes: u32) {
         let now = fractions(now);
         // An idle time below one nanosecond comes from the rounding in `next`.
-        let start = if now < self.through + (1 << FRACTION_BITS) { self.through } else { now };
-        self.through = start + self.per_byte * u128::from(bytes);
+        let start = if now < self.theoretical_arrival + (1 << FRACTION_BITS) { self.theoretical_arrival } else { now };
+        self.theoretical_arrival = start + self.per_byte * u128::from(bytes);
     }
 
     /// Returns this rate limit with the history of another one.
-    pub(crate) fn after(self, before: Option<GcraLimiter>) -> GcraLimiter {
-        GcraLimiter { through: before.map_or(self.through, |before| before.through), ..self }
+    pub(crate) fn with_history_of(self, before: Option<GcraLimiter>) -> GcraLimiter {
+        GcraLimiter {
+            theoretical_arrival: before.map_or(self.theoretical_arrival, |before| before.theoretical_arrival),
+            ..self
+        }
     }
 }
 
@@ -82,7 +85,7 @@ impl OutputLine {
 
     /// Returns true if the next packet may start now.
     #[inline]
-    pub fn free(&self, now: Instant) -> bool {
+    pub fn is_free(&self, now: Instant) -> bool {
         self.pace.may_go(now)
     }
 
@@ -95,14 +98,14 @@ impl OutputLine {
     /// Counts a packet that starts now. Returns when the next one may start.
     #[inline]
     pub fn send(&mut self, now: Instant, bytes: u32) -> Instant {
-        self.pace.spend(now, bytes);
+        self.pace.charge(now, bytes);
         self.free_at()
     }
 
     /// Changes the rate from the next packet on.
     pub fn set_rate(&mut self, rate: Bps) {
         let slack = Duration::from_nanos(nanos_up(self.pace.slack).as_nanos());
-        self.pace = GcraLimiter::new(rate, slack).after(Some(self.pace));
+        self.pace = GcraLimiter::new(rate, slack).with_history_of(Some(self.pace));
     }
 }
 
@@ -113,9 +116,9 @@ mod tests {
     #[test]
     fn sends_one_after_the_other() {
         let mut line = OutputLine::new(Bps(1_000_000_000), Duration::ZERO);
-        assert!(line.free(Instant::ZERO));
+        assert!(line.is_free(Instant::ZERO));
         assert_eq!(line.send(Instant::from_nanos(10), 100), Instant::from_nanos(810));
-        assert!(!line.free(Instant::from_nanos(809)) && line.free(Instant::from_nanos(810)));
+        assert!(!line.is_free(Instant::from_nanos(809)) && line.is_free(Instant::from_nanos(810)));
         assert_eq!(line.send(Instant::from_nanos(900), 1), Instant::from_nanos(908), "idle time is gone");
     }
 
@@ -135,7 +138,7 @@ mod tests {
         let mut line = OutputLine::new(Bps(1_000_000_000), Duration::from_micros(50));
         let (mut now, mut sent) = (Instant::ZERO, 0);
         while now < Instant::from_nanos(10_000_000) {
-            while line.free(now) {
+            while line.is_free(now) {
                 line.send(now, 1500);
                 sent += 1500;
             }

@@ -22,7 +22,7 @@ pub(crate) struct OutputShare {
     pub(crate) active: IndexBitSet,
     pub(crate) intra: IntraScheduler,
     /// Number of packets accepted so far; gives each packet its order of arrival.
-    orders: u64,
+    n_accepted: u64,
     /// Bytes that the switch may still send in this round, under deficit round robin.
     pub(crate) deficit: u32,
     pub(crate) quantum: u32,
@@ -82,7 +82,7 @@ impl OutputShare {
             drops: vec![QueueDropCounts::default(); queues.len()],
             active: IndexBitSet::default(),
             intra: IntraScheduler::new(plan.intra, queues.len(), members),
-            orders: 0,
+            n_accepted: 0,
             deficit: 0,
             quantum: plan.quantum,
             priority: plan.priority,
@@ -105,7 +105,7 @@ impl OutputShare {
     /// Returns the number of packets accepted so far.
     #[inline]
     pub(crate) fn arrivals(&self) -> u64 {
-        self.orders
+        self.n_accepted
     }
 
     /// Returns the packet to serve, or how long to wait. Call only while the outlet holds packets.
@@ -132,7 +132,7 @@ impl OutputShare {
         self.intra.serving(input, queue, slab);
         let taken = queue.pop_head(slab)?;
         if let Some(ceiling) = &mut self.ceiling {
-            ceiling.spend(now, taken.packet.bytes);
+            ceiling.charge(now, taken.packet.bytes);
         }
         if queue.is_empty() {
             self.active.remove(input);
@@ -159,7 +159,7 @@ impl OutputShare {
             return packets.next();
         }
         let before = queue.packets;
-        let left = queue.push_run(slab, now, &mut self.orders, packets);
+        let left = queue.push_run(slab, now, &mut self.n_accepted, packets);
         if queue.packets != before {
             if before == 0 {
                 self.active.insert(input);
@@ -182,8 +182,8 @@ impl OutputShare {
     #[inline]
     pub(crate) fn accept<T>(&mut self, now: Instant, input: u16, packet: FabricPacket<T>, slab: &mut PacketSlab<T>) {
         let queue = &mut self.queues[usize::from(input)];
-        self.orders += 1;
-        queue.push(slab, now, self.orders, packet);
+        self.n_accepted += 1;
+        queue.push(slab, now, self.n_accepted, packet);
         if queue.packets == 1 {
             self.active.insert(input);
             if let Some(red) = self.red.get_mut(usize::from(input)) {
@@ -264,7 +264,7 @@ impl OutputShare {
 
     /// Returns the reason to drop an arriving packet regardless of room; `None` if there is none.
     #[inline]
-    pub(crate) fn refuses<T>(
+    pub(crate) fn refusal_reason<T>(
         &mut self,
         now: Instant,
         input: u16,
@@ -276,7 +276,7 @@ impl OutputShare {
             return Some(FabricDropReason::NoPath);
         }
         if let IntraScheduler::Merge(merge) = &mut self.intra
-            && merge.is_late(packet.number, self.active.is_empty())
+            && merge.check_late(packet.number, self.active.is_empty())
         {
             return Some(FabricDropReason::Late);
         }
@@ -312,10 +312,10 @@ impl OutputShare {
         if let (IntraScheduler::Merge(merge), IntraScheduler::Merge(old)) = (&mut self.intra, &before.intra) {
             merge.resume(old);
         }
-        (self.active, self.orders) = (before.active, before.orders);
+        (self.active, self.n_accepted) = (before.active, before.n_accepted);
         self.deficit = if self.active.is_empty() { 0 } else { before.deficit.min(self.quantum) };
         if let Some(ceiling) = &mut self.ceiling {
-            *ceiling = ceiling.after(before.ceiling);
+            *ceiling = ceiling.with_history_of(before.ceiling);
         }
         for input in self.active.iter() {
             self.intra.changed(input, &self.queues[usize::from(input)], slab);

@@ -37,7 +37,7 @@ pub(crate) struct RedState {
     max: f64,
     average: f64,
     /// Packets since the last drop while the average was between the thresholds; `None` before the first such packet.
-    since: Option<u32>,
+    since_drop: Option<u32>,
     /// Time since which the queue is empty; `None` while it holds packets.
     empty_since: Option<Instant>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct RedState {
 impl RedState {
     pub(crate) fn new(law: &RedParams, capacity: u32) -> RedState {
         let (min, max) = law.config.thresholds(capacity.into());
-        RedState { min: min as f64, max: max as f64, average: 0.0, since: None, empty_since: Some(Instant::ZERO) }
+        RedState { min: min as f64, max: max as f64, average: 0.0, since_drop: None, empty_since: Some(Instant::ZERO) }
     }
 
     /// Returns the reason to drop a packet that arrives at a queue with `queued` bytes; `None` to accept it. `random`
@@ -60,22 +60,22 @@ impl RedState {
     ) -> Option<FabricDropReason> {
         self.update(law, now, queued);
         let Some(chance) = self.chance(law) else {
-            self.since = Some(0);
+            self.since_drop = Some(0);
             return Some(FabricDropReason::RedForced);
         };
         if chance <= 0.0 {
-            self.since = None;
+            self.since_drop = None;
             return None;
         }
-        let since = self.since.map_or(0, |since| since.saturating_add(1));
-        self.since = Some(since);
+        let since = self.since_drop.map_or(0, |since| since.saturating_add(1));
+        self.since_drop = Some(since);
         // Long packets are more likely to be dropped than short ones, and drops are spread evenly over time (section
         // 4 of the paper).
         let chance = chance * f64::from(bytes) / law.max_packet;
         let spread = 1.0 - f64::from(since) * chance;
         let drop = spread <= 0.0 || random() < chance / spread;
         if drop {
-            self.since = Some(0);
+            self.since_drop = Some(0);
         }
         drop.then_some(FabricDropReason::RedEarly)
     }

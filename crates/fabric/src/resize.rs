@@ -11,7 +11,7 @@ use crate::{
 use weir_units::Instant;
 
 /// Returns each output's outlet for a virtual switch; `None` where the switch has no port.
-pub(crate) fn plan(fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Vec<Option<OutputShare>> {
+pub(crate) fn plan_shares(fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Vec<Option<OutputShare>> {
     let mut capacities: Vec<Option<Vec<u32>>> = vec![None; fabric.outputs.len()];
     switch.outputs().for_each(|port| capacities[usize::from(port.physical.0)] = Some(vec![0; fabric.inputs.len()]));
     for (input, output, bytes) in switch.crosspoints() {
@@ -33,14 +33,14 @@ fn plan_outlet(
     capacities: Vec<u32>,
 ) -> OutputShareParams {
     let slack = fabric.outputs[usize::from(port.physical.0)].ceiling_slack;
-    let law = match switch.queue {
+    let law = match switch.drop_policy {
         DropPolicy::Red(red) => Some(RedParams::new(red, port.rate_out, fabric.max_packet)),
         DropPolicy::TailDrop | DropPolicy::DropHead => None,
     };
     OutputShareParams {
         capacities,
         intra: switch.intra,
-        manager: switch.queue,
+        manager: switch.drop_policy,
         law,
         quantum: port.quantum,
         priority: switch.priority,

@@ -48,13 +48,13 @@ impl FabricOutput {
             }
             return true;
         }
-        self.enqueue_with_care(arrival, slab, random, dropped)
+        self.enqueue_checked(arrival, slab, random, dropped)
     }
 
     /// Enqueues a packet after all checks: refusal by RED or a merge, buffer sharing, drop-head. Returns true if it
     /// is queued.
     #[inline(never)]
-    fn enqueue_with_care<T>(
+    fn enqueue_checked<T>(
         &mut self,
         arrival: FabricArrival<T>,
         slab: &mut PacketSlab<T>,
@@ -63,9 +63,9 @@ impl FabricOutput {
     ) -> bool {
         let (switch, input, bytes) = (arrival.at.switch.0, arrival.at.input.0, arrival.packet.bytes);
         let Some(outlet) = self.outlet_mut(switch) else { return false };
-        let refused = outlet.refuses(arrival.now, input, &arrival.packet, random);
+        let refused = outlet.refusal_reason(arrival.now, input, &arrival.packet, random);
         let reason = match refused {
-            None if self.admits(&arrival, slab, dropped) => {
+            None if self.admit(&arrival, slab, dropped) => {
                 self.accept(arrival, slab);
                 return true;
             }
@@ -114,7 +114,7 @@ impl FabricOutput {
 
     /// Returns true if there is room for a packet, after dropping packets that must give way.
     #[inline]
-    fn admits<T>(
+    fn admit<T>(
         &mut self,
         arrival: &FabricArrival<T>,
         slab: &mut PacketSlab<T>,
@@ -128,7 +128,7 @@ impl FabricOutput {
         if self.sharing == BufferSharing::Strict && self.fits_own(at, bytes) {
             return true;
         }
-        self.makes_room(arrival.now, at, bytes, slab, dropped)
+        self.make_room(arrival.now, at, bytes, slab, dropped)
     }
 
     /// Returns true if a queue's own buffer has room.
@@ -144,7 +144,7 @@ impl FabricOutput {
         self.occupied[usize::from(input.0)] + bytes <= self.config.crosspoint_bytes
     }
 
-    fn makes_room<T>(
+    fn make_room<T>(
         &mut self,
         now: Instant,
         at: Crosspoint,

@@ -36,7 +36,7 @@ impl fmt::Display for SplitError {
 /// Entry of a split link: numbers its packets and assigns each a path.
 #[derive(Debug, Clone)]
 pub struct PathSplitter {
-    by: SplitPolicy,
+    policy: SplitPolicy,
     paths: Vec<SplitPath>,
     /// Sum of the weights.
     total: u64,
@@ -62,7 +62,7 @@ impl PathSplitter {
             return Err(SplitError { weights: weights.iter().copied().take(MAX_PATHS + 1).collect() });
         }
         Ok(PathSplitter {
-            by,
+            policy: by,
             paths: weights.iter().map(|weight| SplitPath { weight: *weight, credit: 0, bytes: 0 }).collect(),
             total: weights.iter().map(|weight| u64::from(*weight)).sum(),
             random: fastrand::Rng::with_seed(seed),
@@ -72,7 +72,7 @@ impl PathSplitter {
 
     /// Returns the path of the next packet, from 0, and the packet's number.
     pub fn split(&mut self, bytes: u32) -> (usize, u64) {
-        let path = match self.by {
+        let path = match self.policy {
             SplitPolicy::Turn => self.in_turn(),
             SplitPolicy::Random => self.at_random(),
             SplitPolicy::Bytes => self.fewest_bytes(),

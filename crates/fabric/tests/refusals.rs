@@ -50,7 +50,7 @@ fn what_does_not_fit_or_makes_no_sense_is_refused_and_changes_nothing() {
         ),
         (
             "crosspoint 0 to 0: found 1499 bytes, expected at least one packet of 1500",
-            of(&|c| c.buffers = CrosspointBuffers { default: 1499, certain: Vec::new() }),
+            of(&|c| c.buffers = CrosspointBuffers { default: 1499, per_crosspoint: Vec::new() }),
         ),
         ("quantum: found 0 bytes, expected 1 to", of(&|c| c.ports[1].quantum = 0)),
         ("port 2: there is no such", of(&|c| c.ports[1].physical = PortIndex(2))),

@@ -46,7 +46,7 @@ fn fabric(inputs: usize, discipline: InterDiscipline, switches: &[Switch]) -> Fa
             ..VirtualPort::new(PortIndex(u16::try_from(input).unwrap()), share)
         };
         let config = VirtualSwitchConfig {
-            buffers: CrosspointBuffers { default: switch.buffer, certain: Vec::new() },
+            buffers: CrosspointBuffers { default: switch.buffer, per_crosspoint: Vec::new() },
             priority: switch.priority,
             intra: switch.intra,
             ..VirtualSwitchConfig::new(&format!("v{index}"), (0..inputs).map(port).collect(), 0)

@@ -19,4 +19,4 @@ pub use cycles::cycles;
 pub use pieces::BlockArena;
 pub use prefetch::prefetch;
 pub use slab::{BufferSlab, SlabError};
-pub use wide::{PortableSimd, SimdInstructions, SimdOperation, run_widest, widest};
+pub use wide::{PortableSimd, SimdInstructions, SimdOperation, best_simd_name, run_simd};

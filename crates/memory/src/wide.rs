@@ -38,7 +38,7 @@ impl SimdInstructions for PortableSimd {
 
 /// Performs `work` with the best instruction set of this processor.
 #[inline(always)]
-pub fn run_widest<T: SimdOperation>(work: T) -> T::Output {
+pub fn run_simd<T: SimdOperation>(work: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     match level() {
         // SAFETY: the level says that the processor has these instructions.
@@ -51,7 +51,7 @@ pub fn run_widest<T: SimdOperation>(work: T) -> T::Output {
 }
 
 /// Returns the name of the best instruction set of this processor: `AVX-512`, `AVX2` or `portable`.
-pub fn widest() -> &'static str {
+pub fn best_simd_name() -> &'static str {
     match level() {
         AVX512 => "AVX-512",
         AVX2 => "AVX2",
@@ -164,11 +164,11 @@ mod tests {
         for step in [1, 7, 11, 63] {
             let which: [u8; 64] = std::array::from_fn(|n| u8::try_from(n * step % 256).unwrap());
             for keep in [0, 1, u64::MAX, 0x1234_5678_9abc_def0] {
-                let (picked, picks) = run_widest(Pick(&from, &which, keep));
+                let (picked, picks) = run_simd(Pick(&from, &which, keep));
                 let mut expected = [9; 8];
                 PortableSimd.pick(&from, &which, keep, &mut expected);
                 assert_eq!(picked, expected, "step {step}, keep {keep:x}");
-                assert_eq!(picks, widest() == "AVX-512");
+                assert_eq!(picks, best_simd_name() == "AVX-512");
             }
         }
     }

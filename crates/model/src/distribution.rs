@@ -26,19 +26,19 @@ pub(crate) struct MixtureTerm {
     /// Constant part, in seconds.
     pub(crate) shift: f64,
     /// Independent continuous parts.
-    pub(crate) leaves: Vec<DelayPart>,
+    pub(crate) parts: Vec<DelayPart>,
 }
 
 impl Distribution {
     /// Returns the distribution of no delay: the empty sum.
     pub fn zero() -> Distribution {
-        Distribution { terms: vec![MixtureTerm { weight: 1.0, shift: 0.0, leaves: Vec::new() }] }
+        Distribution { terms: vec![MixtureTerm { weight: 1.0, shift: 0.0, parts: Vec::new() }] }
     }
 
     /// Returns the distribution of a constant delay, at least 0.
     pub fn constant(delay_s: f64) -> Result<Distribution, ModelError> {
         let shift = check::not_negative("constant delay", delay_s)?;
-        Ok(Distribution { terms: vec![MixtureTerm { weight: 1.0, shift, leaves: Vec::new() }] })
+        Ok(Distribution { terms: vec![MixtureTerm { weight: 1.0, shift, parts: Vec::new() }] })
     }
 
     /// Returns the exponential distribution with this mean, in seconds.
@@ -48,7 +48,7 @@ impl Distribution {
 
     /// Returns the distribution of a law.
     pub fn law(law: &Law) -> Distribution {
-        let term = |(weight, shift, leaves)| MixtureTerm { weight, shift, leaves };
+        let term = |(weight, shift, leaves)| MixtureTerm { weight, shift, parts: leaves };
         let terms = law.parts().iter().map(|part| match part.shape {
             LawShape::Constant(value) => term((part.weight, value, Vec::new())),
             shape => term((part.weight, 0.0, vec![DelayPart::Shape(shape)])),
@@ -57,8 +57,8 @@ impl Distribution {
         if all.terms.len() > MAX_TERMS { all.whole() } else { all }
     }
 
-    pub(crate) fn leaf(leaf: DelayPart) -> Distribution {
-        Distribution { terms: vec![MixtureTerm { weight: 1.0, shift: 0.0, leaves: vec![leaf] }] }
+    pub(crate) fn of_part(leaf: DelayPart) -> Distribution {
+        Distribution { terms: vec![MixtureTerm { weight: 1.0, shift: 0.0, parts: vec![leaf] }] }
     }
 
     /// Returns the distribution of the sum of independent delays.
@@ -94,14 +94,14 @@ impl Distribution {
         let both = |a: &MixtureTerm, b: &MixtureTerm| MixtureTerm {
             weight: a.weight * b.weight,
             shift: a.shift + b.shift,
-            leaves: a.leaves.iter().chain(&b.leaves).cloned().collect(),
+            parts: a.parts.iter().chain(&b.parts).cloned().collect(),
         };
         Distribution { terms: self.terms.iter().flat_map(|a| other.terms.iter().map(move |b| both(a, b))).collect() }
     }
 
     /// Returns the distribution as a single term.
     fn whole(&self) -> Distribution {
-        Distribution::leaf(DelayPart::Whole(Arc::new(self.clone())))
+        Distribution::of_part(DelayPart::Whole(Arc::new(self.clone())))
     }
 
     pub(crate) fn terms(&self) -> &[MixtureTerm] {
@@ -111,7 +111,7 @@ impl Distribution {
     /// Returns the probability of no delay.
     pub(crate) fn none(&self) -> f64 {
         let at_once = self.terms.iter().filter(|term| term.shift == 0.0);
-        at_once.map(|term| term.weight * term.leaves.iter().map(DelayPart::none).product::<f64>()).sum()
+        at_once.map(|term| term.weight * term.parts.iter().map(DelayPart::none).product::<f64>()).sum()
     }
 
     /// Returns the mean in seconds.
@@ -176,15 +176,15 @@ impl Distribution {
 
 impl MixtureTerm {
     fn mean(&self) -> f64 {
-        self.shift + self.leaves.iter().map(DelayPart::mean).sum::<f64>()
+        self.shift + self.parts.iter().map(DelayPart::mean).sum::<f64>()
     }
 
     fn variance(&self) -> f64 {
-        self.leaves.iter().map(DelayPart::variance).sum()
+        self.parts.iter().map(DelayPart::variance).sum()
     }
 
     /// Transform of the continuous parts, without the constant.
     fn lst(&self, s: Complex64) -> Complex64 {
-        self.leaves.iter().map(|leaf| leaf.lst(s)).product()
+        self.parts.iter().map(|leaf| leaf.lst(s)).product()
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct TailProbabilities<'a> {
 /// Terms of a distribution that have equal continuous parts, and differ only in their weights and constants.
 struct TermGroup<'a> {
     /// Continuous parts, whose sum the terms share.
-    leaves: &'a [DelayPart],
+    parts: &'a [DelayPart],
     /// Weight and constant, in seconds, of each term.
     terms: Vec<(f64, f64)>,
     /// Probability that all continuous parts are 0.
@@ -49,11 +49,11 @@ impl<'a> TailProbabilities<'a> {
     fn gather(&mut self, delay: &'a Distribution, weight: f64, shift: f64, known: &mut HashMap<Vec<[u64; 3]>, usize>) {
         for term in delay.terms() {
             let (weight, shift) = (weight * term.weight, shift + term.shift);
-            if let [DelayPart::Whole(whole)] = term.leaves.as_slice() {
+            if let [DelayPart::Whole(whole)] = term.parts.as_slice() {
                 self.gather(whole, weight, shift, known);
                 continue;
             }
-            let group = *known.entry(term.leaves.iter().map(DelayPart::identity).collect()).or_insert_with(|| {
+            let group = *known.entry(term.parts.iter().map(DelayPart::identity).collect()).or_insert_with(|| {
                 self.groups.push(TermGroup::of(term));
                 self.groups.len() - 1
             });
@@ -124,13 +124,13 @@ impl<'a> TailProbabilities<'a> {
 
 impl<'a> TermGroup<'a> {
     fn of(term: &'a MixtureTerm) -> TermGroup<'a> {
-        let none = term.leaves.iter().map(DelayPart::none).product();
-        TermGroup { leaves: &term.leaves, terms: Vec::new(), none, inverse: InvertedTransform::default() }
+        let none = term.parts.iter().map(DelayPart::none).product();
+        TermGroup { parts: &term.parts, terms: Vec::new(), none, inverse: InvertedTransform::default() }
     }
 
     /// Returns the probability that the sum of the continuous parts exceeds `t` seconds.
     fn above(&mut self, t: f64) -> f64 {
-        match self.leaves {
+        match self.parts {
             _ if t < 0.0 => 1.0,
             [] => 0.0,
             [leaf] => leaf.tail(t).unwrap_or_else(|| self.inverted(t)),
@@ -142,7 +142,7 @@ impl<'a> TermGroup<'a> {
         if t == 0.0 {
             return 1.0 - self.none;
         }
-        let leaves = self.leaves;
+        let leaves = self.parts;
         let found = self.inverse.at(t, |line, stage| {
             let mut product = vec![Complex64::ONE; points(stage).len()];
             leaves.iter().for_each(|leaf| leaf.multiply(line, stage, &mut product));

@@ -34,7 +34,7 @@ impl IpDatagram {
                 (at + usize::from(read_u16(frame, at + 2)?), read_u16(frame, at + 6)? & 0x3fff != 0)
             }
             NetworkProtocol::Ipv6 => {
-                let frag = ipv6_chain(frame, at).map(|chain| chain.frag);
+                let frag = ipv6_extensions(frame, at).map(|chain| chain.frag);
                 (at + 40 + usize::from(read_u16(frame, at + 4)?), frag != Some(0))
             }
         };
@@ -51,7 +51,7 @@ impl IpDatagram {
             let parsed = parse_as(inner, kind)?;
             let link_end = 14 + 4 * usize::from(parsed.layers.vlan_tags);
             if let Some(at) = parsed.layers.mpls {
-                return behind_labels(inner, at.into()).map(|datagram| datagram.moved(start));
+                return behind_labels(inner, at.into()).map(|datagram| datagram.shifted_by(start));
             } else if parsed.key.get(Field::EthType) == eth_type::PBB.into() {
                 start += link_end + 4;
             } else if let Some((NetworkProtocol::Nsh, at)) = parsed.layers.network {
@@ -59,13 +59,13 @@ impl IpDatagram {
                 start += usize::from(at) + header.bytes;
                 kind = header.payload()?;
             } else {
-                return IpDatagram::outermost(inner, &parsed.layers).map(|datagram| datagram.moved(start));
+                return IpDatagram::outermost(inner, &parsed.layers).map(|datagram| datagram.shifted_by(start));
             }
         }
         None
     }
 
-    fn moved(self, by: usize) -> IpDatagram {
+    fn shifted_by(self, by: usize) -> IpDatagram {
         IpDatagram {
             network_at: self.network_at + by,
             transport: self.transport.map(|(kind, at)| (kind, at + by)),
@@ -84,7 +84,7 @@ impl IpDatagram {
                 (OnesComplementSum::default().plus(&read::<8>(frame, at + 12)?), *frame.get(at + 9)?)
             }
             NetworkProtocol::Ipv6 => {
-                let chain = ipv6_chain(frame, at)?;
+                let chain = ipv6_extensions(frame, at)?;
                 let destination = match chain.routing {
                     None => read(frame, at + 24)?,
                     Some(routing) => last_destination(frame, routing)?,
@@ -97,7 +97,7 @@ impl IpDatagram {
 }
 
 /// Reads the extension headers of the IPv6 packet at offset `at`.
-pub(crate) fn ipv6_chain(frame: &[u8], at: usize) -> Option<ExtensionHeaders> {
+pub(crate) fn ipv6_extensions(frame: &[u8], at: usize) -> Option<ExtensionHeaders> {
     let (_, end) = ipv6_header(frame, at)?;
     extension_headers(&frame[..end], at)
 }

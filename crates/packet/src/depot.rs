@@ -17,13 +17,13 @@ const MAX_LARGE: usize = 8;
 /// cost of the lock is negligible.
 #[derive(Debug, Default)]
 pub struct SharedBuffers {
-    loads: Mutex<BufferBatches>,
+    batches: Mutex<BufferBatches>,
     /// Slabs of small buffers, indexed by thread.
     slabs: Vec<Arc<BufferSlab>>,
     /// Number of small buffers allocated on the heap because the slabs were empty.
-    n_beyond: AtomicU64,
+    n_heap: AtomicU64,
     /// Number of small buffers in each pool, as last reported.
-    kept: Mutex<Vec<Arc<AtomicUsize>>>,
+    pool_counts: Mutex<Vec<Arc<AtomicUsize>>>,
 }
 
 #[derive(Debug, Default)]
@@ -55,36 +55,36 @@ impl SharedBuffers {
     /// ([`crate::FramePool::tell`]).
     pub fn free_count(&self) -> usize {
         let waiting: usize = self.lock().small.iter().map(Vec::len).sum();
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.pool_counts.lock().unwrap_or_else(PoisonError::into_inner);
         let kept: usize = kept.iter().map(|pool| pool.load(Ordering::Relaxed)).sum();
         kept + waiting + self.slabs.iter().map(|slab| slab.free_count()).sum::<usize>()
     }
 
     /// Returns the number of small buffers allocated on the heap so far, because the slabs were empty.
-    pub fn beyond_count(&self) -> u64 {
-        self.n_beyond.load(Ordering::Relaxed)
+    pub fn heap_count(&self) -> u64 {
+        self.n_heap.load(Ordering::Relaxed)
     }
 
     /// Returns the counter in which a pool reports the number of its buffers.
-    pub(crate) fn listen(&self) -> Arc<AtomicUsize> {
+    pub(crate) fn register_pool(&self) -> Arc<AtomicUsize> {
         let told = Arc::<AtomicUsize>::default();
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&told));
+        self.pool_counts.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&told));
         told
     }
 
     /// Takes a small buffer from the thread's own slab, otherwise from another one. If all are empty, counts this and
     /// returns `None`.
-    pub(crate) fn small(&self, thread: usize) -> Option<AlignedBuffer> {
+    pub(crate) fn take_small(&self, thread: usize) -> Option<AlignedBuffer> {
         let own = self.slabs.get(thread).and_then(BufferSlab::take);
         let found = own.or_else(|| self.slabs.iter().find_map(BufferSlab::take));
         if found.is_none() {
-            self.n_beyond.fetch_add(1, Ordering::Relaxed);
+            self.n_heap.fetch_add(1, Ordering::Relaxed);
         }
         found
     }
 
     /// Stores a load of buffers; frees it if the depot is full.
-    pub(crate) fn bring(&self, size: BufferSizeClass, load: Vec<Frame>) {
+    pub(crate) fn store_batch(&self, size: BufferSizeClass, load: Vec<Frame>) {
         let mut loads = self.lock();
         let kept = loads.of(size);
         let max = if size == BufferSizeClass::Small { MAX_SMALL } else { MAX_LARGE };
@@ -94,13 +94,13 @@ impl SharedBuffers {
     }
 
     /// Returns a load of buffers, if there is one.
-    pub(crate) fn fetch(&self, size: BufferSizeClass) -> Option<Vec<Frame>> {
+    pub(crate) fn take_batch(&self, size: BufferSizeClass) -> Option<Vec<Frame>> {
         self.lock().of(size).pop()
     }
 
     fn lock(&self) -> MutexGuard<'_, BufferBatches> {
         // The lists are valid even if a thread panicked while it held the lock.
-        self.loads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,9 +162,9 @@ mod tests {
         let depot = Arc::new(SharedBuffers::of(slabs.to_vec()));
         let mut pool = FramePool::shared(&depot, 1);
         let mut frames: Vec<Frame> = (0..5).map(|_| pool.take(60)).collect();
-        assert_eq!((slabs[0].free_count(), slabs[1].free_count(), depot.beyond_count()), (3, 0, 0), "its own first");
+        assert_eq!((slabs[0].free_count(), slabs[1].free_count(), depot.heap_count()), (3, 0, 0), "its own first");
         frames.extend((0..5).map(|_| pool.take(60)));
-        assert_eq!((depot.free_count(), depot.beyond_count()), (0, 2), "then others', then the heap's");
+        assert_eq!((depot.free_count(), depot.heap_count()), (0, 2), "then others', then the heap's");
         for (number, frame) in (0..).zip(&mut frames) {
             frame.assign(&[number; 2048]);
         }
@@ -175,18 +175,18 @@ mod tests {
         frames.into_iter().for_each(|frame| pool.give(frame));
         assert_eq!(pool.kept(), 10, "the one that grew is as good as any");
         drop(pool);
-        assert_eq!((depot.free_count(), depot.beyond_count()), (8, 2));
+        assert_eq!((depot.free_count(), depot.heap_count()), (8, 2));
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
     fn one_thread_keeps_all() {
         let depot = Arc::new(SharedBuffers::of(vec![BufferSlab::new(5000, SMALL_BUFFER).expect("there is memory")]));
-        let mut pool = FramePool::alone(&depot);
+        let mut pool = FramePool::single_threaded(&depot);
         let frames: Vec<Frame> = (0..5000).map(|_| pool.take(60)).collect();
         frames.into_iter().for_each(|frame| pool.give(frame));
-        assert_eq!((pool.kept(), depot.free_count(), depot.beyond_count()), (5000, 0, 0));
-        pool.tell();
+        assert_eq!((pool.kept(), depot.free_count(), depot.heap_count()), (5000, 0, 0));
+        pool.report_count();
         assert_eq!(depot.free_count(), 5000);
     }
 }

@@ -42,7 +42,7 @@ impl Drop for Frame {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(body) = self.body.take() {
-            give_up(body);
+            free_body(body);
         }
     }
 }
@@ -50,7 +50,7 @@ impl Drop for Frame {
 /// Frees a body. Out of line because frames normally return to pools or become other frames.
 #[cold]
 #[inline(never)]
-fn give_up(body: Box<FrameBody>) {
+fn free_body(body: Box<FrameBody>) {
     drop(body);
 }
 
@@ -79,7 +79,7 @@ pub struct FrameBody {
 const _: () = assert!(size_of::<Frame>() == 8 && size_of::<FrameBody>() <= 128);
 
 /// Content of an empty frame without memory.
-static NOTHING: FrameBody = FrameBody {
+static EMPTY_BODY: FrameBody = FrameBody {
     buffer: AlignedBuffer::EMPTY,
     start: 0,
     end: 0,
@@ -98,7 +98,7 @@ impl Deref for Frame {
     fn deref(&self) -> &FrameBody {
         match &*self.body {
             Some(body) => body,
-            None => &NOTHING,
+            None => &EMPTY_BODY,
         }
     }
 }

@@ -34,7 +34,7 @@ impl FlowKey {
     /// Returns the field's value in the low [`Field::bits`] bits.
     #[inline]
     pub fn get(&self, field: Field) -> u128 {
-        let place = field.place();
+        let place = field.key_position();
         if place.bits > 64 {
             return u128::from(self.words[place.word]) << 64 | u128::from(self.words[place.word + 1]);
         }
@@ -45,7 +45,7 @@ impl FlowKey {
     #[expect(clippy::cast_possible_truncation, reason = "the high half is written first, then the low half")]
     #[inline]
     pub fn set(&mut self, field: Field, value: u128) {
-        let place = field.place();
+        let place = field.key_position();
         if place.bits > 64 {
             self.words[place.word] = (value >> 64) as u64;
             self.words[place.word + 1] = value as u64;

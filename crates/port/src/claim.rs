@@ -43,7 +43,7 @@ impl InterfaceClaim {
         match while_busy(bind) {
             Ok(listener) => Ok(Some(InterfaceClaim { _listener: listener })),
             Err(error) if errno(&error) == libc::EBUSY => match ClaimHolder::of(&address) {
-                ClaimHolder::Stranger => {
+                ClaimHolder::OtherUser => {
                     // Any process may bind the address. Only processes of root or this user could have opened a port.
                     tracing::warn!(interface = interface.name(), "another user's program has the claim's address");
                     Ok(None)
@@ -67,11 +67,11 @@ fn as_busy(error: io::Error) -> io::Error {
 /// Process that holds the claim of an interface.
 enum ClaimHolder {
     /// Another port of this process.
-    Oneself,
+    ThisProcess,
     /// Another process, with its command line as far as it can be read.
     Process(i32, String),
     /// A process of a user who is neither root nor this process's user.
-    Stranger,
+    OtherUser,
     /// Unknown to the kernel: the process just ended, or is in another process namespace.
     Unknown,
 }
@@ -82,10 +82,10 @@ impl ClaimHolder {
         let asked = UnixStream::connect_addr(address).and_then(|stream| Ok(socket_peercred(stream)?));
         let Ok(credentials) = asked else { return ClaimHolder::Unknown };
         if !credentials.uid.is_root() && credentials.uid != rustix::process::geteuid() {
-            return ClaimHolder::Stranger;
+            return ClaimHolder::OtherUser;
         }
         match credentials.pid.as_raw_nonzero().get() {
-            pid if u32::try_from(pid) == Ok(std::process::id()) => ClaimHolder::Oneself,
+            pid if u32::try_from(pid) == Ok(std::process::id()) => ClaimHolder::ThisProcess,
             pid => ClaimHolder::Process(pid, command_line(pid)),
         }
     }
@@ -94,10 +94,10 @@ impl ClaimHolder {
 impl std::fmt::Display for ClaimHolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ClaimHolder::Oneself => f.write_str("another port of this process"),
+            ClaimHolder::ThisProcess => f.write_str("another port of this process"),
             ClaimHolder::Process(pid, command) if command.is_empty() => write!(f, "a port of process {pid}"),
             ClaimHolder::Process(pid, command) => write!(f, "a port of process {pid} ({command})"),
-            ClaimHolder::Stranger | ClaimHolder::Unknown => f.write_str("another port"),
+            ClaimHolder::OtherUser | ClaimHolder::Unknown => f.write_str("another port"),
         }
     }
 }

@@ -78,9 +78,9 @@ enum ArrivalTimeSource {
     #[default]
     None,
     /// Arrival at this end of the link, computed from the time at which the frame was read from the port.
-    Taken,
+    ReadTime,
     /// Arrival at this end of the link, computed from the arrival time that the port reports.
-    Told,
+    PortTimestamp,
 }
 
 /// Counts of frames lost while the link was down.
@@ -204,7 +204,7 @@ impl Port for LinkEmulator {
             self.lose_received(pool);
         }
         match self.stamps {
-            ArrivalTimeSource::Told => self.send_as_they_came(now, pool),
+            ArrivalTimeSource::PortTimestamp => self.send_as_they_came(now, pool),
             _ => self.ingress.send(now, pool, &mut self.due),
         }
         self.ingress.take_due(now, max, batch, self.followed.as_ref().map(LinkControlTracker::lateness));
@@ -212,7 +212,11 @@ impl Port for LinkEmulator {
     }
 
     fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
-        self.stamps = if self.port.stamp_arrivals(clock) { ArrivalTimeSource::Told } else { ArrivalTimeSource::Taken };
+        self.stamps = if self.port.stamp_arrivals(clock) {
+            ArrivalTimeSource::PortTimestamp
+        } else {
+            ArrivalTimeSource::ReadTime
+        };
         self.ingress.are_stamped = true;
         true
     }

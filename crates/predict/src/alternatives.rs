@@ -33,7 +33,7 @@ pub(crate) fn answers(
             }
         }
     }
-    let asked = asked(scenario, flows);
+    let asked = single_switch_inputs(scenario, flows);
     let answer = |name: &str| match &asked {
         Err(reason) => AlternativeAnswer::None { status: "NOT_COVERED", reason: reason.clone() },
         Ok(asked) => match asked.parameters(name) {
@@ -69,7 +69,10 @@ struct SingleSwitchInputs<'a> {
     bytes: f64,
 }
 
-fn asked<'a>(scenario: &'a Scenario, flows: &[FlowPrediction]) -> Result<SingleSwitchInputs<'a>, String> {
+fn single_switch_inputs<'a>(
+    scenario: &'a Scenario,
+    flows: &[FlowPrediction],
+) -> Result<SingleSwitchInputs<'a>, String> {
     let mut timed = scenario.switches.iter().filter_map(|switch| switch.timing.as_ref());
     let (Some(timing), None) = (timed.next(), timed.next()) else {
         return Err("this model is of one switch and its controller: it is asked where exactly one switch of a scenario has timing".into());

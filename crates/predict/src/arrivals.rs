@@ -10,13 +10,13 @@ pub(crate) struct ArrivalVariability {
 }
 
 /// Largest SCV; larger ones count as this, because formulas are useless beyond it.
-const MOST_SCV: f64 = 1e4;
+const MAX_SCV: f64 = 1e4;
 const BURSTS: &str = "its bursts are longer than the times between packets tell: formulas know these times only, delays in bursts come out too small";
 const HEAVY: &str =
     "its trains and pauses have tails so heavy that no formula here covers it: delays come out far too small";
 
 /// Returns the SCV of a source's packets.
-pub(crate) fn unevenness(offered: &OfferedPackets) -> ArrivalVariability {
+pub(crate) fn arrival_variability(offered: &OfferedPackets) -> ArrivalVariability {
     let plain = |scv: f64| ArrivalVariability { scv: capped(scv), doubt: None };
     let doubted = |scv: f64, doubt| ArrivalVariability { scv: capped(scv), doubt: Some(doubt) };
     match offered {
@@ -28,28 +28,28 @@ pub(crate) fn unevenness(offered: &OfferedPackets) -> ArrivalVariability {
         OfferedPackets::Rule { arrival: ArrivalProcess::Constant, .. } => plain(0.0),
         OfferedPackets::Rule { arrival: ArrivalProcess::Poisson, .. } => plain(1.0),
         OfferedPackets::Rule { arrival: ArrivalProcess::TwoState(two), per_second, .. } => match two.general() {
-            Ok(process) => doubted(modulated(&process, *per_second), BURSTS),
+            Ok(process) => doubted(mmpp_scv(&process, *per_second), BURSTS),
             Err(_) => plain(1.0),
         },
         OfferedPackets::Rule { arrival: ArrivalProcess::Mmpp(process), per_second, .. } => {
-            doubted(modulated(process, *per_second), BURSTS)
+            doubted(mmpp_scv(process, *per_second), BURSTS)
         }
         OfferedPackets::Rule { arrival: ArrivalProcess::ParetoOnOff(spec), per_second, .. } => {
-            doubted(trains(spec, *per_second), HEAVY)
+            doubted(pareto_trains_scv(spec, *per_second), HEAVY)
         }
         OfferedPackets::Rule { arrival: ArrivalProcess::OnOff(spec), per_second, .. } => {
-            doubted(alike(spec, *per_second), BURSTS)
+            doubted(regular_trains_scv(spec, *per_second), BURSTS)
         }
         // Variance over the square of the mean: infinite for shapes up to 2.
         OfferedPackets::Rule { arrival: ArrivalProcess::Pareto(shape), .. } => {
-            doubted(if *shape > 2.0 { 1.0 / (shape * (shape - 2.0)) } else { MOST_SCV }, HEAVY)
+            doubted(if *shape > 2.0 { 1.0 / (shape * (shape - 2.0)) } else { MAX_SCV }, HEAVY)
         }
         OfferedPackets::Rule { arrival: ArrivalProcess::Renewal(law), .. } => plain(law.scv()),
     }
 }
 
 fn capped(scv: f64) -> f64 {
-    if scv.is_finite() { scv.clamp(0.0, MOST_SCV) } else { MOST_SCV }
+    if scv.is_finite() { scv.clamp(0.0, MAX_SCV) } else { MAX_SCV }
 }
 
 fn sample_scv(times: &[f64]) -> f64 {
@@ -61,7 +61,7 @@ fn sample_scv(times: &[f64]) -> f64 {
 
 /// Returns the SCV of a Markov modulated Poisson process. The times between packets are of phase type, E[X^n] = n! a
 /// (L - Q)^-n 1, with a the shares in which packets leave the states (Fischer and Meier-Hellstern, 1993).
-fn modulated(process: &Mmpp, per_second: f64) -> f64 {
+fn mmpp_scv(process: &Mmpp, per_second: f64) -> f64 {
     let n = process.rates.len();
     let Ok(shares) = process.shares() else { return 1.0 };
     let mean: f64 = shares.iter().zip(&process.rates).map(|(share, rate)| share * rate).sum();
@@ -111,22 +111,22 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
 
 /// Returns the SCV of trains with Pareto-distributed pauses: regular packets within a train, and a pause after each
 /// train.
-fn trains(spec: &ParetoOnOff, per_second: f64) -> f64 {
+fn pareto_trains_scv(spec: &ParetoOnOff, per_second: f64) -> f64 {
     if spec.shape <= 2.0 {
-        return MOST_SCV;
+        return MAX_SCV;
     }
     // Pareto of mean m and shape k: E[X^2] = m^2 (k - 1)^2 / (k (k - 2)).
     let square = spec.off_s.powi(2) * (spec.shape - 1.0).powi(2) / (spec.shape * (spec.shape - 2.0));
-    with_pauses(OnOff { on_s: spec.on_s, off_s: spec.off_s }, square, per_second)
+    trains_scv(OnOff { on_s: spec.on_s, off_s: spec.off_s }, square, per_second)
 }
 
 /// Returns the SCV of trains with constant pauses.
-fn alike(spec: &OnOff, per_second: f64) -> f64 {
-    with_pauses(*spec, spec.off_s.powi(2), per_second)
+fn regular_trains_scv(spec: &OnOff, per_second: f64) -> f64 {
+    trains_scv(*spec, spec.off_s.powi(2), per_second)
 }
 
 /// Returns the SCV of trains with pauses of the mean square `square`.
-fn with_pauses(OnOff { on_s, off_s }: OnOff, square: f64, per_second: f64) -> f64 {
+fn trains_scv(OnOff { on_s, off_s }: OnOff, square: f64, per_second: f64) -> f64 {
     let between = on_s / (on_s + off_s) / per_second;
     let packets = (on_s / between).max(1.0);
     let second = between * between + (2.0 * between * off_s + square) / packets;
@@ -163,7 +163,7 @@ mod tests {
             let times: Vec<f64> = (0..400_000).map(|_| arrivals.next(&mut random) as f64).collect();
             let rule =
                 OfferedPackets::Rule { arrival: arrival.clone(), per_second: 2000.0, size: PacketSizeLaw::Fixed(100) };
-            let (found, drawn) = (unevenness(&rule).scv, sample_scv(&times));
+            let (found, drawn) = (arrival_variability(&rule).scv, sample_scv(&times));
             assert!((found - drawn).abs() <= within * drawn.max(1.0), "{arrival:?}: {found}, drawn {drawn}");
         }
     }
@@ -176,6 +176,6 @@ mod tests {
             per_second: 1000.0,
             size: PacketSizeLaw::Fixed(100),
         };
-        assert_eq!(unevenness(&rule), ArrivalVariability { scv: MOST_SCV, doubt: Some(HEAVY) });
+        assert_eq!(arrival_variability(&rule), ArrivalVariability { scv: MAX_SCV, doubt: Some(HEAVY) });
     }
 }

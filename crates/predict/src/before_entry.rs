@@ -11,7 +11,7 @@ use weir_model::{Distribution, Law, ModelError, Warning};
 /// Most rounds before the iteration is given up.
 const MOST_ROUNDS: u32 = 500;
 /// Relative change of a share below which it counts as constant.
-const REST: f64 = 1e-7;
+const SHARE_TOLERANCE: f64 = 1e-7;
 
 /// Solves the network with the shares of packets that ask. The warning says that a worse steady state is possible.
 pub(crate) fn solve(
@@ -30,10 +30,10 @@ pub(crate) fn solve(
             let (Some(of), Some((way, delay_s))) = (flow.flows, flow.first_ask()) else { continue };
             let share =
                 asking(network, &solved, &of, way, delay_s).map_err(|error| PredictError::at("flows", error))?;
-            moved = moved.max((share - flow.asks).abs() / share);
-            flow.asks = share;
+            moved = moved.max((share - flow.asking_share).abs() / share);
+            flow.asking_share = share;
         }
-        if moved < REST {
+        if moved < SHARE_TOLERANCE {
             let solved = in_groups(network, flows, solved).map_err(|error| PredictError::at("flows", error))?;
             let warning = worst.filter(|station| !network.stations[*station].is_overloaded());
             return Ok((solved, warning.map(|station| metastable(&network.stations[station].name))));
@@ -60,7 +60,7 @@ fn in_groups(
         let (Some(of), Some((way, _))) = (flow.flows, flow.first_ask()) else { continue };
         let Some(visit) = way.iter().find(takes_time) else { continue };
         // Rate of asking packets that are not the first of their flow.
-        *followers.entry(visit.station).or_default() += flow.rate * (flow.asks - 1.0 / of.packets).max(0.0);
+        *followers.entry(visit.station).or_default() += flow.rate * (flow.asking_share - 1.0 / of.packets).max(0.0);
     }
     for (station, rate) in followers {
         let (Some(own), state) = (&mut solved[station], &network.stations[station].state) else { continue };
@@ -91,7 +91,7 @@ fn asking(
     let mut arrives = 1.0;
     for visit in way {
         let Some(solved) = &solved[visit.station] else { return Ok(1.0) };
-        arrives *= network.stations[visit.station].keeps();
+        arrives *= network.stations[visit.station].delivery_share();
         let waiting = &solved.waiting[usize::from(!visit.first)];
         set_up = Distribution::sum([&set_up, waiting, &Distribution::law(&visit.service.law)]);
     }
@@ -101,16 +101,16 @@ fn asking(
 /// Returns the station that would be overloaded if all packets asked, if there is one.
 fn overloaded(network: &mut QueueingNetwork<'_>, flows: &mut [UnidirectionalFlow]) -> Option<usize> {
     let known = |flow: &&mut UnidirectionalFlow| flow.flows.is_some();
-    flows.iter_mut().filter(known).for_each(|flow| flow.asks = 1.0);
+    flows.iter_mut().filter(known).for_each(|flow| flow.asking_share = 1.0);
     // If the iteration does not converge, its last round is sufficient.
     let _ = network.solve(flows);
     for flow in flows.iter_mut() {
-        flow.asks = flow.flows.map_or(flow.asks, |of| 1.0 / of.packets);
+        flow.asking_share = flow.flows.map_or(flow.asking_share, |of| 1.0 / of.packets);
     }
     let asked = |(_, place): &(usize, &QueueLocation)| {
         !matches!(place, QueueLocation::Line(_) | QueueLocation::Gate(..) | QueueLocation::Output(..))
     };
-    let mut stations = network.places.iter().enumerate().filter(asked).map(|(station, _)| station);
+    let mut stations = network.locations.iter().enumerate().filter(asked).map(|(station, _)| station);
     stations.find(|station| network.stations[*station].is_overloaded())
 }
 
@@ -126,7 +126,7 @@ impl UnidirectionalFlow {
     /// Returns the visits of packets that ask at the first switch that asks, and their constant delay in seconds.
     fn first_ask(&self) -> Option<(&[StationVisit], f64)> {
         self.steps.iter().find_map(|step| match step {
-            RouteStep::Ask { way, delay_s, .. } => Some((&way[..], *delay_s)),
+            RouteStep::ControllerTrip { way, delay_s, .. } => Some((&way[..], *delay_s)),
             RouteStep::Visit(_) => None,
         })
     }

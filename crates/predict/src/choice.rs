@@ -45,11 +45,11 @@ fn choice(scenario: &Scenario, switch: &ScenarioSwitch, asks: bool) -> (&'static
             "stages as if independent: means within 5 %, small losses within a third, in simulations up to utilisation 1.1",
         ),
     };
-    (model, why.into(), format!("{validity}{}", beside(timing)))
+    (model, why.into(), format!("{validity}{}", further_approximations(timing)))
 }
 
 /// Returns further approximations of the switch's model.
-fn beside(timing: &SwitchTiming) -> String {
+fn further_approximations(timing: &SwitchTiming) -> String {
     let mut more = String::new();
     if !timing.write.is_zero() {
         more += "; writes come as if at random: an upper estimate of what they delay";

@@ -2,9 +2,9 @@
 use crate::answer::Prediction;
 use crate::devices::DevicePeaks;
 use crate::graph::{RouteGraph, RouteHop};
-use crate::item::{DeliveryResult, PhaseResult, PredictedItem, fared, kind};
+use crate::item::{DeliveryResult, PhaseResult, PredictedItem, kind, phase_result};
 use crate::network::{QueueLocation, QueueingNetwork, UnidirectionalFlow};
-use crate::phase::{MOST_PHASES, TrafficPhase, phases};
+use crate::phase::{MAX_PHASES, TrafficPhase, phases};
 use crate::tcp::{self, TcpConnection};
 use crate::{PredictError, PredictSettings, alternatives, before_entry, choice, streams};
 use std::rc::Rc;
@@ -37,7 +37,7 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
     warnings.extend(devices.iter().filter_map(crate::devices::warning));
     if !apart {
         let text =
-            format!("traffic starts and ends more often than {MOST_PHASES} times: all of it is taken as there at once");
+            format!("traffic starts and ends more often than {MAX_PHASES} times: all of it is taken as there at once");
         warnings.push(Warning::new("PHASES", text));
     }
     if !scenario.traffic.is_empty() && scenario.switches.iter().any(|switch| !switch.virtual_switches.is_empty()) {
@@ -68,7 +68,7 @@ fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {
     if scenario.switches.iter().any(|switch| switch.timing.is_none()) {
         let mut text = format!(
             "switches without timing: {} ns a packet, a table of one entry on one thread (weir bench datapath; bench/ has the records)",
-            native::PACKET.as_nanos()
+            native::PACKET_TIME.as_nanos()
         );
         if settings.wake_up.is_zero() {
             text += "; no time to wake threads up (--wake-up)";
@@ -81,7 +81,7 @@ fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {
         all.push(format!(
             "TCP: from its first {} bytes on, Reno as hosts in this process have it; what others leave of the narrowest place, at most {} bytes in a \
              round trip; {} of {} bytes of a frame are payload",
-            native::TCP_FIRST_BYTES,
+            native::TCP_INITIAL_WINDOW_BYTES,
             native::TCP_WINDOW_BYTES,
             tcp::SEGMENT_BYTES,
             tcp::FRAME_BYTES
@@ -119,7 +119,14 @@ fn solve(
             let steps =
                 network.steps(route, &lengths, item.new_flows()).map_err(|error| PredictError::at(&name(), error))?;
             let (asks, flows) = (item.new_flows(), item.flows());
-            Ok(UnidirectionalFlow { steps: Rc::new(steps), rate, scv: item.unevenness.scv, lengths, asks, flows })
+            Ok(UnidirectionalFlow {
+                steps: Rc::new(steps),
+                rate,
+                scv: item.variability.scv,
+                lengths,
+                asking_share: asks,
+                flows,
+            })
         };
         let lengths = item.lengths().map_err(|error| PredictError::at(&name(), error))?;
         let there = flow(&mut network, &routes[0], lengths.clone(), item.rate)?;
@@ -138,10 +145,10 @@ fn solve(
             }
         }
     }
-    tcp::share(&mut connections, &flows, &network, graph);
+    tcp::share_capacity(&mut connections, &flows, &network, graph);
     let wrong = |error| PredictError::at("tcp", error);
-    for (station, queue) in tcp::follow(&mut connections, graph, &network).map_err(wrong)? {
-        network.stations[station].standing = Some(queue);
+    for (station, queue) in tcp::compute_courses(&mut connections, graph, &network).map_err(wrong)? {
+        network.stations[station].tcp_waiting = Some(queue);
     }
     for one in &connections {
         flows.push(one.flow.clone());
@@ -149,22 +156,29 @@ fn solve(
         let law = Law::constant(tcp::ACKNOWLEDGEMENT_BYTES).map_err(wrong)?;
         let steps = network.steps(&routes[1], &law, 0.0).map_err(wrong)?;
         let rate = one.flow.rate / 2.0;
-        flows.push(UnidirectionalFlow { steps: Rc::new(steps), rate, scv: 1.0, lengths: law, asks: 0.0, flows: None });
+        flows.push(UnidirectionalFlow {
+            steps: Rc::new(steps),
+            rate,
+            scv: 1.0,
+            lengths: law,
+            asking_share: 0.0,
+            flows: None,
+        });
     }
     let (solved, warning) = before_entry::solve(&mut network, &mut flows)?;
     devices.add(&network, &solved, phase);
     for (at, numbers) in of_item {
-        let fared = fared(&network, &solved, phase, numbers.iter().map(|number| &flows[*number]))?;
-        items[at].fared.push(fared);
+        let fared = phase_result(&network, &solved, phase, numbers.iter().map(|number| &flows[*number]))?;
+        items[at].phase_results.push(fared);
     }
     for one in connections {
         let name = |place: QueueLocation| network.find(place).map(|station| network.stations[station].name.clone());
-        let held = one.held_by.and_then(name);
+        let held = one.limited_by.and_then(name);
         let mut notes = vec![
             held.as_ref().map_or_else(|| "its window holds it back".to_owned(), |name| format!("{name} holds it back")),
         ];
         notes.extend(one.transfer.as_ref().and_then(|transfer| waits(transfer, one.duration)));
-        items[one.item].fared.push(PhaseResult {
+        items[one.item].phase_results.push(PhaseResult {
             seconds: phase.length.as_secs_f64(),
             rate: one.flow.rate,
             data: DeliveryResult {
@@ -191,7 +205,7 @@ fn waits(transfer: &TcpBulkResult, duration: Duration) -> Option<String> {
             "loses {lost:.0} frames to a full buffer in its {:.1} s, and waits {timeouts} {} for its timer, {:.1} s at least",
             duration.as_secs_f64(),
             if *timeouts == 1 { "time" } else { "times" },
-            native::TCP_TIMEOUT.as_secs_f64()
+            native::TCP_MIN_RTO.as_secs_f64()
         )
     })
 }

@@ -35,7 +35,7 @@ impl DevicePeaks {
         solved: &[Option<StationSolution>],
         _phase: &TrafficPhase,
     ) {
-        for ((station, place), solved) in network.stations.iter().zip(&network.places).zip(solved) {
+        for ((station, place), solved) in network.stations.iter().zip(&network.locations).zip(solved) {
             if station.state.rate <= 0.0 {
                 continue;
             }
@@ -98,7 +98,7 @@ impl DevicePeak {
             packets_per_s: self.rate,
             utilisation: self.utilisation,
             delay,
-            model: self.solved.map_or_else(|| "none: no steady state".to_owned(), |solved| solved.how.to_owned()),
+            model: self.solved.map_or_else(|| "none: no steady state".to_owned(), |solved| solved.formula.to_owned()),
             device: self.name,
         })
     }

@@ -4,7 +4,7 @@ use crate::item::{DeliveryResult, PhaseResult};
 use weir_model::{Distribution, ModelError};
 
 /// Combines the phases' results, weighted by their packets.
-pub(crate) fn gather(answer: &mut FlowPrediction, fared: &[PhaseResult]) -> Result<(), ModelError> {
+pub(crate) fn combine_phases(answer: &mut FlowPrediction, fared: &[PhaseResult]) -> Result<(), ModelError> {
     let (mut data, mut control) = (Vec::new(), Vec::new());
     let (mut sent, mut arrived, mut asking) = (0.0, 0.0, 0.0);
     let seconds: f64 = fared.iter().map(|one| one.seconds).sum();

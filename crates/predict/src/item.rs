@@ -1,13 +1,13 @@
 //! Represents a traffic item: its routes, its load, its results in each phase, and its answer.
 use crate::answer::{FlowPrediction, PredictionStatus};
-use crate::arrivals::{ArrivalVariability, unevenness};
-use crate::gather::gather;
+use crate::arrivals::{ArrivalVariability, arrival_variability};
+use crate::gather::combine_phases;
 use crate::graph::{RouteGraph, RouteHop};
 use crate::network::{QueueingNetwork, UnidirectionalFlow};
 use crate::phase::TrafficPhase;
 use crate::sizes::lengths;
 use crate::station::StationSolution;
-use crate::way::{PathDelay, passage};
+use crate::way::{PathDelay, delay_on_path};
 use crate::{PredictError, tcp, virtuals};
 use weir_model::mechanism::NewFlows;
 use weir_model::{Distribution, Law, ModelError};
@@ -21,9 +21,9 @@ pub(crate) struct PredictedItem<'a> {
     pub(crate) traffic: &'a TrafficItem,
     /// Routes in both directions, or the reason why there are none.
     pub(crate) routes: Result<[Vec<RouteHop>; 2], (PredictionStatus, String)>,
-    pub(crate) unevenness: ArrivalVariability,
+    pub(crate) variability: ArrivalVariability,
     pub(crate) rate: f64,
-    pub(crate) fared: Vec<PhaseResult>,
+    pub(crate) phase_results: Vec<PhaseResult>,
 }
 
 /// Result of an item in a phase.
@@ -47,13 +47,19 @@ pub(crate) struct DeliveryResult {
 impl<'a> PredictedItem<'a> {
     pub(crate) fn new(scenario: &Scenario, graph: &RouteGraph, traffic: &'a TrafficItem) -> PredictedItem<'a> {
         let (unevenness, rate) = match &traffic.kind {
-            TrafficKind::Udp { offered, .. } => (unevenness(offered), offered.per_second()),
+            TrafficKind::Udp { offered, .. } => (arrival_variability(offered), offered.per_second()),
             TrafficKind::Ping { interval, .. } => {
                 (ArrivalVariability { scv: 0.0, doubt: None }, 1.0 / interval.as_secs_f64().max(1e-9))
             }
             TrafficKind::Tcp { .. } => (ArrivalVariability { scv: 1.0, doubt: None }, 0.0),
         };
-        PredictedItem { traffic, routes: routes(scenario, graph, traffic), unevenness, rate, fared: Vec::new() }
+        PredictedItem {
+            traffic,
+            routes: routes(scenario, graph, traffic),
+            variability: unevenness,
+            rate,
+            phase_results: Vec::new(),
+        }
     }
 
     pub(crate) fn lengths(&self) -> Result<Law, ModelError> {
@@ -96,7 +102,7 @@ impl<'a> PredictedItem<'a> {
             loss: None,
             goodput_bps: None,
             bottleneck: None,
-            notes: self.unevenness.doubt.map(str::to_owned).into_iter().collect(),
+            notes: self.variability.doubt.map(str::to_owned).into_iter().collect(),
             distribution: None,
         };
         match &self.routes {
@@ -105,7 +111,9 @@ impl<'a> PredictedItem<'a> {
                 answer.notes = vec![why.clone()];
                 answer.loss = Some(1.0);
             }
-            Ok(_) => gather(&mut answer, &self.fared).map_err(|error| PredictError::at(&name, error))?,
+            Ok(_) => {
+                combine_phases(&mut answer, &self.phase_results).map_err(|error| PredictError::at(&name, error))?
+            }
         }
         if let (Some(of), Some(share)) = (self.flows(), answer.asks) {
             let (percent, packets) = (share * 100.0, share * of.packets);
@@ -151,13 +159,13 @@ pub(crate) fn routes(
     }
     let back = graph.route(scenario, item.to, item.from).unwrap_or_default();
     let cut = |ends, route| {
-        virtuals::through(scenario, graph, item, ends, route).map_err(|why| (PredictionStatus::NoPath, why))
+        virtuals::insert_outputs(scenario, graph, item, ends, route).map_err(|why| (PredictionStatus::NoPath, why))
     };
     Ok([cut([item.from, item.to], there)?, cut([item.to, item.from], back)?])
 }
 
 /// Computes the result of an item's packets in a phase, over one direction or both.
-pub(crate) fn fared<'f>(
+pub(crate) fn phase_result<'f>(
     network: &QueueingNetwork<'_>,
     solved: &[Option<StationSolution>],
     phase: &TrafficPhase,
@@ -177,8 +185,9 @@ pub(crate) fn fared<'f>(
         }
     };
     let flows: Vec<&UnidirectionalFlow> = flows.collect();
-    let share = flows.first().map_or(0.0, |flow| flow.asks);
-    let ways = |asks| flows.iter().map(|flow| passage(network, solved, flow, asks)).collect::<Result<Vec<_>, _>>();
+    let share = flows.first().map_or(0.0, |flow| flow.asking_share);
+    let ways =
+        |asks| flows.iter().map(|flow| delay_on_path(network, solved, flow, asks)).collect::<Result<Vec<_>, _>>();
     let control = if share > 0.0 { Some((share, outcome(ways(true).map_err(wrong)?))) } else { None };
     Ok(PhaseResult {
         seconds: phase.length.as_secs_f64(),

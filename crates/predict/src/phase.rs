@@ -3,7 +3,7 @@ use std::time::Duration;
 use weir_scenario::{TrafficItem, TrafficKind};
 
 /// Most phases; with more, all traffic counts as simultaneous.
-pub(crate) const MOST_PHASES: usize = 64;
+pub(crate) const MAX_PHASES: usize = 64;
 
 /// Phase with constant traffic.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) fn phases(traffic: &[TrafficItem]) -> (Vec<TrafficPhase>, bool) {
             Some(phase) => phase.length += length,
             None => phases.push(TrafficPhase { items, length }),
         }
-        if phases.len() > MOST_PHASES {
+        if phases.len() > MAX_PHASES {
             let longest = spans.iter().map(|(from, to)| *to - *from).max().unwrap_or_default();
             return (vec![TrafficPhase { items: (0..traffic.len()).collect(), length: longest }], false);
         }

@@ -7,19 +7,22 @@ use weir_model::control_path::{ReentrantProcessor, WaitFactors};
 use weir_model::{Distribution, Law, ModelError};
 
 /// Share of lost packets below which a limit counts as unlimited.
-const NEVER: f64 = 1e-6;
+const NEGLIGIBLE_LOSS: f64 = 1e-6;
 
 /// Solves processors again together with the controller, where both have a steady state without loss. Other
 /// processors keep their solution, in which returns count as new arrivals.
-pub(crate) fn together(
+pub(crate) fn solve_with_returns(
     network: &QueueingNetwork<'_>,
     solved: &mut [Option<StationSolution>],
 ) -> Result<(), PredictError> {
     let Some(controller) = network.find(QueueLocation::Controller) else { return Ok(()) };
     let mut longer = 0.0;
-    for (at, place) in network.places.iter().enumerate() {
+    for (at, place) in network.locations.iter().enumerate() {
         let station = &network.stations[at];
-        if !matches!(place, QueueLocation::Agents(_)) || station.state.loss > NEVER || solved[controller].is_none() {
+        if !matches!(place, QueueLocation::Agents(_))
+            || station.state.loss > NEGLIGIBLE_LOSS
+            || solved[controller].is_none()
+        {
             continue;
         }
         let Some(own) = &mut solved[at] else { continue };
@@ -30,10 +33,10 @@ pub(crate) fn together(
     }
     if let Some(own) = solved[controller].as_mut().filter(|_| longer != 0.0) {
         let station = &network.stations[controller];
-        if station.state.loss <= NEVER {
+        if station.state.loss <= NEGLIGIBLE_LOSS {
             let waiting = scaled(station, 1.0 + longer).map_err(|error| PredictError::at(&station.name, error))?;
             own.waiting = [waiting.clone(), waiting];
-            own.how = "M/G/1 behind a processor";
+            own.formula = "M/G/1 behind a processor";
         }
     }
     Ok(())
@@ -46,7 +49,7 @@ fn factors(
     controller: &AnalyticStation,
 ) -> Result<Option<(f64, WaitFactors)>, ModelError> {
     let rate =
-        |again: bool| -> f64 { processor.arriving.iter().filter(|one| one.first == again).map(|one| one.rate).sum() };
+        |again: bool| -> f64 { processor.arrivals.iter().filter(|one| one.first == again).map(|one| one.rate).sum() };
     let (first, again) = (rate(false), rate(true));
     if first <= 0.0 || again <= 0.0 || controller.state.rate <= 0.0 {
         return Ok(None);
@@ -63,7 +66,7 @@ fn waits(station: &AnalyticStation, factors: WaitFactors, solved: &mut StationSo
     let both = Distribution::mixture(&[(correlation, scaled(station, first + again)?), (1.0 - correlation, apart)])?;
     solved.waiting = [again_waiting, first_waiting];
     solved.both = Some(both);
-    solved.how = "M/G/1 with returns";
+    solved.formula = "M/G/1 with returns";
     Ok(())
 }
 

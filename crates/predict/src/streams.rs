@@ -1,7 +1,7 @@
 //! Predicts streams through virtual switches, each with its guaranteed rate only.
 use crate::PredictError;
 use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus, StreamExpectation};
-use crate::arrivals::unevenness;
+use crate::arrivals::arrival_variability;
 use crate::sizes::lengths;
 use crate::station::{AnalyticStation, ArrivalStream, ServiceMoments};
 use std::time::Duration;
@@ -51,13 +51,13 @@ pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowPrediction>, Predic
             }),
         }
     }
-    let answer = |group: &OutputStreams<'_>| group.answer(left(&groups, group)?);
+    let answer = |group: &OutputStreams<'_>| group.answer(residual_rate(&groups, group)?);
     groups.iter().map(|group| answer(group).map_err(|error| PredictError::at(&group.name(), error))).collect()
 }
 
 /// Returns the rate that others leave a group of its port, at least its guaranteed one. Under strict priority only
 /// virtual switches with higher priority count.
-fn left(groups: &[OutputStreams<'_>], group: &OutputStreams<'_>) -> Result<Bps, ModelError> {
+fn residual_rate(groups: &[OutputStreams<'_>], group: &OutputStreams<'_>) -> Result<Bps, ModelError> {
     let (port, guaranteed) = group.rates();
     let place = |one: &OutputStreams<'_>| one.virtual_switch.map_or(0, |own| own.priority);
     let strict = group.fabric.discipline == InterDiscipline::StrictPriority;
@@ -178,14 +178,14 @@ impl OutputStreams<'_> {
         let mut station = AnalyticStation::new(self.name(), None);
         station.buffer_s = Some(self.buffer_bytes() as f64 * per_byte_s);
         for stream in &self.streams {
-            let uneven = unevenness(&stream.source);
+            let uneven = arrival_variability(&stream.source);
             notes.extend(uneven.doubt.map(str::to_owned));
             let service = ServiceMoments::new(lengths(&stream.source)?.scaled(per_byte_s)?);
             let one = ArrivalStream { rate: stream.source.per_second(), scv: uneven.scv, service, first: false };
-            station.arriving.extend(std::iter::repeat_n(one, stream.inputs.len()));
+            station.arrivals.extend(std::iter::repeat_n(one, stream.inputs.len()));
         }
         for _ in 0..ROUNDS {
-            station.settle(1.0)?;
+            station.update_load(1.0)?;
         }
         let solved = station.solve()?;
         Ok(solved.map(|solved| StreamSolution { delay: solved.waiting[1].clone(), loss: station.state.loss }))

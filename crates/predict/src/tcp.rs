@@ -24,7 +24,7 @@ pub(crate) struct TcpConnection {
     /// Time from its start to its end.
     pub(crate) duration: Duration,
     /// Place that limits its rate; none if its window does.
-    pub(crate) held_by: Option<QueueLocation>,
+    pub(crate) limited_by: Option<QueueLocation>,
     /// Rate available to it, in frames a second.
     pub(crate) available: f64,
     /// Course of the connection.
@@ -38,7 +38,7 @@ impl TcpConnection {
         flow: UnidirectionalFlow,
         duration: Duration,
     ) -> TcpConnection {
-        TcpConnection { item, route, flow, duration, held_by: None, available: 0.0, transfer: None }
+        TcpConnection { item, route, flow, duration, limited_by: None, available: 0.0, transfer: None }
     }
 
     /// Returns the station with the longest service of its frames: bursts wait there, even if the window limits the
@@ -46,7 +46,7 @@ impl TcpConnection {
     fn slowest(&self) -> Option<usize> {
         let visits = self.flow.steps.iter().filter_map(|step| match step {
             RouteStep::Visit(visit) => Some((visit.service.mean, visit.station)),
-            RouteStep::Ask { .. } => None,
+            RouteStep::ControllerTrip { .. } => None,
         });
         visits.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, station)| station)
     }
@@ -71,7 +71,7 @@ fn round_trip(connection: &TcpConnection, graph: &RouteGraph) -> f64 {
 
 /// Shares the capacity that `others` leave of each line and data path: all rates grow alike until something limits
 /// them (max-min fairness).
-pub(crate) fn share(
+pub(crate) fn share_capacity(
     connections: &mut [TcpConnection],
     others: &[UnidirectionalFlow],
     network: &QueueingNetwork<'_>,
@@ -135,18 +135,18 @@ pub(crate) fn share(
             |(station, time): &(usize, f64)| left.get(station).copied().unwrap_or(1.0).max(0.0) / time.max(1e-15);
         connection.flow.rate = rate;
         connection.available = rate + visits.iter().map(more).fold(f64::INFINITY, f64::min);
-        connection.held_by = held.flatten().map(|station| network.places[station]);
+        connection.limited_by = held.flatten().map(|station| network.locations[station]);
     }
 }
 
 /// Computes the course of each connection from start to end, and updates its average rate. Returns the waiting time
 /// at the queues that connections fill, by station.
-pub(crate) fn follow(
+pub(crate) fn compute_courses(
     connections: &mut [TcpConnection],
     graph: &RouteGraph,
     network: &QueueingNetwork<'_>,
 ) -> Result<BTreeMap<usize, Distribution>, ModelError> {
-    let held = |one: &TcpConnection| one.held_by.and_then(|place| network.find(place));
+    let held = |one: &TcpConnection| one.limited_by.and_then(|place| network.find(place));
     let mut together: HashMap<usize, f64> = HashMap::new();
     for one in connections.iter() {
         if let Some(station) = held(one) {
@@ -157,7 +157,8 @@ pub(crate) fn follow(
     for one in connections.iter_mut().filter(|one| one.flow.rate > 0.0) {
         let station = held(one);
         let share = station.map_or(1.0, |station| one.flow.rate / together[&station]);
-        let transfer = bulk(one, station.or(one.slowest()), share, round_trip(one, graph), network).solve()?;
+        let transfer =
+            bulk_parameters(one, station.or(one.slowest()), share, round_trip(one, graph), network).solve()?;
         if let Some(station) = station {
             let parts = transfer.queue.iter().map(|(share, seconds)| Ok((*share, Distribution::constant(*seconds)?)));
             let queue = Distribution::mixture(&parts.collect::<Result<Vec<_>, ModelError>>()?)?;
@@ -172,7 +173,7 @@ pub(crate) fn follow(
 }
 
 /// Returns the parameters of a connection at the queue that limits it, with its share of that buffer.
-fn bulk(
+fn bulk_parameters(
     one: &TcpConnection,
     station: Option<usize>,
     share: f64,
@@ -189,11 +190,11 @@ fn bulk(
         round_trip_s: round_trip_s.max(1e-9),
         buffer_bytes: station.and_then(buffer).map_or(f64::INFINITY, |bytes| bytes * share),
         window_bytes: native::TCP_WINDOW_BYTES as f64,
-        first_bytes: native::TCP_FIRST_BYTES as f64,
+        first_bytes: native::TCP_INITIAL_WINDOW_BYTES as f64,
         segment_bytes: SEGMENT_BYTES,
         frame_bytes: FRAME_BYTES,
-        timeout_s: native::TCP_TIMEOUT.as_secs_f64(),
+        timeout_s: native::TCP_MIN_RTO.as_secs_f64(),
         duration_s: one.duration.as_secs_f64(),
-        patience_s: native::TCP_PATIENCE.as_secs_f64(),
+        patience_s: native::TCP_LINGER.as_secs_f64(),
     }
 }

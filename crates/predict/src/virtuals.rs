@@ -29,7 +29,7 @@ struct RoutedPacket<'a> {
 ///
 /// # Errors
 /// The reason in words why packets do not get through.
-pub(crate) fn through(
+pub(crate) fn insert_outputs(
     scenario: &Scenario,
     graph: &RouteGraph,
     traffic: &TrafficItem,
@@ -48,10 +48,10 @@ pub(crate) fn through(
         };
         let [input, output] = [graph.lines[*before].ports[1], graph.lines[*after].ports[0]];
         if scenario.switches[switch].virtual_switches.is_empty() {
-            packet.leaves_uncut(graph.is_down(*after));
+            packet.update_vlan(graph.is_down(*after));
             continue;
         }
-        way.push(RouteHop::Output(packet.taken(switch, input, output)?));
+        way.push(RouteHop::Output(packet.virtual_output(switch, input, output)?));
     }
     Ok(way)
 }
@@ -59,13 +59,13 @@ pub(crate) fn through(
 impl RoutedPacket<'_> {
     /// Updates the VLAN behind a switch without virtual switches: a controller for tenants tags packets between
     /// switches.
-    fn leaves_uncut(&mut self, to_host: bool) {
+    fn update_vlan(&mut self, to_host: bool) {
         let tenant = self.scenario.hosts[self.ends[0]].tenant.filter(|_| !to_host);
         self.vlan = tenant.map_or(0, |tenant| self.scenario.tenants[tenant].vlan);
     }
 
     /// Returns the output of the virtual switch that takes the packet from port to port.
-    fn taken(&mut self, switch: usize, input: u32, output: u32) -> Result<VirtualSwitchOutput, String> {
+    fn virtual_output(&mut self, switch: usize, input: u32, output: u32) -> Result<VirtualSwitchOutput, String> {
         let physical = &self.scenario.switches[switch];
         let whose = |one: &VirtualSwitch| one.select.iter().any(|selector| self.is_chosen(selector, input));
         let name = &physical.name;

@@ -3,8 +3,8 @@ use crate::network::QueueingNetwork;
 use std::time::Duration;
 
 /// Shortest time for which an idle switch polls before it sleeps, and the time if polling was successful lately.
-const SHORT: Duration = Duration::from_micros(30);
-const LONG: Duration = Duration::from_millis(2);
+const SHORT_POLL_TIME: Duration = Duration::from_micros(30);
+const LONG_POLL_TIME: Duration = Duration::from_millis(2);
 
 /// Wake-ups for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct PacketWakeUps {
 
 /// Returns true if a line's delay is long enough for the thread that delays its packets to sleep.
 pub(crate) fn sleeps_through(delay: Duration) -> bool {
-    delay > SHORT
+    delay > SHORT_POLL_TIME
 }
 
 /// Returns the mean time of these wake-ups in seconds, at a switch with packets at this rate. The switch sleeps
@@ -30,6 +30,7 @@ pub(crate) fn seconds(wakes: PacketWakeUps, rate: f64, network: &QueueingNetwork
         return 0.0;
     }
     let none_within = |time: Duration| (-rate * time.as_secs_f64()).exp();
-    let asleep = if none_within(LONG) < 0.5 { none_within(LONG) } else { none_within(SHORT) };
+    let asleep =
+        if none_within(LONG_POLL_TIME) < 0.5 { none_within(LONG_POLL_TIME) } else { none_within(SHORT_POLL_TIME) };
     one * (f64::from(wakes.others) + if wakes.switch { asleep } else { 0.0 })
 }

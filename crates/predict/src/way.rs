@@ -30,7 +30,7 @@ struct DelayTerms {
 }
 
 /// Computes the result of a flow's packets. `asks` selects those that switches ask the controller about.
-pub(crate) fn passage(
+pub(crate) fn delay_on_path(
     network: &QueueingNetwork<'_>,
     solved: &[Option<StationSolution>],
     flow: &UnidirectionalFlow,
@@ -41,11 +41,11 @@ pub(crate) fn passage(
     for step in flow.steps.iter() {
         match step {
             RouteStep::Visit(visit) => walk.visit(visit),
-            RouteStep::Ask { way, back, delay_s, .. } if asks => {
+            RouteStep::ControllerTrip { way, back, delay_s, .. } if asks => {
                 way.iter().chain(back).for_each(|visit| walk.visit(visit));
                 walk.parts.constant += delay_s;
             }
-            RouteStep::Ask { .. } => {}
+            RouteStep::ControllerTrip { .. } => {}
         }
     }
     let delay = match walk.unstable {
@@ -66,7 +66,7 @@ struct PathDelayBuilder<'a> {
 
 impl PathDelayBuilder<'_> {
     fn visit(&mut self, visit: &StationVisit) {
-        self.arrives *= self.network.stations[visit.station].keeps();
+        self.arrives *= self.network.stations[visit.station].delivery_share();
         let station = &self.network.stations[visit.station];
         self.parts.constant += visit.delay_s + waking::seconds(visit.wakes, station.state.rate, self.network);
         self.parts.per_byte_s += visit.per_byte_s;

@@ -43,13 +43,13 @@ impl VirtualSwitch {
     /// configuration. The lifetime begins at `now`.
     pub fn config(&self, fabric: &FabricSpec, now: Instant) -> VirtualSwitchConfig {
         let ports = self.ports.iter().map(|port| weir_fabric::VirtualPort {
-            physical: fabric.index(port.port).unwrap_or(NOWHERE),
+            physical: fabric.index(port.port).unwrap_or(INVALID_PORT),
             rate_in: port.rate_in,
             rate_out: port.rate_out,
             ceiling: port.ceiling,
             quantum: saturated(port.quantum),
         });
-        let index = |number| self.index(fabric, number).unwrap_or(NOWHERE);
+        let index = |number| self.index(fabric, number).unwrap_or(INVALID_PORT);
         let certain = self.buffers.iter().map(|at| (index(at.from), index(at.to), at.buffer.0));
         let forwarding = self.paths.iter().map(|paths| paths.iter().map(|[from, to]| (index(*from), index(*to))));
         let forwarding = forwarding.map(Iterator::collect).next();
@@ -57,8 +57,8 @@ impl VirtualSwitch {
             name: self.name.clone(),
             ports: ports.collect(),
             forwarding: forwarding.map_or(ForwardingMatrix::All, ForwardingMatrix::Paths),
-            buffers: CrosspointBuffers { default: self.buffer.0, certain: certain.collect() },
-            queue: queue(self.queue, &self.red),
+            buffers: CrosspointBuffers { default: self.buffer.0, per_crosspoint: certain.collect() },
+            drop_policy: queue(self.queue, &self.red),
             intra: match self.discipline {
                 IntraDisciplineKind::RoundRobin => weir_fabric::IntraDiscipline::RoundRobin,
                 IntraDisciplineKind::Drr => {
@@ -79,7 +79,7 @@ impl VirtualSwitch {
 }
 
 /// Index of a port that no fabric has, so that the fabric refuses it.
-const NOWHERE: PortIndex = PortIndex(u16::MAX);
+const INVALID_PORT: PortIndex = PortIndex(u16::MAX);
 
 fn queue(queue: QueueManager, red: &RedSpec) -> DropPolicy {
     let default = RedConfig::default();

@@ -29,7 +29,7 @@ pub use weir_fabric::{BufferSharing, InterDiscipline};
 pub use weir_profile::Profile;
 pub use weir_profile::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
 pub use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
-pub use written_out::write_out;
+pub use written_out::expand_topology;
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -4,13 +4,13 @@ use std::time::Duration;
 use weir_units::Bps;
 
 /// Allowance for hosts, switches, and queues whose length no file gives.
-const OTHERS: Duration = Duration::from_millis(50);
+const PROCESSING_ALLOWANCE: Duration = Duration::from_millis(50);
 
 impl Scenario {
     /// Returns how long after the last sender has finished a packet may still be under way. Sums the delays of all
     /// links and the access links' longest delay twice, the longest queue of a link and of a fabric as far as files
     /// give their size, and 50 ms.
-    pub fn under_way(&self) -> Duration {
+    pub fn max_drain_time(&self) -> Duration {
         let delay = |spec: &LinkSpec| spec.delay + spec.jitter.map_or(Duration::ZERO, |jitter| jitter.most());
         let delays: Duration = self.links.iter().map(|link| delay(&link.spec)).sum();
         let access = self.hosts.iter().map(|host| delay(&host.link)).max().unwrap_or_default();
@@ -18,7 +18,7 @@ impl Scenario {
             self.links.iter().map(|ScenarioLink { spec, .. }| spec).chain(self.hosts.iter().map(|host| &host.link));
         let longest = links.filter_map(queue).max().unwrap_or_default();
         let fabrics = self.switches.iter().filter_map(|switch| switch.fabric.as_ref());
-        OTHERS + delays + access * 2 + longest + fabrics.map(crosspoints).max().unwrap_or_default()
+        PROCESSING_ALLOWANCE + delays + access * 2 + longest + fabrics.map(crosspoints).max().unwrap_or_default()
     }
 }
 
@@ -46,11 +46,11 @@ mod tests {
 
     #[test]
     fn counts_delays_and_the_longest_queues() {
-        let with = |rest: &str| Scenario::parse(&format!("{rest}{TWO}"), "test").unwrap().under_way();
+        let with = |rest: &str| Scenario::parse(&format!("{rest}{TWO}"), "test").unwrap().max_drain_time();
         assert_eq!(with("[[switch]]\nname = \"s\"\n"), Duration::from_millis(54));
         let varying = TWO.replacen("2ms\"", "2ms\"\njitter = \"1ms\"\njitter_law = \"pareto\"", 1);
         let varying = Scenario::parse(&format!("[[switch]]\nname = \"s\"\n{varying}"), "test").unwrap();
-        assert_eq!(varying.under_way(), Duration::from_millis(50 + 2 * 20));
+        assert_eq!(varying.max_drain_time(), Duration::from_millis(50 + 2 * 20));
         // A buffer of 125 kB takes a second at 1 Mbit/s. A buffer without a rate takes no time.
         let slow = "[[switch]]\nname = \"s\"\n[[host]]\nname = \"c\"\nswitch = \"s\"\nip = \"10.0.0.3/24\"\nrate = \"1Mbit/s\"\nbuffer = \"125kB\"\n";
         assert_eq!(with(slow), Duration::from_millis(1054));

@@ -236,7 +236,7 @@ impl FabricSpec {
     ) -> Result<(FabricSpec, Vec<VirtualSwitch>), ScenarioError> {
         let document: document::SlicingToml =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
-        check::alone(&check::SourceFile { file, text }, switch, document, ports)
+        check::fabric_file(&check::SourceFile { file, text }, switch, document, ports)
     }
 }
 

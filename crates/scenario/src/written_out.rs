@@ -11,7 +11,7 @@ use weir_units::{Bps, TimeSpan};
 ///
 /// # Errors
 /// The text is not a valid scenario.
-pub fn write_out(text: &str, file: &str) -> Result<String, ScenarioError> {
+pub fn expand_topology(text: &str, file: &str) -> Result<String, ScenarioError> {
     let scenario = Scenario::parse(text, file)?;
     let syntax = |error| ScenarioError::syntax(file, text, &error);
     let mut document: ScenarioToml = toml::from_str(text).map_err(syntax)?;
@@ -23,14 +23,14 @@ pub fn write_out(text: &str, file: &str) -> Result<String, ScenarioError> {
         _ => Vec::new(),
     };
     let (switches, hosts, links) = (given("switch"), given("host"), given("link"));
-    put(&mut table, "switch", written_switches(&document.switch, switches, &topology, &shared));
-    put(&mut table, "host", written_hosts(&scenario, hosts));
-    put(&mut table, "link", written_links(&scenario, links));
+    insert_items(&mut table, "switch", written_switches(&document.switch, switches, &topology, &shared));
+    insert_items(&mut table, "host", written_hosts(&scenario, hosts));
+    insert_items(&mut table, "link", written_links(&scenario, links));
     let written = toml::to_string(&table);
     written.map_err(|error| ScenarioError::at(file, text, &(0..0), format!("cannot write it out: {error}")))
 }
 
-fn put(table: &mut Table, what: &str, items: Vec<Table>) {
+fn insert_items(table: &mut Table, what: &str, items: Vec<Table>) {
     if !items.is_empty() {
         table.insert(what.to_owned(), Value::Array(items.into_iter().map(Value::Table).collect()));
     }
@@ -40,7 +40,7 @@ fn is_named(item: &Table, name: &str) -> bool {
     item.get("name").and_then(Value::as_str) == Some(name)
 }
 
-fn say(item: &mut Table, key: &str, value: impl Into<Value>) {
+fn set_if_missing(item: &mut Table, key: &str, value: impl Into<Value>) {
     item.entry(key).or_insert(value.into());
 }
 
@@ -55,7 +55,7 @@ fn written_switches(
         let name = switch.name.as_ref();
         let known = given.iter().position(|item| is_named(item, name));
         let mut item = known.map(|at| given.remove(at)).unwrap_or_default();
-        say(&mut item, "name", name.as_str());
+        set_if_missing(&mut item, "name", name.as_str());
         let says = [
             ("profile", switch.profile.is_some()),
             ("timing", shared.is_timing_of(name)),
@@ -63,7 +63,7 @@ fn written_switches(
         ];
         for (key, _) in says.into_iter().filter(|(_, says)| *says) {
             if let Some(value) = topology.get(key) {
-                say(&mut item, key, value.clone());
+                set_if_missing(&mut item, key, value.clone());
             }
         }
         item
@@ -75,12 +75,12 @@ fn written_hosts(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
     let write = |host: &crate::ScenarioHost| {
         let known = given.iter().position(|item| is_named(item, &host.name));
         let mut item = known.map(|at| given.remove(at)).unwrap_or_default();
-        say(&mut item, "name", host.name.as_str());
-        say(&mut item, "switch", scenario.switches[host.switch].name.as_str());
+        set_if_missing(&mut item, "name", host.name.as_str());
+        set_if_missing(&mut item, "switch", scenario.switches[host.switch].name.as_str());
         let ip: Vec<String> = host.ip.iter().map(ToString::to_string).collect();
         match ip.as_slice() {
-            [one] => say(&mut item, "ip", one.as_str()),
-            more => say(&mut item, "ip", more.to_vec()),
+            [one] => set_if_missing(&mut item, "ip", one.as_str()),
+            more => set_if_missing(&mut item, "ip", more.to_vec()),
         }
         say_link(&mut item, &host.link);
         item
@@ -97,7 +97,7 @@ fn written_links(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
             ends == names || ends == [names[1], names[0]]
         };
         let mut item = given.iter().position(joins).map(|at| given.remove(at)).unwrap_or_default();
-        say(&mut item, "ends", names.map(str::to_owned).to_vec());
+        set_if_missing(&mut item, "ends", names.map(str::to_owned).to_vec());
         say_link(&mut item, &link.spec);
         item
     };
@@ -109,30 +109,34 @@ fn say_link(item: &mut Table, spec: &LinkSpec) {
     if let Some(rate) = spec.rate {
         // Uses the short form unless it would round the rate.
         let short = rate.to_string();
-        say(item, "rate", if short.parse() == Ok::<Bps, _>(rate) { short } else { format!("{}bit/s", rate.0) });
+        set_if_missing(
+            item,
+            "rate",
+            if short.parse() == Ok::<Bps, _>(rate) { short } else { format!("{}bit/s", rate.0) },
+        );
     }
     if !spec.delay.is_zero() {
-        say(item, "delay", TimeSpan(spec.delay).to_string());
+        set_if_missing(item, "delay", TimeSpan(spec.delay).to_string());
     }
-    if let Some(buffer) = spec.buffer.filter(|buffer| *buffer != crate::native::BUFFER) {
-        say(item, "buffer", buffer.to_string());
+    if let Some(buffer) = spec.buffer.filter(|buffer| *buffer != crate::native::LINK_BUFFER) {
+        set_if_missing(item, "buffer", buffer.to_string());
     }
     if let Some(jitter) = spec.jitter {
-        say(item, "jitter", TimeSpan(jitter.size).to_string());
+        set_if_missing(item, "jitter", TimeSpan(jitter.size).to_string());
         let law = match jitter.law {
             JitterLaw::Uniform => "uniform",
             JitterLaw::Normal => "normal",
             JitterLaw::Pareto => "pareto",
         };
-        say(item, "jitter_law", law);
+        set_if_missing(item, "jitter_law", law);
         if jitter.reorder {
-            say(item, "reorder", true);
+            set_if_missing(item, "reorder", true);
         }
     }
     if let Some(loss) = spec.loss {
-        say(item, "loss", loss.share);
+        set_if_missing(item, "loss", loss.share);
         if let Some(burst) = loss.burst {
-            say(item, "loss_burst", burst);
+            set_if_missing(item, "loss_burst", burst);
         }
     }
 }

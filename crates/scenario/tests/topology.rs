@@ -1,7 +1,7 @@
 //! Tests `[topology]`: networks by rule and from files become ordinary scenarios, and errors have their line.
 use std::collections::HashSet;
 use std::time::Duration;
-use weir_scenario::{JitterLaw, LinkLoss, Scenario, write_out};
+use weir_scenario::{JitterLaw, LinkLoss, Scenario, expand_topology};
 use weir_topology::TopologyMeasures;
 use weir_units::Bps;
 
@@ -227,12 +227,14 @@ fn written_out_it_is_the_same_network() {
                 jitter_law = 'pareto'\nreorder = true\nloss = 0.01\n[topology.timing]\ndata = '9us'\n\
                 [[switch]]\nname = 's2'\ntables = 3\n[[switch]]\nname = 'own'\n[[link]]\nends = ['s2', 'own']\n[[link]]\nends = ['s2', 's1']\ndelay = '9ms'\n\
                 [[host]]\nname = 'h2'\nmac = '02:00:00:00:99:99'\n[[traffic]]\nkind = 'ping'\nfrom = 'h1'\nto = 'h8'\n";
-    let written = write_out(text, "t.toml").unwrap();
+    let written = expand_topology(text, "t.toml").unwrap();
     assert!(!written.contains("[topology"), "{written}");
     assert_eq!(parse(text), parse(&written), "{written}");
-    let profiled =
-        write_out("[topology]\nkind = 'linear'\nswitches = 2\nprofile = 'at-x510'\n[[switch]]\nname = 'z'", "t.toml")
-            .unwrap();
+    let profiled = expand_topology(
+        "[topology]\nkind = 'linear'\nswitches = 2\nprofile = 'at-x510'\n[[switch]]\nname = 'z'",
+        "t.toml",
+    )
+    .unwrap();
     assert_eq!(profiled.matches("profile = \"at-x510\"").count(), 2, "{profiled}");
 }
 

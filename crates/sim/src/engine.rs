@@ -96,7 +96,7 @@ pub fn run(
 ) -> Result<FabricRunResult, FabricNetworkError> {
     model.check()?;
     let mut run = FabricRun::new(model, window, seed, replication, watch)?;
-    let stopped = run.go_on();
+    let stopped = run.run_events();
     let end = stopped.map_or(run.window[1], |now| now.min(run.window[1]));
     Ok(FabricRunResult {
         groups: run.tallies,
@@ -177,7 +177,7 @@ impl<'a> FabricRun<'a> {
     }
 
     /// Handles events until none is left. Returns the time of the stop if the run was cancelled.
-    fn go_on(&mut self) -> Option<Instant> {
+    fn run_events(&mut self) -> Option<Instant> {
         let lines = self.sources.len();
         let wires = lines + self.lines.len();
         let outputs = wires + self.wires.len();
@@ -189,15 +189,15 @@ impl<'a> FabricRun<'a> {
                 return Some(now);
             }
             if part < lines {
-                self.make(part, now, lines, outputs);
+                self.generate_packet(part, now, lines, outputs);
             } else if part < wires {
                 let arrived = self.lines[part - lines].under_way.pop();
-                self.land(part, arrived, now, outputs);
+                self.finish_transit(part, arrived, now, outputs);
             } else if part < outputs {
                 let arrived = self.wires[part - wires].pop();
-                self.land(part, arrived, now, outputs);
+                self.finish_transit(part, arrived, now, outputs);
             } else if part < lifetimes {
-                self.decide(part, part - outputs, now, wires);
+                self.transmit_next(part, part - outputs, now, wires);
             } else {
                 self.expire(part, part - lifetimes, now);
             }
@@ -221,7 +221,7 @@ impl<'a> FabricRun<'a> {
     /// Makes a packet of a source and puts it on the source's line, or into the first fabric if the line takes no
     /// time.
     #[inline]
-    fn make(&mut self, number: usize, now: Instant, lines: usize, outputs: usize) {
+    fn generate_packet(&mut self, number: usize, now: Instant, lines: usize, outputs: usize) {
         let source = &mut self.sources[number];
         let item = source.make();
         let line = source.line as usize;
@@ -251,7 +251,7 @@ impl<'a> FabricRun<'a> {
     /// Handles the arrival of a packet's last bit at the next fabric, and schedules the following arrival of the same
     /// line or wire.
     #[inline]
-    fn land(&mut self, part: usize, arrived: Option<(TransitPacket, Instant)>, now: Instant, outputs: usize) {
+    fn finish_transit(&mut self, part: usize, arrived: Option<(TransitPacket, Instant)>, now: Instant, outputs: usize) {
         let Some((item, next)) = arrived else { return self.agenda.set(part, Instant::FAR) };
         self.agenda.set(part, next);
         self.arrive(item, now, outputs);
@@ -283,7 +283,7 @@ impl<'a> FabricRun<'a> {
             }
         }
         if !self.dropped.is_empty() {
-            self.lose();
+            self.count_dropped();
         }
     }
 
@@ -292,10 +292,10 @@ impl<'a> FabricRun<'a> {
     fn expire(&mut self, part: usize, fabric: usize, now: Instant) {
         self.fabrics[fabric].expire(now, &mut self.dropped);
         self.agenda.set(part, self.fabrics[fabric].next_expiry().unwrap_or(Instant::FAR));
-        self.lose();
+        self.count_dropped();
     }
 
-    fn lose(&mut self) {
+    fn count_dropped(&mut self) {
         for lost in self.dropped.drain(..) {
             let item = lost.packet.item;
             if item.counts {
@@ -307,7 +307,7 @@ impl<'a> FabricRun<'a> {
 
     /// Sends the next packet of an output whose line is free, or schedules the next attempt.
     #[inline]
-    fn decide(&mut self, part: usize, output: usize, now: Instant, wires: usize) {
+    fn transmit_next(&mut self, part: usize, output: usize, now: Instant, wires: usize) {
         let SimulatedOutput { fabric, port, line } = &mut self.outputs[output];
         let item = match self.fabrics[*fabric].dequeue(now, *port) {
             DequeueResult::Packet(departure) => departure.item,

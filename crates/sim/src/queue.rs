@@ -46,8 +46,8 @@ pub struct QueueResult {
     pub events: u64,
 }
 
-const COMES: usize = 0;
-const LEAVES: usize = 1;
+const ARRIVAL_EVENT: usize = 0;
+const DEPARTURE_EVENT: usize = 1;
 
 impl SingleServerQueue {
     /// Simulates `warm_up` customers that are not counted and then `customers` that are, until all are served. `seed`
@@ -70,7 +70,7 @@ impl SingleServerQueue {
         // Customers in the system: arrival time and whether they count. The first is in service.
         let mut here: VecDeque<(Instant, bool)> = VecDeque::new();
         let mut to_come = warm_up.saturating_add(customers);
-        agenda.set(COMES, Instant::from_nanos(arrivals.next(&mut random)));
+        agenda.set(ARRIVAL_EVENT, Instant::from_nanos(arrivals.next(&mut random)));
         let mut serve = |now: Instant, (came, counts): (Instant, bool), result: &mut QueueResult| {
             if counts {
                 result.waits.record(now.as_nanos() - came.as_nanos());
@@ -83,10 +83,10 @@ impl SingleServerQueue {
         };
         while let Some((part, now)) = agenda.next() {
             result.events += 1;
-            if part == LEAVES {
+            if part == DEPARTURE_EVENT {
                 here.pop_front();
                 let next = here.front().map_or(Instant::FAR, |next| serve(now, *next, &mut result));
-                agenda.set(LEAVES, next);
+                agenda.set(DEPARTURE_EVENT, next);
                 continue;
             }
             let counts = to_come <= customers;
@@ -96,7 +96,7 @@ impl SingleServerQueue {
             } else {
                 here.push_back((now, counts));
                 if here.len() == 1 {
-                    agenda.set(LEAVES, serve(now, (now, counts), &mut result));
+                    agenda.set(DEPARTURE_EVENT, serve(now, (now, counts), &mut result));
                 }
             }
             to_come -= 1;
@@ -104,7 +104,7 @@ impl SingleServerQueue {
                 0 => Instant::FAR,
                 _ => Instant::from_nanos(now.as_nanos().saturating_add(arrivals.next(&mut random))),
             };
-            agenda.set(COMES, next);
+            agenda.set(ARRIVAL_EVENT, next);
         }
         Ok(result)
     }

@@ -73,7 +73,7 @@ struct ReplicationPool<R, E> {
 }
 
 /// Most finished replications that wait for evaluation: bounds the memory.
-const AHEAD: u64 = 64;
+const MAX_UNEVALUATED: u64 = 64;
 
 impl<R, E> ReplicationPool<R, E> {
     fn work(&self, most: u64, run: &(impl Fn(u64) -> Result<Option<R>, E> + Sync)) {
@@ -86,7 +86,7 @@ impl<R, E> ReplicationPool<R, E> {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
             done.push((number, result));
             self.changed.notify_all();
-            while done.len() as u64 >= AHEAD && self.next.load(Ordering::Relaxed) < most {
+            while done.len() as u64 >= MAX_UNEVALUATED && self.next.load(Ordering::Relaxed) < most {
                 done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner);
             }
         }

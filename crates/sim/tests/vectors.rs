@@ -163,7 +163,7 @@ fn split_model(params: &Value) -> FabricNetwork {
     let half = Bps(rate.0 / 2);
     let first = |name| VirtualSwitchConfig::new(name, ports(2, 2, half, quantum), vxb);
     let mut merge = VirtualSwitchConfig::new("merge", ports(2, 1, rate, quantum), vxb);
-    merge.buffers.certain = vec![(PortIndex(0), PortIndex(0), vxb + add)];
+    merge.buffers.per_crosspoint = vec![(PortIndex(0), PortIndex(0), vxb + add)];
     merge.intra = IntraDiscipline::Merge { patience: Duration::from_secs(3600) };
     let fabrics = vec![
         FabricModel { config: fabric(2, 2 * vxb), switches: vec![first("link"), first("cross")] },

@@ -141,7 +141,7 @@ impl AssembledSwitch {
             engine.add_port(port)?;
         }
         if let Some(profile) = &config.profile {
-            refuse_beside(profile, &config.threads, !has_virtuals)?;
+            refuse_profile_conflicts(profile, &config.threads, !has_virtuals)?;
             engine.start_profile(profile)?;
         }
         engine.install(&config.entries)?;
@@ -199,7 +199,11 @@ impl AssembledSwitch {
 
 /// Refuses a profile that takes time on several threads or with virtual switches: the device's data path is one
 /// queue, which several threads would have to share.
-fn refuse_beside(config: &ProfileConfig, threads: &ThreadsConfig, is_whole: bool) -> Result<(), SwitchError> {
+fn refuse_profile_conflicts(
+    config: &ProfileConfig,
+    threads: &ThreadsConfig,
+    is_whole: bool,
+) -> Result<(), SwitchError> {
     let wrong = |problem| Err(SwitchError::Profile { profile: config.profile.name.clone(), problem });
     if !config.profile.takes_time() {
         return Ok(());

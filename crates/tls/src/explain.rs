@@ -6,14 +6,14 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, Error, InvalidMes
 /// Returns an explanation of a stream's error, for TLS errors and others.
 pub fn explain(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-        Some(refused) => in_words(refused),
+        Some(refused) => describe_error(refused),
         None if error.kind() == io::ErrorKind::UnexpectedEof => "the peer closed the connection".to_owned(),
         None => error.to_string(),
     }
 }
 
 /// Returns an explanation of a TLS error.
-fn in_words(error: &Error) -> String {
+fn describe_error(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(problem) => format!("refused: {}", certificate(problem)),
         Error::NoCertificatesPresented => {

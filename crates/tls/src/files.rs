@@ -100,7 +100,7 @@ impl TlsFiles {
         roots: &Arc<RootCertStore>,
     ) -> Result<ServerConfig, CredentialError> {
         let verifier =
-            verify::clients(Arc::clone(roots), Arc::clone(provider)).map_err(|error| self.unusable(&error))?;
+            verify::client_verifier(Arc::clone(roots), Arc::clone(provider)).map_err(|error| self.unusable(&error))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(provider)).with_safe_default_protocol_versions();
         let builder = builder.map_err(|error| self.unusable(&error))?.with_client_cert_verifier(verifier);
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(own))));

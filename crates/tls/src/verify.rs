@@ -68,7 +68,7 @@ impl ServerCertVerifier for CertChainVerifier {
 }
 
 /// Returns a verifier for connecting peers, which must present a certificate.
-pub(crate) fn clients(
+pub(crate) fn client_verifier(
     roots: Arc<RootCertStore>,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, Error> {

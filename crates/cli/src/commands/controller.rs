@@ -91,7 +91,7 @@ pub(crate) fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
     let controller = Controller::start(Box::new(app), config)?;
     crate::output::announce(&ready_line(&controller, &args.versions, json));
-    signals.block_on(obey_signals(&controller))?;
+    signals.block_on(handle_signals(&controller))?;
     crate::output::announce(&summary(&controller.stop(), json));
     Ok(ExitCode::SUCCESS)
 }
@@ -118,7 +118,7 @@ fn mastership(args: &ControllerArgs) -> anyhow::Result<Mastership> {
 }
 
 /// Requests the role master at SIGUSR1 and slave at SIGUSR2; returns at SIGINT, SIGTERM or SIGHUP.
-async fn obey_signals(controller: &Controller) -> anyhow::Result<()> {
+async fn handle_signals(controller: &Controller) -> anyhow::Result<()> {
     let mut promote = signal(SignalKind::user_defined1())?;
     let mut demote = signal(SignalKind::user_defined2())?;
     let mut terminate = signal(SignalKind::terminate())?;

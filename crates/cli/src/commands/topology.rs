@@ -3,7 +3,7 @@ use anyhow::{Context, anyhow};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weir_scenario::{Scenario, write_out};
+use weir_scenario::{Scenario, expand_topology};
 use weir_topology::{Topology, TopologyMeasures, text};
 use weir_units::{Bps, TimeSpan};
 
@@ -105,7 +105,7 @@ impl TopologyInputArgs {
         };
         // The scenario refers to the topology file by a path relative to the scenario's folder.
         let file = if self.is_scenario() { self.file.clone() } else { self.file.with_extension("toml") };
-        write_out(&text, &file.display().to_string()).map_err(|error| anyhow!("{error}"))
+        expand_topology(&text, &file.display().to_string()).map_err(|error| anyhow!("{error}"))
     }
 
     /// Returns the text of a scenario that consists of the topology file only.

@@ -61,7 +61,7 @@ fn flow(rounds: &[&LabResult], place: usize, name: String) -> AnswerRow {
         _ => Some("one way"),
     };
     for (metric, value) in FIGURES {
-        row.put(metric, over(&items, |item| value(item)));
+        row.insert_figure(metric, over(&items, |item| value(item)));
     }
     let seconds = |item: &&TrafficResult| item.quantiles_us.iter().map(|(share, us)| (*share, us * MICRO)).collect();
     row.quantiles_s = mean_quantiles(&items.iter().map(seconds).collect::<Vec<_>>());
@@ -81,14 +81,14 @@ fn switch(rounds: &[&LabResult], place: usize) -> AnswerRow {
     let name = &rounds[0].switches[place].name;
     let mut row = AnswerRow::new(SubjectKind::Device, format!("switch {name}"));
     let each = |round: &&LabResult| round.switches.get(place).and_then(|switch| per_second(round, switch.packets));
-    row.put(PerformanceMetric::Packets, over(rounds, each));
+    row.insert_figure(PerformanceMetric::Packets, over(rounds, each));
     row
 }
 
 fn controller(rounds: &[&LabResult]) -> AnswerRow {
     let mut row = AnswerRow::new(SubjectKind::Device, "controller");
     let each = |round: &&LabResult| round.controller.as_ref().and_then(|own| per_second(round, own.packet_ins));
-    row.put(PerformanceMetric::Packets, over(rounds, each));
+    row.insert_figure(PerformanceMetric::Packets, over(rounds, each));
     row
 }
 

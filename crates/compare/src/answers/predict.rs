@@ -41,10 +41,10 @@ pub fn answers(scenario: &Scenario, prediction: &Prediction) -> Vec<ScenarioAnsw
 }
 
 fn put_delays(row: &mut AnswerRow, delays: &PredictedDelay) {
-    row.put(PerformanceMetric::DelayMean, Some(MetricValue::exact(delays.mean_s)));
-    row.put(PerformanceMetric::DelayP50, Some(MetricValue::exact(delays.p50_s)));
-    row.put(PerformanceMetric::DelayP95, Some(MetricValue::exact(delays.p95_s)));
-    row.put(PerformanceMetric::DelayP99, Some(MetricValue::exact(delays.p99_s)));
+    row.insert_figure(PerformanceMetric::DelayMean, Some(MetricValue::exact(delays.mean_s)));
+    row.insert_figure(PerformanceMetric::DelayP50, Some(MetricValue::exact(delays.p50_s)));
+    row.insert_figure(PerformanceMetric::DelayP95, Some(MetricValue::exact(delays.p95_s)));
+    row.insert_figure(PerformanceMetric::DelayP99, Some(MetricValue::exact(delays.p99_s)));
 }
 
 fn quantiles(delay: &Distribution) -> Vec<(f64, f64)> {
@@ -68,8 +68,8 @@ fn own_flow(scenario: &Scenario, flow: &FlowPrediction, name: String, item: usiz
         row.delay_of = Some(if flow.kind == "ping" { "round trip" } else { "one way" });
     }
     let loss = if flow.status == Predicted::Isolated { Some(1.0) } else { flow.loss };
-    row.put(PerformanceMetric::Loss, loss.filter(|_| flow.kind != "tcp").map(MetricValue::exact));
-    row.put(
+    row.insert_figure(PerformanceMetric::Loss, loss.filter(|_| flow.kind != "tcp").map(MetricValue::exact));
+    row.insert_figure(
         PerformanceMetric::Rate,
         flow.goodput_bps.or_else(|| goodput(scenario, flow, item)).map(MetricValue::exact),
     );
@@ -97,7 +97,7 @@ fn of_streams(scenario: &Scenario, flow: &FlowPrediction) -> Vec<AnswerRow> {
     }
     for (row, offered) in rows.iter_mut().zip(rates) {
         let loss = flow.expected.as_ref().map(|expected| expected.loss);
-        row.put(PerformanceMetric::Rate, loss.map(|loss| MetricValue::exact(offered * (1.0 - loss))));
+        row.insert_figure(PerformanceMetric::Rate, loss.map(|loss| MetricValue::exact(offered * (1.0 - loss))));
     }
     rows
 }
@@ -109,7 +109,7 @@ fn of_stream(name: String, flow: &FlowPrediction) -> AnswerRow {
         return row;
     };
     put_delays(&mut row, &expected.delay);
-    row.put(PerformanceMetric::Loss, Some(MetricValue::exact(expected.loss)));
+    row.insert_figure(PerformanceMetric::Loss, Some(MetricValue::exact(expected.loss)));
     row.delay_of = Some(streams::DELAY_OF);
     row.quantiles_s = quantiles(&expected.distribution);
     row.note = flow.notes.first().cloned();
@@ -145,14 +145,14 @@ fn all_at_switch(scenario: &Scenario, prediction: &Prediction) -> Option<AnswerR
     let arrive: f64 = parts.iter().map(|(rate, _)| rate).sum();
     let shares: Vec<(f64, Distribution)> = parts.into_iter().map(|(rate, delay)| (rate / arrive, delay)).collect();
     let delay = Distribution::mixture(&shares).ok()?;
-    row.put(PerformanceMetric::DelayMean, Some(MetricValue::exact(delay.mean())));
+    row.insert_figure(PerformanceMetric::DelayMean, Some(MetricValue::exact(delay.mean())));
     let found = delay.quantiles([0.5, 0.95, 0.99]).into_iter().flatten();
     for (metric, delay_s) in
         [PerformanceMetric::DelayP50, PerformanceMetric::DelayP95, PerformanceMetric::DelayP99].into_iter().zip(found)
     {
-        row.put(metric, Some(MetricValue::exact(delay_s)));
+        row.insert_figure(metric, Some(MetricValue::exact(delay_s)));
     }
-    row.put(PerformanceMetric::Loss, Some(MetricValue::exact(1.0 - arrive / sent)));
+    row.insert_figure(PerformanceMetric::Loss, Some(MetricValue::exact(1.0 - arrive / sent)));
     row.delay_of = Some(AT_SWITCH);
     row.quantiles_s = quantiles(&delay);
     Some(row)
@@ -173,10 +173,10 @@ fn device(own: &DevicePrediction) -> AnswerRow {
         row.status = AnswerRowStatus::Unstable(format!("utilisation {:.2}: {advice}", own.utilisation));
         return row;
     }
-    row.put(PerformanceMetric::Utilisation, Some(MetricValue::exact(own.utilisation)));
-    row.put(PerformanceMetric::Packets, Some(MetricValue::exact(own.packets_per_s)));
-    row.put(PerformanceMetric::DelayMean, own.delay.map(|delay| MetricValue::exact(delay.mean_s)));
-    row.put(PerformanceMetric::Loss, own.loss.map(MetricValue::exact));
+    row.insert_figure(PerformanceMetric::Utilisation, Some(MetricValue::exact(own.utilisation)));
+    row.insert_figure(PerformanceMetric::Packets, Some(MetricValue::exact(own.packets_per_s)));
+    row.insert_figure(PerformanceMetric::DelayMean, own.delay.map(|delay| MetricValue::exact(delay.mean_s)));
+    row.insert_figure(PerformanceMetric::Loss, own.loss.map(MetricValue::exact));
     row.delay_of = own.delay.map(|_| "stay");
     row.note = Some(own.model.clone());
     row
@@ -191,14 +191,14 @@ fn alternative(scenario: &Scenario, model: &str, answer: &AlternativeAnswer) -> 
     let mut row = AnswerRow::new(SubjectKind::Flow, at_switch(switch));
     match answer {
         AlternativeAnswer::Numbers { mean_s, p50_s, p95_s, p99_s, loss } => {
-            row.put(PerformanceMetric::DelayMean, Some(MetricValue::exact(*mean_s)));
+            row.insert_figure(PerformanceMetric::DelayMean, Some(MetricValue::exact(*mean_s)));
             let others = [
                 (PerformanceMetric::DelayP50, p50_s),
                 (PerformanceMetric::DelayP95, p95_s),
                 (PerformanceMetric::DelayP99, p99_s),
                 (PerformanceMetric::Loss, loss),
             ];
-            others.into_iter().for_each(|(metric, value)| row.put(metric, value.map(MetricValue::exact)));
+            others.into_iter().for_each(|(metric, value)| row.insert_figure(metric, value.map(MetricValue::exact)));
             row.delay_of = Some(AT_SWITCH);
         }
         AlternativeAnswer::None { status: "NOT_COVERED", reason } => {

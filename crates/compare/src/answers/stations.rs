@@ -78,10 +78,10 @@ fn figure(estimate: Option<Estimate>) -> Option<MetricValue> {
 }
 
 fn put_delays(row: &mut AnswerRow, delays: &DelayRow, of: &'static str) {
-    row.put(PerformanceMetric::DelayMean, figure(delays.mean_s));
-    row.put(PerformanceMetric::DelayP50, figure(delays.p50_s));
-    row.put(PerformanceMetric::DelayP95, figure(delays.p95_s));
-    row.put(PerformanceMetric::DelayP99, figure(delays.p99_s));
+    row.insert_figure(PerformanceMetric::DelayMean, figure(delays.mean_s));
+    row.insert_figure(PerformanceMetric::DelayP50, figure(delays.p50_s));
+    row.insert_figure(PerformanceMetric::DelayP95, figure(delays.p95_s));
+    row.insert_figure(PerformanceMetric::DelayP99, figure(delays.p99_s));
     row.samples = delays.packets;
     row.delay_of = (delays.packets > 0).then_some(of);
 }
@@ -89,7 +89,7 @@ fn put_delays(row: &mut AnswerRow, delays: &DelayRow, of: &'static str) {
 fn flow(own: &FlowRow, name: String, quantiles: &[(f64, f64)]) -> AnswerRow {
     let mut row = AnswerRow::new(SubjectKind::Flow, name);
     put_delays(&mut row, &own.all, "one way");
-    row.put(PerformanceMetric::Loss, figure(own.loss));
+    row.insert_figure(PerformanceMetric::Loss, figure(own.loss));
     row.quantiles_s = quantiles.to_vec();
     row
 }
@@ -97,7 +97,7 @@ fn flow(own: &FlowRow, name: String, quantiles: &[(f64, f64)]) -> AnswerRow {
 fn at(own: &SwitchRow, lost: Option<Estimate>, quantiles: &[(f64, f64)]) -> AnswerRow {
     let mut row = AnswerRow::new(SubjectKind::Flow, at_switch(&own.name));
     put_delays(&mut row, &own.delay, AT_SWITCH);
-    row.put(PerformanceMetric::Loss, figure(lost));
+    row.insert_figure(PerformanceMetric::Loss, figure(lost));
     row.quantiles_s = quantiles.to_vec();
     row
 }
@@ -109,10 +109,10 @@ fn station(own: &StationRow) -> AnswerRow {
             "it gets more than it serves and has room for all of it: no steady state".to_owned(),
         );
     }
-    row.put(PerformanceMetric::Utilisation, figure(own.utilisation));
-    row.put(PerformanceMetric::Packets, figure(own.per_second));
-    row.put(PerformanceMetric::DelayMean, figure(own.stay_s));
-    row.put(PerformanceMetric::Loss, figure(own.loss));
+    row.insert_figure(PerformanceMetric::Utilisation, figure(own.utilisation));
+    row.insert_figure(PerformanceMetric::Packets, figure(own.per_second));
+    row.insert_figure(PerformanceMetric::DelayMean, figure(own.stay_s));
+    row.insert_figure(PerformanceMetric::Loss, figure(own.loss));
     row.delay_of = own.stay_s.map(|_| "stay");
     row.samples = own.packets;
     row

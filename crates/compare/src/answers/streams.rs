@@ -62,7 +62,7 @@ pub fn simulated(
         let mut row = AnswerRow::new(SubjectKind::Flow, group_name(&group.switch, &group.port, group.class));
         let tally = |run: &FabricRunResult| run.groups.get(place).cloned().unwrap_or_default();
         for (metric, value) in FIGURES {
-            row.put(metric, over(runs, |run| value(&tally(run), run.window_s)));
+            row.insert_figure(metric, over(runs, |run| value(&tally(run), run.window_s)));
         }
         row.samples = runs.iter().map(|run| tally(run).delays.count()).sum();
         row.delay_of = (row.samples > 0).then_some(DELAY_OF);
@@ -109,15 +109,18 @@ pub fn add_live(answer: &mut ScenarioAnswer, scenario: &Scenario, rounds: &[LabR
 fn live(name: &str, rounds: &[Vec<StreamResult>]) -> AnswerRow {
     let mut row = AnswerRow::new(SubjectKind::Flow, name);
     let sum = |streams: &[StreamResult], count: fn(&StreamResult) -> u64| streams.iter().map(count).sum::<u64>();
-    row.put(
+    row.insert_figure(
         PerformanceMetric::Loss,
         over(rounds, |round| {
             let (sent, received) = (sum(round, |stream| stream.sent), sum(round, |stream| stream.received));
             share(sent.saturating_sub(received), sent)
         }),
     );
-    row.put(PerformanceMetric::Rate, over(rounds, |round| Some(round.iter().map(|stream| stream.rate_bps).sum())));
-    row.put(PerformanceMetric::DelayMean, over(rounds, |round| mean(round)));
+    row.insert_figure(
+        PerformanceMetric::Rate,
+        over(rounds, |round| Some(round.iter().map(|stream| stream.rate_bps).sum())),
+    );
+    row.insert_figure(PerformanceMetric::DelayMean, over(rounds, |round| mean(round)));
     // Percentiles of several streams together cannot be computed from those of each.
     let only = |value: fn(&TimeStatistics) -> f64| {
         move |round: &Vec<StreamResult>| match &round[..] {
@@ -125,9 +128,9 @@ fn live(name: &str, rounds: &[Vec<StreamResult>]) -> AnswerRow {
             _ => None,
         }
     };
-    row.put(PerformanceMetric::DelayP50, over(rounds, only(|delay| delay.p50_us)));
-    row.put(PerformanceMetric::DelayP95, over(rounds, only(|delay| delay.p95_us)));
-    row.put(PerformanceMetric::DelayP99, over(rounds, only(|delay| delay.p99_us)));
+    row.insert_figure(PerformanceMetric::DelayP50, over(rounds, only(|delay| delay.p50_us)));
+    row.insert_figure(PerformanceMetric::DelayP95, over(rounds, only(|delay| delay.p95_us)));
+    row.insert_figure(PerformanceMetric::DelayP99, over(rounds, only(|delay| delay.p99_us)));
     row.samples = rounds.iter().flatten().filter_map(|stream| stream.delay).map(|delay| delay.samples).sum();
     row.delay_of = (row.samples > 0).then_some(DELAY_OF);
     row

@@ -5,9 +5,9 @@ use crate::score::ErrorStatistics;
 use weir_plot::{HtmlCell, HtmlPage, HtmlTable};
 
 /// Returns the page of a leader board as HTML.
-pub fn board(folder: &str, board: &Leaderboard) -> String {
+pub fn render_leaderboard(folder: &str, leaderboard: &Leaderboard) -> String {
     let mut page = HtmlPage::new(&format!("{folder}: who is how far from the reference"));
-    if board.partial {
+    if leaderboard.partial {
         page.warning("Stopped early, results are partial");
     }
     page.text(
@@ -17,9 +17,9 @@ pub fn board(folder: &str, board: &Leaderboard) -> String {
     page.table(&HtmlTable {
         head: HEAD.map(str::to_owned).into(),
         texts: 2,
-        rows: board.places.iter().map(place).collect(),
+        rows: leaderboard.places.iter().map(place).collect(),
     });
-    for entry in &board.entries {
+    for entry in &leaderboard.entries {
         page.heading(&entry.file);
         match &entry.outcome {
             ScenarioOutcome::Failed(why) => _ = page.warning(why),
@@ -29,7 +29,7 @@ pub fn board(folder: &str, board: &Leaderboard) -> String {
             }
         }
     }
-    page.finish(&format!("{} scenarios of {folder}, weir {}", board.entries.len(), env!("CARGO_PKG_VERSION")))
+    page.finish(&format!("{} scenarios of {folder}, weir {}", leaderboard.entries.len(), env!("CARGO_PKG_VERSION")))
 }
 
 const HEAD: [&str; 13] = [

@@ -3,7 +3,7 @@ mod board;
 mod single;
 mod swept;
 
-pub use board::board;
+pub use board::render_leaderboard;
 pub use single::single;
 pub use swept::{SweptComparison, swept};
 

@@ -70,7 +70,7 @@ fn means(comparison: &Comparison, flows: &[&AnswerSubject], unit: ChartTimeUnit)
         x: String::new(),
         y: Axis::linear(format!("mean delay, {}", unit.name)),
         groups: shown.iter().map(|subject| subject.name.clone()).collect(),
-        series: comparison.answers.iter().filter(|answer| answer.is_there()).map(series).collect(),
+        series: comparison.answers.iter().filter(|answer| answer.is_available()).map(series).collect(),
     })
 }
 

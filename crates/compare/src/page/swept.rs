@@ -116,7 +116,7 @@ fn combinations(points: &[SweptComparison], key: usize) -> Vec<String> {
 
 fn answerers(points: &[SweptComparison]) -> Vec<AnswerSource> {
     let mut found: Vec<AnswerSource> = Vec::new();
-    for answer in points.iter().flat_map(|point| &point.comparison.answers).filter(|answer| answer.is_there()) {
+    for answer in points.iter().flat_map(|point| &point.comparison.answers).filter(|answer| answer.is_available()) {
         if !found.contains(&answer.by) {
             found.push(answer.by.clone());
         }

@@ -49,7 +49,7 @@ struct SwitchConnection {
     features: FeaturesReply,
     /// Id of the main connection and own auxiliary id, if this is an auxiliary connection that is up.
     auxiliary: Option<(ConnectionId, u8)>,
-    standing: RoleNegotiation,
+    role_negotiation: RoleNegotiation,
     /// True if the switch was announced to the application.
     is_served: bool,
     /// Reason for closing the connection, once it has ended.
@@ -109,7 +109,7 @@ impl ControllerHub {
             info: None,
             features: FeaturesReply::default(),
             auxiliary: None,
-            standing: RoleNegotiation::default(),
+            role_negotiation: RoleNegotiation::default(),
             is_served: false,
             ended: None,
             wake,
@@ -122,7 +122,7 @@ impl ControllerHub {
     pub fn receive(&mut self, now: Instant, id: ConnectionId, bytes: &[u8]) {
         if let Some(connection) = self.open(id) {
             connection.session.receive(now, bytes);
-            self.settle(now, id);
+            self.process_events(now, id);
         }
     }
 
@@ -130,7 +130,7 @@ impl ControllerHub {
     pub fn poll(&mut self, now: Instant, id: ConnectionId) {
         if let Some(connection) = self.open(id) {
             connection.session.poll(now);
-            self.settle(now, id);
+            self.process_events(now, id);
         }
     }
 
@@ -171,7 +171,7 @@ impl ControllerHub {
     }
 
     /// Handles all events of a session in order, and sends the application's answers.
-    fn settle(&mut self, now: Instant, id: ConnectionId) {
+    fn process_events(&mut self, now: Instant, id: ConnectionId) {
         while let Some(event) = self.open(id).and_then(|connection| connection.session.next_event()) {
             match event {
                 SessionEvent::Up { version, features } => self.up(now, id, version, features.unwrap_or_default()),
@@ -189,7 +189,7 @@ impl ControllerHub {
     fn message(&mut self, now: Instant, id: ConnectionId, message: Message) {
         let auxiliary = self.connections.get(&id).and_then(|connection| connection.auxiliary);
         let main = auxiliary.map_or(id, |(main, _)| main);
-        if let Some(message) = self.take_role(now, main, message) {
+        if let Some(message) = self.handle_role_message(now, main, message) {
             self.app.message(now, main, message, &mut self.outbox);
         }
     }
@@ -208,7 +208,7 @@ impl ControllerHub {
         connection.info = Some(info.clone());
         connection.features = features;
         (self.observer)(&SwitchEvent::Up(info));
-        self.ask_first(id);
+        self.request_initial_role(id);
         self.serve(now, id);
     }
 

@@ -58,9 +58,9 @@ impl ControllerHub {
         let up: Vec<_> = self.connections.iter().filter(|(_, found)| found.info.is_some()).map(|(id, _)| *id).collect();
         for id in up {
             if let Some(connection) = self.connections.get_mut(&id) {
-                connection.standing.attempts = 0;
+                connection.role_negotiation.attempts = 0;
             }
-            self.ask(id, wanted);
+            self.request_role(id, wanted);
             self.serve(now, id);
             self.dispatch(id);
             self.wake(id);
@@ -68,25 +68,25 @@ impl ControllerHub {
     }
 
     /// Requests the wanted role of a switch that has just come up.
-    pub(super) fn ask_first(&mut self, id: ConnectionId) {
-        self.ask(id, self.mastership);
+    pub(super) fn request_initial_role(&mut self, id: ConnectionId) {
+        self.request_role(id, self.mastership);
     }
 
     /// Requests a role with the given generation id, or first requests the current id.
-    fn ask(&mut self, id: ConnectionId, wanted: Mastership) {
+    fn request_role(&mut self, id: ConnectionId, wanted: Mastership) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if connection.info.as_ref().is_none_or(|info| info.version == Version::V10) {
             return;
         }
         let (role, generation_id) = match wanted {
-            Mastership::Equal if connection.standing.role.is_none() => return,
+            Mastership::Equal if connection.role_negotiation.role.is_none() => return,
             Mastership::Equal => (Role::Equal, 0),
             Mastership::Master(Some(generation)) => (Role::Master, generation),
             Mastership::Slave(Some(generation)) => (Role::Slave, generation),
             Mastership::Master(None) | Mastership::Slave(None) => (Role::NoChange, 0),
         };
         let xid = connection.session.next_xid();
-        connection.standing.asked = Some((xid, wanted));
+        connection.role_negotiation.asked = Some((xid, wanted));
         let body = Body::RoleRequest(RoleMessage { role, short_id: 0, generation_id });
         if let Err(error) = connection.session.send(&Message { xid, body }) {
             tracing::warn!(peer = connection.peer, "role not asked for: {error}");
@@ -94,8 +94,8 @@ impl ControllerHub {
     }
 
     /// Handles messages about the role. Returns a message that is for the application.
-    pub(super) fn take_role(&mut self, now: Instant, id: ConnectionId, message: Message) -> Option<Message> {
-        let standing = &self.connections.get(&id)?.standing;
+    pub(super) fn handle_role_message(&mut self, now: Instant, id: ConnectionId, message: Message) -> Option<Message> {
+        let standing = &self.connections.get(&id)?.role_negotiation;
         let asked = standing.asked.filter(|(xid, _)| *xid == message.xid);
         match (&message.body, asked) {
             (Body::RoleReply(reply), Some((_, wanted))) => self.granted(now, id, *reply, wanted),
@@ -112,18 +112,18 @@ impl ControllerHub {
 
     fn granted(&mut self, now: Instant, id: ConnectionId, reply: RoleMessage, wanted: Mastership) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        connection.standing.asked = None;
+        connection.role_negotiation.asked = None;
         let is_what_we_want = match wanted {
             Mastership::Equal => reply.role == Role::Equal,
             Mastership::Master(Some(_)) => reply.role == Role::Master,
             Mastership::Slave(Some(_)) => reply.role == Role::Slave,
             // The reply has the current generation id that was requested.
             Mastership::Master(None) => {
-                return self.ask(id, Mastership::Master(Some(reply.generation_id.wrapping_add(1))));
+                return self.request_role(id, Mastership::Master(Some(reply.generation_id.wrapping_add(1))));
             }
             Mastership::Slave(None) => {
                 let generation = if reply.generation_id == NO_GENERATION { 0 } else { reply.generation_id };
-                return self.ask(id, Mastership::Slave(Some(generation)));
+                return self.request_role(id, Mastership::Slave(Some(generation)));
             }
         };
         if !is_what_we_want {
@@ -133,8 +133,8 @@ impl ControllerHub {
                 reply.role
             );
         }
-        connection.standing.attempts = 0;
-        self.now_is(now, id, reply.role, Some(reply.generation_id));
+        connection.role_negotiation.attempts = 0;
+        self.set_role(now, id, reply.role, Some(reply.generation_id));
     }
 
     /// Handles a refused request. If another controller was elected meanwhile, requests the role again, unless the
@@ -142,27 +142,28 @@ impl ControllerHub {
     fn denied(&mut self, now: Instant, id: ConnectionId, error: ErrorType, wanted: Mastership) {
         let is_ours = !matches!(self.mastership, Mastership::Master(Some(_)) | Mastership::Slave(Some(_)));
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        connection.standing.asked = None;
-        connection.standing.attempts += 1;
-        if is_ours && error == RoleRequestFailed::Stale.into() && connection.standing.attempts < MAX_ATTEMPTS {
-            return self.ask(id, self.mastership);
+        connection.role_negotiation.asked = None;
+        connection.role_negotiation.attempts += 1;
+        if is_ours && error == RoleRequestFailed::Stale.into() && connection.role_negotiation.attempts < MAX_ATTEMPTS {
+            return self.request_role(id, self.mastership);
         }
         tracing::warn!(peer = connection.peer, "the switch refused {wanted:?}: {error:?}");
         // Without a granted role the switch is left to other controllers.
-        let role = connection.standing.role.unwrap_or(Role::Slave);
-        self.now_is(now, id, role, None);
+        let role = connection.role_negotiation.role.unwrap_or(Role::Slave);
+        self.set_role(now, id, role, None);
     }
 
     fn demoted(&mut self, now: Instant, id: ConnectionId, generation_id: Option<u64>) {
-        let is_master = self.connections.get(&id).is_some_and(|found| found.standing.role == Some(Role::Master));
+        let is_master =
+            self.connections.get(&id).is_some_and(|found| found.role_negotiation.role == Some(Role::Master));
         if is_master {
-            self.now_is(now, id, Role::Slave, generation_id);
+            self.set_role(now, id, Role::Slave, generation_id);
         }
     }
 
-    fn now_is(&mut self, now: Instant, id: ConnectionId, role: Role, generation_id: Option<u64>) {
+    fn set_role(&mut self, now: Instant, id: ConnectionId, role: Role, generation_id: Option<u64>) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        connection.standing.role = Some(role);
+        connection.role_negotiation.role = Some(role);
         if let Some(switch) = connection.info.clone() {
             (self.observer)(&SwitchEvent::Role { switch, role, generation_id });
         }
@@ -174,11 +175,11 @@ impl ControllerHub {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let Some(info) = &connection.info else { return };
         let version = info.version;
-        match (connection.standing.may_change(), connection.is_served) {
+        match (connection.role_negotiation.may_change(), connection.is_served) {
             (true, false) => {
                 connection.is_served = true;
                 let features = &connection.features;
-                if connection.standing.role.is_some() {
+                if connection.role_negotiation.role.is_some() {
                     self.app.take_over(now, id, version, features, &mut self.outbox);
                 } else {
                     self.app.switch_up(now, id, version, features, &mut self.outbox);

@@ -189,7 +189,7 @@ impl Datapath {
         request: &mut AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
         let mut gone = Vec::new();
-        let left = self.tables().apply(request.now, flow, manner, &mut gone)?;
+        let left = self.edit_tables().apply(request.now, flow, manner, &mut gone)?;
         self.begun = left.map(|sweep| Box::new(sweep.into_owned()));
         self.tell_removed(gone, request.out);
         Ok(())

@@ -69,7 +69,7 @@ impl Datapath {
         let mut gone = Vec::new();
         for flow in std::mem::take(&mut self.plane.to_learn) {
             let applied =
-                self.tables().apply_whole(now, &flow, FlowModSemantics::of_nicira(&flow, Version::V13), &mut gone);
+                self.edit_tables().apply_whole(now, &flow, FlowModSemantics::of_nicira(&flow, Version::V13), &mut gone);
             if applied.is_err() {
                 self.plane.learn_failures += 1;
             }

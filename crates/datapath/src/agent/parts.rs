@@ -39,7 +39,7 @@ impl Datapath {
     ) -> Result<(), ErrorType> {
         let RequestBody::TableFeatures(tables) = &asked.body else { return self.multipart(&asked.body, request) };
         let (channel, xid) = (request.channel, request.xid);
-        let before = self.parts.take(channel, xid);
+        let before = self.incomplete.take(channel, xid);
         if !asked.more && before.is_none() {
             return self.multipart(&asked.body, request);
         }
@@ -53,20 +53,20 @@ impl Datapath {
         }
         let newest = Message { xid, body: Body::MultipartRequest(asked.clone()) };
         let start = start_of(&newest, request.version).into();
-        self.parts.keep(IncompleteRequest { channel, xid, until: request.now + PATIENCE, tables: whole, start })
+        self.incomplete.keep(IncompleteRequest { channel, xid, until: request.now + PATIENCE, tables: whole, start })
     }
 
     /// Discards requests whose next part is overdue and sends an error to their channels. Returns the time when the
     /// next request is overdue. Version 1.3 has no such error (OpenFlow 1.4.1, 7.5.4.2).
     pub(crate) fn expire_parts(&mut self, now: Instant, out: &mut DatapathOutput) -> Option<Instant> {
-        for part in self.parts.take_late(now) {
+        for part in self.incomplete.take_late(now) {
             if self.plane.channels.version(part.channel).is_some_and(|version| version >= Version::V14) {
                 let error = BadRequest::MultipartRequestTimeout.into();
                 let body = Body::Error(ErrorMessage { error, data: part.start });
                 out.messages.push((part.channel, Message { xid: part.xid, body }));
             }
         }
-        self.parts.next()
+        self.incomplete.next()
     }
 }
 

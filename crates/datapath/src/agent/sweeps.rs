@@ -41,7 +41,7 @@ impl Datapath {
     pub(crate) fn sweep(&mut self, now: Instant, sweep: EntrySweep<'static>, out: &mut DatapathOutput) {
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
-        self.begun = self.tables().begin(now, sweep, &mut gone).unwrap_or_default().map(Box::new);
+        self.begun = self.edit_tables().begin(now, sweep, &mut gone).unwrap_or_default().map(Box::new);
         self.tell_removed(gone, out);
     }
 
@@ -50,7 +50,7 @@ impl Datapath {
         let left = self.begun.take().map(|sweep| *sweep);
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
-        let _ = self.tables().finish(now, left, &mut gone);
+        let _ = self.edit_tables().finish(now, left, &mut gone);
         self.tell_removed(gone, out);
     }
 
@@ -68,7 +68,7 @@ impl Datapath {
     ) -> Result<bool, ErrorType> {
         self.journal.by = Some((self.main_of(by.0), by.1));
         let mut gone: Vec<_> = Vec::new();
-        let is_done = self.tables().go_on(now, sweep, most, &mut gone);
+        let is_done = self.edit_tables().go_on(now, sweep, most, &mut gone);
         self.tell_removed(gone, out);
         is_done
     }

@@ -292,7 +292,7 @@ impl Datapath {
             UndoRecord::Meters(saved) => self.plane.meters.restore(saved),
             UndoRecord::Table(table, settings) => drop(self.configure(table, *settings)),
             entry => {
-                let lost = self.tables().undo(now, entry);
+                let lost = self.edit_tables().undo(now, entry);
                 self.tell_removed(lost.into_iter().collect(), out);
             }
         }

@@ -58,7 +58,7 @@ proptest! {
             // Some packets take the general path, where any data may be written.
             for (lane, _) in shapes.iter().enumerate().filter(|(_, shape)| shape.2) {
                 burst.parsed[lane].key.words.fill(u64::MAX);
-                burst.spoil(lane);
+                burst.mark_stale(lane);
             }
         }
     }

@@ -258,7 +258,7 @@ impl CachePolicy {
     /// Records the outcome of a burst. Returns the number of bursts that bypass the cache from now on, if the cache is
     /// no longer used.
     #[inline(always)]
-    pub(super) fn came(&mut self, turn: BurstLookupMode, outcome: BurstLookupOutcome) -> Option<u64> {
+    pub(super) fn record_outcome(&mut self, turn: BurstLookupMode, outcome: BurstLookupOutcome) -> Option<u64> {
         self.bursts += 1;
         match self.phase {
             CachePhase::Forced => {
@@ -414,8 +414,9 @@ mod tests {
             let cost = u64::from(hits) * hit + u64::from(32 - hits) * miss;
             let cycles = if turn.is_cached { cost } else { 32 * plain };
             cached += u64::from(turn.is_cached);
-            pause =
-                choice.came(turn, BurstLookupOutcome { packets: 32, hits: found, cycles, is_full: false }).unwrap_or(0);
+            pause = choice
+                .record_outcome(turn, BurstLookupOutcome { packets: 32, hits: found, cycles, is_full: false })
+                .unwrap_or(0);
         }
         cached
     }
@@ -486,7 +487,9 @@ mod tests {
                 _ => 0,
             };
             let cycles = if turn.is_cached { u64::from(hits) * 30 + u64::from(32 - hits) * 220 } else { 32 * 200 };
-            pause = choice.came(turn, BurstLookupOutcome { packets: 32, hits, cycles, is_full: true }).unwrap_or(0);
+            pause = choice
+                .record_outcome(turn, BurstLookupOutcome { packets: 32, hits, cycles, is_full: true })
+                .unwrap_or(0);
             large += u32::from(choice.is_large());
         }
         large

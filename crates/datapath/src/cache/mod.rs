@@ -26,7 +26,7 @@ use choice::{BurstLookupMode, BurstLookupOutcome, CachePolicy};
 use plan::CacheDependencies;
 use store::{CacheHits, VerdictStore};
 use ways::{TablePath, TablePaths};
-use weir_memory::{SimdInstructions, SimdOperation, cycles, run_widest};
+use weir_memory::{SimdInstructions, SimdOperation, cycles, run_simd};
 use weir_packet::ParsedHeaders;
 
 /// Inverse rate of storing: when the cache is full, the misses of one in this many bursts with many misses are stored.
@@ -47,21 +47,21 @@ pub(crate) struct WorkerVerdictCache {
 #[derive(Debug)]
 struct CacheInner {
     is_off: bool,
-    choice: CachePolicy,
-    plan: CacheDependencies,
+    policy: CachePolicy,
+    depends_on: CacheDependencies,
     /// Generation of the tables for which the plan was last found valid.
     generation: Option<u64>,
     /// True if the plan is worth a cache and the store has memory for it.
     is_ready: bool,
     store: VerdictStore,
     hits: CacheHits,
-    ways: TablePaths,
+    paths: TablePaths,
     /// Packets of the burst whose results will be stored.
     kept: Lanes,
     /// True if only a sample of flows is stored.
     is_sample: bool,
     /// Way in which the current burst is looked up, and its outcome so far.
-    turn: BurstLookupMode,
+    lookup_mode: BurstLookupMode,
     outcome: BurstLookupOutcome,
     counts: CacheCounts,
     /// Number of bursts looked up.
@@ -77,7 +77,7 @@ pub(crate) struct CacheQuery<'a> {
     pub(crate) lanes: Lanes,
     pub(crate) bytes: &'a [u32; MAX_BURST],
     pub(crate) counting: CountingMode,
-    pub(crate) fates: &'a mut [LookupResult; MAX_BURST],
+    pub(crate) lookup_results: &'a mut [LookupResult; MAX_BURST],
 }
 
 /// Results of a lookup in the cache.
@@ -95,16 +95,16 @@ impl WorkerVerdictCache {
         let rest = if is_off { u64::MAX } else { choice.first_rest() };
         let inner = CacheInner {
             is_off,
-            choice,
-            plan: CacheDependencies::default(),
+            policy: choice,
+            depends_on: CacheDependencies::default(),
             generation: None,
             is_ready: false,
             store: VerdictStore::default(),
             hits: CacheHits::default(),
-            ways: TablePaths::default(),
+            paths: TablePaths::default(),
             kept: Lanes::default(),
             is_sample: false,
-            turn: BurstLookupMode { is_cached: false, is_timed: false },
+            lookup_mode: BurstLookupMode { is_cached: false, is_timed: false },
             outcome: BurstLookupOutcome::default(),
             counts: CacheCounts::default(),
             bursts: 0,
@@ -114,7 +114,7 @@ impl WorkerVerdictCache {
 
     /// Returns true if the current burst bypasses the cache, and counts it. Must be called once for each burst.
     #[inline(always)]
-    pub(crate) const fn rests(&mut self) -> bool {
+    pub(crate) const fn skip_burst(&mut self) -> bool {
         let rests = self.rest > 0;
         self.rest -= rests as u64;
         rests
@@ -133,15 +133,15 @@ impl WorkerVerdictCache {
     pub(crate) fn begin(&mut self, mut asked: CacheQuery<'_>) -> CacheResult {
         let nothing = CacheResult { left: asked.lanes, alike: None };
         let inner = &mut *self.inner;
-        inner.turn = inner.choice.turn();
+        inner.lookup_mode = inner.policy.turn();
         inner.outcome = BurstLookupOutcome { packets: asked.lanes.count(), ..BurstLookupOutcome::default() };
-        if inner.turn.is_timed {
+        if inner.lookup_mode.is_timed {
             inner.outcome.cycles = cycles();
         }
-        if inner.choice.is_growing() {
+        if inner.policy.is_growing() {
             inner.grow();
         }
-        if !inner.turn.is_cached {
+        if !inner.lookup_mode.is_cached {
             return nothing;
         }
         // Timed as well, because following changes of the tables is part of the cache's cost.
@@ -149,16 +149,16 @@ impl WorkerVerdictCache {
             inner.follow(&asked);
         }
         if !inner.is_ready {
-            self.rest = inner.choice.give_up().unwrap_or(0);
+            self.rest = inner.policy.give_up().unwrap_or(0);
             inner.outcome = BurstLookupOutcome::default();
             inner.agree();
             return nothing;
         }
-        let known = run_widest(CacheLookup { inner: &mut *inner, asked: &mut asked });
+        let known = run_simd(CacheLookup { inner: &mut *inner, asked: &mut asked });
         inner.kept = inner.wanted(known.left, asked.lanes);
         self.notes = !inner.kept.is_empty();
         if self.notes {
-            inner.ways.begin(known.left);
+            inner.paths.begin(known.left);
         }
         known
     }
@@ -166,7 +166,7 @@ impl WorkerVerdictCache {
     /// Records that packets reached a table. `found` contains the entries that they match there.
     #[inline(never)]
     pub(crate) fn note(&mut self, table: u8, lanes: Lanes, found: &[EntryId; MAX_BURST]) {
-        self.inner.ways.note(table, lanes, found);
+        self.inner.paths.note(table, lanes, found);
     }
 
     /// Ends the burst begun by [`WorkerVerdictCache::begin`]: stores the results of packets that were not found (all or
@@ -175,20 +175,20 @@ impl WorkerVerdictCache {
     pub(crate) fn end(&mut self, keys: &[ParsedHeaders; MAX_BURST], fates: &[LookupResult; MAX_BURST]) {
         let inner = &mut *self.inner;
         if self.notes {
-            inner.store.keep(&inner.plan.words, keys, inner.kept, &inner.hits, &inner.ways, fates);
+            inner.store.keep(&inner.depends_on.words, keys, inner.kept, &inner.hits, &inner.paths, fates);
             self.notes = false;
         }
         if inner.outcome.packets == 0 {
             return;
         }
-        if inner.turn.is_timed {
+        if inner.lookup_mode.is_timed {
             inner.outcome.cycles = cycles().saturating_sub(inner.outcome.cycles);
         }
         inner.outcome.is_full = inner.store.is_full();
-        if let Some(rest) = inner.choice.came(inner.turn, inner.outcome) {
+        if let Some(rest) = inner.policy.record_outcome(inner.lookup_mode, inner.outcome) {
             self.rest = rest;
         }
-        if inner.choice.is_sampling() != inner.is_sample || inner.choice.is_large() != inner.store.has_many() {
+        if inner.policy.is_sampling() != inner.is_sample || inner.policy.is_large() != inner.store.has_many() {
             inner.agree();
         }
     }
@@ -196,7 +196,7 @@ impl WorkerVerdictCache {
     /// Returns the statistics since the start, and the current state.
     pub(crate) fn counts(&self) -> CacheCounts {
         let inner = &*self.inner;
-        let state = match (inner.is_off, inner.choice.is_using(), inner.choice.is_trying()) {
+        let state = match (inner.is_off, inner.policy.is_using(), inner.policy.is_trying()) {
             (true, ..) => CacheState::Off,
             (_, true, _) => CacheState::Using,
             (.., true) => CacheState::Trying,
@@ -206,7 +206,7 @@ impl WorkerVerdictCache {
             state,
             slots: inner.store.room(),
             kept: inner.store.kept(),
-            trials: inner.choice.trials(),
+            trials: inner.policy.trials(),
             ..inner.counts
         }
     }
@@ -217,36 +217,36 @@ impl CacheInner {
     #[cold]
     fn follow(&mut self, asked: &CacheQuery<'_>) {
         self.generation = Some(asked.generation);
-        if self.plan.holds(asked.tables) && self.is_ready {
+        if self.depends_on.holds(asked.tables) && self.is_ready {
             return;
         }
-        self.plan = CacheDependencies::of(asked.tables);
+        self.depends_on = CacheDependencies::of(asked.tables);
         self.counts.renewals += 1;
-        let is_wanted = self.plan.is_dear || self.choice.is_forced();
-        self.is_ready = is_wanted && self.store.renew(self.plan.words.len(), self.plan.steps).is_ok();
+        let is_wanted = self.depends_on.is_dear || self.policy.is_forced();
+        self.is_ready = is_wanted && self.store.renew(self.depends_on.words.len(), self.depends_on.steps).is_ok();
     }
 
     /// Adds some room to the store.
     #[cold]
     fn grow(&mut self) {
         match self.store.grow() {
-            Ok(true) => self.choice.has_grown(),
+            Ok(true) => self.policy.has_grown(),
             Ok(false) => {}
-            Err(_) => self.choice.stays_small(),
+            Err(_) => self.policy.stays_small(),
         }
     }
 
     /// Adapts the store's size and contents to the decision in `choice` on size and sampling.
     #[cold]
     fn agree(&mut self) {
-        if self.choice.is_large() && !self.store.is_large() {
-            self.choice.shrank();
+        if self.policy.is_large() && !self.store.is_large() {
+            self.policy.shrank();
         }
-        if !self.choice.is_large() && !self.choice.is_growing() && self.store.has_many() {
+        if !self.policy.is_large() && !self.policy.is_growing() && self.store.has_many() {
             self.store.shrink();
         }
-        if self.choice.is_sampling() != self.is_sample {
-            self.is_sample = self.choice.is_sampling();
+        if self.policy.is_sampling() != self.is_sample {
+            self.is_sample = self.policy.is_sampling();
             self.store.clear();
         }
     }
@@ -254,7 +254,7 @@ impl CacheInner {
     #[inline(always)]
     fn look_up(&mut self, asked: &mut CacheQuery<'_>) -> CacheResult {
         let lanes = asked.lanes;
-        let found = self.store.find(&self.plan.words, asked.keys, lanes, &mut self.hits);
+        let found = self.store.find(&self.depends_on.words, asked.keys, lanes, &mut self.hits);
         let left = lanes.without(found);
         let alike = self.settle(found, asked);
         self.outcome.hits = found.count();
@@ -293,7 +293,7 @@ impl CacheInner {
             (0..steps).for_each(|step| self.fetch_counts(step, route, lanes, asked));
             for lane in lanes {
                 let (verdict, entry) = (self.hits.verdict(lane), self.hits.entry(lane, steps.saturating_sub(1)));
-                asked.fates[lane] = LookupResult { verdict, table, entry };
+                asked.lookup_results[lane] = LookupResult { verdict, table, entry };
                 differs |= *first.get_or_insert(verdict) != verdict;
                 missed += u64::from(entry == EntryId::NONE);
             }

@@ -123,7 +123,7 @@ impl MeterTable {
     }
 
     /// Measures a packet like [`MeterTable::measure`], concurrently with other workers.
-    pub(crate) fn measure_beside(&self, now: Instant, meter: MeterId, size: WireSize) -> MeterVerdict {
+    pub(crate) fn measure_shared(&self, now: Instant, meter: MeterId, size: WireSize) -> MeterVerdict {
         self.by_id.get(&meter).map_or(MeterVerdict::Pass, |meter| meter.lock().measure(now, size))
     }
 

@@ -24,7 +24,7 @@ impl PipelinePacket<'_> {
 
 impl ParkedPacket {
     /// Calls `act` with the packet, and ends its processing.
-    pub(crate) fn go_on<E: Effects>(mut self, fx: &mut E, act: impl FnOnce(&mut PipelinePacket, &mut E)) {
+    pub(crate) fn resume<E: Effects>(mut self, fx: &mut E, act: impl FnOnce(&mut PipelinePacket, &mut E)) {
         let (stale, is_leaving) = (self.stale, self.is_leaving);
         let mut packet = PipelinePacket {
             stale,

@@ -100,7 +100,7 @@ impl WordMatches {
 
     /// Returns true if the match has no packet type, so that it is about Ethernet packets (OpenFlow 1.5.1, 7.2.3.11).
     pub(crate) fn is_of_ethernet(&self) -> bool {
-        const TYPE: FlowKeyPosition = Field::PacketType.place();
+        const TYPE: FlowKeyPosition = Field::PacketType.key_position();
         const BITS: u64 = u64::MAX >> (64 - TYPE.bits) << TYPE.shift;
         !self.iter().any(|one| usize::from(one.word) == TYPE.word && one.mask & BITS != 0)
     }

@@ -24,14 +24,14 @@ impl EvictionOrder {
     }
 
     /// Adds an entry to the order.
-    pub(crate) fn came(&mut self, id: EntryId, entry: &FlowEntry) {
+    pub(crate) fn insert_ranked(&mut self, id: EntryId, entry: &FlowEntry) {
         if let Some(order) = &mut self.order {
             order.insert(rank(id, entry));
         }
     }
 
     /// Removes an entry from the order.
-    pub(crate) fn went(&mut self, id: EntryId, entry: &FlowEntry) {
+    pub(crate) fn remove_ranked(&mut self, id: EntryId, entry: &FlowEntry) {
         if let Some(order) = &mut self.order {
             order.remove(&rank(id, entry));
         }

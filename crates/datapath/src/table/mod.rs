@@ -197,7 +197,7 @@ impl FlowTable {
         self.groups.swap(Some(&entry.program), Some(&program));
         self.metered.swap(Some(&entry.program), Some(&program));
         self.classifier.set_verdict(id, verdict);
-        self.reach.does(verdict);
+        self.reach.on_modify(verdict);
         if let Some(watch) = &mut self.watch {
             watch.modified(entry);
         }
@@ -332,13 +332,13 @@ impl FlowTable {
         }
         self.groups.swap(Some(&former.program), Some(&entry.program));
         self.metered.swap(Some(&former.program), Some(&entry.program));
-        self.eviction.went(id, former);
-        self.eviction.came(id, &entry);
+        self.eviction.remove_ranked(id, former);
+        self.eviction.insert_ranked(id, &entry);
         self.classifier.set_verdict(id, verdict);
-        self.reach.does(verdict);
+        self.reach.on_modify(verdict);
         if let Some(watch) = &mut self.watch {
-            watch.went(former);
-            watch.came(&entry);
+            watch.log_removed(former);
+            watch.log_added(&entry);
         }
         Some(std::mem::replace(former, entry))
     }
@@ -385,16 +385,16 @@ impl FlowTable {
     /// Adds an entry to all indexes except the classifier.
     fn connect(&mut self, id: EntryId, entry: &FlowEntry, words: &WordMatches) {
         if let Some(pending) = &mut self.pending {
-            pending.came(id);
+            pending.note_hidden_insert(id);
         }
         self.groups.swap(None, Some(&entry.program));
-        self.eviction.came(id, entry);
+        self.eviction.insert_ranked(id, entry);
         self.metered.swap(None, Some(&entry.program));
         let verdict = self.verdict_of(&entry.program);
         self.classifier.set_verdict(id, verdict);
-        self.reach.came(words, verdict);
+        self.reach.on_insert(words, verdict);
         if let Some(watch) = &mut self.watch {
-            watch.came(entry);
+            watch.log_added(entry);
         }
     }
 
@@ -404,17 +404,17 @@ impl FlowTable {
             None => self.take_out(id)?,
             Some(pending) => {
                 let entry = self.entries.get(id.0).filter(|_| !pending.is_gone(id))?;
-                pending.goes(id, entry);
+                pending.note_hidden_removal(id, entry);
                 self.classifier.set_verdict(id, EntryVerdict::Program);
-                self.reach.does(EntryVerdict::Program);
+                self.reach.on_modify(EntryVerdict::Program);
                 entry.clone()
             }
         };
         self.groups.swap(Some(&entry.program), None);
-        self.eviction.went(id, &entry);
+        self.eviction.remove_ranked(id, &entry);
         self.metered.swap(Some(&entry.program), None);
         if let Some(watch) = &mut self.watch {
-            watch.went(&entry);
+            watch.log_removed(&entry);
         }
         Some(entry)
     }
@@ -449,7 +449,7 @@ impl FlowTable {
         let entry = self.entries.remove(id.0)?;
         let words = self.words_of(id, &entry);
         self.classifier.remove(id, entry.priority, &words);
-        self.reach.went(self.entries.len() == 0);
+        self.reach.on_remove(self.entries.len() == 0);
         Some(entry)
     }
 }

@@ -47,7 +47,7 @@ impl PendingEntries {
     }
 
     /// Records a new entry, also one at the place of a removed entry.
-    pub(super) fn came(&mut self, id: EntryId) {
+    pub(super) fn note_hidden_insert(&mut self, id: EntryId) {
         let new = PendingEntry { before: None, is_there: true, is_new: true };
         let changed = self.changed.entry(id).or_insert(new);
         if !std::mem::replace(&mut changed.is_there, true) {
@@ -63,7 +63,7 @@ impl PendingEntries {
     }
 
     /// Records the removal of an entry, with its state before.
-    pub(super) fn goes(&mut self, id: EntryId, before: &FlowEntry) {
+    pub(super) fn note_hidden_removal(&mut self, id: EntryId, before: &FlowEntry) {
         self.changes(id, before);
         if let Some(changed) = self.changed.get_mut(&id)
             && std::mem::replace(&mut changed.is_there, false)
@@ -119,7 +119,7 @@ impl FlowTable {
                 if let Some(entry) = self.entries.get(id.0) {
                     let verdict = EntryVerdict::of(&entry.program);
                     self.classifier.set_verdict(id, verdict);
-                    self.reach.does(verdict);
+                    self.reach.on_modify(verdict);
                 }
             } else {
                 pending.n_gone -= 1;

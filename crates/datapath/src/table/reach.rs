@@ -34,16 +34,16 @@ impl LookupDependencies {
     }
 
     /// Records a new entry.
-    pub(super) fn came(&mut self, words: &WordMatches, verdict: EntryVerdict) {
+    pub(super) fn on_insert(&mut self, words: &WordMatches, verdict: EntryVerdict) {
         // Lookups of other packets are not cached.
         if words.is_of_ethernet() {
             words.iter().for_each(|one| self.looks_at.words[usize::from(one.word)] |= one.mask);
         }
-        self.does(verdict);
+        self.on_modify(verdict);
     }
 
     /// Records the new verdict of an entry.
-    pub(super) fn does(&mut self, verdict: EntryVerdict) {
+    pub(super) fn on_modify(&mut self, verdict: EntryVerdict) {
         self.version += 1;
         if let EntryVerdict::Goto(table) = verdict {
             self.leads_to[usize::from(table / 64)] |= 1 << (table % 64);
@@ -51,7 +51,7 @@ impl LookupDependencies {
     }
 
     /// Records the removal of an entry.
-    pub(super) fn went(&mut self, was_last: bool) {
+    pub(super) fn on_remove(&mut self, was_last: bool) {
         self.version += 1;
         if was_last {
             *self = LookupDependencies { version: self.version, ..LookupDependencies::default() };
@@ -74,10 +74,10 @@ mod tests {
     #[test]
     fn it_knows_what_any_entry_looks_at_and_leads_to() {
         let mut reach = LookupDependencies::default();
-        reach.came(&match_on(Field::InPort), EntryVerdict::Goto(3));
-        reach.came(&match_on(Field::Ipv4Dst), EntryVerdict::Goto(200));
-        reach.came(&match_on(Field::EthType), EntryVerdict::Output(PortNo(1)));
-        reach.does(EntryVerdict::Goto(253));
+        reach.on_insert(&match_on(Field::InPort), EntryVerdict::Goto(3));
+        reach.on_insert(&match_on(Field::Ipv4Dst), EntryVerdict::Goto(200));
+        reach.on_insert(&match_on(Field::EthType), EntryVerdict::Output(PortNo(1)));
+        reach.on_modify(EntryVerdict::Goto(253));
         let mut mask = FlowMask::EMPTY;
         for field in [Field::InPort, Field::Ipv4Dst, Field::EthType] {
             mask.set(field, field.all_ones());
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn every_change_has_a_version_of_its_own() {
         let (mut reach, mut versions) = (LookupDependencies::default(), vec![0]);
-        reach.came(&match_on(Field::InPort), EntryVerdict::Program);
+        reach.on_insert(&match_on(Field::InPort), EntryVerdict::Program);
         versions.push(reach.version());
-        reach.does(EntryVerdict::Program);
+        reach.on_modify(EntryVerdict::Program);
         versions.push(reach.version());
-        reach.went(false);
+        reach.on_remove(false);
         versions.push(reach.version());
         assert!(!reach.looks_at().is_empty(), "others may look there");
-        reach.went(true);
+        reach.on_remove(true);
         versions.push(reach.version());
         assert!(reach.looks_at().is_empty());
         assert!(versions.is_sorted_by(|before, after| before < after), "{versions:?}");

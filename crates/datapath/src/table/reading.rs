@@ -118,5 +118,5 @@ fn reading_of(words: &WordMatches) -> Option<EthTypeReading> {
     if looks_at(FlowKey::SECOND_TAG) {
         return Some(EthTypeReading::BehindOneTag);
     }
-    looks_at(Field::EthType.place()).then_some(EthTypeReading::BehindAllTags)
+    looks_at(Field::EthType.key_position()).then_some(EthTypeReading::BehindAllTags)
 }

@@ -35,7 +35,7 @@ pub enum EntryChange {
 pub(super) struct EntryChangeLog(Vec<EntryChange>);
 
 impl EntryChangeLog {
-    pub(super) fn came(&mut self, entry: &FlowEntry) {
+    pub(super) fn log_added(&mut self, entry: &FlowEntry) {
         let fields = entry.matching.to_match().fields;
         let looks_at = |wanted: &[Field]| {
             let is_one = |field: &MatchField| matches!(field, MatchField::Known { field, mask, .. } if *mask != Some(0) && wanted.contains(field));
@@ -53,7 +53,7 @@ impl EntryChangeLog {
         self.0.push(EntryChange::Modified { entry: entry.stamp });
     }
 
-    pub(super) fn went(&mut self, entry: &FlowEntry) {
+    pub(super) fn log_removed(&mut self, entry: &FlowEntry) {
         self.0.push(EntryChange::Removed { entry: entry.stamp });
     }
 }
@@ -62,7 +62,7 @@ impl FlowTable {
     /// Starts recording changes. The present entries are recorded as added.
     pub(crate) fn watch(&mut self) {
         let mut watch = EntryChangeLog::default();
-        self.iter().for_each(|(_, entry)| watch.came(entry));
+        self.iter().for_each(|(_, entry)| watch.log_added(entry));
         self.watch = Some(Box::new(watch));
     }
 

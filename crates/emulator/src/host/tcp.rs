@@ -14,7 +14,7 @@ const WINDOW_BYTES: usize = weir_scenario::native::TCP_WINDOW_BYTES;
 /// Payload written at once: zeros.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Time to wait for the connection's end after the item's time.
-const PATIENCE: Duration = weir_scenario::native::TCP_PATIENCE;
+const PATIENCE: Duration = weir_scenario::native::TCP_LINGER;
 
 /// Client: connects and sends.
 pub(crate) struct TcpClientTask {

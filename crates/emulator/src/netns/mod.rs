@@ -17,7 +17,7 @@ mod traffic;
 use crate::CancelHandle;
 use crate::LabError;
 use crate::measured::TrafficMeasurement;
-use crate::network::{LinkEndId, SwitchPorts, dice, shape};
+use crate::network::{LinkEndId, SwitchPorts, random_stream_id, shape};
 use crossbeam_channel::Sender;
 use namespaces::HostNamespaces;
 use programs::ProgramRegistry;
@@ -73,7 +73,7 @@ impl NamespaceHosts {
         for (host, device) in scenario.hosts.iter().zip(namespaces.devices()) {
             let port = weir_port::open(&format!("af_packet:{device}").parse::<PortSpec>()?)?;
             let shape = shape(&host.link);
-            let (seed, number) = dice(scenario, LinkEndId::ToHost(ports.len()));
+            let (seed, number) = random_stream_id(scenario, LinkEndId::ToHost(ports.len()));
             if controlled {
                 let control = LinkControl::new(shape, shape);
                 controls.push(control.clone());

@@ -105,7 +105,7 @@ fn model(link: SplitLinkVariant) -> FabricNetwork {
     let merge = VirtualSwitchConfig {
         buffers: CrosspointBuffers {
             default: link.buffer,
-            certain: vec![(PortIndex(0), PortIndex(0), link.buffer + link.added)],
+            per_crosspoint: vec![(PortIndex(0), PortIndex(0), link.buffer + link.added)],
         },
         intra: IntraDiscipline::Merge { patience: PATIENCE },
         ..VirtualSwitchConfig::new("merge", ports.to_vec(), 0)

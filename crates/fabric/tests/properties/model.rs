@@ -89,12 +89,12 @@ pub(crate) fn switch_configs() -> impl Strategy<Value = VirtualSwitchConfig> {
                 forwarding: if forwards_all { ForwardingMatrix::All } else { ForwardingMatrix::Paths(paths.to_vec()) },
                 buffers: CrosspointBuffers {
                     default,
-                    certain: certain
+                    per_crosspoint: certain
                         .into_iter()
                         .map(|(from, to, bytes)| (PortIndex(from), PortIndex(to), bytes))
                         .collect(),
                 },
-                queue,
+                drop_policy: queue,
                 intra,
                 priority,
                 ..VirtualSwitchConfig::new("random", (0..).zip(ports).map(port).collect(), 0)
@@ -162,7 +162,7 @@ impl Model {
             return 0;
         }
         // If a crosspoint is listed twice, its last entry counts.
-        let certain = config.buffers.certain.iter().rfind(|certain| (certain.0, certain.1) == path);
+        let certain = config.buffers.per_crosspoint.iter().rfind(|certain| (certain.0, certain.1) == path);
         certain.map_or(config.buffers.default, |certain| certain.2)
     }
 

@@ -201,7 +201,7 @@ fn processor(
         Some(factors) if asked.agent_places.is_none() => {
             let law = jobs.scaled(factors.first + factors.again)?;
             let waiting =
-                Distribution::leaf(DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(law, first.load.utilisation))));
+                Distribution::of_part(DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(law, first.load.utilisation))));
             let [one, other] = [&asked.packet_in, &asked.packet_out].map(Distribution::law);
             Some((factors.correlation, Distribution::sum([&waiting, &one, &other])))
         }
@@ -282,7 +282,7 @@ fn station(
             let own = Distribution::law(service);
             let sojourn = if factor > 0.0 {
                 let waiting = DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(service.scaled(factor)?, rho)));
-                Distribution::sum([&Distribution::leaf(waiting), &own])
+                Distribution::sum([&Distribution::of_part(waiting), &own])
             } else {
                 own
             };

@@ -104,7 +104,7 @@ fn geometric(model: &JarschelModel, arrival_rate: f64, p: f64) -> Result<SwitchS
     let (switch, controller) = (switch_under(rate, model)?, controller_under(rate)?);
     let again = p * (1.0 - controller.loss);
     let round = Distribution::sum([&switch.sojourn, &controller.sojourn]);
-    let rounds = Distribution::leaf(DelayPart::Repeated(Arc::new(GeometricSum { again, once: round })));
+    let rounds = Distribution::of_part(DelayPart::Repeated(Arc::new(GeometricSum { again, once: round })));
     let control = Distribution::sum([&switch.sojourn, &rounds]);
     let control_s = switch.sojourn_s + (switch.sojourn_s + controller.sojourn_s) / (1.0 - again);
     let loss = p * controller.loss / (1.0 - again);

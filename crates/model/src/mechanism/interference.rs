@@ -59,7 +59,7 @@ impl WriteInterference {
         let sojourn = if self.write_rate == 0.0 {
             crate::station::mg1(self.rate, &self.service)?.sojourn
         } else {
-            let parts = [(untouched, Distribution::law(&self.service)), (1.0 - untouched, Distribution::leaf(rest))];
+            let parts = [(untouched, Distribution::law(&self.service)), (1.0 - untouched, Distribution::of_part(rest))];
             Distribution::mixture(&parts)?
         };
         debug_assert!(sojourn_s >= mean);

@@ -23,7 +23,7 @@ pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> 
         number: arrival_rate * sojourn_s,
         utilisation: rho,
         loss: 0.0,
-        sojourn: Distribution::sum([&Distribution::leaf(waiting), &Distribution::law(service)]),
+        sojourn: Distribution::sum([&Distribution::of_part(waiting), &Distribution::law(service)]),
     })
 }
 
@@ -35,7 +35,7 @@ pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> 
 pub fn mg1_waiting(arrival_rate: f64, service: &Law) -> Result<Distribution, ModelError> {
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let rho = stable("the queue", arrival_rate * service.mean())?;
-    Ok(Distribution::leaf(waiting(service, rho)))
+    Ok(Distribution::of_part(waiting(service, rho)))
 }
 
 fn waiting(service: &Law, rho: f64) -> DelayPart {

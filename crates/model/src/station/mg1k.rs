@@ -42,7 +42,7 @@ pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadySta
         number,
         utilisation: offered / per_departure,
         loss,
-        sojourn: Distribution::leaf(DelayPart::Finite(Arc::new(sojourn))),
+        sojourn: Distribution::of_part(DelayPart::Finite(Arc::new(sojourn))),
     })
 }
 

@@ -33,7 +33,7 @@ pub fn mm1k(arrival_rate: f64, service_rate: f64, places: usize) -> Result<Stead
         number,
         utilisation: (1.0 - present[0]).min(accepted * arrival_rate / service_rate),
         loss,
-        sojourn: Distribution::leaf(DelayPart::Stages(Arc::new(stages))),
+        sojourn: Distribution::of_part(DelayPart::Stages(Arc::new(stages))),
     })
 }
 

@@ -7,13 +7,13 @@ use weir_packet::field::VLAN_PRESENT;
 
 /// A match being printed: the fields not printed yet, and the text.
 struct MatchPrinter<'a> {
-    left: Vec<&'a MatchField>,
+    unprinted: Vec<&'a MatchField>,
     text: String,
 }
 
 /// Prints a match, with commas between fields; returns an empty text for a match of every packet.
 pub(super) fn write(matching: &Match, version: Version) -> String {
-    let mut writer = MatchPrinter { left: matching.fields.iter().collect(), text: String::new() };
+    let mut writer = MatchPrinter { unprinted: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
     writer.field(Field::PacketType, Field::PacketType.name());
     writer.field(Field::PktMark, "pkt_mark");
@@ -65,9 +65,11 @@ impl<'a> MatchPrinter<'a> {
 
     /// Removes a field from the fields not printed yet, and returns its value and mask.
     fn take(&mut self, wanted: Field) -> Option<(u128, Option<u128>)> {
-        let at =
-            self.left.iter().position(|entry| matches!(entry, MatchField::Known { field, .. } if *field == wanted))?;
-        match self.left.remove(at) {
+        let at = self
+            .unprinted
+            .iter()
+            .position(|entry| matches!(entry, MatchField::Known { field, .. } if *field == wanted))?;
+        match self.unprinted.remove(at) {
             MatchField::Known { value, mask, .. } => Some((*value, *mask)),
             MatchField::Raw(_) => None,
         }
@@ -164,7 +166,7 @@ impl<'a> MatchPrinter<'a> {
 
     /// Prints the remaining fields: fields whose prerequisites are missing, and fields that weir does not know.
     fn others(&mut self) {
-        for entry in std::mem::take(&mut self.left) {
+        for entry in std::mem::take(&mut self.unprinted) {
             match entry {
                 MatchField::Known { field, value, mask } => {
                     self.put(field.name(), &field_value::match_text(*field, *value, *mask));

@@ -48,10 +48,10 @@ struct OxmHeader {
     prefix: &'static [u8],
 }
 
-const fn head(field: Field, version: Version) -> OxmHeader {
+const fn oxm_header(field: Field, version: Version) -> OxmHeader {
     match field {
-        Field::PbbUca if version as u8 >= Version::V14 as u8 => basic_head(field),
-        Field::TcpFlags | Field::ActsetOutput if version as u8 >= Version::V15 as u8 => basic_head(field),
+        Field::PbbUca if version as u8 >= Version::V14 as u8 => basic_oxm_header(field),
+        Field::TcpFlags | Field::ActsetOutput if version as u8 >= Version::V15 as u8 => basic_oxm_header(field),
         Field::VlanTci => OxmHeader { class: NXM_0, number: 4, prefix: &[] },
         Field::PktMark => OxmHeader { class: NXM_1, number: 33, prefix: &[] },
         Field::IpFrag => OxmHeader { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
@@ -76,11 +76,11 @@ const fn head(field: Field, version: Version) -> OxmHeader {
             OxmHeader { class: EXPERIMENTER, number: nsh_number(nsh), prefix: NSH }
         }
         // Numbers in the basic class equal the field's discriminant.
-        basic => basic_head(basic),
+        basic => basic_oxm_header(basic),
     }
 }
 
-const fn basic_head(field: Field) -> OxmHeader {
+const fn basic_oxm_header(field: Field) -> OxmHeader {
     OxmHeader { class: BASIC, number: field as u8, prefix: &[] }
 }
 
@@ -101,11 +101,11 @@ const fn nsh_number(field: Field) -> u8 {
 /// fields in `version` are still accepted.
 fn field_of(class: u16, number: u8, payload: &[u8], version: Version) -> Option<(Field, &'static [u8])> {
     if class == BASIC {
-        let field = Field::from_oxm(number).filter(|field| head(*field, version).class == BASIC);
+        let field = Field::from_oxm(number).filter(|field| oxm_header(*field, version).class == BASIC);
         return field.map(|field| (field, &[][..]));
     }
     Field::ALL.into_iter().find_map(|field| {
-        let head = head(field, Version::V13);
+        let head = oxm_header(field, Version::V13);
         let is_it = (head.class, head.number) == (class, number) && payload.starts_with(head.prefix);
         is_it.then_some((field, head.prefix))
     })
@@ -186,7 +186,7 @@ fn number_of(bytes: &[u8]) -> u128 {
 
 /// Writes an entry of a known field.
 pub(crate) fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut WireWriter<'_>) -> Encoded {
-    encode(head(field, writer.version()), field, value, mask, writer)
+    encode(oxm_header(field, writer.version()), field, value, mask, writer)
 }
 
 /// Writes an entry of a known field with another class and number.
@@ -274,7 +274,7 @@ impl OxmId {
     /// header.
     #[expect(clippy::cast_possible_truncation, reason = "at most 4 + 2 * 16")]
     pub fn of_version(field: Field, has_mask: bool, version: Version) -> Option<OxmId> {
-        let OxmHeader { class, number, prefix } = head(field, version);
+        let OxmHeader { class, number, prefix } = oxm_header(field, version);
         let length = (prefix.len() + field.bytes() * if has_mask { 2 } else { 1 }) as u8;
         let own = prefix.first_chunk().map(|id| u32::from_be_bytes(*id));
         let experimenter = own.filter(|_| class == EXPERIMENTER);

@@ -1,8 +1,8 @@
 //! Sets fields in the headers of a packet.
-use super::rewrite::{ChecksumScope, HeaderBitRange, cover, write_ipv4, write_segment};
+use super::rewrite::{ChecksumScope, HeaderBitRange, update_checksum, write_ipv4, write_segment};
 use super::{EditEffect, tag};
 use crate::bytes::{read, write};
-use crate::datagram::ipv6_chain;
+use crate::datagram::ipv6_extensions;
 use crate::parse::transport::nd_fields;
 use crate::parse::{NetworkProtocol, TransportProtocol};
 use crate::{Field, Frame, Layers, nsh};
@@ -148,26 +148,26 @@ fn set_proto(frame: &mut Frame, layers: &Layers, proto: u8) -> Option<()> {
             write_ipv4(frame, at, 8, [ttl, proto])?[1]
         }
         NetworkProtocol::Ipv6 => {
-            let chain = ipv6_chain(frame.bytes(), at)?;
+            let chain = ipv6_extensions(frame.bytes(), at)?;
             write(frame.bytes_mut(), chain.proto_at, &[proto]).then_some(chain.proto)?
         }
     };
-    cover(frame, layers, ChecksumScope::PseudoHeader, &[0, old], &[0, proto])
+    update_checksum(frame, layers, ChecksumScope::PseudoHeader, &[0, old], &[0, proto])
 }
 
 fn set_ipv4_address(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
     let new: [u8; 4] = bytes.try_into().ok()?;
     let old = write_ipv4(frame, network(layers, NetworkProtocol::Ipv4)?, offset, new)?;
-    cover(frame, layers, ChecksumScope::PseudoHeader, &old, &new)
+    update_checksum(frame, layers, ChecksumScope::PseudoHeader, &old, &new)
 }
 
 fn set_ipv6_address(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
     let at = network(layers, NetworkProtocol::Ipv6)?;
     let old: [u8; 16] = read(frame.bytes(), at + offset)?;
     // The checksum covers the last destination, which is in the routing header.
-    let on_the_way = offset == 24 && ipv6_chain(frame.bytes(), at).is_some_and(|chain| chain.routing.is_some());
+    let on_the_way = offset == 24 && ipv6_extensions(frame.bytes(), at).is_some_and(|chain| chain.routing.is_some());
     write(frame.bytes_mut(), at + offset, bytes).then_some(())?;
-    if on_the_way { Some(()) } else { cover(frame, layers, ChecksumScope::PseudoHeader, &old, bytes) }
+    if on_the_way { Some(()) } else { update_checksum(frame, layers, ChecksumScope::PseudoHeader, &old, bytes) }
 }
 
 fn set_port(frame: &mut Frame, layers: &Layers, kind: TransportProtocol, offset: usize, bytes: &[u8]) -> Option<()> {

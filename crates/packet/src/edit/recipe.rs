@@ -28,7 +28,7 @@ pub struct Recipe {
     pushes: u8,
     /// True if tags are pushed or popped.
     retags: bool,
-    steps: Vec<HeaderEdit>,
+    edits: Vec<HeaderEdit>,
 }
 
 /// New bits of the Ethernet addresses, in native byte order.
@@ -67,7 +67,7 @@ impl Recipe {
             // These fields change the meaning of the bytes that follow.
             EthType | IpProto | Icmpv6Type | Icmpv6Code | NshFlags | NshTtl => return false,
             _ if !field.is_settable() || field.is_pipeline() => return false,
-            _ => self.steps.push(HeaderEdit::Set(field, value)),
+            _ => self.edits.push(HeaderEdit::Set(field, value)),
         }
         true
     }
@@ -79,7 +79,7 @@ impl Recipe {
         if may {
             self.pushes += 1;
             self.retags = true;
-            self.steps.push(HeaderEdit::Push(tpid, TciRewrite { keep: u16::MAX, set: 0 }));
+            self.edits.push(HeaderEdit::Push(tpid, TciRewrite { keep: u16::MAX, set: 0 }));
         }
         may
     }
@@ -88,7 +88,7 @@ impl Recipe {
     #[must_use]
     pub fn pop_vlan(&mut self) -> bool {
         self.retags = true;
-        self.steps.push(HeaderEdit::Pop);
+        self.edits.push(HeaderEdit::Pop);
         true
     }
 
@@ -128,10 +128,10 @@ impl Recipe {
             addresses.write(frame);
         }
         if self.hops > 0 {
-            hop(frame, layers, self.hops);
+            subtract_ttl(frame, layers, self.hops);
         }
-        if !self.steps.is_empty() {
-            run(&self.steps, frame, *layers);
+        if !self.edits.is_empty() {
+            run(&self.edits, frame, *layers);
         }
     }
 
@@ -143,11 +143,11 @@ impl Recipe {
     /// Sets bits of the outermost tag. If the last step is a push, changes the pushed tag.
     fn set_tag(&mut self, bits: u128, mask: u16) {
         let bits = u16::try_from(bits).unwrap_or(0) & mask;
-        match self.steps.last_mut() {
+        match self.edits.last_mut() {
             Some(HeaderEdit::Push(_, tci) | HeaderEdit::Tag(tci)) => {
                 *tci = TciRewrite { keep: tci.keep & !mask, set: tci.set & !mask | bits };
             }
-            _ => self.steps.push(HeaderEdit::Tag(TciRewrite { keep: !mask, set: bits })),
+            _ => self.edits.push(HeaderEdit::Tag(TciRewrite { keep: !mask, set: bits })),
         }
     }
 }
@@ -192,7 +192,7 @@ impl TciRewrite {
 
 /// Subtracts `hops` from the TTL, which must be larger.
 #[inline]
-fn hop(frame: &mut FrameBody, layers: &Layers, hops: u8) {
+fn subtract_ttl(frame: &mut FrameBody, layers: &Layers, hops: u8) {
     match layers.network {
         Some((NetworkProtocol::Ipv4, at)) => {
             let header = frame.bytes_mut().get_mut(usize::from(at)..).and_then(|header| header.first_chunk_mut::<20>());

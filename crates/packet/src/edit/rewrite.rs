@@ -65,12 +65,18 @@ pub(super) fn write_segment(frame: &mut Frame, layers: &Layers, offset: usize, n
     let old = old.get_mut(..new.len())?;
     old.copy_from_slice(frame.bytes().get(place..place + new.len())?);
     write(frame.bytes_mut(), place, new).then_some(())?;
-    cover(frame, layers, ChecksumScope::Segment, old, new)
+    update_checksum(frame, layers, ChecksumScope::Segment, old, new)
 }
 
 /// Updates the transport checksum after `old` became `new`, if there is one and it covers `part`.
 #[inline]
-pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: ChecksumScope, old: &[u8], new: &[u8]) -> Option<()> {
+pub(super) fn update_checksum(
+    frame: &mut Frame,
+    layers: &Layers,
+    part: ChecksumScope,
+    old: &[u8],
+    new: &[u8],
+) -> Option<()> {
     let Some((kind, at)) = layers.transport else { return Some(()) };
     let field = usize::from(at)
         + match (kind, part) {

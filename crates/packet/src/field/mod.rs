@@ -173,7 +173,7 @@ const NSH: &[u16] = &[eth_type::NSH];
 
 struct FieldInfo {
     name: &'static str,
-    place: FlowKeyPosition,
+    position: FlowKeyPosition,
     prerequisite: Prerequisite,
     maskable: bool,
 }
@@ -200,7 +200,7 @@ const TABLES: &FieldTables = &{
 };
 
 const fn info(name: &'static str, word: usize, shift: u32, bits: u32, prerequisite: Prerequisite) -> FieldInfo {
-    FieldInfo { name, place: FlowKeyPosition { word, shift, bits }, prerequisite, maskable: false }
+    FieldInfo { name, position: FlowKeyPosition { word, shift, bits }, prerequisite, maskable: false }
 }
 
 const fn register(name: &'static str, word: usize, shift: u32, bits: u32) -> FieldInfo {
@@ -412,13 +412,13 @@ impl Field {
 
     /// Returns the field's place in a flow key.
     #[inline]
-    pub const fn place(self) -> FlowKeyPosition {
-        self.info().place
+    pub const fn key_position(self) -> FlowKeyPosition {
+        self.info().position
     }
 
     /// Returns the width in bits, `1..=128`.
     pub const fn bits(self) -> u32 {
-        self.info().place.bits
+        self.info().position.bits
     }
 
     /// Returns the width of an OXM value in bytes (OpenFlow 1.3.5, 7.2.3.7). Labels of 20 bits and service paths take

@@ -12,18 +12,26 @@ pub struct FramePool {
     large: Vec<Frame>,
     max_small: usize,
     max_large: usize,
-    depot: Option<Arc<SharedBuffers>>,
+    shared: Option<Arc<SharedBuffers>>,
     /// Thread whose slab in the depot is used first.
     thread: usize,
     /// Counter in which the pool reports the number of its small buffers.
-    told: Option<Arc<AtomicUsize>>,
+    reported_count: Option<Arc<AtomicUsize>>,
 }
 
 impl FramePool {
     /// Creates a pool that keeps at most `max_small` buffers of ordinary size and `max_large` of super-frame size.
     /// Further buffers are freed.
     pub fn new(max_small: usize, max_large: usize) -> Self {
-        FramePool { small: Vec::new(), large: Vec::new(), max_small, max_large, depot: None, thread: 0, told: None }
+        FramePool {
+            small: Vec::new(),
+            large: Vec::new(),
+            max_small,
+            max_large,
+            shared: None,
+            thread: 0,
+            reported_count: None,
+        }
     }
 
     /// Creates the pool of one of several threads, which exchanges buffers with the others' pools through the depot.
@@ -34,20 +42,20 @@ impl FramePool {
 
     /// Creates the pool of the only thread. It keeps as many buffers as [`FramePool::default`], or all small buffers
     /// of the depot's slabs if these are more.
-    pub fn alone(depot: &Arc<SharedBuffers>) -> Self {
+    pub fn single_threaded(depot: &Arc<SharedBuffers>) -> Self {
         let prepared: usize = depot.slabs().iter().map(|slab| slab.count() as usize).sum();
         let FramePool { max_small, max_large, .. } = FramePool::default();
         FramePool::new(max_small.max(prepared), max_large).of(depot)
     }
 
     fn of(self, depot: &Arc<SharedBuffers>) -> Self {
-        FramePool { depot: Some(Arc::clone(depot)), told: Some(depot.listen()), ..self }
+        FramePool { shared: Some(Arc::clone(depot)), reported_count: Some(depot.register_pool()), ..self }
     }
 
     /// Reports the number of small buffers in the pool to the depot. Costs one store.
     #[inline]
-    pub fn tell(&self) {
-        if let Some(told) = &self.told {
+    pub fn report_count(&self) {
+        if let Some(told) = &self.reported_count {
             told.store(self.small.len(), Ordering::Relaxed);
         }
     }
@@ -79,12 +87,12 @@ impl FramePool {
         } else {
             (&mut self.large, BufferSizeClass::Large)
         };
-        if let Some(load) = self.depot.as_ref().and_then(|depot| depot.fetch(size)) {
+        if let Some(load) = self.shared.as_ref().and_then(|depot| depot.take_batch(size)) {
             *kept = load;
         }
-        let mut frame = kept.pop().unwrap_or_else(|| match (&self.depot, size) {
+        let mut frame = kept.pop().unwrap_or_else(|| match (&self.shared, size) {
             (Some(depot), BufferSizeClass::Small) => {
-                depot.small(self.thread).map_or_else(|| Frame::with_capacity(capacity), Frame::in_buffer)
+                depot.take_small(self.thread).map_or_else(|| Frame::with_capacity(capacity), Frame::in_buffer)
             }
             _ => Frame::with_capacity(capacity),
         });
@@ -94,10 +102,10 @@ impl FramePool {
 
     /// Returns a buffer to the pool if it is full: moves half of its buffers to the depot first, if there is one.
     #[cold]
-    fn bring(&mut self, frame: Frame, size: BufferSizeClass) {
-        let Some(depot) = &self.depot else { return };
+    fn store_excess(&mut self, frame: Frame, size: BufferSizeClass) {
+        let Some(depot) = &self.shared else { return };
         let kept = if size == BufferSizeClass::Small { &mut self.small } else { &mut self.large };
-        depot.bring(size, kept.split_off(kept.len() / 2));
+        depot.store_batch(size, kept.split_off(kept.len() / 2));
         self.give(frame);
     }
 
@@ -153,7 +161,7 @@ impl FramePool {
         if kept.len() < max {
             kept.push(frame);
         } else {
-            self.bring(frame, size);
+            self.store_excess(frame, size);
         }
     }
 }

@@ -11,7 +11,7 @@ const MAX_EXTENSION_HEADERS: usize = 16;
 const IPV6_BYTES: usize = 40;
 
 /// Shift of [`Field::IpFrag`] in word 3.
-const FRAG_SHIFT: u32 = Field::IpFrag.place().shift;
+const FRAG_SHIFT: u32 = Field::IpFrag.key_position().shift;
 
 #[inline]
 pub(crate) fn ipv4(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
@@ -61,7 +61,7 @@ pub(crate) fn ipv6(frame: &[u8], at: usize, parsed: &mut ParsedHeaders) {
     parsed.layers.network = Some((NetworkProtocol::Ipv6, position(at)));
     let Some(chain) = extension_headers(&frame[..end], at) else { return };
     words[3] |= u64::from(chain.proto) << 24 | chain.frag << FRAG_SHIFT;
-    words[14] |= chain.exthdr << Field::Ipv6Exthdr.place().shift;
+    words[14] |= chain.exthdr << Field::Ipv6Exthdr.key_position().shift;
     if chain.frag & ip_frag::LATER == 0 {
         transport::transport(&frame[..end], chain.end, NetworkProtocol::Ipv6, chain.proto, parsed);
     }

@@ -5,7 +5,7 @@ use weir_model::{Law, ModelError};
 use weir_scenario::{ControlPathTiming, ReturnDiscipline, SwitchTiming};
 
 impl QueueingNetwork<'_> {
-    pub(super) fn ask(
+    pub(super) fn controller_trip(
         &mut self,
         switch: usize,
         timing: Option<&SwitchTiming>,
@@ -42,7 +42,7 @@ impl QueueingNetwork<'_> {
         };
         let length = timing.write.as_secs_f64();
         let seizes = self.find(QueueLocation::Data(switch)).filter(|_| length > 0.0).map(|station| (station, length));
-        Ok(Some(RouteStep::Ask { way, back, delay_s: delay_s.max(0.0), seizes }))
+        Ok(Some(RouteStep::ControllerTrip { way, back, delay_s: delay_s.max(0.0), seizes }))
     }
 
     fn agents(&mut self, switch: usize, timing: &SwitchTiming, lengths: &Law) -> Result<Vec<StationVisit>, ModelError> {

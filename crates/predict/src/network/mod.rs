@@ -61,7 +61,7 @@ pub(crate) enum RouteStep {
     /// Visit to a queue.
     Visit(StationVisit),
     /// Request to the controller by a switch, for the packets that ask.
-    Ask {
+    ControllerTrip {
         /// Visits to packet-in agent, controller and packet-out agent, or to the station that represents all of them.
         way: Vec<StationVisit>,
         /// Second visit to the data path.
@@ -82,7 +82,7 @@ pub(crate) struct UnidirectionalFlow {
     pub(crate) lengths: Law,
     /// Share of the packets that ask the controller: those that begin a flow, or all that arrive before an entry is
     /// installed.
-    pub(crate) asks: f64,
+    pub(crate) asking_share: f64,
     /// Flows to which the packets belong, if known.
     pub(crate) flows: Option<NewFlows>,
 }
@@ -93,8 +93,8 @@ pub(crate) struct QueueingNetwork<'a> {
     graph: &'a RouteGraph,
     pub(crate) settings: &'a PredictSettings,
     pub(crate) stations: Vec<AnalyticStation>,
-    pub(crate) places: Vec<QueueLocation>,
-    known: HashMap<QueueLocation, usize>,
+    pub(crate) locations: Vec<QueueLocation>,
+    by_location: HashMap<QueueLocation, usize>,
     /// Inputs from which packets go to a virtual switch's output, by station.
     inputs: HashSet<(usize, u32)>,
 }
@@ -110,23 +110,23 @@ impl<'a> QueueingNetwork<'a> {
             graph,
             settings,
             stations: Vec::new(),
-            places: Vec::new(),
-            known: HashMap::new(),
+            locations: Vec::new(),
+            by_location: HashMap::new(),
             inputs: HashSet::new(),
         }
     }
 
     /// Returns the index of the queue at a place, and creates it if needed.
     fn station(&mut self, place: QueueLocation, name: impl FnOnce() -> String, places: Option<u32>) -> usize {
-        *self.known.entry(place).or_insert_with(|| {
+        *self.by_location.entry(place).or_insert_with(|| {
             self.stations.push(AnalyticStation::new(name(), places.map(|places| places as usize)));
-            self.places.push(place);
+            self.locations.push(place);
             self.stations.len() - 1
         })
     }
 
     pub(crate) fn find(&self, place: QueueLocation) -> Option<usize> {
-        self.known.get(&place).copied()
+        self.by_location.get(&place).copied()
     }
 
     /// Returns the steps of packets with these lengths on a route.
@@ -156,7 +156,7 @@ impl<'a> QueueingNetwork<'a> {
                     if let Some(gate) = gate {
                         steps.push(RouteStep::Visit(self.gate(switch, 1, gate)?));
                     }
-                    if let (true, Some(ask)) = (asks, self.ask(switch, timing, lengths)?) {
+                    if let (true, Some(ask)) = (asks, self.controller_trip(switch, timing, lengths)?) {
                         steps.push(ask);
                         asks = self.scenario.controller.install == InstallScope::Hop;
                     }
@@ -170,11 +170,11 @@ impl<'a> QueueingNetwork<'a> {
         let graph = self.graph;
         let spec = graph.lines[line].spec;
         let rate = spec.rate.unwrap_or(self.settings.link_rate).0 as f64;
-        let buffer = spec.buffer.unwrap_or(native::BUFFER).0 as f64;
+        let buffer = spec.buffer.unwrap_or(native::LINK_BUFFER).0 as f64;
         let per_byte_s = 8.0 / rate;
         let station = self.station(QueueLocation::Line(line), || graph.lines[line].name.clone(), None);
         self.stations[station].buffer_s = Some(buffer * per_byte_s);
-        self.stations[station].passes = 1.0 - spec.loss.map_or(0.0, |loss| loss.share);
+        self.stations[station].link_delivery = 1.0 - spec.loss.map_or(0.0, |loss| loss.share);
         let (delay_s, jitter) = impaired::delay(&spec)?;
         Ok(StationVisit {
             station,
@@ -255,7 +255,7 @@ impl<'a> QueueingNetwork<'a> {
         lengths: &Law,
     ) -> Result<Option<StationVisit>, ModelError> {
         let work = match timing {
-            None => ServiceDemand { fixed: Some(Law::constant(native::PACKET.as_secs_f64())?), per_byte_s: 0.0 },
+            None => ServiceDemand { fixed: Some(Law::constant(native::PACKET_TIME.as_secs_f64())?), per_byte_s: 0.0 },
             Some(timing) => ServiceDemand::of(timing.data.as_ref()),
         };
         if work.fixed.is_none() && work.per_byte_s <= 0.0 {

@@ -8,11 +8,11 @@ use weir_model::ModelError;
 const MOST_ROUNDS: u32 = 400;
 /// Step by round: pairs of the first round and the step from that round on, latest first. A step below 1 moves rates
 /// and losses only a part of the way to their new values. This ends oscillation between two states.
-const PATIENCE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (0, 1.0)];
+const DAMPING_SCHEDULE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (0, 1.0)];
 /// Largest change of a round below which the network counts as solved.
-const REST: f64 = 1e-9;
+const CONVERGENCE_LIMIT: f64 = 1e-9;
 /// Largest change that is accepted in the last round: far below the error of the formulas.
-const NEARLY: f64 = 1e-3;
+const ACCEPTED_CHANGE: f64 = 1e-3;
 
 impl QueueingNetwork<'_> {
     /// Passes flows through the network until nothing changes, then solves each queue. The result has `None` for queues
@@ -20,19 +20,20 @@ impl QueueingNetwork<'_> {
     pub(crate) fn solve(&mut self, flows: &[UnidirectionalFlow]) -> Result<Vec<Option<StationSolution>>, PredictError> {
         for round in 0..MOST_ROUNDS {
             for station in &mut self.stations {
-                station.arriving.clear();
+                station.arrivals.clear();
                 station.seized = station.seized.map(|(length, _)| (length, 0.0));
             }
-            flows.iter().for_each(|flow| self.pass(flow));
-            let damping = PATIENCE.iter().find(|(from, _)| round >= *from).map_or(1.0, |(_, step)| *step);
+            flows.iter().for_each(|flow| self.add_flow(flow));
+            let damping = DAMPING_SCHEDULE.iter().find(|(from, _)| round >= *from).map_or(1.0, |(_, step)| *step);
             let mut moved = 0.0f64;
             for station in &mut self.stations {
-                moved = moved.max(station.settle(damping).map_err(|error| PredictError::at(&station.name, error))?);
+                moved =
+                    moved.max(station.update_load(damping).map_err(|error| PredictError::at(&station.name, error))?);
             }
-            if (moved < REST && round > 0) || (moved < NEARLY && round + 1 == MOST_ROUNDS) {
+            if (moved < CONVERGENCE_LIMIT && round > 0) || (moved < ACCEPTED_CHANGE && round + 1 == MOST_ROUNDS) {
                 let solved = |one: &AnalyticStation| one.solve().map_err(|error| PredictError::at(&one.name, error));
                 let mut solved = self.stations.iter().map(solved).collect::<Result<Vec<_>, _>>()?;
-                returns::together(self, &mut solved)?;
+                returns::solve_with_returns(self, &mut solved)?;
                 return Ok(solved);
             }
         }
@@ -43,32 +44,32 @@ impl QueueingNetwork<'_> {
     }
 
     /// Adds one flow to all queues on its route, reduced by the losses before each.
-    fn pass(&mut self, flow: &UnidirectionalFlow) {
-        let (mut data, mut asking) = (flow.rate * (1.0 - flow.asks), flow.rate * flow.asks);
+    fn add_flow(&mut self, flow: &UnidirectionalFlow) {
+        let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
                     let rate = data + asking;
-                    scv = self.bring(visit, rate, scv);
-                    let keeps = self.stations[visit.station].keeps();
+                    scv = self.add_arrivals(visit, rate, scv);
+                    let keeps = self.stations[visit.station].delivery_share();
                     data *= keeps;
                     asking *= keeps;
                 }
-                RouteStep::Ask { way, back, seizes, .. } => {
+                RouteStep::ControllerTrip { way, back, seizes, .. } => {
                     let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
                     let mut own = share * scv + 1.0 - share;
                     for visit in way {
-                        own = self.bring(visit, asking, own);
-                        asking *= self.stations[visit.station].keeps();
+                        own = self.add_arrivals(visit, asking, own);
+                        asking *= self.stations[visit.station].delivery_share();
                     }
                     if let Some((station, length)) = seizes {
                         let known = self.stations[*station].seized.map_or(0.0, |(_, per_second)| per_second);
                         self.stations[*station].seized = Some((*length, known + asking));
                     }
                     if let Some(visit) = back {
-                        self.bring(visit, asking, own);
-                        asking *= self.stations[visit.station].keeps();
+                        self.add_arrivals(visit, asking, own);
+                        asking *= self.stations[visit.station].delivery_share();
                     }
                 }
             }
@@ -76,9 +77,9 @@ impl QueueingNetwork<'_> {
     }
 
     /// Adds a flow to a queue. Returns the squared coefficient of variation (SCV) of the times between its departures.
-    fn bring(&mut self, visit: &StationVisit, rate: f64, scv: f64) -> f64 {
+    fn add_arrivals(&mut self, visit: &StationVisit, rate: f64, scv: f64) -> f64 {
         let station = &mut self.stations[visit.station];
-        station.arriving.push(ArrivalStream { rate, scv, service: visit.service.clone(), first: visit.first });
+        station.arrivals.push(ArrivalStream { rate, scv, service: visit.service.clone(), first: visit.first });
         let share = if station.state.rate > 0.0 { (rate / station.state.rate).min(1.0) } else { 1.0 };
         share * station.state.departure_scv + 1.0 - share
     }

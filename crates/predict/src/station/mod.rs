@@ -72,16 +72,16 @@ pub(crate) struct AnalyticStation {
     /// Interruptions of the service by writes to flow tables: length in seconds, and number per second.
     pub(crate) seized: Option<(f64, f64)>,
     /// Waiting time of every packet, if TCP connections keep the queue full.
-    pub(crate) standing: Option<Distribution>,
+    pub(crate) tcp_waiting: Option<Distribution>,
     /// True if the fabric in front of this station releases packets one by one, as fast as the station serves them. No
     /// packet waits here then.
     pub(crate) paced: bool,
     /// Gate that releases packets in groups, instead of a server.
     pub(crate) gate: Option<ReleaseGate>,
     /// Share of the served packets that are not lost on the link behind the station.
-    pub(crate) passes: f64,
+    pub(crate) link_delivery: f64,
     /// Arrivals, one item for each flow.
-    pub(crate) arriving: Vec<ArrivalStream>,
+    pub(crate) arrivals: Vec<ArrivalStream>,
     pub(crate) state: StationLoad,
 }
 
@@ -99,13 +99,13 @@ pub(crate) struct StationLoad {
     /// SCV of the times between departures.
     pub(crate) departure_scv: f64,
     /// Share of arriving packets that the station serves.
-    pub(crate) keeps: f64,
+    pub(crate) served_share: f64,
 }
 
 impl StationLoad {
     /// State before any arrivals.
     const NEW: StationLoad =
-        StationLoad { rate: 0.0, arrival_scv: 0.0, offered: 0.0, loss: 0.0, departure_scv: 0.0, keeps: 1.0 };
+        StationLoad { rate: 0.0, arrival_scv: 0.0, offered: 0.0, loss: 0.0, departure_scv: 0.0, served_share: 1.0 };
 }
 
 /// Solution of a station.
@@ -120,7 +120,7 @@ pub(crate) struct StationSolution {
     pub(crate) both: Option<Distribution>,
     pub(crate) service: Option<Law>,
     /// Short name of the formula that was used.
-    pub(crate) how: &'static str,
+    pub(crate) formula: &'static str,
 }
 
 impl StationSolution {
@@ -144,42 +144,42 @@ impl AnalyticStation {
             memoryless: false,
             classes: false,
             seized: None,
-            standing: None,
+            tcp_waiting: None,
             paced: false,
             gate: None,
-            passes: 1.0,
-            arriving: Vec::new(),
+            link_delivery: 1.0,
+            arrivals: Vec::new(),
             state: StationLoad::NEW,
         }
     }
 
     /// Returns true if the station has no steady state.
     pub(crate) fn is_unstable(&self) -> bool {
-        self.places.is_none() && self.standing.is_none() && self.state.offered >= SATURATED
+        self.places.is_none() && self.tcp_waiting.is_none() && self.state.offered >= SATURATED
     }
 
     /// Returns true if the offered load is as much as the station can serve, or more. TCP adapts to the capacity, so
     /// its queues do not count.
     pub(crate) fn is_overloaded(&self) -> bool {
-        self.standing.is_none() && self.state.offered >= SATURATED
+        self.tcp_waiting.is_none() && self.state.offered >= SATURATED
     }
 
     /// Returns true if TCP connections keep the station full.
     pub(crate) fn is_full(&self) -> bool {
-        self.standing.is_some() && self.state.offered >= FULL
+        self.tcp_waiting.is_some() && self.state.offered >= FULL
     }
 
     /// Returns the share of arriving packets that reach the next element: served, and not lost on the link.
-    pub(crate) fn keeps(&self) -> f64 {
-        self.state.keeps * self.passes
+    pub(crate) fn delivery_share(&self) -> f64 {
+        self.state.served_share * self.link_delivery
     }
 
     /// Computes the state anew from the arrivals. Loss and served share change by the share `damping` of the difference
     /// only, so that the iteration over the network converges. Returns the largest change of a value (relative for the
     /// rate).
-    pub(crate) fn settle(&mut self, damping: f64) -> Result<f64, ModelError> {
+    pub(crate) fn update_load(&mut self, damping: f64) -> Result<f64, ModelError> {
         let before = self.state;
-        let rate: f64 = self.arriving.iter().map(|one| one.rate).sum();
+        let rate: f64 = self.arrivals.iter().map(|one| one.rate).sum();
         let mut next = StationLoad { rate, ..StationLoad::NEW };
         let mut served = 1.0;
         if let Some(gate) = &self.gate {
@@ -187,8 +187,8 @@ impl AnalyticStation {
             // Departures of a gate count as Poisson (SCV 1), although packets leave in groups.
             next.departure_scv = 1.0;
         } else if rate > 0.0 {
-            let mean = self.arriving.iter().map(|one| one.rate * one.service.mean).sum::<f64>() / rate;
-            let square = self.arriving.iter().map(|one| one.rate * one.service.square).sum::<f64>() / rate;
+            let mean = self.arrivals.iter().map(|one| one.rate * one.service.mean).sum::<f64>() / rate;
+            let square = self.arrivals.iter().map(|one| one.rate * one.service.square).sum::<f64>() / rate;
             if let Some(buffer) = self.buffer_s {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
                 let waiting = (buffer / mean) as usize;
@@ -199,9 +199,9 @@ impl AnalyticStation {
             // Share of its load that a saturated queue serves. Each packet costs its own service, and its share of
             // the time that new flows seize, which grows with the packets served. `taken` lags by one round: near 1,
             // dividing by the rest makes the rounds oscillate without end.
-            served = 1.0 / (rate * mean + seized / before.keeps.max(f64::MIN_POSITIVE));
+            served = 1.0 / (rate * mean + seized / before.served_share.max(f64::MIN_POSITIVE));
             next.offered = rate * mean / (1.0 - taken);
-            next.arrival_scv = if self.memoryless { 1.0 } else { together(&self.arriving, rate, next.offered) };
+            next.arrival_scv = if self.memoryless { 1.0 } else { merged_scv(&self.arrivals, rate, next.offered) };
             let service_scv = (square / (mean * mean) - 1.0).max(0.0);
             next.loss = before.loss + damping * (self.loss(&next, service_scv)? - before.loss);
             let busy = (next.offered * (1.0 - next.loss)).min(1.0);
@@ -209,22 +209,22 @@ impl AnalyticStation {
             let leaves = busy * busy * service_scv + (1.0 - busy * busy) * next.arrival_scv;
             next.departure_scv = if self.memoryless { 1.0 } else { leaves };
         }
-        let keeps = if self.places.is_none() && self.standing.is_none() && next.offered >= 1.0 {
+        let keeps = if self.places.is_none() && self.tcp_waiting.is_none() && next.offered >= 1.0 {
             served.min(1.0)
         } else {
             1.0 - next.loss
         };
-        next.keeps = before.keeps + damping * (keeps - before.keeps);
+        next.served_share = before.served_share + damping * (keeps - before.served_share);
         self.state = next;
         let moved = |a: f64, b: f64| (a - b).abs() / a.abs().max(b.abs()).max(1e-9);
         Ok(moved(next.rate, before.rate)
             .max((next.loss - before.loss).abs())
-            .max((next.keeps - before.keeps).abs())
+            .max((next.served_share - before.served_share).abs())
             .max((next.departure_scv - before.departure_scv).abs()))
     }
 
     fn loss(&self, state: &StationLoad, service_scv: f64) -> Result<f64, ModelError> {
-        let Some(places) = self.places.filter(|_| self.standing.is_none() && !self.paced) else { return Ok(0.0) };
+        let Some(places) = self.places.filter(|_| self.tcp_waiting.is_none() && !self.paced) else { return Ok(0.0) };
         let room = 2.0 * (1.0 - state.offered) * places as f64 / (state.arrival_scv + service_scv).max(LEAST_SCV);
         if room > NEVER_FULL {
             return Ok(0.0);
@@ -242,9 +242,9 @@ impl AnalyticStation {
 
     /// Returns the distribution of the service times of the packets of those flows for which `which` is true.
     pub(crate) fn service_of(&self, which: impl Fn(&ArrivalStream) -> bool) -> Result<Law, ModelError> {
-        let total = self.state.rate.max(self.arriving.iter().map(|one| one.rate).sum());
+        let total = self.state.rate.max(self.arrivals.iter().map(|one| one.rate).sum());
         let mut laws: Vec<(f64, &ServiceMoments)> = Vec::new();
-        for one in self.arriving.iter().filter(|one| one.rate > 0.0 && which(one)) {
+        for one in self.arrivals.iter().filter(|one| one.rate > 0.0 && which(one)) {
             let weight = one.rate / total;
             match laws
                 .iter_mut()
@@ -276,7 +276,7 @@ impl AnalyticStation {
 
 /// Returns the SCV of the times between arrivals of several flows together, by the approximation of Whitt (1983), which
 /// interpolates between the limits of few and of many flows. `offered` is the load of the station.
-fn together(arriving: &[ArrivalStream], rate: f64, offered: f64) -> f64 {
+fn merged_scv(arriving: &[ArrivalStream], rate: f64, offered: f64) -> f64 {
     let shares = arriving.iter().map(|one| one.rate / rate);
     let v = 1.0 / shares.clone().map(|share| share * share).sum::<f64>();
     let w = 1.0 / (1.0 + 4.0 * (1.0 - offered.min(1.0)).powi(2) * (v - 1.0).max(0.0));

@@ -11,9 +11,9 @@ fn station(places: Option<usize>, arriving: &[(f64, f64, Law)]) -> AnalyticStati
         service: ServiceMoments::new(law.clone()),
         first: false,
     };
-    station.arriving = arriving.iter().map(one).collect();
+    station.arrivals = arriving.iter().map(one).collect();
     for _ in 0..100 {
-        station.settle(1.0).unwrap();
+        station.update_load(1.0).unwrap();
     }
     station
 }
@@ -23,7 +23,7 @@ fn several_poisson_flows_are_one() {
     let law = |mean| Law::exponential(mean).unwrap();
     let station = station(None, &[(30.0, 1.0, law(0.01)), (40.0, 1.0, law(0.01))]);
     let solved = station.solve().unwrap().unwrap();
-    assert_eq!(solved.how, "M/G/1");
+    assert_eq!(solved.formula, "M/G/1");
     assert!((solved.waiting[0].mean() + 0.01 - 1.0 / 30.0).abs() < 1e-9 && (solved.utilisation - 0.7).abs() < 1e-12);
     assert!((station.state.departure_scv - 1.0).abs() < 1e-12);
 }
@@ -48,7 +48,7 @@ fn a_full_buffer_loses_as_the_formula_says() {
 fn without_limit_too_much_has_no_answer_and_what_can_goes_on() {
     let station = station(None, &[(150.0, 1.0, Law::exponential(0.01).unwrap())]);
     assert!(station.is_unstable() && station.solve().unwrap().is_none());
-    assert!((station.keeps() - 1.0 / 1.5).abs() < 1e-12);
+    assert!((station.delivery_share() - 1.0 / 1.5).abs() < 1e-12);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn writes_lengthen_the_delay_as_the_reference_has_it() {
     // 30 writes of 8 ms and 5000 packets of 10 us a second: T_data of the reference vectors.
     let mut station = station(None, &[(5000.0, 1.0, Law::constant(1e-5).unwrap())]);
     station.seized = Some((0.008, 30.0));
-    station.settle(1.0).unwrap();
+    station.update_load(1.0).unwrap();
     let solved = station.solve().unwrap().unwrap();
     let s = 1e-5;
     let (taken, data) = (0.24, 0.05);
@@ -89,13 +89,13 @@ fn gates_hold_packets_as_long_as_the_reference_has_it() {
     assert!((waiting.quantile(0.95).unwrap() - 0.0019).abs() < 3e-5);
     let mut station = AnalyticStation::new("s".into(), None);
     station.gate = Some(tick(Some(1)));
-    station.arriving = vec![ArrivalStream {
+    station.arrivals = vec![ArrivalStream {
         rate: 300.0,
         scv: 1.0,
         service: ServiceMoments::new(Law::constant(1e-12).unwrap()),
         first: false,
     }];
-    station.settle(1.0).unwrap();
+    station.update_load(1.0).unwrap();
     assert!(station.is_unstable() && (station.state.offered - 1.2).abs() < 1e-12);
 }
 

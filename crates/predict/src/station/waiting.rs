@@ -18,7 +18,7 @@ impl AnalyticStation {
                 waiting: none,
                 both: None,
                 service: None,
-                how: "idle",
+                formula: "idle",
             }));
         }
         if let Some(gate) = &self.gate {
@@ -28,19 +28,19 @@ impl AnalyticStation {
                 waiting: [waiting.clone(), waiting],
                 both: None,
                 service: None,
-                how: if matches!(gate, ReleaseGate::Tick { .. }) { "ticks" } else { "batches" },
+                formula: if matches!(gate, ReleaseGate::Tick { .. }) { "ticks" } else { "batches" },
             }));
         }
         let service = self.service()?;
         let utilisation = (state.offered * (1.0 - state.loss)).min(1.0);
         let (waiting, how) = self.waiting(&service, utilisation)?;
-        Ok(Some(StationSolution { utilisation, waiting, both: None, service: Some(service), how }))
+        Ok(Some(StationSolution { utilisation, waiting, both: None, service: Some(service), formula: how }))
     }
 
     fn waiting(&self, service: &Law, utilisation: f64) -> Result<([Distribution; 2], &'static str), ModelError> {
         let state = &self.state;
         let both = |waiting: Distribution| [waiting.clone(), waiting];
-        if let Some(standing) = &self.standing {
+        if let Some(standing) = &self.tcp_waiting {
             let how = if self.is_full() { "kept full by TCP" } else { "filled by TCP at times" };
             return Ok((both(standing.clone()), how));
         }
@@ -74,7 +74,7 @@ impl AnalyticStation {
     /// Waiting with non-preemptive priority (Cobham, 1954); waiting times above 0 are taken as exponential.
     fn by_class(&self, service: &Law) -> Result<[Distribution; 2], ModelError> {
         let state = &self.state;
-        let first: f64 = self.arriving.iter().filter(|one| one.first).map(|one| one.rate * one.service.mean).sum();
+        let first: f64 = self.arrivals.iter().filter(|one| one.first).map(|one| one.rate * one.service.mean).sum();
         let rest = state.rate * service.second_moment() / 2.0;
         let offered = state.offered.min(1.0 - 1e-9);
         let waits = [rest / (1.0 - first.min(offered)), rest / ((1.0 - first.min(offered)) * (1.0 - offered))];

@@ -69,7 +69,7 @@ fn flow_packets(source: &SourceFile<'_>, item: &document::TrafficToml) -> Scenar
 }
 
 /// Returns the key by which the item begins flows, and its place in the file; `None` if no flows begin.
-pub(super) fn begin(item: &document::TrafficToml) -> Option<(&'static str, Range<usize>)> {
+pub(super) fn new_flow_key(item: &document::TrafficToml) -> Option<(&'static str, Range<usize>)> {
     let share = item.new_flows.as_ref().filter(|share| *share.as_ref() > 0.0);
     let packets = item.flow_packets.as_ref();
     share.map(|share| ("new_flows", share.span())).or(packets.map(|packets| ("flow_packets", packets.span())))

@@ -14,7 +14,7 @@ mod virtual_switches;
 
 pub(crate) use topology::{TopologyTiming, expand};
 pub(crate) use virtual_switch::virtual_switch;
-pub(crate) use virtual_switches::alone;
+pub(crate) use virtual_switches::fabric_file;
 
 use crate::document::{self, ScenarioToml};
 use crate::{
@@ -73,7 +73,7 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
     let switches = check_each(document.switch, |mut item| {
         place += 1;
         cuts.push((item.fabric.take(), std::mem::take(&mut item.r#virtual)));
-        nodes::switch(source, &mut names, item, place).map(|switch| topology::timed(switch, &shared))
+        nodes::switch(source, &mut names, item, place).map(|switch| topology::with_topology_timing(switch, &shared))
     })?;
     reject_twice(source, switches.iter().map(|(s, span)| (s.dpid, span)), |dpid| format!("dpid {dpid:#x}"))?;
     let mut switches: Vec<ScenarioSwitch> = switches.into_iter().map(|(switch, _)| switch).collect();
@@ -82,7 +82,7 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
     let controller = timing::controller(source, document.controller.as_ref(), &switches)?;
     let mut traffic = Vec::new();
     for item in document.traffic {
-        timing::refuse_unknown_control(source, flows::begin(item.as_ref()), &switches, &controller)?;
+        timing::refuse_unknown_control(source, flows::new_flow_key(item.as_ref()), &switches, &controller)?;
         traffic.push(traffic::traffic(source, item, &hosts, default_duration)?);
     }
     traffic.sort_by_key(|item| item.start);

@@ -75,7 +75,7 @@ pub(super) fn stream(
             return Err(source.error(span, problem));
         }
     }
-    let made = made(source, &span, &item, inputs.len(), port.rate)?;
+    let made = source_traffic(source, &span, &item, inputs.len(), port.rate)?;
     Ok(PacketStream {
         name: item.name.or(item.r#virtual.map(Spanned::into_inner)).unwrap_or_else(|| "stream".to_owned()),
         switch: index,
@@ -110,7 +110,7 @@ fn inputs(source: &SourceFile<'_>, text: &Spanned<String>, fabric: &FabricSpec) 
 }
 
 /// Returns the traffic of each of a stream's sources.
-fn made(
+fn source_traffic(
     source: &SourceFile<'_>,
     span: &std::ops::Range<usize>,
     item: &document::StreamToml,
@@ -122,7 +122,7 @@ fn made(
         None => ArrivalProcess::Poisson,
         Some(arrival) => match reader.arrival(arrival)? {
             RuleOrTrace::Rule(arrival) => arrival,
-            RuleOrTrace::Trace(trace) => return trace_alone(source, item, trace),
+            RuleOrTrace::Trace(trace) => return trace_only(source, item, trace),
         },
     };
     let size =
@@ -150,7 +150,7 @@ fn made(
     reader.rule(place, arrival, bps / 8.0 / mean, size)
 }
 
-fn trace_alone(
+fn trace_only(
     source: &SourceFile<'_>,
     item: &document::StreamToml,
     trace: TrafficTrace,

@@ -22,7 +22,8 @@ pub(super) fn switch(
             Err(source.error(profile.span(), both))
         }
         (None, timing @ Some(_)) => {
-            let timing = written(source, &SectionReader { what: format!("switch {name}: timing") }, timing.as_ref())?;
+            let timing =
+                timing_section(source, &SectionReader { what: format!("switch {name}: timing") }, timing.as_ref())?;
             Ok(timing.map(|timing| Profile::of_timing(name, timing)))
         }
         (Some(profile), None) => {
@@ -36,7 +37,7 @@ pub(super) fn switch(
 }
 
 /// Checks a section `timing`, if there is one.
-pub(super) fn written(
+pub(super) fn timing_section(
     source: &SourceFile<'_>,
     reader: &SectionReader,
     timing: Option<&Spanned<document::TimingToml>>,

@@ -67,7 +67,7 @@ pub(super) fn cut(
 }
 
 /// Checks a file that has only a fabric and virtual switches, for a switch with these ports.
-pub(crate) fn alone(
+pub(crate) fn fabric_file(
     source: &SourceFile<'_>,
     switch: &str,
     document: document::SlicingToml,

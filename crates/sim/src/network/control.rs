@@ -60,7 +60,7 @@ impl SimulatedController {
     }
 
     /// Passes bytes of one channel that have arrived to the controller, and runs its due work.
-    pub(super) fn hear(&mut self, now: Instant, number: usize) {
+    pub(super) fn receive_from_switch(&mut self, now: Instant, number: usize) {
         let SimulatedChannel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
         while let Some(bytes) = to_controller.arrived(now) {
             self.hub.receive(now, *id, &bytes);
@@ -69,14 +69,14 @@ impl SimulatedController {
     }
 
     /// Sends the pending output of both ends of a channel; it arrives after the delay.
-    pub(super) fn carry(&mut self, now: Instant, number: usize, switch: &mut SimulatedSwitch) {
+    pub(super) fn exchange_bytes(&mut self, now: Instant, number: usize, switch: &mut SimulatedSwitch) {
         let SimulatedChannel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
         let arrive = now + self.delay;
         if let Some(output) = switch.session_output() {
             to_controller.send(arrive, output);
         }
         if let Some(output) = self.hub.output(*id) {
-            switch.tell(arrive, output);
+            switch.queue_control_bytes(arrive, output);
         }
     }
 

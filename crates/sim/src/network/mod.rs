@@ -32,7 +32,7 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(10);
 /// Delay before a host or switch with more work runs again. Other parts run in between, and time advances in any
 /// case.
-const STEP: Duration = Duration::from_micros(1);
+const RERUN_DELAY: Duration = Duration::from_micros(1);
 /// Events between two checks of [`SimulationMonitor::cancel`].
 const LOOK_EVERY: u64 = 4096;
 
@@ -74,7 +74,7 @@ struct SimulatedNetwork<'a> {
     hosts: Vec<StackHost>,
     switches: Vec<SimulatedSwitch>,
     control: Option<SimulatedController>,
-    through: Vec<bool>,
+    item_finished: Vec<bool>,
     done: Vec<usize>,
     events: u64,
 }
@@ -92,7 +92,7 @@ pub fn simulate(
 ) -> Result<LabResult, LabError> {
     check(scenario)?;
     let mut network = SimulatedNetwork::new(scenario, settings)?;
-    network.come_up(watch)?;
+    network.connect_switches(watch)?;
     let begin = network.now;
     for (number, host) in network.hosts.iter_mut().enumerate() {
         host.start(scenario, number, begin);
@@ -129,12 +129,12 @@ impl<'a> SimulatedNetwork<'a> {
             let spec = rated(&host.link);
             let port = near.named(&host.name);
             let port = parts::queued(
-                parts::shaped(port, &spec, parts::dice(scenario, LinkEndId::ToHost(number))),
+                parts::shaped(port, &spec, parts::random_stream_id(scenario, LinkEndId::ToHost(number))),
                 &host.queues,
             )?;
             switches[host.switch].add_port(PortNo(host.port), port, SimulatedNode::Host(number), &host.name)?;
             let own = far.named(&format!("{}-eth0", host.name));
-            let own = parts::shaped(own, &spec, parts::dice(scenario, LinkEndId::OfHost(number)));
+            let own = parts::shaped(own, &spec, parts::random_stream_id(scenario, LinkEndId::OfHost(number)));
             hosts.push(StackHost::new(own, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
         }
         for (number, link) in scenario.links.iter().enumerate() {
@@ -143,7 +143,7 @@ impl<'a> SimulatedNetwork<'a> {
             let names = [a, b].map(|end| scenario.switches[end.switch].name.as_str());
             let ends = [(a, one, b, names[0], names[1]), (b, other, a, names[1], names[0])];
             for (at, (end, port, peer, from, to)) in ends.into_iter().enumerate() {
-                let dice = parts::dice(scenario, LinkEndId::Link(number, at));
+                let dice = parts::random_stream_id(scenario, LinkEndId::Link(number, at));
                 let shaped = parts::shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec), dice);
                 let port = parts::queued(shaped, &link.queues)?;
                 switches[end.switch].add_port(PortNo(end.port), port, SimulatedNode::Switch(peer.switch), to)?;
@@ -165,14 +165,14 @@ impl<'a> SimulatedNetwork<'a> {
             hosts,
             switches,
             control,
-            through: vec![false; scenario.traffic.len()],
+            item_finished: vec![false; scenario.traffic.len()],
             done: Vec::new(),
             events: 0,
         })
     }
 
     /// Runs events until every switch is under control, or `watch` is cancelled.
-    fn come_up(&mut self, watch: &SimulationMonitor) -> Result<(), LabError> {
+    fn connect_switches(&mut self, watch: &SimulationMonitor) -> Result<(), LabError> {
         self.exchange_control();
         let entry = matches!(
             self.scenario.control,
@@ -203,14 +203,14 @@ impl<'a> SimulatedNetwork<'a> {
         let mut until = begin + expected + GRACE;
         let mut all_through = false;
         loop {
-            if !all_through && !self.through.contains(&false) {
+            if !all_through && !self.item_finished.contains(&false) {
                 all_through = true;
-                until = self.now + self.scenario.under_way();
+                until = self.now + self.scenario.max_drain_time();
             }
             self.events += 1;
             if self.events.is_multiple_of(LOOK_EVERY) {
-                let done = self.through.iter().filter(|done| **done).count();
-                let (items, elapsed) = (self.through.len(), self.now - begin);
+                let done = self.item_finished.iter().filter(|done| **done).count();
+                let (items, elapsed) = (self.item_finished.len(), self.now - begin);
                 progress(LabProgress::Traffic { done, items, elapsed, expected });
                 if watch.cancel.load(Ordering::Relaxed) {
                     return true;
@@ -238,7 +238,7 @@ impl<'a> SimulatedNetwork<'a> {
             self.run_switch(part - hosts);
         } else {
             if let Some(control) = &mut self.control {
-                control.hear(now, part - hosts - switches);
+                control.receive_from_switch(now, part - hosts - switches);
             }
             self.exchange_control();
         }
@@ -251,9 +251,9 @@ impl<'a> SimulatedNetwork<'a> {
         host.receive(self.now);
         let next = host.poll(self.now, &mut self.done);
         let has_sent = host.counters().tx_packets != sent;
-        self.agenda.set(number, next.max(self.now + STEP));
+        self.agenda.set(number, next.max(self.now + RERUN_DELAY));
         for item in self.done.drain(..) {
-            self.through[item] = true;
+            self.item_finished[item] = true;
         }
         if has_sent {
             self.wake(SimulatedNode::Switch(self.scenario.hosts[number].switch));
@@ -263,7 +263,8 @@ impl<'a> SimulatedNetwork<'a> {
     fn run_switch(&mut self, number: usize) {
         let switch = &mut self.switches[number];
         let reached = switch.run(self.now);
-        let next = if switch.has_more() { self.now + STEP } else { switch.next_wake().max(self.now + STEP) };
+        let next =
+            if switch.has_more() { self.now + RERUN_DELAY } else { switch.next_wake().max(self.now + RERUN_DELAY) };
         self.agenda.set(self.hosts.len() + number, next);
         reached.into_iter().for_each(|peer| self.wake(peer));
         self.exchange_control();
@@ -285,10 +286,10 @@ impl<'a> SimulatedNetwork<'a> {
         let Some(control) = &mut self.control else { return };
         let (hosts, switches) = (self.hosts.len(), self.switches.len());
         for (number, switch) in self.switches.iter_mut().enumerate() {
-            control.carry(self.now, number, switch);
+            control.exchange_bytes(self.now, number, switch);
             self.agenda.set(hosts + switches + number, control.next_wake(number));
             let part = hosts + number;
-            let heard = switch.hears_at();
+            let heard = switch.next_control_arrival();
             if self.agenda.at(part) > heard {
                 self.agenda.set(part, heard);
             }
@@ -310,7 +311,7 @@ impl<'a> SimulatedNetwork<'a> {
             }
             finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
         }
-        let items = scenario.traffic.iter().zip(measured).zip(&self.through);
+        let items = scenario.traffic.iter().zip(measured).zip(&self.item_finished);
         let result = items.map(|((item, measured), through)| parts::traffic_result(scenario, item, measured, *through));
         let traffic: Vec<TrafficResult> = result.collect();
         LabResult {

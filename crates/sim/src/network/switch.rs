@@ -34,9 +34,9 @@ pub(super) struct SimulatedSwitch {
     /// Virtual switches; `None` if the switch is not cut.
     cuts: Option<VirtualSwitchSet>,
     /// Delays of the profiled device; `None` if the switch has no profile.
-    timed: Option<DelayedDatapath>,
+    delayed: Option<DelayedDatapath>,
     /// Messages received from the controller after a barrier that is not answered yet.
-    behind: VecDeque<Message>,
+    pending_messages: VecDeque<Message>,
     ports: Vec<WiredPort>,
     peers: Peers,
     pool: FramePool,
@@ -71,8 +71,8 @@ impl SimulatedSwitch {
             dpid: spec.dpid,
             datapath,
             cuts: cuts::of(spec)?,
-            timed,
-            behind: VecDeque::new(),
+            delayed: timed,
+            pending_messages: VecDeque::new(),
             ports: Vec::new(),
             peers: Peers::new(),
             pool: FramePool::new(POOL_FRAMES, BURST),
@@ -140,11 +140,11 @@ impl SimulatedSwitch {
     }
 
     /// Queues bytes from the controller, which arrive at time `arrive`.
-    pub(super) fn tell(&mut self, arrive: Instant, bytes: &mut Vec<u8>) {
+    pub(super) fn queue_control_bytes(&mut self, arrive: Instant, bytes: &mut Vec<u8>) {
         self.from_controller.send(arrive, bytes);
     }
 
-    pub(super) fn hears_at(&self) -> Instant {
+    pub(super) fn next_control_arrival(&self) -> Instant {
         self.from_controller.next()
     }
 
@@ -160,7 +160,7 @@ impl SimulatedSwitch {
     pub(super) fn run(&mut self, now: Instant) -> Vec<SimulatedNode> {
         let sent = |wired: &WiredPort| wired.port.counters().tx_packets;
         let before: Vec<u64> = self.ports.iter().map(sent).collect();
-        self.hear(now);
+        self.receive_control_bytes(now);
         self.release(now);
         self.more = false;
         self.run_cuts(now);
@@ -189,7 +189,7 @@ impl SimulatedSwitch {
         if let Some(cuts) = &mut self.cuts {
             cuts.take(now, number, &mut self.batch, &mut self.pool);
         }
-        if let Some(timed) = &mut self.timed {
+        if let Some(timed) = &mut self.delayed {
             for frame in self.batch.drain(..) {
                 timed.packet(now, now, (number, frame), &mut self.datapath, &mut self.pool, &mut self.out);
             }
@@ -215,7 +215,7 @@ impl SimulatedSwitch {
     }
 
     /// Handles bytes that have arrived from the controller, and the session's due work.
-    fn hear(&mut self, now: Instant) {
+    fn receive_control_bytes(&mut self, now: Instant) {
         let Some(mut session) = self.session.take() else { return };
         while let Some(bytes) = self.from_controller.arrived(now) {
             session.receive(now, &bytes);
@@ -237,8 +237,8 @@ impl SimulatedSwitch {
                 self.datapath.channel_up(now, CHANNEL, version);
             }
             SessionEvent::Message(message) => {
-                self.behind.push_back(message);
-                self.obey(now);
+                self.pending_messages.push_back(message);
+                self.handle_pending(now);
             }
             SessionEvent::Closed { .. } => {
                 if std::mem::take(&mut self.is_up) {
@@ -284,12 +284,12 @@ impl SimulatedSwitch {
 
     /// Handles pending messages of the controller, or hands them to the profile's delays. Stops at a barrier that is
     /// not answered yet.
-    fn obey(&mut self, now: Instant) {
-        while self.timed.as_ref().is_none_or(|timed| timed.has_room() && !timed.awaits_answer(CHANNEL))
-            && let Some(message) = self.behind.pop_front()
+    fn handle_pending(&mut self, now: Instant) {
+        while self.delayed.as_ref().is_none_or(|timed| timed.has_room() && !timed.awaits_answer(CHANNEL))
+            && let Some(message) = self.pending_messages.pop_front()
         {
             let (datapath, pool, out) = (&mut self.datapath, &mut self.pool, &mut self.out);
-            let message = match &mut self.timed {
+            let message = match &mut self.delayed {
                 Some(timed) => timed.message((now, now), (CHANNEL, message), datapath, pool, out),
                 None => Some(message),
             };
@@ -303,11 +303,11 @@ impl SimulatedSwitch {
 
     /// Releases delayed messages and packets that are due.
     fn release(&mut self, now: Instant) {
-        while let Some(timed) = &mut self.timed
+        while let Some(timed) = &mut self.delayed
             && timed.release(now, now, &mut self.datapath, &mut self.pool, &mut self.out).is_some()
         {
             self.expire_at = self.expire_at.min(now);
-            self.obey(now);
+            self.handle_pending(now);
             self.deliver(now);
         }
     }
@@ -320,7 +320,7 @@ impl SimulatedSwitch {
         ports
             .chain(session)
             .chain(cuts)
-            .chain(self.timed.as_ref().map(DelayedDatapath::due))
+            .chain(self.delayed.as_ref().map(DelayedDatapath::due))
             .chain([self.expire_at, self.from_controller.next()])
             .min()
             .unwrap_or(Instant::FAR)
@@ -358,7 +358,7 @@ impl SimulatedSwitch {
         for (reason, packets) in self.datapath.drops().counted() {
             drops.push(DropCount { place: self.name.clone(), reason: name_of(reason), packets });
         }
-        let lost = self.timed.iter().flat_map(DelayedDatapath::drops).filter(|(_, packets)| *packets > 0);
+        let lost = self.delayed.iter().flat_map(DelayedDatapath::drops).filter(|(_, packets)| *packets > 0);
         drops.extend(lost.map(|(reason, packets)| {
             let reason = reason.replace('_', " ");
             DropCount { place: self.name.clone(), reason, packets }

@@ -3,9 +3,9 @@ use std::time::Duration;
 use weir_units::Instant;
 
 /// Shortest and longest time that a switch polls for packets before it sleeps. As in the live switch, the time
-/// doubles after a sleep shorter than `LONGEST` and halves after a longer one.
-const SHORTEST: Duration = Duration::from_micros(30);
-const LONGEST: Duration = Duration::from_millis(2);
+/// doubles after a sleep shorter than `MAX_POLL_TIME` and halves after a longer one.
+const MIN_POLL_TIME: Duration = Duration::from_micros(30);
+const MAX_POLL_TIME: Duration = Duration::from_millis(2);
 
 /// Sleep states of all threads. Hosts sleep as soon as they are idle.
 pub(super) struct SimulatedThreads {
@@ -26,7 +26,7 @@ struct ThreadSleepState {
 
 impl SimulatedThreads {
     pub(super) fn new(hosts: usize, switches: usize, wake_up: Duration) -> SimulatedThreads {
-        let window = |number| if number < hosts { Duration::ZERO } else { SHORTEST };
+        let window = |number| if number < hosts { Duration::ZERO } else { MIN_POLL_TIME };
         let thread = |number| ThreadSleepState { busy_at: Instant::ZERO, window: window(number), wakes: None };
         SimulatedThreads { wake_up, hosts, threads: (0..hosts + switches).map(thread).collect() }
     }
@@ -44,10 +44,10 @@ impl SimulatedThreads {
         if thread.wakes.take().is_some() || idle <= thread.window {
             return None;
         }
-        if is_switch && idle <= LONGEST {
-            thread.window = (thread.window * 2).min(LONGEST);
+        if is_switch && idle <= MAX_POLL_TIME {
+            thread.window = (thread.window * 2).min(MAX_POLL_TIME);
         } else if is_switch {
-            thread.window = (thread.window / 2).max(SHORTEST);
+            thread.window = (thread.window / 2).max(MIN_POLL_TIME);
         }
         thread.wakes = Some(now + wake_up);
         thread.wakes
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(slept[0], 1000);
         // The window reaches 400 us after four sleeps: 30, 60, 120, 240, 480 us.
         assert_eq!(slept[1], 4);
-        // A pause longer than `LONGEST` halves the window.
+        // A pause longer than `MAX_POLL_TIME` halves the window.
         now += Duration::from_millis(50);
         assert!(threads.wake(1, now).is_some());
         assert_eq!(threads.wake(2, now), None, "has no thread");

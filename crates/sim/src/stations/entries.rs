@@ -16,7 +16,7 @@ impl InstalledEntries {
     /// Returns an empty set of entries; `None` if packets are not told apart by flow, or no switch takes time.
     pub(super) fn of(flow: &FlowPlan) -> Option<InstalledEntries> {
         let places = flow.flows? as usize;
-        let stages = flow.way.iter().rposition(|stage| matches!(stage, PathStage::Switch(_)))? + 1;
+        let stages = flow.stages.iter().rposition(|stage| matches!(stage, PathStage::Switch(_)))? + 1;
         Some(InstalledEntries { last: vec![0; places * stages], stages })
     }
 

@@ -36,7 +36,7 @@ pub(super) struct FlowPlan {
     pub(super) flows: Option<u32>,
     pub(super) start: Instant,
     pub(super) stop: Instant,
-    pub(super) way: Vec<PathStage>,
+    pub(super) stages: Vec<PathStage>,
     /// Index on the path of the first switch that takes time.
     pub(super) first_switch: usize,
 }

@@ -200,15 +200,15 @@ impl QueueingReportBuilder<'_> {
         };
         StationRow {
             name: station.name.clone(),
-            packets: tallies.iter().map(|(tally, _)| tally.came).sum(),
+            packets: tallies.iter().map(|(tally, _)| tally.arrived_packets).sum(),
             per_second: self
-                .over(&tallies, |(tally, window_s)| (*window_s > 0.0).then(|| tally.came as f64 / window_s)),
+                .over(&tallies, |(tally, window_s)| (*window_s > 0.0).then(|| tally.arrived_packets as f64 / window_s)),
             utilisation,
             queue: self.over(&tallies, |(tally, window_s)| in_time(tally.number_ns, *window_s)),
             stay_s: self.over(&tallies, |(tally, _)| {
                 (tally.served > 0).then(|| tally.stay_ns as f64 / tally.served as f64 / 1e9)
             }),
-            loss: self.over(&tallies, |(tally, _)| ratio(tally.lost, tally.came)),
+            loss: self.over(&tallies, |(tally, _)| ratio(tally.lost, tally.arrived_packets)),
             overloaded: !has_limit && utilisation.is_some_and(|busy| busy.mean > OVERLOADED),
         }
     }

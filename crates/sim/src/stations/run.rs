@@ -90,7 +90,7 @@ pub fn run(
     watch: &SimulationMonitor,
 ) -> Result<QueueingRunResult, TrafficError> {
     let mut run = QueueingRun::new(plan, window, seed, replication, watch)?;
-    let partial = run.go_on();
+    let partial = run.run_stations();
     let end = run.window.end;
     run.stations.iter_mut().for_each(|station| station.account(end));
     Ok(QueueingRunResult {
@@ -160,7 +160,7 @@ impl<'a> QueueingRun<'a> {
     }
 
     /// Handles events until none is left. Returns true if the run was cancelled before.
-    fn go_on(&mut self) -> bool {
+    fn run_stations(&mut self) -> bool {
         let stations = self.sources.len();
         let gates = stations + self.stations.len();
         let wires = gates + self.gates.len();
@@ -176,7 +176,7 @@ impl<'a> QueueingRun<'a> {
                 let (done, next) = self.stations[part - stations].finish(now);
                 self.agenda.set(part, next);
                 if let Some(item) = done {
-                    self.follow(item, after(self.stations[part - stations].role, item.returned), now);
+                    self.advance_packet(item, after(self.stations[part - stations].role, item.returned), now);
                 }
             } else if part < wires {
                 self.release(part, part - gates, now);
@@ -225,7 +225,7 @@ impl<'a> QueueingRun<'a> {
             asked: false,
             counts,
         };
-        self.follow(item, QueueingStep::Stage, now);
+        self.advance_packet(item, QueueingStep::Stage, now);
     }
 
     /// Releases packets from a gate in front of a data path or behind it.
@@ -235,7 +235,7 @@ impl<'a> QueueingRun<'a> {
         self.agenda.set(part, self.gates[gate].due());
         for item in released.drain(..) {
             let is_front = self.switch_of(&item).is_some_and(|switch| self.plan.devices[switch].front == Some(gate));
-            self.follow(item, if is_front { QueueingStep::Data } else { QueueingStep::Decide }, now);
+            self.advance_packet(item, if is_front { QueueingStep::Data } else { QueueingStep::Decide }, now);
         }
         self.released = released;
     }
@@ -246,21 +246,21 @@ impl<'a> QueueingRun<'a> {
         self.agenda.set(part, self.wires[wire].front().map_or(Instant::FAR, |(at, _)| *at));
         let step = end_of(self.plan.wires[wire].leads);
         if let Some((_, item)) = landed {
-            self.follow(item, step, now);
+            self.advance_packet(item, step, now);
         }
     }
 
     /// Moves a packet on until it has to wait.
     #[inline]
-    fn follow(&mut self, mut item: StationPacket, mut step: QueueingStep, now: Instant) {
+    fn advance_packet(&mut self, mut item: StationPacket, mut step: QueueingStep, now: Instant) {
         while step != QueueingStep::Over {
-            step = self.take(&mut item, step, now);
+            step = self.take_step(&mut item, step, now);
         }
     }
 
     /// Takes one step of a packet and returns the next one.
     #[inline]
-    fn take(&mut self, item: &mut StationPacket, step: QueueingStep, now: Instant) -> QueueingStep {
+    fn take_step(&mut self, item: &mut StationPacket, step: QueueingStep, now: Instant) -> QueueingStep {
         let plan = self.plan;
         match step {
             QueueingStep::Stage => return self.stage(item, now),
@@ -273,7 +273,9 @@ impl<'a> QueueingRun<'a> {
                 return wire.map_or(QueueingStep::Onwards, |wire| self.send(wire, item, now));
             }
             QueueingStep::Controller => {
-                return plan.controller.map_or(QueueingStep::FromController, |station| self.come(station, item, now));
+                return plan
+                    .controller
+                    .map_or(QueueingStep::FromController, |station| self.enter_station(station, item, now));
             }
             QueueingStep::ToController => return self.send(plan.control_wires[0], item, now),
             QueueingStep::FromController => {
@@ -286,11 +288,13 @@ impl<'a> QueueingRun<'a> {
         let Some(switch) = self.switch_of(item) else { return QueueingStep::Over };
         let device = &plan.devices[switch];
         match step {
-            QueueingStep::Data => device.data.map_or(QueueingStep::Served, |station| self.come(station, item, now)),
+            QueueingStep::Data => {
+                device.data.map_or(QueueingStep::Served, |station| self.enter_station(station, item, now))
+            }
             QueueingStep::Served => device.back.map_or(QueueingStep::Decide, |gate| self.wait(gate, item, now)),
             QueueingStep::Decide if !item.returned && self.is_to_ask(item) => self.ask(switch, item, now),
             QueueingStep::Out => match device.control {
-                ControlPathPlan::Agents { packet_out: Some(agent), .. } => self.come(agent, item, now),
+                ControlPathPlan::Agents { packet_out: Some(agent), .. } => self.enter_station(agent, item, now),
                 _ => QueueingStep::Returned,
             },
             QueueingStep::Rest => match device.control {
@@ -305,10 +309,10 @@ impl<'a> QueueingRun<'a> {
     /// Brings a packet to the current stage of its path: a link, a switch, or its host at the end.
     fn stage(&mut self, item: &mut StationPacket, now: Instant) -> QueueingStep {
         let flow = &self.plan.flows[item.flow as usize];
-        match flow.way.get(usize::from(item.stage)) {
+        match flow.stages.get(usize::from(item.stage)) {
             None => self.deliver(item, now),
             Some(PathStage::Link(link)) => match self.plan.links[*link].line {
-                Some(line) => self.come(line, item, now),
+                Some(line) => self.enter_station(line, item, now),
                 None => QueueingStep::Sent,
             },
             Some(PathStage::Switch(switch)) => {
@@ -343,9 +347,9 @@ impl<'a> QueueingRun<'a> {
         item.asks = true;
         item.asked = true;
         match self.plan.devices[switch].control {
-            ControlPathPlan::Agents { packet_in: Some(agent), .. } => self.come(agent, item, now),
+            ControlPathPlan::Agents { packet_in: Some(agent), .. } => self.enter_station(agent, item, now),
             ControlPathPlan::Agents { packet_in: None, .. } => QueueingStep::ToController,
-            ControlPathPlan::Measured { bottleneck, .. } => self.come(bottleneck, item, now),
+            ControlPathPlan::Measured { bottleneck, .. } => self.enter_station(bottleneck, item, now),
         }
     }
 
@@ -378,8 +382,8 @@ impl<'a> QueueingRun<'a> {
 
     /// Brings a packet to a station.
     #[inline]
-    fn come(&mut self, station: usize, item: &StationPacket, now: Instant) -> QueueingStep {
-        match self.stations[station].come(*item, now) {
+    fn enter_station(&mut self, station: usize, item: &StationPacket, now: Instant) -> QueueingStep {
+        match self.stations[station].accept_packet(*item, now) {
             ArrivalOutcome::Served(ends) => self.agenda.set(self.sources.len() + station, ends),
             ArrivalOutcome::Waits => {}
             ArrivalOutcome::Lost => self.lose(item),
@@ -434,14 +438,14 @@ impl<'a> QueueingRun<'a> {
     }
 
     fn switch_of(&self, item: &StationPacket) -> Option<usize> {
-        match self.plan.flows[item.flow as usize].way.get(usize::from(item.stage)) {
+        match self.plan.flows[item.flow as usize].stages.get(usize::from(item.stage)) {
             Some(PathStage::Switch(switch)) => Some(*switch),
             _ => None,
         }
     }
 
     fn link_of(&self, item: &StationPacket) -> Option<usize> {
-        match self.plan.flows[item.flow as usize].way.get(usize::from(item.stage)) {
+        match self.plan.flows[item.flow as usize].stages.get(usize::from(item.stage)) {
             Some(PathStage::Link(link)) => Some(*link),
             _ => None,
         }

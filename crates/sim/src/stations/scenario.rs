@@ -239,7 +239,7 @@ impl QueueingPlanBuilder {
             start,
             stop: if item.start + duration >= whole { Instant::FAR } else { start + duration },
             first_switch: way.iter().position(is_switch).unwrap_or(usize::MAX),
-            way,
+            stages: way,
         });
         Ok(())
     }

@@ -89,8 +89,8 @@ impl SimulatedStation {
 
     /// Handles the arrival of a packet: begins its service, queues it, or loses it.
     #[inline]
-    pub(super) fn come(&mut self, mut item: StationPacket, now: Instant) -> ArrivalOutcome {
-        self.tally.came += u64::from(item.counts);
+    pub(super) fn accept_packet(&mut self, mut item: StationPacket, now: Instant) -> ArrivalOutcome {
+        self.tally.arrived_packets += u64::from(item.counts);
         item.since = now;
         self.account(now);
         if self.current.is_none() {

@@ -37,7 +37,7 @@ pub struct SwitchTally {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StationTally {
     /// Packets that arrived.
-    pub came: u64,
+    pub arrived_packets: u64,
     /// Packets lost because the station had no room.
     pub lost: u64,
     /// Packets whose service has ended.

@@ -70,7 +70,7 @@ async fn keep(control: ControlContext, spec: ControllerSpec, number: u8, main: M
     let mut backoff = Backoff::new();
     loop {
         let connected = tokio::select! {
-            () = over(&mut ended) => break,
+            () = main_has_ended(&mut ended) => break,
             connected = connect(&control, &spec) => connected,
         };
         match connected {
@@ -86,7 +86,7 @@ async fn keep(control: ControlContext, spec: ControllerSpec, number: u8, main: M
             Err(error) => report(&control, &info, &weir_tls::explain(&error)),
         }
         tokio::select! {
-            () = over(&mut ended) => break,
+            () = main_has_ended(&mut ended) => break,
             () = tokio::time::sleep(backoff.next()) => {}
         }
     }
@@ -94,6 +94,6 @@ async fn keep(control: ControlContext, spec: ControllerSpec, number: u8, main: M
 }
 
 /// Waits until the main connection has ended.
-pub(super) async fn over(ended: &mut watch::Receiver<bool>) {
+pub(super) async fn main_has_ended(ended: &mut watch::Receiver<bool>) {
     let _ = ended.wait_for(|ended| *ended).await;
 }

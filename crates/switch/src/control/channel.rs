@@ -78,7 +78,7 @@ pub(crate) enum ChannelConnectionKind {
 
 impl ChannelConnectionKind {
     /// Returns the part of a main connection without auxiliary connections.
-    pub(crate) fn alone() -> ChannelConnectionKind {
+    pub(crate) fn main_only() -> ChannelConnectionKind {
         ChannelConnectionKind::Main(watch::channel(None).0)
     }
 }
@@ -144,7 +144,7 @@ impl ChannelConnectionKind {
 async fn main_ended(part: &mut ChannelConnectionKind) {
     match part {
         ChannelConnectionKind::Main(_) => std::future::pending().await,
-        ChannelConnectionKind::Auxiliary(_, main) => auxiliary::over(&mut main.ended).await,
+        ChannelConnectionKind::Auxiliary(_, main) => auxiliary::main_has_ended(&mut main.ended).await,
     }
 }
 

@@ -196,7 +196,7 @@ async fn shake_hands_and_run(
         stream,
         Arc::clone(info),
         control.registry.next_id(true),
-        ChannelConnectionKind::alone(),
+        ChannelConnectionKind::main_only(),
     )
     .await
 }

@@ -143,7 +143,7 @@ pub(crate) fn listen(
 pub(crate) async fn serve_stream(control: ControlContext, stream: ByteStream) {
     let (registry, id) = (Arc::clone(&control.registry), control.registry.next_id(false));
     let info = registry.add("in-process".to_owned());
-    let ended = channel::run(control, stream, Arc::clone(&info), id, ChannelConnectionKind::alone()).await;
+    let ended = channel::run(control, stream, Arc::clone(&info), id, ChannelConnectionKind::main_only()).await;
     tracing::info!("{}: down: {}", info.target(), ended.reason);
     registry.remove(&info);
 }

@@ -68,7 +68,7 @@ mod tests {
         let (ours, theirs) = tokio::io::duplex(2 * FLOOD);
         let info = control.registry.add("test".to_owned());
         let id = control.registry.next_id(false);
-        tokio::spawn(run(control.clone(), ByteStream::new(ours), info, id, ChannelConnectionKind::alone()));
+        tokio::spawn(run(control.clone(), ByteStream::new(ours), info, id, ChannelConnectionKind::main_only()));
         theirs
     }
 

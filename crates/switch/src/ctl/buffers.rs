@@ -44,7 +44,7 @@ impl BuffersPerf {
         BuffersPerf {
             bytes_each: SMALL_BUFFER,
             free: depot.free_count(),
-            beyond: depot.beyond_count(),
+            beyond: depot.heap_count(),
             prepared: depot.slabs().iter().zip(places).map(prepared).collect(),
         }
     }

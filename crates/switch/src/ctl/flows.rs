@@ -55,7 +55,7 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
         next = more;
     }
     let text = |flow: &FlowStats| DumpedFlow { text: text::format_stats(flow, Version::V13), entry: json!(flow) };
-    beside(move || json!(FlowDump { flows: found.iter().map(text).collect(), left_out })).await
+    run_blocking(move || json!(FlowDump { flows: found.iter().map(text).collect(), left_out })).await
 }
 
 /// Runs a long computation on another thread, so that the control thread continues to serve channels. Used to format
@@ -63,7 +63,9 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
 ///
 /// # Errors
 /// `what` panics, or the switch stops.
-pub(super) async fn beside<R: Send + 'static>(what: impl FnOnce() -> R + Send + 'static) -> Result<R, SwitchError> {
+pub(super) async fn run_blocking<R: Send + 'static>(
+    what: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, SwitchError> {
     tokio::task::spawn_blocking(what).await.map_err(wrong)
 }
 

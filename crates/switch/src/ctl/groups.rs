@@ -1,5 +1,5 @@
 //! Carries out requests about groups.
-use super::flows::{beside, wrong};
+use super::flows::{run_blocking, wrong};
 use super::{CtlRequest, DumpedGroup, GroupDump, GroupVerb};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
@@ -23,12 +23,12 @@ pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Res
             let wanted = group.map_or(GroupId::ALL, GroupId);
             let stats = engine.call_async(move |engine| engine.group_stats(wanted)).await?;
             let text = |group: &GroupStats| DumpedGroup { text: text::format_group_stats(group), group: json!(group) };
-            beside(move || json!(GroupDump { groups: stats.iter().map(text).collect() })).await
+            run_blocking(move || json!(GroupDump { groups: stats.iter().map(text).collect() })).await
         }
         _ => {
             let groups = engine.call_async(crate::engine::Engine::groups).await?;
             let text = |group: &GroupDesc| DumpedGroup { text: text::format_group(group), group: json!(group) };
-            beside(move || json!(GroupDump { groups: groups.iter().map(text).collect() })).await
+            run_blocking(move || json!(GroupDump { groups: groups.iter().map(text).collect() })).await
         }
     }
 }

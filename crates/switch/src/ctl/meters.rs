@@ -1,5 +1,5 @@
 //! Carries out requests about meters.
-use super::flows::{beside, wrong};
+use super::flows::{run_blocking, wrong};
 use super::{DumpedMeter, MeterDump, MeterVerb};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
@@ -33,7 +33,7 @@ pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, Sw
         text: text::format_meter(meter.meter, meter.flags, &meter.bands),
         meter: json!(meter),
     };
-    beside(move || json!(MeterDump { meters: found.iter().map(text).collect() })).await
+    run_blocking(move || json!(MeterDump { meters: found.iter().map(text).collect() })).await
 }
 
 /// Returns the statistics of a meter, or of all meters.
@@ -44,5 +44,5 @@ pub(super) async fn stats(engine: &EngineClient, meter: &str) -> Result<Value, S
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
     let found = engine.call_async(move |engine| engine.meter_stats(wanted)).await??;
     let text = |stats: &MeterStats| DumpedMeter { text: text::format_meter_stats(stats), meter: json!(stats) };
-    beside(move || json!(MeterDump { meters: found.iter().map(text).collect() })).await
+    run_blocking(move || json!(MeterDump { meters: found.iter().map(text).collect() })).await
 }

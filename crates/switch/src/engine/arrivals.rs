@@ -17,7 +17,7 @@ const MOST_BEHIND: Duration = Duration::from_millis(5);
 /// A frame with its arrival time and its input port.
 #[derive(Debug)]
 pub(super) struct FrameArrival {
-    pub(super) came: Instant,
+    pub(super) arrived_at: Instant,
     pub(super) port: PortNo,
     pub(super) frame: Frame,
 }
@@ -39,7 +39,7 @@ impl Default for FrameArrivalQueue {
 
 impl FrameArrivalQueue {
     pub(super) fn put(&mut self, arrival: FrameArrival) {
-        self.is_sorted &= self.waiting.back().is_none_or(|last| last.came <= arrival.came);
+        self.is_sorted &= self.waiting.back().is_none_or(|last| last.arrived_at <= arrival.arrived_at);
         self.waiting.push_back(arrival);
     }
 
@@ -53,7 +53,7 @@ impl FrameArrivalQueue {
     pub(super) fn sort(&mut self, now: Instant) -> Instant {
         if !std::mem::replace(&mut self.is_sorted, true) {
             // The sort is stable: frames of one port, and frames with equal times, keep their order.
-            self.waiting.make_contiguous().sort_by_key(|arrival| arrival.came);
+            self.waiting.make_contiguous().sort_by_key(|arrival| arrival.arrived_at);
         }
         let behind = std::mem::replace(&mut self.known, Instant::FAR);
         now.min(behind.max(now - MOST_BEHIND))
@@ -61,7 +61,7 @@ impl FrameArrivalQueue {
 
     /// Returns the arrival time of the next frame, if it is not after `seen`.
     pub(super) fn due(&self, seen: Instant) -> Option<Instant> {
-        self.waiting.front().map(|arrival| arrival.came).filter(|came| *came <= seen)
+        self.waiting.front().map(|arrival| arrival.arrived_at).filter(|came| *came <= seen)
     }
 
     /// Removes and returns the next frame.
@@ -92,14 +92,14 @@ mod tests {
 
     fn put(arrivals: &mut FrameArrivalQueue, port: u32, came: &[u64]) {
         came.iter().for_each(|at| {
-            arrivals.put(FrameArrival { came: us(*at), port: PortNo(port), frame: Frame::from_bytes(&[0; 60]) });
+            arrivals.put(FrameArrival { arrived_at: us(*at), port: PortNo(port), frame: Frame::from_bytes(&[0; 60]) });
         });
     }
 
     fn take(arrivals: &mut FrameArrivalQueue, seen: Instant) -> Vec<(u64, u32)> {
         let mut taken = Vec::new();
         while arrivals.due(seen).is_some() {
-            taken.extend(arrivals.next().map(|one| (one.came.as_nanos() / 1000, one.port.0)));
+            taken.extend(arrivals.next().map(|one| (one.arrived_at.as_nanos() / 1000, one.port.0)));
         }
         taken
     }

@@ -181,7 +181,7 @@ impl ChannelEntry {
     /// Encodes the next part of the reply and sends it once it has some size, because handing over may wake the
     /// channel's thread. Encoding happens here, because the thread that allocates a message's hundreds of small
     /// blocks should also free them.
-    fn reply_on(&mut self, now: Instant, datapath: &Datapath) {
+    fn encode_reply_part(&mut self, now: Instant, datapath: &Datapath) {
         let Some(reply) = &mut self.reply else { return };
         if self.part.bytes.capacity() == 0 {
             self.part = self.outbox.spare();
@@ -200,17 +200,17 @@ impl ChannelEntry {
 impl Engine {
     /// Continues long replies and the messages that wait behind them. Runs at least one step, and no step that would
     /// end after `until` if it took as long as the one before. Returns true if there was any work.
-    pub(super) fn go_on(&mut self, now: Instant, until: Instant) -> bool {
+    pub(super) fn advance_channels(&mut self, now: Instant, until: Instant) -> bool {
         let (mut worked, mut stuck, mut began) = (false, 0, self.clock.now());
-        while stuck < self.logical.lines.held.len()
-            && let Some(channel) = self.logical.lines.held.pop_front()
+        while stuck < self.logical.channels.held.len()
+            && let Some(channel) = self.logical.channels.held.pop_front()
         {
             match self.step(now, channel) {
                 ChannelStep::Moved => (worked, stuck) = (true, 0),
                 ChannelStep::Stuck => stuck += 1,
                 ChannelStep::Done => continue,
             }
-            self.logical.lines.held.push_back(channel);
+            self.logical.channels.held.push_back(channel);
             let ended = self.clock.now();
             if self.logical.is_busy || ended + ended.since(began) >= until {
                 break;
@@ -222,12 +222,12 @@ impl Engine {
 
     fn step(&mut self, now: Instant, channel: ChannelId) -> ChannelStep {
         let timed = self.logical.timed.as_deref();
-        let Some(line) = self.logical.lines.by_channel.get_mut(&channel) else { return ChannelStep::Done };
+        let Some(line) = self.logical.channels.by_channel.get_mut(&channel) else { return ChannelStep::Done };
         if line.reply.is_some() {
             if !line.outbox.has_room() {
                 return ChannelStep::Stuck;
             }
-            line.reply_on(now, self.logical.datapath.get());
+            line.encode_reply_part(now, self.logical.datapath.get());
             return ChannelStep::Moved;
         }
         if timed.is_some_and(|timed| line.waits_for(channel, timed)) {
@@ -245,7 +245,7 @@ impl Engine {
     /// Begins the reply to `message` if it may be long; otherwise returns the message.
     pub(super) fn begin_long_reply(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
         match self.logical.datapath.get().long_reply(channel, &message) {
-            Some(reply) => self.logical.lines.begin(channel, reply),
+            Some(reply) => self.logical.channels.begin(channel, reply),
             None => return Some(message),
         }
         None

@@ -17,11 +17,11 @@ pub(super) struct LogicalSwitch {
     pub(super) messages: mpsc::Receiver<FromChannel>,
     /// Rest of a batch from a channel that one round could not finish: the channel, the arrival time and the
     /// messages.
-    pub(super) begun: Option<(ChannelId, Instant, std::vec::IntoIter<Message>)>,
+    pub(super) unfinished_batch: Option<(ChannelId, Instant, std::vec::IntoIter<Message>)>,
     /// True while the datapath carries out a bundle or a change of many flow entries in steps; no other message is
     /// carried out then.
     pub(super) is_busy: bool,
-    pub(super) lines: ChannelTable,
+    pub(super) channels: ChannelTable,
     pub(super) paused_monitors: PausedMonitors,
     /// Timing of the profile's device, if the switch has a profile.
     pub(super) timed: Option<Box<DelayedDatapath>>,
@@ -40,9 +40,9 @@ impl LogicalSwitch {
         LogicalSwitch {
             datapath: ShardWriter::new(datapath),
             messages,
-            begun: None,
+            unfinished_batch: None,
             is_busy: false,
-            lines: ChannelTable::default(),
+            channels: ChannelTable::default(),
             paused_monitors: PausedMonitors::default(),
             timed: None,
             out: DatapathOutput::default(),
@@ -52,8 +52,8 @@ impl LogicalSwitch {
 
     /// Returns true if no message can be carried out now.
     pub(super) fn is_quiet(&self) -> bool {
-        let is_heard = self.is_full() || self.begun.is_none() && self.messages.is_empty();
-        is_heard && !self.is_busy && !self.lines.can_move(self.timed.as_deref())
+        let is_heard = self.is_full() || self.unfinished_batch.is_none() && self.messages.is_empty();
+        is_heard && !self.is_busy && !self.channels.can_move(self.timed.as_deref())
     }
 
     /// Returns true if no further message can be taken before delayed ones have been carried out.

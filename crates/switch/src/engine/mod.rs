@@ -71,7 +71,7 @@ pub(crate) struct Engine {
     /// Fabric index of the virtual switch that is currently served; `None` while the physical switch is.
     serving: Option<u16>,
     /// Maximum duration of control work while a virtual switch is served.
-    turn: Duration,
+    virtual_control_limit: Duration,
     /// Fabric that virtual switches are cut from, if one was configured.
     fabric: Option<weir_scenario::FabricSpec>,
     workers: EngineWorkers,
@@ -93,7 +93,7 @@ pub(crate) struct Engine {
     burst: usize,
     stopping: bool,
     /// Record of the times at which other threads or the host held the processor, if recording is on.
-    stopped: Option<Box<stopped::StallDetector>>,
+    stalls: Option<Box<stopped::StallDetector>>,
 }
 
 impl Engine {
@@ -112,7 +112,7 @@ impl Engine {
             logical: Box::new(LogicalSwitch::new(datapath, fail_mode, messages)),
             virtuals: None,
             serving: None,
-            turn: Duration::ZERO,
+            virtual_control_limit: Duration::ZERO,
             fabric: None,
             workers: EngineWorkers::default(),
             calibration: TscCalibration::start(clock),
@@ -129,20 +129,20 @@ impl Engine {
             arrivals: FrameArrivalQueue::default(),
             burst: BURST,
             stopping: false,
-            stopped: None,
+            stalls: None,
         }
     }
 
     /// Runs rounds until [`Engine::stop`] is called.
     pub(crate) fn run(mut self) {
-        self.settle();
+        self.pin_engine_thread();
         ThreadWork::run(&mut self);
     }
 
     /// Runs one round that begins at `now`. Returns true if there was any work.
     #[inline]
     fn round(&mut self, now: Instant) -> bool {
-        self.stopped.iter_mut().for_each(|stopped| stopped.begins(now));
+        self.stalls.iter_mut().for_each(|stopped| stopped.begins(now));
         let is_timed = self.logical.timed.is_some();
         // With a profile, messages are timed before packets are looked up, so that packets that arrived later see
         // their effect.
@@ -151,7 +151,7 @@ impl Engine {
             self.watch.lap(ThreadStage::Control, 0);
         }
         let mut worked = if is_timed { self.forward_in_order(now) } else { self.forward(now) };
-        worked |= self.move_on(now);
+        worked |= self.poll_workers(now);
         let forwards = worked;
         self.watch.lap(if worked { ThreadStage::Transmit } else { ThreadStage::Idle }, 0);
         controlled |= !is_timed && self.control(now, forwards);
@@ -169,7 +169,7 @@ impl Engine {
             std::hint::spin_loop();
             return TurnOutcome::Turn;
         }
-        if self.wait_if_hindered() {
+        if self.wait_if_ports_busy() {
             return TurnOutcome::Turn;
         }
         match self.spinner.wait(now) {
@@ -200,7 +200,7 @@ impl Engine {
         if unsent + self.logical.out.messages.len() + self.batch.len() > 0 {
             return Err("the engine ended its round with frames or messages that it did not hand out".to_owned());
         }
-        self.logical.lines.check_bounds()
+        self.logical.channels.check_bounds()
     }
 
     /// Ends [`Engine::run`] after the current round.
@@ -248,7 +248,7 @@ impl Engine {
             // Some frames arrived after the round began. The delay of a link must not count from before their
             // arrival.
             let now = self.clock.now();
-            self.pass_on(now, number);
+            self.dispatch_batch(now, number);
         }
         if let Err(error) = result {
             self.lose_port(now, number, &error);
@@ -276,7 +276,7 @@ impl Engine {
         }
         let mut crowded = Vec::new();
         for (channel, message) in self.logical.out.messages.drain(..) {
-            let Some(outbox) = self.logical.lines.outbox(channel) else { continue };
+            let Some(outbox) = self.logical.channels.outbox(channel) else { continue };
             if is_flow_update(&message) && outbox.is_crowded() {
                 crowded.push(channel);
             }
@@ -286,7 +286,7 @@ impl Engine {
             self.pause_monitors(now, crowded);
         }
         for (channel, packet_ins) in self.logical.out.limited.drain(..) {
-            if let Some(outbox) = self.logical.lines.outbox(channel) {
+            if let Some(outbox) = self.logical.channels.outbox(channel) {
                 outbox.limited(packet_ins);
             }
         }
@@ -315,7 +315,7 @@ impl Engine {
             return worked;
         }
         let began = self.clock.now();
-        worked = self.obey(now, began, worked);
+        worked = self.run_control(now, began, worked);
         self.workers.has_controlled(began, self.clock.now());
         worked
     }
@@ -323,7 +323,7 @@ impl Engine {
     /// Carries out controllers' messages and due work of the served logical switch until about `began` plus the
     /// control time. `worked`: true if calls have already changed it in this round. Returns true if there was any
     /// work.
-    fn obey(&mut self, now: Instant, began: Instant, mut worked: bool) -> bool {
+    fn run_control(&mut self, now: Instant, began: Instant, mut worked: bool) -> bool {
         let until = began + self.control_time();
         while self.control_once(now) {
             worked = true;
@@ -331,7 +331,7 @@ impl Engine {
                 break;
             }
         }
-        worked |= !self.logical.is_busy && self.go_on(now, until);
+        worked |= !self.logical.is_busy && self.advance_channels(now, until);
         if worked {
             // New flow entries may expire earlier than the known deadline.
             self.logical.expire_at = now;
@@ -342,7 +342,7 @@ impl Engine {
 
     /// Returns true if [`Engine::control`] has messages or due work.
     fn is_asked(&self, now: Instant) -> bool {
-        let waits = self.logical.is_busy || self.logical.begun.is_some() || self.logical.lines.holds();
+        let waits = self.logical.is_busy || self.logical.unfinished_batch.is_some() || self.logical.channels.holds();
         waits || now >= self.logical.expire_at || !self.logical.messages.is_empty()
     }
 
@@ -359,7 +359,7 @@ impl Engine {
         if self.logical.is_full() {
             return false;
         }
-        if let Some((channel, came, rest)) = &mut self.logical.begun {
+        if let Some((channel, came, rest)) = &mut self.logical.unfinished_batch {
             let (channel, came) = (*channel, *came);
             if let Some(message) = rest.next() {
                 self.message((now, came), channel, message);
@@ -367,21 +367,21 @@ impl Engine {
                 if self.logical.is_busy {
                     // After a change of many flow entries, other channels' messages come before this channel's next
                     // one.
-                    self.logical.lines.wait(channel);
+                    self.logical.channels.wait(channel);
                 }
-                if self.logical.lines.is_held(channel)
-                    && let Some((_, _, rest)) = self.logical.begun.take()
+                if self.logical.channels.is_held(channel)
+                    && let Some((_, _, rest)) = self.logical.unfinished_batch.take()
                 {
-                    self.logical.lines.hold(FromChannel::Messages(channel, came, rest.collect()));
+                    self.logical.channels.hold(FromChannel::Messages(channel, came, rest.collect()));
                 }
                 return true;
             }
-            self.logical.begun = None;
+            self.logical.unfinished_batch = None;
         }
         let Ok(message) = self.logical.messages.try_recv() else { return false };
-        match self.logical.lines.hold(message) {
+        match self.logical.channels.hold(message) {
             Some(FromChannel::Messages(channel, came, batch)) => {
-                self.logical.begun = Some((channel, came, batch.into_iter()));
+                self.logical.unfinished_batch = Some((channel, came, batch.into_iter()));
             }
             Some(message) => self.carry_out(now, message),
             None => {}
@@ -392,23 +392,23 @@ impl Engine {
     fn carry_out(&mut self, now: Instant, message: FromChannel) {
         match message {
             FromChannel::Up(channel, version, outbox) => {
-                self.logical.lines.add(channel, outbox);
+                self.logical.channels.add(channel, outbox);
                 self.logical.datapath.get().channel_up(now, channel, version);
                 self.logical.datapath.get().tell_channel(channel, true, &mut self.logical.out);
             }
             FromChannel::AuxiliaryUp(channel, main, number, outbox) => {
                 if self.logical.datapath.get().auxiliary_up(now, channel, main, number) {
-                    self.logical.lines.add(channel, outbox);
+                    self.logical.channels.add(channel, outbox);
                 } else {
                     outbox.close("its main connection ended");
                 }
             }
             FromChannel::Down(channel) if self.logical.timed.as_ref().is_some_and(|timed| timed.owes(channel)) => {
-                self.logical.lines.wait(channel);
-                self.logical.lines.hold(FromChannel::Down(channel));
+                self.logical.channels.wait(channel);
+                self.logical.channels.hold(FromChannel::Down(channel));
             }
             FromChannel::Down(channel) => {
-                if self.logical.lines.remove(channel) {
+                if self.logical.channels.remove(channel) {
                     self.logical.datapath.get().tell_channel(channel, false, &mut self.logical.out);
                     self.logical.datapath.get().channel_down(now, channel);
                 }
@@ -422,10 +422,10 @@ impl Engine {
 
     /// Carries out a message of `channel` that arrived at `came`.
     fn message(&mut self, (now, came): (Instant, Instant), channel: ChannelId, message: Message) {
-        let Some(outbox) = self.logical.lines.outbox(channel) else { return };
+        let Some(outbox) = self.logical.channels.outbox(channel) else { return };
         if outbox.is_overrun() {
             outbox.close("it does not read its replies");
-            self.logical.lines.remove(channel);
+            self.logical.channels.remove(channel);
             self.logical.datapath.get().tell_channel(channel, false, &mut self.logical.out);
             self.logical.datapath.get().channel_down(now, channel);
             return;
@@ -441,7 +441,7 @@ impl Engine {
             self.logical.datapath.get().set_time_of_day(self.clock.now(), today);
         }
         self.tell_queues_for(&message.body);
-        let Some(message) = self.hold_back(came, channel, message) else { return };
+        let Some(message) = self.defer_message(came, channel, message) else { return };
         if let Some(message) = self.begin_long_reply(channel, message) {
             let datapath = self.logical.datapath.get();
             datapath.begin(now, channel, message, &mut self.pool, &mut self.logical.out);
@@ -518,7 +518,7 @@ impl ThreadWork for Engine {
         if !self.round(now) {
             return self.look_or_sleep(now);
         }
-        self.stopped.iter_mut().for_each(|stopped| stopped.worked());
+        self.stalls.iter_mut().for_each(|stopped| stopped.worked());
         self.spinner.found(now);
         TurnOutcome::Turn
     }
@@ -537,7 +537,7 @@ impl ThreadWork for Engine {
         let from = self.clock.now();
         let release = self.wakes_for_release().min(self.spinner.wakes_for_frames(from, self.frames_due()));
         let timeout = self.due().min(release).since(from);
-        self.stopped.iter_mut().for_each(|stopped| stopped.sleeps(from + timeout));
+        self.stalls.iter_mut().for_each(|stopped| stopped.sleeps(from + timeout));
         Some(AnnouncedSleep { from, timeout, release })
     }
 
@@ -552,7 +552,7 @@ impl ThreadWork for Engine {
     fn wake_up(&mut self, slept: Option<AnnouncedSleep>) {
         if let Some(AnnouncedSleep { timeout, release, .. }) = slept {
             let clock = self.clock;
-            self.stopped.iter_mut().for_each(|stopped| stopped.woke(clock.now()));
+            self.stalls.iter_mut().for_each(|stopped| stopped.woke(clock.now()));
             if release != Instant::FAR && !timeout.is_zero() {
                 self.note_wake_up(release);
             }

@@ -41,7 +41,7 @@ impl Engine {
         }
         let paused = std::mem::take(&mut self.logical.paused_monitors.channels);
         for channel in paused {
-            match self.logical.lines.outbox(channel).map(|outbox| outbox.is_notice_room()) {
+            match self.logical.channels.outbox(channel).map(|outbox| outbox.is_notice_room()) {
                 Some(true) => self.logical.datapath.get().resume_monitors(channel, &mut self.logical.out),
                 Some(false) => self.logical.paused_monitors.channels.push(channel),
                 // The channel ended.

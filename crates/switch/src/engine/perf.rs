@@ -84,7 +84,7 @@ impl Engine {
 
     /// Returns the frame buffers allocated at the start, and the locations of the threads that wrote to them first.
     pub(crate) fn buffers(&self) -> (Arc<SharedBuffers>, Vec<ThreadPlacement>) {
-        self.pool.tell();
+        self.pool.report_count();
         self.workers.buffers()
     }
 

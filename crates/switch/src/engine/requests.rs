@@ -43,7 +43,7 @@ impl Engine {
             timing: self.logical.timed.as_mut().map(|timed| timed.snapshot()),
             roles: self
                 .logical
-                .lines
+                .channels
                 .channels()
                 .filter_map(|id| Some((id, self.logical.datapath.get().role(id)?)))
                 .collect(),

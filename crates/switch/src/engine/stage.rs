@@ -35,15 +35,15 @@ impl Engine {
     /// Passes a message that arrived at `came` to the served switch's timing. Returns the message if it must be
     /// carried out now.
     #[inline]
-    pub(super) fn hold_back(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
-        if self.logical.timed.is_none() { Some(message) } else { self.hold_back_timed(came, channel, message) }
+    pub(super) fn defer_message(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
+        if self.logical.timed.is_none() { Some(message) } else { self.delay_message(came, channel, message) }
     }
 
     #[cold]
     #[inline(never)]
-    fn hold_back_timed(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
+    fn delay_message(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
         let now = self.clock.now();
-        let LogicalSwitch { timed, datapath, out, lines, .. } = &mut *self.logical;
+        let LogicalSwitch { timed, datapath, out, channels: lines, .. } = &mut *self.logical;
         let Some(timed) = timed else { return Some(message) };
         let message = timed.message((now, came.min(now)), (channel, message), datapath.get(), &mut self.pool, out);
         if timed.awaits_answer(channel) {
@@ -65,8 +65,8 @@ impl Engine {
         }
         for frame in self.batch.drain(..) {
             let came = if is_stamped { Instant::from_nanos(frame.arrived()) } else { now };
-            self.stopped.iter_mut().for_each(|stopped| stopped.found(came));
-            self.arrivals.put(FrameArrival { came, port, frame });
+            self.stalls.iter_mut().for_each(|stopped| stopped.found(came));
+            self.arrivals.put(FrameArrival { arrived_at: came, port, frame });
         }
     }
 
@@ -75,7 +75,7 @@ impl Engine {
     #[cold]
     pub(super) fn forward_in_order(&mut self, now: Instant) -> bool {
         let mut worked = self.forward(now);
-        if let LogicalSwitch { timed: Some(timed), lines, .. } = &mut *self.logical {
+        if let LogicalSwitch { timed: Some(timed), channels: lines, .. } = &mut *self.logical {
             lines.written().for_each(|(given, written)| timed.said(written, written.since(given)));
         }
         let seen = self.arrivals.sort(now);
@@ -150,7 +150,7 @@ impl Engine {
     /// Hands out what was released since `began`, and reports to the timing how long that took. Returns the time at
     /// the end.
     fn hand_out(&mut self, began: Instant, due: Instant) -> Instant {
-        let LogicalSwitch { out, lines, .. } = &*self.logical;
+        let LogicalSwitch { out, channels: lines, .. } = &*self.logical;
         let outboxes = out.messages.iter().filter_map(|(channel, _)| lines.outbox(*channel));
         outboxes.for_each(|outbox| outbox.ask_when_written(began));
         // On scheduled ports, frames carry their due time, so the small cost of handing them out does not matter.
@@ -289,7 +289,7 @@ mod tests {
         let ms = |count: u32| Duration::from_micros(100) * count;
         let from = engine.clock.now() - Duration::from_millis(10);
         let add = Message { xid: 1, body: Body::FlowMod(to_the_third()) };
-        assert_eq!(engine.hold_back(from, CHANNEL, add), None);
+        assert_eq!(engine.defer_message(from, CHANNEL, add), None);
         for (port, tenths) in [(0, 5_u32), (0, 11), (0, 30), (1, 2), (1, 9), (1, 12), (1, 31)] {
             send(&mut hosts[port], from + ms(tenths), u8::try_from(tenths).unwrap());
         }
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(shown, [11, 12, 30, 31], "those that came after the entry, in their order, whoever was asked first");
         let delete = FlowMod { command: weir_openflow::model::FlowCommand::Delete, ..to_the_third() };
         let from = engine.clock.now() - Duration::from_millis(5);
-        assert_eq!(engine.hold_back(from, CHANNEL, Message { xid: 2, body: Body::FlowMod(delete) }), None);
+        assert_eq!(engine.defer_message(from, CHANNEL, Message { xid: 2, body: Body::FlowMod(delete) }), None);
         [9_u32, 11].iter().for_each(|tenths| send(&mut hosts[1], from + ms(*tenths), u8::try_from(*tenths).unwrap()));
         engine.forward_in_order(engine.clock.now());
         engine.forward_in_order(engine.clock.now());
@@ -318,7 +318,7 @@ mod tests {
         }
         let from = engine.clock.now() - Duration::from_millis(10);
         let add = Message { xid: 1, body: Body::FlowMod(to_the_third()) };
-        assert_eq!(engine.hold_back(from, CHANNEL, add), None);
+        assert_eq!(engine.defer_message(from, CHANNEL, add), None);
         [5, 6].iter().for_each(|ms| send(&mut hosts[0], from + Duration::from_millis(*ms), 1));
         engine.forward_in_order(engine.clock.now());
         engine.forward_in_order(engine.clock.now());
@@ -342,7 +342,7 @@ mod tests {
         let (mut engine, _hosts) = stopped(1);
         let from = engine.clock.now() - Duration::from_millis(10);
         let say = |engine: &mut Engine, xid, body| {
-            assert_eq!(engine.hold_back(from, CHANNEL, Message { xid, body }), None);
+            assert_eq!(engine.defer_message(from, CHANNEL, Message { xid, body }), None);
             engine.forward_in_order(engine.clock.now());
             engine.forward_in_order(engine.clock.now());
         };

@@ -63,12 +63,12 @@ impl StallDetector {
 impl Engine {
     /// Starts recording the engine's stops.
     pub(crate) fn note_stops(&mut self) {
-        self.stopped = Some(Box::default());
+        self.stalls = Some(Box::default());
     }
 
     /// Returns the recorded stops; `None` if recording was not started.
     pub(crate) fn stops(&self) -> Option<StallLog> {
-        self.stopped.as_ref().map(|stopped| stopped.stops.clone())
+        self.stalls.as_ref().map(|stopped| stopped.stops.clone())
     }
 }
 

@@ -199,7 +199,7 @@ impl Engine {
         };
         match config.mode {
             ThreadingMode::RunToCompletion if config.workers == 1 => {
-                self.pool = FramePool::alone(&start.depot);
+                self.pool = FramePool::single_threaded(&start.depot);
                 Ok(())
             }
             ThreadingMode::RunToCompletion => self.start_several(start).map_err(no_thread),
@@ -229,13 +229,13 @@ impl Engine {
     }
 
     /// Binds the engine's thread to its CPU.
-    pub(super) fn settle(&self) {
+    pub(super) fn pin_engine_thread(&self) {
         pin(self.workers.cpus.first().copied());
     }
 
     /// Passes the received batch of a port on: to virtual switches, to the switch's own tables, or to the workers.
     #[inline]
-    pub(super) fn pass_on(&mut self, now: Instant, port: PortNo) {
+    pub(super) fn dispatch_batch(&mut self, now: Instant, port: PortNo) {
         if self.virtuals.is_some() {
             return self.pass_to_virtuals(now, port);
         }
@@ -280,7 +280,7 @@ impl Engine {
 
     /// Does the workers' part of a round: moves due bursts, and passes the workers' messages to the controllers.
     /// Returns true if there was any work.
-    pub(super) fn move_on(&mut self, now: Instant) -> bool {
+    pub(super) fn poll_workers(&mut self, now: Instant) -> bool {
         if let Some(several) = &mut self.workers.several {
             assert!(!several.has_failed(), "a thread of the switch panicked; its message is above");
             let told = several.take_notes(&mut self.logical.out);
@@ -359,8 +359,8 @@ impl Engine {
 
     /// Waits briefly if a round had no work only because other threads are using the ports. Returns true if it
     /// waited.
-    pub(super) fn wait_if_hindered(&mut self) -> bool {
-        self.workers.several.as_mut().is_some_and(RunToCompletion::wait_if_hindered)
+    pub(super) fn wait_if_ports_busy(&mut self) -> bool {
+        self.workers.several.as_mut().is_some_and(RunToCompletion::wait_if_contended)
     }
 
     /// Returns true if workers have left no work for the engine.
@@ -382,7 +382,7 @@ impl Engine {
     /// Maximum time of control work in one round.
     pub(super) fn control_time(&self) -> Duration {
         if self.serving.is_some() {
-            return self.turn;
+            return self.virtual_control_limit;
         }
         if self.workers.are_sharing() { SHARED_CONTROL_TIME } else { super::CONTROL_TIME }
     }

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(config(100, 3, ThreadingMode::Pipeline).shares(), [100]);
         let depot = config(101, 2, ThreadingMode::RunToCompletion).prepare_buffers().expect("there is memory");
         let counts: Vec<u32> = depot.slabs().iter().map(|slab| slab.count()).collect();
-        assert_eq!((counts, depot.free_count(), depot.beyond_count()), (vec![51, 50], 101, 0));
+        assert_eq!((counts, depot.free_count(), depot.heap_count()), (vec![51, 50], 101, 0));
     }
 
     #[test]

@@ -101,8 +101,8 @@ impl WorkerContext {
         // Most packets leave while other workers use the tables, too. Packets that notify controllers or change the
         // tables need exclusive access.
         let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
-        if tables.beside(&is_over, beside) == Some(false) {
-            tables.alone(&is_over, |datapath| datapath.process_for(own, now, port, frames, pool, out));
+        if tables.read_shared(&is_over, beside) == Some(false) {
+            tables.write_exclusive(&is_over, |datapath| datapath.process_for(own, now, port, frames, pool, out));
         }
     }
 

@@ -136,7 +136,7 @@ impl Pipeline {
         let mut shares: Vec<Vec<PipelineWorker>> = threads.iter().map(|_| Vec::new()).collect();
         let (mut to_workers, mut from_workers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         // Workers without a thread never get any work.
-        let guests = if threads.is_empty() { Vec::new() } else { tables.invite(config.workers) };
+        let guests = if threads.is_empty() { Vec::new() } else { tables.add_readers(config.workers) };
         for (worker, guest) in guests.into_iter().enumerate() {
             let thread = worker % threads.len();
             let own_counters = Arc::<WorkerCounters>::default();
@@ -360,7 +360,7 @@ impl WorkerThreadState {
         let hand_on = if hurry.load(Ordering::Relaxed) { FlushTiming::AtOnce } else { FlushTiming::WhenDue };
         let is_over = || stop.load(Ordering::Relaxed);
         let any = shares.iter_mut().fold(false, |any, share| any | (share.run(now, pool, hand_on, is_over) > 0));
-        pool.tell();
+        pool.report_count();
         any
     }
 

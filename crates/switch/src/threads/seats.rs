@@ -67,7 +67,7 @@ impl<T> ShardWriter<T> {
 
     /// Creates readers, which can use the value from the next [`ShardWriter::share`] on. Earlier readers become
     /// invalid.
-    pub fn invite(&mut self, guests: usize) -> Vec<ShardReader<T>> {
+    pub fn add_readers(&mut self, guests: usize) -> Vec<ShardReader<T>> {
         self.get();
         let seats: Vec<_> = (0..guests).map(|_| Arc::new(LockShard::empty())).collect();
         self.shared = Arc::new(ShardedLock { home: LockShard::empty(), seats: seats.clone() });
@@ -82,7 +82,7 @@ impl<T> ShardWriter<T> {
 
     /// Returns true if the owner has exclusive access.
     #[inline]
-    pub fn has_it(&self) -> bool {
+    pub fn has_exclusive(&self) -> bool {
         self.alone.is_some()
     }
 
@@ -110,7 +110,7 @@ impl<T> ShardReader<T> {
     /// Waits for the value and runs `work` on it, concurrently with other readers. Returns `None` if `is_over`
     /// returns true during the wait.
     #[inline]
-    pub fn beside<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&T) -> R) -> Option<R> {
+    pub fn read_shared<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&T) -> R) -> Option<R> {
         let mut looks = 0;
         loop {
             if let Some(handle) = self.seat.try_lock()
@@ -122,13 +122,13 @@ impl<T> ShardReader<T> {
             if is_over() {
                 return None;
             }
-            look_again(&mut looks);
+            spin_or_yield(&mut looks);
         }
     }
 
     /// Waits for exclusive access and runs `work` on the value. Returns `None` if `is_over` returns true during the
     /// wait.
-    pub fn alone<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub fn write_exclusive<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut looks = 0;
         let value = loop {
             if let Some(value) = self.shared.try_take() {
@@ -138,7 +138,7 @@ impl<T> ShardReader<T> {
             if is_over() {
                 return None;
             }
-            look_again(&mut looks);
+            spin_or_yield(&mut looks);
         };
         let mut alone = ExclusiveGuard { value: Some(value), shared: &self.shared };
         alone.value.as_deref_mut().map(work)
@@ -161,7 +161,7 @@ impl<T> ShardedLock<T> {
         loop {
             match self.try_take() {
                 Some(value) => return value,
-                None => look_again(&mut looks),
+                None => spin_or_yield(&mut looks),
             }
         }
     }
@@ -199,7 +199,7 @@ impl<T> LockShard<T> {
         loop {
             match self.try_lock() {
                 Some(handle) => return handle,
-                None => look_again(&mut looks),
+                None => spin_or_yield(&mut looks),
             }
         }
     }
@@ -215,7 +215,7 @@ impl<T> LockShard<T> {
 }
 
 /// Waits briefly before the next attempt, and yields the processor after every [`LOOKS`] attempts.
-pub(super) fn look_again(looks: &mut u32) {
+pub(super) fn spin_or_yield(looks: &mut u32) {
     #[cfg(any(test, feature = "schedules"))]
     crate::clock::virtual_time::ThreadVirtualTime::refuse_to_wait(*looks);
     *looks += 1;
@@ -249,7 +249,7 @@ mod tests {
             numbers.iter_mut().for_each(|number| *number += 1);
             changes.fetch_add(1, Ordering::Relaxed);
         };
-        let guests = owner.invite(3);
+        let guests = owner.add_readers(3);
         std::thread::scope(|scope| {
             for guest in guests {
                 let (looks, stop, raise) = (&looks, &stop, &raise);
@@ -258,13 +258,13 @@ mod tests {
                     let mut last = 0;
                     while !is_over() {
                         for _ in 0..5 {
-                            let Some(seen) = guest.beside(is_over, |numbers| *numbers) else { return };
+                            let Some(seen) = guest.read_shared(is_over, |numbers| *numbers) else { return };
                             assert!(seen.iter().all(|number| *number == seen[0]), "half a change: {seen:?}");
                             assert!(seen[0] >= last, "an old state");
                             last = seen[0];
                             looks.fetch_add(1, Ordering::Relaxed);
                         }
-                        guest.alone(is_over, raise);
+                        guest.write_exclusive(is_over, raise);
                     }
                 });
             }
@@ -284,24 +284,24 @@ mod tests {
     #[test]
     fn who_waits_is_known_and_the_end_is_noticed() {
         let mut owner = ShardWriter::new(5);
-        let guest = owner.invite(1).remove(0);
-        assert_eq!(guest.beside(|| true, |value| *value), None, "not shared yet");
-        assert_eq!(guest.alone(|| true, |value| *value), None);
+        let guest = owner.add_readers(1).remove(0);
+        assert_eq!(guest.read_shared(|| true, |value| *value), None, "not shared yet");
+        assert_eq!(guest.write_exclusive(|| true, |value| *value), None);
         assert!(owner.is_waited_for());
         owner.share();
-        assert_eq!(guest.beside(|| true, |value| *value), Some(5));
-        assert_eq!(guest.alone(|| true, |value| std::mem::replace(value, 6)), Some(5));
+        assert_eq!(guest.read_shared(|| true, |value| *value), Some(5));
+        assert_eq!(guest.write_exclusive(|| true, |value| std::mem::replace(value, 6)), Some(5));
         assert_eq!((*owner.get(), owner.is_waited_for()), (6, false));
-        assert_eq!(guest.beside(|| true, |value| *value), None);
+        assert_eq!(guest.read_shared(|| true, |value| *value), None);
     }
 
     #[test]
     fn it_survives_a_guest_that_panics() {
         let mut owner = ShardWriter::new(5);
-        let guest = owner.invite(1).remove(0);
+        let guest = owner.add_readers(1).remove(0);
         owner.share();
         let panicked = std::thread::spawn(move || {
-            guest.alone(
+            guest.write_exclusive(
                 || false,
                 |value| {
                     *value = 7;

@@ -66,8 +66,8 @@ impl<T> TimingStage<T> {
             records: VecDeque::new(),
             counts: TimingCounts::default(),
             lateness: ReleaseLateness::default(),
-            lead: SendLatency::of_packets(),
-            said: SendLatency::of_messages(),
+            packet_latency: SendLatency::of_packets(),
+            message_latency: SendLatency::of_messages(),
         }))
     }
 }

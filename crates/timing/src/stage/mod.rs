@@ -110,9 +110,9 @@ pub struct TimingStage<T> {
     counts: TimingCounts,
     lateness: ReleaseLateness,
     /// Time before their due times at which packets are released.
-    lead: SendLatency,
+    packet_latency: SendLatency,
     /// Time before their due times at which messages are released.
-    said: SendLatency,
+    message_latency: SendLatency,
 }
 
 impl<T> TimingStage<T> {
@@ -191,7 +191,7 @@ impl<T> TimingStage<T> {
 
     /// Returns the time at which [`TimingStage::release`] is to be called next; [`Instant::FAR`] if nothing waits.
     pub fn due(&self) -> Instant {
-        self.first(|due| self.lead.before(due), |due| self.said.before(due))
+        self.first(|due| self.packet_latency.before(due), |due| self.message_latency.before(due))
     }
 
     /// Returns the due time of the next item. It is not before [`TimingStage::due`], because packets and messages are
@@ -223,13 +223,13 @@ impl<T> TimingStage<T> {
     /// Records that a packet left at `left`, and how long it took from its release until then. Packets are released
     /// earlier by the typical duration, so that they leave when they are due.
     pub fn handed_out(&mut self, left: Instant, took: SendDuration) {
-        self.lead.note(left, took);
+        self.packet_latency.note(left, took);
     }
 
     /// Records that a message was written to its channel at `until`, and how long it took from its release until then.
     /// Messages are released earlier by the typical duration.
     pub fn said(&mut self, until: Instant, took: Duration) {
-        self.said.note(until, SendDuration::AtMost(took));
+        self.message_latency.note(until, SendDuration::AtMost(took));
     }
 
     /// Returns the item that is to be released first; `None` if none is to be released by `now`. `describe` returns
@@ -264,10 +264,12 @@ impl<T> TimingStage<T> {
             };
             if let Some(released) = released {
                 let lead = match (place, &released.part) {
-                    (TimingQueue::Commands, ReleaseKind::Barrier) => self.said.time(released.due),
+                    (TimingQueue::Commands, ReleaseKind::Barrier) => self.message_latency.time(released.due),
                     (TimingQueue::Commands, _) => Duration::ZERO,
-                    (TimingQueue::Agent(place), _) if !self.agents.sends(place) => self.said.time(released.due),
-                    _ => self.lead.time(released.due),
+                    (TimingQueue::Agent(place), _) if !self.agents.sends(place) => {
+                        self.message_latency.time(released.due)
+                    }
+                    _ => self.packet_latency.time(released.due),
                 };
                 self.lateness.note((now + lead).since(released.due));
                 return Some(released);
@@ -279,10 +281,10 @@ impl<T> TimingStage<T> {
     /// released before their due times.
     fn earliest(&self, now: Instant) -> Option<(Instant, TimingQueue)> {
         let packet = self.packets().min_by_key(|(due, _)| *due);
-        let packet = packet.map(|(due, place)| (self.lead.before(due), (due, place)));
+        let packet = packet.map(|(due, place)| (self.packet_latency.before(due), (due, place)));
         let message = self.messages().min_by_key(|(due, _)| *due);
-        let message = message.map(|(due, place)| (self.said.before(due), (due, place)));
-        let command = self.commands.due(&|due| self.said.before(due));
+        let message = message.map(|(due, place)| (self.message_latency.before(due), (due, place)));
+        let command = self.commands.due(&|due| self.message_latency.before(due));
         let all = [(command, (command, TimingQueue::Commands))].into_iter().chain(message).chain(packet);
         all.min_by_key(|(release, _)| *release).filter(|(release, _)| *release <= now).map(|(_, first)| first)
     }
@@ -303,7 +305,7 @@ impl<T> TimingStage<T> {
             let charge = found.and_then(|tables| tables.charge(&work, batch).ok()).unwrap_or_default();
             CommandStart { kind, writes: work.writes(), charge, work }
         };
-        match self.commands.step(now, &|due| self.said.before(due), &mut charge)? {
+        match self.commands.step(now, &|due| self.message_latency.before(due), &mut charge)? {
             CommandQueueEvent::Begun { at, writes } => {
                 if !self.write.is_zero() {
                     let held = self.write.saturating_mul(writes);

@@ -82,7 +82,7 @@ struct PingAllResult {
 }
 
 pub(crate) fn run(args: &EmulateBenchArgs) -> anyhow::Result<ExitCode> {
-    let machine = BenchMachineInfo::look();
+    let machine = BenchMachineInfo::detect();
     let signals = StopSignalHandler::watch()?;
     let mut rows = Vec::new();
     for switches in &args.switches {

@@ -5,7 +5,7 @@
 //! with a link without rate and delay. Frames that were delayed by stops of the machine are counted separately
 //! ([`super::stood`]).
 use super::machine::BenchMachineInfo;
-use super::stood::{StallRecord, StallSummary, StallWatch, after};
+use super::stood::{StallRecord, StallSummary, StallWatch, lateness_s};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &LinkBenchArgs) -> anyhow::Result<ExitCode> {
         "--delay: found {}, expected less: at this rate more than {RING} frames are under way",
         args.delay
     );
-    let machine = BenchMachineInfo::look();
+    let machine = BenchMachineInfo::detect();
     // The buffer holds all frames that are sent ahead, so that none is lost.
     let buffer = Some(ByteSize(RING * u64::from(args.bytes)));
     let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, buffer, ..LinkSpec::default() };
@@ -111,7 +111,8 @@ pub(crate) fn run(args: &LinkBenchArgs) -> anyhow::Result<ExitCode> {
     let times = [line, args.delay.0];
     let (link, watched) = LinkTestbed::start(&spec, args.spin)?.delays(args, line + args.delay.0)?;
     let rate = LinkTestbed::start(&spec, args.spin)?.rate(args)?;
-    let untouched = |frame: &LinkFrameTimes| frame.came.is_none_or(|came| !watched.touch(frame.at, came));
+    let untouched =
+        |frame: &LinkFrameTimes| frame.arrived_at.is_none_or(|came| !watched.stalled_during(frame.sent_at, came));
     let result = LinkBenchReport {
         machine,
         release_build: !cfg!(debug_assertions),
@@ -171,9 +172,9 @@ fn lines(args: &LinkBenchArgs, result: &LinkBenchReport) -> String {
 /// A frame that was sent.
 #[derive(Debug, Clone, Copy)]
 struct LinkFrameTimes {
-    at: Instant,
+    sent_at: Instant,
     /// Arrival time; `None` if it did not arrive.
-    came: Option<Instant>,
+    arrived_at: Option<Instant>,
 }
 
 /// Result of a measurement of the rate.
@@ -252,18 +253,18 @@ impl LinkTestbed {
             let now = self.clock.now();
             watch.look(now);
             if now >= next && now < end {
-                frames.push(LinkFrameTimes { at: now, came: None });
+                frames.push(LinkFrameTimes { sent_at: now, arrived_at: None });
                 self.send(now, args.bytes)?;
-                watch.sent(now, self.clock.now());
+                watch.note_send(now, self.clock.now());
                 next += args.gap.0;
             }
             let numbers = self.take()?;
             let now = self.clock.now();
             watch.look(now);
             for number in numbers {
-                watch.worked();
+                watch.note_work();
                 let frame = usize::try_from(number).ok().and_then(|number| frames.get_mut(number));
-                frame.context("a frame of nobody")?.came = Some(now);
+                frame.context("a frame of nobody")?.arrived_at = Some(now);
                 came += 1;
             }
             if now >= end && (came == self.sent || now >= end + expected + GRACE) {
@@ -320,10 +321,10 @@ impl FrameLateness {
     ) -> anyhow::Result<FrameLateness> {
         let (mut free, mut sent, mut seconds) = (Instant::ZERO, 0, Vec::new());
         for frame in frames {
-            free = free.max(frame.at) + line;
+            free = free.max(frame.sent_at) + line;
             if counts(frame) {
                 sent += 1;
-                seconds.extend(frame.came.map(|came| after(came, free + delay)));
+                seconds.extend(frame.arrived_at.map(|came| lateness_s(came, free + delay)));
             }
         }
         ensure!(!seconds.is_empty(), "found none of {sent} frames behind the link");

@@ -25,7 +25,7 @@ pub(super) struct BenchMachineInfo {
 }
 
 impl BenchMachineInfo {
-    pub(super) fn look() -> BenchMachineInfo {
+    pub(super) fn detect() -> BenchMachineInfo {
         let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
         BenchMachineInfo {
             cpu: value(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
@@ -33,7 +33,7 @@ impl BenchMachineInfo {
             kernel: read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
             tsc_mhz: cfg!(target_arch = "x86_64").then(counter_mhz),
             load: first_word("/proc/loadavg").and_then(|load| load.parse().ok()),
-            transparent_huge_pages: chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
+            transparent_huge_pages: bracketed_word("/sys/kernel/mm/transparent_hugepage/enabled"),
         }
     }
 }
@@ -41,15 +41,15 @@ impl BenchMachineInfo {
 /// Measures the frequency of the time stamp counter in MHz.
 fn counter_mhz() -> f64 {
     let clock = SystemClock::start();
-    let (from, counts) = both(clock);
+    let (from, counts) = read_clock_and_tsc(clock);
     while clock.now().since(from) < COUNTED {}
-    let (to, counts_to) = both(clock);
+    let (to, counts_to) = read_clock_and_tsc(clock);
     (counts_to - counts) as f64 / to.since(from).as_secs_f64() / 1e6
 }
 
 /// Reads clock and counter at the same time. The process may be interrupted between two readings, so the closest of
 /// several tries counts.
-fn both(clock: SystemClock) -> (Instant, u64) {
+fn read_clock_and_tsc(clock: SystemClock) -> (Instant, u64) {
     let read = |_| {
         let before = weir_memory::cycles();
         let now = clock.now();
@@ -77,7 +77,7 @@ fn first_word(file: &str) -> Option<String> {
 }
 
 /// Returns the word in brackets.
-fn chosen(file: &str) -> Option<String> {
+fn bracketed_word(file: &str) -> Option<String> {
     let text = read_to_string(file).ok()?;
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn this_process_has_memory() {
         assert!(resident_bytes().unwrap() > 100_000);
-        assert!(BenchMachineInfo::look().cores >= 1);
+        assert!(BenchMachineInfo::detect().cores >= 1);
     }
 
     #[test]

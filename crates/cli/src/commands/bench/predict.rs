@@ -33,7 +33,7 @@ struct PredictBenchReport {
 }
 
 pub(crate) fn run(args: &PredictBenchArgs) -> anyhow::Result<ExitCode> {
-    let machine = BenchMachineInfo::look();
+    let machine = BenchMachineInfo::detect();
     let scenario = tree(usize::from(args.switches))?;
     let (clock, settings) = (SystemClock::start(), PredictSettings::default());
     let mut seconds = Vec::new();

@@ -12,9 +12,9 @@ use weir_switch::SwitchHandle;
 use weir_units::{Instant, StallLog, StallTotals};
 
 /// Longest interval between two looks of the measuring thread, unless it was stopped.
-const LEAST: Duration = Duration::from_micros(20);
+const MIN_STALL: Duration = Duration::from_micros(20);
 /// Upper bound of the time to send a packet and to wake its receiver.
-const SENDS: Duration = Duration::from_micros(100);
+const MAX_SEND_TIME: Duration = Duration::from_micros(100);
 
 /// Watches the measuring thread.
 pub(super) struct StallWatch {
@@ -59,20 +59,20 @@ impl StallWatch {
 
     /// Records a look at the clock; the thread did nothing else since the previous look.
     pub(super) fn look(&mut self, now: Instant) {
-        self.stops.look(now, LEAST);
+        self.stops.look(now, MIN_STALL);
     }
 
     /// Records that the thread did other work since the last look.
-    pub(super) fn worked(&mut self) {
+    pub(super) fn note_work(&mut self) {
         self.stops.look_away();
     }
 
     /// Records that the thread sent a packet, stamped `from`, and finished at `until`.
-    pub(super) fn sent(&mut self, from: Instant, until: Instant) {
-        if until.since(from) >= SENDS {
+    pub(super) fn note_send(&mut self, from: Instant, until: Instant) {
+        if until.since(from) >= MAX_SEND_TIME {
             self.stops.note(from, until);
         }
-        self.worked();
+        self.note_work();
     }
 
     /// Ends the measurement, and adds the stops noted by the switch, which uses the same clock.
@@ -84,13 +84,13 @@ impl StallWatch {
 }
 
 /// Returns the lateness of an arrival in seconds, negative if it was early.
-pub(super) fn after(came: Instant, due: Instant) -> f64 {
+pub(super) fn lateness_s(came: Instant, due: Instant) -> f64 {
     if came >= due { came.since(due).as_secs_f64() } else { -due.since(came).as_secs_f64() }
 }
 
 impl StallRecord {
     /// Returns true if a thread was stopped while the packet was in transit.
-    pub(super) fn touch(&self, sent: Instant, came: Instant) -> bool {
+    pub(super) fn stalled_during(&self, sent: Instant, came: Instant) -> bool {
         self.engine.touch(sent, came) || self.rig.touch(sent, came)
     }
 
@@ -130,16 +130,16 @@ mod tests {
         let us = |us: u64| Instant::from_nanos(us * 1000);
         let mut watch = StallWatch::start(us(0));
         [0, 10, 500].into_iter().for_each(|at| watch.look(us(at)));
-        watch.sent(us(500), us(510));
+        watch.note_send(us(500), us(510));
         watch.look(us(700));
-        watch.sent(us(700), us(900));
+        watch.note_send(us(700), us(900));
         let mut engine = StallLog::default();
         engine.note(us(2000), us(3000));
         let watched =
             StallRecord { engine, rig: watch.stops, length: Duration::from_millis(10), stolen_share: Some(0.01) };
         let touched = [(0, 10), (0, 11), (500, 690), (650, 750), (1000, 2000), (1000, 2001)];
         assert_eq!(
-            touched.map(|(sent, came)| watched.touch(us(sent), us(came))),
+            touched.map(|(sent, came)| watched.stalled_during(us(sent), us(came))),
             [false, true, false, true, false, true]
         );
         let line = watched.sum().line();

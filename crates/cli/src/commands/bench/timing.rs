@@ -2,7 +2,7 @@
 //! data path with the same service time for each. Packets delayed by stops of the machine are counted separately
 //! ([`super::stood`]).
 use super::machine::BenchMachineInfo;
-use super::stood::{StallRecord, StallSummary, StallWatch, after};
+use super::stood::{StallRecord, StallSummary, StallWatch, lateness_s};
 use anyhow::ensure;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -79,9 +79,9 @@ pub(crate) fn run(args: &TimingBenchArgs) -> anyhow::Result<ExitCode> {
     ensure!(!length.is_zero(), "found a length of 0s, expected more");
     let without = measure(None, args)?;
     let with = measure(Some(delay), args)?;
-    let untouched = |passed: &PassedPacket| !with.watched.touch(passed.sent, passed.came);
+    let untouched = |passed: &PassedPacket| !with.watched.stalled_during(passed.sent, passed.received_at);
     let result = TimingBenchReport {
-        machine: BenchMachineInfo::look(),
+        machine: BenchMachineInfo::detect(),
         release_build: !cfg!(debug_assertions),
         delay_s: delay.as_secs_f64(),
         rate: args.rate,
@@ -107,7 +107,7 @@ struct TimingBenchRun {
 /// A packet that passed the switch.
 struct PassedPacket {
     sent: Instant,
-    came: Instant,
+    received_at: Instant,
 }
 
 fn measure(delay: Option<Duration>, args: &TimingBenchArgs) -> anyhow::Result<TimingBenchRun> {
@@ -157,15 +157,15 @@ fn pass(
         if next <= now && next < end {
             let sent = clock.now();
             left.transmit(now, &mut pool, &mut vec![stamped(sent)])?;
-            watch.sent(sent, clock.now());
+            watch.note_send(sent, clock.now());
             (next, count) = (next + gap, count + 1);
         }
         right.receive(now, &mut pool, &mut batch, 32)?;
         let came = clock.now();
         watch.look(came);
         for frame in batch.drain(..) {
-            watch.worked();
-            passed.extend(stamp(&frame).map(|sent| PassedPacket { sent, came }));
+            watch.note_work();
+            passed.extend(stamp(&frame).map(|sent| PassedPacket { sent, received_at: came }));
             pool.give(frame);
         }
         if now >= end && (passed.len() == count || now >= end + GRACE) {
@@ -199,7 +199,7 @@ fn sum(
     for packet in packets {
         due = due.max(packet.sent) + service;
         if counts(packet) {
-            late.push(after(packet.came, due));
+            late.push(lateness_s(packet.received_at, due));
         }
     }
     late.sort_by(f64::total_cmp);

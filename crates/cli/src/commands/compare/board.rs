@@ -1,6 +1,6 @@
 //! Compares all scenarios of a folder and prints them as a leader board of the answers.
 use super::text::{right, table};
-use super::{CompareArgs, compared, json, nobody, prepared, status, tell};
+use super::{CompareArgs, compare_scenario, json, no_answer_reason, status, with_overrides, write_result};
 use anyhow::{Context as _, ensure};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) fn run(args: &CompareArgs, cancel: &CancelHandle) -> anyhow::Result<E
         (_, true) => csv(&board),
         _ => text(&board, files.len()),
     };
-    tell(args, &text, || page::board(&args.path.display().to_string(), &board))?;
+    write_result(args, &text, || page::render_leaderboard(&args.path.display().to_string(), &board))?;
     Ok(status(board.partial, comparisons(&board).all(|comparison| comparison.passed)))
 }
 
@@ -57,16 +57,16 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// Compares the answers to one scenario. A scenario that cannot be read or has no answer becomes a failed row of the
 /// board, so that the remaining scenarios are still compared.
 fn outcome(file: &Path, args: &CompareArgs, cancel: &CancelHandle) -> ScenarioOutcome {
-    let scenario = match Scenario::read(file).map_err(anyhow::Error::from).and_then(|scenario| prepared(scenario, args))
-    {
-        Ok(scenario) => scenario,
-        Err(error) => return ScenarioOutcome::Failed(format!("{error:#}")),
-    };
-    let comparison = compared(&scenario, args, cancel);
-    if comparison.answers.iter().any(ScenarioAnswer::is_there) {
+    let scenario =
+        match Scenario::read(file).map_err(anyhow::Error::from).and_then(|scenario| with_overrides(scenario, args)) {
+            Ok(scenario) => scenario,
+            Err(error) => return ScenarioOutcome::Failed(format!("{error:#}")),
+        };
+    let comparison = compare_scenario(&scenario, args, cancel);
+    if comparison.answers.iter().any(ScenarioAnswer::is_available) {
         ScenarioOutcome::Compared(Box::new(comparison))
     } else {
-        ScenarioOutcome::Failed(nobody(&comparison))
+        ScenarioOutcome::Failed(no_answer_reason(&comparison))
     }
 }
 
@@ -104,8 +104,11 @@ fn scenarios(board: &Leaderboard) -> comfy_table::Table {
         let (reference, answers, rest) = match &entry.outcome {
             ScenarioOutcome::Failed(why) => (String::new(), String::new(), format!("FAILED: {why}")),
             ScenarioOutcome::Compared(comparison) => {
-                let there =
-                    comparison.answers.iter().filter(|answer| answer.is_there()).map(|answer| answer.by.to_string());
+                let there = comparison
+                    .answers
+                    .iter()
+                    .filter(|answer| answer.is_available())
+                    .map(|answer| answer.by.to_string());
                 let left = comparison.answers.iter().filter_map(|answer| match &answer.state {
                     AnswerState::LeftOut(why) => Some(format!("{} left out: {why}", answer.by)),
                     AnswerState::Answered | AnswerState::Partial => None,

@@ -102,12 +102,12 @@ pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
     let scenarios = sweep::points(&args.path, &args.sweep)?;
     let asked = scenarios.len();
     for (values, scenario) in scenarios {
-        let comparison = compared(&prepared(scenario, &args)?, &args, &signals.cancel);
+        let comparison = compare_scenario(&with_overrides(scenario, &args)?, &args, &signals.cancel);
         ensure!(
-            comparison.answers.iter().any(ScenarioAnswer::is_there),
+            comparison.answers.iter().any(ScenarioAnswer::is_available),
             "{}: {}",
             args.path.display(),
-            nobody(&comparison)
+            no_answer_reason(&comparison)
         );
         let value = |sweep: &ParameterSweep| Some((sweep.key().to_owned(), plain(values.0.get(sweep.key())?)));
         points.push(SweptComparison { values: args.sweep.iter().filter_map(value).collect(), comparison });
@@ -121,7 +121,7 @@ pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
         [one] if one.values.is_empty() => page::single(&one.comparison),
         all => page::swept(all),
     };
-    tell(&args, &document(&points, &args)?, html)?;
+    write_result(&args, &document(&points, &args)?, html)?;
     Ok(status(is_partial, has_passed))
 }
 
@@ -140,7 +140,7 @@ fn json<T: Serialize + ?Sized>(what: &T) -> anyhow::Result<String> {
 }
 
 /// Writes the result's page if `--report` is given, and prints the result.
-fn tell(args: &CompareArgs, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
+fn write_result(args: &CompareArgs, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
     if let Some(path) = &args.report {
         output::write_file(path, &html()).with_context(|| format!("--report: write {}", path.display()))?;
     }
@@ -155,7 +155,7 @@ fn status(is_partial: bool, has_passed: bool) -> ExitCode {
     }
 }
 
-fn prepared(mut scenario: Scenario, args: &CompareArgs) -> anyhow::Result<Scenario> {
+fn with_overrides(mut scenario: Scenario, args: &CompareArgs) -> anyhow::Result<Scenario> {
     if let Some(duration) = args.duration {
         super::run::set_duration(&mut scenario, duration)?;
     }
@@ -164,7 +164,7 @@ fn prepared(mut scenario: Scenario, args: &CompareArgs) -> anyhow::Result<Scenar
     Ok(scenario)
 }
 
-fn compared(scenario: &Scenario, args: &CompareArgs, cancel: &CancelHandle) -> Comparison {
+fn compare_scenario(scenario: &Scenario, args: &CompareArgs, cancel: &CancelHandle) -> Comparison {
     let mut verbs = args.answers.clone();
     verbs.sort_unstable();
     verbs.dedup();
@@ -181,14 +181,14 @@ fn compared(scenario: &Scenario, args: &CompareArgs, cancel: &CancelHandle) -> C
     };
     let mut shown: Option<LabProgressDisplay> = None;
     let answers = ask(scenario, &plan, cancel, &mut |told| match told {
-        ComparisonProgress::Begins(verb, round, rounds) => {
+        ComparisonProgress::RoundStarted(verb, round, rounds) => {
             shown.take().inspect(LabProgressDisplay::clear);
             begin(&scenario.name, verb, round, rounds);
             shown = std::io::stderr().is_terminal().then(LabProgressDisplay::new);
         }
-        ComparisonProgress::Goes(progress) => {
+        ComparisonProgress::RoundRunning(progress) => {
             if let Some(shown) = &mut shown {
-                shown.tell(progress);
+                shown.update(progress);
             }
         }
     });
@@ -206,7 +206,7 @@ fn begin(scenario: &str, verb: EvaluationMethod, round: u32, rounds: u32) {
 }
 
 /// Returns the reason why there is no answer at all.
-fn nobody(comparison: &Comparison) -> String {
+fn no_answer_reason(comparison: &Comparison) -> String {
     let why = |answer: &ScenarioAnswer| match &answer.state {
         AnswerState::LeftOut(why) => Some(format!("{}: {why}", answer.by)),
         AnswerState::Answered | AnswerState::Partial => None,

@@ -44,7 +44,7 @@ fn flows(comparison: &Comparison) -> Table {
         table(["", "answer", "delay of", "samples"].iter().copied().chain(names).chain(["against the reference"]));
     for subject in comparison.subjects(SubjectKind::Flow) {
         let mut name = subject.name.as_str();
-        for answer in comparison.answers.iter().filter(|answer| answer.is_there()) {
+        for answer in comparison.answers.iter().filter(|answer| answer.is_available()) {
             let Some(row) = answer.row(subject) else { continue };
             let delay_of = row.delay_of.unwrap_or_default().to_owned();
             let mut cells = vec![std::mem::take(&mut name).to_owned(), answer.by.to_string(), delay_of];

@@ -75,7 +75,7 @@ pub(crate) fn run(args: EmulateArgs) -> anyhow::Result<ExitCode> {
         ..LabOptions::default()
     };
     let mut shown = progress::LabProgressDisplay::new();
-    let lab = Lab::start(&scenario, &options, &mut |progress| shown.tell(&progress));
+    let lab = Lab::start(&scenario, &options, &mut |progress| shown.update(&progress));
     shown.clear();
     let lab = lab?;
     tell_start(&scenario, &lab);
@@ -84,16 +84,16 @@ pub(crate) fn run(args: EmulateArgs) -> anyhow::Result<ExitCode> {
         signals,
         json: args.json,
         failed: false,
-        misread: false,
-        lost: None,
+        has_parse_error: false,
+        write_error: None,
     };
     let is_whole = commands.is_empty() && !args.cli && !(scenario.traffic.is_empty() && scenario.streams.is_empty());
     if !commands.is_empty() {
-        session.carry_out_all(&commands)?;
+        session.run_commands(&commands)?;
     } else if is_whole {
-        session.carry_out(&PromptCommand::Traffic, false)?;
+        session.run_command(&PromptCommand::Traffic, false)?;
     } else {
-        session.converse()?;
+        session.run_prompt()?;
     }
     session.finish(&args, is_whole)
 }
@@ -123,15 +123,15 @@ struct PromptSession {
     /// True if standard output carries only the final result as JSON; output of commands then goes to standard error.
     json: bool,
     failed: bool,
-    misread: bool,
+    has_parse_error: bool,
     /// First error of writing a command's output to standard output.
-    lost: Option<anyhow::Error>,
+    write_error: Option<anyhow::Error>,
 }
 
 impl PromptSession {
-    fn carry_out_all(&mut self, commands: &[PromptCommand]) -> anyhow::Result<()> {
+    fn run_commands(&mut self, commands: &[PromptCommand]) -> anyhow::Result<()> {
         for command in commands {
-            if self.signals.all().is_cancelled() || !self.carry_out(command, true)? {
+            if self.signals.all().is_cancelled() || !self.run_command(command, true)? {
                 break;
             }
         }
@@ -139,18 +139,18 @@ impl PromptSession {
     }
 
     /// Reads and runs lines until the end of input.
-    fn converse(&mut self) -> anyhow::Result<()> {
+    fn run_prompt(&mut self) -> anyhow::Result<()> {
         let mut input = PromptInput::open(self.signals.all().clone())?;
         loop {
             match input.next_line()? {
                 PromptLine::Text(line) => match self.console.parse(&line) {
                     Ok(command) => {
-                        if !self.carry_out(&command, true)? {
+                        if !self.run_command(&command, true)? {
                             return Ok(());
                         }
                     }
                     Err(problem) => {
-                        self.misread = true;
+                        self.has_parse_error = true;
                         eprintln!("{problem}");
                     }
                 },
@@ -161,10 +161,10 @@ impl PromptSession {
     }
 
     /// Runs one command. Returns false if the session is to end.
-    fn carry_out(&mut self, command: &PromptCommand, reports: bool) -> anyhow::Result<bool> {
+    fn run_command(&mut self, command: &PromptCommand, reports: bool) -> anyhow::Result<bool> {
         let cancel = self.signals.begin();
         let mut shown = progress::LabProgressDisplay::new();
-        let mut progress = |progress: LabProgress| shown.tell(&progress);
+        let mut progress = |progress: LabProgress| shown.update(&progress);
         let mut said = Vec::new();
         let json = self.json;
         let outcome = {
@@ -173,7 +173,7 @@ impl PromptSession {
             self.console.carry_out(command, &cancel, &mut out, &mut progress)
         };
         shown.clear();
-        self.say(&mut said);
+        self.print_output(&mut said);
         match outcome {
             Ok(PromptOutcome::Done) => {}
             Ok(PromptOutcome::Failed) => self.failed = true,
@@ -181,10 +181,10 @@ impl PromptSession {
             Ok(PromptOutcome::Report(result)) => {
                 self.failed |= !result.passed && !result.partial;
                 if reports && !json {
-                    self.say(&mut report::text(&result).into_bytes());
+                    self.print_output(&mut report::text(&result).into_bytes());
                 }
             }
-            Ok(PromptOutcome::Certificate(certificate)) => self.say(&mut certificate.to_string().into_bytes()),
+            Ok(PromptOutcome::Certificate(certificate)) => self.print_output(&mut certificate.to_string().into_bytes()),
             Err(error) => {
                 self.failed = true;
                 eprintln!("{:#}", anyhow::Error::from(error));
@@ -194,16 +194,16 @@ impl PromptSession {
     }
 
     /// Prints a command's output. After a write error the lab goes on, and [`PromptSession::finish`] returns the error.
-    fn say(&mut self, said: &mut Vec<u8>) {
+    fn print_output(&mut self, said: &mut Vec<u8>) {
         if let Err(error) = flush(said, self.json) {
-            self.lost.get_or_insert(error);
+            self.write_error.get_or_insert(error);
         }
     }
 
     /// Stops the lab and prints its result. `is_whole` is true if the file's traffic was the only thing to run: then
     /// the full report is printed, otherwise only the certificate.
     fn finish(self, args: &EmulateArgs, is_whole: bool) -> anyhow::Result<ExitCode> {
-        let PromptSession { console, signals, failed, misread, lost, .. } = self;
+        let PromptSession { console, signals, failed, has_parse_error: misread, write_error: lost, .. } = self;
         let stopped = signals.all().is_cancelled();
         let result = console.finish()?;
         if args.json {

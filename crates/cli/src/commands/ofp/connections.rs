@@ -20,7 +20,7 @@ pub(super) fn print(
     let mut streams = TcpReassembler::default();
     let mut written = Ok(());
     let mut take = |direction: TcpDirection, time_ns: u64, piece: TcpStreamEvent| {
-        let result = connections.piece(CaptureMetadata { time_ns, direction }, piece, printer);
+        let result = connections.handle_event(CaptureMetadata { time_ns, direction }, piece, printer);
         written = std::mem::replace(&mut written, Ok(())).and(result);
     };
     let read = capture::read(file, |packet| streams.receive(packet.time_ns, &packet.frame, &mut take));
@@ -42,7 +42,7 @@ struct CapturedConnections {
 }
 
 impl CapturedConnections {
-    fn piece(
+    fn handle_event(
         &mut self,
         place: CaptureMetadata,
         piece: TcpStreamEvent,
@@ -62,7 +62,7 @@ impl CapturedConnections {
                         self.messages += 1;
                         printer.message(Some(place), &bytes)
                     }
-                    FramerEvent::OutOfStep(reason) => printer.remark(place, &reason),
+                    FramerEvent::OutOfSync(reason) => printer.remark(place, &reason),
                 };
                 written = std::mem::replace(&mut written, Ok(())).and(result);
             }),

@@ -30,7 +30,7 @@ pub(super) enum FramerEvent {
     /// A complete message, decodable or not.
     Message(Vec<u8>),
     /// Message boundaries are lost from here on, until a segment starts with a message.
-    OutOfStep(String),
+    OutOfSync(String),
 }
 
 impl OpenFlowFramer {
@@ -58,7 +58,7 @@ impl OpenFlowFramer {
             let Some(message) = self.buffer.get(at..at + length) else { break };
             let decoded = decode(message);
             let good = decoded.is_ok();
-            if !expected && !self.is_openflow() && !decoded.is_ok_and(|decoded| is_telling(&decoded.body, length)) {
+            if !expected && !self.is_openflow() && !decoded.is_ok_and(|decoded| is_conclusive(&decoded.body, length)) {
                 self.abandon(at);
                 return;
             }
@@ -87,7 +87,7 @@ impl OpenFlowFramer {
     fn out_of_step(&mut self, at: usize, each: &mut impl FnMut(FramerEvent)) {
         if self.is_openflow() {
             let header: Vec<String> = self.buffer[at..at + HEADER_BYTES].iter().map(|b| format!("{b:02x}")).collect();
-            each(FramerEvent::OutOfStep(format!("found bytes {}, expected the header of a message", header.join(" "))));
+            each(FramerEvent::OutOfSync(format!("found bytes {}, expected the header of a message", header.join(" "))));
         }
         self.abandon(at);
     }
@@ -105,7 +105,7 @@ fn is_start(data: &[u8]) -> bool {
 
 /// Returns true if random bytes are very unlikely to form this message. Hello, echo and experimenter messages may
 /// hold any bytes: in a long transfer of other data, some segment looks like a long one of them.
-fn is_telling(body: &Body, length: usize) -> bool {
+fn is_conclusive(body: &Body, length: usize) -> bool {
     match body {
         Body::Hello(_) | Body::EchoRequest(_) | Body::EchoReply(_) | Body::Experimenter { .. } => length <= OPAQUE_MAX,
         Body::Error(error) => !matches!(error.error, ErrorType::Unknown { .. } | ErrorType::Experimenter { .. }),
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_stream_out_of_step_finds_the_next_message() {
         let (found, framing) = found(&[&HELLO, &[9; 20], &BARRIER], false);
-        assert!(matches!(&found[1], FramerEvent::OutOfStep(reason) if reason.contains("09 09 09")), "{found:?}");
+        assert!(matches!(&found[1], FramerEvent::OutOfSync(reason) if reason.contains("09 09 09")), "{found:?}");
         assert_eq!(found[2], FramerEvent::Message(BARRIER.to_vec()));
         assert_eq!(framing.foreign_bytes, 20);
     }

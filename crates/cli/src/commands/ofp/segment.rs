@@ -21,7 +21,7 @@ impl fmt::Display for TcpDirection {
 pub(super) struct TcpSegment {
     pub(super) direction: TcpDirection,
     pub(super) sequence: u32,
-    pub(super) starts: bool,
+    pub(super) is_syn: bool,
     /// Acknowledgement number: the next sequence number that the sender expects from the other direction.
     pub(super) acknowledged: Option<u32>,
     /// Capture time in nanoseconds since 1970.
@@ -46,7 +46,7 @@ pub(super) fn segment(time_ns: u64, frame: &[u8]) -> Option<TcpSegment> {
     Some(TcpSegment {
         direction: direction(&parsed, network),
         sequence: be32(4),
-        starts: header[13] & 2 != 0,
+        is_syn: header[13] & 2 != 0,
         acknowledged: (header[13] & 0x10 != 0).then(|| be32(8)),
         time_ns,
         data: frame.get(payload..end.min(frame.len())).unwrap_or_default().to_vec(),

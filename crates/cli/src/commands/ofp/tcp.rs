@@ -81,7 +81,7 @@ struct TcpStreamReassembly {
 
 impl TcpStreamReassembly {
     fn receive(&mut self, segment: TcpSegment, each: &mut impl FnMut(u64, TcpStreamEvent)) {
-        if segment.starts {
+        if segment.is_syn {
             let first = segment.sequence.wrapping_add(1);
             if self.base != Some(first) {
                 if self.base.is_some() {
@@ -93,7 +93,7 @@ impl TcpStreamReassembly {
         if segment.length == 0 {
             return;
         }
-        let sequence = segment.sequence.wrapping_add(u32::from(segment.starts));
+        let sequence = segment.sequence.wrapping_add(u32::from(segment.is_syn));
         let base = *self.base.get_or_insert(sequence);
         let at = self.position(sequence.wrapping_sub(base));
         if let Some(at) = at {

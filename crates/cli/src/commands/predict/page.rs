@@ -121,7 +121,7 @@ fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
 
 /// Adds line charts over the swept values, if they are numbers, otherwise over their positions in the sweep.
 fn swept(page: &mut HtmlPage, answers: &[PredictedPoint], unit: &ReportTimeUnit) {
-    let key = along(answers);
+    let key = key_with_most_values(answers);
     let numbers: Option<Vec<f64>> =
         answers.iter().map(|answer| leading_number(&plain(answer.point.0.get(&key)?))).collect();
     let numeric = numbers.is_some();
@@ -169,7 +169,7 @@ fn swept(page: &mut HtmlPage, answers: &[PredictedPoint], unit: &ReportTimeUnit)
 }
 
 /// Returns the key with the most values, the first of several.
-fn along(answers: &[PredictedPoint]) -> String {
+fn key_with_most_values(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&String> = answers.first().map_or_else(Vec::new, |answer| answer.point.0.keys().collect());
     let values = |key: &str| {
         let values: BTreeSet<_> = answers.iter().filter_map(|answer| Some(plain(answer.point.0.get(key)?))).collect();

@@ -122,7 +122,7 @@ pub(super) fn run(measure: &ProfileMeasureArgs) -> anyhow::Result<ExitCode> {
     let settings =
         MeasurementSettings { patience: measure.patience.0, seed: measure.seed, ..MeasurementSettings::default() };
     let mut live = open(measure)?;
-    store.of(&whose(measure))?;
+    store.of(&device_label(measure))?;
     let signals = StopSignalHandler::watch()?;
     let rig = match rig(measure, &grid, &store, &mut || signals.cancel.is_cancelled()) {
         Err(ProfilerError::Stopped) => return Ok(ExitCode::from(STOPPED)),
@@ -130,7 +130,7 @@ pub(super) fn run(measure: &ProfileMeasureArgs) -> anyhow::Result<ExitCode> {
     };
     live.count_sending(rig.has_sending);
     let mut shown = ProfilerProgressDisplay::new();
-    let mut tell = |at: &MeasurementProgress<'_>| shown.tell(at);
+    let mut tell = |at: &MeasurementProgress<'_>| shown.show_progress(at);
     let mut stop = || signals.cancel.is_cancelled();
     let options = MeasurementOptions {
         settings,
@@ -184,7 +184,7 @@ fn open(measure: &ProfileMeasureArgs) -> Result<LiveDevice, ProfilerError> {
 }
 
 /// Names the measured device and its interfaces.
-fn whose(measure: &ProfileMeasureArgs) -> String {
+fn device_label(measure: &ProfileMeasureArgs) -> String {
     let target = measure.target.as_ref().map_or("a device without OpenFlow".to_owned(), SwitchAddress::to_string);
     format!("{target} by interfaces {}", measure.data.join(", "))
 }
@@ -208,7 +208,7 @@ fn about(measure: &ProfileMeasureArgs) -> ProfileMetadata {
     let folder = || measure.out.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = measure.name.clone().or_else(folder).unwrap_or_else(|| "profile".to_owned());
     let grid = if measure.quick { "the quick grid" } else { "its grid" };
-    let source = format!("{}, {grid}, seed {}", whose(measure), measure.seed);
+    let source = format!("{}, {grid}, seed {}", device_label(measure), measure.seed);
     ProfileMetadata { name, device: String::new(), source, date: Some(today()), runs: Some(PathBuf::from(".")) }
 }
 
@@ -264,7 +264,7 @@ impl ProfilerProgressDisplay {
         ProfilerProgressDisplay { bar, clock, phase: String::new(), began: clock.now(), said: Instant::ZERO }
     }
 
-    fn tell(&mut self, at: &MeasurementProgress<'_>) {
+    fn show_progress(&mut self, at: &MeasurementProgress<'_>) {
         let now = self.clock.now();
         let is_new = self.phase != at.phase;
         if is_new {

@@ -53,7 +53,7 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
     let signals = StopSignalHandler::watch()?;
     let options = LabOptions { netns: args.netns, cancel: signals.cancel.clone(), ..LabOptions::default() };
     let mut shown = progress::LabProgressDisplay::new();
-    let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.tell(&progress));
+    let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.update(&progress));
     shown.clear();
     let result = result?;
     let text = if args.json { json(&result)? } else { report::text(&result) };

@@ -26,7 +26,7 @@ impl LabProgressDisplay {
         LabProgressDisplay::Bar(bar)
     }
 
-    pub(crate) fn tell(&mut self, progress: &LabProgress) {
+    pub(crate) fn update(&mut self, progress: &LabProgress) {
         match self {
             LabProgressDisplay::Bar(bar) => tell_bar(bar, progress),
             LabProgressDisplay::Lines(due) => tell_line(due, progress),

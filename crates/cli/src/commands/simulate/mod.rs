@@ -134,7 +134,7 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
     let points = sweep::points(&args.file, &args.sweep)?;
     let scenarios = points
         .into_iter()
-        .map(|(point, scenario)| Ok((point, prepared(scenario, &args)?)))
+        .map(|(point, scenario)| Ok((point, apply_overrides(scenario, &args)?)))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let signals = StopSignalHandler::watch()?;
     let mut answers = Vec::new();
@@ -168,7 +168,7 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Applies the command line's overrides to the scenario.
-fn prepared(mut scenario: Scenario, args: &SimulateArgs) -> anyhow::Result<Scenario> {
+fn apply_overrides(mut scenario: Scenario, args: &SimulateArgs) -> anyhow::Result<Scenario> {
     if let Some(duration) = args.duration {
         super::run::set_duration(&mut scenario, duration)?;
         scenario.simulate.duration = duration.0;
@@ -199,7 +199,7 @@ fn answer(
         let settings = VirtualTimeSettings { link_rate: args.link_rate, control_delay, wake_up: args.wake_up.0 };
         let mut shown = super::run::progress::LabProgressDisplay::new();
         let result = simulate(scenario, &settings, &watch, &mut |progress| {
-            shown.tell(&progress);
+            shown.update(&progress);
             watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
         });
         shown.clear();

@@ -12,9 +12,9 @@ use weir_sim::{
 use weir_units::{Clock as _, SystemClock};
 
 /// Maximum number of replications if they continue until the results are precise enough.
-const MOST: u64 = 10_000;
+const MAX_REPLICATIONS: u64 = 10_000;
 /// Smallest number of replications from which the confidence intervals are checked.
-const FEWEST: u64 = 3;
+const MIN_REPLICATIONS: u64 = 3;
 
 /// Result of simulating a scenario's streams.
 #[derive(Debug, Serialize)]
@@ -130,7 +130,7 @@ impl SimulationSetup {
 pub(super) fn replications(scenario: &Scenario, threads: usize) -> ReplicationLimits {
     let asked = u64::from(scenario.simulate.replications);
     match scenario.simulate.until {
-        Some(_) => ReplicationLimits { least: asked.clamp(2, FEWEST), most: MOST, threads },
+        Some(_) => ReplicationLimits { least: asked.clamp(2, MIN_REPLICATIONS), most: MAX_REPLICATIONS, threads },
         None => ReplicationLimits { least: asked, most: asked, threads },
     }
 }

@@ -138,17 +138,17 @@ fn send(args: &TrafficSendArgs) -> anyhow::Result<ExitCode> {
     let port = weir_port::open(spec)?;
     let sink = args.to.as_ref().map(weir_port::open).transpose()?;
     let rig = TrafficRun::new(config, Some((source, port)), sink, args.record.open_taps()?)?;
-    go(rig, &args.record)
+    measure_and_report(rig, &args.record)
 }
 
 fn record(args: &TrafficRecordArgs) -> anyhow::Result<ExitCode> {
     let config = TrafficRunConfig { duration: args.duration.map(|span| span.0), run: args.run, ..args.record.config() };
     let rig = TrafficRun::new(config, None, Some(weir_port::open(&args.port)?), args.record.open_taps()?)?;
-    go(rig, &args.record)
+    measure_and_report(rig, &args.record)
 }
 
 /// Runs the measurement to its end and prints the report.
-fn go(rig: TrafficRun, args: &RecordingArgs) -> anyhow::Result<ExitCode> {
+fn measure_and_report(rig: TrafficRun, args: &RecordingArgs) -> anyhow::Result<ExitCode> {
     let rig_delay = args.rig.as_deref().map(read_report).transpose()?;
     let mut series = args.series.as_deref().map(SeriesFile::create).transpose()?;
     let signals = StopSignalHandler::watch()?;

@@ -24,7 +24,7 @@ pub(super) fn text(report: &TrafficRunReport) -> String {
         text += &without_rig(net);
     }
     if let Some(path) = &report.path {
-        text += &way(path);
+        text += &tapped_packets(path);
     }
     if report.others > 0 {
         let _ = writeln!(text, "{} frames came that are not of this run", report.others);
@@ -168,7 +168,7 @@ fn without_rig(net: &DelayWithoutRig) -> String {
     )
 }
 
-fn way(path: &PathReport) -> String {
+fn tapped_packets(path: &PathReport) -> String {
     let share = path.tapped_share.unwrap_or(0.0);
     let mut text = format!("Taps saw {} of {} packets that arrived, {share:.4} of them\n", path.tapped, path.ended);
     if path.too_many > 0 {

@@ -22,7 +22,7 @@ const FLOWS_PER_ADDRESS: usize = 4;
 /// packet brings both back.
 #[derive(Debug)]
 pub(super) struct VlanMacTable {
-    places: HashMap<MacAddr, VlanMacEntry>,
+    entries: HashMap<MacAddr, VlanMacEntry>,
     /// Addresses by the time they were last seen, oldest first.
     by_age: BTreeSet<(Instant, MacAddr)>,
     max: usize,
@@ -56,36 +56,36 @@ pub(super) struct LearnOutcome {
     /// Former place of the address, if it was on another port.
     pub(super) moved: Option<RemovedAddress>,
     /// Address that was removed to make room.
-    pub(super) pushed_out: Option<RemovedAddress>,
+    pub(super) evicted: Option<RemovedAddress>,
 }
 
 impl VlanMacTable {
     /// Returns an empty table for at most `max` addresses, at least one.
     pub(super) fn new(max: usize) -> VlanMacTable {
-        VlanMacTable { places: HashMap::new(), by_age: BTreeSet::new(), max: max.max(1), flows: HashSet::new() }
+        VlanMacTable { entries: HashMap::new(), by_age: BTreeSet::new(), max: max.max(1), flows: HashSet::new() }
     }
 
     /// Records that `mac` was seen on `port`.
     pub(super) fn learn(&mut self, now: Instant, mac: MacAddr, port: PortNo) -> LearnOutcome {
         let known = self.remove(mac);
-        let full = self.places.len() >= self.max;
+        let full = self.entries.len() >= self.max;
         let pushed_out = if full { self.oldest().and_then(|(_, oldest)| self.remove(oldest)) } else { None };
         let moved = known.filter(|left| left.port != port);
         let used = moved.is_none() && known.is_some_and(|left| left.used);
-        self.places.insert(mac, VlanMacEntry { port, seen: now, used });
+        self.entries.insert(mac, VlanMacEntry { port, seen: now, used });
         self.by_age.insert((now, mac));
-        LearnOutcome { new: known.is_none(), moved, pushed_out }
+        LearnOutcome { new: known.is_none(), moved, evicted: pushed_out }
     }
 
     /// Returns the port of `mac`.
     pub(super) fn port_of(&self, mac: MacAddr) -> Option<PortNo> {
-        self.places.get(&mac).map(|place| place.port)
+        self.entries.get(&mac).map(|place| place.port)
     }
 
     /// Lists the entry of a flow that is being sent to the switch, and marks its addresses as used.
-    pub(super) fn list(&mut self, flow: EthernetFlow) {
+    pub(super) fn add_flow(&mut self, flow: EthernetFlow) {
         for mac in [flow.src, flow.dst] {
-            if let Some(place) = self.places.get_mut(&mac) {
+            if let Some(place) = self.entries.get_mut(&mac) {
                 place.used = true;
             }
         }
@@ -95,7 +95,7 @@ impl VlanMacTable {
     }
 
     /// Removes the entry of a flow from the list because the switch has removed it.
-    pub(super) fn unlist(&mut self, flow: &EthernetFlow) {
+    pub(super) fn remove_flow(&mut self, flow: &EthernetFlow) {
         self.flows.remove(flow);
     }
 
@@ -111,14 +111,14 @@ impl VlanMacTable {
 
     /// Removes all addresses of a port.
     pub(super) fn forget_port(&mut self, port: PortNo) {
-        let gone: Vec<_> = self.places.iter().filter(|(_, place)| place.port == port).map(|(mac, _)| *mac).collect();
+        let gone: Vec<_> = self.entries.iter().filter(|(_, place)| place.port == port).map(|(mac, _)| *mac).collect();
         for mac in gone {
             self.remove(mac);
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.entries.is_empty()
     }
 
     fn is_named(&self, mac: MacAddr) -> bool {
@@ -127,7 +127,7 @@ impl VlanMacTable {
 
     /// Sets the time an address was last seen to now. Returns `None`, because the address stays.
     fn renew(&mut self, now: Instant, mac: MacAddr) -> Option<RemovedAddress> {
-        let place = self.places.get_mut(&mac)?;
+        let place = self.entries.get_mut(&mac)?;
         self.by_age.remove(&(place.seen, mac));
         place.seen = now;
         self.by_age.insert((now, mac));
@@ -139,7 +139,7 @@ impl VlanMacTable {
     }
 
     fn remove(&mut self, mac: MacAddr) -> Option<RemovedAddress> {
-        let place = self.places.remove(&mac)?;
+        let place = self.entries.remove(&mac)?;
         self.by_age.remove(&(place.seen, mac));
         Some(RemovedAddress { mac, port: place.port, used: place.used })
     }
@@ -165,7 +165,7 @@ mod tests {
     fn a_move_is_told_with_the_old_port() {
         let mut addresses = VlanMacTable::new(8);
         assert!(addresses.learn(at(0), A, PortNo(1)).new);
-        addresses.list(flow(A, B));
+        addresses.add_flow(flow(A, B));
         assert_eq!(addresses.learn(at(1), A, PortNo(1)), LearnOutcome::default());
         let moved = addresses.learn(at(2), A, PortNo(2)).moved;
         assert_eq!(moved, Some(RemovedAddress { mac: A, port: PortNo(1), used: true }));
@@ -180,8 +180,8 @@ mod tests {
         addresses.learn(at(1), B, PortNo(1));
         addresses.learn(at(2), A, PortNo(1));
         let learned = addresses.learn(at(3), C, PortNo(1));
-        assert_eq!(learned.pushed_out.map(|left| left.mac), Some(B));
-        assert_eq!((addresses.places.len(), addresses.port_of(B)), (2, None));
+        assert_eq!(learned.evicted.map(|left| left.mac), Some(B));
+        assert_eq!((addresses.entries.len(), addresses.port_of(B)), (2, None));
     }
 
     #[test]
@@ -190,10 +190,10 @@ mod tests {
         for mac in [A, B, C] {
             addresses.learn(at(0), mac, PortNo(1));
         }
-        addresses.list(flow(A, B));
+        addresses.add_flow(flow(A, B));
         assert_eq!(addresses.expire(at(9), at(5)).len(), 1, "C");
         assert_eq!(addresses.expire(at(13), at(9)).len(), 0, "renewed at 9");
-        addresses.unlist(&flow(A, B));
+        addresses.remove_flow(&flow(A, B));
         let left = addresses.expire(at(15), at(14));
         assert!(left.len() == 2 && left.iter().all(|left| left.used), "{left:?}");
     }
@@ -202,7 +202,7 @@ mod tests {
     fn the_list_of_entries_is_bounded() {
         let mut addresses = VlanMacTable::new(2);
         for number in 0..100 {
-            addresses.list(flow(A, MacAddr::from_bits(number)));
+            addresses.add_flow(flow(A, MacAddr::from_bits(number)));
         }
         assert_eq!(addresses.flows.len(), 8);
     }

@@ -199,7 +199,7 @@ impl LearningSwitch {
             return;
         };
         if let Some(addresses) = switch.vlans.get_mut(&flow.vlan) {
-            addresses.unlist(&flow);
+            addresses.remove_flow(&flow);
         }
     }
 
@@ -308,8 +308,8 @@ impl LearningSwitch {
         let learned = addresses.learn(now, flow.src, flow.in_port);
         self.counters.learned += u64::from(learned.new);
         self.counters.moved += u64::from(learned.moved.is_some());
-        self.counters.pushed_out += u64::from(learned.pushed_out.is_some());
-        for left in aged.into_iter().chain(learned.moved).chain(learned.pushed_out).filter(|left| left.used) {
+        self.counters.pushed_out += u64::from(learned.evicted.is_some());
+        for left in aged.into_iter().chain(learned.moved).chain(learned.evicted).filter(|left| left.used) {
             send(id, entries::forget_station(switch.version, flow.vlan, left.mac, left.port), out);
         }
     }
@@ -323,7 +323,7 @@ impl LearnedSwitch {
     /// Lists the entry of `flow`, which is being sent to the switch.
     fn list(&mut self, flow: EthernetFlow) {
         if let Some(addresses) = self.vlans.get_mut(&flow.vlan) {
-            addresses.list(flow);
+            addresses.add_flow(flow);
         }
     }
 

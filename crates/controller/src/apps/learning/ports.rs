@@ -23,7 +23,7 @@ pub(super) struct VlanPorts {
     version: Version,
     access: HashMap<PortNo, VlanId>,
     /// True if any switch has access ports. Floods then use listed ports instead of the switch's own flooding.
-    tenants: bool,
+    has_access_ports: bool,
     /// Ports of blocked links.
     blocked: HashSet<PortNo>,
     /// Known ports, and whether flooded frames may leave by each.
@@ -43,7 +43,7 @@ pub(super) enum PortUpdateOutcome {
 
 impl VlanPorts {
     pub(super) fn new(version: Version, access: HashMap<PortNo, VlanId>, tenants: bool) -> VlanPorts {
-        VlanPorts { version, access, tenants, blocked: HashSet::new(), floodable: BTreeMap::new() }
+        VlanPorts { version, access, has_access_ports: tenants, blocked: HashSet::new(), floodable: BTreeMap::new() }
     }
 
     /// Sets the blocked ports, replacing the previous ones.
@@ -84,7 +84,7 @@ impl VlanPorts {
 
     /// Returns actions that send a frame to every port of its VLAN but its input port.
     pub(super) fn flood(&self, vlan: VlanId, tag: VlanTag, in_port: PortNo) -> Vec<Action> {
-        if !self.tenants && self.blocked.is_empty() {
+        if !self.has_access_ports && self.blocked.is_empty() {
             return vec![Action::output(PortNo::FLOOD)];
         }
         let others = self.floodable.iter().filter(|(port, flood)| **flood && **port != in_port);

@@ -22,7 +22,7 @@ impl PrefixLayout {
     /// field, or more than one.
     pub(super) fn of(words: &WordMatches) -> Option<PrefixLayout> {
         let fields = Field::ALL.into_iter().filter(|field| field.is_maskable() && !field.is_alias());
-        let places = fields.map(Field::place).filter(|place| place.bits >= MIN_BITS);
+        let places = fields.map(Field::key_position).filter(|place| place.bits >= MIN_BITS);
         let mut layouts = places.map(|place| PrefixLayout { fixed: Box::default(), place });
         let looks_at_part = |layout: &PrefixLayout| {
             let mask = layout.part(words, |word| word.mask);

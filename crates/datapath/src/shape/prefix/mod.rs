@@ -27,20 +27,20 @@ use group::PrefixTrie;
 use layout::PrefixLayout;
 use trie::{Prefix, TrieLeaf};
 use walk::{PrefixAddress, TrieWalk};
-use weir_memory::{OutOfMemory, SimdInstructions, SimdOperation, run_widest};
+use weir_memory::{OutOfMemory, SimdInstructions, SimdOperation, run_simd};
 use weir_packet::{FlowKey, ParsedHeaders};
 
 /// Maximum number of layouts of a table.
-const MAX_GROUPS: usize = 4;
+const MAX_LAYOUTS: usize = 4;
 /// Maximum number of entries outside the tries. Each may cost every packet a comparison.
-const MAX_BESIDE: usize = 8;
+const MAX_UNINDEXED: usize = 8;
 
 /// Tries for a table's entries: see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct PrefixClassifier {
     groups: Vec<PrefixTrie>,
     /// Entries outside the tries, highest priority first.
-    beside: Vec<UnindexedEntry>,
+    unindexed: Vec<UnindexedEntry>,
 }
 
 /// An entry that is in no trie.
@@ -69,14 +69,14 @@ impl PrefixClassifier {
         if let Some((at, prefix)) = fitting {
             let order = &self.groups[at].order;
             if order.is_by_length() && !order.admits(prefix.len, priority) && self.has_room() {
-                return self.put_beside(id, priority, words);
+                return self.insert_unindexed(id, priority, words);
             }
             return Ok(self.groups[at].insert(prefix, leaf)?);
         }
-        if self.groups.len() == MAX_GROUPS {
-            return self.put_beside(id, priority, words);
+        if self.groups.len() == MAX_LAYOUTS {
+            return self.insert_unindexed(id, priority, words);
         }
-        let Some(layout) = PrefixLayout::of(words) else { return self.put_beside(id, priority, words) };
+        let Some(layout) = PrefixLayout::of(words) else { return self.insert_unindexed(id, priority, words) };
         self.groups.push(PrefixTrie::new(layout)?);
         self.adopt()?;
         self.insert(id, priority, words)
@@ -84,19 +84,19 @@ impl PrefixClassifier {
 
     /// Returns true if an entry is present.
     fn has(&self, id: EntryId, priority: u16, words: &WordMatches) -> bool {
-        let is_beside = self.beside.iter().any(|beside| beside.id == id);
+        let is_beside = self.unindexed.iter().any(|beside| beside.id == id);
         is_beside || self.fitting(words).any(|(at, prefix)| self.groups[at].has(prefix, TrieLeaf { id, priority }))
     }
 
     /// Returns true if a trie for this entry exists or could be added.
     fn has_trie_for(&self, words: &WordMatches) -> bool {
-        self.fitting(words).next().is_some() || self.groups.len() < MAX_GROUPS && PrefixLayout::of(words).is_some()
+        self.fitting(words).next().is_some() || self.groups.len() < MAX_LAYOUTS && PrefixLayout::of(words).is_some()
     }
 
     /// Removes an entry, given its priority and match, if it is present.
     pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), PrefixError> {
-        if let Some(at) = self.beside.iter().position(|beside| beside.id == id) {
-            self.beside.remove(at);
+        if let Some(at) = self.unindexed.iter().position(|beside| beside.id == id) {
+            self.unindexed.remove(at);
             return Ok(());
         }
         for group in &mut self.groups {
@@ -117,7 +117,7 @@ impl PrefixClassifier {
         for group in self.groups.iter().filter(|group| group.layout.admits(key)) {
             best = best.or_higher(group.lookup(key));
         }
-        best = self.or_beside(best, key);
+        best = self.or_unindexed(best, key);
         best.is_some().then_some(best.id)
     }
 
@@ -132,7 +132,7 @@ impl PrefixClassifier {
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
     ) {
-        run_widest(PrefixSearch { prefixes: self, keys, lanes, found, soon });
+        run_simd(PrefixSearch { prefixes: self, keys, lanes, found, soon });
     }
 
     /// Returns how many tries a lookup of a packet walks.
@@ -144,25 +144,26 @@ impl PrefixClassifier {
     /// Returns true if there are no entries.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.beside.is_empty()
+        self.groups.is_empty() && self.unindexed.is_empty()
     }
 
     /// Returns the memory held, in bytes.
     pub(crate) fn held(&self) -> usize {
-        self.groups.iter().map(PrefixTrie::held).sum::<usize>() + self.beside.capacity() * size_of::<UnindexedEntry>()
+        self.groups.iter().map(PrefixTrie::held).sum::<usize>()
+            + self.unindexed.capacity() * size_of::<UnindexedEntry>()
     }
 
     /// Returns the better of `best`, the result of the tries, and the entries outside the tries.
     #[inline(always)]
-    fn or_beside(&self, best: TrieLeaf, key: &FlowKey) -> TrieLeaf {
-        match self.beside.first() {
+    fn or_unindexed(&self, best: TrieLeaf, key: &FlowKey) -> TrieLeaf {
+        match self.unindexed.first() {
             Some(first) if first.priority > best.priority || !best.is_some() => self.compare_beside(best, key),
             _ => best,
         }
     }
 
     fn compare_beside(&self, best: TrieLeaf, key: &FlowKey) -> TrieLeaf {
-        let higher = self.beside.iter().take_while(|beside| beside.priority > best.priority || !best.is_some());
+        let higher = self.unindexed.iter().take_while(|beside| beside.priority > best.priority || !best.is_some());
         let mut matching = higher.filter(|beside| beside.words.matches(key));
         matching.next().map_or(best, |beside| TrieLeaf { id: beside.id, priority: beside.priority })
     }
@@ -174,27 +175,27 @@ impl PrefixClassifier {
     }
 
     fn has_room(&self) -> bool {
-        self.beside.len() < MAX_BESIDE
+        self.unindexed.len() < MAX_UNINDEXED
     }
 
-    fn put_beside(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), PrefixError> {
+    fn insert_unindexed(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), PrefixError> {
         if !self.has_room() {
             return Err(PrefixError);
         }
-        let at = self.beside.partition_point(|other| other.priority >= priority);
-        self.beside.insert(at, UnindexedEntry { id, priority, words: words.clone() });
+        let at = self.unindexed.partition_point(|other| other.priority >= priority);
+        self.unindexed.insert(at, UnindexedEntry { id, priority, words: words.clone() });
         Ok(())
     }
 
     /// Moves the entries outside the tries that fit in the newest group into it.
     fn adopt(&mut self) -> Result<(), PrefixError> {
         let Some(group) = self.groups.last_mut() else { return Ok(()) };
-        for beside in std::mem::take(&mut self.beside) {
+        for beside in std::mem::take(&mut self.unindexed) {
             match group.layout.prefix(&beside.words) {
                 Some(prefix) if group.order.admits(prefix.len, beside.priority) => {
                     group.insert(prefix, TrieLeaf { id: beside.id, priority: beside.priority })?;
                 }
-                _ => self.beside.push(beside),
+                _ => self.unindexed.push(beside),
             }
         }
         Ok(())
@@ -231,7 +232,7 @@ impl<S: Fn(EntryId)> SimdOperation for PrefixSearch<'_, S> {
             }
         }
         for lane in lanes {
-            let leaf = prefixes.or_beside(best.get(lane), &keys[lane].key);
+            let leaf = prefixes.or_unindexed(best.get(lane), &keys[lane].key);
             best.found[lane] = leaf.id;
             if leaf.is_some() {
                 soon(leaf.id);

@@ -2,7 +2,7 @@
 use super::super::hash::TupleSpace;
 use super::super::linear::LinearClassifier;
 use super::super::{Classifier, EntryId, Lanes, WordMatches};
-use super::{MAX_BESIDE, PrefixClassifier, PrefixError, PrefixOverlay};
+use super::{MAX_UNINDEXED, PrefixClassifier, PrefixError, PrefixOverlay};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::HashMap;
@@ -206,7 +206,7 @@ fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
     }
     assert!(n_partial > 10 && both.overlay.whole().is_some(), "partial after {n_partial} changes");
     // Entries of another kind are kept outside the tries until there are too many.
-    for port in 0..=u128::try_from(MAX_BESIDE).expect("a small number") {
+    for port in 0..=u128::try_from(MAX_UNINDEXED).expect("a small number") {
         assert!(both.overlay.whole().is_some(), "with {port} others");
         both.insert(words(&[(Field::InPort, port, u128::from(u32::MAX))]), 1);
         both.check(&mut draw);
@@ -230,7 +230,7 @@ fn what_does_not_fit_is_beside_as_long_as_there_is_room() {
     let mut prefixes = PrefixClassifier::default();
     let port = |number: u32| words(&[(Field::InPort, u128::from(number), u128::from(u32::MAX))]);
     prefixes.insert(EntryId(100), 16, &route(Field::Ipv4Dst, 0x0a01_0000, 16)).expect("routes fit");
-    for number in (0..).take(MAX_BESIDE) {
+    for number in (0..).take(MAX_UNINDEXED) {
         prefixes.insert(EntryId(number), 1, &port(number)).expect("there is room");
     }
     assert_eq!(prefixes.insert(EntryId(50), 1, &port(50)), Err(PrefixError));

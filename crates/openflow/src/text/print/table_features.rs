@@ -22,7 +22,7 @@ pub(super) fn features(tables: &[TableFeatures]) -> String {
 #[derive(PartialEq, Eq, Default)]
 struct TableCapabilities {
     /// Abilities of ordinary flow entries, and of the table-miss entry.
-    abilities: [EntryCapabilities; 2],
+    capabilities: [EntryCapabilities; 2],
     /// Fields, and the ways in which they can be matched.
     matching: Vec<(String, &'static str)>,
 }
@@ -52,7 +52,7 @@ impl TableCapabilities {
                 summary.add(property, miss_pass);
             }
             if !miss_pass {
-                summary.abilities[1] = summary.abilities[0].clone();
+                summary.capabilities[1] = summary.capabilities[0].clone();
             }
         }
         summary.matching = matching(&table.properties);
@@ -60,7 +60,7 @@ impl TableCapabilities {
     }
 
     fn add(&mut self, property: &TableProperty, miss_pass: bool) {
-        let abilities = &mut self.abilities[usize::from(miss_pass)];
+        let abilities = &mut self.capabilities[usize::from(miss_pass)];
         match property {
             TableProperty::Instructions { miss, ids } if *miss == miss_pass => {
                 abilities.instructions = instruction_names(ids);
@@ -89,11 +89,11 @@ impl TableCapabilities {
         let numbers = |t: &TableFeatures| (t.metadata_match, t.metadata_write, t.config, t.max_entries);
         numbers(own) == numbers(of)
             && self.matching == other.matching
-            && self.same_abilities(own.table.0, &other.abilities, of.table.0)
+            && self.same_capabilities(own.table.0, &other.capabilities, of.table.0)
     }
 
-    fn same_abilities(&self, own: u8, others: &[EntryCapabilities; 2], of: u8) -> bool {
-        self.abilities.iter().zip(others).all(|(a, b)| a.is_like(own, b, of))
+    fn same_capabilities(&self, own: u8, others: &[EntryCapabilities; 2], of: u8) -> bool {
+        self.capabilities.iter().zip(others).all(|(a, b)| a.is_like(own, b, of))
     }
 
     fn write(&self, table: &TableFeatures, before: Option<(&TableCapabilities, u8)>, text: &mut String) {
@@ -104,9 +104,9 @@ impl TableCapabilities {
         if table.max_entries != 0 {
             let _ = writeln!(text, "    max_entries={}", table.max_entries);
         }
-        let [others, miss] = &self.abilities;
-        let last = |at: usize| before.map(|(summary, _)| &summary.abilities[at]);
-        let same = before.is_some_and(|(summary, of)| summary.same_abilities(of, &self.abilities, table.table.0));
+        let [others, miss] = &self.capabilities;
+        let last = |at: usize| before.map(|(summary, _)| &summary.capabilities[at]);
+        let same = before.is_some_and(|(summary, of)| summary.same_capabilities(of, &self.capabilities, table.table.0));
         if same && *others != EntryCapabilities::default() {
             text.push_str("    (same instructions)\n");
         } else if !same && others != miss {

@@ -9,7 +9,7 @@ use etherparse::{
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
-use weir_memory::{PortableSimd, SimdInstructions, SimdOperation, run_widest};
+use weir_memory::{PortableSimd, SimdInstructions, SimdOperation, run_simd};
 
 type Fields = Vec<(Field, u128)>;
 
@@ -28,7 +28,7 @@ pub(super) fn compare_common(frame: &[u8]) -> bool {
     // Bytes after a frame in its buffer must not matter.
     let (bytes, mut frame, mut common) = (frame, Frame::from_bytes(&[0xa5; 2000]), ParsedHeaders::default());
     frame.assign(bytes);
-    let is_common = run_widest(Common(&frame, &mut common));
+    let is_common = run_simd(Common(&frame, &mut common));
     let mut portable = ParsedHeaders::default();
     assert_eq!(parse_common(PortableSimd, &frame, PortNo(7), &mut portable), is_common);
     if is_common {

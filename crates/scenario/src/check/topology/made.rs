@@ -8,7 +8,7 @@ use weir_topology::generate::{RegularTopology, generate, usual_hosts};
 use weir_topology::{Topology, TopologyMeasures};
 
 /// Returns the graph, and the number of hosts at each switch that takes hosts.
-pub(super) fn made(place: &TopologySpan<'_>, written: &Written) -> ScenarioResult<(Topology, usize)> {
+pub(super) fn build_graph(place: &TopologySpan<'_>, written: &Written) -> ScenarioResult<(Topology, usize)> {
     let hosts = written.hosts.as_ref().map(|hosts| count(*hosts.as_ref()));
     let (made, usual) = match (&written.kind, &written.file) {
         (Some(kind), None) => {

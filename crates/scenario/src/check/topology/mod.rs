@@ -34,7 +34,10 @@ pub(crate) struct TopologyTiming {
 }
 
 /// Returns the switch with the topology's timing if that applies to it, otherwise unchanged.
-pub(super) fn timed(mut switch: crate::ScenarioSwitch, shared: &TopologyTiming) -> crate::ScenarioSwitch {
+pub(super) fn with_topology_timing(
+    mut switch: crate::ScenarioSwitch,
+    shared: &TopologyTiming,
+) -> crate::ScenarioSwitch {
     if shared.is_timing_of(&switch.name) {
         switch.timing.clone_from(&shared.timing);
         switch.profile = shared.timing.clone().map(|timing| Box::new(Profile::of_timing(&switch.name, timing)));
@@ -56,7 +59,7 @@ pub(crate) fn expand(document: &mut ScenarioToml, source: &SourceFile<'_>) -> Sc
     let Some(spanned) = document.topology.take() else { return Ok(TopologyTiming::default()) };
     let place = TopologySpan { source, span: spanned.span() };
     let written = spanned.into_inner();
-    let (made, hosts) = made::made(&place, &written)?;
+    let (made, hosts) = made::build_graph(&place, &written)?;
     let timing = shared_timing(&place, &written)?;
     let names = name_all(&made, hosts, written.file.is_some());
     let own = |switch: &Spanned<SwitchToml>| {
@@ -97,7 +100,11 @@ fn shared_timing(place: &TopologySpan<'_>, written: &Written) -> ScenarioResult<
         let both = "topology: found `profile` and a section `timing`, expected one of them: a profile has its own";
         return Err(place.source.error(timing.span(), both.to_owned()));
     }
-    timing::written(place.source, &SectionReader { what: "topology: timing".to_owned() }, written.timing.as_ref())
+    timing::timing_section(
+        place.source,
+        &SectionReader { what: "topology: timing".to_owned() },
+        written.timing.as_ref(),
+    )
 }
 
 /// Names of all switches, and of the hosts at each of them.
@@ -135,7 +142,7 @@ fn switches(
     names: &SwitchAndHostNames,
     given: Vec<Spanned<SwitchToml>>,
 ) -> Vec<Spanned<SwitchToml>> {
-    let (mut by_name, order) = by_name(given, |switch| switch.name.as_ref().clone());
+    let (mut by_name, order) = group_by_key(given, |switch| switch.name.as_ref().clone());
     let mut all = Vec::new();
     for name in &names.switches {
         let mut switch = by_name.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_else(|| {
@@ -149,7 +156,7 @@ fn switches(
         }
         all.push(switch);
     }
-    all.extend(left(by_name, order));
+    all.extend(unclaimed_items(by_name, order));
     all
 }
 
@@ -168,7 +175,7 @@ fn hosts_of(
         buffer: written.host_buffer.clone(),
         ..LinkEffectsToml::default()
     };
-    let (mut by_name, order) = by_name(given, |host| host.name.as_ref().clone());
+    let (mut by_name, order) = group_by_key(given, |host| host.name.as_ref().clone());
     let mut all = Vec::new();
     for (switch, hosts) in names.switches.iter().zip(&names.hosts).take(made.nodes.len()) {
         for name in hosts {
@@ -189,7 +196,7 @@ fn hosts_of(
             all.push(host);
         }
     }
-    all.extend(left(by_name, order));
+    all.extend(unclaimed_items(by_name, order));
     Ok(all)
 }
 
@@ -225,7 +232,7 @@ fn links(
         ends.sort();
         ends
     };
-    let (mut by_ends, order) = by_name(given, key);
+    let (mut by_ends, order) = group_by_key(given, key);
     let mut all = Vec::new();
     for link in &made.links {
         let ends = link.ends.map(|end| names.switches[end].clone());
@@ -244,7 +251,7 @@ fn links(
         });
         all.push(item);
     }
-    all.extend(left(by_ends, order));
+    all.extend(unclaimed_items(by_ends, order));
     Ok(all)
 }
 
@@ -252,7 +259,7 @@ type ItemsByKey<K, T> = (HashMap<K, VecDeque<Spanned<T>>>, Vec<K>);
 
 /// Groups the document's items by key, in the order of the file. Also returns the key of each item, in the order of
 /// the file.
-fn by_name<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl Fn(&T) -> K) -> ItemsByKey<K, T> {
+fn group_by_key<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl Fn(&T) -> K) -> ItemsByKey<K, T> {
     let (mut by_key, mut order): (HashMap<K, VecDeque<_>>, _) = (HashMap::new(), Vec::new());
     for item in items {
         let key = key(item.as_ref());
@@ -264,6 +271,9 @@ fn by_name<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl
 
 /// Returns the document's items that were not taken from `by_key`, because they do not belong to the topology, in the
 /// order of the file. `order` contains the keys in this order.
-fn left<K: std::hash::Hash + Eq, T>(mut by_key: HashMap<K, VecDeque<Spanned<T>>>, order: Vec<K>) -> Vec<Spanned<T>> {
+fn unclaimed_items<K: std::hash::Hash + Eq, T>(
+    mut by_key: HashMap<K, VecDeque<Spanned<T>>>,
+    order: Vec<K>,
+) -> Vec<Spanned<T>> {
     order.iter().filter_map(|key| by_key.get_mut(key).and_then(VecDeque::pop_front)).collect()
 }

@@ -105,11 +105,11 @@ impl Engine {
         };
         tracing::info!("virtual switch {name}: added, dpid {:#018x}", cut.spec.dpid);
         let place = usize::from(index.0);
-        if virtuals.cuts.len() <= place {
-            virtuals.cuts.resize_with(place + 1, || None);
+        if virtuals.switches.len() <= place {
+            virtuals.switches.resize_with(place + 1, || None);
         }
         virtuals.shares.add(index.0, cut.spec.time_weight());
-        virtuals.cuts[place] = Some(Box::new(cut));
+        virtuals.switches[place] = Some(Box::new(cut));
         virtuals.order.push(index.0);
         virtuals.compile();
         self.follow_links(now);
@@ -128,7 +128,7 @@ impl Engine {
         self.check_virtual(&spec, Some(place))?;
         let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
         let config = in_fabric(&spec, &virtuals.shape, now);
-        let EngineVirtualSwitches { fabric, cuts, dropped, shape, .. } = &mut **virtuals;
+        let EngineVirtualSwitches { fabric, switches: cuts, dropped, shape, .. } = &mut **virtuals;
         let Some(cut) = cuts[usize::from(place)].as_deref_mut() else { return Err(SwitchError::Stopped) };
         unchanged(&cut.spec, &spec).map_err(|problem| refused(&name, problem))?;
         let resized = fabric.resize(now, cut.index, config, dropped);
@@ -168,7 +168,7 @@ impl Engine {
     /// Fails if there is none of that name.
     pub(crate) fn virtual_spec(&self, name: &str) -> Result<VirtualSwitch, SwitchError> {
         let place = self.find_virtual(name)?;
-        let cut = self.virtuals.as_ref().and_then(|virtuals| virtuals.cuts[usize::from(place)].as_ref());
+        let cut = self.virtuals.as_ref().and_then(|virtuals| virtuals.switches[usize::from(place)].as_ref());
         cut.map(|cut| cut.spec.clone()).ok_or(SwitchError::Ended)
     }
 
@@ -196,15 +196,15 @@ impl Engine {
     fn end_virtual(&mut self, place: u16, why: &str) {
         let now = self.clock.now();
         let Some(virtuals) = &mut self.virtuals else { return };
-        let Some(cut) = virtuals.cuts.get_mut(usize::from(place)).and_then(Option::take) else { return };
+        let Some(cut) = virtuals.switches.get_mut(usize::from(place)).and_then(Option::take) else { return };
         virtuals.order.retain(|other| *other != place);
         virtuals.fabric.remove(now, cut.index, &mut virtuals.dropped);
         virtuals.give_back(&mut self.pool);
         virtuals.shares.remove(place).for_each(|frame| self.pool.give(frame));
         virtuals.compile();
         tracing::info!("virtual switch {}: {why}", cut.spec.name);
-        for channel in cut.logical.lines.channels() {
-            if let Some(outbox) = cut.logical.lines.outbox(channel) {
+        for channel in cut.logical.channels.channels() {
+            if let Some(outbox) = cut.logical.channels.outbox(channel) {
                 outbox.close("its virtual switch was removed");
             }
         }
@@ -314,7 +314,7 @@ impl EngineVirtualSwitches {
             fabric,
             shape,
             sorter: TenantClassifier::default(),
-            cuts: Vec::new(),
+            switches: Vec::new(),
             order: Vec::new(),
             outlets,
             shares: CpuShares::default(),
@@ -327,7 +327,7 @@ impl EngineVirtualSwitches {
     }
 
     fn compile(&mut self) {
-        let EngineVirtualSwitches { sorter, order, cuts, .. } = self;
+        let EngineVirtualSwitches { sorter, order, switches: cuts, .. } = self;
         let all = order.iter().filter_map(|place| cuts.get(usize::from(*place))?.as_deref());
         sorter.compile(all.map(|cut| (cut.index.0, &cut.spec)));
     }

@@ -34,7 +34,7 @@ pub(crate) struct EngineVirtualSwitches {
     shape: weir_scenario::FabricSpec,
     sorter: TenantClassifier,
     /// Virtual switches by fabric index.
-    cuts: Vec<Option<Box<EngineVirtualSwitch>>>,
+    switches: Vec<Option<Box<EngineVirtualSwitch>>>,
     /// Fabric indices, in the order in which the first lookup tries the switches.
     order: Vec<u16>,
     /// Outlets, by port of the fabric.
@@ -76,11 +76,11 @@ pub(crate) struct VirtualId(pub(crate) u64);
 
 impl EngineVirtualSwitches {
     fn cut(&mut self, place: u16) -> Option<&mut EngineVirtualSwitch> {
-        self.cuts.get_mut(usize::from(place))?.as_deref_mut()
+        self.switches.get_mut(usize::from(place))?.as_deref_mut()
     }
 
     fn all(&self) -> impl Iterator<Item = &EngineVirtualSwitch> + Clone {
-        self.order.iter().filter_map(|place| self.cuts.get(usize::from(*place))?.as_deref())
+        self.order.iter().filter_map(|place| self.switches.get(usize::from(*place))?.as_deref())
     }
 
     fn place_of(&self, id: VirtualId) -> Option<u16> {

@@ -34,7 +34,7 @@ impl Engine {
     /// Runs the frames in list `at` of the sorter through the virtual switch for which they were sorted.
     pub(super) fn pass_to_virtual(&mut self, now: Instant, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
-        let EngineVirtualSwitches { sorter, cuts, fabric, outlets, dropped, .. } = &mut **virtuals;
+        let EngineVirtualSwitches { sorter, switches: cuts, fabric, outlets, dropped, .. } = &mut **virtuals;
         let Some((target, frames)) = sorter.lists.get_mut(at) else { return };
         let (place, input) = (usize::from(target.switch), usize::from(target.input));
         let cut = cuts.get_mut(place).and_then(Option::as_deref_mut);
@@ -147,7 +147,7 @@ impl EngineVirtualSwitches {
     /// Moves frames into the fabric that the datapath of a virtual switch sent without an input port, because its
     /// controllers requested it.
     fn enqueue(&mut self, now: Instant, switch: u16, lists: &mut [(PortNo, Vec<Frame>)], pool: &mut FramePool) {
-        let EngineVirtualSwitches { fabric, cuts, outlets, dropped, .. } = self;
+        let EngineVirtualSwitches { fabric, switches: cuts, outlets, dropped, .. } = self;
         let Some(cut) = cuts.get_mut(usize::from(switch)).and_then(Option::as_deref_mut) else { return };
         let whose = FabricIngressSource { index: cut.index, spec: &cut.spec, inlets: &mut cut.inlets, input: None };
         FabricIngress { fabric, outlets, dropped }.enqueue(now, whose, lists, pool);

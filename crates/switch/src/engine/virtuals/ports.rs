@@ -98,7 +98,7 @@ impl Engine {
     /// Returns the virtual switch that the engine is serving now; `None` if it serves the physical switch.
     fn served(&self) -> Option<(&EngineVirtualSwitches, &EngineVirtualSwitch)> {
         let virtuals = self.virtuals.as_deref()?;
-        let cut = virtuals.cuts.get(usize::from(self.serving?))?.as_deref()?;
+        let cut = virtuals.switches.get(usize::from(self.serving?))?.as_deref()?;
         Some((virtuals, cut))
     }
 

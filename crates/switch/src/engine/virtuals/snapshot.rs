@@ -49,7 +49,7 @@ impl Engine {
     /// Returns the ports of the served virtual switch; `None` if the physical switch is served.
     pub(in crate::engine) fn virtual_port_snapshots(&self) -> Option<Vec<PortSnapshot>> {
         let virtuals = self.virtuals.as_deref()?;
-        let cut = virtuals.cuts.get(usize::from(self.serving?))?.as_deref()?;
+        let cut = virtuals.switches.get(usize::from(self.serving?))?.as_deref()?;
         let ports = (0..cut.inlets.len()).filter_map(|at| {
             let inlet = &cut.inlets[at];
             let physical = self.ports.slot(self.ports.place(inlet.physical)?).snapshot();

@@ -70,7 +70,7 @@ impl Engine {
     /// Queues the sorted frames of list `at` for their virtual switch's turn.
     fn have_wait(&mut self, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
-        let EngineVirtualSwitches { sorter, cuts, shares, .. } = &mut **virtuals;
+        let EngineVirtualSwitches { sorter, switches: cuts, shares, .. } = &mut **virtuals;
         let Some((target, frames)) = sorter.lists.get_mut(at) else { return };
         let input = usize::from(target.input);
         let cut = cuts.get_mut(usize::from(target.switch)).and_then(Option::as_deref_mut);
@@ -115,7 +115,7 @@ impl Engine {
         self.drive(now);
         let began = cycles();
         let virtuals = self.virtuals.as_deref_mut()?;
-        let EngineVirtualSwitches { shares, turn, cuts, fabric, outlets, dropped, .. } = virtuals;
+        let EngineVirtualSwitches { shares, turn, switches: cuts, fabric, outlets, dropped, .. } = virtuals;
         let (place, number) = shares.take(turn)?;
         let packets = turn.len();
         let cut = cuts.get_mut(usize::from(place)).and_then(Option::as_deref_mut)?;

@@ -92,9 +92,9 @@ impl Engine {
 
     fn take_turn(&mut self, place: u16, length: Duration, is_spare: bool) -> bool {
         let began = self.clock.now();
-        self.turn = length;
+        self.virtual_control_limit = length;
         let worked = self.serve_at(place, |engine| {
-            let worked = engine.obey(began, began, false);
+            let worked = engine.run_control(began, began, false);
             if !engine.logical.is_busy {
                 engine.resume_monitors(began);
             }

@@ -184,7 +184,7 @@ impl ForwarderThread {
             batch.clear();
             self.hand.end_burst(frames, out);
             self.seen.deliver(now, &mut self.pool);
-            self.pool.tell();
+            self.pool.report_count();
         }
         if let Err(error) = result {
             self.lose(number, error);

@@ -80,7 +80,7 @@ impl RunToCompletion {
         let board = Arc::new(PortRegistry::new(wakers));
         let stop = Arc::<AtomicBool>::default();
         let counters: Vec<_> = (0..config.workers).map(|_| Arc::<WorkerCounters>::default()).collect();
-        let guests = tables.invite(config.workers);
+        let guests = tables.add_readers(config.workers);
         let hands = guests.into_iter().zip(&counters).map(|(guest, counters)| {
             let own = tables.get().add_worker();
             WorkerContext::new(guest, own, tell.clone(), Arc::clone(counters), Arc::clone(&engine))
@@ -139,7 +139,7 @@ impl RunToCompletion {
     }
 
     /// Waits briefly if the engine had no work only because ports were in use. Returns true if it waited.
-    pub(crate) fn wait_if_hindered(&mut self) -> bool {
+    pub(crate) fn wait_if_contended(&mut self) -> bool {
         self.hindered.wait(&mut self.hindered_rounds)
     }
 
@@ -157,7 +157,7 @@ impl RunToCompletion {
         let count = frames.len();
         // The engine may already have exclusive access to the tables in this round.
         let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
-        if tables.has_it() || seat.beside(|| false, beside) == Some(false) {
+        if tables.has_exclusive() || seat.read_shared(|| false, beside) == Some(false) {
             tables.get().process_for(own, now, port, frames, pool, out);
         }
         self.hand.count_burst(count);

@@ -6,7 +6,7 @@
 //! buffer that returns to that thread's pool. No burst waits to fill, no thread must be woken, and no ring can be
 //! full.
 use super::super::gone::RemovedPortDrops;
-use super::super::seats::look_again;
+use super::super::seats::spin_or_yield;
 use super::board::PortRegistry;
 use super::hindered::PortContention;
 use super::sender::SharedPortSender;
@@ -87,7 +87,7 @@ impl SharedPort {
         loop {
             match self.try_lock() {
                 Some(inner) => return inner,
-                None => look_again(&mut looks),
+                None => spin_or_yield(&mut looks),
             }
         }
     }

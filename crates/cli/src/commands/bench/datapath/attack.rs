@@ -40,7 +40,7 @@ pub(super) fn case(wanted: &BenchCaseSettings) -> anyhow::Result<DatapathBenchCa
     let entries = matches.into_iter().map(|matching| entry::output(entry::PRIORITY, matching));
     Ok(DatapathBenchCase {
         name: BenchCaseName::Attack,
-        entries: Box::new(std::iter::once(entry::rest()).chain(entries)),
+        entries: Box::new(std::iter::once(entry::table_miss_entry()).chain(entries)),
         flows,
         tables: 1,
     })

@@ -269,7 +269,7 @@ impl MemoryPortEnds {
 /// that a write to one delays reads from another.
 fn pool() -> anyhow::Result<FramePool> {
     let slab = BufferSlab::new(BUFFERS, SMALL_BUFFER).context("frame buffers")?;
-    Ok(FramePool::alone(&Arc::new(SharedBuffers::of(vec![slab]))))
+    Ok(FramePool::single_threaded(&Arc::new(SharedBuffers::of(vec![slab]))))
 }
 
 fn null() -> anyhow::Result<Box<dyn Port>> {

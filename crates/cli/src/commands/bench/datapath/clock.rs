@@ -16,7 +16,7 @@ pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
         "--core: found {core}, expected one of those this process may use: {}",
         list(&cores)
     );
-    keep_to(core)?;
+    pin_to_core(core)?;
     Ok(core)
 }
 
@@ -24,7 +24,7 @@ pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
 ///
 /// # Errors
 /// The system refuses.
-pub(super) fn keep_to(core: usize) -> anyhow::Result<()> {
+pub(super) fn pin_to_core(core: usize) -> anyhow::Result<()> {
     let mut only = CpuSet::new();
     only.set(core);
     sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))

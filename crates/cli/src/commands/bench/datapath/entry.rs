@@ -47,7 +47,7 @@ pub(super) fn goto(next: u8, matching: Match) -> FlowMod {
 }
 
 /// Returns the lowest-priority entry: it outputs packets that match no entry of the case, without counting as a hit.
-pub(super) fn rest() -> FlowMod {
+pub(super) fn table_miss_entry() -> FlowMod {
     FlowMod { cookie: 0, ..output(0, Match::any()) }
 }
 
@@ -131,7 +131,7 @@ mod tests {
         let actions = actions("dec_ttl,output:2").unwrap();
         let changed = actions.of(output(1, ipv4()));
         assert_eq!(changed.instructions, [Instruction::ApplyActions(vec![Action::DecNwTtl, Action::output(OUT)])]);
-        for other in [rest(), goto(1, ipv4())] {
+        for other in [table_miss_entry(), goto(1, ipv4())] {
             assert_eq!(actions.of(other.clone()), other);
         }
         assert!(super::actions("dec_tll").is_err());

@@ -105,8 +105,8 @@ pub(super) fn measure(
     let (packets, sent) = bed.passed();
     let counted = tables.checked_sub(1).map(|last| bed.hits(last)).transpose()?;
     let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
-    let (whole, rates) = (whole(&windows), rates(&windows));
-    let rate = |share| at(&rates, share);
+    let (whole, rates) = (total(&windows), rates(&windows));
+    let rate = |share| percentile(&rates, share);
     Ok(Some(DatapathCaseFigures {
         case: name,
         entries: count,
@@ -197,7 +197,7 @@ pub(super) fn windows(
 }
 
 /// Sums up all windows.
-pub(super) fn whole(windows: &[ThroughputWindow]) -> ThroughputWindow {
+pub(super) fn total(windows: &[ThroughputWindow]) -> ThroughputWindow {
     let mut whole = ThroughputWindow::default();
     windows.iter().for_each(|window| whole.add(window));
     whole
@@ -211,7 +211,7 @@ pub(super) fn rates(windows: &[ThroughputWindow]) -> Vec<f64> {
 }
 
 /// Returns the percentile `share` of ascending rates.
-pub(super) fn at(rates: &[f64], share: usize) -> f64 {
+pub(super) fn percentile(rates: &[f64], share: usize) -> f64 {
     rates.get((rates.len() * share / 100).min(rates.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 

@@ -146,7 +146,7 @@ pub(crate) fn run(args: DatapathBenchArgs) -> anyhow::Result<ExitCode> {
         write::write(DatapathBenchCase::new(name, &args.wanted())?, &args, folder)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let machine = BenchMachineInfo::look();
+    let machine = BenchMachineInfo::detect();
     // Created before this thread is pinned, because a new thread inherits its core.
     let signals = StopSignalHandler::watch()?;
     let cores = workers::cores(&args)?;

@@ -46,7 +46,12 @@ pub(super) fn with_entries(
     flows: GeneratedFlows,
 ) -> DatapathBenchCase {
     let entries = rules.into_iter().zip((1..=u16::MAX).rev()).flat_map(|(rule, priority)| rule.entries(priority));
-    DatapathBenchCase { name, entries: Box::new(std::iter::once(entry::rest()).chain(entries)), flows, tables: 1 }
+    DatapathBenchCase {
+        name,
+        entries: Box::new(std::iter::once(entry::table_miss_entry()).chain(entries)),
+        flows,
+        tables: 1,
+    }
 }
 
 /// Draws headers for the rules.

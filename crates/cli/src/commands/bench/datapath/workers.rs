@@ -89,7 +89,7 @@ pub(super) fn measure(
     }
     let (clock, datapath) = bed.into_datapath();
     let mut owner = ShardWriter::new(datapath);
-    let guests = owner.invite(cores.len());
+    let guests = owner.add_readers(cores.len());
     let hands: Vec<_> = guests.into_iter().map(|guest| (guest, owner.get().add_worker())).collect();
     owner.share();
     let (barrier, (tell, told)) = (Barrier::new(cores.len()), channel());
@@ -97,7 +97,7 @@ pub(super) fn measure(
         for ((way, (guest, worker)), core) in ways.into_iter().zip(hands).zip(cores) {
             let (barrier, tell) = (&barrier, tell.clone());
             scope.spawn(move || {
-                let done = one(way, &guest, worker, *core, args, clock, (barrier, cancel));
+                let done = run_worker(way, &guest, worker, *core, args, clock, (barrier, cancel));
                 // The receiver is gone if another thread failed.
                 let _ = tell.send(done);
             });
@@ -125,7 +125,7 @@ pub(super) fn measure(
         done.iter().fold((0, 0), |(packets, sent), one| (packets + one.passed.0, sent + one.passed.1));
     let counted = tables.checked_sub(1).map(|last| bed::hits(owner.get(), clock.now(), last)).transpose()?;
     let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
-    let mpps_wall = done.iter().map(|one| measure::whole(&one.windows).mpps_wall()).sum();
+    let mpps_wall = done.iter().map(|one| measure::total(&one.windows).mpps_wall()).sum();
     let mut each: Vec<WorkerFigures> = done.into_iter().map(WorkerFigures::new).collect();
     each.sort_by_key(|one| one.core);
     let mpps = each.iter().map(|one| one.mpps).sum();
@@ -133,7 +133,7 @@ pub(super) fn measure(
 }
 
 /// Runs the packets of one thread.
-fn one(
+fn run_worker(
     mut way: BenchPacketPath,
     tables: &ShardReader<Datapath>,
     mut worker: weir_datapath::Worker,
@@ -143,15 +143,18 @@ fn one(
     (barrier, cancel): (&Barrier, &CancelHandle),
 ) -> anyhow::Result<WorkerBenchRun> {
     // Every thread must reach the barrier, even after an error, because the others wait there.
-    let pinned = clock::keep_to(core);
+    let pinned = clock::pin_to_core(core);
     barrier.wait();
     pinned?;
     let mut run = |bursts| -> Result<(), PortError> {
         let now = clock.now();
         way.run(now, bursts, |frames, pool, out| {
             let beside = |datapath: &Datapath| datapath.forward(&mut worker, now, IN, frames, pool, out);
-            if tables.beside(|| false, beside) == Some(false) {
-                tables.alone(|| false, |datapath| datapath.process_for(&mut worker, now, IN, frames, pool, out));
+            if tables.read_shared(|| false, beside) == Some(false) {
+                tables.write_exclusive(
+                    || false,
+                    |datapath| datapath.process_for(&mut worker, now, IN, frames, pool, out),
+                );
             }
             out.messages.clear();
         })
@@ -166,13 +169,13 @@ fn one(
 
 impl WorkerFigures {
     fn new(done: WorkerBenchRun) -> WorkerFigures {
-        let whole = measure::whole(&done.windows);
+        let whole = measure::total(&done.windows);
         let rates = measure::rates(&done.windows);
         WorkerFigures {
             core: done.core,
             mpps: whole.mpps(),
-            best: measure::at(&rates, 100),
-            median: measure::at(&rates, 50),
+            best: measure::percentile(&rates, 100),
+            median: measure::percentile(&rates, 50),
             packets: (done.windows.len() * BURSTS * BURST) as u64,
         }
     }

@@ -86,7 +86,7 @@ struct FlowModBenchReport {
 
 const BUNDLE: BundleId = BundleId(1);
 /// Interval between two writes when a rate is given.
-const PIECE: Duration = Duration::from_millis(1);
+const SEND_INTERVAL: Duration = Duration::from_millis(1);
 
 pub(crate) fn run(args: &FlowModBenchArgs) -> anyhow::Result<ExitCode> {
     let most = args.matching.most();
@@ -192,7 +192,7 @@ fn load(
             link.write(&bytes[from * each..(from + n) * each])?;
             sent += n;
         }
-        std::thread::park_timeout(PIECE);
+        std::thread::park_timeout(SEND_INTERVAL);
     }
     link.ask(Body::BarrierRequest)?;
     let took = clock.now().since(started).as_secs_f64();

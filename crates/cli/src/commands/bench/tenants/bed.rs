@@ -99,22 +99,22 @@ impl TenantTestbed {
         Ok(TenantTestbed { switch, listeners, seen, promised })
     }
 
-    pub(super) fn seen(&self) -> MutexGuard<'_, TenantSinkCounters> {
+    pub(super) fn sink_counters(&self) -> MutexGuard<'_, TenantSinkCounters> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the delays of tenant `tenant`'s packets from now on.
     pub(super) fn watch(&self, tenant: u16) {
-        let mut seen = self.seen();
+        let mut seen = self.sink_counters();
         seen.watched = tenant;
         seen.delays.clear();
     }
 
     /// Returns the bytes that leave for each tenant within `time`.
     pub(super) fn measure(&self, time: Duration) -> Vec<u64> {
-        let before = self.seen().bytes.clone();
+        let before = self.sink_counters().bytes.clone();
         pause(time);
-        let after = self.seen().bytes.clone();
+        let after = self.sink_counters().bytes.clone();
         after.iter().zip(before).map(|(after, before)| after - before).collect()
     }
 }

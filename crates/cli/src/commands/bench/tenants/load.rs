@@ -14,7 +14,7 @@ pub(super) const SMALLEST: usize = 60;
 /// Size of the largest frame in bytes, without tags.
 pub(super) const LARGEST: usize = 1514;
 /// Backlog that a load keeps while the switch is late; older frames are dropped before the switch.
-const KEPT: Duration = Duration::from_millis(20);
+const MAX_BACKLOG: Duration = Duration::from_millis(20);
 /// Maximum number of recorded delays.
 const MAX_DELAYS: usize = 1 << 22;
 
@@ -87,7 +87,7 @@ impl Port for TenantSourcePort {
         max: usize,
     ) -> Result<(), PortError> {
         let now_ns = now.as_nanos() as f64;
-        let oldest = now_ns - KEPT.as_nanos() as f64;
+        let oldest = now_ns - MAX_BACKLOG.as_nanos() as f64;
         if self.next_ns < oldest {
             let lost = ((oldest - self.next_ns) / self.gap_ns).ceil();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]

@@ -35,12 +35,12 @@ pub(crate) struct TenantBenchArgs {
 
 pub(crate) fn run(args: &TenantBenchArgs) -> anyhow::Result<ExitCode> {
     let report = TenantBenchReport {
-        machine: BenchMachineInfo::look(),
+        machine: BenchMachineInfo::detect(),
         rate: args.rate,
         time_s: args.time.0.as_secs_f64(),
         shares: shares(args)?,
         storms: storms(args)?,
-        busy: storm::busy(args.time.0)?,
+        busy: storm::engine_time_shares(args.time.0)?,
         delays: delays(args)?,
         costs: costs(args)?,
     };
@@ -90,7 +90,7 @@ fn delays(args: &TenantBenchArgs) -> anyhow::Result<Vec<TenantDelays>> {
         pause(WARM_UP);
         bed.watch(0);
         pause(args.time.0);
-        let mut delays = std::mem::take(&mut bed.seen().delays);
+        let mut delays = std::mem::take(&mut bed.sink_counters().delays);
         found.push(TenantDelays::of(discipline, count, args.rate, &mut delays));
         bed.switch.stop();
     }

@@ -93,19 +93,19 @@ pub(super) fn measure(kind: OverloadKind, rate: Bps, time: Duration) -> anyhow::
 }
 
 /// Line rate so high that the engine, not the line, limits the throughput.
-const WIDE: Bps = Bps(10_000_000_000);
+const UNCONGESTED_RATE: Bps = Bps(10_000_000_000);
 
 /// Measures the forwarded share of a tenant that offers 10 % of its promised rate (about a million packets per
 /// second): on an engine with little other load, and on one overloaded by another tenant, each of whose packets is a
 /// new flow over entries with many masks.
-pub(super) fn busy(time: Duration) -> anyhow::Result<Vec<EngineTimeShares>> {
-    [false, true].into_iter().map(|is_hostile| beside(is_hostile, time)).collect()
+pub(super) fn engine_time_shares(time: Duration) -> anyhow::Result<Vec<EngineTimeShares>> {
+    [false, true].into_iter().map(|is_hostile| measure_engine_shares(is_hostile, time)).collect()
 }
 
-fn beside(is_hostile: bool, time: Duration) -> anyhow::Result<EngineTimeShares> {
+fn measure_engine_shares(is_hostile: bool, time: Duration) -> anyhow::Result<EngineTimeShares> {
     let plain = TenantTraffic { offers: 0.1, size: SMALLEST, ..TenantTraffic::PLAIN };
     let other = if is_hostile { TenantTraffic { offers: 1.0, is_varied: true, ..plain } } else { plain };
-    let bed = TenantTestbed::start(WIDE, "drr", &[plain, other])?;
+    let bed = TenantTestbed::start(UNCONGESTED_RATE, "drr", &[plain, other])?;
     if is_hostile {
         masks(&bed, "t1")?;
     }
@@ -199,7 +199,7 @@ pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f
     let nowhere =
         NullPort::open("out", &weir_port::spec::PortOptions::none("null:out")).map_err(|error| anyhow!("{error}"))?;
     ports.push(PortConfig::new(PortNo(out), Box::new(nowhere)));
-    let text = cuts(if is_cut { count } else { 0 }, out)?;
+    let text = virtual_switches_toml(if is_cut { count } else { 0 }, out)?;
     let known = (1..=out).map(|port| (port, None)).collect();
     let (fabric, virtual_switches) =
         weir_scenario::FabricSpec::parse_cut(&text, "cost", "bench", known).map_err(|error| anyhow!("{error}"))?;
@@ -227,7 +227,7 @@ pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f
     Ok(cost)
 }
 
-fn cuts(count: u16, out: u32) -> anyhow::Result<String> {
+fn virtual_switches_toml(count: u16, out: u32) -> anyhow::Result<String> {
     use std::fmt::Write as _;
     // A line that is never busy, so that only the processing is measured.
     let mut text = "[fabric]\nrate = \"1000Gbit/s\"\ncrosspoint = \"1MB\"\n".to_owned();

@@ -58,19 +58,19 @@ impl ThreadTestbed {
     /// # Errors
     /// The switch stopped.
     pub(super) fn measure(&self, time: Duration, cancel: &CancelHandle) -> anyhow::Result<Option<(u64, f64)>> {
-        if !self.rest(WARM_UP, cancel) {
+        if !self.wait_for(WARM_UP, cancel) {
             return Ok(None);
         }
-        let (from, before) = self.look()?;
-        if !self.rest(time, cancel) {
+        let (from, before) = self.read_tx_packets()?;
+        if !self.wait_for(time, cancel) {
             return Ok(None);
         }
-        let (until, after) = self.look()?;
+        let (until, after) = self.read_tx_packets()?;
         Ok(Some((after - before, until.since(from).as_secs_f64())))
     }
 
     /// Waits for `time`. Returns false if cancelled.
-    fn rest(&self, time: Duration, cancel: &CancelHandle) -> bool {
+    fn wait_for(&self, time: Duration, cancel: &CancelHandle) -> bool {
         let until = self.clock.now() + time;
         while self.clock.now() < until && !cancel.is_cancelled() {
             std::thread::park_timeout(until.since(self.clock.now()).min(LOOK_EVERY));
@@ -79,7 +79,7 @@ impl ThreadTestbed {
     }
 
     /// Returns the time and the packets sent so far.
-    fn look(&self) -> anyhow::Result<(Instant, u64)> {
+    fn read_tx_packets(&self) -> anyhow::Result<(Instant, u64)> {
         let ports = self.switch.snapshot()?.ports;
         // The query takes time, and its counters are those at its end.
         Ok((self.clock.now(), ports.iter().map(|port| port.counters.tx_packets).sum()))

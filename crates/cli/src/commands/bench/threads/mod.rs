@@ -97,7 +97,7 @@ struct ThreadBenchReport {
 pub(crate) fn run(args: &ThreadBenchArgs) -> anyhow::Result<ExitCode> {
     args.check()?;
     let signals = StopSignalHandler::watch()?;
-    let machine = BenchMachineInfo::look();
+    let machine = BenchMachineInfo::detect();
     let samples = measure(args, &signals)?;
     let rows = rows(args, &samples);
     let text = if args.json {

@@ -14,7 +14,7 @@ const WINDOW: u32 = 100;
 /// Windows of each kind; the median counts.
 const WINDOWS: u32 = 40;
 /// Entries per part of a flow statistics reply, as in the engine.
-const TOLD: u32 = 32;
+const ENTRIES_PER_PART: u32 = 32;
 
 /// Nanoseconds per flow-mod, including the creation of its message: medians of windows.
 #[derive(Debug, Serialize)]
@@ -53,7 +53,7 @@ pub(super) fn measure(entries: u32) -> FlowModCosts {
     bed.datapath.channel_up(Instant::ZERO, CHANNEL, Version::V13);
     (0..entries).for_each(|number| bed.send(EntryMatchKind::Udp.add(number, 0)));
     // Measured first, while the table has no gaps of deleted entries.
-    let tell_ns = bed.time_telling(TOLD.min(entries));
+    let tell_ns = bed.time_telling(ENTRIES_PER_PART.min(entries));
     let all = WINDOW * WINDOWS;
     // Numbers of the entries that are added and deleted; the modified entries are spread over the table.
     let (new, checked) = (entries..entries + all, entries + all..entries + 2 * all);

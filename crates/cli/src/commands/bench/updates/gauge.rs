@@ -40,7 +40,7 @@ pub(super) struct PollGapPort {
     /// Time of the next spin.
     spin_at: Instant,
     clock: SystemClock,
-    checked: ThreadUsage,
+    last_usage: ThreadUsage,
     faults: PageFaultCounter,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct PollGapPort {
 #[derive(Clone, Copy)]
 struct ThreadUsage {
     at: Instant,
-    on: Duration,
+    cpu_time: Duration,
     faults: u64,
 }
 
@@ -56,7 +56,7 @@ struct ThreadUsage {
 #[derive(Clone, Copy, Default)]
 struct ThreadUsageDelta {
     /// Time that the thread was not on a processor.
-    away: Duration,
+    off_cpu: Duration,
     /// Number of page faults.
     faults: u64,
 }
@@ -131,7 +131,7 @@ fn nanoseconds(span: Duration) -> u64 {
 
 impl PollGapHistogram {
     fn note(&self, gap: Duration, meanwhile: ThreadUsageDelta) {
-        let own = gap.saturating_sub(meanwhile.away);
+        let own = gap.saturating_sub(meanwhile.off_cpu);
         add(&self.buckets[bucket(nanoseconds(gap))], 1);
         self.longest_ns.store(self.longest_ns.load(Relaxed).max(nanoseconds(gap)), Relaxed);
         self.own_longest_ns.store(self.own_longest_ns.load(Relaxed).max(nanoseconds(own)), Relaxed);
@@ -143,7 +143,7 @@ impl PollGapHistogram {
     fn note_spun(&self, span: Duration, meanwhile: ThreadUsageDelta) {
         add(&self.spun_ns, nanoseconds(span));
         add(&self.spun_over, u64::from(span > PROMISED));
-        add(&self.spun_own_over, u64::from(span.saturating_sub(meanwhile.away) > PROMISED));
+        add(&self.spun_own_over, u64::from(span.saturating_sub(meanwhile.off_cpu) > PROMISED));
     }
 
     /// Returns the quantile `share` of all gaps, in nanoseconds.
@@ -212,23 +212,23 @@ fn upper_end(bucket: usize) -> u64 {
 
 impl PollGapPort {
     pub(super) fn new(port: NullPort, seen: Arc<PollGapRecorder>) -> PollGapPort {
-        let checked = ThreadUsage { at: Instant::ZERO, on: Duration::ZERO, faults: 0 };
+        let checked = ThreadUsage { at: Instant::ZERO, cpu_time: Duration::ZERO, faults: 0 };
         let (clock, faults) = (SystemClock::start(), PageFaultCounter::default());
-        PollGapPort { port, seen, last: Instant::ZERO, spin_at: Instant::ZERO, clock, checked, faults }
+        PollGapPort { port, seen, last: Instant::ZERO, spin_at: Instant::ZERO, clock, last_usage: checked, faults }
     }
 
     /// Returns the changes since the previous check.
     fn check(&mut self, now: Instant) -> ThreadUsageDelta {
-        let check = ThreadUsage { at: now, on: thread_time(), faults: self.faults.count() };
-        let former = std::mem::replace(&mut self.checked, check);
-        let away = now.since(former.at).saturating_sub(check.on.saturating_sub(former.on));
-        ThreadUsageDelta { away, faults: check.faults.saturating_sub(former.faults) }
+        let check = ThreadUsage { at: now, cpu_time: thread_time(), faults: self.faults.count() };
+        let former = std::mem::replace(&mut self.last_usage, check);
+        let away = now.since(former.at).saturating_sub(check.cpu_time.saturating_sub(former.cpu_time));
+        ThreadUsageDelta { off_cpu: away, faults: check.faults.saturating_sub(former.faults) }
     }
 
-    fn look(&mut self, now: Instant) {
+    fn record_poll(&mut self, now: Instant) {
         let gap = now.since(std::mem::replace(&mut self.last, now));
         let is_long = gap >= LONG;
-        let looks = is_long || now.since(self.checked.at) >= PERIOD;
+        let looks = is_long || now.since(self.last_usage.at) >= PERIOD;
         let meanwhile = if looks { self.check(now) } else { ThreadUsageDelta::default() };
         let meanwhile = if is_long { meanwhile } else { ThreadUsageDelta::default() };
         let set = self.seen.now.load(Relaxed);
@@ -266,7 +266,7 @@ impl Port for PollGapPort {
         batch: &mut Vec<Frame>,
         max: usize,
     ) -> Result<(), PortError> {
-        self.look(now);
+        self.record_poll(now);
         let set = self.seen.now.load(Relaxed);
         if set == PAUSED {
             return Ok(());
@@ -314,7 +314,7 @@ mod tests {
     fn figures_are_those_of_the_gaps() {
         let gaps = PollGapHistogram::default();
         let micros = Duration::from_micros;
-        let meanwhile = |away, faults| ThreadUsageDelta { away: micros(away), faults };
+        let meanwhile = |away, faults| ThreadUsageDelta { off_cpu: micros(away), faults };
         (1..=1000).for_each(|ns| gaps.note(Duration::from_nanos(ns), ThreadUsageDelta::default()));
         gaps.note(micros(300), meanwhile(250, 1));
         gaps.note(micros(150), meanwhile(0, 3));

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &UpdateBenchArgs) -> anyhow::Result<ExitCode> {
         command: std::env::args().collect::<Vec<_>>().join(" "),
         version: env!("CARGO_PKG_VERSION"),
         commit: option_env!("WEIR_COMMIT"),
-        machine: BenchMachineInfo::look(),
+        machine: BenchMachineInfo::detect(),
         rate: args.rate,
         bundle: args.bundle,
         atomic: args.atomic,

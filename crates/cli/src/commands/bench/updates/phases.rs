@@ -151,7 +151,7 @@ const SIZE: usize = 60;
 /// Flow-mods per round of [`UpdatePhase::Plain`] and [`UpdatePhase::Flood`], half of them deletes.
 const ROUND: u32 = 10_000;
 /// Interval at which the controller checks its clock when it keeps a rate.
-const PIECE: Duration = Duration::from_millis(1);
+const PACING_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A running switch with `entries` entries, and the connection by which the benchmark controls it.
 pub(super) struct UpdateTestbed<'a> {
@@ -293,12 +293,12 @@ impl UpdateTestbed<'_> {
     }
 
     fn idle(&self) -> anyhow::Result<u64> {
-        self.rest(self.clock.now() + self.args.time.0);
+        self.wait_until(self.clock.now() + self.args.time.0);
         Ok(0)
     }
 
     /// Waits until a time.
-    fn rest(&self, until: Instant) {
+    fn wait_until(&self, until: Instant) {
         while self.clock.now() < until {
             std::thread::park_timeout(until.since(self.clock.now()));
         }
@@ -331,7 +331,7 @@ impl UpdateTestbed<'_> {
                 self.link.write(&bytes[at(from)..at(from + n)])?;
                 sent += n;
             }
-            std::thread::park_timeout(PIECE);
+            std::thread::park_timeout(PACING_INTERVAL);
         }
         self.link.ask(Body::BarrierRequest)?;
         Ok(sent)
@@ -349,7 +349,7 @@ impl UpdateTestbed<'_> {
                 self.link.stream_and_ask(bytes, control(BundleCommand::CommitRequest))?;
                 sent += u64::from(each);
                 while self.due(began) < sent {
-                    std::thread::park_timeout(PIECE);
+                    std::thread::park_timeout(PACING_INTERVAL);
                 }
             }
         }
@@ -416,7 +416,7 @@ impl UpdateTestbed<'_> {
 
     /// Waits until the last entry has expired and was removed.
     fn expire(&self, until: Instant) -> u64 {
-        self.rest(until + self.args.time.0 + Duration::from_micros(2 * u64::from(self.entries)));
+        self.wait_until(until + self.args.time.0 + Duration::from_micros(2 * u64::from(self.entries)));
         u64::from(self.entries)
     }
 }
