@@ -2,12 +2,12 @@
 //! measured.
 use crate::answer::{AnswerSource, EvaluationMethod, ScenarioAnswer};
 use crate::answers::{lab, predict, stations, streams};
-use crate::rig::EmulationOverhead;
+use crate::overhead::EmulationOverhead;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_emulator::result::LabMachineInfo;
 use weir_emulator::{CancelHandle, LabOptions, LabProgress, LabResult};
-use weir_scenario::{Scenario, native};
+use weir_scenario::{Scenario, defaults};
 use weir_sim::network::{VirtualTimeSettings, simulate};
 use weir_sim::stations::has_timing;
 use weir_sim::{SimulationMonitor, replicate, run};
@@ -145,7 +145,7 @@ fn simulated_network(
     let told = Some(scenario.controller.delay).filter(|delay| !delay.is_zero());
     let control_delay = told.unwrap_or(VirtualTimeSettings::default().control_delay);
     let settings =
-        VirtualTimeSettings { link_rate: plan.link_rate.unwrap_or(native::LINK_RATE), control_delay, wake_up };
+        VirtualTimeSettings { link_rate: plan.link_rate.unwrap_or(defaults::LINK_RATE), control_delay, wake_up };
     let one = |round: u32, progress: &mut dyn FnMut(LabProgress)| {
         let watch = SimulationMonitor::default();
         let seeded = Scenario { seed: scenario.seed.wrapping_add(u64::from(round)), ..scenario.clone() };
@@ -221,7 +221,7 @@ fn predicted(
     }
     tell(ComparisonProgress::RoundStarted(EvaluationMethod::Predict, 1, 1));
     // Simulated stations treat links without a rate as taking no time, so formulas have to do so, too.
-    let unsaid = if has_timing(scenario) { INSTANT_LINK_RATE } else { native::LINK_RATE };
+    let unsaid = if has_timing(scenario) { INSTANT_LINK_RATE } else { defaults::LINK_RATE };
     let settings = weir_predict::PredictSettings {
         link_rate: plan.link_rate.unwrap_or(unsaid),
         wake_up,

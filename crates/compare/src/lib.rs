@@ -4,15 +4,15 @@
 //! Every verb gives an [`ScenarioAnswer`], a list of flows and devices with figures in seconds, shares and bit/s
 //! ([`answers`] makes them of results). A [`Comparison`] compares the answers with one of them, the reference.
 //! [`difference`] has the measures, [`mod@score`] sums up differences over all flows, and [`verdict`] has the words.
-//! [`mod@ask`] gets the answers, [`mod@board`] sums up many scenarios, and [`page`] draws.
+//! [`mod@ask`] gets the answers, [`mod@leaderboard`] sums up many scenarios, and [`page`] draws.
 pub mod answer;
 pub mod answers;
 pub mod ask;
-pub mod board;
 mod comparison;
 pub mod difference;
+pub mod leaderboard;
+mod overhead;
 pub mod page;
-mod rig;
 pub mod score;
 pub mod verdict;
 
@@ -21,8 +21,8 @@ pub use answer::{
     PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
 pub use ask::{ComparisonPlan, ComparisonProgress, ask};
-pub use board::{Leaderboard, LeaderboardRow, LeaderboardScenario, ScenarioOutcome};
 pub use comparison::Comparison;
 pub use difference::MetricDifference;
+pub use leaderboard::{Leaderboard, LeaderboardRow, LeaderboardScenario, ScenarioOutcome};
 pub use score::AnswerScore;
 pub use verdict::DifferenceVerdict;

@@ -304,7 +304,7 @@ impl BurstState {
         (differs == 0 && lanes == Lanes::first(count)).then_some(*first)
     }
 
-    /// Does what [`BurstState::judge`] does, faster, for packets that all have the entry `entry`.
+    /// Does what [`BurstState::resolve`] does, faster, for packets that all have the entry `entry`.
     #[inline(always)]
     fn resolve_uniform(
         &mut self,

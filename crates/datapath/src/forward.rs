@@ -1,16 +1,16 @@
 //! Runs frames through the pipeline, burst by burst. The engine's own thread has exclusive access to the datapath.
 //! Workers on other threads share the tables.
 use crate::action_set::ActionSet;
-use crate::beside::{DeferredWork, SharedTables, WorkerEffects};
 use crate::burst::{BurstState, CountingMode};
 use crate::edits::edit;
 use crate::effects::BurstEffects;
-use crate::live::EngineEffects;
+use crate::engine_effects::EngineEffects;
 use crate::packet::PipelinePacket;
 use crate::perf::{LapSink, NoLaps, Stopwatch, ThreadStage};
 use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
 use crate::table::{FlowTable, WorkerNo};
+use crate::worker_effects::{DeferredWork, SharedTables, WorkerEffects};
 use crate::{Datapath, DatapathOutput, DropReason, Drops, VerdictCacheMode, execute, pipeline};
 use weir_memory::{SimdInstructions, SimdOperation, run_simd};
 use weir_openflow::model::PortNo;

@@ -3,7 +3,7 @@
 //!
 //! The cost is proportional to the number of changes, not to the size of the tables. Without a bundle or monitor
 //! nothing is recorded.
-use crate::chunks::ChunkedQueue;
+use crate::chunked_queue::ChunkedQueue;
 use crate::flow_mod::TableEditor;
 use crate::monitor::MonitoredChange;
 use crate::program::EntryProgram;

@@ -5,27 +5,26 @@
 //!
 //! Reading order: `pipeline` (how a packet passes the tables), `execute` (actions), `table` and `shape` (flow entries
 //! and their lookup), `flow_mod` (changes of flow entries), `agent` (messages). The pipeline acts on the rest of the
-//! switch through the trait in `effects`: `live` performs the effects, `trace` records them.
+//! switch through the trait in `effects`: `engine_effects` performs the effects, `trace` records them.
 mod action_set;
 mod agent;
 mod auxiliary;
-mod beside;
 mod buffers;
 mod bundle;
 mod burst;
 mod cache;
 mod channels;
-mod chunks;
+mod chunked_queue;
 mod drops;
 mod edits;
 mod effects;
+mod engine_effects;
 mod entries;
 mod execute;
 mod flow_mod;
 mod forward;
 mod group;
 mod journal;
-mod live;
 mod meter;
 mod monitor;
 mod nicira;
@@ -35,15 +34,16 @@ pub mod perf;
 mod pipeline;
 mod ports;
 mod program;
-mod programs;
+mod program_interner;
 mod shape;
 mod slab;
 mod table;
 mod timeouts;
+mod timing_hooks;
 mod trace;
 mod types;
 mod validate;
-mod watched;
+mod worker_effects;
 
 pub use agent::{FlowWalk, LongReply, ReplyProgress};
 pub use cache::{CacheCounts, CacheState};
@@ -65,15 +65,15 @@ use agent::{IncompleteRequests, SweepJob};
 use buffers::PacketInBuffers;
 use bundle::{BundleCommit, BundleSchedule, PendingBundles};
 use channels::DatapathChannels;
+use engine_effects::PipelineState;
 use flow_mod::{EntrySweep, FlowModSemantics, TableEditor};
 use group::{GroupCounters, GroupTable};
 use journal::Journal;
-use live::PipelineState;
 use meter::MeterTable;
 use monitor::FlowMonitors;
 use normal::FilteringDatabase;
 use ports::Ports;
-use programs::ProgramInterner;
+use program_interner::ProgramInterner;
 use std::time::Duration;
 use table::{FlowRemovedNotice, FlowTable, TableSettings};
 use timeouts::TimeoutWheel;

@@ -9,9 +9,9 @@
 pub mod attributes;
 pub mod case;
 pub mod compare;
+pub mod description;
 pub mod draw;
 pub mod kinds;
-pub mod looks;
 pub mod normal;
 pub mod outcome;
 pub mod ovs;

@@ -7,7 +7,7 @@
 use crate::compare::{StepAnswerPart, StepDifference, first_difference};
 use crate::kinds::kinds_of;
 use crate::ovs::OvsInstance;
-use crate::{CaseOutcome, DifferentialCase, draw, looks, shrink, weir};
+use crate::{CaseOutcome, DifferentialCase, description, draw, shrink, weir};
 use std::collections::{BTreeMap, VecDeque};
 use weir_openflow::Version;
 
@@ -43,7 +43,7 @@ pub struct DifferentialReport {
     pub kinds: BTreeMap<&'static str, u64>,
     /// Differences of no known kind, each with its shrunk case. Empty in a survey.
     pub unknown: Vec<UnexplainedDifference>,
-    /// Differences of no known kind in a survey, grouped by their description ([`looks::of`]): number of
+    /// Differences of no known kind in a survey, grouped by their description ([`description::of`]): number of
     /// differences, and the first one with its shrunk case.
     pub alike: BTreeMap<String, (u64, UnexplainedDifference)>,
 }
@@ -237,24 +237,24 @@ impl OvsComparison {
     }
 
     fn note_alike(&mut self, unknown: UnexplainedDifference) -> anyhow::Result<()> {
-        let looks = looks::of(&unknown.case, &unknown.difference);
-        if let Some(alike) = self.report.alike.get_mut(&looks) {
+        let description = description::of(&unknown.case, &unknown.difference);
+        if let Some(alike) = self.report.alike.get_mut(&description) {
             alike.0 += 1;
             return Ok(());
         }
         let unknown = self.shrunk(unknown)?;
-        self.report.alike.insert(looks, (1, unknown));
+        self.report.alike.insert(description, (1, unknown));
         Ok(())
     }
 
     /// Makes a case smaller for as long as it shows an unknown difference with an unchanged description.
     fn shrunk(&mut self, mut unknown: UnexplainedDifference) -> anyhow::Result<UnexplainedDifference> {
-        let wanted = looks::of(&unknown.case, &unknown.difference);
+        let wanted = description::of(&unknown.case, &unknown.difference);
         'smaller: loop {
             for case in shrink::smaller(&unknown.case) {
                 let Some(difference) = self.difference(&case)? else { continue };
                 let is_known = kinds_of(&case, &difference).is_some();
-                if !is_known && looks::of(&case, &difference) == wanted {
+                if !is_known && description::of(&case, &difference) == wanted {
                     unknown = UnexplainedDifference { case, difference };
                     continue 'smaller;
                 }

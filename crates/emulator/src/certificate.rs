@@ -1,7 +1,7 @@
 //! Certifies how far the times that a lab measured can be trusted. The verdict depends on how late delayed frames and
 //! commands were released, and on the load of the machine.
 use crate::dilate::Dilation;
-use crate::watch::MeasuredLoad;
+use crate::load_monitor::MeasuredLoad;
 use serde::Serialize;
 use std::time::Duration;
 use weir_switch::LatenessSnapshot;

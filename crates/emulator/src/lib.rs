@@ -16,6 +16,7 @@ mod files;
 mod folder;
 mod host;
 mod lab;
+mod load_monitor;
 mod measured;
 mod netns;
 mod network;
@@ -23,17 +24,16 @@ pub mod prompt;
 pub mod result;
 mod streams;
 mod threads;
-mod watch;
 
 pub use cancel::CancelHandle;
 pub use dilate::Dilation;
 pub use error::LabError;
 pub use host::MAX_ADDRESSES;
 pub use lab::{Lab, LabOptions, LabProgress, LabStartup, run};
+pub use load_monitor::StealTimeSampler;
 pub use netns::neighbours::NeighbourResolution;
 pub use netns::pairs::VethPairSet;
 pub use result::LabResult;
-pub use watch::StealTimeSampler;
 
 /// Functions and types of this crate that need neither threads nor the system's clock, for other crates that run
 /// scenarios, such as the simulator.

@@ -3,26 +3,26 @@
 //! Each experiment has a folder `experiments/<id>/`: `experiment.toml` with the question, the published figures and the
 //! sizes, and a `README.md`. The files are built into the command, so that [`Experiment::run`] reads no file. Reading
 //! order: [`definition`] (an experiment's file), [`report`] (a rerun's result), `tester` (ports that offer load and
-//! measure), `bed` (a switch between two of them), then the experiments, one module for each source.
-mod bed;
+//! measure), `testbed` (a switch between two of them), then the experiments, one module for each source.
 pub mod definition;
 mod generator;
 mod lagopus;
 mod live;
+mod machine_load;
 mod models;
-mod others;
 mod page;
 mod profiling;
 pub mod report;
 mod service_times;
 mod sojourn;
+mod testbed;
 mod tester;
 mod virtual_switches;
 
 pub use report::ExperimentReport;
 
 use definition::{ExperimentDefinition, ExperimentSizes};
-use others::MachineCpuTicks;
+use machine_load::MachineCpuTicks;
 use report::{Claim, ExperimentFigure, ExperimentSetup};
 use std::path::PathBuf;
 use weir_emulator::{CancelHandle, LabError, result::LabMachineInfo};

@@ -1,7 +1,7 @@
 //! Defines the report on a rerun of a published experiment: weir's figures beside the published ones, the claims, and
 //! the setup.
 use crate::definition::{ExperimentDefinition, ExperimentSizes, PublishedFigure};
-use crate::others::DISTURBED;
+use crate::machine_load::DISTURBED;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! The fabric: combines inputs, outputs and virtual switches behind one interface.
 use crate::admission::{CommittedResources, check_fabric, free_index};
+use crate::buffer_admission::FabricArrival;
 use crate::output::{FabricOutput, OutputDecision};
 use crate::resize::plan_shares;
-use crate::room::FabricArrival;
 use crate::slab::PacketSlab;
 use crate::{
     AdmissionError, Crosspoint, CrosspointCounters, DequeueResult, DequeueStop, FabricConfig, FabricDeparture,

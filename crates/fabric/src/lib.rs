@@ -27,18 +27,18 @@
 mod admission;
 mod bits;
 mod bound;
+mod buffer_admission;
 mod config;
 mod counters;
 mod fabric;
 mod intra;
-mod line;
 mod outlet;
 mod output;
 mod packet;
 mod queue;
+mod rate_limit;
 mod red;
 mod resize;
-mod room;
 mod slab;
 mod split;
 mod tournament;
@@ -51,11 +51,11 @@ pub use config::{
 };
 pub use counters::{CrosspointCounters, MergeCounters, PacketByteCount};
 pub use fabric::Fabric;
-pub use line::OutputLine;
 pub use packet::{
     Crosspoint, DequeueResult, DequeueStop, FabricDeparture, FabricDrop, FabricDropReason, FabricPacket, PortIndex,
     VirtualSwitchIndex,
 };
+pub use rate_limit::OutputLine;
 pub use split::{MAX_PATHS, PathSplitter, SplitError, SplitPolicy};
 
 /// Maximum number of inputs, and of outputs, of a fabric.

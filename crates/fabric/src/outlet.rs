@@ -1,8 +1,8 @@
 //! A virtual switch's part of an output: its queues, its discipline and its ceiling.
 use crate::bits::IndexBitSet;
 use crate::intra::{IntraScheduler, SchedulerProposal};
-use crate::line::GcraLimiter;
 use crate::queue::{CrosspointQueue, DequeuedPacket};
+use crate::rate_limit::GcraLimiter;
 use crate::red::{RedParams, RedState};
 use crate::slab::PacketSlab;
 use crate::{

@@ -1,7 +1,7 @@
 //! Adds, changes and removes virtual switches while others are served.
-use crate::line::GcraLimiter;
 use crate::outlet::{OutputShare, OutputShareParams};
 use crate::output::FabricOutput;
+use crate::rate_limit::GcraLimiter;
 use crate::red::RedParams;
 use crate::slab::PacketSlab;
 use crate::{

@@ -1,5 +1,5 @@
 //! Builds packets of flows: UDP packets that carry the header by which they are recognised.
-pub(crate) mod place;
+pub(crate) mod probe_position;
 
 use crate::GeneratorError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -2,21 +2,21 @@
 //!
 //! The `traffic` crate draws the times and lengths of the packets to send and evaluates the received ones; this crate
 //! has the ports, the clock and the frames. Reading order: [`TrafficRun`] (sources, ports and taps of a run),
-//! `rig::run` (the loop), `frames` (packets of flows), `replay` (captures), [`TrafficRunReport`], [`per_visit`]
+//! `traffic_run::run` (the loop), `frames` (packets of flows), `replay` (captures), [`TrafficRunReport`], [`per_visit`]
 //! (service time from several reports).
 mod clock;
 mod frames;
 pub mod per_visit;
 mod replay;
 mod report;
-mod rig;
 mod taps;
+mod traffic_run;
 
 pub use clock::StampClock;
 pub use frames::{FrameSpec, MAX_FLOW_ADDRESSES};
 pub use replay::{CaptureReplay, MAX_REPLAY_BYTES};
 pub use report::{DelayWithoutRig, SentReport, TrafficRunReport};
-pub use rig::{TrafficRun, TrafficRunConfig, TrafficSenderConfig};
+pub use traffic_run::{TrafficRun, TrafficRunConfig, TrafficSenderConfig};
 pub use weir_units::Epoch;
 
 /// Reason why traffic could not be sent or recorded.

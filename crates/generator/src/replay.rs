@@ -1,6 +1,6 @@
 //! Replays the frames of a capture.
 use crate::GeneratorError;
-use crate::frames::place::ProbePosition;
+use crate::frames::probe_position::ProbePosition;
 use std::path::Path;
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool};

@@ -1,22 +1,22 @@
 //! Safe functions for memory and instructions that the packet path needs: with `port`, the only crate of the product
 //! with `unsafe`.
 
-mod ahead;
 mod array;
+mod blocks;
 mod buffer;
 mod bytes;
 mod cycles;
-mod pieces;
+mod prefault;
 mod prefetch;
 mod region;
+mod simd;
 mod slab;
-mod wide;
 
 pub use array::{HugePageArray, OutOfMemory};
+pub use blocks::BlockArena;
 pub use buffer::AlignedBuffer;
 pub use bytes::equal_bytes;
 pub use cycles::cycles;
-pub use pieces::BlockArena;
 pub use prefetch::prefetch;
+pub use simd::{PortableSimd, SimdInstructions, SimdOperation, best_simd_name, run_simd};
 pub use slab::{BufferSlab, SlabError};
-pub use wide::{PortableSimd, SimdInstructions, SimdOperation, best_simd_name, run_simd};

@@ -1,5 +1,5 @@
 //! Address space for one large array, filled with pages as it is used.
-use crate::ahead;
+use crate::prefault;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
 use std::ptr::NonNull;
@@ -84,7 +84,7 @@ impl ReservedRegion {
             // Preparing more than one page is not ahead of use: the array became that long in one step, and its owner
             // waits in any case.
             let from = self.prepared.max(next - HUGE);
-            ahead::prepare(self.start.addr().get() + from, next - from);
+            prefault::prepare(self.start.addr().get() + from, next - from);
             self.prepared = next;
         }
         let soon = (bytes + PAGE).min(self.prepared);
@@ -117,7 +117,7 @@ impl ReservedRegion {
     /// Has another thread populate pages in a part that may have none.
     pub(crate) fn prepare(&self, from: usize, bytes: usize) {
         if from.checked_add(bytes).is_some_and(|to| to <= self.bytes) {
-            ahead::prepare(self.start.addr().get() + from, bytes);
+            prefault::prepare(self.start.addr().get() + from, bytes);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Represents distributions of delays as sums and mixtures of parts, with tails and quantiles.
 use crate::check::{domain, share};
+use crate::delay_part::DelayPart;
 use crate::law::{Law, LawShape};
-use crate::leaf::DelayPart;
 use crate::tails::TailProbabilities;
 use crate::{ModelError, check};
 use num_complex::Complex64;

@@ -6,12 +6,12 @@
 mod answer;
 mod check;
 pub mod control_path;
+mod delay_part;
 mod distribution;
 mod error;
 pub mod fit;
 mod inversion;
 mod law;
-mod leaf;
 pub mod literature;
 pub mod mechanism;
 pub mod registry;

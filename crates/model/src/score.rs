@@ -1,7 +1,7 @@
 //! Measures how far the predictions of models are from measured values.
 use crate::ModelError;
 use crate::check::{domain, finite, positive};
-use crate::fit::order::{quantile, sorted};
+use crate::fit::quantiles::{quantile, sorted};
 
 /// Difference between a value that a model predicts and the measured value, on three scales.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,9 +1,9 @@
 //! Computes tail probabilities and quantiles of a delay's distribution. The distribution is a mixture of terms, each a
 //! constant plus continuous parts. Terms with equal continuous parts form a group, whose transform is inverted once for
 //! all of them. Values that the inversion needs again are kept.
+use crate::delay_part::DelayPart;
 use crate::distribution::{Distribution, MixtureTerm};
 use crate::inversion::{InvertedTransform, points};
-use crate::leaf::DelayPart;
 use crate::root::bracketed_to;
 use crate::{ModelError, check};
 use num_complex::Complex64;

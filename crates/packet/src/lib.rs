@@ -7,7 +7,6 @@ mod bytes;
 pub mod checksum;
 pub mod craft;
 mod datagram;
-mod depot;
 pub mod edit;
 pub mod field;
 pub mod frame;
@@ -18,10 +17,10 @@ pub mod offload;
 mod packet_type;
 pub mod parse;
 mod port_no;
+mod shared_buffers;
 #[cfg(test)]
 mod test_support;
 
-pub use depot::SharedBuffers;
 pub use field::Field;
 pub use frame::{Frame, FrameBody, FramePool};
 pub use key::{FlowKey, FlowMask};
@@ -29,3 +28,4 @@ pub use mac::MacAddr;
 pub use packet_type::{PacketType, Tunnel};
 pub use parse::{Layers, ParsedHeaders, parse, parse_as, parse_common, parse_frame, parse_frequent, parse_into};
 pub use port_no::PortNo;
+pub use shared_buffers::SharedBuffers;

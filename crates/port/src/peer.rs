@@ -4,7 +4,7 @@
 //! on this end does not see the tag, so a tenant's frames would arrive untagged. Only a setting of the host's end
 //! prevents that. Therefore this module searches the namespaces that have a name or a process.
 use crate::interface::{KernelInterface, own_namespace};
-use crate::link::LinkQuery;
+use crate::netlink::LinkQuery;
 use crate::sys::enter_network_namespace;
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -5,7 +5,7 @@
 //! TAP interface (`ip tuntap add NAME mode tap`) is used and stays. With `offload=on` (the default) the machine
 //! leaves checksums and segmentation undone, and the offload travels with the frame, as in [`crate::af_packet`].
 use crate::interface::{AdminDownGuard, KernelInterface, LINK_HEADER_MAX, refused};
-use crate::link::LinkQuery;
+use crate::netlink::LinkQuery;
 use crate::spec::PortOptions;
 use crate::sys::ioctl::{self, InterfaceRequest};
 use crate::sys::messages::{ReceiveBufferPair, read_frame, write_frame};

@@ -195,7 +195,7 @@ pub struct FrameCounters {
     pub tx_too_long: u64,
     /// Frames dropped because the device refused them or is down.
     pub tx_errors: u64,
-    /// Transmitted frames that the emulated link lost ([`crate::shaper::LinkShape::loss`]).
+    /// Transmitted frames that the emulated link lost ([`crate::link::LinkShape::loss`]).
     pub tx_lost: u64,
     /// Frames sent to the port that the emulated link lost.
     pub rx_lost: u64,

@@ -1,6 +1,6 @@
 //! Creates a temporary pair of joined interfaces (veth): each receives what the other sends.
 use crate::kernel::NetlinkConnection;
-use crate::link::LinkQuery;
+use crate::netlink::LinkQuery;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage};

@@ -1,7 +1,7 @@
 //! Parses the options that every kind of port accepts, and wraps the port accordingly.
 //!
 //! - `rate=100Mbit/s`, `delay=5ms`, `buffer=64kB`, `jitter=1ms`, `jitter-law=normal`, `reorder=on`: a link in both
-//!   directions ([`crate::shaper`]);
+//!   directions ([`crate::link`]);
 //! - `loss=0.01`: faults in both directions ([`crate::fault`]); with `loss-burst=10`, losses of the link in bursts of
 //!   that mean length;
 //! - `corrupt=0.01`, `duplicate=0.01`, `seed=1`: faults in both directions ([`crate::fault`]);
@@ -10,8 +10,8 @@
 //!
 //! Order of the wrappers, from the switch to the port: queues, capture, link, faults.
 use crate::fault::{FaultProbabilities, FaultyPort};
+use crate::link::{LinkEmulator, LinkShape};
 use crate::queues::{self, PortQueueConfig};
-use crate::shaper::{LinkEmulator, LinkShape};
 use crate::spec::PortOptions;
 use crate::tracer::PortTracer;
 use crate::{Port, PortError, pcap};

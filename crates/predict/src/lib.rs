@@ -4,39 +4,39 @@
 //! A scenario becomes a network of queues: lines, data paths, agents, the controller. Flows take the shortest route.
 //! The load of each queue follows from what the queues before it pass on (`network`). Each queue is solved by the
 //! formula for its arrivals, services and places (`station`). A flow's delay is the sum of the parts on its route, as
-//! a distribution (`way`). Queues without a steady state are named, and the rest is still answered.
+//! a distribution (`path_delay`). Queues without a steady state are named, and the rest is still answered.
 mod alternatives;
 mod answer;
 mod arrivals;
-mod before_entry;
 mod choice;
-mod compose;
+mod combine;
+mod controller_returns;
 mod devices;
-mod gather;
+mod flow_setup;
 mod graph;
-mod impaired;
-mod item;
+mod link_impairments;
 mod network;
+mod path_delay;
 mod phase;
-mod returns;
+mod predict;
 mod sizes;
 mod station;
 mod streams;
 mod tcp;
+mod traffic_item;
 mod virtuals;
-mod waking;
-mod way;
+mod wakeup;
 
 pub use alternatives::models;
 pub use answer::{
     AlternativeAnswer, AlternativeModel, DevicePrediction, FlowPrediction, ModelChoice, PredictedDelay, Prediction,
     PredictionStatus, StreamExpectation,
 };
-pub use compose::predict;
+pub use predict::predict;
 
 use std::time::Duration;
 use weir_model::ModelError;
-use weir_scenario::native;
+use weir_scenario::defaults;
 use weir_units::Bps;
 
 /// Values that a prediction needs and a scenario leaves open.
@@ -53,7 +53,7 @@ pub struct PredictSettings {
 
 impl Default for PredictSettings {
     fn default() -> PredictSettings {
-        PredictSettings { link_rate: native::LINK_RATE, wake_up: Duration::ZERO, models: Vec::new() }
+        PredictSettings { link_rate: defaults::LINK_RATE, wake_up: Duration::ZERO, models: Vec::new() }
     }
 }
 

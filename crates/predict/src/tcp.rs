@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use weir_model::mechanism::{TcpBulkResult, TcpBulkTransfer};
 use weir_model::{Distribution, ModelError};
-use weir_scenario::native;
+use weir_scenario::defaults;
 
 /// Payload of a segment and length of its frame, in bytes: Ethernet, IP and TCP headers without options.
 pub(crate) const SEGMENT_BYTES: f64 = 1460.0;
@@ -95,7 +95,7 @@ pub(crate) fn share_capacity(
             connection.flow.steps.iter().filter_map(visit).collect()
         })
         .collect();
-    let window = native::TCP_WINDOW_BYTES as f64 / SEGMENT_BYTES;
+    let window = defaults::TCP_WINDOW_BYTES as f64 / SEGMENT_BYTES;
     let most: Vec<f64> = connections.iter().map(|one| window / round_trip(one, graph).max(1e-9)).collect();
     let mut rates = vec![0.0f64; connections.len()];
     let mut held: Vec<Option<Option<usize>>> = vec![None; connections.len()];
@@ -189,12 +189,12 @@ fn bulk_parameters(
         line,
         round_trip_s: round_trip_s.max(1e-9),
         buffer_bytes: station.and_then(buffer).map_or(f64::INFINITY, |bytes| bytes * share),
-        window_bytes: native::TCP_WINDOW_BYTES as f64,
-        first_bytes: native::TCP_INITIAL_WINDOW_BYTES as f64,
+        window_bytes: defaults::TCP_WINDOW_BYTES as f64,
+        first_bytes: defaults::TCP_INITIAL_WINDOW_BYTES as f64,
         segment_bytes: SEGMENT_BYTES,
         frame_bytes: FRAME_BYTES,
-        timeout_s: native::TCP_MIN_RTO.as_secs_f64(),
+        timeout_s: defaults::TCP_MIN_RTO.as_secs_f64(),
         duration_s: one.duration.as_secs_f64(),
-        patience_s: native::TCP_LINGER.as_secs_f64(),
+        patience_s: defaults::TCP_LINGER.as_secs_f64(),
     }
 }

@@ -15,7 +15,7 @@ use crate::rules::TestFlowEntry;
 use crate::store::{RawDataRow, RawDataStore};
 use crate::{MeasurementGrid, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_model::switch::batch::CommandBatching;
 
 /// Number of measurements of each case, of which the median counts.

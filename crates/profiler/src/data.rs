@@ -7,7 +7,7 @@ use crate::rules::{TestFlowEntry, number};
 use crate::store::{PacketDelayRow, RawDataRow, RawDataStore};
 use crate::{MeasurementGrid, ProfilerError, ProgressReporter};
 use std::time::Duration;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_profile::MatchLayers;
 
 /// Group of the entries.

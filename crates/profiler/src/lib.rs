@@ -30,7 +30,7 @@ mod store;
 pub mod terms;
 mod throughput;
 pub mod validation;
-mod virtual_switch;
+mod virtual_time_switch;
 
 pub use device::{DeviceEvent, DeviceUnderTest};
 pub use error::ProfilerError;
@@ -42,5 +42,5 @@ pub use rig::{RigDelayTable, RigSource};
 pub use settings::{MeasurementGrid, MeasurementSettings, PriorityOrder};
 pub use store::{MessageRow, PacketDelayRow, RawDataStore, TrialRow};
 pub use throughput::Throughput;
-pub use virtual_switch::{SwitchFaults, VirtualTimeSwitch};
+pub use virtual_time_switch::{SwitchFaults, VirtualTimeSwitch};
 pub use weir_client::SwitchAddress;

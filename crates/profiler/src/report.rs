@@ -3,7 +3,7 @@ use crate::Measurement;
 use crate::throughput::Throughput;
 use serde::Serialize;
 use std::fmt::Write as _;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_openflow::Version;
 use weir_units::Seconds;
 

@@ -17,7 +17,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_profile::MatchLayers;
 use weir_units::{Clock as _, Instant, Seconds, SystemClock};
 

@@ -1,9 +1,9 @@
 //! The scenario file as written: names not resolved, defaults not filled in, values with their places in the file.
-mod line;
+mod link_effects;
 mod stream;
 mod topology;
 
-pub(crate) use line::{LinkEffectsToml, ShareToml};
+pub(crate) use link_effects::{LinkEffectsToml, ShareToml};
 pub(crate) use stream::{ArrivalLawToml, ArrivalToml, SimulateToml, SizeLawToml, SizeToml, StreamToml};
 pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
 pub(crate) use weir_profile::written::{LawToml, TimingToml};

@@ -6,19 +6,20 @@
 //! value found and value expected. docs/scenario.md describes the schema for users.
 mod address;
 mod check;
-mod cut;
+pub mod defaults;
 mod document;
+mod drain_time;
 mod error;
-pub mod native;
+mod expand;
+mod fabric_config;
 mod stream;
 mod timing;
 mod topology;
-mod under_way;
 mod virtual_switch;
-mod written_out;
 
 pub use address::IpNet;
 pub use error::ScenarioError;
+pub use expand::expand_topology;
 pub use stream::{PacketStream, SimulationSettings};
 pub use timing::{ControllerTiming, InstallScope};
 pub use virtual_switch::{
@@ -29,7 +30,6 @@ pub use weir_fabric::{BufferSharing, InterDiscipline};
 pub use weir_profile::Profile;
 pub use weir_profile::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
 pub use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
-pub use written_out::expand_topology;
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;

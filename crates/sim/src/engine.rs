@@ -1,7 +1,7 @@
 //! Simulates a [`FabricNetwork`] once: handles events in order of time until none is left.
 use crate::agenda::Agenda;
 use crate::model::{FabricHop, FabricNetwork, FabricNetworkError, SimulationWindow};
-use crate::parts::{InFlightQueue, LineState, SourceState, TransitPacket};
+use crate::sources::{InFlightQueue, LineState, SourceState, TransitPacket};
 use crate::tally::{PacketTally, REASONS};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_fabric::{

@@ -1,7 +1,7 @@
 //! Tracks a switch's tables as a profile sees them: the level of each entry, and the cost of changes.
 //!
-//! The laws are those of [`weir_model::switch::device::SwitchModelState`], for entries that have names, are added and removed
-//! independently, and match packets. The cost of a command is returned before it is carried out.
+//! The laws are those of [`weir_model::switch::device::SwitchModelState`], for entries that have names, are added and
+//! removed independently, and match packets. The cost of a command is returned before it is carried out.
 use crate::commands::TableEffect;
 use std::collections::HashMap;
 use weir_model::ModelError;

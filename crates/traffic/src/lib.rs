@@ -18,6 +18,7 @@
 //! # }
 //! ```
 mod arrival;
+mod concurrent_flows;
 mod delays;
 mod flows;
 mod gaps;
@@ -32,9 +33,9 @@ mod size;
 mod source;
 mod stream;
 mod trace;
-mod turns;
 
 pub use arrival::{ArrivalProcess, ArrivalSampler, OnOff, ParetoOnOff};
+pub use concurrent_flows::{ConcurrentFlows, FlowOfPacket, MAX_FLOWS};
 pub use delays::{TimeHistogram, TimeStatistics, shares};
 pub use flows::{FlowArrivals, FlowMix, MAX_ACTIVE};
 pub use gaps::{GapQuality, GapRecorder};
@@ -48,7 +49,6 @@ pub use size::{BimodalSizes, EmpiricalSizes, MAX_BYTES, MAX_EMPIRICAL, PacketSiz
 pub use source::{OfferedPackets, PacketSampler};
 pub use stream::RandomStream;
 pub use trace::{MAX_TRACE, TracePacket, TrafficTrace};
-pub use turns::{ConcurrentFlows, FlowOfPacket, MAX_FLOWS};
 
 /// Error of a traffic description.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

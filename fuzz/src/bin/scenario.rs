@@ -3,7 +3,7 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::bounded_by;
-use weir_scenario::{Scenario, write_out};
+use weir_scenario::{Scenario, expand_topology};
 
 /// Path given as the scenario's file. Its directory does not exist, so that no scenario can read other files by
 /// relative paths.
@@ -16,7 +16,7 @@ fuzz_target!(|input: &[u8]| {
     let Ok(written) = std::str::from_utf8(input) else { return };
     bounded_by(MEMORY, || {
         let Ok(scenario) = Scenario::parse(written, FILE) else { return };
-        let told = write_out(written, FILE).unwrap_or_else(|error| panic!("{error}"));
+        let told = expand_topology(written, FILE).unwrap_or_else(|error| panic!("{error}"));
         let again = Scenario::parse(&told, FILE).unwrap_or_else(|error| panic!("{error}\n{told}"));
         assert_eq!(again, scenario, "{told}");
     });

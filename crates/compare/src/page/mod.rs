@@ -1,9 +1,9 @@
 //! Draws comparisons as pages with charts, which open without a network.
-mod board;
+mod leaderboard;
 mod single;
 mod swept;
 
-pub use board::render_leaderboard;
+pub use leaderboard::render_leaderboard;
 pub use single::single;
 pub use swept::{SweptComparison, swept};
 

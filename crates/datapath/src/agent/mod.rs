@@ -2,13 +2,13 @@
 mod bundle;
 mod features;
 mod groups;
+mod incomplete_requests;
 mod meters;
 mod monitors;
 mod multipart;
 mod nicira;
 mod notices;
 mod packet_out;
-mod parts;
 mod port_mod;
 mod queues;
 mod settings;
@@ -17,7 +17,7 @@ mod table_features;
 mod tables;
 mod walk;
 
-pub(crate) use parts::IncompleteRequests;
+pub(crate) use incomplete_requests::IncompleteRequests;
 pub(crate) use sweeps::SweepJob;
 pub use walk::{FlowWalk, LongReply, ReplyProgress};
 

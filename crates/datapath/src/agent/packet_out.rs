@@ -2,7 +2,7 @@
 use super::AgentRequest;
 use crate::buffers::BufferedPacket;
 use crate::effects::{NO_COOKIE, PuntOrigin};
-use crate::live::EngineEffects;
+use crate::engine_effects::EngineEffects;
 use crate::packet::PipelinePacket;
 use crate::validate::{self, ActionListKind, KnownFields};
 use crate::{Datapath, execute, pipeline};

@@ -8,7 +8,7 @@
 use super::PendingBundle;
 use crate::agent::{AgentRequest, released};
 use crate::buffers::BufferedPacket;
-use crate::chunks::ChunkedQueue;
+use crate::chunked_queue::ChunkedQueue;
 use crate::flow_mod::{self as sweep, EntrySweep, FlowModSemantics};
 use crate::journal::{Journal, RecordedChanges, UndoRecord};
 use crate::table::FlowTable;

@@ -15,7 +15,7 @@ pub(crate) use commit::{BundleCommit, BundleFailure, CommitProgress};
 pub(crate) use schedule::BundleSchedule;
 
 use crate::ChannelId;
-use crate::chunks::ChunkedQueue;
+use crate::chunked_queue::ChunkedQueue;
 use std::time::Duration;
 use weir_openflow::model::bundle::{BundleAdd, BundleFlags, BundleId};
 use weir_openflow::model::error::BundleFailed;

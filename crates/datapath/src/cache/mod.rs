@@ -3,18 +3,18 @@
 //!
 //! A packet's path is the sequence of tables that it takes through entries whose only effect is a goto. The path ends
 //! at the first entry that has another effect, or at a table miss. A cached result holds for all packets that agree in
-//! the bits that the mask of any entry on any path covers ([`plan`]): two packets that agree in those bits take the
-//! same path as long as no table on it changes. Every change of entries has a version, so outdated results are never
-//! used. Packets found in the cache update the counters and idle times of entries and tables exactly as packets looked
-//! up in the tables do.
+//! the bits that the mask of any entry on any path covers ([`dependencies`]): two packets that agree in those bits take
+//! the same path as long as no table on it changes. Every change of entries has a version, so outdated results are
+//! never used. Packets found in the cache update the counters and idle times of entries and tables exactly as packets
+//! looked up in the tables do.
 //!
 //! A cache in front of one table costs as much as the table. It is therefore tried if there are several tables, or
-//! one with expensive lookups, and used while it pays ([`choice`]).
-mod choice;
+//! one with expensive lookups, and used while it pays ([`policy`]).
 mod counts;
-mod plan;
+mod dependencies;
+mod policy;
 mod store;
-mod ways;
+mod table_paths;
 
 use crate::VerdictCacheMode;
 use crate::burst::{CountingMode, LookupResult};
@@ -22,10 +22,10 @@ use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, VerdictWord, tally_two};
 pub use counts::{CacheCounts, CacheState};
 
-use choice::{BurstLookupMode, BurstLookupOutcome, CachePolicy};
-use plan::CacheDependencies;
+use dependencies::CacheDependencies;
+use policy::{BurstLookupMode, BurstLookupOutcome, CachePolicy};
 use store::{CacheHits, VerdictStore};
-use ways::{TablePath, TablePaths};
+use table_paths::{TablePath, TablePaths};
 use weir_memory::{SimdInstructions, SimdOperation, cycles, run_simd};
 use weir_packet::ParsedHeaders;
 

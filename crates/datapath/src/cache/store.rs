@@ -12,8 +12,8 @@
 //! | then | masked words of the packet that lookups look at |
 //!
 //! Changes of the tables change the epoch, which makes all slots outdated without touching them.
-use super::choice;
-use super::ways::{TablePath, TablePaths};
+use super::policy;
+use super::table_paths::{TablePath, TablePaths};
 use crate::burst::LookupResult;
 use crate::shape::hash::{HashSecret, MergedWords, PairReader};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
@@ -24,11 +24,11 @@ use weir_packet::{FlowKey, ParsedHeaders};
 /// Cache lines of a worker's slots: 1 MiB, half of a common second-level cache.
 const LINES: usize = 1 << 14;
 /// Cache lines of a large store, for more repeating flows than fit in a small one: 16 MiB.
-const MANY_LINES: usize = LINES * choice::SAMPLED as usize;
+const MANY_LINES: usize = LINES * policy::SAMPLED as usize;
 /// Lines added per step, so that Linux can provide their memory before packets use it.
 const MORE_LINES: usize = 64;
 /// Bits of a hash that are zero for flows in the sample: those that select a set only in a large store.
-const SAMPLE: u32 = (choice::SAMPLED - 1) << (LINES / SLOTS).trailing_zeros();
+const SAMPLE: u32 = (policy::SAMPLED - 1) << (LINES / SLOTS).trailing_zeros();
 /// Number of slots in a set.
 const SLOTS: usize = 4;
 /// Number of words in a cache line.

@@ -1,18 +1,18 @@
 //! Applies flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
-mod subject;
+mod effect;
 mod sweep;
-mod v10;
+mod version_semantics;
 
-pub use subject::FlowModEffect;
+pub use effect::FlowModEffect;
 pub(crate) use sweep::{EntrySweep, InvalidEntries, STEP};
-pub(crate) use v10::FlowModSemantics;
+pub(crate) use version_semantics::FlowModSemantics;
 
 use crate::action_set;
 use crate::group::GroupTable;
 use crate::journal::{Journal, UndoRecord};
 use crate::meter::MeterTable;
 use crate::program::EntryProgram;
-use crate::programs::ProgramInterner;
+use crate::program_interner::ProgramInterner;
 use crate::shape::{EntryId, WordMatches};
 use crate::table::{EthTypeReading, FlowCounter, FlowEntry, FlowRemovedNotice, FlowTable, PackedMatch, TableSettings};
 use crate::timeouts::{TimeoutWheel, TimerId};

@@ -1,7 +1,7 @@
 //! Packet counters of a table: per entry, and in total. Each worker has its own counters, so that no worker waits for
 //! another's cache line. Reads return the sum.
 use super::FlowTable;
-use super::hot::{EntryVerdict, VerdictWord};
+use super::verdict::{EntryVerdict, VerdictWord};
 use crate::shape::packet_types::PacketTypeClassifier;
 use crate::shape::{AtomicFlowCounter, EntryId, FlowCounter};
 use std::ops::Range;

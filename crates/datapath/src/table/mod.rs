@@ -1,38 +1,38 @@
 //! Implements a flow table: its entries, and the classifier that finds them for packets and for strict flow-mods.
+mod change_log;
 mod counts;
+mod dependencies;
+mod entries_by_group;
+mod entries_by_meter;
 mod entry;
 mod eviction;
-mod groups;
-mod hot;
 mod limits;
-mod metered;
+mod packed_match;
 mod pending;
-mod reach;
 mod reading;
 mod settings;
 mod vacancy;
-mod watch;
-mod written;
+mod verdict;
 
 pub(crate) use crate::shape::FlowCounter;
+pub use change_log::EntryChange;
 use counts::FlowTableCounters;
 pub(crate) use counts::{WorkerNo, tally_two};
+pub(crate) use dependencies::LookupDependencies;
+use entries_by_group::EntriesByGroup;
+pub(crate) use entries_by_meter::EntriesByMeter;
 pub(crate) use entry::{FlowEntry, FlowRemovedNotice, duration};
-use groups::EntriesByGroup;
-pub(crate) use hot::{EntryVerdict, VerdictWord};
 pub(crate) use limits::TableRestrictions;
-pub(crate) use metered::EntriesByMeter;
-pub(crate) use reach::LookupDependencies;
+pub(crate) use packed_match::PackedMatch;
 pub(crate) use reading::EthTypeReading;
 pub(crate) use settings::TableSettings;
 pub(crate) use vacancy::{VacancyEvents, percent};
-pub use watch::EntryChange;
-pub(crate) use written::PackedMatch;
+pub(crate) use verdict::{EntryVerdict, VerdictWord};
 
+use change_log::EntryChangeLog;
 use eviction::EvictionOrder;
 use pending::PendingEntries;
 use reading::EthTypeReadings;
-use watch::EntryChangeLog;
 
 use crate::LookupMethod;
 use crate::program::EntryProgram;

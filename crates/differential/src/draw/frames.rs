@@ -1,6 +1,6 @@
 //! Draws frames: tags, labels, IPv4 and IPv6 with fragments and extension headers, ARP, neighbour discovery, PBB, and
 //! others.
-use super::dice::CaseRng;
+use super::rng::CaseRng;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_packet::craft::{FrameBuilder, TcpHeader};
 use weir_packet::{FlowKey, MacAddr, PortNo, parse};

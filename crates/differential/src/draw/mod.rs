@@ -3,17 +3,17 @@
 //! The parts of a case fit together: a few frames, matches on fields of these frames, actions on headers that the
 //! matches guarantee. A share of all parts is drawn without such restrictions.
 mod actions;
-mod dice;
 mod entries;
 mod frames;
 mod groups;
 mod matching;
 mod requests;
+mod rng;
 
 use crate::case::bytes_of;
 use crate::{CaseStep, DifferentialCase};
-use dice::CaseRng;
 use frames::SampleFrame;
+use rng::CaseRng;
 use weir_openflow::model::Match;
 use weir_openflow::{Body, Version};
 

@@ -1,6 +1,6 @@
 //! A running instance of Open vSwitch and its bridges.
+use super::bridge::OvsBridge;
 use super::control::OvsControlSocket;
-use super::lane::OvsBridge;
 use crate::case::{PAUSE_MS, PORTS};
 use crate::{CaseOutcome, DifferentialCase};
 use anyhow::{Context as _, ensure};
@@ -170,11 +170,11 @@ fn configure<'a>(folder: &Path, bridges: impl Iterator<Item = &'a str>) {
         ]);
         for port in 1..=PORTS {
             let name = format!("{bridge}-{port}");
-            let capture = format!("options:tx_pcap={}", super::lane::capture(folder, bridge, port).display());
+            let capture = format!("options:tx_pcap={}", super::bridge::capture(folder, bridge, port).display());
             command.args(["--", "add-port", bridge, &name, "--", "set", "Interface", &name, "type=dummy"]);
             command.args([&format!("ofport_request={port}"), &capture]);
         }
-        let capture = super::lane::capture(folder, bridge, super::lane::LOCAL);
+        let capture = super::bridge::capture(folder, bridge, super::bridge::LOCAL);
         let capture = format!("options:tx_pcap={}", capture.display());
         command.args(["--", "set", "Interface", bridge, &capture]);
     }

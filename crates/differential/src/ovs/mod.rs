@@ -5,9 +5,9 @@
 //! sent without waiting for answers. A frame is sent to a bridge as a packet-out to its tables, with its input port.
 //! A marker frame follows each frame to every port and to the controller, so that the effects of each frame can be
 //! told apart.
+mod bridge;
 mod control;
 mod instance;
-mod lane;
 mod pcap;
 
 pub use instance::OvsInstance;

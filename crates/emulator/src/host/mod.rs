@@ -2,9 +2,10 @@
 //! sends and receives its part of the scenario's traffic.
 //!
 //! The stack above Ethernet is smoltcp's. A [`StackHost`] has no kernel socket, thread or clock. [`StackHost::poll`] is
-//! given the time, handles what is due, and returns the time of the next call. [`engine`] drives hosts on threads.
+//! given the time, handles what is due, and returns the time of the next call. [`host_threads`] drives hosts on
+//! threads.
 mod device;
-pub(crate) mod engine;
+pub(crate) mod host_threads;
 mod neighbours;
 mod ping;
 mod tcp;

@@ -10,11 +10,11 @@ use weir_units::Instant;
 /// Most bytes on their way. Fits a link's default buffer because the stack has no selective acknowledgements and
 /// recovers slowly if a whole burst is lost. Bounds the rate of long links: 96 KiB in a round trip of 10 ms are 78
 /// Mbit/s.
-const WINDOW_BYTES: usize = weir_scenario::native::TCP_WINDOW_BYTES;
+const WINDOW_BYTES: usize = weir_scenario::defaults::TCP_WINDOW_BYTES;
 /// Payload written at once: zeros.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Time to wait for the connection's end after the item's time.
-const PATIENCE: Duration = weir_scenario::native::TCP_LINGER;
+const PATIENCE: Duration = weir_scenario::defaults::TCP_LINGER;
 
 /// Client: connects and sends.
 pub(crate) struct TcpClientTask {

@@ -1,8 +1,8 @@
 //! Tests two hosts joined directly, in virtual time.
 use super::*;
 use std::time::Duration;
+use weir_port::link::{LinkEmulator, LinkShape};
 use weir_port::memory;
-use weir_port::shaper::{LinkEmulator, LinkShape};
 use weir_units::Bps;
 
 /// Returns a scenario with hosts `a` and `b` and this traffic from a to b.

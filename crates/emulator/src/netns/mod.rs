@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_port::PortSpec;
-use weir_port::shaper::{LinkControl, LinkEmulator};
+use weir_port::link::{LinkControl, LinkEmulator};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// Longest time for programs to end after an interrupt.

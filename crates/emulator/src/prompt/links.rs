@@ -2,7 +2,7 @@
 use super::command::{LabLinkId, LinkChange};
 use crate::{Dilation, Lab, LabError};
 use std::io::Write;
-use weir_port::shaper::{LinkControl, LinkParameters, LinkShape};
+use weir_port::link::{LinkControl, LinkParameters, LinkShape};
 use weir_traffic::TrafficError;
 use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
 use weir_units::{ByteSize, TimeSpan};

@@ -3,8 +3,8 @@
 //! delay-sensitive flow, alone and together with a bulk flow.
 use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
 use super::workers_here;
-use crate::bed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::report::Claim;
+use crate::testbed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::tester::{BulkFlowRate, TesterLoad, mean_us, quantile_us};
 use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Experiment `lagopus-table-size`, Table IV of Rahimi et al., 2016: the effect of a large table on loss, with one
 //! worker and with four.
 use super::workers_here;
-use crate::bed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::report::Claim;
+use crate::testbed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::tester::{BulkFlow, BulkFlowRate, TesterFrameTemplate, TesterLoad, VaryingHeaderField, quantile_us};
 use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::net::Ipv4Addr;

@@ -2,8 +2,8 @@
 //! throughput.
 use super::network::{self, GIGABIT_FRAMES, MACS, goodput_mbps};
 use super::workers_here;
-use crate::bed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::report::Claim;
+use crate::testbed::{ExperimentTestbed, LagopusThreads, LoadMeasurement, PORTS, entry};
 use crate::tester::{BulkFlowRate, TesterLoad};
 use crate::{ExperimentError, ExperimentRun, SampledValue};
 use weir_openflow::model::{FlowMod, Match};

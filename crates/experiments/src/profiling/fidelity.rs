@@ -8,7 +8,7 @@ use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_emulator::VethPairSet;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_model::switch::forward::PacketConditions;
 use weir_openflow::Version;
 use weir_plot::{Axis, Chart, ChartPoint, ChartSeries};

@@ -7,7 +7,7 @@ pub(crate) mod validation;
 use crate::report::Claim;
 use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::time::Duration;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_profile::{ParameterValue as Parameter, Profile};
 use weir_profiler::{
     Measurement, MeasurementGrid, MeasurementOptions, MeasurementParts, MeasurementSettings, PriorityOrder,

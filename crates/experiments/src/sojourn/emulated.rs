@@ -9,7 +9,7 @@ use crate::{ExperimentError, ExperimentRun, SampledValue};
 use std::path::Path;
 use std::time::Duration;
 use weir_generator::{FrameSpec, TrafficRun, TrafficRunConfig, TrafficRunReport, TrafficSenderConfig};
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_port::memory;
 use weir_profile::Profile;
 use weir_sim::stations::QueueingRunResult;

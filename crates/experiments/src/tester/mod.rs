@@ -6,11 +6,11 @@
 //! asks for them. So the switch's threads have the processors to themselves; in return, generating the frames (some
 //! nanoseconds each) costs time of the receiving thread.
 mod port;
-mod seen;
+mod results;
 mod source;
 mod template;
 
-pub(crate) use seen::{TesterResults, mean_us, quantile_us};
+pub(crate) use results::{TesterResults, mean_us, quantile_us};
 pub(crate) use source::{BulkFlow, BulkFlowRate};
 pub(crate) use template::{TesterFrameTemplate, VaryingHeaderField};
 

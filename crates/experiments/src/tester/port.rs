@@ -1,5 +1,5 @@
 //! Implements an end of a tester as a port of a switch.
-use super::seen::TesterResults;
+use super::results::TesterResults;
 use super::source::BulkFlowSource;
 use super::template::{self, TesterFrameKind, TesterFrameTemplate};
 use std::collections::VecDeque;

@@ -3,7 +3,7 @@ use super::split::at;
 use super::{DataAndControlPaths, ReentrantProcessor};
 use crate::answer::{StationUtilisation, SwitchSteadyState};
 use crate::check::{positive, share, stable};
-use crate::leaf::{DelayPart, Mg1WaitingTime};
+use crate::delay_part::{DelayPart, Mg1WaitingTime};
 use crate::root::bracketed;
 use crate::station::{mg1, mg1k};
 use crate::{Distribution, Law, ModelError};

@@ -2,7 +2,7 @@
 //! m, M, W, P, R and S in this module are that paper's.
 use super::curve::SpeedupCurve;
 use super::line::RegressionLine;
-use super::order::MedianAndSpread;
+use super::quantiles::MedianAndSpread;
 use crate::ModelError;
 use crate::switch::costs::{PriorityCosts, TableCosts};
 use crate::switch::speedup::PerEntryCost;

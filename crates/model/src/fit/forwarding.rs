@@ -2,7 +2,7 @@
 //! 5.1 and 5.3.
 use super::levels::{GapDelaySample, GapLevels};
 use super::line::RegressionLine;
-use super::order::MedianAndSpread;
+use super::quantiles::MedianAndSpread;
 use crate::ModelError;
 use crate::check::{domain, not_negative};
 use crate::switch::forward::{BASE, DelaySlopes, ForwardingLaw, MeasuredRange, PacketConditions};

@@ -3,7 +3,7 @@
 //! On a line the best groups are runs of the sorted values. Dynamic programming finds them exactly (Wang and Song
 //! 2011), without restarts from random centres. The number of groups maximises the mean silhouette (Rousseeuw 1987),
 //! if that shows a strong structure.
-use super::order::sorted;
+use super::quantiles::sorted;
 use crate::ModelError;
 use crate::check::{domain, positive};
 use std::ops::Range;

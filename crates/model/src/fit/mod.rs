@@ -10,5 +10,5 @@ pub mod forwarding;
 pub mod groups;
 pub mod levels;
 pub mod line;
-pub mod order;
+pub mod quantiles;
 pub mod table_size;

@@ -1,6 +1,6 @@
 //! Solves Jarschel's model of a switch (an M/M/1 queue) with a controller (an M/M/1/S queue).
 use crate::check::{positive, share, stable};
-use crate::leaf::{DelayPart, GeometricSum};
+use crate::delay_part::{DelayPart, GeometricSum};
 use crate::root::bracketed;
 use crate::station::{SteadyState, mm1, mm1k};
 use crate::{Distribution, ModelError, StationUtilisation, SwitchSteadyState};

@@ -1,7 +1,7 @@
 //! Models table writes that seize the data path, and their effect on delays and on the measured share of packets that
 //! ask the controller.
 use crate::check::{domain, positive, share, stable};
-use crate::leaf::DelayPart;
+use crate::delay_part::DelayPart;
 use crate::{Distribution, Law, ModelError};
 use num_complex::Complex64;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Solves the M/G/1 queue.
 use super::SteadyState;
 use crate::check::{positive, stable};
+use crate::delay_part::{DelayPart, Mg1WaitingTime};
 use crate::law::Law;
-use crate::leaf::{DelayPart, Mg1WaitingTime};
 use crate::{Distribution, ModelError};
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Solves the M/M/1/K queue.
 use super::SteadyState;
 use crate::check::{places, positive};
+use crate::delay_part::DelayPart;
 use crate::law::ln_poisson;
-use crate::leaf::DelayPart;
 use crate::{Distribution, ModelError};
 use num_complex::Complex64;
 use std::sync::Arc;

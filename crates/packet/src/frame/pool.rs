@@ -1,7 +1,7 @@
 //! Keeps unused buffers for reuse, one pool for each thread.
 use super::{Frame, MAX_FRAME, SMALL};
 use crate::SharedBuffers;
-use crate::depot::BufferSizeClass;
+use crate::shared_buffers::BufferSizeClass;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,5 +1,5 @@
 //! Builds the frames that a generating port offers: maps the number of a flow to header fields.
-use super::order::MAX_FLOWS;
+use super::flow_sequence::MAX_FLOWS;
 use weir_memory::prefetch;
 use weir_packet::{Frame, FramePool};
 

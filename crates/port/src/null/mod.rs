@@ -11,14 +11,14 @@
 //! * `flows`: number of distinct flows (default 1, for a list all of them). `spread`: number of distinct values of
 //!   the field that flow entries match on (default: as many as flows).
 //! * `order`: `cycle` (default) or `random`, drawn with `seed` (default 1); see [`FlowSequence`].
+mod flow_sequence;
 mod flows;
 mod options;
-mod order;
 #[cfg(test)]
 mod tests;
 
+pub use flow_sequence::{FlowSequence, MAX_FLOWS};
 pub use flows::{FlowHeaderKind, GeneratedFlows, HEADER, HeaderBytes, SIZES};
-pub use order::{FlowSequence, MAX_FLOWS};
 
 use crate::spec::{PortOptions, synthetic_mac};
 use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};

@@ -1,6 +1,6 @@
 //! Parses the options of `null:` ports.
+use super::flow_sequence::{FlowSequence, MAX_FLOWS};
 use super::flows::{FlowHeaderKind, GeneratedFlows, HEADER, HeaderBytes};
-use super::order::{FlowSequence, MAX_FLOWS};
 use super::{NullFrameSource, SIZES};
 use crate::PortError;
 use crate::pcap::{PcapFileReader, cannot};

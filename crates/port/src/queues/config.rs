@@ -1,5 +1,5 @@
 //! Configuration of a queue, as users write it: `ID[:min=RATE][:max=RATE][:buffer=SIZE][:priority=N]`.
-use crate::shaper::DEFAULT_BUFFER;
+use crate::link::DEFAULT_BUFFER;
 use std::fmt;
 use std::str::FromStr;
 use weir_packet::frame::DEFAULT_QUEUE;

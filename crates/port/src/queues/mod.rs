@@ -1,7 +1,7 @@
 //! Queues in front of any port: a transmitted frame waits in the queue that it names, and leaves by minimum rate,
 //! priority and maximum rate ([`scheduler`]).
 //!
-//! The line's rate is that of a link around the port ([`crate::shaper`]), which hands its rate over to the queues, or
+//! The line's rate is that of a link around the port ([`crate::link`]), which hands its rate over to the queues, or
 //! that of the device. With a link's rate, a frame reaches the port when its last bit was sent. With a device's rate,
 //! it reaches the port when its first bit is sent, because the device takes the rest of the time. A port without a
 //! rate sends frames immediately as long as their queue is below its maximum. Super-frames count the bytes of their

@@ -1,8 +1,8 @@
 //! Tests of queues in virtual time: the scheduler's guarantees on random traffic, and each guarantee by example.
 use super::scheduler::{BURST_BYTES, MAX_FRAMES};
 use super::*;
+use crate::link::{LinkEmulator, LinkShape};
 use crate::memory::{self, MemoryPort};
-use crate::shaper::{LinkEmulator, LinkShape};
 use proptest::prelude::*;
 use std::time::Duration;
 use weir_units::ByteSize;

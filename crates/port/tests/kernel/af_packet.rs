@@ -1,5 +1,5 @@
 //! Tests of packet socket ports.
-use crate::bed::{Bed, SOON, features, frame, open, pass, receive, send};
+use crate::testbed::{Bed, SOON, features, frame, open, pass, receive, send};
 use std::time::Duration;
 use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
 use weir_testing::{Namespace, root, run, wait_until};
@@ -258,11 +258,11 @@ fn a_vanished_device_is_noticed() {
 #[test]
 fn nothing_is_left_behind() {
     let Some(bed) = Bed::new() else { return };
-    let before = (features(&bed.switch, "s0"), crate::bed::details(&bed.switch, "s0"));
+    let before = (features(&bed.switch, "s0"), crate::testbed::details(&bed.switch, "s0"));
     let port = open(&bed.switch, "af_packet:s0").unwrap();
-    assert!(crate::bed::details(&bed.switch, "s0").contains("promiscuity 1"));
+    assert!(crate::testbed::details(&bed.switch, "s0").contains("promiscuity 1"));
     drop(port);
-    assert_eq!(before, (features(&bed.switch, "s0"), crate::bed::details(&bed.switch, "s0")));
+    assert_eq!(before, (features(&bed.switch, "s0"), crate::testbed::details(&bed.switch, "s0")));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Tests of AF_XDP ports.
-use crate::bed::{Bed, SOON, details, features, frame, open, pass, send, within};
+use crate::testbed::{Bed, SOON, details, features, frame, open, pass, send, within};
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;

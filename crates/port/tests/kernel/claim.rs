@@ -1,5 +1,5 @@
 //! Tests that a forwarding port has its interface to itself, while other ports may observe it.
-use crate::bed::{Bed, open, within};
+use crate::testbed::{Bed, open, within};
 use weir_port::{Port, PortError, PortSpec};
 use weir_testing::Namespace;
 

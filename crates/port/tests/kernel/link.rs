@@ -1,8 +1,8 @@
 //! Tests of the link monitor.
-use crate::bed::within;
+use crate::testbed::within;
 use std::time::Duration;
 use weir_port::event::wait_readable;
-use weir_port::link::{LinkEvent, LinkMonitor};
+use weir_port::netlink::{LinkEvent, LinkMonitor};
 use weir_testing::{Namespace, root};
 
 /// Waits for an event that `wanted` accepts; skips others.

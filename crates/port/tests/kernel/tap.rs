@@ -1,5 +1,5 @@
 //! Tests of TAP ports.
-use crate::bed::{Bed, SOON, details, frame, open, pass, send};
+use crate::testbed::{Bed, SOON, details, frame, open, pass, send};
 use std::process::Command;
 use weir_packet::FramePool;
 use weir_testing::{Namespace, root, run, wait_until};
@@ -49,7 +49,7 @@ fn a_persistent_interface_stays_as_it_was() {
     assert!(wait_until(SOON, || flags(&details(&namespace, "t0")) == flags(&before)));
     // It can be opened again, and the machine's own frames carry complete checksums for the next program.
     drop(open(&namespace, "tap:t0").unwrap());
-    let features = crate::bed::features(&namespace, "t0");
+    let features = crate::testbed::features(&namespace, "t0");
     assert!(features.contains("tx-checksumming: off"), "{features}");
 }
 

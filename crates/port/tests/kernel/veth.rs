@@ -1,5 +1,5 @@
 //! Tests of temporary veth pairs.
-use crate::bed::{SOON, within};
+use crate::testbed::{SOON, within};
 use std::process::Command;
 use weir_packet::FramePool;
 use weir_port::event::wait_any;

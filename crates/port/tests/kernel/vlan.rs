@@ -1,6 +1,6 @@
 //! Tests that VLAN tags arrive although the host has left their insertion to the device, as VLAN interfaces do. A BPF
 //! program on the host's end of the link creates such tags, because not every kernel has VLAN interfaces.
-use crate::bed::{frame, open, receive, send, within};
+use crate::testbed::{frame, open, receive, send, within};
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use weir_packet::FramePool;

@@ -5,16 +5,16 @@ mod solve;
 
 use crate::PredictSettings;
 use crate::graph::{RouteGraph, RouteHop};
-use crate::impaired;
+use crate::link_impairments;
 use crate::sizes::ServiceDemand;
 use crate::station::{AnalyticStation, ServiceMoments};
 use crate::virtuals::VirtualSwitchOutput;
-use crate::waking::{PacketWakeUps, sleeps_through};
+use crate::wakeup::{PacketWakeUps, sleeps_through};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use weir_model::mechanism::NewFlows;
 use weir_model::{Law, ModelError};
-use weir_scenario::{InstallScope, ReleaseGate, ReturnDiscipline, Scenario, SwitchTiming, native};
+use weir_scenario::{InstallScope, ReleaseGate, ReturnDiscipline, Scenario, SwitchTiming, defaults};
 
 /// Location of a queue in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -170,12 +170,12 @@ impl<'a> QueueingNetwork<'a> {
         let graph = self.graph;
         let spec = graph.lines[line].spec;
         let rate = spec.rate.unwrap_or(self.settings.link_rate).0 as f64;
-        let buffer = spec.buffer.unwrap_or(native::LINK_BUFFER).0 as f64;
+        let buffer = spec.buffer.unwrap_or(defaults::LINK_BUFFER).0 as f64;
         let per_byte_s = 8.0 / rate;
         let station = self.station(QueueLocation::Line(line), || graph.lines[line].name.clone(), None);
         self.stations[station].buffer_s = Some(buffer * per_byte_s);
         self.stations[station].link_delivery = 1.0 - spec.loss.map_or(0.0, |loss| loss.share);
-        let (delay_s, jitter) = impaired::delay(&spec)?;
+        let (delay_s, jitter) = link_impairments::delay(&spec)?;
         Ok(StationVisit {
             station,
             service: ServiceMoments::new(lengths.scaled(per_byte_s)?),
@@ -255,7 +255,7 @@ impl<'a> QueueingNetwork<'a> {
         lengths: &Law,
     ) -> Result<Option<StationVisit>, ModelError> {
         let work = match timing {
-            None => ServiceDemand { fixed: Some(Law::constant(native::PACKET_TIME.as_secs_f64())?), per_byte_s: 0.0 },
+            None => ServiceDemand { fixed: Some(Law::constant(defaults::PACKET_TIME.as_secs_f64())?), per_byte_s: 0.0 },
             Some(timing) => ServiceDemand::of(timing.data.as_ref()),
         };
         if work.fixed.is_none() && work.per_byte_s <= 0.0 {

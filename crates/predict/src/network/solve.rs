@@ -1,7 +1,7 @@
 //! Iterates rates and losses of the network until nothing changes.
 use super::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
 use crate::station::{AnalyticStation, ArrivalStream, StationSolution};
-use crate::{PredictError, returns};
+use crate::{PredictError, controller_returns};
 use weir_model::ModelError;
 
 /// Maximum number of rounds; the iteration then fails.
@@ -33,7 +33,7 @@ impl QueueingNetwork<'_> {
             if (moved < CONVERGENCE_LIMIT && round > 0) || (moved < ACCEPTED_CHANGE && round + 1 == MOST_ROUNDS) {
                 let solved = |one: &AnalyticStation| one.solve().map_err(|error| PredictError::at(&one.name, error));
                 let mut solved = self.stations.iter().map(solved).collect::<Result<Vec<_>, _>>()?;
-                returns::solve_with_returns(self, &mut solved)?;
+                controller_returns::solve_with_returns(self, &mut solved)?;
                 return Ok(solved);
             }
         }

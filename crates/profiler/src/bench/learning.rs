@@ -4,7 +4,7 @@ use super::{PlannedProbe, TestBench};
 use crate::rules::{SHORTEST, TestFlowEntry};
 use crate::{MeasurementSettings, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 
 /// Packets that test the way through the device, and the time between them.
 const LOOKING: usize = 20;

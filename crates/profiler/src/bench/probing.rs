@@ -4,7 +4,7 @@ use crate::device::DeviceEvent;
 use crate::rules::{SHORTEST, TestFlowEntry};
 use crate::{MeasurementSettings, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_traffic::ProbeHeader;
 use weir_units::Instant;
 

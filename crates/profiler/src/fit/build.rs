@@ -8,7 +8,7 @@ use crate::rules::SHORTEST;
 use crate::store::PacketDelayRow;
 use crate::{ProfilerError, RigDelayTable};
 use std::collections::BTreeMap;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_model::switch::device::{SwitchModel, TableLevel};
 use weir_model::switch::forward::PacketConditions;
 use weir_profile::{

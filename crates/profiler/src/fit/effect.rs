@@ -10,7 +10,7 @@ use crate::ProfilerError;
 use crate::control::MeasuredBurst;
 use crate::terms::CostTerm;
 use weir_model::Distribution;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_profile::{Evidence, ServiceTime};
 
 /// Decrease of the criterion that counts as certain: very strong evidence (Kass and Raftery 1995).

@@ -5,7 +5,7 @@ use crate::store::PacketDelayRow;
 use std::collections::BTreeMap;
 use weir_model::fit::levels::{GapDelaySample, GapLevels};
 use weir_model::fit::line::RegressionLine;
-use weir_model::fit::order::MedianAndSpread;
+use weir_model::fit::quantiles::MedianAndSpread;
 use weir_model::switch::forward::{BASE, DelaySlopes, MeasuredRange, PacketConditions};
 use weir_profile::{Evidence, LevelForwarding, MatchLayers};
 

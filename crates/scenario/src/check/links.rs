@@ -9,7 +9,7 @@ use weir_units::{ByteSize, TimeSpan};
 /// Longest link delay; limited because frames under way are kept in memory.
 pub(super) const MAX_DELAY: Duration = Duration::from_secs(10);
 /// Default buffer of a link with a rate: 100 ms of 10 Mbit/s.
-const DEFAULT_BUFFER: ByteSize = crate::native::LINK_BUFFER;
+const DEFAULT_BUFFER: ByteSize = crate::defaults::LINK_BUFFER;
 
 /// Checks a link's settings against their limits and fills in the default buffer.
 pub(super) fn spec(source: &SourceFile<'_>, line: LinkEffectsToml) -> ScenarioResult<LinkSpec> {

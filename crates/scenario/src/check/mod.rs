@@ -2,12 +2,12 @@
 mod flows;
 mod links;
 mod nodes;
-mod offered;
 mod queues;
 mod stream;
 mod timing;
 mod topology;
 mod traffic;
+mod traffic_laws;
 mod udp;
 mod virtual_switch;
 mod virtual_switches;

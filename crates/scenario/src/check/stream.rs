@@ -1,5 +1,5 @@
 //! Checks streams and the settings of their simulation.
-use super::offered::{RuleOrTrace, TrafficLawParser};
+use super::traffic_laws::{RuleOrTrace, TrafficLawParser};
 use super::{MAX_DURATION, ScenarioResult, SourceFile, duration, find};
 use crate::document;
 use crate::{FabricSpec, PacketStream, ScenarioSwitch, SimulationSettings};

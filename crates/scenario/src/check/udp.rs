@@ -1,5 +1,5 @@
 //! Checks UDP traffic: arrival times and lengths of datagrams.
-use super::offered::{RuleOrTrace, TrafficLawParser};
+use super::traffic_laws::{RuleOrTrace, TrafficLawParser};
 use super::{ScenarioResult, SourceFile};
 use crate::document::{self, RateToml};
 use crate::udp_headers;

@@ -80,7 +80,7 @@ impl SimulatedController {
         }
     }
 
-    /// Returns the time at which to call [`SimulatedController::hear`] for a channel.
+    /// Returns the time at which to call [`SimulatedController::receive_from_switch`] for a channel.
     pub(super) fn next_wake(&self, number: usize) -> Instant {
         let SimulatedChannel { id: Some(id), to_controller } = &self.channels[number] else { return Instant::FAR };
         to_controller.next().min(self.hub.deadline(*id).unwrap_or(Instant::FAR))

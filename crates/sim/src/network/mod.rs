@@ -6,9 +6,9 @@
 //! time of its links, a control message takes only [`VirtualTimeSettings::control_delay`], and waking a thread takes
 //! only [`VirtualTimeSettings::wake_up`]. A scenario therefore gives an identical result every time.
 mod control;
-mod cuts;
 mod switch;
-mod threads;
+mod thread_sleep;
+mod virtual_switches;
 
 use crate::agenda::Agenda;
 use crate::engine::SimulationMonitor;
@@ -17,13 +17,13 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use switch::SimulatedSwitch;
-use threads::SimulatedThreads;
+use thread_sleep::SimulatedThreads;
 use weir_emulator::parts::{self, LinkEndId, MEMORY_FRAMES, StackHost, TrafficMeasurement};
 use weir_emulator::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult};
 use weir_emulator::{LabError, LabProgress, MAX_ADDRESSES};
 use weir_packet::PortNo;
 use weir_port::memory;
-use weir_scenario::{LinkSpec, Scenario, native};
+use weir_scenario::{LinkSpec, Scenario, defaults};
 use weir_units::{Bps, Instant};
 
 /// Longest time for all switches to come under control.
@@ -51,8 +51,8 @@ impl Default for VirtualTimeSettings {
     /// Returns 10 Gbit/s and 50 us, about the values of a lab in one process, and no wake-up time.
     fn default() -> Self {
         VirtualTimeSettings {
-            link_rate: native::LINK_RATE,
-            control_delay: native::CONTROL_DELAY,
+            link_rate: defaults::LINK_RATE,
+            control_delay: defaults::CONTROL_DELAY,
             wake_up: Duration::ZERO,
         }
     }

@@ -1,6 +1,6 @@
 //! Simulates a switch in virtual time: the datapath between its ports, and its end of the control channel.
 use super::control::DelayedByteQueue;
-use super::cuts::{self, VirtualSwitchSet};
+use super::virtual_switches::{self, VirtualSwitchSet};
 use super::{Peers, SimulatedNode};
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
@@ -70,7 +70,7 @@ impl SimulatedSwitch {
             name: spec.name.clone(),
             dpid: spec.dpid,
             datapath,
-            cuts: cuts::of(spec)?,
+            cuts: virtual_switches::of(spec)?,
             delayed: timed,
             pending_messages: VecDeque::new(),
             ports: Vec::new(),

@@ -10,7 +10,7 @@
 //! Formulas of performance models describe the same system, so a formula can be compared with the system that it
 //! simplifies. [`fn@plan`] makes a plan of a scenario, [`run()`] simulates it once, [`mod@report`] sums up
 //! replications. Memory does not grow with the length of a run.
-mod entries;
+mod installed_entries;
 mod plan;
 pub mod report;
 mod run;

@@ -1,5 +1,5 @@
 //! Simulates a plan once: moves packets from station to station until the last one has arrived.
-use super::entries::InstalledEntries;
+use super::installed_entries::InstalledEntries;
 use super::plan::{ControlPathPlan, FlowPlan, PathStage, QueueingPlan, StationRole, WireTarget};
 use super::station::{ArrivalOutcome, SimulatedStation, StationPacket};
 use super::tally::{CountingWindow, FlowTally, QueueingRunResult, SwitchTally};

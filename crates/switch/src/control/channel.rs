@@ -6,9 +6,9 @@
 //! to [`OUTPUT_BYTES`]. Further messages wait in the queue, whose bounds drop and count ([`super::backlog`]).
 use super::auxiliary::{self, MainConnection};
 use super::backlog::{self, Backlog, Outbox, ToChannel, outbox};
+use super::byte_budget::{ChannelByteBudget, TURN_BYTES};
 use super::registry::ChannelInfo;
-use super::stamped::{StreamArrivalTime, TimestampedStream};
-use super::turn::{ChannelByteBudget, TURN_BYTES};
+use super::timestamped_stream::{StreamArrivalTime, TimestampedStream};
 use super::{ControlContext, stopped};
 use crate::clock::SwitchClock;
 use crate::engine::inbox::{BATCH, FromChannel};

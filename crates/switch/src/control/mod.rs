@@ -2,13 +2,13 @@
 //! events and passes them to the engine through the engine's inbox.
 mod auxiliary;
 pub(crate) mod backlog;
+mod byte_budget;
 mod channel;
 mod connect;
 mod listen;
 mod registry;
 mod reopen;
-mod stamped;
-mod turn;
+mod timestamped_stream;
 pub(crate) mod virtuals;
 
 use crate::clock::{SwitchClock, machine_clock};
@@ -19,9 +19,9 @@ pub(crate) use channel::ByteStream;
 use channel::ChannelConnectionKind;
 pub(crate) use registry::ChannelRegistry;
 pub(crate) use reopen::AbsentPorts;
-use stamped::TimestampedStream;
 use std::io;
 use std::sync::Arc;
+use timestamped_stream::TimestampedStream;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::LookupMethod;

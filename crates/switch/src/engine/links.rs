@@ -6,7 +6,7 @@
 use super::{Engine, ports};
 use std::time::Duration;
 use weir_openflow::model::PortNo;
-use weir_port::link::{LinkEvent, LinkMonitor};
+use weir_port::netlink::{LinkEvent, LinkMonitor};
 use weir_units::{Clock, Instant};
 
 /// Polling interval while some ports' changes are not reported by the kernel.

@@ -1,9 +1,9 @@
 //! Combines a datapath with its channels: the switch that controllers see (OpenFlow calls it a logical switch). The
 //! engine serves one at a time, the one in [`Engine::logical`](super::Engine).
+use super::channel_table::ChannelTable;
 use super::inbox::FromChannel;
-use super::lines::ChannelTable;
 use super::monitors::PausedMonitors;
-use crate::threads::seats::ShardWriter;
+use crate::threads::sharded_lock::ShardWriter;
 use crate::timed::DelayedDatapath;
 use tokio::sync::mpsc;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput, FailMode};

@@ -6,10 +6,10 @@
 //! burst per port, then control messages and expired flow entries for about [`CONTROL_TIME`]. While frames keep
 //! arriving, forwarding then gets as much time as control work took.
 mod arrivals;
+mod channel_table;
 mod groups;
 pub(crate) mod idle;
 pub(crate) mod inbox;
-mod lines;
 mod links;
 mod logical;
 mod meters;
@@ -19,7 +19,7 @@ pub(crate) mod ports;
 mod queues;
 mod requests;
 mod stage;
-mod stopped;
+mod stall_detector;
 pub(crate) mod virtuals;
 pub(crate) mod wake;
 mod workers;
@@ -93,7 +93,7 @@ pub(crate) struct Engine {
     burst: usize,
     stopping: bool,
     /// Record of the times at which other threads or the host held the processor, if recording is on.
-    stalls: Option<Box<stopped::StallDetector>>,
+    stalls: Option<Box<stall_detector::StallDetector>>,
 }
 
 impl Engine {

@@ -1,6 +1,6 @@
 //! Answers requests of the switch's owner and of the control socket.
 use super::Engine;
-use super::lines::PART_ENTRIES;
+use super::channel_table::PART_ENTRIES;
 use crate::handle::SwitchError;
 use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSwitchSnapshot, WorkerSnapshot};
 use crate::timed::TimingSnapshot;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 use weir_port::Port;
 use weir_port::event::EventFd;
-use weir_port::link::LinkMonitor;
+use weir_port::netlink::LinkMonitor;
 
 /// Wakes an engine. Waking costs a system call only while the engine sleeps.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Checks the conditions that must hold for a switch at rest, and after it ended: frames, counters and entries are
 //! accounted for, and nothing is leaked.
 use super::controller::ScriptedController;
-use super::parts::ScheduledSwitch;
 use super::run::{CableHost, ScheduleRun};
+use super::scheduled_switch::ScheduledSwitch;
 use super::tenant;
 use crate::engine::Engine;
 use std::collections::{HashMap, HashSet};

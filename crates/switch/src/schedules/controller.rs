@@ -3,9 +3,9 @@
 //! Checked here: a reply or error to a message before a barrier arrives before the barrier's reply, and one to a
 //! message after the barrier arrives after it. Each request is answered once. A flow-removed arrives once for an
 //! entry that requested it, and never for an existing entry.
+use super::forwarding_oracle::ForwardingOracle;
 use super::frames;
-use super::ledger::ForwardingOracle;
-use super::wire::{ControllerEnd, DisconnectKind};
+use super::memory_connection::{ControllerEnd, DisconnectKind};
 use std::collections::{HashMap, HashSet};
 use weir_openflow::model::ErrorType;
 use weir_openflow::model::multipart::ReplyBody;

@@ -1,7 +1,7 @@
 //! Injects faults and changes while a switch runs.
+use super::memory_connection::DisconnectKind;
 use super::run::ScheduleRun;
 use super::tenant;
-use super::wire::DisconnectKind;
 use crate::clock::virtual_time::ThreadVirtualTime;
 use std::time::Duration;
 

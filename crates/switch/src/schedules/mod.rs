@@ -13,17 +13,17 @@
 mod cable;
 mod checks;
 mod controller;
-mod dice;
 mod faults;
+mod forwarding_oracle;
 mod frames;
-mod ledger;
-mod parts;
+mod memory_connection;
 mod plan;
-mod rest;
+mod quiesce;
 mod run;
+mod schedule_rng;
+mod scheduled_switch;
 mod script;
 mod tenant;
-mod wire;
 
 pub use run::{ScheduleFailure, ScheduleReport, run};
 

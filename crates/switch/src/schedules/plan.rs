@@ -1,5 +1,5 @@
 //! Plan drawn from a seed: configuration of the switch, its controllers and the rate of faults.
-use super::dice::ScheduleRng;
+use super::schedule_rng::ScheduleRng;
 use crate::spin::Spin;
 use crate::threads::{BurstSizes, HandOver, ThreadingMode, ThreadsConfig};
 use std::time::Duration;

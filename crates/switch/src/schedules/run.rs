@@ -2,14 +2,14 @@
 use super::cable::{CableFarEnd, CablePort, cable};
 use super::checks;
 use super::controller::{KEYS, ScriptedController};
-use super::dice::ScheduleRng;
+use super::forwarding_oracle::ForwardingOracle;
 use super::frames;
-use super::ledger::ForwardingOracle;
-use super::parts::{ScheduledSwitch, TurnCollector};
+use super::memory_connection::wire;
 use super::plan::SchedulePlan;
+use super::schedule_rng::ScheduleRng;
+use super::scheduled_switch::{ScheduledSwitch, TurnCollector};
 use super::script::ScriptInputs;
 use super::tenant;
-use super::wire::wire;
 use crate::clock::virtual_time::ThreadVirtualTime;
 use crate::config::{PortConfig, SoftwareSwitchConfig};
 use crate::control::{ByteStream, ControlContext};

@@ -1,8 +1,8 @@
 //! Draws the messages that the simulated controllers send to the switch.
 use super::controller::{KEYS, ReplyExpectation, ScriptedController, SentMessage, UNDER_WAY, UnconfirmedChange};
-use super::dice::ScheduleRng;
+use super::forwarding_oracle::{EntryTreatment, ForwardingOracle};
 use super::frames;
-use super::ledger::{EntryTreatment, ForwardingOracle};
+use super::schedule_rng::ScheduleRng;
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::flow::{FlowCommand, FlowFlags, FlowMod};
 use weir_openflow::model::group::{Bucket, GroupMod};

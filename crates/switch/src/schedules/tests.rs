@@ -93,7 +93,7 @@ fn packet_ins_for_a_channel_that_has_just_ended_are_counted() {
     let mut world = ScheduleRun::plain(ThreadingMode::RunToCompletion, 1);
     world.rest();
     forward_all(&mut world, PortNo::CONTROLLER);
-    world.controllers[0].end(super::wire::DisconnectKind::Closed);
+    world.controllers[0].end(super::memory_connection::DisconnectKind::Closed);
     // The control thread ends the channel before the engine knows.
     world.parts.step_control(50);
     assert!(world.hosts[0].end.send(frame(1, 0)));

@@ -1,15 +1,15 @@
 //! Runs the threads of a pipeline: the engine's, which receives and transmits, and the workers'.
 use super::balance::{EngineOnlyPolicy, ForwardingSide, HandOverDecision};
 use super::batch::FlushRule;
-use super::gone::RemovedPortDrops;
-use super::hand::{WorkerContext, WorkerCounters};
-use super::outlet::BurstRingWriter;
+use super::pipeline_worker::{FlushTiming, PipelineWorker};
 use super::policy::Steering;
+use super::removed_ports::RemovedPortDrops;
+use super::ring_writer::BurstRingWriter;
 use super::rx::RxStage;
-use super::seats::ShardWriter;
-use super::share::{FlushTiming, PipelineWorker};
+use super::sharded_lock::ShardWriter;
 use super::tx::TxStage;
 use super::worker::WorkerStage;
+use super::worker_context::{WorkerContext, WorkerCounters};
 use super::{HandOver, ThreadsConfig};
 use crate::clock::SwitchClock;
 use crate::engine::wake::ThreadWaker;

@@ -1,7 +1,7 @@
 //! Receives frames and passes them in bursts to the workers that the policy selects.
 use super::RingFrame;
-use super::outlet::BurstRingWriter;
 use super::policy::Steering;
+use super::ring_writer::BurstRingWriter;
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;

@@ -1,7 +1,7 @@
 //! Defines the thread settings, [`ThreadsConfig`]. docs/guide/threads.md explains what they do and how to choose
 //! them.
 use super::policy::{ReceivePolicy, TrafficClass};
-use super::several::PortAssignment;
+use super::run_to_completion::PortAssignment;
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;

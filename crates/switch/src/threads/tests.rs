@@ -1,9 +1,9 @@
 //! Drives the stages of a pipeline in virtual time, without threads.
 use super::batch::FlushRule;
-use super::outlet::BurstRingWriter;
+use super::pipeline_worker::FlushTiming;
 use super::policy::{ReceivePolicy, Steering};
+use super::ring_writer::BurstRingWriter;
 use super::rx::RxStage;
-use super::share::FlushTiming;
 use super::tx::TxStage;
 use super::worker::WorkerStage;
 use super::{BurstSizes, RingFrame};

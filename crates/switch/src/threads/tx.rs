@@ -6,7 +6,7 @@
 //! visited again, so that the cost of a turn is shared by as many frames as there are.
 use super::RingFrame;
 use super::batch::{BurstBuffer, FlushRule};
-use super::outlet::read;
+use super::ring_writer::read;
 use rtrb::Consumer;
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;

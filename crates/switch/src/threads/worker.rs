@@ -1,7 +1,7 @@
 //! Reads frames from a worker's ring, runs them through the flow tables, and passes on those to be transmitted.
 use super::RingFrame;
-use super::outlet::{BurstRingWriter, read};
-use super::share::FlushTiming;
+use super::pipeline_worker::FlushTiming;
+use super::ring_writer::{BurstRingWriter, read};
 use rtrb::Consumer;
 use weir_datapath::{DatapathOutput, MAX_PORTS};
 use weir_openflow::model::PortNo;

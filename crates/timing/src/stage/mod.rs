@@ -5,10 +5,10 @@ mod build;
 
 use crate::commands::{CommandQueue, CommandQueueEvent, CommandStart};
 use crate::effect::ExecutedCommand;
-use crate::lane::LevelServer;
 use crate::lateness::ReleaseLateness;
-use crate::lead::{SendDuration, SendLatency};
+use crate::level_server::LevelServer;
 use crate::record::MAX_RECORDS;
+use crate::send_latency::{SendDuration, SendLatency};
 use crate::server::FifoServer;
 use crate::{CommandRecord, GateQueue, ProfiledTables, TableEffect, TableEffectKind};
 use agents::AgentServers;

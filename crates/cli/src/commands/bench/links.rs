@@ -5,7 +5,7 @@
 //! with a link without rate and delay. Frames that were delayed by stops of the machine are counted separately
 //! ([`super::stood`]).
 use super::machine::BenchMachineInfo;
-use super::stood::{StallRecord, StallSummary, StallWatch, lateness_s};
+use super::stalls::{StallRecord, StallSummary, StallWatch, lateness_s};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::process::ExitCode;

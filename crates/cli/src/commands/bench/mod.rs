@@ -7,7 +7,7 @@ mod links;
 mod machine;
 mod predict;
 mod simulate;
-mod stood;
+mod stalls;
 mod tenants;
 mod threads;
 mod timing;

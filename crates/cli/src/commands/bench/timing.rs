@@ -2,7 +2,7 @@
 //! data path with the same service time for each. Packets delayed by stops of the machine are counted separately
 //! ([`super::stood`]).
 use super::machine::BenchMachineInfo;
-use super::stood::{StallRecord, StallSummary, StallWatch, lateness_s};
+use super::stalls::{StallRecord, StallSummary, StallWatch, lateness_s};
 use anyhow::ensure;
 use serde::Serialize;
 use std::process::ExitCode;

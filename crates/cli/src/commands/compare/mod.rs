@@ -1,7 +1,7 @@
 //! `weir compare`: prints the answers of several verbs to one scenario, or to all scenarios of a folder, side by
 //! side. The exit status is that of `weir run`.
-mod board;
 mod csv;
+mod leaderboard;
 mod text;
 
 use super::run::progress::LabProgressDisplay;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
     }
     if args.path.is_dir() {
         ensure!(args.sweep.is_empty(), "--sweep: found a folder, expected one scenario file");
-        return board::run(&args, &signals.cancel);
+        return leaderboard::run(&args, &signals.cancel);
     }
     let mut points = Vec::new();
     let scenarios = sweep::points(&args.path, &args.sweep)?;

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_emulator::{CancelHandle, LabResult};
-use weir_scenario::{Scenario, native};
+use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
 use weir_sim::network::{VirtualTimeSettings, simulate};
 use weir_units::{Bps, TimeSpan};
@@ -60,7 +60,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "LEVEL", value_enum)]
     level: Option<SimulationLevel>,
     /// Rate of links for which the scenario has none
-    #[arg(long, value_name = "RATE", default_value_t = native::LINK_RATE)]
+    #[arg(long, value_name = "RATE", default_value_t = defaults::LINK_RATE)]
     link_rate: Bps,
     /// Delay of control messages in each direction; without it the scenario's `delay` of its controller, or 50us if
     /// that is 0
@@ -194,7 +194,7 @@ fn answer(
         return Ok(SimulateResult::Stations(Box::new(simulated.with_context(of_file)?)));
     }
     if scenario.streams.is_empty() {
-        let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(native::CONTROL_DELAY);
+        let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(defaults::CONTROL_DELAY);
         let control_delay = args.control_delay.map_or(delay, |given| given.0);
         let settings = VirtualTimeSettings { link_rate: args.link_rate, control_delay, wake_up: args.wake_up.0 };
         let mut shown = super::run::progress::LabProgressDisplay::new();

@@ -14,8 +14,8 @@
 //! match.
 mod bucket;
 mod burst;
+mod candidates;
 mod directory;
-mod few;
 mod key;
 mod masks;
 mod pairs;

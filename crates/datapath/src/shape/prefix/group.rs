@@ -3,8 +3,8 @@
 use super::super::EntryId;
 use super::layout::PrefixLayout;
 use super::order::PrefixLengthOrder;
-use super::renewal::TrieRebuild;
 use super::trie::{Prefix, TreeBitmap, TrieLeaf};
+use super::trie_rebuild::TrieRebuild;
 use super::walk::PrefixAddress;
 use std::collections::BTreeMap;
 use weir_memory::OutOfMemory;

@@ -13,8 +13,8 @@ mod node;
 mod order;
 mod overlay;
 mod pool;
-mod renewal;
 mod trie;
+mod trie_rebuild;
 mod walk;
 
 #[cfg(test)]

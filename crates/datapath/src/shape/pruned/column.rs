@@ -1,7 +1,7 @@
 //! A column of the pruner: for up to 64 or up to 512 tuples, one bit in every set of tuples.
-use super::row::TupleSet;
 use super::sets::TupleSetId;
 use super::slice::SliceNo;
+use super::tuple_set::TupleSet;
 
 /// Number of values of a slice's high byte.
 const BYTES: usize = 256;
@@ -11,8 +11,8 @@ const BYTES: usize = 256;
 pub(super) struct TupleColumn<R> {
     /// Places in use by tuples.
     live: R,
-    /// By slice and high byte: the tuples of [`View::High`](super::slice::SliceView::High) that have an entry with this high
-    /// byte, and tuples that were spilled there. Tuples whose mask does not cover the slice have their bit set for
+    /// By slice and high byte: the tuples of [`View::High`](super::slice::SliceView::High) that have an entry with this
+    /// high byte, and tuples that were spilled there. Tuples whose mask does not cover the slice have their bit set for
     /// every high byte, as have unused places.
     by_high: Vec<R>,
     /// By set: its tuples.

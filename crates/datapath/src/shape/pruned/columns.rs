@@ -2,9 +2,9 @@
 //! as needed. A table of few masks thus reads eight bytes where a table of many masks reads a cache line, and growth
 //! never copies existing data.
 use super::column::TupleColumn;
-use super::row::{TupleSet, WideTupleSet};
 use super::sets::TupleSetId;
 use super::slice::SliceNo;
+use super::tuple_set::{TupleSet, WideTupleSet};
 
 /// Number of a tuple within the pruner: its place in the columns.
 pub(super) type ColumnPlace = u16;

@@ -5,7 +5,7 @@
 //! First all present tuples get places, those of the highest priority first. Then all entries are counted. Entries
 //! may be inserted and removed meanwhile; changes of entries that are not counted yet are ignored.
 use super::columns::ColumnPlace;
-use super::places::ProbeTable;
+use super::probe_table::ProbeTable;
 use super::pruner::TuplePruner;
 use super::unpruned::UnprunedTuples;
 use crate::shape::hash::{EntryHashTable, TupleId};

@@ -15,22 +15,22 @@ mod column;
 mod columns;
 mod counts;
 mod index;
-mod places;
+mod index_rebuild;
+mod probe_table;
 mod pruner;
-mod renewal;
-mod row;
 mod search;
 mod sets;
 mod slice;
 #[cfg(test)]
 mod tests;
+mod tuple_set;
 mod unpruned;
 
 use super::describe::ClassifierInfo;
 use super::hash::{EntryHashTable, EntryRows, TupleSpace};
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use index::{IndexBudget, PrunerIndex};
-use renewal::IndexRebuild;
+use index_rebuild::IndexRebuild;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, ParsedHeaders};
 use weir_units::Instant;

@@ -4,7 +4,7 @@
 //! priorities. Before, it is only similar, and some tuples are probed that a search by priority would have skipped.
 //! The end of the search depends on priorities alone.
 use super::index::PrunerIndex;
-use super::row::{TupleSet, WideTupleSet};
+use super::tuple_set::{TupleSet, WideTupleSet};
 use crate::shape::hash::{EntryHashTable, TupleProbe};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use weir_packet::{FlowKey, ParsedHeaders};

@@ -1,11 +1,11 @@
 //! Expands the section `[topology]` of a scenario: inserts the topology's switches, hosts and links into the document,
 //! as if the user had written them there.
 //!
-//! 1. [`made`] generates the graph by rule or reads it from a file, and refuses impossible graphs.
+//! 1. [`graph`] generates the graph by rule or reads it from a file, and refuses impossible graphs.
 //! 2. Each node gets a name and becomes a switch. If the document contains a switch with this name, its settings take
 //!    precedence over the topology's (`switches`).
 //! 3. Hosts and links are inserted in the same way (`hosts_of`, `links`).
-mod made;
+mod graph;
 
 use super::{MAX_NAME, ScenarioResult, SourceFile, timing};
 use crate::document::{
@@ -59,7 +59,7 @@ pub(crate) fn expand(document: &mut ScenarioToml, source: &SourceFile<'_>) -> Sc
     let Some(spanned) = document.topology.take() else { return Ok(TopologyTiming::default()) };
     let place = TopologySpan { source, span: spanned.span() };
     let written = spanned.into_inner();
-    let (made, hosts) = made::build_graph(&place, &written)?;
+    let (made, hosts) = graph::build_graph(&place, &written)?;
     let timing = shared_timing(&place, &written)?;
     let names = name_all(&made, hosts, written.file.is_some());
     let own = |switch: &Spanned<SwitchToml>| {

@@ -6,10 +6,10 @@ use crate::engine::inbox::FromChannel;
 use crate::engine::logical::LogicalSwitch;
 use crate::handle::SwitchError;
 use crate::virtuals::convert;
-use crate::virtuals::inlet::VirtualPortState;
-use crate::virtuals::outlet;
-use crate::virtuals::shares::CpuShares;
-use crate::virtuals::sorter::TenantClassifier;
+use crate::virtuals::cpu_shares::CpuShares;
+use crate::virtuals::fabric_egress;
+use crate::virtuals::tenant_classifier::TenantClassifier;
+use crate::virtuals::virtual_port::VirtualPortState;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::Datapath;
@@ -309,7 +309,7 @@ impl EngineVirtualSwitches {
             );
         }
         let fabric = Fabric::new(shape.config(Duration::ZERO, 0)).map_err(|problem| problem.to_string())?;
-        let outlets = outlet::all(&shape);
+        let outlets = fabric_egress::all(&shape);
         Ok(EngineVirtualSwitches {
             fabric,
             shape,

@@ -2,8 +2,8 @@
 use super::{EngineVirtualSwitch, EngineVirtualSwitches};
 use crate::engine::Engine;
 use crate::engine::logical::LogicalSwitch;
-use crate::virtuals::crossing::{FabricIngress, FabricIngressSource};
 use crate::virtuals::edge;
+use crate::virtuals::fabric_ingress::{FabricIngress, FabricIngressSource};
 use weir_datapath::perf::ThreadStage;
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};

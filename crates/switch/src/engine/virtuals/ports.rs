@@ -4,7 +4,7 @@
 use super::{EngineVirtualSwitch, EngineVirtualSwitches};
 use crate::engine::Engine;
 use crate::engine::ports::PortSlots;
-use crate::virtuals::inlet::VirtualPortState;
+use crate::virtuals::virtual_port::VirtualPortState;
 use weir_datapath::{PortCounters, PortQueue, PortQueues};
 use weir_fabric::{Crosspoint, CrosspointCounters};
 use weir_openflow::model::port::bits;

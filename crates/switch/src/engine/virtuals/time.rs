@@ -1,9 +1,9 @@
-//! Enforces the virtual switches' shares of the engine's time ([`crate::virtuals::shares`]). Time is measured with
+//! Enforces the virtual switches' shares of the engine's time ([`crate::virtuals::cpu_shares`]). Time is measured with
 //! the time stamp counter, once for a list of packets, and only while ports have more frames than the engine takes.
 use super::EngineVirtualSwitches;
 use crate::clock::cycles;
 use crate::engine::Engine;
-use crate::virtuals::crossing::FabricIngress;
+use crate::virtuals::fabric_ingress::FabricIngress;
 use weir_openflow::model::PortNo;
 use weir_units::{Clock, Instant};
 

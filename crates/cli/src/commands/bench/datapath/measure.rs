@@ -1,7 +1,7 @@
 //! Measures a case in windows of packets, and computes its figures.
-use super::bed::{BURST, DatapathTestbed};
 use super::case::{BenchCaseName, DatapathBenchCase};
-use super::{DatapathBenchArgs, clock};
+use super::testbed::{BURST, DatapathTestbed};
+use super::{DatapathBenchArgs, thread_cpu};
 use crate::commands::bench::machine;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -182,10 +182,10 @@ pub(super) fn windows(
 ) -> anyhow::Result<Vec<ThroughputWindow>> {
     let mut windows = Vec::new();
     let start = clock.now();
-    let (mut now, mut cpu) = (start, clock::thread_time());
+    let (mut now, mut cpu) = (start, thread_cpu::thread_time());
     while now.since(start) < time && !cancel.is_cancelled() {
         run(BURSTS)?;
-        let (after, cpu_after) = (clock.now(), clock::thread_time());
+        let (after, cpu_after) = (clock.now(), thread_cpu::thread_time());
         windows.push(ThroughputWindow {
             packets: (BURSTS * BURST) as u64,
             cpu: cpu_after - cpu,

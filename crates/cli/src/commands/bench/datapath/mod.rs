@@ -1,11 +1,8 @@
 //! `weir bench datapath`: measures the engine's packet path, `Port::receive`, `Datapath::process`, `Port::transmit`,
 //! in a loop on one pinned thread, for several cases of entries and traffic. docs/guide/bench.md describes the cases.
 mod attack;
-mod bed;
 mod case;
-pub(super) mod clock;
 mod count;
-mod dice;
 mod entry;
 mod masks;
 mod measure;
@@ -13,6 +10,9 @@ mod pipeline;
 mod report;
 mod routes;
 mod rules;
+mod split_mix;
+mod testbed;
+pub(super) mod thread_cpu;
 mod workers;
 mod write;
 
@@ -150,7 +150,7 @@ pub(crate) fn run(args: DatapathBenchArgs) -> anyhow::Result<ExitCode> {
     // Created before this thread is pinned, because a new thread inherits its core.
     let signals = StopSignalHandler::watch()?;
     let cores = workers::cores(&args)?;
-    let core = clock::pin(args.core)?;
+    let core = thread_cpu::pin(args.core)?;
     let mut report = report::DatapathBenchReport::new(&args, machine, core);
     for (place, name) in names.into_iter().enumerate() {
         let case = DatapathBenchCase::new(name, &args.wanted())?;

@@ -1,7 +1,7 @@
 //! Defines the case of longest prefix match: one entry for each route in a file, and a random address for each flow.
 use super::case::{BenchCaseName, BenchCaseSettings, DatapathBenchCase};
-use super::dice::SplitMix64;
 use super::entry::{self, prefix_mask};
+use super::split_mix::SplitMix64;
 use anyhow::{Context, bail, ensure};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

@@ -2,8 +2,8 @@
 //! draws headers.
 use super::HeaderPattern;
 use super::case::{BenchCaseName, BenchCaseSettings, DatapathBenchCase};
-use super::dice::SplitMix64;
 use super::entry::{self, FiveTuple, prefix_mask};
+use super::split_mix::SplitMix64;
 use anyhow::{Context, anyhow, bail, ensure};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

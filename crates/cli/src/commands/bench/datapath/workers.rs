@@ -1,9 +1,9 @@
 //! Measures several threads, each with its own ports, over one datapath that they share like the threads of a switch.
-use super::bed::{self, BURST, BenchPacketPath};
 use super::case::DatapathBenchCase;
-use super::clock;
 use super::entry::IN;
 use super::measure::{self, BURSTS, ThroughputWindow, WARM_UP_BURSTS};
+use super::testbed::{self, BURST, BenchPacketPath};
+use super::thread_cpu;
 use super::{BenchCaseName, DatapathBenchArgs};
 use anyhow::ensure;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use weir_datapath::Datapath;
 use weir_emulator::CancelHandle;
 use weir_port::PortError;
-use weir_switch::threads::seats::{ShardReader, ShardWriter};
+use weir_switch::threads::sharded_lock::{ShardReader, ShardWriter};
 use weir_units::{Clock, SystemClock};
 
 /// Interval for removing expired entries, as the engine does between packets.
@@ -59,7 +59,7 @@ struct WorkerBenchRun {
 /// # Errors
 /// There are more workers than cores, and `--oversubscribe` is not given.
 pub(super) fn cores(args: &DatapathBenchArgs) -> anyhow::Result<Vec<usize>> {
-    let (workers, cores) = (usize::from(args.workers), clock::cores()?);
+    let (workers, cores) = (usize::from(args.workers), thread_cpu::cores()?);
     ensure!(workers == 1 || args.core.is_none(), "--core: is for one worker; {workers} take the last {workers} cores");
     ensure!(
         workers <= cores.len() || args.oversubscribe,
@@ -82,7 +82,7 @@ pub(super) fn measure(
 ) -> anyhow::Result<Option<MultiWorkerFigures>> {
     let ways: Vec<BenchPacketPath> =
         (0..cores.len()).map(|thread| BenchPacketPath::new(&case, args, thread)).collect::<Result<_, _>>()?;
-    let mut bed = bed::DatapathTestbed::new(&case, args, u32::MAX)?;
+    let mut bed = testbed::DatapathTestbed::new(&case, args, u32::MAX)?;
     let DatapathBenchCase { name, entries, tables, .. } = case;
     if measure::fill(&mut bed, entries, args, cancel)?.is_none() {
         return Ok(None);
@@ -123,7 +123,7 @@ pub(super) fn measure(
     }
     let (packets, sent) =
         done.iter().fold((0, 0), |(packets, sent), one| (packets + one.passed.0, sent + one.passed.1));
-    let counted = tables.checked_sub(1).map(|last| bed::hits(owner.get(), clock.now(), last)).transpose()?;
+    let counted = tables.checked_sub(1).map(|last| testbed::hits(owner.get(), clock.now(), last)).transpose()?;
     let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
     let mpps_wall = done.iter().map(|one| measure::total(&one.windows).mpps_wall()).sum();
     let mut each: Vec<WorkerFigures> = done.into_iter().map(WorkerFigures::new).collect();
@@ -143,7 +143,7 @@ fn run_worker(
     (barrier, cancel): (&Barrier, &CancelHandle),
 ) -> anyhow::Result<WorkerBenchRun> {
     // Every thread must reach the barrier, even after an error, because the others wait there.
-    let pinned = clock::pin_to_core(core);
+    let pinned = thread_cpu::pin_to_core(core);
     barrier.wait();
     pinned?;
     let mut run = |bursts| -> Result<(), PortError> {

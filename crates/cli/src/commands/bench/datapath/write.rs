@@ -1,6 +1,6 @@
 //! Writes a case to files, so that other switches can be measured with the same entries and flows.
-use super::bed;
 use super::case::DatapathBenchCase;
+use super::testbed;
 use super::{BenchPortKind, DatapathBenchArgs, FlowOrder};
 use anyhow::Context;
 use serde::Serialize;
@@ -36,9 +36,9 @@ const FIRST_BYTES: usize = 60;
 /// `flows.pcap` for ports that loop a capture.
 pub(super) fn write(case: DatapathBenchCase, args: &DatapathBenchArgs, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir(folder).with_context(|| format!("--write: cannot make the directory {}", folder.display()))?;
-    fs::write(folder.join("first"), first(bed::source(&case, args, 0))?)?;
+    fs::write(folder.join("first"), first(testbed::source(&case, args, 0))?)?;
     if args.ports == BenchPortKind::Pcap {
-        bed::capture(bed::source(&case, args, 0), case.flows.count(), &folder.join("flows.pcap"))?;
+        testbed::capture(testbed::source(&case, args, 0), case.flows.count(), &folder.join("flows.pcap"))?;
     }
     let DatapathBenchCase { entries, flows, .. } = case;
     let (headers, list) = kind(flows.headers());

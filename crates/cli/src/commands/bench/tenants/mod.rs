@@ -1,16 +1,16 @@
 //! `weir bench tenants`: measures what virtual switches get while one of them overloads the switch. Loads and the
 //! output are in memory, on the switch's own thread.
-mod bed;
-mod load;
+mod overload;
 mod report;
-mod storm;
+mod tenant_ports;
+mod testbed;
 
 use super::machine::BenchMachineInfo;
-use bed::{TenantTestbed, TenantTraffic, pause};
-use load::{LARGEST, SMALLEST};
 use report::{OutputShares, OverloadResult, TenantBenchReport, TenantDelays, VirtualSwitchCost};
 use std::process::ExitCode;
 use std::time::Duration;
+use tenant_ports::{LARGEST, SMALLEST};
+use testbed::{TenantTestbed, TenantTraffic, pause};
 use weir_units::{Bps, TimeSpan};
 
 /// Time for queues to fill before a measurement.
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &TenantBenchArgs) -> anyhow::Result<ExitCode> {
         time_s: args.time.0.as_secs_f64(),
         shares: shares(args)?,
         storms: storms(args)?,
-        busy: storm::engine_time_shares(args.time.0)?,
+        busy: overload::engine_time_shares(args.time.0)?,
         delays: delays(args)?,
         costs: costs(args)?,
     };
@@ -75,7 +75,7 @@ fn shares(args: &TenantBenchArgs) -> anyhow::Result<Vec<OutputShares>> {
 
 /// Measures how much of their rate the others lose while one tenant overloads the switch.
 fn storms(args: &TenantBenchArgs) -> anyhow::Result<Vec<OverloadResult>> {
-    storm::OverloadKind::ALL.into_iter().map(|kind| storm::measure(kind, args.rate, args.time.0)).collect()
+    overload::OverloadKind::ALL.into_iter().map(|kind| overload::measure(kind, args.rate, args.time.0)).collect()
 }
 
 /// Measures the delay of a tenant that sends little, for comparison with the bound of its discipline.
@@ -101,8 +101,8 @@ fn delays(args: &TenantBenchArgs) -> anyhow::Result<Vec<TenantDelays>> {
 fn costs(args: &TenantBenchArgs) -> anyhow::Result<Vec<VirtualSwitchCost>> {
     let mut found = Vec::new();
     for count in [1, 2, 8, 32] {
-        let with = storm::cost(count, true, args.time.0)?;
-        found.push(VirtualSwitchCost::new(count, with, storm::cost(count, false, args.time.0)?));
+        let with = overload::cost(count, true, args.time.0)?;
+        found.push(VirtualSwitchCost::new(count, with, overload::cost(count, false, args.time.0)?));
     }
     Ok(found)
 }

@@ -1,7 +1,7 @@
 //! Prints the results next to the promised values.
 use super::super::machine::BenchMachineInfo;
-use super::load::LARGEST;
-use super::{TenantBenchArgs, storm};
+use super::tenant_ports::LARGEST;
+use super::{TenantBenchArgs, overload};
 use serde::Serialize;
 use std::io::Write as _;
 use std::time::Duration;
@@ -86,7 +86,7 @@ fn jain(values: impl Iterator<Item = f64>) -> f64 {
 /// Throughput of the other tenants while one overloads the switch.
 #[derive(Serialize)]
 pub(super) struct OverloadResult {
-    kind: storm::OverloadKind,
+    kind: overload::OverloadKind,
     /// Forwarded share of the others' offered traffic, which is 90 % of their promised rate.
     got: f64,
     /// Flow-mods executed, or packet-ins delivered, per second.
@@ -94,7 +94,7 @@ pub(super) struct OverloadResult {
 }
 
 impl OverloadResult {
-    pub(super) fn of(kind: storm::OverloadKind, got: f64, messages_per_second: f64) -> OverloadResult {
+    pub(super) fn of(kind: overload::OverloadKind, got: f64, messages_per_second: f64) -> OverloadResult {
         OverloadResult { kind, got, messages_per_second }
     }
 }
@@ -159,7 +159,7 @@ impl VirtualSwitchCost {
         let mut best = f64::INFINITY;
         for _ in 0..WINDOWS {
             let (packets, used) = look()?;
-            super::bed::pause(time / WINDOWS);
+            super::testbed::pause(time / WINDOWS);
             let (more, later) = look()?;
             let ns = later.saturating_sub(used).as_nanos() as f64 / (more.saturating_sub(packets)).max(1) as f64;
             best = best.min(ns);
@@ -226,7 +226,7 @@ impl TenantBenchReport {
 }
 
 /// Returns the kind's name as in records.
-fn name(kind: storm::OverloadKind) -> String {
+fn name(kind: overload::OverloadKind) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 

@@ -1,15 +1,15 @@
 //! `weir bench threads`: measures the throughput of several run-to-completion threads, compared with one, also while
 //! other programs use the cores.
-mod bed;
-mod others;
+mod competing_threads;
+mod testbed;
 
 use super::machine::BenchMachineInfo;
 use crate::commands::run::{STOPPED, StopSignalHandler};
 use anyhow::ensure;
-use bed::ThreadTestbed;
-use others::CompetingThreads;
+use competing_threads::CompetingThreads;
 use serde::Serialize;
 use std::process::ExitCode;
+use testbed::ThreadTestbed;
 use weir_switch::threads::MachineResources as Cores;
 use weir_units::TimeSpan;
 

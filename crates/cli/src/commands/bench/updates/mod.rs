@@ -1,8 +1,8 @@
 //! `weir bench updates`: measures the cost of changing a table, for forwarding and for the controller.
 mod cost;
-mod faults;
-mod gauge;
+mod page_faults;
 mod phases;
+mod poll_gaps;
 
 use super::machine::BenchMachineInfo;
 use cost::FlowModCosts;
@@ -167,4 +167,4 @@ impl ResidentMemory {
 }
 
 /// The columns are labelled 100 us, so the bound must have this value.
-const _: () = assert!(gauge::PROMISED.as_nanos() == Duration::from_micros(100).as_nanos());
+const _: () = assert!(poll_gaps::PROMISED.as_nanos() == Duration::from_micros(100).as_nanos());

@@ -1,5 +1,5 @@
 //! Runs a live switch that forwards without pause on one processor while a controller changes its table from another.
-use super::gauge::{PAUSED, PollGapHistogram, PollGapPort, PollGapRecorder};
+use super::poll_gaps::{PAUSED, PollGapHistogram, PollGapPort, PollGapRecorder};
 use super::{ResidentMemory, UpdateBenchArgs};
 use crate::commands::bench::PATIENCE;
 use crate::commands::bench::entries::{self, EntryMatchKind};

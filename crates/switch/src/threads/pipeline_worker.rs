@@ -1,7 +1,7 @@
 //! Runs one worker: a share of the flows with a ring in front of it and one behind it. One thread runs it, and may
 //! run other workers, too.
-use super::hand::WorkerContext;
 use super::worker::WorkerStage;
+use super::worker_context::WorkerContext;
 use std::sync::atomic::Ordering;
 use weir_packet::FramePool;
 use weir_units::Instant;

@@ -3,31 +3,31 @@
 //!
 //! Ports are assigned to threads by number as configured ([`PortAssignment`]); other ports go to the thread with the
 //! fewest. A flow arrives on one port, so one thread handles it, and its order is kept. The threads share the tables
-//! like a pipeline's workers ([`super::seats`]). They transmit to each other's ports under the port's lock ([`port`]),
-//! and do other work while the lock is taken.
-mod board;
-mod deal;
+//! like a pipeline's workers ([`super::sharded_lock`]). They transmit to each other's ports under the port's lock
+//! ([`port`]), and do other work while the lock is taken.
 mod forwarder;
-mod hindered;
 mod port;
+mod port_assignment;
+mod port_contention;
+mod port_registry;
 mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use deal::PortAssignment;
+pub use port_assignment::PortAssignment;
 
-use super::gone::RemovedPortDrops;
-use super::hand::{WorkerContext, WorkerCounters};
 use super::pipeline::{MAX_NOTES, WorkerMessage, WorkerThreadSetup};
-use super::seats::ShardWriter;
+use super::removed_ports::RemovedPortDrops;
+use super::sharded_lock::ShardWriter;
+use super::worker_context::{WorkerContext, WorkerCounters};
 use crate::engine::wake::ThreadWaker;
 use crate::snapshot::WorkerSnapshot;
 use crate::spin::SpinState;
-use board::PortRegistry;
 use crossbeam_channel::Receiver;
 use forwarder::{ForwarderThread, ThreadPortView};
-use hindered::PortContention;
 use port::{PortRegistration, SharedPort, SharedPortHandle};
+use port_contention::PortContention;
+use port_registry::PortRegistry;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};

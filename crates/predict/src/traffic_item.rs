@@ -1,13 +1,13 @@
 //! Represents a traffic item: its routes, its load, its results in each phase, and its answer.
 use crate::answer::{FlowPrediction, PredictionStatus};
 use crate::arrivals::{ArrivalVariability, arrival_variability};
-use crate::gather::combine_phases;
+use crate::combine::combine_phases;
 use crate::graph::{RouteGraph, RouteHop};
 use crate::network::{QueueingNetwork, UnidirectionalFlow};
+use crate::path_delay::{PathDelay, delay_on_path};
 use crate::phase::TrafficPhase;
 use crate::sizes::lengths;
 use crate::station::StationSolution;
-use crate::way::{PathDelay, delay_on_path};
 use crate::{PredictError, tcp, virtuals};
 use weir_model::mechanism::NewFlows;
 use weir_model::{Distribution, Law, ModelError};

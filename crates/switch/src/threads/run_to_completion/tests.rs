@@ -1,7 +1,7 @@
 //! Tests how a thread's frames are sent while another thread has the port.
-use super::super::gone::RemovedPortDrops;
-use super::hindered::PortContention;
+use super::super::removed_ports::RemovedPortDrops;
 use super::port::SharedPort;
+use super::port_contention::PortContention;
 use super::sender::{MAX_KEPT, SharedPortSender};
 use crate::engine::wake::ThreadWaker;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,6 @@
 //! Tracks what lookups in a table can depend on and lead to, so that caches of lookup results know their
 //! dependencies, and when they are out of date.
-use super::hot::EntryVerdict;
+use super::verdict::EntryVerdict;
 use crate::shape::WordMatches;
 use weir_packet::FlowMask;
 

@@ -1,5 +1,5 @@
 //! Records the paths of packets through the tables during their lookup.
-use super::plan::MAX_STEPS;
+use super::dependencies::MAX_STEPS;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 
 /// Tables that a packet reached, in order: one byte each, the first one lowest; [`NO_TABLE`] after the last.

@@ -1,11 +1,11 @@
 //! Brings a switch to rest.
 use super::controller::ScriptedController;
 #[cfg(test)]
-use super::dice::ScheduleRng;
-use super::parts::PartStepOutcome;
-#[cfg(test)]
 use super::plan::SchedulePlan;
 use super::run::ScheduleRun;
+#[cfg(test)]
+use super::schedule_rng::ScheduleRng;
+use super::scheduled_switch::PartStepOutcome;
 use crate::clock::virtual_time::ThreadVirtualTime;
 use std::time::Duration;
 #[cfg(test)]

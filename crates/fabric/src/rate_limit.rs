@@ -14,7 +14,7 @@ pub(crate) struct GcraLimiter {
     per_byte: u128,
     /// Time at which all bytes sent so far would be through at the rate, in fractions.
     theoretical_arrival: u128,
-    /// Time before `through` at which the next packet may already be sent, in fractions.
+    /// Time before `theoretical_arrival` at which the next packet may already be sent, in fractions.
     slack: u128,
 }
 

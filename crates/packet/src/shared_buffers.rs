@@ -52,7 +52,7 @@ impl SharedBuffers {
     }
 
     /// Returns the number of unused small buffers: in the depot, in the slabs, and in pools as last reported
-    /// ([`crate::FramePool::tell`]).
+    /// ([`crate::FramePool::report_count`]).
     pub fn free_count(&self) -> usize {
         let waiting: usize = self.lock().small.iter().map(Vec::len).sum();
         let kept = self.pool_counts.lock().unwrap_or_else(PoisonError::into_inner);

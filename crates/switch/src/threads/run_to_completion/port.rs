@@ -5,10 +5,10 @@
 //! A lock replaces a ring between each two threads. A frame is sent by the thread that has it in its cache, from a
 //! buffer that returns to that thread's pool. No burst waits to fill, no thread must be woken, and no ring can be
 //! full.
-use super::super::gone::RemovedPortDrops;
-use super::super::seats::spin_or_yield;
-use super::board::PortRegistry;
-use super::hindered::PortContention;
+use super::super::removed_ports::RemovedPortDrops;
+use super::super::sharded_lock::spin_or_yield;
+use super::port_contention::PortContention;
+use super::port_registry::PortRegistry;
 use super::sender::SharedPortSender;
 use crate::engine::wake::ThreadWaker;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};

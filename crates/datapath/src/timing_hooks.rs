@@ -1,8 +1,8 @@
 //! Interfaces for callers that delay the datapath's changes and packets: the entries a message affects, the changes
 //! of flow entries, and packets processed one by one.
 use crate::effects::BurstEffects as _;
+use crate::engine_effects::EngineEffects;
 use crate::flow_mod::FlowModSemantics;
-use crate::live::EngineEffects;
 use crate::packet::PipelinePacket;
 use crate::table::FlowTable;
 use crate::{ChannelId, Datapath, DatapathOutput, DropReason, EntryChange, FlowModEffect, execute, pipeline};

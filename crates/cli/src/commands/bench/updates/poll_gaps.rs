@@ -5,8 +5,8 @@
 //! hypervisor). As a control, the engine's thread spins from time to time: it reads the clock for as long as the
 //! engine may spend on control work. The rate at which this exceeds the limit of a gap, per second of spinning, is
 //! the machine's effect under the same load; the gaps' rate beyond it is the engine's.
-use super::faults::PageFaultCounter;
-use crate::commands::bench::datapath::clock::thread_time;
+use super::page_faults::PageFaultCounter;
+use crate::commands::bench::datapath::thread_cpu::thread_time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Moves a virtual switch's frames from its datapath into the fabric.
 use super::edge;
-use super::inlet::{self, VirtualPortState};
-use super::outlet::FabricEgressLine;
+use super::fabric_egress::FabricEgressLine;
+use super::virtual_port::{self, VirtualPortState};
 use weir_fabric::{Crosspoint, Fabric, FabricDrop, FabricPacket, VirtualSwitchIndex};
 use weir_openflow::model::PortNo;
 use weir_packet::frame::DEFAULT_QUEUE;
@@ -48,7 +48,7 @@ impl FabricIngress<'_> {
                 continue;
             };
             let to = inlets[output].index;
-            let own = input.unwrap_or_else(|| inlet::for_output(spec, inlets, output));
+            let own = input.unwrap_or_else(|| virtual_port::for_output(spec, inlets, output));
             if let Some(vlan) = inlets[output].vlan {
                 // Each packet of a super-frame needs its own tag.
                 if frames.iter().any(|frame| !frame.offload.is_none()) {
@@ -65,7 +65,7 @@ impl FabricIngress<'_> {
                 for mut frame in frames.drain(..) {
                     let from = match frame.queue {
                         DEFAULT_QUEUE => own,
-                        queue => inlet::of_queue(inlets, queue).unwrap_or(own),
+                        queue => virtual_port::of_queue(inlets, queue).unwrap_or(own),
                     };
                     frame.queue = DEFAULT_QUEUE;
                     let at = Crosspoint { switch, input: inlets[from].index, output: to };

@@ -118,7 +118,7 @@ fn say_link(item: &mut Table, spec: &LinkSpec) {
     if !spec.delay.is_zero() {
         set_if_missing(item, "delay", TimeSpan(spec.delay).to_string());
     }
-    if let Some(buffer) = spec.buffer.filter(|buffer| *buffer != crate::native::LINK_BUFFER) {
+    if let Some(buffer) = spec.buffer.filter(|buffer| *buffer != crate::defaults::LINK_BUFFER) {
         set_if_missing(item, "buffer", buffer.to_string());
     }
     if let Some(jitter) = spec.jitter {

@@ -1,9 +1,9 @@
 //! Runs a thread that does everything for its ports, next to the engine's thread.
-use super::super::gone::RemovedPortDrops;
-use super::super::hand::WorkerContext;
-use super::board::PortRegistry;
-use super::hindered::PortContention;
+use super::super::removed_ports::RemovedPortDrops;
+use super::super::worker_context::WorkerContext;
 use super::port::{SharedPort, SharedPortHandle};
+use super::port_contention::PortContention;
+use super::port_registry::PortRegistry;
 use super::sender::SharedPortSender;
 use crate::clock::SwitchClock;
 use crate::engine::idle::IdlePorts;

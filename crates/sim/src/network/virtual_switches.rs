@@ -7,10 +7,10 @@ use weir_fabric::{Crosspoint, Fabric, FabricDrop, FabricDropReason, VirtualSwitc
 use weir_openflow::model::PortDesc;
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_scenario::VirtualSwitch;
-use weir_switch::virtuals::crossing::{FabricIngress, FabricIngressSource};
-use weir_switch::virtuals::inlet::VirtualPortState;
-use weir_switch::virtuals::outlet::{self, FabricEgressLine};
-use weir_switch::virtuals::sorter::TenantClassifier;
+use weir_switch::virtuals::fabric_egress::{self, FabricEgressLine};
+use weir_switch::virtuals::fabric_ingress::{FabricIngress, FabricIngressSource};
+use weir_switch::virtuals::tenant_classifier::TenantClassifier;
+use weir_switch::virtuals::virtual_port::VirtualPortState;
 use weir_switch::virtuals::{convert, edge};
 use weir_units::Instant;
 
@@ -66,7 +66,7 @@ pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<Virtua
             spec: spec.clone(),
         });
     }
-    let (sorter, outlets, dropped) = (TenantClassifier::default(), outlet::all(shape), Vec::new());
+    let (sorter, outlets, dropped) = (TenantClassifier::default(), fabric_egress::all(shape), Vec::new());
     let mut cuts = VirtualSwitchSet { sorter, fabric, outlets, cuts, dropped };
     cuts.compile(Instant::ZERO);
     Ok(Some(cuts))

@@ -2,7 +2,7 @@
 //! that arrives.
 use crate::network::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
 use crate::station::StationSolution;
-use crate::waking;
+use crate::wakeup;
 use weir_model::{Distribution, Law, ModelError};
 
 /// Most waiting times kept separate in a sum; the smallest ones beyond are combined by mean and variance, so that
@@ -68,7 +68,7 @@ impl PathDelayBuilder<'_> {
     fn visit(&mut self, visit: &StationVisit) {
         self.arrives *= self.network.stations[visit.station].delivery_share();
         let station = &self.network.stations[visit.station];
-        self.parts.constant += visit.delay_s + waking::seconds(visit.wakes, station.state.rate, self.network);
+        self.parts.constant += visit.delay_s + wakeup::seconds(visit.wakes, station.state.rate, self.network);
         self.parts.per_byte_s += visit.per_byte_s;
         self.parts.laws.extend(visit.fixed.as_ref().map(Distribution::law));
         let Some(solved) = &self.solved[visit.station] else {

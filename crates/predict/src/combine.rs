@@ -1,6 +1,6 @@
 //! Combines the phases' results of a traffic item into its answer.
 use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus};
-use crate::item::{DeliveryResult, PhaseResult};
+use crate::traffic_item::{DeliveryResult, PhaseResult};
 use weir_model::{Distribution, ModelError};
 
 /// Combines the phases' results, weighted by their packets.

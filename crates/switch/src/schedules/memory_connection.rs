@@ -1,5 +1,5 @@
 //! A control connection in memory that moves bytes in pieces of random sizes and can be cut.
-use super::dice::ScheduleRng;
+use super::schedule_rng::ScheduleRng;
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;

@@ -5,10 +5,10 @@
 //! [`crate::Datapath::process_for`] does them afterwards. Deferred packets keep their order among each other.
 use crate::action_set::ActionSet;
 use crate::effects::{self, BurstEffects, Effects, PuntOrigin};
+use crate::engine_effects::{EngineEffects, MAX_TO_LEARN, PipelineState};
 use crate::execute;
 use crate::forward::DirectOutput;
 use crate::group::{self, BucketRef, GroupEntry, GroupTable};
-use crate::live::{EngineEffects, MAX_TO_LEARN, PipelineState};
 use crate::meter::MeterVerdict;
 use crate::normal::NormalDestination;
 use crate::packet::{ParkedPacket, PipelinePacket};

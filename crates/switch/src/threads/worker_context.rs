@@ -1,7 +1,7 @@
 //! Gives a forwarding thread its access to the shared tables, its part of the datapath, and its path for messages to
 //! the engine.
 use super::pipeline::WorkerMessage;
-use super::seats::ShardReader;
+use super::sharded_lock::ShardReader;
 use crate::engine::wake::ThreadWaker;
 use crate::snapshot::WorkerSnapshot;
 use crossbeam_channel::Sender;

@@ -2,16 +2,16 @@
 use crate::answer::Prediction;
 use crate::devices::DevicePeaks;
 use crate::graph::{RouteGraph, RouteHop};
-use crate::item::{DeliveryResult, PhaseResult, PredictedItem, kind, phase_result};
 use crate::network::{QueueLocation, QueueingNetwork, UnidirectionalFlow};
 use crate::phase::{MAX_PHASES, TrafficPhase, phases};
 use crate::tcp::{self, TcpConnection};
-use crate::{PredictError, PredictSettings, alternatives, before_entry, choice, streams};
+use crate::traffic_item::{DeliveryResult, PhaseResult, PredictedItem, kind, phase_result};
+use crate::{PredictError, PredictSettings, alternatives, choice, flow_setup, streams};
 use std::rc::Rc;
 use std::time::Duration;
 use weir_model::mechanism::TcpBulkResult;
 use weir_model::{Law, Warning};
-use weir_scenario::{Scenario, TrafficKind, native};
+use weir_scenario::{Scenario, TrafficKind, defaults};
 
 /// Predicts a scenario.
 ///
@@ -45,7 +45,7 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
                     some, it is faster";
         warnings.push(Warning::new("VIRTUAL_SWITCHES", text));
     }
-    warnings.extend(crate::impaired::warnings(scenario));
+    warnings.extend(crate::link_impairments::warnings(scenario));
     Ok(Prediction {
         scenario: scenario.name.clone(),
         alternatives: alternatives::answers(scenario, settings, &flows)?,
@@ -68,7 +68,7 @@ fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {
     if scenario.switches.iter().any(|switch| switch.timing.is_none()) {
         let mut text = format!(
             "switches without timing: {} ns a packet, a table of one entry on one thread (weir bench datapath; bench/ has the records)",
-            native::PACKET_TIME.as_nanos()
+            defaults::PACKET_TIME.as_nanos()
         );
         if settings.wake_up.is_zero() {
             text += "; no time to wake threads up (--wake-up)";
@@ -81,8 +81,8 @@ fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {
         all.push(format!(
             "TCP: from its first {} bytes on, Reno as hosts in this process have it; what others leave of the narrowest place, at most {} bytes in a \
              round trip; {} of {} bytes of a frame are payload",
-            native::TCP_INITIAL_WINDOW_BYTES,
-            native::TCP_WINDOW_BYTES,
+            defaults::TCP_INITIAL_WINDOW_BYTES,
+            defaults::TCP_WINDOW_BYTES,
             tcp::SEGMENT_BYTES,
             tcp::FRAME_BYTES
         ));
@@ -165,7 +165,7 @@ fn solve(
             flows: None,
         });
     }
-    let (solved, warning) = before_entry::solve(&mut network, &mut flows)?;
+    let (solved, warning) = flow_setup::solve(&mut network, &mut flows)?;
     devices.add(&network, &solved, phase);
     for (at, numbers) in of_item {
         let fared = phase_result(&network, &solved, phase, numbers.iter().map(|number| &flows[*number]))?;
@@ -205,7 +205,7 @@ fn waits(transfer: &TcpBulkResult, duration: Duration) -> Option<String> {
             "loses {lost:.0} frames to a full buffer in its {:.1} s, and waits {timeouts} {} for its timer, {:.1} s at least",
             duration.as_secs_f64(),
             if *timeouts == 1 { "time" } else { "times" },
-            native::TCP_MIN_RTO.as_secs_f64()
+            defaults::TCP_MIN_RTO.as_secs_f64()
         )
     })
 }

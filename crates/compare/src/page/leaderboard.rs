@@ -1,6 +1,6 @@
 //! Page of a leader board.
 use super::{foot, verdicts};
-use crate::board::{Leaderboard, LeaderboardRow, ScenarioOutcome};
+use crate::leaderboard::{Leaderboard, LeaderboardRow, ScenarioOutcome};
 use crate::score::ErrorStatistics;
 use weir_plot::{HtmlCell, HtmlPage, HtmlTable};
 

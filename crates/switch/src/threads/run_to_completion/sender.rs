@@ -4,8 +4,8 @@
 //!
 //! Kept frames are sent first, so frames of one thread leave in the order in which it sent them. At most [`MAX_KEPT`]
 //! frames and a burst are kept. Beyond that the thread waits for the port, so no frame is lost.
-use super::hindered::PortContention;
 use super::port::SharedPort;
+use super::port_contention::PortContention;
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;

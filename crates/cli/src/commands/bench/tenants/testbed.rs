@@ -1,5 +1,5 @@
 //! Test bed: a switch divided into virtual switches, each with a load on its own port, all sharing one output.
-use super::load::{LARGEST, TenantSinkCounters, TenantSinkPort, TenantSourcePort};
+use super::tenant_ports::{LARGEST, TenantSinkCounters, TenantSinkPort, TenantSourcePort};
 use anyhow::anyhow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
