@@ -2,15 +2,18 @@
 use crate::action_set::ActionSet;
 use crate::buffers::PacketInBuffers;
 use crate::channels::{Channel, DatapathChannels};
+use crate::counting::WorkerNo;
+use crate::direct_output::DirectOutput;
+use crate::effects::BucketRef;
+use crate::effects::MeterVerdict;
 use crate::effects::{self, BurstEffects, Effects, NO_COOKIE, PuntOrigin};
-use crate::forward::DirectOutput;
-use crate::group::{self, BucketRef, GroupCounters, GroupEntry, GroupTable};
-use crate::meter::{self, MeterTable, MeterVerdict};
+use crate::group::{self, GroupCounters, GroupTable};
+use crate::meter::{self, MeterTable};
 use crate::normal::{FilteringDatabase, NormalDestination};
 use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, FlowTable, WorkerNo};
+use crate::table::{FlowEntry, FlowTable};
 use crate::{ChannelId, DatapathOutput, DropReason, Drops, pipeline};
 use std::ops::ControlFlow;
 use weir_openflow::Version;
@@ -343,7 +346,7 @@ impl Effects for EngineEffects<'_> {
         self.plane.groups.count(WorkerNo::ENGINE, slot, bytes);
     }
 
-    fn bucket_taken(&mut self, _group: &GroupEntry, bucket: BucketRef, bytes: usize) {
+    fn bucket_taken(&mut self, _group: GroupId, bucket: BucketRef, bytes: usize) {
         self.plane.groups.count_bucket(WorkerNo::ENGINE, bucket, bytes);
     }
 

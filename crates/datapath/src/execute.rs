@@ -1,7 +1,8 @@
 //! Runs actions on a packet (OpenFlow 1.3.5, 5.12; OpenFlow 1.0.0, 3.3).
 use crate::DropReason;
+use crate::effects::MeterVerdict;
 use crate::effects::{Effects, PuntOrigin};
-use crate::meter::{self, MeterVerdict};
+use crate::meter;
 use crate::nicira;
 use crate::normal::NormalDestination;
 use crate::packet::PipelinePacket;

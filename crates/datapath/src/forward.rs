@@ -1,20 +1,22 @@
 //! Runs frames through the pipeline, burst by burst. The engine's own thread has exclusive access to the datapath.
 //! Workers on other threads share the tables.
 use crate::action_set::ActionSet;
-use crate::burst::{BurstState, CountingMode};
-use crate::edits::edit;
+use crate::burst::{BurstState, edits_at};
+use crate::counting::CountingMode;
+use crate::counting::WorkerNo;
+use crate::direct_output::DirectOutput;
 use crate::effects::BurstEffects;
 use crate::engine_effects::EngineEffects;
 use crate::packet::PipelinePacket;
 use crate::perf::{LapSink, NoLaps, Stopwatch, ThreadStage};
-use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
-use crate::table::{FlowTable, WorkerNo};
+use crate::table::FlowTable;
+use crate::verdict::LookupResult;
 use crate::worker_effects::{DeferredWork, SharedTables, WorkerEffects};
 use crate::{Datapath, DatapathOutput, DropReason, Drops, VerdictCacheMode, execute, pipeline};
 use weir_memory::{SimdInstructions, SimdOperation, run_simd};
 use weir_openflow::model::PortNo;
-use weir_packet::{Frame, FramePool};
+use weir_packet::{Frame, FramePool, ParsedHeaders};
 use weir_units::Instant;
 
 /// State of one thread that forwards: memory for bursts, and counters that other threads only read.
@@ -341,6 +343,21 @@ fn run_burst<F: BurstEffects>(
     }
 }
 
+/// Edits the frames of one lookup result up to the first that does not fit. Returns the number of edited frames.
+#[inline]
+fn edit(tables: &[FlowTable], fate: LookupResult, frames: &mut [Frame], parsed: &[ParsedHeaders]) -> usize {
+    let Some(edits) = edits_at(tables, fate) else { return 0 };
+    let mut done = 0;
+    for (frame, parsed) in frames.iter_mut().zip(parsed) {
+        if !edits.fit(frame, &parsed.layers) {
+            break;
+        }
+        edits.apply(frame, &parsed.layers);
+        done += 1;
+    }
+    done
+}
+
 /// Parses and looks up a burst, compiled for the widest vector instructions of the processor.
 struct BurstLookup<'a, L> {
     datapath: &'a Datapath,
@@ -367,31 +384,5 @@ impl<L: LapSink> SimdOperation for BurstLookup<'_, L> {
         self.laps.lap(ThreadStage::LookUp, count);
         self.laps.cached(|| self.burst.cache_counts());
         BurstLanes { packets, passed }
-    }
-}
-
-/// State needed to send unchanged packets: a shortcut for what [`execute`] does with each of them.
-pub(crate) struct DirectOutput<'a> {
-    pub(crate) ports: &'a Ports,
-    pub(crate) drops: &'a mut Drops,
-    pub(crate) pool: &'a mut FramePool,
-    pub(crate) out: &'a mut DatapathOutput,
-}
-
-impl DirectOutput<'_> {
-    /// Sends frames that entries output to an ordinary port, whose list is probably at index `hint`. Returns the
-    /// list's index.
-    #[inline(always)]
-    pub(crate) fn send(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame], hint: usize) -> usize {
-        // Only IN_PORT sends back to the input port (OpenFlow 1.3.5, 4.5).
-        let refused = if port == in_port { Err(DropReason::InPortOnly) } else { self.ports.may_send(port) };
-        if let Err(reason) = refused {
-            self.drops.count(reason, frames.len() as u64);
-            frames.iter_mut().for_each(|frame| self.pool.give(std::mem::take(frame)));
-            return hint;
-        }
-        let at = self.out.list(port, hint);
-        self.out.frames[at].1.extend(frames.iter_mut().map(std::mem::take));
-        at
     }
 }

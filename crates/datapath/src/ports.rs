@@ -203,7 +203,7 @@ impl PortState {
     /// Returns the port's statistics. Alignment errors, CRC errors and collisions read as unavailable, because no
     /// port kind of weir learns of them.
     pub(crate) fn stats(&self, now: Instant) -> PortStats {
-        let (duration_sec, duration_nsec) = crate::table::duration(now, self.added);
+        let (duration_sec, duration_nsec) = crate::types::duration(now, self.added);
         let counters = &self.counters;
         PortStats {
             port_no: self.desc.port_no,

@@ -6,9 +6,11 @@ pub use time::{TraceCycles, TraceTimes};
 
 use crate::action_set::ActionSet;
 use crate::channels::Channel;
+use crate::effects::BucketRef;
+use crate::effects::MeterVerdict;
 use crate::effects::{Effects, PuntOrigin};
-use crate::group::{self, BucketRef, GroupEntry};
-use crate::meter::{MeterVerdict, PUNT_METERS};
+use crate::group;
+use crate::meter::PUNT_METERS;
 use crate::normal::NormalDestination;
 use crate::packet::PipelinePacket;
 use crate::ports::Ports;
@@ -326,8 +328,9 @@ impl Effects for TraceEffects<'_> {
 
     fn grouped(&mut self, _slot: usize, _bytes: usize) {}
 
-    fn bucket_taken(&mut self, group: &GroupEntry, bucket: BucketRef, _bytes: usize) {
-        self.step(|| TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
+    fn bucket_taken(&mut self, group: GroupId, bucket: BucketRef, _bytes: usize) {
+        let kind = self.datapath.groups.find(group).map_or("", |(_, group)| group.kind.name());
+        self.step(|| TraceStep::Bucket { group, kind, bucket: bucket.bucket() });
     }
 
     /// False, so that the steps of a bucket follow the action that led to it.

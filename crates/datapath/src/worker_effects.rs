@@ -4,17 +4,19 @@
 //! Steps that only one thread at a time can do (sending packet-ins, learning) are deferred in [`DeferredWork`].
 //! [`crate::Datapath::process_for`] does them afterwards. Deferred packets keep their order among each other.
 use crate::action_set::ActionSet;
+use crate::counting::WorkerNo;
+use crate::direct_output::DirectOutput;
+use crate::effects::BucketRef;
+use crate::effects::MeterVerdict;
 use crate::effects::{self, BurstEffects, Effects, PuntOrigin};
 use crate::engine_effects::{EngineEffects, MAX_TO_LEARN, PipelineState};
 use crate::execute;
-use crate::forward::DirectOutput;
-use crate::group::{self, BucketRef, GroupEntry, GroupTable};
-use crate::meter::MeterVerdict;
+use crate::group::{self, GroupTable};
 use crate::normal::NormalDestination;
 use crate::packet::{ParkedPacket, PipelinePacket};
 use crate::ports::Ports;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, FlowTable, WorkerNo};
+use crate::table::{FlowEntry, FlowTable};
 use crate::{DatapathOutput, DropReason, Drops, pipeline};
 use std::ops::ControlFlow;
 use weir_openflow::Version;
@@ -263,7 +265,7 @@ impl Effects for WorkerEffects<'_> {
         self.common.plane.groups.count(self.worker, slot, bytes);
     }
 
-    fn bucket_taken(&mut self, _group: &GroupEntry, bucket: BucketRef, bytes: usize) {
+    fn bucket_taken(&mut self, _group: GroupId, bucket: BucketRef, bytes: usize) {
         self.common.plane.groups.count_bucket(self.worker, bucket, bytes);
     }
 

@@ -80,7 +80,7 @@ fn part_of(rate: Bps, whole: Bps) -> u16 {
 }
 
 fn stats_of(now: Instant, port: &PortState, queue: &PortQueue) -> QueueStats {
-    let (duration_sec, duration_nsec) = crate::table::duration(now, queue.since.max(port.added()));
+    let (duration_sec, duration_nsec) = crate::types::duration(now, queue.since.max(port.added()));
     QueueStats {
         port: port.desc.port_no,
         queue: queue.id,

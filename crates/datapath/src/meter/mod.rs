@@ -15,10 +15,10 @@ pub(crate) use dscp::{remark, remark_frame};
 pub(crate) use undo::SavedMeters;
 
 use crate::DropReason;
-use crate::table::duration;
+use crate::effects::MeterVerdict;
+use crate::types::duration;
 use bucket::{TokenBucket, TokenCost};
 use foldhash::{HashMap, HashMapExt};
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_openflow::model::MeterId;
 use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterStats, flags};
@@ -84,27 +84,6 @@ struct BandState {
     /// Number of packets and bytes that the band acted on.
     packets: u64,
     bytes: u64,
-}
-
-/// A meter's decision about a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MeterVerdict {
-    /// The packet passes unchanged.
-    Pass,
-    /// The packet's drop precedence is raised by this many steps.
-    Remark(u8),
-    /// The packet is dropped.
-    Drop,
-}
-
-impl fmt::Display for MeterVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MeterVerdict::Pass => f.write_str("passes"),
-            MeterVerdict::Remark(steps) => write!(f, "raises the drop precedence by {steps}"),
-            MeterVerdict::Drop => f.write_str("drops it"),
-        }
-    }
 }
 
 impl MeterTable {
