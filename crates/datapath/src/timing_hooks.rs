@@ -2,9 +2,9 @@
 //! of flow entries, and packets processed one by one.
 use crate::effects::BurstEffects as _;
 use crate::engine_effects::EngineEffects;
-use crate::flow_mod::FlowModSemantics;
 use crate::packet::PipelinePacket;
 use crate::table::FlowTable;
+use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput, DropReason, EntryChange, FlowModEffect, execute, pipeline};
 use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::model::role::Role;

@@ -1,7 +1,8 @@
 //! Handles bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for scheduled bundles). See
 //! [`crate::bundle`].
+use super::commit::{BundleCommit, BundleFailure, CommitProgress};
 use super::{AgentRequest, start_of};
-use crate::bundle::{BundleCommit, BundleFailure, CommitProgress, DueBundle, PendingBundle};
+use crate::bundle::{DueBundle, PendingBundle};
 use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::bundle::{

@@ -1,5 +1,6 @@
 //! The OpenFlow agent: handles each message of a controller and answers it.
 mod bundle;
+mod commit;
 mod features;
 mod groups;
 mod incomplete_requests;
@@ -17,11 +18,12 @@ mod table_features;
 mod tables;
 mod walk;
 
+pub(crate) use commit::BundleCommit;
 pub(crate) use incomplete_requests::IncompleteRequests;
 pub(crate) use sweeps::SweepJob;
 pub use walk::{FlowWalk, LongReply, ReplyProgress};
 
-use crate::flow_mod::FlowModSemantics;
+use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput};
 use notices::RequestForwardReason;
 use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};

@@ -1,7 +1,7 @@
 //! Handles flow monitor requests and sends updates to monitors (OpenFlow 1.4.1, 7.3.5.17). Before 1.4, Nicira's
 //! messages and an extension of 1.3 serve for this. The monitors are in [`crate::monitor`].
 use super::AgentRequest;
-use crate::flow_mod::{EntryFilter, select};
+use crate::entry_filter::{EntryFilter, select};
 use crate::monitor::{FlowMonitors, MonitorSubscription};
 use crate::table::EthTypeReading;
 use crate::{ChannelId, Datapath, DatapathOutput};

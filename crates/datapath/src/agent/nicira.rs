@@ -1,6 +1,6 @@
 //! Handles Nicira's messages: settings of a channel, and equivalents of standard messages.
 use super::AgentRequest;
-use crate::flow_mod::FlowModSemantics;
+use crate::version_semantics::FlowModSemantics;
 use crate::{Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadRequest, RoleRequestFailed};

@@ -3,7 +3,7 @@
 //! A walk visits the places of entries in order, and an entry keeps its place as long as it exists. So an entry that
 //! exists from the walk's start to its end is visited exactly once, whatever changes in between. Groups have places,
 //! too.
-use crate::flow_mod::EntryFilter;
+use crate::entry_filter::EntryFilter;
 use crate::group::GroupWalk;
 use crate::shape::EntryId;
 use crate::table::{EthTypeReading, FlowEntry};

@@ -5,13 +5,14 @@
 //! The commit runs in steps between which forwarding continues, but no other controller request is handled. During an
 //! atomic bundle packets see the flow entries as they were before, until all messages have succeeded. An atomic
 //! bundle that changes more than flow entries is committed in a single step.
-use super::PendingBundle;
-use crate::agent::{AgentRequest, released};
+use super::{AgentRequest, released};
 use crate::buffers::BufferedPacket;
+use crate::bundle::PendingBundle;
 use crate::chunked_queue::ChunkedQueue;
-use crate::flow_mod::{self as sweep, EntrySweep, FlowModSemantics};
+use crate::flow_mod::{self as sweep, EntrySweep};
 use crate::journal::{Journal, RecordedChanges, UndoRecord};
 use crate::table::FlowTable;
+use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput};
 use std::collections::VecDeque;
 use weir_openflow::Version;
