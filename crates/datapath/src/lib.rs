@@ -67,12 +67,12 @@ pub use types::{
 };
 
 use action_set::ActionSet;
-use agent::{BundleCommit, IncompleteRequests, SweepJob};
+use agent::{IncompleteRequests, UnfinishedWork};
 use buffers::PacketInBuffers;
 use bundle::{BundleSchedule, PendingBundles};
 use channels::DatapathChannels;
 use engine_effects::PipelineState;
-use flow_mod::{EntrySweep, TableEditor};
+use flow_mod::TableEditor;
 use group::{GroupCounters, GroupTable};
 use journal::Journal;
 use meter::MeterTable;
@@ -107,12 +107,8 @@ pub struct Datapath {
     journal: Journal,
     incomplete: IncompleteRequests,
     bundles: PendingBundles,
-    /// The bundle being committed.
-    commit: Option<Box<BundleCommit>>,
-    /// Remaining part of a change of many flow entries that the current message began.
-    begun: Option<Box<EntrySweep<'static>>>,
-    /// Remaining work for the current message, if it needs several steps.
-    job: Option<Box<SweepJob>>,
+    /// The bundle being committed, or the message being handled in several steps.
+    work: UnfinishedWork,
     monitors: FlowMonitors,
     schedule: BundleSchedule,
     plane: PipelineState,
@@ -170,9 +166,7 @@ impl Datapath {
             journal: Journal::default(),
             incomplete: IncompleteRequests::default(),
             bundles: PendingBundles::default(),
-            commit: None,
-            begun: None,
-            job: None,
+            work: UnfinishedWork::None,
             monitors: FlowMonitors::default(),
             schedule: BundleSchedule::default(),
             plane,
@@ -289,7 +283,7 @@ impl Datapath {
         out: &mut DatapathOutput,
     ) {
         self.begin(now, channel, message, pool, out);
-        self.finish_commit(now, pool, out);
+        self.finish_work(now, pool, out);
     }
 
     /// Begins to handle a controller's message. Unlike [`Datapath::handle`], this only starts a bundle's commit or a
@@ -304,7 +298,7 @@ impl Datapath {
         out: &mut DatapathOutput,
     ) {
         // Finish earlier work first, because messages take effect in order.
-        self.finish_commit(now, pool, out);
+        self.finish_work(now, pool, out);
         self.generation += 1;
         agent::handle(self, now, channel, message, pool, out);
     }
@@ -324,8 +318,8 @@ impl Datapath {
     /// # Errors
     /// The error that the agent would reply with.
     pub fn group_mod(&mut self, now: Instant, change: &GroupMod, out: &mut DatapathOutput) -> Result<(), ErrorType> {
-        self.change_groups(now, change, Version::V13, out)?;
-        self.finish_sweep(now, out);
+        let rest = self.change_groups(now, change, Version::V13, out)?;
+        self.finish_sweep(now, rest, out);
         Ok(())
     }
 

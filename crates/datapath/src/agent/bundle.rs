@@ -1,7 +1,7 @@
 //! Handles bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for scheduled bundles). See
 //! [`crate::bundle`].
 use super::commit::{BundleCommit, BundleFailure, CommitProgress};
-use super::{AgentRequest, start_of};
+use super::{AgentRequest, UnfinishedWork, start_of};
 use crate::bundle::{DueBundle, PendingBundle};
 use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
@@ -71,20 +71,17 @@ impl Datapath {
     }
 
     fn begin_commit(&mut self, bundle: PendingBundle, version: Version, xid: u32) {
-        self.commit = Some(Box::new(BundleCommit::new(bundle, version, xid, &self.journal)));
+        self.work = UnfinishedWork::Commit(Box::new(BundleCommit::new(bundle, version, xid, &self.journal)));
     }
 
-    /// Returns true while a bundle is being committed or a message about many entries is unfinished. Then the caller
-    /// must call [`Datapath::go_on`] until it is done, and pass no other controller requests to the datapath.
-    pub fn is_busy(&self) -> bool {
-        self.commit.is_some() || self.job.is_some()
-    }
-
-    /// Continues the unfinished bundle or message for about ten microseconds. An atomic bundle that changes more than
-    /// flow entries is committed in a single call.
-    pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        self.generation += 1;
-        let Some(mut commit) = self.commit.take() else { return self.go_on_with_job(now, pool, out) };
+    /// Continues to commit a bundle.
+    pub(super) fn go_on_with_commit(
+        &mut self,
+        mut commit: Box<BundleCommit>,
+        now: Instant,
+        pool: &mut FramePool,
+        out: &mut DatapathOutput,
+    ) {
         let step = loop {
             let step = commit.step(self, now, pool, out);
             if !(matches!(step, CommitProgress::More) && commit.is_in_one()) {
@@ -92,7 +89,7 @@ impl Datapath {
             }
         };
         match step {
-            CommitProgress::More => return self.commit = Some(commit),
+            CommitProgress::More => return self.work = UnfinishedWork::Commit(commit),
             CommitProgress::Done => {
                 let mut request = AgentRequest::new(now, commit.channel, commit.version, commit.xid, pool, out);
                 reply_with(BundleCommand::CommitReply, commit.id, commit.flags, &mut request);
@@ -107,13 +104,6 @@ impl Datapath {
             }
         }
         self.settle(now, out);
-    }
-
-    /// Finishes the unfinished bundle or message.
-    pub(crate) fn finish_commit(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        while self.is_busy() {
-            self.go_on(now, pool, out);
-        }
     }
 
     /// Begins scheduled commits that are due, one at a time, and discards bundles whose controller has been silent

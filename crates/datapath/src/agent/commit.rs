@@ -5,11 +5,11 @@
 //! The commit runs in steps between which forwarding continues, but no other controller request is handled. During an
 //! atomic bundle packets see the flow entries as they were before, until all messages have succeeded. An atomic
 //! bundle that changes more than flow entries is committed in a single step.
-use super::{AgentRequest, released};
+use super::{AgentRequest, RestOfSweep, released};
 use crate::buffers::BufferedPacket;
 use crate::bundle::PendingBundle;
 use crate::chunked_queue::ChunkedQueue;
-use crate::flow_mod::{self as sweep, EntrySweep};
+use crate::flow_mod as sweep;
 use crate::journal::{Journal, RecordedChanges, UndoRecord};
 use crate::table::FlowTable;
 use crate::version_semantics::FlowModSemantics;
@@ -41,7 +41,7 @@ pub(crate) struct BundleCommit {
     has_others: bool,
     messages: ChunkedQueue<Box<Message>>,
     /// A message about many entries, and the rest of its change.
-    begun: Option<(Box<Message>, Box<EntrySweep<'static>>)>,
+    begun: Option<(Box<Message>, RestOfSweep)>,
     /// The journal's record of this commit, while no step runs.
     noted: RecordedChanges,
     /// Recorded changes after all messages have succeeded, to be dropped.
@@ -182,12 +182,13 @@ impl BundleCommit {
                     datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
                     let mut request =
                         AgentRequest::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
-                    let changed = datapath.change(&message, &mut request, &mut self.rest);
-                    if let Some(sweep) = datapath.begun.take() {
-                        self.begun = Some((message, sweep));
-                        continue;
+                    match datapath.change(&message, &mut request, &mut self.rest) {
+                        Ok(Some(sweep)) => {
+                            self.begun = Some((message, sweep));
+                            continue;
+                        }
+                        changed => (message, changed.map(drop)),
                     }
-                    (message, changed)
                 }
             };
             if let Err(error) = changed {
@@ -254,20 +255,24 @@ impl BundleCommit {
 }
 
 impl Datapath {
-    /// Applies the part of a message that can be undone. The other part is appended to `rest`.
+    /// Applies the part of a message that can be undone. The other part is appended to `later`. Returns the rest of the
+    /// work if the message changes many entries.
     fn change(
         &mut self,
         message: &Message,
         request: &mut AgentRequest<'_>,
-        rest: &mut ChunkedQueue<CommitEffect>,
-    ) -> Result<(), ErrorType> {
+        later: &mut ChunkedQueue<CommitEffect>,
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         match &message.body {
             Body::FlowMod(flow) => {
-                self.change_entries(flow, FlowModSemantics::of(flow, request.version), request)?;
-                if let Some(buffer) = released(flow) {
-                    rest.push(CommitEffect::Release(self.take_kept(buffer, request)?));
+                let rest = self.change_entries(flow, FlowModSemantics::of(flow, request.version), request)?;
+                match released(flow).map(|buffer| self.take_kept(buffer, request)) {
+                    Some(Ok(kept)) => later.push(CommitEffect::Release(kept)),
+                    Some(Err(error)) if rest.is_none() => return Err(error),
+                    // Only a message that is done can fail by its buffer id.
+                    Some(Err(_)) | None => {}
                 }
-                Ok(())
+                Ok(rest)
             }
             Body::PacketOut(packet) => {
                 let kept = match packet.buffer_id {
@@ -275,8 +280,8 @@ impl Datapath {
                     None => None,
                 };
                 let checked = self.check_packet_out(packet, kept.as_ref(), request);
-                rest.push(CommitEffect::PacketOut(packet.clone(), kept));
-                checked
+                later.push(CommitEffect::PacketOut(packet.clone(), kept));
+                checked.map(|()| None)
             }
             body => self.answer(body, request),
         }

@@ -1,6 +1,6 @@
 //! Collects multipart requests that arrive in several messages (OpenFlow 1.3.5, 7.3.5: `OFPMPF_REQ_MORE`) until they
 //! are complete.
-use super::{AgentRequest, start_of};
+use super::{AgentRequest, RestOfSweep, start_of};
 use crate::{ChannelId, Datapath, DatapathOutput};
 use std::time::Duration;
 use weir_openflow::Version;
@@ -32,11 +32,12 @@ struct IncompleteRequest {
 
 impl Datapath {
     /// Handles a multipart request once its last part has arrived. Only table features take more than one message.
+    /// Returns the rest of the work if the request changes many entries.
     pub(super) fn multipart_part(
         &mut self,
         asked: &MultipartRequest,
         request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         let RequestBody::TableFeatures(tables) = &asked.body else { return self.multipart(&asked.body, request) };
         let (channel, xid) = (request.channel, request.xid);
         let before = self.incomplete.take(channel, xid);
@@ -53,7 +54,14 @@ impl Datapath {
         }
         let newest = Message { xid, body: Body::MultipartRequest(asked.clone()) };
         let start = start_of(&newest, request.version).into();
-        self.incomplete.keep(IncompleteRequest { channel, xid, until: request.now + PATIENCE, tables: whole, start })
+        self.incomplete.keep(IncompleteRequest {
+            channel,
+            xid,
+            until: request.now + PATIENCE,
+            tables: whole,
+            start,
+        })?;
+        Ok(None)
     }
 
     /// Discards requests whose next part is overdue and sends an error to their channels. Returns the time when the

@@ -1,4 +1,5 @@
 //! Handles meter-mods and requests about meters (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 and 7.3.5.13).
+use super::RestOfSweep;
 use crate::flow_mod::EntrySweep;
 use crate::journal::UndoRecord;
 use crate::{Datapath, DatapathOutput};
@@ -14,23 +15,21 @@ impl Datapath {
     /// # Errors
     /// The error that the agent would reply with; nothing has changed.
     pub fn meter_mod(&mut self, now: Instant, change: &MeterMod, out: &mut DatapathOutput) -> Result<(), ErrorType> {
-        self.change_meters(now, change, out)?;
-        self.finish_sweep(now, out);
+        let rest = self.change_meters(now, change, out)?;
+        self.finish_sweep(now, rest, out);
         Ok(())
     }
 
-    /// Applies a meter-mod like [`Datapath::meter_mod`], but may leave entries to be removed ([`Datapath::sweep`]).
+    /// Applies a meter-mod like [`Datapath::meter_mod`], but returns the rest of the work if many entries are to be removed.
     pub(super) fn change_meters(
         &mut self,
         now: Instant,
         change: &MeterMod,
         out: &mut DatapathOutput,
-    ) -> Result<(), ErrorType> {
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         self.journal.note(|| UndoRecord::Meters(self.plane.meters.save(change.meter)));
-        if let Some(deleted) = self.plane.meters.apply(now, change)? {
-            self.sweep(now, EntrySweep::with_meter(deleted), out);
-        }
-        Ok(())
+        let deleted = self.plane.meters.apply(now, change)?;
+        Ok(deleted.and_then(|meter| self.sweep(now, EntrySweep::with_meter(meter), out)))
     }
 
     /// Returns the statistics of one meter, or of all meters in the order of their numbers.

@@ -16,11 +16,13 @@ mod settings;
 mod sweeps;
 mod table_features;
 mod tables;
+mod unfinished_work;
 mod walk;
 
 pub(crate) use commit::BundleCommit;
 pub(crate) use incomplete_requests::IncompleteRequests;
-pub(crate) use sweeps::SweepJob;
+pub(crate) use sweeps::{RestOfSweep, SweepJob};
+pub(crate) use unfinished_work::UnfinishedWork;
 pub use walk::{FlowWalk, LongReply, ReplyProgress};
 
 use crate::version_semantics::FlowModSemantics;
@@ -77,15 +79,20 @@ pub(crate) fn handle(
     let Some(version) = datapath.plane.channels.version(channel) else { return };
     datapath.journal.by = Some((datapath.main_of(channel), message.xid));
     let mut request = AgentRequest::new(now, channel, version, message.xid, pool, out);
-    let answered = datapath.answer(&message.body, &mut request);
-    if let Err(error) = answered {
-        let version = request.version;
-        request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
-    } else if let Some(sweep) = datapath.begun.take() {
-        datapath.job = Some(Box::new(SweepJob::new(channel, version, message, *sweep)));
-    } else if let Body::BundleAdd(add) = message.body {
-        // The message is moved, because copying it would take longer than everything else.
-        datapath.bundles.keep(channel, add);
+    match datapath.answer(&message.body, &mut request) {
+        Err(error) => {
+            let version = request.version;
+            request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
+        }
+        Ok(Some(rest)) => {
+            datapath.work = UnfinishedWork::Job(Box::new(SweepJob::new(channel, version, message, rest)));
+        }
+        Ok(None) => {
+            // The message is moved, because copying it would take longer than everything else.
+            if let Body::BundleAdd(add) = message.body {
+                datapath.bundles.keep(channel, add);
+            }
+        }
     }
     datapath.settle(now, out);
 }
@@ -118,7 +125,15 @@ impl Datapath {
         self.tell_vacancy(out);
     }
 
-    pub(crate) fn answer(&mut self, body: &Body, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
+    /// Answers a message. Returns the rest of the work if the message changes many entries.
+    ///
+    /// # Errors
+    /// The error to reply with; nothing has changed.
+    pub(crate) fn answer(
+        &mut self,
+        body: &Body,
+        request: &mut AgentRequest<'_>,
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         if changes_state(body) && self.role_of(request.channel) == Role::Slave {
             return Err(BadRequest::IsSlave.into());
         }
@@ -127,20 +142,22 @@ impl Datapath {
                 request.reply(Body::FeaturesReply(self.features(request.version, request.channel)))
             }
             Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
-            Body::SetConfig(config) => return self.set_switch_config(*config, request),
+            Body::SetConfig(config) => self.set_switch_config(*config, request)?,
             Body::FlowMod(flow) => {
                 return self.handle_flow_mod(flow, FlowModSemantics::of(flow, request.version), request);
             }
-            Body::PacketOut(packet) => return self.packet_out(packet, request),
-            Body::PortMod(change) => return self.port_mod(change, request),
-            Body::TableMod(change) => return self.table_mod(change, request),
+            Body::PacketOut(packet) => self.packet_out(packet, request)?,
+            Body::PortMod(change) => self.port_mod(change, request)?,
+            Body::TableMod(change) => self.table_mod(change, request)?,
             Body::GroupMod(change) => {
-                self.group_mod_of(change, request)?;
+                let rest = self.change_groups(request.now, change, request.version, request.out)?;
                 self.forward_request(RequestForwardReason::GroupMod, body, request);
+                return Ok(rest);
             }
             Body::MeterMod(change) => {
-                self.change_meters(request.now, change, request.out)?;
+                let rest = self.change_meters(request.now, change, request.out)?;
                 self.forward_request(RequestForwardReason::MeterMod, body, request);
+                return Ok(rest);
             }
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
             // Every message is handled to its end before the next, so a barrier has nothing to wait for.
@@ -150,11 +167,11 @@ impl Datapath {
                 let queues = self.queue_config(*port, request.version)?;
                 request.reply(Body::QueueGetConfigReply(queues));
             }
-            Body::RoleRequest(asked) => return self.role_request(*asked, request),
+            Body::RoleRequest(asked) => self.role_request(*asked, request)?,
             Body::GetAsyncRequest => request.reply(Body::GetAsyncReply(self.async_config(request.channel))),
             Body::SetAsync(config) => self.set_async_config(request.channel, config),
-            Body::BundleControl(control) => return self.bundle_control(control, request),
-            Body::BundleAdd(add) => return self.bundle_add(add, request),
+            Body::BundleControl(control) => self.bundle_control(control, request)?,
+            Body::BundleAdd(add) => self.bundle_add(add, request)?,
             Body::Nx(message) => return self.nicira(message, request),
             Body::Experimenter(Experimenter { id: NICIRA, .. }) => return Err(BadRequest::BadExpType.into()),
             Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
@@ -163,7 +180,7 @@ impl Datapath {
             // Only switches send the other messages. A session refuses them before they get here.
             _ => return Err(BadRequest::BadType.into()),
         }
-        Ok(())
+        Ok(None)
     }
 
     fn handle_flow_mod(
@@ -171,16 +188,16 @@ impl Datapath {
         flow: &FlowMod,
         manner: FlowModSemantics,
         request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
-        self.change_entries(flow, manner, request)?;
-        match released(flow) {
-            // Otherwise the packet is released after the last step of the change.
-            Some(buffer) if self.begun.is_none() => self.release(buffer, request),
-            _ => Ok(()),
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
+        let rest = self.change_entries(flow, manner, request)?;
+        // A packet is released after the last step of the change.
+        if let Some(buffer) = released(flow).filter(|_| rest.is_none()) {
+            self.release(buffer, request)?;
         }
+        Ok(rest)
     }
 
-    /// Applies a flow-mod but ignores its buffer id. The rest of a change of many entries is left in `begun`.
+    /// Applies a flow-mod but ignores its buffer id. Returns the rest of the work if many entries are concerned.
     ///
     /// # Errors
     /// The error to reply with; nothing has changed.
@@ -189,12 +206,11 @@ impl Datapath {
         flow: &FlowMod,
         manner: FlowModSemantics,
         request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         let mut gone = Vec::new();
         let left = self.edit_tables().apply(request.now, flow, manner, &mut gone)?;
-        self.begun = left.map(|sweep| Box::new(sweep.into_owned()));
         self.tell_removed(gone, request.out);
-        Ok(())
+        Ok(left.map(|sweep| Box::new(sweep.into_owned())))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Replies to requests for statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
-use super::AgentRequest;
+use super::{AgentRequest, RestOfSweep};
 use crate::{Datapath, meter};
 use weir_openflow::codec;
 use weir_openflow::model::error::BadRequest;
@@ -15,12 +15,17 @@ const V10_WILDCARDS: u32 = (1 << 22) - 1;
 const PART_ENTRIES: usize = 256;
 
 impl Datapath {
-    pub(super) fn multipart(&mut self, asked: &RequestBody, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
+    /// Replies to a complete multipart request. Returns the rest of the work if the request changes many entries.
+    pub(super) fn multipart(
+        &mut self,
+        asked: &RequestBody,
+        request: &mut AgentRequest<'_>,
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         let now = request.now;
         if let Some(reply) = self.begin_reply(request.channel, request.version, request.xid, asked) {
             let mut reply = reply?;
             while self.reply_on(now, &mut reply, PART_ENTRIES, request.out) {}
-            return Ok(());
+            return Ok(None);
         }
         let body = match asked {
             RequestBody::Desc => ReplyBody::Desc(self.desc()),
@@ -31,12 +36,15 @@ impl Datapath {
             | RequestBody::NxAggregate(_)
             | RequestBody::Group(_)
             | RequestBody::GroupDesc(_) => {
-                return Ok(());
+                return Ok(None);
             }
             RequestBody::Table => ReplyBody::Table(self.table_stats()),
             RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
             RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.port_descs(*port)?),
-            RequestBody::FlowMonitor(asked) => return self.flow_monitors(asked, request),
+            RequestBody::FlowMonitor(asked) => {
+                self.flow_monitors(asked, request)?;
+                return Ok(None);
+            }
             RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
             RequestBody::Queue { port, queue } => ReplyBody::Queue(self.queue_stats(now, *port, *queue)?),
             RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.queue_desc(*port, *queue)?),
@@ -54,7 +62,7 @@ impl Datapath {
         for part in codec::split_reply(body, request.version) {
             request.reply(Body::MultipartReply(part));
         }
-        Ok(())
+        Ok(None)
     }
 
     fn table_stats(&self) -> Vec<TableStats> {

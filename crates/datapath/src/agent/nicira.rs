@@ -1,5 +1,5 @@
 //! Handles Nicira's messages: settings of a channel, and equivalents of standard messages.
-use super::AgentRequest;
+use super::{AgentRequest, RestOfSweep};
 use crate::version_semantics::FlowModSemantics;
 use crate::{Datapath, DatapathOutput};
 use weir_openflow::Version;
@@ -10,12 +10,17 @@ use weir_openflow::model::{Body, ErrorType};
 use weir_units::Instant;
 
 impl Datapath {
-    pub(super) fn nicira(&mut self, message: &NxMessage, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
+    /// Handles a message of Nicira. Returns the rest of the work if the message changes many entries.
+    pub(super) fn nicira(
+        &mut self,
+        message: &NxMessage,
+        request: &mut AgentRequest<'_>,
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         match message {
             NxMessage::FlowMod(flow) => {
                 return self.handle_flow_mod(flow, FlowModSemantics::of_nicira(flow, request.version), request);
             }
-            NxMessage::RoleRequest(asked) => return self.nicira_role(*asked, request),
+            NxMessage::RoleRequest(asked) => self.nicira_role(*asked, request)?,
             NxMessage::SetAsync(config) => {
                 self.set_async_config(request.channel, config);
             }
@@ -32,7 +37,7 @@ impl Datapath {
             NxMessage::SetPacketInFormat(PacketInFormat::Unknown(_)) => return Err(BadRequest::Eperm.into()),
             NxMessage::SetPacketInFormat(format) => self.change_nicira(request, |nicira| nicira.packet_ins = *format),
             NxMessage::SetControllerId(id) => self.change_nicira(request, |nicira| nicira.id = *id),
-            NxMessage::FlowMonitorCancel(id) => return self.cancel_monitor(*id, request),
+            NxMessage::FlowMonitorCancel(id) => self.cancel_monitor(*id, request)?,
             // Only switches send the other messages. A session refuses them before they get here.
             NxMessage::FlowRemoved(_)
             | NxMessage::RoleReply(_)
@@ -43,7 +48,7 @@ impl Datapath {
                 return Err(BadRequest::BadExpType.into());
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn change_nicira(&mut self, request: &AgentRequest<'_>, change: impl FnOnce(&mut crate::channels::NiciraSettings)) {

@@ -1,5 +1,5 @@
 //! Runs messages about many entries in steps ([`crate::flow_mod::EntrySweep`]) and answers them when they are done.
-use super::{AgentRequest, released, start_of};
+use super::{AgentRequest, UnfinishedWork, released, start_of};
 use crate::flow_mod::{EntrySweep, STEP};
 use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
@@ -8,17 +8,20 @@ use weir_openflow::model::{Body, BufferId, ErrorType, Message, NxMessage};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
+/// Remaining part of a change of many flow entries that a message began.
+pub(crate) type RestOfSweep = Box<EntrySweep<'static>>;
+
 /// A message that is not finished yet.
 #[derive(Debug)]
 pub(crate) struct SweepJob {
     channel: ChannelId,
     version: Version,
     message: Message,
-    sweep: EntrySweep<'static>,
+    sweep: RestOfSweep,
 }
 
 impl SweepJob {
-    pub(super) fn new(channel: ChannelId, version: Version, message: Message, sweep: EntrySweep<'static>) -> SweepJob {
+    pub(super) fn new(channel: ChannelId, version: Version, message: Message, sweep: RestOfSweep) -> SweepJob {
         SweepJob { channel, version, message, sweep }
     }
 
@@ -36,21 +39,25 @@ impl SweepJob {
 }
 
 impl Datapath {
-    /// Begins a change of many entries that a message causes. The rest is left in `begun` for the function that
-    /// handles the message.
-    pub(crate) fn sweep(&mut self, now: Instant, sweep: EntrySweep<'static>, out: &mut DatapathOutput) {
+    /// Begins to remove entries as a message causes it. Returns the rest of the work if many entries are concerned.
+    pub(crate) fn sweep(
+        &mut self,
+        now: Instant,
+        sweep: EntrySweep<'static>,
+        out: &mut DatapathOutput,
+    ) -> Option<RestOfSweep> {
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
-        self.begun = self.edit_tables().begin(now, sweep, &mut gone).unwrap_or_default().map(Box::new);
+        let rest = self.edit_tables().begin(now, sweep, &mut gone).unwrap_or_default();
         self.tell_removed(gone, out);
+        rest.map(Box::new)
     }
 
     /// Finishes the sweep that [`Datapath::sweep`] began.
-    pub(crate) fn finish_sweep(&mut self, now: Instant, out: &mut DatapathOutput) {
-        let left = self.begun.take().map(|sweep| *sweep);
+    pub(crate) fn finish_sweep(&mut self, now: Instant, rest: Option<RestOfSweep>, out: &mut DatapathOutput) {
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
-        let _ = self.edit_tables().finish(now, left, &mut gone);
+        let _ = self.edit_tables().finish(now, rest.map(|sweep| *sweep), &mut gone);
         self.tell_removed(gone, out);
     }
 
@@ -73,13 +80,18 @@ impl Datapath {
         is_done
     }
 
-    /// Continues the unfinished message.
-    pub(super) fn go_on_with_job(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        let Some(mut job) = self.job.take() else { return };
+    /// Continues an unfinished message.
+    pub(super) fn go_on_with_job(
+        &mut self,
+        mut job: Box<SweepJob>,
+        now: Instant,
+        pool: &mut FramePool,
+        out: &mut DatapathOutput,
+    ) {
         let by = (job.channel, job.message.xid);
         let swept = self.sweep_on(now, by, &mut job.sweep, &mut { STEP }, out);
         if swept == Ok(false) {
-            self.job = Some(job);
+            self.work = UnfinishedWork::Job(job);
             return self.settle(now, out);
         }
         let mut request = AgentRequest::new(now, job.channel, job.version, job.message.xid, pool, out);

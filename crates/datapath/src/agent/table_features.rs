@@ -1,6 +1,6 @@
 //! Table features: reports what tables can do, and restricts them on request (OpenFlow 1.3.5, 7.3.5.5). Without
 //! restrictions all tables are equal, except that goto leads only to later tables.
-use super::AgentRequest;
+use super::{AgentRequest, RestOfSweep};
 use crate::Datapath;
 use crate::flow_mod::{EntrySweep, InvalidEntries};
 use crate::table::{TableRestrictions, TableSettings};
@@ -49,7 +49,7 @@ fn command_of(wanted: &[TableFeatures]) -> Result<u8, ErrorType> {
 
 impl Datapath {
     /// Answers a table features request. With tables in the request, the tables' features are first set to those
-    /// requested.
+    /// requested. Returns the rest of the work if many entries become invalid.
     ///
     /// # Errors
     /// The request asks for a feature that does not exist; nothing has changed.
@@ -57,17 +57,18 @@ impl Datapath {
         &mut self,
         wanted: &[TableFeatures],
         request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
+        let mut rest = None;
         if !wanted.is_empty() {
             let clear = self.set_table_features(wanted, request.version)?;
-            self.sweep(request.now, EntrySweep::clear(clear), request.out);
+            rest = self.sweep(request.now, EntrySweep::clear(clear), request.out);
         }
         let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
         let body = ReplyBody::TableFeatures(tables.map(|table| self.features_of(table, request.version)).collect());
         for part in codec::split_reply(body, request.version) {
             request.reply(Body::MultipartReply(part));
         }
-        Ok(())
+        Ok(rest)
     }
 
     /// Returns true if a table is part of the pipeline.
