@@ -7,6 +7,7 @@ use crate::direct_output::DirectOutput;
 use crate::effects::BucketRef;
 use crate::effects::MeterVerdict;
 use crate::effects::{self, BurstEffects, Effects, NO_COOKIE, PuntOrigin};
+use crate::flow_tables::FlowTables;
 use crate::group::{self, GroupCounters, GroupTable};
 use crate::meter::{self, MeterTable};
 use crate::normal::{FilteringDatabase, NormalDestination};
@@ -42,15 +43,15 @@ pub(crate) struct PipelineState {
     /// Number of learned flow entries that could not be added.
     pub(crate) learn_failures: u64,
     pub(crate) meters: MeterTable,
-    /// The first egress table, if there is one (OpenFlow 1.5.1, 5.1).
-    pub(crate) first_egress: Option<u8>,
 }
 
 /// Access to the live switch while it handles a batch or a message.
 pub(crate) struct EngineEffects<'a> {
     pub(crate) now: Instant,
     pub(crate) tables: &'a [FlowTable],
-    groups: &'a GroupTable,
+    /// The first egress table, if there is one.
+    first_egress: Option<u8>,
+    pub(crate) groups: &'a GroupTable,
     pub(crate) plane: &'a mut PipelineState,
     pub(crate) pool: &'a mut FramePool,
     pub(crate) out: &'a mut DatapathOutput,
@@ -63,13 +64,14 @@ pub(crate) struct EngineEffects<'a> {
 impl<'a> EngineEffects<'a> {
     pub(crate) fn new(
         now: Instant,
-        tables: &'a [FlowTable],
+        tables: &'a FlowTables,
         groups: &'a GroupTable,
         plane: &'a mut PipelineState,
         pool: &'a mut FramePool,
         out: &'a mut DatapathOutput,
     ) -> EngineEffects<'a> {
-        EngineEffects { now, tables, groups, plane, pool, out, last: 0, met: None }
+        let (tables, first_egress) = (tables.all(), tables.first_egress());
+        EngineEffects { now, tables, first_egress, groups, plane, pool, out, last: 0, met: None }
     }
 
     /// Returns `self` with a list that records the stamps of the entries that packets match.
@@ -246,7 +248,7 @@ impl Effects for EngineEffects<'_> {
 
     #[inline]
     fn first_egress(&self) -> Option<u8> {
-        self.plane.first_egress
+        self.first_egress
     }
 
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {

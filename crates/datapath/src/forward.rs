@@ -130,7 +130,7 @@ impl Datapath {
     /// Adds a worker that forwards on a thread other than the engine's.
     pub fn add_worker(&mut self) -> Worker {
         self.n_workers += 1;
-        self.tables.iter_mut().for_each(|table| table.add_worker());
+        self.tables.add_worker();
         self.plane.groups.add_worker();
         Worker::new(WorkerNo(self.n_workers), self.config.verdict_cache)
     }
@@ -168,15 +168,16 @@ impl Datapath {
         let (burst, laps_within) = (&mut worker.burst, &mut *laps);
         let work = BurstLookup { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
         let sorted = run_simd(work);
-        let are_straight = self.plane.first_egress.is_none()
+        let are_straight = self.tables.first_egress().is_none()
             && sorted.passed == Lanes::first(frames.len())
-            && worker.burst.all_direct(&self.tables, frames, sorted.passed);
+            && worker.burst.all_direct(self.tables.all(), frames, sorted.passed);
         if are_straight {
             self.send_burst_directly(worker, sorted, in_port, frames, pool, out);
-        } else if worker.burst.can_execute_shared(&self.tables, sorted.passed) {
+        } else if worker.burst.can_execute_shared(self.tables.all(), sorted.passed) {
             self.execute_shared(worker, sorted, IngressBatch { now, in_port, frames: &mut *frames, pool, out });
         } else {
-            worker.pending_burst = Some(PendingBurst { generation: self.generation, frames: frames.len(), sorted });
+            worker.pending_burst =
+                Some(PendingBurst { generation: self.tables.generation(), frames: frames.len(), sorted });
             return false;
         }
         laps.lap(ThreadStage::Execute, frames.len());
@@ -204,7 +205,7 @@ impl Datapath {
                 Some(same) => same,
                 None => match burst.edited_run_from(lane, sorted.passed, frames.len()) {
                     Some((fate, port, end)) => {
-                        edit(&self.tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
+                        edit(self.tables.all(), fate, &mut frames[lane..end], &burst.parsed[lane..end]);
                         (port, end)
                     }
                     // Unreachable, because the whole burst is straight.
@@ -221,10 +222,10 @@ impl Datapath {
     fn execute_shared(&self, worker: &mut Worker, sorted: BurstLanes, batch: IngressBatch<'_>) {
         let IngressBatch { now, in_port, frames, pool, out } = batch;
         let Worker { number, burst, drops, deferred: later, set, .. } = worker;
-        let common = SharedTables { tables: &self.tables, groups: &self.groups, plane: &self.plane };
+        let common = SharedTables::new(&self.tables, &self.groups, &self.plane);
         let mut beside = WorkerEffects::new(now, common, (*number, drops, later), pool, out);
-        let how = BurstMode { is_standalone: false, outputs_directly: self.plane.first_egress.is_none() };
-        run_burst(&self.tables, burst, set, sorted, how, in_port, frames, &mut beside);
+        let how = BurstMode { is_standalone: false, outputs_directly: self.tables.first_egress().is_none() };
+        run_burst(self.tables.all(), burst, set, sorted, how, in_port, frames, &mut beside);
     }
 
     /// Runs frames that arrived on one port through the pipeline for a worker: the frames that [`Datapath::forward`]
@@ -258,7 +259,7 @@ impl Datapath {
             let count = burst.len();
             let sorted = match begun {
                 // The lookup is done and counted, and the tables have not changed since.
-                Some(begun) if begun.generation == self.generation => begun.sorted,
+                Some(begun) if begun.generation == self.tables.generation() => begun.sorted,
                 begun => {
                     let counting =
                         if begun.is_some() { CountingMode::Done } else { CountingMode::For(worker.number, now) };
@@ -268,9 +269,9 @@ impl Datapath {
                 }
             };
             let how =
-                BurstMode { is_standalone, outputs_directly: !is_standalone && self.plane.first_egress.is_none() };
+                BurstMode { is_standalone, outputs_directly: !is_standalone && self.tables.first_egress().is_none() };
             let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
-            run_burst(&self.tables, &mut worker.burst, &mut self.set, sorted, how, in_port, burst, &mut live);
+            run_burst(self.tables.all(), &mut worker.burst, &mut self.set, sorted, how, in_port, burst, &mut live);
             laps.lap(ThreadStage::Execute, count);
         }
         // The frames are empty now: each frame's buffer has been moved out.
@@ -379,7 +380,7 @@ impl<L: LapSink> SimdOperation for BurstLookup<'_, L> {
         let count = self.frames.len();
         self.laps.parsed(&self.burst.parsed, passed, count);
         if !self.datapath.is_standalone() {
-            self.burst.look_up(&self.datapath.tables, self.datapath.generation, passed, self.counting);
+            self.burst.look_up(self.datapath.tables.all(), self.datapath.tables.generation(), passed, self.counting);
         }
         self.laps.lap(ThreadStage::LookUp, count);
         self.laps.cached(|| self.burst.cache_counts());

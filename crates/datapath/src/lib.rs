@@ -25,6 +25,7 @@ mod entries;
 mod entry_filter;
 mod execute;
 mod flow_mod;
+mod flow_tables;
 mod forward;
 mod group;
 mod journal;
@@ -51,10 +52,11 @@ mod verdict;
 mod version_semantics;
 mod worker_effects;
 
-pub use agent::{FlowWalk, LongReply, ReplyProgress};
+pub use agent::{LongReply, ReplyProgress};
 pub use cache::{CacheCounts, CacheState};
 pub use drops::{DropReason, Drops};
 pub use flow_mod::FlowModEffect;
+pub use flow_tables::FlowWalk;
 pub use forward::Worker;
 pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
@@ -73,21 +75,19 @@ use bundle::{BundleSchedule, PendingBundles};
 use channels::DatapathChannels;
 use engine_effects::PipelineState;
 use flow_mod::TableEditor;
+use flow_tables::FlowTables;
 use group::{GroupCounters, GroupTable};
 use journal::Journal;
 use meter::MeterTable;
 use monitor::FlowMonitors;
 use normal::FilteringDatabase;
 use ports::Ports;
-use program_interner::ProgramInterner;
 use std::time::Duration;
-use table::{FlowRemovedNotice, FlowTable, TableSettings};
-use timeouts::TimeoutWheel;
 use version_semantics::FlowModSemantics;
 use weir_openflow::model::group::GroupMod;
-use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
+use weir_openflow::model::port::{PortStatusReason, bits};
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, ErrorType, FlowMod, NxMessage, PortDesc, PortNo, TableId};
+use weir_openflow::model::{ErrorType, FlowMod, PortDesc, PortNo};
 use weir_openflow::{Message, Version};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -96,14 +96,8 @@ use weir_units::Instant;
 #[derive(Debug)]
 pub struct Datapath {
     config: DatapathConfig,
-    tables: Vec<FlowTable>,
+    tables: FlowTables,
     groups: GroupTable,
-    timers: TimeoutWheel,
-    programs: ProgramInterner,
-    /// Settings of each table, indexed by table number.
-    settings: Vec<TableSettings>,
-    /// True if at least one table has vacancy events switched on.
-    watches_vacancy: bool,
     journal: Journal,
     incomplete: IncompleteRequests,
     bundles: PendingBundles,
@@ -118,16 +112,10 @@ pub struct Datapath {
     engine: Option<Box<Worker>>,
     /// Number of workers that forward on threads other than the engine's.
     n_workers: usize,
-    /// Incremented whenever the tables may have changed.
-    generation: u64,
     fail_mode: FailMode,
     /// True if IP fragments are dropped (`OFPC_FRAG_DROP`).
     drops_fragments: bool,
 }
-
-/// Minimum time between two steps of pending work on a table's index in [`Datapath::expire`]. A step takes some tens
-/// of microseconds.
-const SETTLE_EVERY: Duration = Duration::from_micros(250);
 
 /// Maximum number of flow entries, and of learned addresses, that one call of [`Datapath::expire`] examines: about
 /// ten microseconds.
@@ -147,7 +135,6 @@ impl Datapath {
             to_learn: Vec::new(),
             learn_failures: 0,
             meters: MeterTable::new(),
-            first_egress: None,
         };
         let limits = group::GroupLimits {
             groups: config.max_groups as usize,
@@ -156,13 +143,7 @@ impl Datapath {
         };
         Datapath {
             groups: GroupTable::new(limits, config.datapath_id),
-            tables: (0..config.n_tables).map(|_| FlowTable::new(config.lookup)).collect(),
-            timers: TimeoutWheel::default(),
-            programs: ProgramInterner::default(),
-            settings: (0..config.n_tables)
-                .map(|table| TableSettings::new(TableId(table), config.max_entries))
-                .collect(),
-            watches_vacancy: false,
+            tables: FlowTables::new(config.n_tables, config.max_entries, config.lookup),
             journal: Journal::default(),
             incomplete: IncompleteRequests::default(),
             bundles: PendingBundles::default(),
@@ -173,7 +154,6 @@ impl Datapath {
             set: ActionSet::default(),
             engine: None,
             n_workers: 0,
-            generation: 0,
             fail_mode: FailMode::Secure,
             drops_fragments: false,
             config,
@@ -233,7 +213,7 @@ impl Datapath {
 
     /// Returns the ports as controllers see them, ascending by number.
     pub fn ports(&self) -> Vec<PortDesc> {
-        self.plane.ports.iter().map(|port| port.desc.clone()).collect()
+        self.plane.ports.descs()
     }
 
     /// Registers a channel that is up and speaks `version`.
@@ -245,6 +225,13 @@ impl Datapath {
     /// `main` is up; if not, the caller must close the connection.
     pub fn auxiliary_up(&mut self, _now: Instant, connection: ChannelId, main: ChannelId, number: u8) -> bool {
         self.plane.channels.auxiliary_up(connection, main, number)
+    }
+
+    /// Sends the other controllers the status of a channel that came up or is about to go down. Must be called right
+    /// after [`Datapath::channel_up`] and right before [`Datapath::channel_down`]. Does nothing for auxiliary
+    /// connections.
+    pub fn tell_channel(&self, of: ChannelId, is_up: bool, out: &mut DatapathOutput) {
+        self.plane.channels.tell_channel(of, is_up, out);
     }
 
     /// Removes a channel together with its auxiliary connections, or a single auxiliary connection.
@@ -299,7 +286,7 @@ impl Datapath {
     ) {
         // Finish earlier work first, because messages take effect in order.
         self.finish_work(now, pool, out);
-        self.generation += 1;
+        self.tables.start_generation();
         agent::handle(self, now, channel, message, pool, out);
     }
 
@@ -331,33 +318,18 @@ impl Datapath {
         // While a bundle is being committed no entry expires, because undoing the bundle may restore it.
         let mut entries =
             if self.is_busy() { Some(now) } else { self.edit_tables().expire(now, EXPIRE_MOST, &mut gone) };
-        let all = self.tables.iter_mut().fold(self.timers.give_back(), |all, table| table.give_back() & all);
-        if !all {
+        if !self.tables.give_back() {
             entries = Some(now);
         }
-        self.tell_removed(gone, out);
+        self.plane.channels.tell_removed(gone, out);
         let buffers = self.plane.buffers.expire(now);
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
         let parts = self.expire_parts(now, out);
         let bundles = self.expire_bundles(now, out);
-        let shapes = self.settle_tables(now);
+        let shapes = self.tables.settle(now);
         self.tell_monitors(out);
-        self.tell_vacancy(out);
+        self.tables.tell_vacancy(&self.plane.channels, out);
         [entries, buffers, learned, parts, bundles, shapes].into_iter().flatten().min()
-    }
-
-    /// Continues pending work on the tables' indexes, until one table has more work to do at once. Returns the time of
-    /// the next call if work is left.
-    fn settle_tables(&mut self, now: Instant) -> Option<Instant> {
-        let mut next = None::<Instant>;
-        for at in self.tables.iter_mut().filter_map(|table| table.settle(now)) {
-            next = Some(next.map_or(at, |next| next.min(at)));
-            if at <= now {
-                break;
-            }
-        }
-        // Not at once, because packets have priority.
-        next.map(|at| at.max(now + SETTLE_EVERY))
     }
 
     /// Sets a port's counters. The engine calls this right before the counters are read.
@@ -399,42 +371,12 @@ impl Datapath {
     }
 
     fn edit_tables(&mut self) -> TableEditor<'_> {
-        self.generation += 1;
-        TableEditor {
-            tables: &mut self.tables,
-            meters: &self.plane.meters,
-            timers: &mut self.timers,
-            programs: &mut self.programs,
-            settings: &self.settings,
-            first_egress: self.plane.first_egress,
-            groups: &self.groups,
-            journal: &mut self.journal,
-        }
-    }
-
-    /// Appends an asynchronous message for each of the channels.
-    fn tell<'a>(channels: impl Iterator<Item = &'a channels::Channel>, body: &Body, out: &mut DatapathOutput) {
-        out.messages.extend(channels.map(|channel| (channel.id, Message { xid: 0, body: body.clone() })));
+        self.tables.edit(&self.groups, &self.plane.meters, &mut self.journal)
     }
 
     /// Updates the groups that watch a port after its change, and sends a port-status message to the channels.
     fn port_changed(&mut self, reason: PortStatusReason, desc: PortDesc, out: &mut DatapathOutput) {
         self.groups.follow(&self.plane.ports);
-        let channels = self.plane.channels.that(|channel| channel.wants_port_status(reason as u32));
-        Self::tell(channels, &Body::PortStatus(PortStatus { reason, desc }), out);
-    }
-
-    fn tell_removed(&self, gone: Vec<FlowRemovedNotice>, out: &mut DatapathOutput) {
-        for removed in gone {
-            let channels = self.plane.channels.that(|channel| channel.wants_flow_removed(removed.reason() as u32));
-            for channel in channels {
-                let message = removed.message(channel.version);
-                let body = match channel.nicira.has_nxm && channel.version == Version::V10 {
-                    true => Body::Nx(Box::new(NxMessage::FlowRemoved(message))),
-                    false => Body::FlowRemoved(message),
-                };
-                out.messages.push((channel.id, Message { xid: 0, body }));
-            }
-        }
+        self.plane.channels.tell_port_status(reason, desc, out);
     }
 }

@@ -1,8 +1,11 @@
 //! The ports of a datapath: their descriptions for controllers, and which of them packets may be sent to.
+mod queues;
+
 use crate::{DropReason, PortCounters, PortQueues};
 use foldhash::{HashMap, HashMapExt};
+use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::port::{PortStats, bits};
-use weir_openflow::model::{PortDesc, PortNo};
+use weir_openflow::model::{ErrorType, PortDesc, PortNo};
 use weir_units::Instant;
 
 /// Maximum number of ports of a datapath: OpenFlow 1.0 lists all ports in one message of at most 64 KiB, 48 bytes
@@ -49,6 +52,33 @@ impl Ports {
     /// Returns the ports in order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PortState> {
         self.order.iter().filter_map(|port| self.states.get(port))
+    }
+
+    /// Returns the descriptions of all ports, in order of their numbers.
+    pub(crate) fn descs(&self) -> Vec<PortDesc> {
+        self.iter().map(|port| port.desc.clone()).collect()
+    }
+
+    /// Returns the description of one port or all ports.
+    ///
+    /// # Errors
+    /// The port does not exist.
+    pub(crate) fn descs_of(&self, wanted: PortNo) -> Result<Vec<PortDesc>, ErrorType> {
+        if wanted == PortNo::ANY {
+            return Ok(self.descs());
+        }
+        Ok(vec![self.get(wanted).ok_or(BadRequest::BadPort)?.desc.clone()])
+    }
+
+    /// Returns the statistics of one port or all ports.
+    ///
+    /// # Errors
+    /// The port does not exist.
+    pub(crate) fn stats(&self, now: Instant, wanted: PortNo) -> Result<Vec<PortStats>, ErrorType> {
+        if wanted == PortNo::ANY {
+            return Ok(self.iter().map(|port| port.stats(now)).collect());
+        }
+        Ok(vec![self.get(wanted).ok_or(BadRequest::BadPort)?.stats(now)])
     }
 
     /// Adds a port.

@@ -3,7 +3,6 @@
 use crate::effects::BurstEffects as _;
 use crate::engine_effects::EngineEffects;
 use crate::packet::PipelinePacket;
-use crate::table::FlowTable;
 use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput, DropReason, EntryChange, FlowModEffect, execute, pipeline};
 use weir_openflow::model::nicira::NxMessage;
@@ -16,24 +15,25 @@ impl Datapath {
     /// Starts recording changes of flow entries, with an addition for each present entry. The caller must then call
     /// [`Datapath::entry_changes`] now and then, because the record grows.
     pub fn watch_entries(&mut self) {
-        self.tables.iter_mut().for_each(FlowTable::watch);
+        self.tables.watch();
     }
 
     /// Appends the changes of flow entries since the last call, table by table.
     pub fn entry_changes(&mut self, into: &mut Vec<EntryChange>) {
-        self.tables.iter_mut().for_each(|table| table.take_changes(into));
+        self.tables.take_changes(into);
     }
 
     /// Returns a number that is incremented whenever flow entries may have changed. While it stays equal,
     /// [`Datapath::entry_changes`] returns no new changes.
     pub fn generation(&self) -> u64 {
-        self.generation
+        self.tables.generation()
     }
 
     /// Returns what a channel's flow-mod would do to the present entries: [`FlowModEffect::Nothing`] if `body` is no
     /// flow-mod or would be refused.
     pub fn subject(&mut self, channel: ChannelId, body: &Body) -> FlowModEffect {
-        let Some(version) = self.plane.channels.version(channel).filter(|_| self.role_of(channel) != Role::Slave)
+        let Some(version) =
+            self.plane.channels.version(channel).filter(|_| self.plane.channels.role_of(channel) != Role::Slave)
         else {
             return FlowModEffect::Nothing;
         };
@@ -77,7 +77,7 @@ impl Datapath {
                 if is_standalone {
                     execute::normal(&mut packet, &mut live);
                 } else {
-                    pipeline::run(&self.tables, &mut packet, &mut self.set, &mut live);
+                    pipeline::run(self.tables.all(), &mut packet, &mut self.set, &mut live);
                 }
                 packet.finish(&mut live);
             }

@@ -152,7 +152,7 @@ fn run(tracer: &mut TraceEffects<'_>, in_port: PortNo, frame: &mut Frame) {
         tracer.step(|| TraceStep::Standalone);
         execute::normal(&mut packet, tracer);
     } else {
-        pipeline::run(&datapath.tables, &mut packet, &mut ActionSet::default(), tracer);
+        pipeline::run(datapath.tables.all(), &mut packet, &mut ActionSet::default(), tracer);
     }
     packet.finish(tracer);
 }
@@ -235,12 +235,12 @@ impl Effects for TraceEffects<'_> {
     }
 
     fn first_egress(&self) -> Option<u8> {
-        self.datapath.plane.first_egress
+        self.datapath.tables.first_egress()
     }
 
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
         self.step(|| TraceStep::Egress { port });
-        pipeline::egress(&self.datapath.tables, first, port, packet, self);
+        pipeline::egress(self.datapath.tables.all(), first, port, packet, self);
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
@@ -297,7 +297,7 @@ impl Effects for TraceEffects<'_> {
         packet: &mut PipelinePacket,
         set: &mut ActionSet,
     ) -> ControlFlow<()> {
-        pipeline::resubmit(&self.datapath.tables, table, port, packet, set, self)
+        pipeline::resubmit(self.datapath.tables.all(), table, port, packet, set, self)
     }
 
     fn punt_to(

@@ -11,6 +11,7 @@ use crate::effects::MeterVerdict;
 use crate::effects::{self, BurstEffects, Effects, PuntOrigin};
 use crate::engine_effects::{EngineEffects, MAX_TO_LEARN, PipelineState};
 use crate::execute;
+use crate::flow_tables::FlowTables;
 use crate::group::{self, GroupTable};
 use crate::normal::NormalDestination;
 use crate::packet::{ParkedPacket, PipelinePacket};
@@ -49,9 +50,17 @@ enum DeferredStep {
 /// State that workers share while they forward.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedTables<'a> {
-    pub(crate) tables: &'a [FlowTable],
-    pub(crate) groups: &'a GroupTable,
-    pub(crate) plane: &'a PipelineState,
+    tables: &'a [FlowTable],
+    /// The first egress table, if there is one.
+    first_egress: Option<u8>,
+    groups: &'a GroupTable,
+    plane: &'a PipelineState,
+}
+
+impl<'a> SharedTables<'a> {
+    pub(crate) fn new(tables: &'a FlowTables, groups: &'a GroupTable, plane: &'a PipelineState) -> SharedTables<'a> {
+        SharedTables { tables: tables.all(), first_egress: tables.first_egress(), groups, plane }
+    }
 }
 
 /// A worker's access to the switch during one burst.
@@ -163,7 +172,7 @@ impl Effects for WorkerEffects<'_> {
 
     #[inline]
     fn first_egress(&self) -> Option<u8> {
-        self.common.plane.first_egress
+        self.common.first_egress
     }
 
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {

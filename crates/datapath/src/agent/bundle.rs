@@ -1,15 +1,16 @@
 //! Handles bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for scheduled bundles). See
 //! [`crate::bundle`].
 use super::commit::{BundleCommit, BundleFailure, CommitProgress};
-use super::{AgentRequest, UnfinishedWork, start_of};
+use super::{AgentRequest, UnfinishedWork};
 use crate::bundle::{DueBundle, PendingBundle};
+use crate::channels::refusal;
 use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
 use weir_openflow::model::bundle::{
     BundleAdd, BundleCommand, BundleControl, BundleFeatures, BundleFeaturesProperty, BundleFeaturesRequest,
     BundleFlags, BundleId, BundleProperty,
 };
-use weir_openflow::model::error::{BundleFailed, ErrorMessage};
+use weir_openflow::model::error::BundleFailed;
 use weir_openflow::model::{Body, ErrorType, Message};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -96,9 +97,7 @@ impl Datapath {
             }
             CommitProgress::Failed(failure) => {
                 let BundleFailure { message, error } = *failure;
-                let data = start_of(&message, commit.version).into();
-                let body = Body::Error(ErrorMessage { error, data });
-                out.messages.push((commit.channel, Message { xid: message.xid, body }));
+                out.messages.push((commit.channel, refusal(&message, commit.version, error)));
                 let (id, flags) = (commit.id, commit.flags);
                 self.refuse(commit.channel, (id, flags), commit.xid, BundleFailed::MsgFailed, out);
             }
@@ -135,12 +134,10 @@ impl Datapath {
         error: BundleFailed,
         out: &mut DatapathOutput,
     ) {
-        let Some(version) = self.plane.channels.version(channel) else { return };
         let command = BundleCommand::CommitRequest;
         let control = BundleControl { bundle, command, flags, properties: Vec::new() };
-        let data = start_of(&Message { xid, body: Body::BundleControl(control) }, version).into();
-        let body = Body::Error(ErrorMessage { error: error.into(), data });
-        out.messages.push((channel, Message { xid, body }));
+        let commit = Message { xid, body: Body::BundleControl(control) };
+        self.plane.channels.refuse(channel, &commit, error.into(), out);
     }
 
     /// Returns the features of bundles (OpenFlow 1.5.1, 7.3.5.20). A request may set the tolerances of scheduled

@@ -11,7 +11,6 @@ use crate::bundle::PendingBundle;
 use crate::chunked_queue::ChunkedQueue;
 use crate::flow_mod as sweep;
 use crate::journal::{Journal, RecordedChanges, UndoRecord};
-use crate::table::FlowTable;
 use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput};
 use std::collections::VecDeque;
@@ -120,16 +119,8 @@ impl BundleCommit {
     /// Hides changes of flow entries from packets until the bundle is complete, if it is atomic.
     fn hold_back(&mut self, datapath: &mut Datapath) {
         if self.is_atomic() && !self.has_others && !std::mem::replace(&mut self.is_held_back, true) {
-            datapath.tables.iter_mut().for_each(FlowTable::hold);
+            datapath.tables.hold();
         }
-    }
-
-    /// Reveals the changes to packets and frees the hidden former state, a bounded amount per call. Returns true if
-    /// that is done.
-    fn reveal(datapath: &mut Datapath) -> bool {
-        datapath.tables.iter_mut().for_each(FlowTable::reveal);
-        let mut most = sweep::STEP;
-        datapath.tables.iter_mut().all(|table| table.tidy(&mut most))
     }
 
     /// Runs the next step.
@@ -179,7 +170,7 @@ impl BundleCommit {
                         return CommitProgress::More;
                     };
                     most = most.saturating_sub(MESSAGE);
-                    datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
+                    datapath.journal.by = Some((datapath.plane.channels.main_of(self.channel), message.xid));
                     let mut request =
                         AgentRequest::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
                     match datapath.change(&message, &mut request, &mut self.rest) {
@@ -217,7 +208,7 @@ impl BundleCommit {
                 datapath.take_back(now, undo, out);
             } else if let Some(rest) = self.rest.pop_front() {
                 datapath.give_back(rest);
-            } else if !Self::reveal(datapath) {
+            } else if !datapath.tables.reveal() {
                 // The changes were never visible, so revealing the tables now changes nothing for packets.
                 break;
             } else if let CommitStage::TakingBack(failure) = std::mem::replace(&mut self.stage, CommitStage::Changing) {
@@ -234,7 +225,7 @@ impl BundleCommit {
         pool: &mut FramePool,
         out: &mut DatapathOutput,
     ) -> CommitProgress {
-        if !Self::reveal(datapath) {
+        if !datapath.tables.reveal() {
             return CommitProgress::More;
         }
         for _ in 0..STEP {
@@ -296,10 +287,10 @@ impl Datapath {
             }
             UndoRecord::Groups(saved) => self.groups.restore(*saved, &self.plane.ports, &mut self.plane.groups),
             UndoRecord::Meters(saved) => self.plane.meters.restore(saved),
-            UndoRecord::Table(table, settings) => drop(self.configure(table, *settings)),
+            UndoRecord::Table(table, settings) => drop(self.tables.configure(table, *settings)),
             entry => {
                 let lost = self.edit_tables().undo(now, entry);
-                self.tell_removed(lost.into_iter().collect(), out);
+                self.plane.channels.tell_removed(lost.into_iter().collect(), out);
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Handles group-mods and requests about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
 use super::RestOfSweep;
 use crate::flow_mod::EntrySweep;
-use crate::group::{GroupModContext, GroupWalk};
+use crate::group::GroupModContext;
 use crate::journal::UndoRecord;
-use crate::{Datapath, DatapathOutput};
+use crate::{Datapath, DatapathOutput, flow_tables};
 use weir_openflow::Version;
 use weir_openflow::model::ErrorType;
-use weir_openflow::model::group::{GroupFeatures, GroupMod, GroupStats};
+use weir_openflow::model::group::{GroupFeatures, GroupMod};
 use weir_units::Instant;
 
 impl Datapath {
@@ -29,14 +29,8 @@ impl Datapath {
         Ok(deleted.and_then(|group| self.sweep(now, EntrySweep::with_group(group), out)))
     }
 
-    /// Continues a walk over groups. Returns the statistics of the groups visited, and true if groups remain.
-    pub(super) fn group_stats(&self, now: Instant, walk: &mut GroupWalk, most: usize) -> (Vec<GroupStats>, bool) {
-        let entries = |group| self.tables.iter().map(|table| table.entries_of_group(group)).sum();
-        self.groups.stats(now, walk, most, &self.plane.groups, entries)
-    }
-
     pub(super) fn group_features(&self, version: Version) -> GroupFeatures {
-        let actions = super::table_features::actions_of(Some(version)).filter(|number| *number < 32);
+        let actions = flow_tables::actions_of(Some(version)).filter(|number| *number < 32);
         self.groups.features(actions.fold(0, |bits, number| bits | 1 << number))
     }
 }

@@ -1,6 +1,7 @@
 //! Collects multipart requests that arrive in several messages (OpenFlow 1.3.5, 7.3.5: `OFPMPF_REQ_MORE`) until they
 //! are complete.
-use super::{AgentRequest, RestOfSweep, start_of};
+use super::{AgentRequest, RestOfSweep};
+use crate::channels::start_of;
 use crate::{ChannelId, Datapath, DatapathOutput};
 use std::time::Duration;
 use weir_openflow::Version;

@@ -38,8 +38,7 @@ impl Datapath {
     /// The error that the agent would reply with: the meter does not exist.
     pub fn meter_stats(&self, now: Instant, wanted: MeterId) -> Result<Vec<MeterStats>, ErrorType> {
         self.known_meter(wanted)?;
-        let flows = |meter| self.tables.iter().map(|table| table.metered().by(meter)).sum();
-        Ok(self.plane.meters.stats(now, wanted, flows))
+        Ok(self.plane.meters.stats(now, wanted, |meter| self.tables.entries_of_meter(meter)))
     }
 
     /// Returns the configuration of one meter, or of all meters in the order of their numbers.

@@ -8,14 +8,10 @@ mod meters;
 mod monitors;
 mod multipart;
 mod nicira;
-mod notices;
 mod packet_out;
 mod port_mod;
-mod queues;
 mod settings;
 mod sweeps;
-mod table_features;
-mod tables;
 mod unfinished_work;
 mod walk;
 
@@ -23,17 +19,17 @@ pub(crate) use commit::BundleCommit;
 pub(crate) use incomplete_requests::IncompleteRequests;
 pub(crate) use sweeps::{RestOfSweep, SweepJob};
 pub(crate) use unfinished_work::UnfinishedWork;
-pub use walk::{FlowWalk, LongReply, ReplyProgress};
+pub use walk::{LongReply, ReplyProgress};
 
+use crate::channels::{RequestForwardReason, refusal};
 use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput};
-use notices::RequestForwardReason;
-use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};
+use weir_openflow::Version;
+use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::nicira::{NICIRA, NxMessage};
 use weir_openflow::model::role::Role;
 use weir_openflow::model::{Body, BufferId, ErrorType, Experimenter, FlowCommand, FlowMod, Message};
-use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
@@ -48,6 +44,11 @@ pub(crate) struct AgentRequest<'a> {
 }
 
 impl AgentRequest<'_> {
+    /// Returns the message's channel and transaction id.
+    fn by(&self) -> (ChannelId, u32) {
+        (self.channel, self.xid)
+    }
+
     fn reply(&mut self, body: Body) {
         self.out.messages.push((self.channel, Message { xid: self.xid, body }));
     }
@@ -77,12 +78,11 @@ pub(crate) fn handle(
 ) {
     // A channel that is not up (any more) gets no answer.
     let Some(version) = datapath.plane.channels.version(channel) else { return };
-    datapath.journal.by = Some((datapath.main_of(channel), message.xid));
+    datapath.journal.by = Some((datapath.plane.channels.main_of(channel), message.xid));
     let mut request = AgentRequest::new(now, channel, version, message.xid, pool, out);
     match datapath.answer(&message.body, &mut request) {
         Err(error) => {
-            let version = request.version;
-            request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
+            request.out.messages.push((channel, refusal(&message, version, error)));
         }
         Ok(Some(rest)) => {
             datapath.work = UnfinishedWork::Job(Box::new(SweepJob::new(channel, version, message, rest)));
@@ -97,22 +97,10 @@ pub(crate) fn handle(
     datapath.settle(now, out);
 }
 
-/// Returns the first bytes of a message in its encoded form, as error messages quote it.
-fn start_of(message: &Message, version: Version) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // A decoded message can be encoded again. If encoding failed, the error would still name the problem.
-    let _ = codec::encode(message, version, &mut bytes);
-    bytes.truncate(ERROR_DATA_BYTES);
-    bytes
-}
-
 impl Datapath {
     /// Answers a channel's message with an error instead of handling it.
     pub fn refuse_message(&self, channel: ChannelId, message: &Message, error: ErrorType, out: &mut DatapathOutput) {
-        // A channel that is not up (any more) gets no answer.
-        let Some(version) = self.plane.channels.version(channel) else { return };
-        let body = Body::Error(ErrorMessage { error, data: start_of(message, version).into() });
-        out.messages.push((channel, Message { xid: message.xid, body }));
+        self.plane.channels.refuse(channel, message, error, out);
     }
 
     /// Finishes the handling of a message: adds learned entries and sends the notices that its changes cause.
@@ -122,7 +110,7 @@ impl Datapath {
         }
         self.journal.by = None;
         self.tell_monitors(out);
-        self.tell_vacancy(out);
+        self.tables.tell_vacancy(&self.plane.channels, out);
     }
 
     /// Answers a message. Returns the rest of the work if the message changes many entries.
@@ -134,29 +122,34 @@ impl Datapath {
         body: &Body,
         request: &mut AgentRequest<'_>,
     ) -> Result<Option<RestOfSweep>, ErrorType> {
-        if changes_state(body) && self.role_of(request.channel) == Role::Slave {
+        if changes_state(body) && self.plane.channels.role_of(request.channel) == Role::Slave {
             return Err(BadRequest::IsSlave.into());
         }
         match body {
             Body::FeaturesRequest => {
                 request.reply(Body::FeaturesReply(self.features(request.version, request.channel)))
             }
-            Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
-            Body::SetConfig(config) => self.set_switch_config(*config, request)?,
+            Body::GetConfigRequest => {
+                let config = settings::switch_config(self.drops_fragments, &self.plane.channels, request.channel);
+                request.reply(Body::GetConfigReply(config));
+            }
+            Body::SetConfig(config) => {
+                settings::set_switch_config(&mut self.drops_fragments, &mut self.plane.channels, *config, request)?;
+            }
             Body::FlowMod(flow) => {
                 return self.handle_flow_mod(flow, FlowModSemantics::of(flow, request.version), request);
             }
             Body::PacketOut(packet) => self.packet_out(packet, request)?,
             Body::PortMod(change) => self.port_mod(change, request)?,
-            Body::TableMod(change) => self.table_mod(change, request)?,
+            Body::TableMod(change) => self.tables.table_mod(change, request.version, &mut self.journal)?,
             Body::GroupMod(change) => {
                 let rest = self.change_groups(request.now, change, request.version, request.out)?;
-                self.forward_request(RequestForwardReason::GroupMod, body, request);
+                self.plane.channels.forward_request(RequestForwardReason::GroupMod, request.by(), body, request.out);
                 return Ok(rest);
             }
             Body::MeterMod(change) => {
                 let rest = self.change_meters(request.now, change, request.out)?;
-                self.forward_request(RequestForwardReason::MeterMod, body, request);
+                self.plane.channels.forward_request(RequestForwardReason::MeterMod, request.by(), body, request.out);
                 return Ok(rest);
             }
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
@@ -164,12 +157,14 @@ impl Datapath {
             Body::BarrierRequest => request.reply(Body::BarrierReply),
             Body::EchoRequest(data) => request.reply(Body::EchoReply(data.clone())),
             Body::QueueGetConfigRequest(port) => {
-                let queues = self.queue_config(*port, request.version)?;
+                let queues = self.plane.ports.queue_config(*port, request.version)?;
                 request.reply(Body::QueueGetConfigReply(queues));
             }
-            Body::RoleRequest(asked) => self.role_request(*asked, request)?,
-            Body::GetAsyncRequest => request.reply(Body::GetAsyncReply(self.async_config(request.channel))),
-            Body::SetAsync(config) => self.set_async_config(request.channel, config),
+            Body::RoleRequest(asked) => settings::role_request(&mut self.plane.channels, *asked, request)?,
+            Body::GetAsyncRequest => {
+                request.reply(Body::GetAsyncReply(self.plane.channels.async_config(request.channel)))
+            }
+            Body::SetAsync(config) => self.plane.channels.set_async_config(request.channel, config),
             Body::BundleControl(control) => self.bundle_control(control, request)?,
             Body::BundleAdd(add) => self.bundle_add(add, request)?,
             Body::Nx(message) => return self.nicira(message, request),
@@ -209,7 +204,7 @@ impl Datapath {
     ) -> Result<Option<RestOfSweep>, ErrorType> {
         let mut gone = Vec::new();
         let left = self.edit_tables().apply(request.now, flow, manner, &mut gone)?;
-        self.tell_removed(gone, request.out);
+        self.plane.channels.tell_removed(gone, request.out);
         Ok(left.map(|sweep| Box::new(sweep.into_owned())))
     }
 }

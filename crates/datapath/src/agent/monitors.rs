@@ -27,7 +27,7 @@ impl Datapath {
         asked: &[FlowMonitor],
         request: &mut AgentRequest<'_>,
     ) -> Result<(), ErrorType> {
-        let channel = self.main_of(request.channel);
+        let channel = self.plane.channels.main_of(request.channel);
         let mut updates = Vec::new();
         for monitor in asked {
             self.flow_monitor(channel, monitor)?;
@@ -45,7 +45,7 @@ impl Datapath {
     /// # Errors
     /// [`FlowMonitorFailed`]: the monitor does not exist.
     pub(super) fn cancel_monitor(&mut self, id: u32, request: &AgentRequest<'_>) -> Result<(), ErrorType> {
-        self.monitors.remove(self.main_of(request.channel), id)?;
+        self.monitors.remove(self.plane.channels.main_of(request.channel), id)?;
         self.journal.watch(!self.monitors.is_empty());
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Datapath {
         if asked.flags.0 & !FLAGS != 0 {
             return Err(FlowMonitorFailed::BadFlags.into());
         }
-        if asked.table != TableId::ALL && !self.has_table(asked.table) {
+        if asked.table != TableId::ALL && !self.tables.has_table(asked.table) {
             return Err(FlowMonitorFailed::BadTableId.into());
         }
         let request = FlowRequest {
@@ -90,7 +90,7 @@ impl Datapath {
         let Some(monitor) = self.monitors.get(channel, id).filter(|monitor| monitor.wants_initial()) else {
             return Vec::new();
         };
-        let entries = select(&self.tables, &monitor.filter);
+        let entries = select(self.tables.all(), &monitor.filter);
         entries.map(|(table, _, entry)| monitor.full(FlowEvent::Initial, None, table, entry)).collect()
     }
 
@@ -104,7 +104,7 @@ impl Datapath {
     /// Pauses updates for a channel that does not read its messages, until [`Datapath::resume_monitors`], and sends it
     /// a notice of the pause. Updates for removed entries are still sent.
     pub fn pause_monitors(&mut self, channel: ChannelId, out: &mut DatapathOutput) {
-        let since = self.timers.stamp();
+        let since = self.tables.stamp();
         if self.monitors.pause(channel, since) {
             self.send_updates(channel, vec![FlowUpdate::Paused], out);
         }
@@ -124,7 +124,7 @@ impl Datapath {
     fn missed(&self, monitors: &FlowMonitors, channel: ChannelId, since: u64) -> Vec<FlowUpdate> {
         let (mut updates, mut reported) = (Vec::new(), BTreeSet::new());
         for monitor in monitors.of(channel) {
-            for (table, id, entry) in select(&self.tables, &monitor.filter).filter(|(.., e)| e.changed > since) {
+            for (table, id, entry) in select(self.tables.all(), &monitor.filter).filter(|(.., e)| e.changed > since) {
                 let is_added = entry.stamp > since;
                 // An entry selected by several monitors is reported once, as without a pause.
                 if monitor.wants_missed(is_added) && reported.insert((table, id)) {

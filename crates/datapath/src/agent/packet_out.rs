@@ -99,7 +99,7 @@ impl Datapath {
         buffer: BufferId,
         request: &AgentRequest<'_>,
     ) -> Result<BufferedPacket, ErrorType> {
-        self.plane.buffers.take(self.main_of(request.channel), buffer)
+        self.plane.buffers.take(self.plane.channels.main_of(request.channel), buffer)
     }
 
     /// Runs a buffered packet through the pipeline, as a flow-mod that names it requests (OpenFlow 1.3.5, 7.3.4.2).

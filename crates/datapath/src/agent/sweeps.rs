@@ -1,9 +1,9 @@
 //! Runs messages about many entries in steps ([`crate::flow_mod::EntrySweep`]) and answers them when they are done.
-use super::{AgentRequest, UnfinishedWork, released, start_of};
+use super::{AgentRequest, UnfinishedWork, released};
+use crate::channels::refusal;
 use crate::flow_mod::{EntrySweep, STEP};
 use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
-use weir_openflow::model::error::ErrorMessage;
 use weir_openflow::model::{Body, BufferId, ErrorType, Message, NxMessage};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -49,7 +49,7 @@ impl Datapath {
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
         let rest = self.edit_tables().begin(now, sweep, &mut gone).unwrap_or_default();
-        self.tell_removed(gone, out);
+        self.plane.channels.tell_removed(gone, out);
         rest.map(Box::new)
     }
 
@@ -58,7 +58,7 @@ impl Datapath {
         let mut gone = Vec::new();
         // A sweep that only removes entries cannot fail.
         let _ = self.edit_tables().finish(now, rest.map(|sweep| *sweep), &mut gone);
-        self.tell_removed(gone, out);
+        self.plane.channels.tell_removed(gone, out);
     }
 
     /// Continues a sweep for a channel's message until its cost reaches `most`. Returns true if it is done.
@@ -73,10 +73,10 @@ impl Datapath {
         most: &mut usize,
         out: &mut DatapathOutput,
     ) -> Result<bool, ErrorType> {
-        self.journal.by = Some((self.main_of(by.0), by.1));
+        self.journal.by = Some((self.plane.channels.main_of(by.0), by.1));
         let mut gone: Vec<_> = Vec::new();
         let is_done = self.edit_tables().go_on(now, sweep, most, &mut gone);
-        self.tell_removed(gone, out);
+        self.plane.channels.tell_removed(gone, out);
         is_done
     }
 
@@ -97,8 +97,7 @@ impl Datapath {
         let mut request = AgentRequest::new(now, job.channel, job.version, job.message.xid, pool, out);
         let released = swept.and_then(|_| job.buffer().map_or(Ok(()), |buffer| self.release(buffer, &mut request)));
         if let Err(error) = released {
-            let data = start_of(&job.message, job.version).into();
-            request.reply(Body::Error(ErrorMessage { error, data }));
+            request.out.messages.push((job.channel, refusal(&job.message, job.version, error)));
         }
         self.settle(now, out);
     }

@@ -28,7 +28,7 @@ impl Datapath {
     /// Continues the unfinished bundle or message for about ten microseconds. An atomic bundle that changes more than
     /// flow entries is committed in a single call.
     pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        self.generation += 1;
+        self.tables.start_generation();
         match std::mem::take(&mut self.work) {
             UnfinishedWork::None => {}
             UnfinishedWork::Commit(commit) => self.go_on_with_commit(commit, now, pool, out),

@@ -1,26 +1,14 @@
 //! Replies with statistics over tables of any size, in parts of a bounded number of flow entries or groups.
 //!
-//! A walk visits the places of entries in order, and an entry keeps its place as long as it exists. So an entry that
-//! exists from the walk's start to its end is visited exactly once, whatever changes in between. Groups have places,
-//! too.
-use crate::entry_filter::EntryFilter;
+//! [`FlowWalk`] and [`GroupWalk`] say what a reply misses and what not if entries change in between.
+use crate::FlowWalk;
 use crate::group::GroupWalk;
-use crate::shape::EntryId;
-use crate::table::{EthTypeReading, FlowEntry};
+use crate::table::EthTypeReading;
 use crate::{ChannelId, Datapath, DatapathOutput};
-use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::{AggregateStats, FlowRequest, FlowStats, MultipartReply, ReplyBody, RequestBody};
-use weir_openflow::model::{Body, ErrorType, Message, TableId};
+use weir_openflow::model::{Body, ErrorType, Message};
 use weir_openflow::{Version, codec};
 use weir_units::Instant;
-
-/// Position of a walk over the flow entries that a request selects; see [`Datapath::walk_flows`].
-#[derive(Debug)]
-pub struct FlowWalk {
-    filter: EntryFilter,
-    table: usize,
-    place: usize,
-}
 
 /// Position of a reply with flow entries or groups that is sent in parts; see [`Datapath::long_reply`].
 #[derive(Debug)]
@@ -62,36 +50,13 @@ impl Datapath {
     /// # Errors
     /// The error to reply with: the table does not exist, or the match is invalid.
     pub fn flow_walk(&self, asked: &FlowRequest) -> Result<FlowWalk, ErrorType> {
-        self.walk_of(asked, EthTypeReading::BehindAllTags)
-    }
-
-    /// Begins a walk; `reading` is how the request's message reads a match on the EtherType.
-    fn walk_of(&self, asked: &FlowRequest, reading: EthTypeReading) -> Result<FlowWalk, ErrorType> {
-        if asked.table != TableId::ALL && !self.has_table(asked.table) {
-            return Err(BadRequest::BadTableId.into());
-        }
-        Ok(FlowWalk { filter: EntryFilter::of_request(asked, reading)?, table: 0, place: 0 })
+        self.tables.flow_walk(asked, EthTypeReading::BehindAllTags)
     }
 
     /// Continues a walk over at most `most` places and appends the entries found to `found`. Returns true if places
     /// remain.
     pub fn walk_flows(&self, now: Instant, walk: &mut FlowWalk, most: usize, found: &mut Vec<FlowStats>) -> bool {
-        self.flow_stats(now, Version::V13, walk, most, found)
-    }
-
-    /// Continues a walk like [`Datapath::walk_flows`], with the entries described as channels of `version` see them.
-    fn flow_stats(
-        &self,
-        now: Instant,
-        version: Version,
-        walk: &mut FlowWalk,
-        most: usize,
-        found: &mut Vec<FlowStats>,
-    ) -> bool {
-        let tables = &self.tables;
-        self.walk(walk, most, |table, id, entry| {
-            found.push(entry.stats(now, version, table, tables[usize::from(table)].counter_of(id)))
-        })
+        self.tables.flow_stats(now, Version::V13, walk, most, found)
     }
 
     /// Begins the reply to a channel's message if the reply may be long; returns `None` for any other message. The
@@ -113,7 +78,7 @@ impl Datapath {
         body: &RequestBody,
     ) -> Option<Result<LongReply, ErrorType>> {
         let is_nicira = matches!(body, RequestBody::NxFlow(_) | RequestBody::NxAggregate(_));
-        let walk = |asked| self.walk_of(asked, EthTypeReading::of(version, is_nicira));
+        let walk = |asked| self.tables.flow_walk(asked, EthTypeReading::of(version, is_nicira));
         let asked = match body {
             RequestBody::Flow(asked) | RequestBody::NxFlow(asked) => walk(asked).map(MultipartWalk::Flows),
             RequestBody::Aggregate(asked) | RequestBody::NxAggregate(asked) => {
@@ -173,30 +138,22 @@ impl Datapath {
         match &mut reply.asked {
             MultipartWalk::Flows(walk) => {
                 let mut found = std::mem::take(&mut reply.found);
-                let more = self.flow_stats(now, reply.version, walk, most, &mut found);
+                let more = self.tables.flow_stats(now, reply.version, walk, most, &mut found);
                 (if is_nicira { ReplyBody::NxFlow(found) } else { ReplyBody::Flow(found) }, more)
             }
             MultipartWalk::Counters(walk) => {
-                let (mut found, tables) = (Vec::with_capacity(most), &self.tables);
-                let more = self.walk(walk, most, |table, id, entry| {
-                    found.push(entry.counters(now, table, tables[usize::from(table)].counter_of(id)));
-                });
+                let (found, more) = self.tables.flow_counters(now, walk, most);
                 (ReplyBody::FlowCounters(found), more)
             }
             MultipartWalk::Sum(walk, sum) => {
-                let tables = &self.tables;
-                let more = self.walk(walk, most, |table, id, _| {
-                    let counter = tables[usize::from(table)].counter_of(id);
-                    sum.packet_count += counter.packets;
-                    sum.byte_count += counter.bytes;
-                    sum.flow_count += 1;
-                });
+                let more = self.tables.sum_flows(walk, most, sum);
                 // The sum is sent in one message at the end.
                 let whole = if is_nicira { ReplyBody::NxAggregate(*sum) } else { ReplyBody::Aggregate(*sum) };
                 (if more { ReplyBody::Flow(Vec::new()) } else { whole }, more)
             }
             MultipartWalk::GroupStats(walk) => {
-                let (groups, more) = self.group_stats(now, walk, most);
+                let entries = |group| self.tables.entries_of_group(group);
+                let (groups, more) = self.groups.stats(now, walk, most, &self.plane.groups, entries);
                 (ReplyBody::Group(groups), more)
             }
             MultipartWalk::GroupDescs(walk) => {
@@ -204,28 +161,6 @@ impl Datapath {
                 (ReplyBody::GroupDesc(groups), more)
             }
         }
-    }
-
-    fn walk(&self, walk: &mut FlowWalk, most: usize, mut meet: impl FnMut(u8, EntryId, &FlowEntry)) -> bool {
-        let mut left = most;
-        for (number, table) in (0_u8..).zip(&self.tables).skip(walk.table) {
-            if walk.filter.is_about(number) {
-                let places = table.places(walk.place, left);
-                let lets = |id, entry| walk.filter.lets(entry, || table.words_of(id, entry));
-                for (id, entry) in places.filter(|(id, entry)| lets(*id, entry)) {
-                    meet(number, id, entry);
-                }
-                // The table may have shrunk since the last part.
-                let end = table.n_places().min(walk.place + left);
-                left -= end.saturating_sub(walk.place);
-                walk.place = end;
-                if end < table.n_places() {
-                    return true;
-                }
-            }
-            (walk.table, walk.place) = (walk.table + 1, 0);
-        }
-        false
     }
 }
 
