@@ -1,7 +1,7 @@
 //! Sends packets that entries output unchanged, without running actions: a shortcut for what [`crate::execute`] does
 //! with each of them.
 use crate::ports::Ports;
-use crate::{DatapathOutput, DropReason, Drops};
+use crate::{DatapathOutput, Drops};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 
@@ -18,9 +18,7 @@ impl DirectOutput<'_> {
     /// list's index.
     #[inline(always)]
     pub(crate) fn send(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame], hint: usize) -> usize {
-        // Only IN_PORT sends back to the input port (OpenFlow 1.3.5, 4.5).
-        let refused = if port == in_port { Err(DropReason::InPortOnly) } else { self.ports.may_send(port) };
-        if let Err(reason) = refused {
+        if let Err(reason) = self.ports.may_output(in_port, port) {
             self.drops.count(reason, frames.len() as u64);
             frames.iter_mut().for_each(|frame| self.pool.give(std::mem::take(frame)));
             return hint;

@@ -174,6 +174,13 @@ impl Ports {
         }
     }
 
+    /// Returns an error with the drop reason if packets that arrived on `in_port` are dropped when they are output to a
+    /// port. Only an output to IN_PORT sends packets back to their input port (OpenFlow 1.3.5, 4.5).
+    #[inline]
+    pub(crate) fn may_output(&self, in_port: PortNo, port: PortNo) -> Result<(), DropReason> {
+        if port == in_port { Err(DropReason::InPortOnly) } else { self.may_send(port) }
+    }
+
     #[inline(never)]
     fn may_send_hashed(&self, port: PortNo) -> Result<(), DropReason> {
         self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send()
