@@ -1,6 +1,6 @@
 //! Performs the effects of packets in the live switch: counters, frames to send, messages to controllers.
 use crate::action_set::ActionSet;
-use crate::buffers::PacketInBuffers;
+use crate::buffers::{BufferedPacket, PacketInBuffers};
 use crate::channels::{Channel, DatapathChannels};
 use crate::counting::WorkerNo;
 use crate::direct_output::DirectOutput;
@@ -21,7 +21,7 @@ use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::nicira::{ControllerAction, NxMessage, PacketIn2, PacketInFormat};
 use weir_openflow::model::{
-    Body, FlowMod, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId,
+    Body, BufferId, ErrorType, FlowMod, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId,
 };
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::offload::WireSize;
@@ -43,6 +43,16 @@ pub(crate) struct PipelineState {
     /// Number of learned flow entries that could not be added.
     pub(crate) learn_failures: u64,
     pub(crate) meters: MeterTable,
+}
+
+impl PipelineState {
+    /// Removes a packet from a channel's buffer and returns it.
+    ///
+    /// # Errors
+    /// There is no packet with that buffer id.
+    pub(crate) fn take_buffered(&mut self, channel: ChannelId, buffer: BufferId) -> Result<BufferedPacket, ErrorType> {
+        self.buffers.take(self.channels.main_of(channel), buffer)
+    }
 }
 
 /// Access to the live switch while it handles a batch or a message.

@@ -1,9 +1,8 @@
 //! Measures where the time of a packet's way goes: cycles per stage, and packets per burst. Measuring costs nothing
 //! while it is off, because the code with measuring is another instance of the same generic functions, chosen once
 //! per burst.
-use crate::shape::describe::TableShape;
+use crate::CacheCounts;
 use crate::shape::{Lanes, MAX_BURST};
-use crate::{CacheCounts, Datapath};
 use serde::{Deserialize, Serialize};
 use weir_memory::cycles;
 use weir_packet::{FlowKey, ParsedHeaders};
@@ -131,14 +130,6 @@ impl Perf {
         took.times += 1;
         took.packets += packets as u64;
         took.longest = took.longest.max(cycles);
-    }
-}
-
-impl Datapath {
-    /// Describes the tables that hold entries or had lookups: the classifier, and the cost of looking up the packets
-    /// in `samples`.
-    pub fn table_shapes(&self, samples: &[FlowKey]) -> Vec<TableShape> {
-        self.tables.shapes(samples)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Handles group-mods and requests about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
 use super::RestOfSweep;
 use crate::flow_mod::EntrySweep;
-use crate::group::GroupModContext;
+use crate::group::{GroupModContext, GroupTable};
 use crate::journal::UndoRecord;
 use crate::{Datapath, DatapathOutput, flow_tables};
 use weir_openflow::Version;
@@ -28,9 +28,10 @@ impl Datapath {
         let deleted = self.groups.apply(change, around)?;
         Ok(deleted.and_then(|group| self.sweep(now, EntrySweep::with_group(group), out)))
     }
+}
 
-    pub(super) fn group_features(&self, version: Version) -> GroupFeatures {
-        let actions = flow_tables::actions_of(Some(version)).filter(|number| *number < 32);
-        self.groups.features(actions.fold(0, |bits, number| bits | 1 << number))
-    }
+/// Returns the features of groups as a version describes them.
+pub(super) fn group_features(groups: &GroupTable, version: Version) -> GroupFeatures {
+    let actions = flow_tables::actions_of(Some(version)).filter(|number| *number < 32);
+    groups.features(actions.fold(0, |bits, number| bits | 1 << number))
 }

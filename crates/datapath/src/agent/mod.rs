@@ -1,6 +1,7 @@
 //! The OpenFlow agent: handles each message of a controller and answers it.
 mod bundle;
 mod commit;
+mod delayed;
 mod features;
 mod groups;
 mod incomplete_requests;
@@ -16,9 +17,11 @@ mod unfinished_work;
 mod walk;
 
 pub(crate) use commit::BundleCommit;
+pub(crate) use delayed::{bundle_subjects, refuse_bundle, subject};
 pub(crate) use incomplete_requests::IncompleteRequests;
 pub(crate) use sweeps::{RestOfSweep, SweepJob};
 pub(crate) use unfinished_work::UnfinishedWork;
+pub(crate) use walk::ReplySource;
 pub use walk::{LongReply, ReplyProgress};
 
 use crate::channels::{RequestForwardReason, refusal};
@@ -28,6 +31,7 @@ use weir_openflow::Version;
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::nicira::{NICIRA, NxMessage};
+use weir_openflow::model::port::PortStatusReason;
 use weir_openflow::model::role::Role;
 use weir_openflow::model::{Body, BufferId, ErrorType, Experimenter, FlowCommand, FlowMod, Message};
 use weir_packet::FramePool;
@@ -98,18 +102,13 @@ pub(crate) fn handle(
 }
 
 impl Datapath {
-    /// Answers a channel's message with an error instead of handling it.
-    pub fn refuse_message(&self, channel: ChannelId, message: &Message, error: ErrorType, out: &mut DatapathOutput) {
-        self.plane.channels.refuse(channel, message, error, out);
-    }
-
     /// Finishes the handling of a message: adds learned entries and sends the notices that its changes cause.
     pub(crate) fn settle(&mut self, now: Instant, out: &mut DatapathOutput) {
         if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
         }
         self.journal.by = None;
-        self.tell_monitors(out);
+        self.monitors.tell(&mut self.journal, &self.plane.channels, out);
         self.tables.tell_vacancy(&self.plane.channels, out);
     }
 
@@ -127,7 +126,8 @@ impl Datapath {
         }
         match body {
             Body::FeaturesRequest => {
-                request.reply(Body::FeaturesReply(self.features(request.version, request.channel)))
+                let reply = features::features(&self.config, &self.plane, request.version, request.channel);
+                request.reply(Body::FeaturesReply(reply));
             }
             Body::GetConfigRequest => {
                 let config = settings::switch_config(self.drops_fragments, &self.plane.channels, request.channel);
@@ -140,7 +140,12 @@ impl Datapath {
                 return self.handle_flow_mod(flow, FlowModSemantics::of(flow, request.version), request);
             }
             Body::PacketOut(packet) => self.packet_out(packet, request)?,
-            Body::PortMod(change) => self.port_mod(change, request)?,
+            Body::PortMod(change) => {
+                let changed = port_mod::port_mod(&mut self.plane.ports, &mut self.journal, change, request)?;
+                if let Some(desc) = changed {
+                    self.port_changed(PortStatusReason::Modify, desc, request.out);
+                }
+            }
             Body::TableMod(change) => self.tables.table_mod(change, request.version, &mut self.journal)?,
             Body::GroupMod(change) => {
                 let rest = self.change_groups(request.now, change, request.version, request.out)?;
@@ -152,7 +157,11 @@ impl Datapath {
                 self.plane.channels.forward_request(RequestForwardReason::MeterMod, request.by(), body, request.out);
                 return Ok(rest);
             }
-            Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
+            Body::MultipartRequest(asked) => {
+                if let Some(whole) = self.incomplete.complete(asked, request)? {
+                    return self.multipart(&whole, request);
+                }
+            }
             // Every message is handled to its end before the next, so a barrier has nothing to wait for.
             Body::BarrierRequest => request.reply(Body::BarrierReply),
             Body::EchoRequest(data) => request.reply(Body::EchoReply(data.clone())),
@@ -166,7 +175,7 @@ impl Datapath {
             }
             Body::SetAsync(config) => self.plane.channels.set_async_config(request.channel, config),
             Body::BundleControl(control) => self.bundle_control(control, request)?,
-            Body::BundleAdd(add) => self.bundle_add(add, request)?,
+            Body::BundleAdd(add) => bundle::bundle_add(&mut self.bundles, add, request)?,
             Body::Nx(message) => return self.nicira(message, request),
             Body::Experimenter(Experimenter { id: NICIRA, .. }) => return Err(BadRequest::BadExpType.into()),
             Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),

@@ -1,10 +1,12 @@
 //! Replies to requests for statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
-use super::{AgentRequest, RestOfSweep};
+use super::features::desc;
+use super::groups::group_features;
+use super::{AgentRequest, LongReply, RestOfSweep};
 use crate::flow_mod::EntrySweep;
 use crate::{Datapath, meter};
 use weir_openflow::codec;
 use weir_openflow::model::error::BadRequest;
-use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableFeatures};
+use weir_openflow::model::multipart::{ReplyBody, RequestBody};
 use weir_openflow::model::nicira::NICIRA;
 use weir_openflow::model::{Body, ErrorType, Experimenter};
 
@@ -19,13 +21,14 @@ impl Datapath {
         request: &mut AgentRequest<'_>,
     ) -> Result<Option<RestOfSweep>, ErrorType> {
         let now = request.now;
-        if let Some(reply) = self.begin_reply(request.channel, request.version, request.xid, asked) {
+        if let Some(reply) = LongReply::begin(&self.tables, request.channel, request.version, request.xid, asked) {
             let mut reply = reply?;
             while self.reply_on(now, &mut reply, PART_ENTRIES, request.out) {}
             return Ok(None);
         }
+        let mut rest = None;
         let body = match asked {
-            RequestBody::Desc => ReplyBody::Desc(self.desc()),
+            RequestBody::Desc => ReplyBody::Desc(desc(&self.config)),
             // These requests have a long reply, which was sent above.
             RequestBody::Flow(_)
             | RequestBody::Aggregate(_)
@@ -39,16 +42,23 @@ impl Datapath {
             RequestBody::PortStats(port) => ReplyBody::PortStats(self.plane.ports.stats(now, *port)?),
             RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.plane.ports.descs_of(*port)?),
             RequestBody::FlowMonitor(asked) => {
-                self.flow_monitors(asked, request)?;
-                return Ok(None);
+                let main = self.plane.channels.main_of(request.channel);
+                ReplyBody::FlowMonitor(self.monitors.change(main, asked, &self.tables, &mut self.journal)?)
             }
-            RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
+            RequestBody::TableFeatures(wanted) => {
+                // With tables in the request, the tables' features are first set to those requested.
+                if !wanted.is_empty() {
+                    let invalid = self.tables.set_features(wanted, request.version)?;
+                    rest = self.sweep(now, EntrySweep::clear(invalid), request.out);
+                }
+                ReplyBody::TableFeatures(self.tables.features(request.version))
+            }
             RequestBody::Queue { port, queue } => ReplyBody::Queue(self.plane.ports.queue_stats(now, *port, *queue)?),
             RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.plane.ports.queue_desc(*port, *queue)?),
-            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features(request.version)),
+            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(group_features(&self.groups, request.version)),
             RequestBody::TableDesc => ReplyBody::TableDesc(self.tables.table_descs()),
             RequestBody::ControllerStatus => ReplyBody::ControllerStatus(self.plane.channels.controller_statuses()),
-            RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.bundle_features(now, asked)),
+            RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.schedule.bundle_features(now, asked)),
             RequestBody::Meter(meter) => ReplyBody::Meter(self.meter_stats(now, *meter)?),
             RequestBody::MeterConfig(meter) => ReplyBody::MeterConfig(self.meter_configs(*meter)?),
             RequestBody::MeterFeatures => ReplyBody::MeterFeatures(meter::FEATURES),
@@ -56,28 +66,6 @@ impl Datapath {
             RequestBody::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
             _ => return Err(BadRequest::BadMultipart.into()),
         };
-        for part in codec::split_reply(body, request.version) {
-            request.reply(Body::MultipartReply(part));
-        }
-        Ok(None)
-    }
-
-    /// Answers a table features request. With tables in the request, the tables' features are first set to those
-    /// requested. Returns the rest of the work if many entries become invalid.
-    ///
-    /// # Errors
-    /// The request asks for a feature that does not exist; nothing has changed.
-    fn table_features(
-        &mut self,
-        wanted: &[TableFeatures],
-        request: &mut AgentRequest<'_>,
-    ) -> Result<Option<RestOfSweep>, ErrorType> {
-        let mut rest = None;
-        if !wanted.is_empty() {
-            let clear = self.tables.set_features(wanted, request.version)?;
-            rest = self.sweep(request.now, EntrySweep::clear(clear), request.out);
-        }
-        let body = ReplyBody::TableFeatures(self.tables.features(request.version));
         for part in codec::split_reply(body, request.version) {
             request.reply(Body::MultipartReply(part));
         }

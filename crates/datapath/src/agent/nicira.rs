@@ -40,7 +40,10 @@ impl Datapath {
             NxMessage::SetControllerId(id) => {
                 self.plane.channels.change_nicira(request.channel, |nicira| nicira.id = *id)
             }
-            NxMessage::FlowMonitorCancel(id) => self.cancel_monitor(*id, request)?,
+            NxMessage::FlowMonitorCancel(id) => {
+                let main = self.plane.channels.main_of(request.channel);
+                self.monitors.cancel(main, *id, &mut self.journal)?;
+            }
             // Only switches send the other messages. A session refuses them before they get here.
             NxMessage::FlowRemoved(_)
             | NxMessage::RoleReply(_)

@@ -25,6 +25,29 @@ impl SweepJob {
         SweepJob { channel, version, message, sweep }
     }
 
+    /// Continues an unfinished message.
+    pub(super) fn go_on(
+        mut self: Box<Self>,
+        datapath: &mut Datapath,
+        now: Instant,
+        pool: &mut FramePool,
+        out: &mut DatapathOutput,
+    ) {
+        let by = (self.channel, self.message.xid);
+        let swept = datapath.sweep_on(now, by, &mut self.sweep, &mut { STEP }, out);
+        if swept == Ok(false) {
+            datapath.work = UnfinishedWork::Job(self);
+            return datapath.settle(now, out);
+        }
+        let mut request = AgentRequest::new(now, self.channel, self.version, self.message.xid, pool, out);
+        let released =
+            swept.and_then(|_| self.buffer().map_or(Ok(()), |buffer| datapath.release(buffer, &mut request)));
+        if let Err(error) = released {
+            request.out.messages.push((self.channel, refusal(&self.message, self.version, error)));
+        }
+        datapath.settle(now, out);
+    }
+
     /// Returns the buffered packet to release when the change is done.
     fn buffer(&self) -> Option<BufferId> {
         match &self.message.body {
@@ -78,27 +101,5 @@ impl Datapath {
         let is_done = self.edit_tables().go_on(now, sweep, most, &mut gone);
         self.plane.channels.tell_removed(gone, out);
         is_done
-    }
-
-    /// Continues an unfinished message.
-    pub(super) fn go_on_with_job(
-        &mut self,
-        mut job: Box<SweepJob>,
-        now: Instant,
-        pool: &mut FramePool,
-        out: &mut DatapathOutput,
-    ) {
-        let by = (job.channel, job.message.xid);
-        let swept = self.sweep_on(now, by, &mut job.sweep, &mut { STEP }, out);
-        if swept == Ok(false) {
-            self.work = UnfinishedWork::Job(job);
-            return self.settle(now, out);
-        }
-        let mut request = AgentRequest::new(now, job.channel, job.version, job.message.xid, pool, out);
-        let released = swept.and_then(|_| job.buffer().map_or(Ok(()), |buffer| self.release(buffer, &mut request)));
-        if let Err(error) = released {
-            request.out.messages.push((job.channel, refusal(&job.message, job.version, error)));
-        }
-        self.settle(now, out);
     }
 }

@@ -1,6 +1,9 @@
 //! Continues work that a message began and that takes several steps, between which packets are forwarded.
 use super::{BundleCommit, SweepJob};
+use crate::bundle::PendingBundle;
+use crate::journal::Journal;
 use crate::{Datapath, DatapathOutput};
+use weir_openflow::Version;
 use weir_packet::FramePool;
 use weir_units::Instant;
 
@@ -15,31 +18,26 @@ pub(crate) enum UnfinishedWork {
     Job(Box<SweepJob>),
 }
 
-impl Datapath {
-    /// Returns true while a bundle is being committed or a message about many entries is unfinished. Then the caller
-    /// must call [`Datapath::go_on`] until it is done, and pass no other controller requests to the datapath.
-    pub fn is_busy(&self) -> bool {
-        match self.work {
+impl UnfinishedWork {
+    /// Returns the commit of a bundle, as the message `xid` of its channel requests.
+    pub(super) fn commit(bundle: PendingBundle, version: Version, xid: u32, journal: &Journal) -> UnfinishedWork {
+        UnfinishedWork::Commit(Box::new(BundleCommit::new(bundle, version, xid, journal)))
+    }
+
+    /// Returns true if work is left.
+    pub(crate) fn is_some(&self) -> bool {
+        match self {
             UnfinishedWork::None => false,
             UnfinishedWork::Commit(_) | UnfinishedWork::Job(_) => true,
         }
     }
 
-    /// Continues the unfinished bundle or message for about ten microseconds. An atomic bundle that changes more than
-    /// flow entries is committed in a single call.
-    pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        self.tables.start_generation();
-        match std::mem::take(&mut self.work) {
+    /// Runs the next step, which leaves the rest of the work in the datapath.
+    pub(crate) fn go_on(self, datapath: &mut Datapath, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
+        match self {
             UnfinishedWork::None => {}
-            UnfinishedWork::Commit(commit) => self.go_on_with_commit(commit, now, pool, out),
-            UnfinishedWork::Job(job) => self.go_on_with_job(job, now, pool, out),
-        }
-    }
-
-    /// Finishes the unfinished bundle or message.
-    pub(crate) fn finish_work(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        while self.is_busy() {
-            self.go_on(now, pool, out);
+            UnfinishedWork::Commit(commit) => commit.go_on(datapath, now, pool, out),
+            UnfinishedWork::Job(job) => job.go_on(datapath, now, pool, out),
         }
     }
 }

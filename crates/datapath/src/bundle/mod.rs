@@ -8,7 +8,6 @@
 //! ([`FlowTable::hold`](crate::table::FlowTable::hold)). An atomic bundle that also changes ports, groups, meters or
 //! tables is committed between two bursts of packets, however long that takes.
 mod schedule;
-mod timed;
 
 pub(crate) use schedule::BundleSchedule;
 

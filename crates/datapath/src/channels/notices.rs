@@ -4,6 +4,8 @@ use super::{Channel, DatapathChannels};
 use crate::table::FlowRemovedNotice;
 use crate::{ChannelId, DatapathOutput};
 use weir_openflow::model::error::{ERROR_DATA_BYTES, ErrorMessage};
+use weir_openflow::model::monitor::FlowUpdate;
+use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::model::port::{PortStatus, PortStatusReason};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::status::{ControllerReason, ControllerStatus, RoleReason, RoleStatus};
@@ -95,6 +97,19 @@ impl DatapathChannels {
         Some(ControllerStatus { short_id, role, reason, is_up: true, uri: String::new(), properties: Vec::new() })
     }
 
+    /// Sends updates of flow monitors to a channel.
+    pub(crate) fn send_updates(&self, channel: ChannelId, updates: Vec<FlowUpdate>, out: &mut DatapathOutput) {
+        let Some(version) = self.version(channel) else { return };
+        let is_message = |update: &FlowUpdate| version < Version::V14 && pause_message(update).is_some();
+        let (pauses, updates): (Vec<_>, Vec<_>) = updates.into_iter().partition(is_message);
+        let replies = Some(updates).filter(|updates| !updates.is_empty()).map(ReplyBody::FlowMonitor);
+        let parts = replies.into_iter().flat_map(|reply| codec::split_reply(reply, version));
+        // A notice of a pause is sent without updates. A notice of its end follows the updates.
+        let pauses = pauses.iter().filter_map(pause_message).map(|message| Body::Nx(Box::new(message)));
+        let bodies = parts.map(Body::MultipartReply).chain(pauses);
+        out.messages.extend(bodies.map(|body| (channel, Message { xid: 0, body })));
+    }
+
     /// Answers a channel's message with an error.
     pub(crate) fn refuse(&self, channel: ChannelId, message: &Message, error: ErrorType, out: &mut DatapathOutput) {
         // A channel that is not up (any more) gets no answer.
@@ -116,4 +131,14 @@ pub(crate) fn start_of(message: &Message, version: Version) -> Vec<u8> {
     let _ = codec::encode(message, version, &mut bytes);
     bytes.truncate(ERROR_DATA_BYTES);
     bytes
+}
+
+/// Returns the message that notifies of the beginning or the end of a pause in versions before 1.4; `None` for other
+/// updates. Since 1.4 these notices are updates themselves.
+fn pause_message(update: &FlowUpdate) -> Option<NxMessage> {
+    match update {
+        FlowUpdate::Paused => Some(NxMessage::FlowMonitorPaused),
+        FlowUpdate::Resumed => Some(NxMessage::FlowMonitorResumed),
+        FlowUpdate::Full(_) | FlowUpdate::Abbrev { .. } => None,
+    }
 }

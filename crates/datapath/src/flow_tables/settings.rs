@@ -1,5 +1,5 @@
-//! Configures tables by table-mods, describes them, and sends table-status messages when a table's vacancy crosses a threshold (OpenFlow 1.4.1,
-//! 7.3.4.1, 7.3.5.16 and 7.4.5).
+//! Configures tables by table-mods, describes them, and sends table-status messages when a table's vacancy crosses a
+//! threshold (OpenFlow 1.4.1, 7.3.4.1, 7.3.5.16 and 7.4.5).
 use super::FlowTables;
 use super::features::CONFIG_DEPRECATED;
 use crate::DatapathOutput;

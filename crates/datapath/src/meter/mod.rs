@@ -20,8 +20,9 @@ use crate::types::duration;
 use bucket::{TokenBucket, TokenCost};
 use foldhash::{HashMap, HashMapExt};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use weir_openflow::model::MeterId;
+use weir_openflow::model::error::{BadAction, MeterModFailed};
 use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterStats, flags};
+use weir_openflow::model::{Action, MeterId};
 use weir_packet::offload::WireSize;
 use weir_units::Instant;
 
@@ -129,18 +130,49 @@ impl MeterTable {
 
     /// Returns the statistics of one meter or of all, ordered by number; `flows` returns the number of entries that
     /// use a meter.
-    pub(crate) fn stats(&self, now: Instant, wanted: MeterId, flows: impl Fn(MeterId) -> u32) -> Vec<MeterStats> {
-        self.wanted(wanted).map(|(id, meter)| meter.lock().stats(now, id, flows(id))).collect()
+    ///
+    /// # Errors
+    /// The meter does not exist.
+    pub(crate) fn stats(
+        &self,
+        now: Instant,
+        wanted: MeterId,
+        flows: impl Fn(MeterId) -> u32,
+    ) -> Result<Vec<MeterStats>, MeterModFailed> {
+        self.check_wanted(wanted)?;
+        Ok(self.wanted(wanted).map(|(id, meter)| meter.lock().stats(now, id, flows(id))).collect())
     }
 
     /// Returns the configuration of one meter or of all as requested, ordered by number.
-    pub(crate) fn configs(&self, wanted: MeterId) -> Vec<MeterConfig> {
+    ///
+    /// # Errors
+    /// The meter does not exist.
+    pub(crate) fn configs(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, MeterModFailed> {
+        self.check_wanted(wanted)?;
         let config = |(id, meter): (MeterId, &SharedMeter)| {
             let meter = meter.lock();
             let bands = meter.bands.iter().map(|metered| metered.band.clone()).collect();
             MeterConfig { flags: meter.flags, meter: id, bands }
         };
-        self.wanted(wanted).map(config).collect()
+        Ok(self.wanted(wanted).map(config).collect())
+    }
+
+    /// Checks that the meters used in a list of actions exist.
+    ///
+    /// # Errors
+    /// A meter does not exist.
+    pub(crate) fn check_actions(&self, actions: &[Action]) -> Result<(), BadAction> {
+        let is_there = |action: &Action| match action {
+            Action::Meter(meter) => self.contains(*meter),
+            _ => true,
+        };
+        if actions.iter().all(is_there) { Ok(()) } else { Err(BadAction::BadMeter) }
+    }
+
+    /// Checks that a requested meter exists, or that all meters are requested.
+    fn check_wanted(&self, wanted: MeterId) -> Result<(), MeterModFailed> {
+        let is_known = wanted == MeterId::ALL || self.contains(wanted);
+        if is_known { Ok(()) } else { Err(MeterModFailed::UnknownMeter) }
     }
 
     fn wanted(&self, wanted: MeterId) -> impl Iterator<Item = (MeterId, &SharedMeter)> {
