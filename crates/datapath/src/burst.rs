@@ -5,14 +5,15 @@
 //! else runs in the [`crate::pipeline`], starting at the entry found here.
 use crate::VerdictCacheMode;
 use crate::cache::{CacheCounts, CacheQuery, WorkerVerdictCache};
-use crate::edits::edits_at;
+use crate::counting::CountingMode;
+use crate::edits::Edits;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use crate::table::{EntryVerdict, FlowTable, VerdictWord, WorkerNo};
+use crate::table::FlowTable;
+use crate::verdict::{EntryVerdict, LookupResult, VerdictWord};
 use weir_memory::SimdInstructions;
 use weir_openflow::model::PortNo;
 use weir_packet::parse::WrittenKeyWords;
 use weir_packet::{Field, Frame, FrameBody, ParsedHeaders, parse_common, parse_frame, parse_frequent};
-use weir_units::Instant;
 
 /// Working memory for one burst: the parsed packets, and the verdicts found for them.
 #[derive(Debug)]
@@ -39,14 +40,6 @@ pub(crate) struct BurstState {
     /// Highest table number in which packets wait.
     last_waiting: u8,
     cache: WorkerVerdictCache,
-}
-
-/// Verdict for a packet, and the table and entry that the verdict comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LookupResult {
-    pub(crate) verdict: VerdictWord,
-    pub(crate) table: u8,
-    pub(crate) entry: EntryId,
 }
 
 /// Consecutive packets that match one entry, which are counted together.
@@ -79,14 +72,6 @@ impl EntryRun {
             count.add(self.packets, self.bytes, now);
         }
     }
-}
-
-/// Counting of looked-up packets: in the counters of a worker, with the packets' arrival time, or not at all.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum CountingMode {
-    For(WorkerNo, Instant),
-    /// Packets are counted already.
-    Done,
 }
 
 impl BurstState {
@@ -451,6 +436,13 @@ impl BurstState {
         self.stale.add(lane);
         self.ipv6 = self.ipv6.without(Lanes(1 << lane));
     }
+}
+
+/// Returns the compiled edits of the entry of a lookup result, if there are any.
+#[inline(always)]
+pub(crate) fn edits_at(tables: &[FlowTable], fate: LookupResult) -> Option<&Edits> {
+    let entry = tables.get(usize::from(fate.table))?.get(fate.entry)?;
+    entry.program.edits.as_deref().map(|(edits, _)| edits)
 }
 
 /// Parse result without any data of a packet.

@@ -1,4 +1,8 @@
 //! The control channels that are up, and which asynchronous messages each of them wants.
+mod notices;
+
+pub(crate) use notices::{RequestForwardReason, refusal, start_of};
+
 use crate::auxiliary::AuxiliaryConnections;
 use crate::meter::bucket::{TokenBucket, TokenCost};
 use crate::{ChannelId, PacketInLimit};
@@ -153,6 +157,36 @@ impl DatapathChannels {
         self.list.iter_mut().find(|channel| channel.id == id)
     }
 
+    /// Returns the main connection of a connection.
+    pub(crate) fn main_of(&self, connection: ChannelId) -> ChannelId {
+        self.auxiliaries.main_of(connection)
+    }
+
+    /// Returns the role of a channel. A channel that is not up counts as equal.
+    pub(crate) fn role_of(&self, id: ChannelId) -> Role {
+        self.get(id).map_or(Role::Equal, |channel| channel.role)
+    }
+
+    /// Returns the asynchronous messages that a channel gets.
+    pub(crate) fn async_config(&self, id: ChannelId) -> AsyncConfig {
+        self.get(id).map(|channel| channel.asynchronous.clone()).unwrap_or_default()
+    }
+
+    /// Changes the asynchronous messages that a channel gets.
+    pub(crate) fn set_async_config(&mut self, id: ChannelId, config: &AsyncConfig) {
+        if let Some(channel) = self.get_mut(id) {
+            channel.asynchronous.update(config);
+            channel.listens = true;
+        }
+    }
+
+    /// Changes a channel's settings made by Nicira's messages.
+    pub(crate) fn change_nicira(&mut self, id: ChannelId, change: impl FnOnce(&mut NiciraSettings)) {
+        if let Some(channel) = self.get_mut(id) {
+            change(&mut channel.nicira);
+        }
+    }
+
     /// Returns the channels for which `wants` returns true.
     pub(crate) fn that(&self, wants: impl Fn(&Channel) -> bool) -> impl Iterator<Item = &Channel> {
         self.list.iter().filter(move |channel| wants(channel))
@@ -218,7 +252,7 @@ impl DatapathChannels {
                 _ => {}
             }
         }
-        let role = self.get(id).map_or(Role::Equal, |channel| channel.role);
+        let role = self.role_of(id);
         let generation_id = self.generation.unwrap_or(u64::MAX);
         Ok((RoleMessage { role, short_id: request.short_id, generation_id }, displaced))
     }

@@ -2,13 +2,12 @@
 //! switch performs the effects and a trace records them, so both run the same pipeline.
 use crate::DropReason;
 use crate::action_set::ActionSet;
-use crate::group::{BucketRef, GroupEntry};
-use crate::meter::MeterVerdict;
 use crate::normal::NormalDestination;
 use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
+use std::fmt;
 use std::ops::ControlFlow;
 use weir_openflow::model::nicira::ControllerAction;
 use weir_openflow::model::{Action, FlowMod, GroupId, MeterId, PacketInReason, PortNo};
@@ -28,6 +27,51 @@ pub(crate) struct PuntOrigin {
 
 /// Cookie of a packet-in that no single entry causes (OpenFlow 1.3.5, 7.4.1).
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
+
+/// Location of a bucket, valid until the next group-mod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BucketRef {
+    slot: u32,
+    bucket: u32,
+}
+
+impl BucketRef {
+    #[expect(clippy::cast_possible_truncation, reason = "limits of groups and buckets have 32 bits")]
+    pub(crate) fn new(slot: usize, bucket: usize) -> BucketRef {
+        BucketRef { slot: slot as u32, bucket: bucket as u32 }
+    }
+
+    /// Returns the slot of the group.
+    pub(crate) fn slot(self) -> usize {
+        self.slot as usize
+    }
+
+    /// Returns the index of the bucket in its group.
+    pub(crate) fn bucket(self) -> usize {
+        self.bucket as usize
+    }
+}
+
+/// A meter's decision about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MeterVerdict {
+    /// The packet passes unchanged.
+    Pass,
+    /// The packet's drop precedence is raised by this many steps.
+    Remark(u8),
+    /// The packet is dropped.
+    Drop,
+}
+
+impl fmt::Display for MeterVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MeterVerdict::Pass => f.write_str("passes"),
+            MeterVerdict::Remark(steps) => write!(f, "raises the drop precedence by {steps}"),
+            MeterVerdict::Drop => f.write_str("drops it"),
+        }
+    }
+}
 
 /// [`Effects`] for callers that forward whole bursts.
 pub(crate) trait BurstEffects: Effects {
@@ -104,8 +148,8 @@ pub(crate) trait Effects {
     fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin);
     /// Counts a packet of `bytes` at the group with index `slot`.
     fn grouped(&mut self, slot: usize, bytes: usize);
-    /// Counts a packet of `bytes` at a bucket.
-    fn bucket_taken(&mut self, group: &GroupEntry, bucket: BucketRef, bytes: usize);
+    /// Counts a packet of `bytes` at a bucket of a group.
+    fn bucket_taken(&mut self, group: GroupId, bucket: BucketRef, bytes: usize);
     /// Returns true if running a bucket may be deferred until it is known whether the packet is needed afterwards,
     /// which can save a copy.
     fn defers(&self) -> bool {

@@ -1,23 +1,27 @@
 //! Performs the effects of packets in the live switch: counters, frames to send, messages to controllers.
 use crate::action_set::ActionSet;
-use crate::buffers::PacketInBuffers;
+use crate::buffers::{BufferedPacket, PacketInBuffers};
 use crate::channels::{Channel, DatapathChannels};
+use crate::counting::WorkerNo;
+use crate::direct_output::DirectOutput;
+use crate::effects::BucketRef;
+use crate::effects::MeterVerdict;
 use crate::effects::{self, BurstEffects, Effects, NO_COOKIE, PuntOrigin};
-use crate::forward::DirectOutput;
-use crate::group::{self, BucketRef, GroupCounters, GroupEntry, GroupTable};
-use crate::meter::{self, MeterTable, MeterVerdict};
+use crate::flow_tables::FlowTables;
+use crate::group::{self, GroupCounters, GroupTable};
+use crate::meter::{self, MeterTable};
 use crate::normal::{FilteringDatabase, NormalDestination};
 use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, FlowTable, WorkerNo};
+use crate::table::{FlowEntry, FlowTable};
 use crate::{ChannelId, DatapathOutput, DropReason, Drops, pipeline};
 use std::ops::ControlFlow;
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::nicira::{ControllerAction, NxMessage, PacketIn2, PacketInFormat};
 use weir_openflow::model::{
-    Body, FlowMod, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId,
+    Body, BufferId, ErrorType, FlowMod, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId,
 };
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::offload::WireSize;
@@ -39,15 +43,25 @@ pub(crate) struct PipelineState {
     /// Number of learned flow entries that could not be added.
     pub(crate) learn_failures: u64,
     pub(crate) meters: MeterTable,
-    /// The first egress table, if there is one (OpenFlow 1.5.1, 5.1).
-    pub(crate) first_egress: Option<u8>,
+}
+
+impl PipelineState {
+    /// Removes a packet from a channel's buffer and returns it.
+    ///
+    /// # Errors
+    /// There is no packet with that buffer id.
+    pub(crate) fn take_buffered(&mut self, channel: ChannelId, buffer: BufferId) -> Result<BufferedPacket, ErrorType> {
+        self.buffers.take(self.channels.main_of(channel), buffer)
+    }
 }
 
 /// Access to the live switch while it handles a batch or a message.
 pub(crate) struct EngineEffects<'a> {
     pub(crate) now: Instant,
     pub(crate) tables: &'a [FlowTable],
-    groups: &'a GroupTable,
+    /// The first egress table, if there is one.
+    first_egress: Option<u8>,
+    pub(crate) groups: &'a GroupTable,
     pub(crate) plane: &'a mut PipelineState,
     pub(crate) pool: &'a mut FramePool,
     pub(crate) out: &'a mut DatapathOutput,
@@ -60,13 +74,14 @@ pub(crate) struct EngineEffects<'a> {
 impl<'a> EngineEffects<'a> {
     pub(crate) fn new(
         now: Instant,
-        tables: &'a [FlowTable],
+        tables: &'a FlowTables,
         groups: &'a GroupTable,
         plane: &'a mut PipelineState,
         pool: &'a mut FramePool,
         out: &'a mut DatapathOutput,
     ) -> EngineEffects<'a> {
-        EngineEffects { now, tables, groups, plane, pool, out, last: 0, met: None }
+        let (tables, first_egress) = (tables.all(), tables.first_egress());
+        EngineEffects { now, tables, first_egress, groups, plane, pool, out, last: 0, met: None }
     }
 
     /// Returns `self` with a list that records the stamps of the entries that packets match.
@@ -243,7 +258,7 @@ impl Effects for EngineEffects<'_> {
 
     #[inline]
     fn first_egress(&self) -> Option<u8> {
-        self.plane.first_egress
+        self.first_egress
     }
 
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
@@ -343,7 +358,7 @@ impl Effects for EngineEffects<'_> {
         self.plane.groups.count(WorkerNo::ENGINE, slot, bytes);
     }
 
-    fn bucket_taken(&mut self, _group: &GroupEntry, bucket: BucketRef, bytes: usize) {
+    fn bucket_taken(&mut self, _group: GroupId, bucket: BucketRef, bytes: usize) {
         self.plane.groups.count_bucket(WorkerNo::ENGINE, bucket, bytes);
     }
 

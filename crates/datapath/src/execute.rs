@@ -1,7 +1,8 @@
 //! Runs actions on a packet (OpenFlow 1.3.5, 5.12; OpenFlow 1.0.0, 3.3).
 use crate::DropReason;
+use crate::effects::MeterVerdict;
 use crate::effects::{Effects, PuntOrigin};
-use crate::meter::{self, MeterVerdict};
+use crate::meter;
 use crate::nicira;
 use crate::normal::NormalDestination;
 use crate::packet::PipelinePacket;
@@ -230,11 +231,8 @@ pub(crate) fn output(
 ) {
     if port > PortNo::MAX {
         output_reserved(port, max_len, packet, &origin, fx);
-    } else if port == packet.in_port {
-        // Only IN_PORT sends back to the input port (OpenFlow 1.3.5, 4.5).
-        packet.dropped(DropReason::InPortOnly, fx);
     } else {
-        send(port, packet, fx);
+        send_on(port, packet, fx);
     }
 }
 
@@ -261,27 +259,34 @@ fn output_reserved(
             fx.resubmit(packet);
             packet.punted();
         }
-        PortNo::IN_PORT => send(packet.in_port, packet, fx),
-        port if port == packet.in_port => packet.dropped(DropReason::InPortOnly, fx),
-        port => send(port, packet, fx),
+        PortNo::IN_PORT => send_back(packet, fx),
+        port => send_on(port, packet, fx),
     }
 }
 
 /// Outputs a packet to NORMAL. A switch in standalone mode does this with every packet.
 pub(crate) fn normal(packet: &mut PipelinePacket, fx: &mut impl Effects) {
     match fx.normal(packet) {
-        NormalDestination::To(port) if port == packet.in_port => packet.dropped(DropReason::InPortOnly, fx),
-        NormalDestination::To(port) => send(port, packet, fx),
+        NormalDestination::To(port) => send_on(port, packet, fx),
         NormalDestination::Flood => spread(packet, fx, |fx| fx.ports().flood()),
         NormalDestination::Reserved => packet.dropped(DropReason::Reserved, fx),
         NormalDestination::Later => packet.punted(),
     }
 }
 
+/// Sends the packet to a port other than its input port.
 #[inline]
-fn send(port: PortNo, packet: &mut PipelinePacket, fx: &mut impl Effects) {
-    match fx.ports().may_send(port) {
+fn send_on(port: PortNo, packet: &mut PipelinePacket, fx: &mut impl Effects) {
+    match fx.ports().may_output(packet.in_port, port) {
         Ok(()) => packet.send_to(port, fx),
+        Err(reason) => packet.dropped(reason, fx),
+    }
+}
+
+/// Sends the packet back to its input port.
+fn send_back(packet: &mut PipelinePacket, fx: &mut impl Effects) {
+    match fx.ports().may_send(packet.in_port) {
+        Ok(()) => packet.send_to(packet.in_port, fx),
         Err(reason) => packet.dropped(reason, fx),
     }
 }

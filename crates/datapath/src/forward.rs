@@ -1,20 +1,22 @@
 //! Runs frames through the pipeline, burst by burst. The engine's own thread has exclusive access to the datapath.
 //! Workers on other threads share the tables.
 use crate::action_set::ActionSet;
-use crate::burst::{BurstState, CountingMode};
-use crate::edits::edit;
+use crate::burst::{BurstState, edits_at};
+use crate::counting::CountingMode;
+use crate::counting::WorkerNo;
+use crate::direct_output::DirectOutput;
 use crate::effects::BurstEffects;
 use crate::engine_effects::EngineEffects;
 use crate::packet::PipelinePacket;
 use crate::perf::{LapSink, NoLaps, Stopwatch, ThreadStage};
-use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
-use crate::table::{FlowTable, WorkerNo};
+use crate::table::FlowTable;
+use crate::verdict::LookupResult;
 use crate::worker_effects::{DeferredWork, SharedTables, WorkerEffects};
 use crate::{Datapath, DatapathOutput, DropReason, Drops, VerdictCacheMode, execute, pipeline};
 use weir_memory::{SimdInstructions, SimdOperation, run_simd};
 use weir_openflow::model::PortNo;
-use weir_packet::{Frame, FramePool};
+use weir_packet::{Field, Frame, FramePool, ParsedHeaders};
 use weir_units::Instant;
 
 /// State of one thread that forwards: memory for bursts, and counters that other threads only read.
@@ -51,6 +53,11 @@ struct BurstLanes {
 }
 
 impl Worker {
+    /// Returns a worker for the engine's own thread.
+    pub(crate) fn engine(cache: VerdictCacheMode) -> Box<Worker> {
+        Box::new(Worker::new(WorkerNo::ENGINE, cache))
+    }
+
     pub(crate) fn new(number: WorkerNo, cache: VerdictCacheMode) -> Worker {
         Worker {
             number,
@@ -90,196 +97,176 @@ impl Worker {
 }
 
 /// Frames that arrived on one port, with their destinations.
-struct IngressBatch<'a> {
+pub(crate) struct IngressBatch<'a> {
+    pub(crate) now: Instant,
+    pub(crate) in_port: PortNo,
+    pub(crate) frames: &'a mut Vec<Frame>,
+    pub(crate) pool: &'a mut FramePool,
+    pub(crate) out: &'a mut DatapathOutput,
+}
+
+/// Runs a burst through the pipeline; see [`Datapath::forward`].
+#[inline(always)]
+pub(crate) fn forward(datapath: &Datapath, worker: &mut Worker, batch: IngressBatch<'_>) -> bool {
+    if worker.watch.is_on() {
+        return worker.watched(|worker, laps| forward_with(datapath, worker, laps, batch));
+    }
+    forward_with(datapath, worker, &mut NoLaps, batch)
+}
+
+#[inline(always)]
+fn forward_with(datapath: &Datapath, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) -> bool {
+    let IngressBatch { now, in_port, frames, pool, out } = batch;
+    worker.pending_burst = None;
+    let is_whole = datapath.is_standalone() || frames.len() > MAX_BURST;
+    if is_whole || datapath.plane.ports.may_receive(in_port).is_err() {
+        return false;
+    }
+    let counting = CountingMode::For(worker.number, now);
+    laps.burst(frames.len());
+    let (burst, laps_within) = (&mut worker.burst, &mut *laps);
+    let work = BurstLookup { datapath, burst, laps: laps_within, frames: &*frames, in_port, counting };
+    let sorted = run_simd(work);
+    let are_straight = datapath.tables.first_egress().is_none()
+        && sorted.passed == Lanes::first(frames.len())
+        && worker.burst.all_direct(datapath.tables.all(), frames, sorted.passed);
+    if are_straight {
+        send_burst_directly(datapath, worker, sorted, in_port, frames, pool, out);
+    } else if worker.burst.can_execute_shared(datapath.tables.all(), sorted.passed) {
+        execute_shared(datapath, worker, sorted, IngressBatch { now, in_port, frames: &mut *frames, pool, out });
+    } else {
+        worker.pending_burst =
+            Some(PendingBurst { generation: datapath.tables.generation(), frames: frames.len(), sorted });
+        return false;
+    }
+    laps.lap(ThreadStage::Execute, frames.len());
+    // The frames are empty now: each frame's buffer has been moved out.
+    frames.clear();
+    worker.deferred.is_empty()
+}
+
+/// Sends a burst of packets that all leave by ordinary ports, unchanged or edited.
+#[inline(always)]
+fn send_burst_directly(
+    datapath: &Datapath,
+    worker: &mut Worker,
+    sorted: BurstLanes,
+    in_port: PortNo,
+    frames: &mut [Frame],
+    pool: &mut FramePool,
+    out: &mut DatapathOutput,
+) {
+    let mut straight = DirectOutput { ports: &datapath.plane.ports, drops: &mut worker.drops, pool, out };
+    let (mut lane, mut hint) = (0, 0);
+    while lane < frames.len() {
+        let burst = &worker.burst;
+        let (port, end) = match burst.direct_run_from(lane, sorted.passed, frames.len()) {
+            Some(same) => same,
+            None => match burst.edited_run_from(lane, sorted.passed, frames.len()) {
+                Some((fate, port, end)) => {
+                    edit(datapath.tables.all(), fate, &mut frames[lane..end], &burst.parsed[lane..end]);
+                    (port, end)
+                }
+                // Unreachable, because the whole burst is straight.
+                None => break,
+            },
+        };
+        hint = straight.send(in_port, port, &mut frames[lane..end], hint);
+        lane = end;
+    }
+}
+
+/// Executes the verdicts of a burst's packets, concurrently with other workers.
+#[inline(never)]
+fn execute_shared(datapath: &Datapath, worker: &mut Worker, sorted: BurstLanes, batch: IngressBatch<'_>) {
+    let IngressBatch { now, in_port, frames, pool, out } = batch;
+    let Worker { number, burst, drops, deferred: later, set, .. } = worker;
+    let common = SharedTables::new(&datapath.tables, &datapath.groups, &datapath.plane);
+    let mut beside = WorkerEffects::new(now, common, (*number, drops, later), pool, out);
+    let how = BurstMode { is_standalone: false, outputs_directly: datapath.tables.first_egress().is_none() };
+    run_burst(datapath.tables.all(), burst, set, sorted, how, in_port, frames, &mut beside);
+}
+
+/// Runs frames through the pipeline; see [`Datapath::process_for`].
+#[inline(always)]
+pub(crate) fn process(datapath: &mut Datapath, worker: &mut Worker, batch: IngressBatch<'_>) {
+    if worker.watch.is_on() {
+        return worker.watched(|worker, laps| process_with(datapath, worker, laps, batch));
+    }
+    process_with(datapath, worker, &mut NoLaps, batch);
+}
+
+#[inline(always)]
+fn process_with(datapath: &mut Datapath, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) {
+    let IngressBatch { now, in_port, frames, pool, out } = batch;
+    let begun = worker.pending_burst.take().filter(|begun| begun.frames == frames.len());
+    if let Err(reason) = datapath.plane.ports.may_receive(in_port) {
+        let mut live = EngineEffects::new(now, &datapath.tables, &datapath.groups, &mut datapath.plane, pool, out);
+        return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
+    }
+    let is_standalone = datapath.is_standalone();
+    for burst in frames.chunks_mut(MAX_BURST) {
+        let count = burst.len();
+        let sorted = match begun {
+            // The lookup is done and counted, and the tables have not changed since.
+            Some(begun) if begun.generation == datapath.tables.generation() => begun.sorted,
+            begun => {
+                let counting = if begun.is_some() { CountingMode::Done } else { CountingMode::For(worker.number, now) };
+                laps.burst(count);
+                let (datapath, frames, laps) = (&*datapath, &*burst, &mut *laps);
+                run_simd(BurstLookup { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
+            }
+        };
+        let how =
+            BurstMode { is_standalone, outputs_directly: !is_standalone && datapath.tables.first_egress().is_none() };
+        let mut live = EngineEffects::new(now, &datapath.tables, &datapath.groups, &mut datapath.plane, pool, out);
+        run_burst(datapath.tables.all(), &mut worker.burst, &mut datapath.set, sorted, how, in_port, burst, &mut live);
+        laps.lap(ThreadStage::Execute, count);
+    }
+    // The frames are empty now: each frame's buffer has been moved out.
+    frames.clear();
+    if !worker.deferred.is_empty() {
+        let mut live = EngineEffects::new(now, &datapath.tables, &datapath.groups, &mut datapath.plane, pool, out);
+        worker.deferred.run_deferred(&mut live);
+    }
+    if !datapath.plane.to_learn.is_empty() && !datapath.is_busy() {
+        datapath.learn(now, out);
+    }
+}
+
+/// Runs one frame through the pipeline; see [`Datapath::process_one`].
+pub(crate) fn process_one(
+    datapath: &mut Datapath,
     now: Instant,
     in_port: PortNo,
-    frames: &'a mut Vec<Frame>,
-    pool: &'a mut FramePool,
-    out: &'a mut DatapathOutput,
-}
-
-/// Returns a new worker for the engine's own thread.
-fn engine(cache: VerdictCacheMode) -> Box<Worker> {
-    Box::new(Worker::new(WorkerNo::ENGINE, cache))
-}
-
-impl Datapath {
-    /// Runs frames that arrived on one port through the pipeline on the engine's own worker. Afterwards `frames` is
-    /// empty, and the buffers of dropped frames are in `pool`.
-    pub fn process(
-        &mut self,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut DatapathOutput,
-    ) {
-        // The worker is moved out meanwhile, because processing borrows the whole datapath.
-        let mut engine = self.engine.take().unwrap_or_else(|| engine(self.config.verdict_cache));
-        self.process_for(&mut engine, now, in_port, frames, pool, out);
-        self.engine = Some(engine);
-    }
-
-    /// Returns the stopwatch of the engine's own worker, which measures [`Datapath::process`].
-    pub fn watch_mut(&mut self) -> &mut Stopwatch {
-        self.engine.get_or_insert_with(|| engine(self.config.verdict_cache)).watch_mut()
-    }
-
-    /// Adds a worker that forwards on a thread other than the engine's.
-    pub fn add_worker(&mut self) -> Worker {
-        self.n_workers += 1;
-        self.tables.iter_mut().for_each(|table| table.add_worker());
-        self.plane.groups.add_worker();
-        Worker::new(WorkerNo(self.n_workers), self.config.verdict_cache)
-    }
-
-    /// Runs a burst through the pipeline as far as that is possible with shared access to the datapath. Sending
-    /// packet-ins and learning need exclusive access. Returns true if the burst is done and `frames` is empty.
-    /// Otherwise the caller must call [`Datapath::process_for`] next, with `frames` as this call left them (possibly
-    /// empty).
-    pub fn forward(
-        &self,
-        worker: &mut Worker,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut DatapathOutput,
-    ) -> bool {
-        let batch = IngressBatch { now, in_port, frames, pool, out };
-        if worker.watch.is_on() {
-            return worker.watched(|worker, laps| self.forward_with(worker, laps, batch));
-        }
-        self.forward_with(worker, &mut NoLaps, batch)
-    }
-
-    #[inline(always)]
-    fn forward_with(&self, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) -> bool {
-        let IngressBatch { now, in_port, frames, pool, out } = batch;
-        worker.pending_burst = None;
-        let is_whole = self.is_standalone() || frames.len() > MAX_BURST;
-        if is_whole || self.plane.ports.may_receive(in_port).is_err() {
-            return false;
-        }
-        let counting = CountingMode::For(worker.number, now);
-        laps.burst(frames.len());
-        let (burst, laps_within) = (&mut worker.burst, &mut *laps);
-        let work = BurstLookup { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
-        let sorted = run_simd(work);
-        let are_straight = self.plane.first_egress.is_none()
-            && sorted.passed == Lanes::first(frames.len())
-            && worker.burst.all_direct(&self.tables, frames, sorted.passed);
-        if are_straight {
-            self.send_burst_directly(worker, sorted, in_port, frames, pool, out);
-        } else if worker.burst.can_execute_shared(&self.tables, sorted.passed) {
-            self.execute_shared(worker, sorted, IngressBatch { now, in_port, frames: &mut *frames, pool, out });
-        } else {
-            worker.pending_burst = Some(PendingBurst { generation: self.generation, frames: frames.len(), sorted });
-            return false;
-        }
-        laps.lap(ThreadStage::Execute, frames.len());
-        // The frames are empty now: each frame's buffer has been moved out.
-        frames.clear();
-        worker.deferred.is_empty()
-    }
-
-    /// Sends a burst of packets that all leave by ordinary ports, unchanged or edited.
-    #[inline(always)]
-    fn send_burst_directly(
-        &self,
-        worker: &mut Worker,
-        sorted: BurstLanes,
-        in_port: PortNo,
-        frames: &mut [Frame],
-        pool: &mut FramePool,
-        out: &mut DatapathOutput,
-    ) {
-        let mut straight = DirectOutput { ports: &self.plane.ports, drops: &mut worker.drops, pool, out };
-        let (mut lane, mut hint) = (0, 0);
-        while lane < frames.len() {
-            let burst = &worker.burst;
-            let (port, end) = match burst.direct_run_from(lane, sorted.passed, frames.len()) {
-                Some(same) => same,
-                None => match burst.edited_run_from(lane, sorted.passed, frames.len()) {
-                    Some((fate, port, end)) => {
-                        edit(&self.tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
-                        (port, end)
-                    }
-                    // Unreachable, because the whole burst is straight.
-                    None => break,
-                },
-            };
-            hint = straight.send(in_port, port, &mut frames[lane..end], hint);
-            lane = end;
+    mut frame: Frame,
+    pool: &mut FramePool,
+    out: &mut DatapathOutput,
+    met: &mut Vec<u64>,
+) {
+    let (is_standalone, drops_fragments) = (datapath.is_standalone(), datapath.drops_fragments);
+    let may_receive = datapath.plane.ports.may_receive(in_port);
+    let mut live =
+        EngineEffects::new(now, &datapath.tables, &datapath.groups, &mut datapath.plane, pool, out).noting(met);
+    let parsed = may_receive.and_then(|()| ParsedHeaders::of(&frame, in_port).map_err(|_| DropReason::TooShort));
+    let passed = parsed.and_then(|parsed| {
+        let is_dropped = drops_fragments && parsed.key.get(Field::IpFrag) != 0;
+        if is_dropped { Err(DropReason::Fragment) } else { Ok(parsed) }
+    });
+    match passed {
+        Err(reason) => return live.refuse(&mut frame, reason),
+        Ok(mut parsed) => {
+            let mut packet = PipelinePacket::new(&mut frame, &mut parsed, in_port);
+            if is_standalone {
+                execute::normal(&mut packet, &mut live);
+            } else {
+                pipeline::run(datapath.tables.all(), &mut packet, &mut datapath.set, &mut live);
+            }
+            packet.finish(&mut live);
         }
     }
-
-    /// Executes the verdicts of a burst's packets, concurrently with other workers.
-    #[inline(never)]
-    fn execute_shared(&self, worker: &mut Worker, sorted: BurstLanes, batch: IngressBatch<'_>) {
-        let IngressBatch { now, in_port, frames, pool, out } = batch;
-        let Worker { number, burst, drops, deferred: later, set, .. } = worker;
-        let common = SharedTables { tables: &self.tables, groups: &self.groups, plane: &self.plane };
-        let mut beside = WorkerEffects::new(now, common, (*number, drops, later), pool, out);
-        let how = BurstMode { is_standalone: false, outputs_directly: self.plane.first_egress.is_none() };
-        run_burst(&self.tables, burst, set, sorted, how, in_port, frames, &mut beside);
-    }
-
-    /// Runs frames that arrived on one port through the pipeline for a worker: the frames that [`Datapath::forward`]
-    /// left, or any others. Afterwards `frames` is empty.
-    pub fn process_for(
-        &mut self,
-        worker: &mut Worker,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut DatapathOutput,
-    ) {
-        let batch = IngressBatch { now, in_port, frames, pool, out };
-        if worker.watch.is_on() {
-            return worker.watched(|worker, laps| self.process_with(worker, laps, batch));
-        }
-        self.process_with(worker, &mut NoLaps, batch);
-    }
-
-    #[inline(always)]
-    fn process_with(&mut self, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) {
-        let IngressBatch { now, in_port, frames, pool, out } = batch;
-        let begun = worker.pending_burst.take().filter(|begun| begun.frames == frames.len());
-        if let Err(reason) = self.plane.ports.may_receive(in_port) {
-            let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
-            return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
-        }
-        let is_standalone = self.is_standalone();
-        for burst in frames.chunks_mut(MAX_BURST) {
-            let count = burst.len();
-            let sorted = match begun {
-                // The lookup is done and counted, and the tables have not changed since.
-                Some(begun) if begun.generation == self.generation => begun.sorted,
-                begun => {
-                    let counting =
-                        if begun.is_some() { CountingMode::Done } else { CountingMode::For(worker.number, now) };
-                    laps.burst(count);
-                    let (datapath, frames, laps) = (&*self, &*burst, &mut *laps);
-                    run_simd(BurstLookup { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
-                }
-            };
-            let how =
-                BurstMode { is_standalone, outputs_directly: !is_standalone && self.plane.first_egress.is_none() };
-            let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
-            run_burst(&self.tables, &mut worker.burst, &mut self.set, sorted, how, in_port, burst, &mut live);
-            laps.lap(ThreadStage::Execute, count);
-        }
-        // The frames are empty now: each frame's buffer has been moved out.
-        frames.clear();
-        if !worker.deferred.is_empty() {
-            let mut live = EngineEffects::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
-            worker.deferred.run_deferred(&mut live);
-        }
-        if !self.plane.to_learn.is_empty() && !self.is_busy() {
-            self.learn(now, out);
-        }
+    if !datapath.plane.to_learn.is_empty() && !datapath.is_busy() {
+        datapath.learn(now, out);
     }
 }
 
@@ -341,6 +328,21 @@ fn run_burst<F: BurstEffects>(
     }
 }
 
+/// Edits the frames of one lookup result up to the first that does not fit. Returns the number of edited frames.
+#[inline]
+fn edit(tables: &[FlowTable], fate: LookupResult, frames: &mut [Frame], parsed: &[ParsedHeaders]) -> usize {
+    let Some(edits) = edits_at(tables, fate) else { return 0 };
+    let mut done = 0;
+    for (frame, parsed) in frames.iter_mut().zip(parsed) {
+        if !edits.fit(frame, &parsed.layers) {
+            break;
+        }
+        edits.apply(frame, &parsed.layers);
+        done += 1;
+    }
+    done
+}
+
 /// Parses and looks up a burst, compiled for the widest vector instructions of the processor.
 struct BurstLookup<'a, L> {
     datapath: &'a Datapath,
@@ -362,36 +364,10 @@ impl<L: LapSink> SimdOperation for BurstLookup<'_, L> {
         let count = self.frames.len();
         self.laps.parsed(&self.burst.parsed, passed, count);
         if !self.datapath.is_standalone() {
-            self.burst.look_up(&self.datapath.tables, self.datapath.generation, passed, self.counting);
+            self.burst.look_up(self.datapath.tables.all(), self.datapath.tables.generation(), passed, self.counting);
         }
         self.laps.lap(ThreadStage::LookUp, count);
         self.laps.cached(|| self.burst.cache_counts());
         BurstLanes { packets, passed }
-    }
-}
-
-/// State needed to send unchanged packets: a shortcut for what [`execute`] does with each of them.
-pub(crate) struct DirectOutput<'a> {
-    pub(crate) ports: &'a Ports,
-    pub(crate) drops: &'a mut Drops,
-    pub(crate) pool: &'a mut FramePool,
-    pub(crate) out: &'a mut DatapathOutput,
-}
-
-impl DirectOutput<'_> {
-    /// Sends frames that entries output to an ordinary port, whose list is probably at index `hint`. Returns the
-    /// list's index.
-    #[inline(always)]
-    pub(crate) fn send(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame], hint: usize) -> usize {
-        // Only IN_PORT sends back to the input port (OpenFlow 1.3.5, 4.5).
-        let refused = if port == in_port { Err(DropReason::InPortOnly) } else { self.ports.may_send(port) };
-        if let Err(reason) = refused {
-            self.drops.count(reason, frames.len() as u64);
-            frames.iter_mut().for_each(|frame| self.pool.give(std::mem::take(frame)));
-            return hint;
-        }
-        let at = self.out.list(port, hint);
-        self.out.frames[at].1.extend(frames.iter_mut().map(std::mem::take));
-        at
     }
 }

@@ -4,17 +4,14 @@
 //! The cost is proportional to the number of changes, not to the size of the tables. Without a bundle or monitor
 //! nothing is recorded.
 use crate::chunked_queue::ChunkedQueue;
-use crate::flow_mod::TableEditor;
 use crate::monitor::MonitoredChange;
 use crate::program::EntryProgram;
 use crate::shape::EntryId;
-use crate::table::{FlowCounter, FlowEntry, FlowRemovedNotice, TableSettings};
+use crate::table::{FlowCounter, FlowEntry, TableSettings};
 use crate::{ChannelId, group, meter};
 use std::sync::Arc;
-use weir_openflow::model::flow::FlowFlags;
 use weir_openflow::model::monitor::FlowEvent;
 use weir_openflow::model::{FlowRemovedReason, PortNo};
-use weir_units::Instant;
 
 /// The changes recorded for the bundle being committed and for flow monitors.
 #[derive(Debug, Default)]
@@ -122,42 +119,5 @@ impl Journal {
         if let Some(list) = &mut self.noted.undo {
             list.push(undo());
         }
-    }
-}
-
-impl TableEditor<'_> {
-    /// Undoes a change of flow entries; later changes must have been undone already. If there is no memory to restore
-    /// a removed entry, the entry is evicted, and its flow-removed message is returned if the entry asked for one.
-    pub(crate) fn undo(&mut self, now: Instant, undo: UndoRecord) -> Option<FlowRemovedNotice> {
-        match undo {
-            UndoRecord::Added(table, id) => {
-                if let Some(entry) = self.tables[usize::from(table)].remove(id) {
-                    self.timers.stop(entry.timer);
-                }
-            }
-            UndoRecord::Removed(table, id, was) => {
-                let (entry, counter) = *was;
-                let deadline = entry.deadline(counter.used).map(|(at, _)| at);
-                match self.tables[usize::from(table)].put_back(id, entry) {
-                    Ok(Some(replaced)) => self.timers.stop(replaced.timer),
-                    Ok(None) => {}
-                    Err(lost) => {
-                        let is_told = lost.flags.contains(FlowFlags::SEND_FLOW_REM);
-                        return is_told.then(|| lost.removed(now, table, FlowRemovedReason::Eviction, counter));
-                    }
-                }
-                self.tables[usize::from(table)].start_counter(id, counter);
-                self.start_timer(deadline, table, id);
-            }
-            UndoRecord::Modified(table, id, former) => {
-                self.tables[usize::from(table)].set_program(id, former.program);
-                let entry = self.tables[usize::from(table)].get_mut(id)?;
-                entry.cookie = former.cookie;
-                self.tables[usize::from(table)].start_counter(id, former.counter);
-            }
-            // Changes of other state are undone by the caller.
-            UndoRecord::Port(..) | UndoRecord::Groups(_) | UndoRecord::Meters(_) | UndoRecord::Table(..) => {}
-        }
-        None
     }
 }

@@ -4,9 +4,8 @@ mod parked;
 pub(crate) use parked::ParkedPacket;
 
 use crate::DropReason;
-use crate::effects::{Effects, PuntOrigin};
-use crate::group::{BucketRef, MAX_BUCKETS_OF_PACKET};
-use crate::nicira::{MAX_DEPTH, MAX_RESUBMITS, MAX_STACK};
+use crate::effects::{BucketRef, Effects, PuntOrigin};
+use crate::packet_limits::{MAX_BUCKETS_OF_PACKET, MAX_DEPTH, MAX_RESUBMITS, MAX_STACK};
 use weir_openflow::model::{PortNo, Subfield};
 use weir_packet::edit::{self, EditEffect, EditError};
 use weir_packet::field::{VLAN_PRESENT, eth_type};
@@ -197,7 +196,7 @@ impl<'a> PipelinePacket<'a> {
         if field.is_pipeline() {
             self.flush_bucket(fx);
             if field == Field::InPort {
-                self.in_port = crate::nicira::port_of(value);
+                self.in_port = port_of(value);
             }
             self.parsed.key.set(field, value);
             return self.note_tunnel(field, value, fx);
@@ -411,5 +410,14 @@ impl<'a> PipelinePacket<'a> {
         self.parsed.key.carry_pipeline_fields(&before);
         // The only pipeline field that describes the bytes.
         self.parsed.key.set(Field::PacketType, self.frame.packet_type().to_bits().into());
+    }
+}
+
+/// Converts a field's value to a port number. Values of 16 bits encode reserved ports as in 1.0.
+pub(crate) fn port_of(value: u128) -> PortNo {
+    match u32::try_from(value) {
+        Ok(number @ 0xff01..=0xffff) => PortNo(0xffff_0000 | number),
+        Ok(number) => PortNo(number),
+        Err(_) => PortNo::ANY,
     }
 }

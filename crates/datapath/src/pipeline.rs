@@ -1,7 +1,6 @@
 //! Runs a packet through the flow tables (OpenFlow 1.3.5, 5.1 to 5.11).
 use crate::DropReason;
 use crate::action_set::ActionSet;
-use crate::burst::LookupResult;
 use crate::effects::{BurstEffects, Effects, NO_COOKIE, PuntOrigin};
 use crate::execute;
 use crate::nicira;
@@ -9,6 +8,7 @@ use crate::packet::PipelinePacket;
 use crate::program::EntryProgram;
 use crate::shape::EntryId;
 use crate::table::{FlowEntry, FlowTable};
+use crate::verdict::LookupResult;
 use std::ops::ControlFlow;
 use weir_openflow::model::{Action, PacketInReason, PortNo};
 use weir_packet::{Field, ParsedHeaders};

@@ -1,8 +1,11 @@
 //! The ports of a datapath: their descriptions for controllers, and which of them packets may be sent to.
+mod queues;
+
 use crate::{DropReason, PortCounters, PortQueues};
 use foldhash::{HashMap, HashMapExt};
+use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::port::{PortStats, bits};
-use weir_openflow::model::{PortDesc, PortNo};
+use weir_openflow::model::{ErrorType, PortDesc, PortNo};
 use weir_units::Instant;
 
 /// Maximum number of ports of a datapath: OpenFlow 1.0 lists all ports in one message of at most 64 KiB, 48 bytes
@@ -49,6 +52,33 @@ impl Ports {
     /// Returns the ports in order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PortState> {
         self.order.iter().filter_map(|port| self.states.get(port))
+    }
+
+    /// Returns the descriptions of all ports, in order of their numbers.
+    pub(crate) fn descs(&self) -> Vec<PortDesc> {
+        self.iter().map(|port| port.desc.clone()).collect()
+    }
+
+    /// Returns the description of one port or all ports.
+    ///
+    /// # Errors
+    /// The port does not exist.
+    pub(crate) fn descs_of(&self, wanted: PortNo) -> Result<Vec<PortDesc>, ErrorType> {
+        if wanted == PortNo::ANY {
+            return Ok(self.descs());
+        }
+        Ok(vec![self.get(wanted).ok_or(BadRequest::BadPort)?.desc.clone()])
+    }
+
+    /// Returns the statistics of one port or all ports.
+    ///
+    /// # Errors
+    /// The port does not exist.
+    pub(crate) fn stats(&self, now: Instant, wanted: PortNo) -> Result<Vec<PortStats>, ErrorType> {
+        if wanted == PortNo::ANY {
+            return Ok(self.iter().map(|port| port.stats(now)).collect());
+        }
+        Ok(vec![self.get(wanted).ok_or(BadRequest::BadPort)?.stats(now)])
     }
 
     /// Adds a port.
@@ -144,6 +174,13 @@ impl Ports {
         }
     }
 
+    /// Returns an error with the drop reason if packets that arrived on `in_port` are dropped when they are output to a
+    /// port. Only an output to IN_PORT sends packets back to their input port (OpenFlow 1.3.5, 4.5).
+    #[inline]
+    pub(crate) fn may_output(&self, in_port: PortNo, port: PortNo) -> Result<(), DropReason> {
+        if port == in_port { Err(DropReason::InPortOnly) } else { self.may_send(port) }
+    }
+
     #[inline(never)]
     fn may_send_hashed(&self, port: PortNo) -> Result<(), DropReason> {
         self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send()
@@ -203,7 +240,7 @@ impl PortState {
     /// Returns the port's statistics. Alignment errors, CRC errors and collisions read as unavailable, because no
     /// port kind of weir learns of them.
     pub(crate) fn stats(&self, now: Instant) -> PortStats {
-        let (duration_sec, duration_nsec) = crate::table::duration(now, self.added);
+        let (duration_sec, duration_nsec) = crate::types::duration(now, self.added);
         let counters = &self.counters;
         PortStats {
             port_no: self.desc.port_no,

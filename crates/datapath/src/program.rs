@@ -1,7 +1,7 @@
 //! Compiles an entry's instructions into the form the pipeline runs: sorted into the order of execution (OpenFlow
 //! 1.3.5, 5.9).
 use crate::edits::Edits;
-use crate::nicira;
+use crate::verdict::EntryVerdict;
 use std::sync::Arc;
 use weir_openflow::model::error::{BadAction, BadInstruction};
 use weir_openflow::model::nicira::NxAction;
@@ -65,7 +65,7 @@ impl EntryProgram {
             }
         }
         program.prepares = program.clear || program.write.is_some() || program.metadata.is_some();
-        program.looks_up = nicira::looks_up(program.apply.iter().flat_map(|list| list.iter()));
+        program.looks_up = program.apply.iter().flat_map(|list| list.iter()).any(looks_up);
         if program.write.iter().flat_map(|list| list.iter()).any(|action| matches!(action, Action::Nx(_))) {
             // An action set has one action per type in a fixed order, and Nicira's actions have no place in that
             // order.
@@ -75,8 +75,47 @@ impl EntryProgram {
         program.needs_all = needs_all;
         program.groups = groups_of(program.actions());
         program.meters = meters_of(program.meter, program.actions());
-        program.edits = Edits::of(&program).map(Box::new);
+        program.edits = program.compile_edits().map(Box::new);
         Ok(program)
+    }
+
+    /// Returns the outcome for packets of an entry with this self.
+    pub(crate) fn verdict(&self) -> EntryVerdict {
+        let only_goto = self.apply.as_deref().unwrap_or_default().is_empty() && !self.prepares;
+        match (self.meter, self.goto) {
+            (None, Some(table)) if only_goto => return EntryVerdict::Goto(table),
+            (None, None) => {}
+            _ => return EntryVerdict::Program,
+        }
+        if let Some(edits) = &self.edits {
+            return EntryVerdict::Edit(edits.1);
+        }
+        let apply = self.apply.as_deref().unwrap_or_default();
+        let write = self.write.as_deref().unwrap_or_default();
+        match (apply, write, self.metadata) {
+            ([Action::Output { port, .. }], [], None) | ([], [Action::Output { port, .. }], None)
+                if *port <= PortNo::MAX =>
+            {
+                EntryVerdict::Output(*port)
+            }
+            _ => EntryVerdict::Program,
+        }
+    }
+
+    /// Compiles the program into edits and the output port. Returns `None` if it does more than that, or only outputs.
+    fn compile_edits(&self) -> Option<(Edits, PortNo)> {
+        let apply = self.apply.as_deref().unwrap_or_default();
+        let (edits, last) = match self.write.as_deref().unwrap_or_default() {
+            [] => apply.split_last().map(|(last, edits)| (edits, last))?,
+            [last] => (apply, last),
+            _ => return None,
+        };
+        let Action::Output { port, .. } = *last else { return None };
+        let only_outputs = self.meter.is_none() && self.goto.is_none() && self.metadata.is_none();
+        if !only_outputs || port > PortNo::MAX || edits.is_empty() {
+            return None;
+        }
+        Some((Edits::compile(edits)?, port))
     }
 
     /// Returns the instructions in the order of execution.
@@ -124,6 +163,11 @@ impl EntryProgram {
     }
 }
 
+/// Returns true if an action looks packets up.
+fn looks_up(action: &Action) -> bool {
+    matches!(action, Action::Nx(nx) if nx.looks_up())
+}
+
 fn needs_all(action: &Action) -> bool {
     match action {
         Action::Output { port, .. } => matches!(*port, PortNo::CONTROLLER | PortNo::NORMAL),
@@ -146,4 +190,46 @@ fn meters_of<'a>(instruction: Option<MeterId>, actions: impl Iterator<Item = &'a
     meters.sort_unstable();
     meters.dedup();
     meters.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::slice::from_ref;
+    use weir_openflow::model::{GroupId, Instruction, MeterId};
+    use weir_packet::Field;
+
+    fn port_of(instructions: &[Instruction]) -> Option<PortNo> {
+        let program = EntryProgram::compile(instructions, 0, 2).unwrap();
+        program.edits.as_ref().map(|edits| edits.1)
+    }
+
+    #[test]
+    fn only_edits_before_one_ordinary_port_are_compiled() {
+        use Instruction::{ApplyActions, GotoTable, Meter, WriteActions};
+        let out = Action::output(PortNo(2));
+        let set_to = |field, value| Action::SetField { field, value };
+        let set = set_to(Field::UdpDst, 5);
+        let apply = |list: &[Action]| ApplyActions(list.to_vec());
+        for actions in [vec![set.clone()], vec![Action::DecNwTtl, Action::SetQueue(3)], vec![Action::PopVlan]] {
+            let with_output = [&actions[..], from_ref(&out)].concat();
+            assert_eq!(port_of(&[apply(&with_output)]), Some(PortNo(2)), "{actions:?}");
+            assert_eq!(port_of(&[apply(&actions), WriteActions(vec![out.clone()])]), Some(PortNo(2)));
+        }
+        let others = [
+            vec![apply(&[])],
+            vec![apply(from_ref(&out))],
+            vec![apply(&[out.clone(), set.clone()])],
+            vec![apply(&[set.clone(), out.clone(), out.clone()])],
+            vec![apply(&[set.clone(), Action::output(PortNo::NORMAL)])],
+            vec![apply(&[set.clone(), Action::Group(GroupId(1)), out.clone()])],
+            vec![apply(&[set_to(Field::Metadata, 5), out.clone()])],
+            vec![apply(from_ref(&set)), WriteActions(vec![set.clone(), out.clone()])],
+            vec![apply(&[set.clone(), out.clone()]), GotoTable(weir_openflow::model::TableId(1))],
+            vec![apply(&[set.clone(), out.clone()]), Meter(MeterId(1))],
+        ];
+        for instructions in others {
+            assert_eq!(port_of(&instructions), None, "{instructions:?}");
+        }
+    }
 }

@@ -6,9 +6,11 @@ pub use time::{TraceCycles, TraceTimes};
 
 use crate::action_set::ActionSet;
 use crate::channels::Channel;
+use crate::effects::BucketRef;
+use crate::effects::MeterVerdict;
 use crate::effects::{Effects, PuntOrigin};
-use crate::group::{self, BucketRef, GroupEntry};
-use crate::meter::{MeterVerdict, PUNT_METERS};
+use crate::group;
+use crate::meter::PUNT_METERS;
 use crate::normal::NormalDestination;
 use crate::packet::PipelinePacket;
 use crate::ports::Ports;
@@ -150,7 +152,7 @@ fn run(tracer: &mut TraceEffects<'_>, in_port: PortNo, frame: &mut Frame) {
         tracer.step(|| TraceStep::Standalone);
         execute::normal(&mut packet, tracer);
     } else {
-        pipeline::run(&datapath.tables, &mut packet, &mut ActionSet::default(), tracer);
+        pipeline::run(datapath.tables.all(), &mut packet, &mut ActionSet::default(), tracer);
     }
     packet.finish(tracer);
 }
@@ -233,12 +235,12 @@ impl Effects for TraceEffects<'_> {
     }
 
     fn first_egress(&self) -> Option<u8> {
-        self.datapath.plane.first_egress
+        self.datapath.tables.first_egress()
     }
 
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
         self.step(|| TraceStep::Egress { port });
-        pipeline::egress(&self.datapath.tables, first, port, packet, self);
+        pipeline::egress(self.datapath.tables.all(), first, port, packet, self);
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
@@ -295,7 +297,7 @@ impl Effects for TraceEffects<'_> {
         packet: &mut PipelinePacket,
         set: &mut ActionSet,
     ) -> ControlFlow<()> {
-        pipeline::resubmit(&self.datapath.tables, table, port, packet, set, self)
+        pipeline::resubmit(self.datapath.tables.all(), table, port, packet, set, self)
     }
 
     fn punt_to(
@@ -326,8 +328,9 @@ impl Effects for TraceEffects<'_> {
 
     fn grouped(&mut self, _slot: usize, _bytes: usize) {}
 
-    fn bucket_taken(&mut self, group: &GroupEntry, bucket: BucketRef, _bytes: usize) {
-        self.step(|| TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
+    fn bucket_taken(&mut self, group: GroupId, bucket: BucketRef, _bytes: usize) {
+        let kind = self.datapath.groups.find(group).map_or("", |(_, group)| group.kind.name());
+        self.step(|| TraceStep::Bucket { group, kind, bucket: bucket.bucket() });
     }
 
     /// False, so that the steps of a bucket follow the action that led to it.

@@ -221,3 +221,9 @@ pub struct PortCounters {
     pub tx_errors: u64,
     pub rx_over_err: u64,
 }
+
+/// Returns the whole seconds and the remaining nanoseconds since `from`, as in messages.
+pub(crate) fn duration(now: Instant, from: Instant) -> (u32, u32) {
+    let span = now.since(from);
+    (u32::try_from(span.as_secs()).unwrap_or(u32::MAX), span.subsec_nanos())
+}

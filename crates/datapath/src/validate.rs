@@ -3,7 +3,8 @@
 //! [`KnownFields`] describes what is certain about the packets that the actions will process. It starts with the
 //! entry's match and follows each action. So `push_vlan, set_field:vlan_vid` is valid, and `set_field:tcp_dst` without
 //! a match on TCP is not.
-use crate::nicira;
+mod nicira;
+
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
 use weir_openflow::model::nicira::NICIRA;

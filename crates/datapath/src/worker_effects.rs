@@ -4,17 +4,20 @@
 //! Steps that only one thread at a time can do (sending packet-ins, learning) are deferred in [`DeferredWork`].
 //! [`crate::Datapath::process_for`] does them afterwards. Deferred packets keep their order among each other.
 use crate::action_set::ActionSet;
+use crate::counting::WorkerNo;
+use crate::direct_output::DirectOutput;
+use crate::effects::BucketRef;
+use crate::effects::MeterVerdict;
 use crate::effects::{self, BurstEffects, Effects, PuntOrigin};
 use crate::engine_effects::{EngineEffects, MAX_TO_LEARN, PipelineState};
 use crate::execute;
-use crate::forward::DirectOutput;
-use crate::group::{self, BucketRef, GroupEntry, GroupTable};
-use crate::meter::MeterVerdict;
+use crate::flow_tables::FlowTables;
+use crate::group::{self, GroupTable};
 use crate::normal::NormalDestination;
 use crate::packet::{ParkedPacket, PipelinePacket};
 use crate::ports::Ports;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, FlowTable, WorkerNo};
+use crate::table::{FlowEntry, FlowTable};
 use crate::{DatapathOutput, DropReason, Drops, pipeline};
 use std::ops::ControlFlow;
 use weir_openflow::Version;
@@ -47,9 +50,17 @@ enum DeferredStep {
 /// State that workers share while they forward.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedTables<'a> {
-    pub(crate) tables: &'a [FlowTable],
-    pub(crate) groups: &'a GroupTable,
-    pub(crate) plane: &'a PipelineState,
+    tables: &'a [FlowTable],
+    /// The first egress table, if there is one.
+    first_egress: Option<u8>,
+    groups: &'a GroupTable,
+    plane: &'a PipelineState,
+}
+
+impl<'a> SharedTables<'a> {
+    pub(crate) fn new(tables: &'a FlowTables, groups: &'a GroupTable, plane: &'a PipelineState) -> SharedTables<'a> {
+        SharedTables { tables: tables.all(), first_egress: tables.first_egress(), groups, plane }
+    }
 }
 
 /// A worker's access to the switch during one burst.
@@ -161,7 +172,7 @@ impl Effects for WorkerEffects<'_> {
 
     #[inline]
     fn first_egress(&self) -> Option<u8> {
-        self.common.plane.first_egress
+        self.common.first_egress
     }
 
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
@@ -263,7 +274,7 @@ impl Effects for WorkerEffects<'_> {
         self.common.plane.groups.count(self.worker, slot, bytes);
     }
 
-    fn bucket_taken(&mut self, _group: &GroupEntry, bucket: BucketRef, bytes: usize) {
+    fn bucket_taken(&mut self, _group: GroupId, bucket: BucketRef, bytes: usize) {
         self.common.plane.groups.count_bucket(self.worker, bucket, bytes);
     }
 

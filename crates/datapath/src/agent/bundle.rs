@@ -1,20 +1,16 @@
 //! Handles bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for scheduled bundles). See
 //! [`crate::bundle`].
-use super::{AgentRequest, start_of};
-use crate::bundle::{BundleCommit, BundleFailure, CommitProgress, DueBundle, PendingBundle};
+use super::commit::{BundleCommit, BundleFailure, CommitProgress};
+use super::{AgentRequest, UnfinishedWork};
+use crate::bundle::{DueBundle, PendingBundles};
+use crate::channels::{DatapathChannels, refusal};
 use crate::{ChannelId, Datapath, DatapathOutput};
 use weir_openflow::Version;
-use weir_openflow::model::bundle::{
-    BundleAdd, BundleCommand, BundleControl, BundleFeatures, BundleFeaturesProperty, BundleFeaturesRequest,
-    BundleFlags, BundleId, BundleProperty,
-};
-use weir_openflow::model::error::{BundleFailed, ErrorMessage};
+use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
+use weir_openflow::model::error::BundleFailed;
 use weir_openflow::model::{Body, ErrorType, Message};
 use weir_packet::FramePool;
 use weir_units::Instant;
-
-/// `OFPBF_TIME_SET_SCHED` of a bundle features request: the request sets tolerances.
-const SETS_SCHEDULE: u32 = 1 << 1;
 
 impl Datapath {
     /// Handles a bundle control message. A commit only begins here, or is scheduled.
@@ -38,12 +34,12 @@ impl Datapath {
                 BundleCommand::CloseReply
             }
             BundleCommand::CommitRequest => {
-                if let Some(at) = self.time_of(control, now)? {
+                if let Some(at) = self.schedule.time_of(control, now)? {
                     // The answer follows when the bundle is committed.
                     return Ok(self.bundles.schedule(at, channel, (id, flags), request.xid)?);
                 }
                 let bundle = self.bundles.take(now, channel, id, flags)?;
-                self.begin_commit(bundle, request.version, request.xid);
+                self.work = UnfinishedWork::commit(bundle, request.version, request.xid, &self.journal);
                 return Ok(());
             }
             BundleCommand::DiscardRequest => {
@@ -56,65 +52,6 @@ impl Datapath {
         Ok(())
     }
 
-    /// Checks that a message may be added to a bundle; [`Bundles::keep`](crate::bundle::PendingBundles::keep) adds it.
-    ///
-    /// # Errors
-    /// [`BundleFailed`]; the bundle is unchanged.
-    pub(super) fn bundle_add(&mut self, add: &BundleAdd, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
-        check_flags(add.flags, request.version)?;
-        if add.message.xid != request.xid {
-            return Err(BundleFailed::MsgBadXid.into());
-        }
-        let key = (add.bundle, add.flags);
-        Ok(self.bundles.may_add(request.now, request.channel, key, &add.message, request.version)?)
-    }
-
-    fn begin_commit(&mut self, bundle: PendingBundle, version: Version, xid: u32) {
-        self.commit = Some(Box::new(BundleCommit::new(bundle, version, xid, &self.journal)));
-    }
-
-    /// Returns true while a bundle is being committed or a message about many entries is unfinished. Then the caller
-    /// must call [`Datapath::go_on`] until it is done, and pass no other controller requests to the datapath.
-    pub fn is_busy(&self) -> bool {
-        self.commit.is_some() || self.job.is_some()
-    }
-
-    /// Continues the unfinished bundle or message for about ten microseconds. An atomic bundle that changes more than
-    /// flow entries is committed in a single call.
-    pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        self.generation += 1;
-        let Some(mut commit) = self.commit.take() else { return self.go_on_with_job(now, pool, out) };
-        let step = loop {
-            let step = commit.step(self, now, pool, out);
-            if !(matches!(step, CommitProgress::More) && commit.is_in_one()) {
-                break step;
-            }
-        };
-        match step {
-            CommitProgress::More => return self.commit = Some(commit),
-            CommitProgress::Done => {
-                let mut request = AgentRequest::new(now, commit.channel, commit.version, commit.xid, pool, out);
-                reply_with(BundleCommand::CommitReply, commit.id, commit.flags, &mut request);
-            }
-            CommitProgress::Failed(failure) => {
-                let BundleFailure { message, error } = *failure;
-                let data = start_of(&message, commit.version).into();
-                let body = Body::Error(ErrorMessage { error, data });
-                out.messages.push((commit.channel, Message { xid: message.xid, body }));
-                let (id, flags) = (commit.id, commit.flags);
-                self.refuse(commit.channel, (id, flags), commit.xid, BundleFailed::MsgFailed, out);
-            }
-        }
-        self.settle(now, out);
-    }
-
-    /// Finishes the unfinished bundle or message.
-    pub(crate) fn finish_commit(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
-        while self.is_busy() {
-            self.go_on(now, pool, out);
-        }
-    }
-
     /// Begins scheduled commits that are due, one at a time, and discards bundles whose controller has been silent
     /// for too long. Returns the time of the next call.
     pub(crate) fn expire_bundles(&mut self, now: Instant, out: &mut DatapathOutput) -> Option<Instant> {
@@ -124,64 +61,80 @@ impl Datapath {
             match due {
                 DueBundle::Commit(bundle, xid) => {
                     if let Some(version) = self.plane.channels.version(bundle.channel) {
-                        self.begin_commit(bundle, version, xid);
+                        self.work = UnfinishedWork::commit(bundle, version, xid, &self.journal);
                     }
                 }
                 DueBundle::GiveUp(channel, id) => {
-                    self.refuse(channel, (id, BundleFlags::default()), 0, BundleFailed::Timeout, out);
+                    refuse(&self.plane.channels, channel, (id, BundleFlags::default()), 0, BundleFailed::Timeout, out);
                 }
             }
         }
         if self.is_busy() { Some(now) } else { self.bundles.next() }
     }
+}
 
-    /// Sends the error of a failed bundle, quoting a commit request that identifies the bundle.
-    fn refuse(
-        &self,
-        channel: ChannelId,
-        (bundle, flags): (BundleId, BundleFlags),
-        xid: u32,
-        error: BundleFailed,
+impl BundleCommit {
+    /// Continues to commit a bundle.
+    pub(super) fn go_on(
+        mut self: Box<Self>,
+        datapath: &mut Datapath,
+        now: Instant,
+        pool: &mut FramePool,
         out: &mut DatapathOutput,
     ) {
-        let Some(version) = self.plane.channels.version(channel) else { return };
-        let command = BundleCommand::CommitRequest;
-        let control = BundleControl { bundle, command, flags, properties: Vec::new() };
-        let data = start_of(&Message { xid, body: Body::BundleControl(control) }, version).into();
-        let body = Body::Error(ErrorMessage { error: error.into(), data });
-        out.messages.push((channel, Message { xid, body }));
-    }
-
-    /// Returns the features of bundles (OpenFlow 1.5.1, 7.3.5.20). A request may set the tolerances of scheduled
-    /// bundles.
-    pub(super) fn bundle_features(&mut self, now: Instant, asked: &BundleFeaturesRequest) -> BundleFeatures {
-        for property in &asked.properties {
-            if let BundleFeaturesProperty::Time { max_future, max_past, .. } = property
-                && asked.flags & SETS_SCHEDULE != 0
-            {
-                self.schedule.set_tolerances(*max_future, *max_past);
+        let step = loop {
+            let step = self.step(datapath, now, pool, out);
+            if !(matches!(step, CommitProgress::More) && self.is_in_one()) {
+                break step;
+            }
+        };
+        match step {
+            CommitProgress::More => return datapath.work = UnfinishedWork::Commit(self),
+            CommitProgress::Done => {
+                let mut request = AgentRequest::new(now, self.channel, self.version, self.xid, pool, out);
+                reply_with(BundleCommand::CommitReply, self.id, self.flags, &mut request);
+            }
+            CommitProgress::Failed(failure) => {
+                let BundleFailure { message, error } = *failure;
+                out.messages.push((self.channel, refusal(&message, self.version, error)));
+                let (id, flags) = (self.id, self.flags);
+                refuse(&datapath.plane.channels, self.channel, (id, flags), self.xid, BundleFailed::MsgFailed, out);
             }
         }
-        let time = self.schedule.features(now);
-        let timed = if time.is_some() { BundleFlags::TIME.0 } else { 0 };
-        let capabilities = BundleFlags(BundleFlags::ATOMIC.0 | BundleFlags::ORDERED.0 | timed);
-        BundleFeatures { capabilities, properties: time.into_iter().collect() }
+        datapath.settle(now, out);
     }
+}
 
-    /// Returns the time of a scheduled commit, or `None` if it is to happen at once.
-    fn time_of(&self, control: &BundleControl, now: Instant) -> Result<Option<Instant>, BundleFailed> {
-        if !control.flags.contains(BundleFlags::TIME) {
-            return Ok(None);
-        }
-        let time = control.properties.iter().find_map(|property| match property {
-            BundleProperty::Time(time) => Some(*time),
-            BundleProperty::Other(_) => None,
-        });
-        match time {
-            Some(time) => self.schedule.instant_of(time, now).map(|at| (at > now).then_some(at)),
-            None => Ok(None),
-        }
+/// Checks that a message may be added to a bundle; [`PendingBundles::keep`] adds it.
+///
+/// # Errors
+/// [`BundleFailed`]; the bundle is unchanged.
+pub(super) fn bundle_add(
+    bundles: &mut PendingBundles,
+    add: &BundleAdd,
+    request: &AgentRequest<'_>,
+) -> Result<(), ErrorType> {
+    check_flags(add.flags, request.version)?;
+    if add.message.xid != request.xid {
+        return Err(BundleFailed::MsgBadXid.into());
     }
+    let key = (add.bundle, add.flags);
+    Ok(bundles.may_add(request.now, request.channel, key, &add.message, request.version)?)
+}
+
+/// Sends the error of a failed bundle, quoting a commit request that identifies the bundle.
+fn refuse(
+    channels: &DatapathChannels,
+    channel: ChannelId,
+    (bundle, flags): (BundleId, BundleFlags),
+    xid: u32,
+    error: BundleFailed,
+    out: &mut DatapathOutput,
+) {
+    let command = BundleCommand::CommitRequest;
+    let control = BundleControl { bundle, command, flags, properties: Vec::new() };
+    let commit = Message { xid, body: Body::BundleControl(control) };
+    channels.refuse(channel, &commit, error.into(), out);
 }
 
 fn reply_with(command: BundleCommand, bundle: BundleId, flags: BundleFlags, request: &mut AgentRequest<'_>) {

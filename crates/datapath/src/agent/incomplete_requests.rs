@@ -1,7 +1,9 @@
 //! Collects multipart requests that arrive in several messages (OpenFlow 1.3.5, 7.3.5: `OFPMPF_REQ_MORE`) until they
 //! are complete.
-use super::{AgentRequest, start_of};
-use crate::{ChannelId, Datapath, DatapathOutput};
+use super::AgentRequest;
+use crate::channels::{DatapathChannels, start_of};
+use crate::{ChannelId, DatapathOutput};
+use std::borrow::Cow;
 use std::time::Duration;
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadRequest, ErrorMessage};
@@ -30,18 +32,22 @@ struct IncompleteRequest {
     start: Bytes,
 }
 
-impl Datapath {
-    /// Handles a multipart request once its last part has arrived. Only table features take more than one message.
-    pub(super) fn multipart_part(
+impl IncompleteRequests {
+    /// Adds a part of a multipart request. Returns the whole request once its last part has arrived. Only table
+    /// features take more than one message.
+    ///
+    /// # Errors
+    /// The request, or all requests of the channel, take too much memory.
+    pub(super) fn complete<'a>(
         &mut self,
-        asked: &MultipartRequest,
-        request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
-        let RequestBody::TableFeatures(tables) = &asked.body else { return self.multipart(&asked.body, request) };
-        let (channel, xid) = (request.channel, request.xid);
-        let before = self.incomplete.take(channel, xid);
+        asked: &'a MultipartRequest,
+        request: &AgentRequest<'_>,
+    ) -> Result<Option<Cow<'a, RequestBody>>, ErrorType> {
+        let RequestBody::TableFeatures(tables) = &asked.body else { return Ok(Some(Cow::Borrowed(&asked.body))) };
+        let (channel, xid) = request.by();
+        let before = self.take(channel, xid);
         if !asked.more && before.is_none() {
-            return self.multipart(&asked.body, request);
+            return Ok(Some(Cow::Borrowed(&asked.body)));
         }
         let mut whole = before.unwrap_or_default();
         whole.extend(tables.iter().cloned());
@@ -49,28 +55,32 @@ impl Datapath {
             return Err(BadRequest::MultipartBufferOverflow.into());
         }
         if !asked.more {
-            return self.multipart(&RequestBody::TableFeatures(whole), request);
+            return Ok(Some(Cow::Owned(RequestBody::TableFeatures(whole))));
         }
         let newest = Message { xid, body: Body::MultipartRequest(asked.clone()) };
         let start = start_of(&newest, request.version).into();
-        self.incomplete.keep(IncompleteRequest { channel, xid, until: request.now + PATIENCE, tables: whole, start })
+        self.keep(IncompleteRequest { channel, xid, until: request.now + PATIENCE, tables: whole, start })?;
+        Ok(None)
     }
 
     /// Discards requests whose next part is overdue and sends an error to their channels. Returns the time when the
     /// next request is overdue. Version 1.3 has no such error (OpenFlow 1.4.1, 7.5.4.2).
-    pub(crate) fn expire_parts(&mut self, now: Instant, out: &mut DatapathOutput) -> Option<Instant> {
-        for part in self.incomplete.take_late(now) {
-            if self.plane.channels.version(part.channel).is_some_and(|version| version >= Version::V14) {
+    pub(crate) fn expire(
+        &mut self,
+        now: Instant,
+        channels: &DatapathChannels,
+        out: &mut DatapathOutput,
+    ) -> Option<Instant> {
+        for part in self.take_late(now) {
+            if channels.version(part.channel).is_some_and(|version| version >= Version::V14) {
                 let error = BadRequest::MultipartRequestTimeout.into();
                 let body = Body::Error(ErrorMessage { error, data: part.start });
                 out.messages.push((part.channel, Message { xid: part.xid, body }));
             }
         }
-        self.incomplete.next()
+        self.next()
     }
-}
 
-impl IncompleteRequests {
     fn take(&mut self, channel: ChannelId, xid: u32) -> Option<Vec<TableFeatures>> {
         let at = self.list.iter().position(|part| (part.channel, part.xid) == (channel, xid))?;
         Some(self.list.remove(at).tables)

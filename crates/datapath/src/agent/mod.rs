@@ -1,5 +1,7 @@
 //! The OpenFlow agent: handles each message of a controller and answers it.
 mod bundle;
+mod commit;
+mod delayed;
 mod features;
 mod groups;
 mod incomplete_requests;
@@ -7,29 +9,31 @@ mod meters;
 mod monitors;
 mod multipart;
 mod nicira;
-mod notices;
 mod packet_out;
 mod port_mod;
-mod queues;
 mod settings;
 mod sweeps;
-mod table_features;
-mod tables;
+mod unfinished_work;
 mod walk;
 
+pub(crate) use commit::BundleCommit;
+pub(crate) use delayed::{bundle_subjects, refuse_bundle, subject};
 pub(crate) use incomplete_requests::IncompleteRequests;
-pub(crate) use sweeps::SweepJob;
-pub use walk::{FlowWalk, LongReply, ReplyProgress};
+pub(crate) use sweeps::{RestOfSweep, SweepJob};
+pub(crate) use unfinished_work::UnfinishedWork;
+pub(crate) use walk::ReplySource;
+pub use walk::{LongReply, ReplyProgress};
 
-use crate::flow_mod::FlowModSemantics;
+use crate::channels::{RequestForwardReason, refusal};
+use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput};
-use notices::RequestForwardReason;
-use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};
+use weir_openflow::Version;
+use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::nicira::{NICIRA, NxMessage};
+use weir_openflow::model::port::PortStatusReason;
 use weir_openflow::model::role::Role;
 use weir_openflow::model::{Body, BufferId, ErrorType, Experimenter, FlowCommand, FlowMod, Message};
-use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
@@ -44,6 +48,11 @@ pub(crate) struct AgentRequest<'a> {
 }
 
 impl AgentRequest<'_> {
+    /// Returns the message's channel and transaction id.
+    fn by(&self) -> (ChannelId, u32) {
+        (self.channel, self.xid)
+    }
+
     fn reply(&mut self, body: Body) {
         self.out.messages.push((self.channel, Message { xid: self.xid, body }));
     }
@@ -73,86 +82,100 @@ pub(crate) fn handle(
 ) {
     // A channel that is not up (any more) gets no answer.
     let Some(version) = datapath.plane.channels.version(channel) else { return };
-    datapath.journal.by = Some((datapath.main_of(channel), message.xid));
+    datapath.journal.by = Some((datapath.plane.channels.main_of(channel), message.xid));
     let mut request = AgentRequest::new(now, channel, version, message.xid, pool, out);
-    let answered = datapath.answer(&message.body, &mut request);
-    if let Err(error) = answered {
-        let version = request.version;
-        request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
-    } else if let Some(sweep) = datapath.begun.take() {
-        datapath.job = Some(Box::new(SweepJob::new(channel, version, message, *sweep)));
-    } else if let Body::BundleAdd(add) = message.body {
-        // The message is moved, because copying it would take longer than everything else.
-        datapath.bundles.keep(channel, add);
+    match datapath.answer(&message.body, &mut request) {
+        Err(error) => {
+            request.out.messages.push((channel, refusal(&message, version, error)));
+        }
+        Ok(Some(rest)) => {
+            datapath.work = UnfinishedWork::Job(Box::new(SweepJob::new(channel, version, message, rest)));
+        }
+        Ok(None) => {
+            // The message is moved, because copying it would take longer than everything else.
+            if let Body::BundleAdd(add) = message.body {
+                datapath.bundles.keep(channel, add);
+            }
+        }
     }
     datapath.settle(now, out);
 }
 
-/// Returns the first bytes of a message in its encoded form, as error messages quote it.
-fn start_of(message: &Message, version: Version) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // A decoded message can be encoded again. If encoding failed, the error would still name the problem.
-    let _ = codec::encode(message, version, &mut bytes);
-    bytes.truncate(ERROR_DATA_BYTES);
-    bytes
-}
-
 impl Datapath {
-    /// Answers a channel's message with an error instead of handling it.
-    pub fn refuse_message(&self, channel: ChannelId, message: &Message, error: ErrorType, out: &mut DatapathOutput) {
-        // A channel that is not up (any more) gets no answer.
-        let Some(version) = self.plane.channels.version(channel) else { return };
-        let body = Body::Error(ErrorMessage { error, data: start_of(message, version).into() });
-        out.messages.push((channel, Message { xid: message.xid, body }));
-    }
-
     /// Finishes the handling of a message: adds learned entries and sends the notices that its changes cause.
     pub(crate) fn settle(&mut self, now: Instant, out: &mut DatapathOutput) {
         if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
         }
         self.journal.by = None;
-        self.tell_monitors(out);
-        self.tell_vacancy(out);
+        self.monitors.tell(&mut self.journal, &self.plane.channels, out);
+        self.tables.tell_vacancy(&self.plane.channels, out);
     }
 
-    pub(crate) fn answer(&mut self, body: &Body, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
-        if changes_state(body) && self.role_of(request.channel) == Role::Slave {
+    /// Answers a message. Returns the rest of the work if the message changes many entries.
+    ///
+    /// # Errors
+    /// The error to reply with; nothing has changed.
+    pub(crate) fn answer(
+        &mut self,
+        body: &Body,
+        request: &mut AgentRequest<'_>,
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
+        if changes_state(body) && self.plane.channels.role_of(request.channel) == Role::Slave {
             return Err(BadRequest::IsSlave.into());
         }
         match body {
             Body::FeaturesRequest => {
-                request.reply(Body::FeaturesReply(self.features(request.version, request.channel)))
+                let reply = features::features(&self.config, &self.plane, request.version, request.channel);
+                request.reply(Body::FeaturesReply(reply));
             }
-            Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
-            Body::SetConfig(config) => return self.set_switch_config(*config, request),
+            Body::GetConfigRequest => {
+                let config = settings::switch_config(self.drops_fragments, &self.plane.channels, request.channel);
+                request.reply(Body::GetConfigReply(config));
+            }
+            Body::SetConfig(config) => {
+                settings::set_switch_config(&mut self.drops_fragments, &mut self.plane.channels, *config, request)?;
+            }
             Body::FlowMod(flow) => {
                 return self.handle_flow_mod(flow, FlowModSemantics::of(flow, request.version), request);
             }
-            Body::PacketOut(packet) => return self.packet_out(packet, request),
-            Body::PortMod(change) => return self.port_mod(change, request),
-            Body::TableMod(change) => return self.table_mod(change, request),
+            Body::PacketOut(packet) => self.packet_out(packet, request)?,
+            Body::PortMod(change) => {
+                let changed = port_mod::port_mod(&mut self.plane.ports, &mut self.journal, change, request)?;
+                if let Some(desc) = changed {
+                    self.port_changed(PortStatusReason::Modify, desc, request.out);
+                }
+            }
+            Body::TableMod(change) => self.tables.table_mod(change, request.version, &mut self.journal)?,
             Body::GroupMod(change) => {
-                self.group_mod_of(change, request)?;
-                self.forward_request(RequestForwardReason::GroupMod, body, request);
+                let rest = self.change_groups(request.now, change, request.version, request.out)?;
+                self.plane.channels.forward_request(RequestForwardReason::GroupMod, request.by(), body, request.out);
+                return Ok(rest);
             }
             Body::MeterMod(change) => {
-                self.change_meters(request.now, change, request.out)?;
-                self.forward_request(RequestForwardReason::MeterMod, body, request);
+                let rest = self.change_meters(request.now, change, request.out)?;
+                self.plane.channels.forward_request(RequestForwardReason::MeterMod, request.by(), body, request.out);
+                return Ok(rest);
             }
-            Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
+            Body::MultipartRequest(asked) => {
+                if let Some(whole) = self.incomplete.complete(asked, request)? {
+                    return self.multipart(&whole, request);
+                }
+            }
             // Every message is handled to its end before the next, so a barrier has nothing to wait for.
             Body::BarrierRequest => request.reply(Body::BarrierReply),
             Body::EchoRequest(data) => request.reply(Body::EchoReply(data.clone())),
             Body::QueueGetConfigRequest(port) => {
-                let queues = self.queue_config(*port, request.version)?;
+                let queues = self.plane.ports.queue_config(*port, request.version)?;
                 request.reply(Body::QueueGetConfigReply(queues));
             }
-            Body::RoleRequest(asked) => return self.role_request(*asked, request),
-            Body::GetAsyncRequest => request.reply(Body::GetAsyncReply(self.async_config(request.channel))),
-            Body::SetAsync(config) => self.set_async_config(request.channel, config),
-            Body::BundleControl(control) => return self.bundle_control(control, request),
-            Body::BundleAdd(add) => return self.bundle_add(add, request),
+            Body::RoleRequest(asked) => settings::role_request(&mut self.plane.channels, *asked, request)?,
+            Body::GetAsyncRequest => {
+                request.reply(Body::GetAsyncReply(self.plane.channels.async_config(request.channel)))
+            }
+            Body::SetAsync(config) => self.plane.channels.set_async_config(request.channel, config),
+            Body::BundleControl(control) => self.bundle_control(control, request)?,
+            Body::BundleAdd(add) => bundle::bundle_add(&mut self.bundles, add, request)?,
             Body::Nx(message) => return self.nicira(message, request),
             Body::Experimenter(Experimenter { id: NICIRA, .. }) => return Err(BadRequest::BadExpType.into()),
             Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
@@ -161,7 +184,7 @@ impl Datapath {
             // Only switches send the other messages. A session refuses them before they get here.
             _ => return Err(BadRequest::BadType.into()),
         }
-        Ok(())
+        Ok(None)
     }
 
     fn handle_flow_mod(
@@ -169,16 +192,16 @@ impl Datapath {
         flow: &FlowMod,
         manner: FlowModSemantics,
         request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
-        self.change_entries(flow, manner, request)?;
-        match released(flow) {
-            // Otherwise the packet is released after the last step of the change.
-            Some(buffer) if self.begun.is_none() => self.release(buffer, request),
-            _ => Ok(()),
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
+        let rest = self.change_entries(flow, manner, request)?;
+        // A packet is released after the last step of the change.
+        if let Some(buffer) = released(flow).filter(|_| rest.is_none()) {
+            self.release(buffer, request)?;
         }
+        Ok(rest)
     }
 
-    /// Applies a flow-mod but ignores its buffer id. The rest of a change of many entries is left in `begun`.
+    /// Applies a flow-mod but ignores its buffer id. Returns the rest of the work if many entries are concerned.
     ///
     /// # Errors
     /// The error to reply with; nothing has changed.
@@ -187,12 +210,11 @@ impl Datapath {
         flow: &FlowMod,
         manner: FlowModSemantics,
         request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         let mut gone = Vec::new();
         let left = self.edit_tables().apply(request.now, flow, manner, &mut gone)?;
-        self.begun = left.map(|sweep| Box::new(sweep.into_owned()));
-        self.tell_removed(gone, request.out);
-        Ok(())
+        self.plane.channels.tell_removed(gone, request.out);
+        Ok(left.map(|sweep| Box::new(sweep.into_owned())))
     }
 }
 

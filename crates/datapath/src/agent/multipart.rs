@@ -1,29 +1,34 @@
 //! Replies to requests for statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
-use super::AgentRequest;
+use super::features::desc;
+use super::groups::group_features;
+use super::{AgentRequest, LongReply, RestOfSweep};
+use crate::flow_mod::EntrySweep;
 use crate::{Datapath, meter};
 use weir_openflow::codec;
 use weir_openflow::model::error::BadRequest;
-use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
+use weir_openflow::model::multipart::{ReplyBody, RequestBody};
 use weir_openflow::model::nicira::NICIRA;
-use weir_openflow::model::{Body, ErrorType, Experimenter, PortDesc, PortNo, TableId};
-use weir_units::Instant;
-
-/// All wildcards of 1.0 (`OFPFW_ALL`).
-const V10_WILDCARDS: u32 = (1 << 22) - 1;
+use weir_openflow::model::{Body, ErrorType, Experimenter};
 
 /// Number of places examined per part of flow statistics.
 const PART_ENTRIES: usize = 256;
 
 impl Datapath {
-    pub(super) fn multipart(&mut self, asked: &RequestBody, request: &mut AgentRequest<'_>) -> Result<(), ErrorType> {
+    /// Replies to a complete multipart request. Returns the rest of the work if the request changes many entries.
+    pub(super) fn multipart(
+        &mut self,
+        asked: &RequestBody,
+        request: &mut AgentRequest<'_>,
+    ) -> Result<Option<RestOfSweep>, ErrorType> {
         let now = request.now;
-        if let Some(reply) = self.begin_reply(request.channel, request.version, request.xid, asked) {
+        if let Some(reply) = LongReply::begin(&self.tables, request.channel, request.version, request.xid, asked) {
             let mut reply = reply?;
             while self.reply_on(now, &mut reply, PART_ENTRIES, request.out) {}
-            return Ok(());
+            return Ok(None);
         }
+        let mut rest = None;
         let body = match asked {
-            RequestBody::Desc => ReplyBody::Desc(self.desc()),
+            RequestBody::Desc => ReplyBody::Desc(desc(&self.config)),
             // These requests have a long reply, which was sent above.
             RequestBody::Flow(_)
             | RequestBody::Aggregate(_)
@@ -31,19 +36,29 @@ impl Datapath {
             | RequestBody::NxAggregate(_)
             | RequestBody::Group(_)
             | RequestBody::GroupDesc(_) => {
-                return Ok(());
+                return Ok(None);
             }
-            RequestBody::Table => ReplyBody::Table(self.table_stats()),
-            RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
-            RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.port_descs(*port)?),
-            RequestBody::FlowMonitor(asked) => return self.flow_monitors(asked, request),
-            RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
-            RequestBody::Queue { port, queue } => ReplyBody::Queue(self.queue_stats(now, *port, *queue)?),
-            RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.queue_desc(*port, *queue)?),
-            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features(request.version)),
-            RequestBody::TableDesc => ReplyBody::TableDesc(self.table_descs()),
-            RequestBody::ControllerStatus => ReplyBody::ControllerStatus(self.controller_statuses()),
-            RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.bundle_features(now, asked)),
+            RequestBody::Table => ReplyBody::Table(self.tables.table_stats()),
+            RequestBody::PortStats(port) => ReplyBody::PortStats(self.plane.ports.stats(now, *port)?),
+            RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.plane.ports.descs_of(*port)?),
+            RequestBody::FlowMonitor(asked) => {
+                let main = self.plane.channels.main_of(request.channel);
+                ReplyBody::FlowMonitor(self.monitors.change(main, asked, &self.tables, &mut self.journal)?)
+            }
+            RequestBody::TableFeatures(wanted) => {
+                // With tables in the request, the tables' features are first set to those requested.
+                if !wanted.is_empty() {
+                    let invalid = self.tables.set_features(wanted, request.version)?;
+                    rest = self.sweep(now, EntrySweep::clear(invalid), request.out);
+                }
+                ReplyBody::TableFeatures(self.tables.features(request.version))
+            }
+            RequestBody::Queue { port, queue } => ReplyBody::Queue(self.plane.ports.queue_stats(now, *port, *queue)?),
+            RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.plane.ports.queue_desc(*port, *queue)?),
+            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(group_features(&self.groups, request.version)),
+            RequestBody::TableDesc => ReplyBody::TableDesc(self.tables.table_descs()),
+            RequestBody::ControllerStatus => ReplyBody::ControllerStatus(self.plane.channels.controller_statuses()),
+            RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.schedule.bundle_features(now, asked)),
             RequestBody::Meter(meter) => ReplyBody::Meter(self.meter_stats(now, *meter)?),
             RequestBody::MeterConfig(meter) => ReplyBody::MeterConfig(self.meter_configs(*meter)?),
             RequestBody::MeterFeatures => ReplyBody::MeterFeatures(meter::FEATURES),
@@ -54,38 +69,6 @@ impl Datapath {
         for part in codec::split_reply(body, request.version) {
             request.reply(Body::MultipartReply(part));
         }
-        Ok(())
-    }
-
-    fn table_stats(&self) -> Vec<TableStats> {
-        let tables = (0..).map(TableId).zip(&self.tables);
-        let stats = tables.filter(|(table, _)| self.has_table(*table)).map(|(table, entries)| TableStats {
-            table,
-            name: self.settings[usize::from(table.0)].name.clone(),
-            wildcards: V10_WILDCARDS,
-            max_entries: self.settings[usize::from(table.0)].max_entries,
-            active_count: u32::try_from(entries.len()).unwrap_or(u32::MAX),
-            lookup_count: entries.counted().0,
-            matched_count: entries.counted().1,
-        });
-        stats.collect()
-    }
-
-    fn port_descs(&self, wanted: PortNo) -> Result<Vec<PortDesc>, ErrorType> {
-        let ports = self.ports().into_iter().filter(|port| wanted == PortNo::ANY || wanted == port.port_no);
-        let ports: Vec<_> = ports.collect();
-        if ports.is_empty() && wanted != PortNo::ANY { Err(BadRequest::BadPort.into()) } else { Ok(ports) }
-    }
-
-    fn port_stats(
-        &self,
-        now: Instant,
-        wanted: PortNo,
-    ) -> Result<Vec<weir_openflow::model::port::PortStats>, ErrorType> {
-        if wanted == PortNo::ANY {
-            return Ok(self.plane.ports.iter().map(|port| port.stats(now)).collect());
-        }
-        let port = self.plane.ports.get(wanted).ok_or(BadRequest::BadPort)?;
-        Ok(vec![port.stats(now)])
+        Ok(rest)
     }
 }

@@ -7,11 +7,8 @@
 //! During an atomic bundle they see the flow entries as they were, until all messages have succeeded
 //! ([`FlowTable::hold`](crate::table::FlowTable::hold)). An atomic bundle that also changes ports, groups, meters or
 //! tables is committed between two bursts of packets, however long that takes.
-mod commit;
 mod schedule;
-mod timed;
 
-pub(crate) use commit::{BundleCommit, BundleFailure, CommitProgress};
 pub(crate) use schedule::BundleSchedule;
 
 use crate::ChannelId;
@@ -46,14 +43,14 @@ pub(crate) struct PendingBundles {
 pub(crate) struct PendingBundle {
     pub(crate) channel: ChannelId,
     pub(crate) id: BundleId,
-    flags: BundleFlags,
+    pub(crate) flags: BundleFlags,
     is_closed: bool,
     /// The messages, each still in the memory it was decoded into, because freeing large blocks makes the allocator
     /// do costly cleanup.
-    messages: ChunkedQueue<Box<Message>>,
+    pub(crate) messages: ChunkedQueue<Box<Message>>,
     bytes: usize,
     /// True if there are messages that change more than flow entries.
-    has_others: bool,
+    pub(crate) has_others: bool,
     end: BundleDeadline,
 }
 

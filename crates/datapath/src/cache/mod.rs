@@ -17,9 +17,11 @@ mod store;
 mod table_paths;
 
 use crate::VerdictCacheMode;
-use crate::burst::{CountingMode, LookupResult};
+use crate::counting::CountingMode;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use crate::table::{FlowTable, VerdictWord, tally_two};
+use crate::table::{FlowTable, tally_two};
+use crate::verdict::LookupResult;
+use crate::verdict::VerdictWord;
 pub use counts::{CacheCounts, CacheState};
 
 use dependencies::CacheDependencies;

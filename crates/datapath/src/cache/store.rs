@@ -14,10 +14,10 @@
 //! Changes of the tables change the epoch, which makes all slots outdated without touching them.
 use super::policy;
 use super::table_paths::{TablePath, TablePaths};
-use crate::burst::LookupResult;
 use crate::shape::hash::{HashSecret, MergedWords, PairReader};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use crate::table::VerdictWord;
+use crate::verdict::LookupResult;
+use crate::verdict::VerdictWord;
 use weir_memory::{HugePageArray, OutOfMemory, prefetch};
 use weir_packet::{FlowKey, ParsedHeaders};
 

@@ -1,5 +1,7 @@
 //! Predicts what a flow-mod does, without applying it.
-use super::{EntryFilter, FlowModSemantics, TableEditor, check_flags, is_delete};
+use super::{TableEditor, check_flags, is_delete};
+use crate::entry_filter::EntryFilter;
+use crate::version_semantics::FlowModSemantics;
 use weir_openflow::Version;
 use weir_openflow::model::{ErrorType, FlowCommand, FlowMod};
 

@@ -5,11 +5,13 @@
 //! those are examined.
 //!
 //! A table is examined from its end, so that memory of removed entries is freed on the way.
-use super::{EntryFilter, FlowModSemantics, TableEditor};
+use super::TableEditor;
+use crate::entry_filter::EntryFilter;
 use crate::journal::{FormerEntryState, UndoRecord};
 use crate::program::EntryProgram;
 use crate::shape::{EntryId, WordMatches};
 use crate::table::{FlowCounter, FlowEntry, FlowRemovedNotice, FlowTable};
+use crate::version_semantics::FlowModSemantics;
 use std::borrow::Cow;
 use std::sync::Arc;
 use weir_openflow::Version;
@@ -198,16 +200,6 @@ impl SweepKind<'_> {
             SweepKind::WithGroup(group) => entry.program.sends_to(*group),
             SweepKind::WithMeter(meter) => entry.program.is_metered_by(*meter),
             SweepKind::Clear(clear) => clear.takes(table, entry),
-        }
-    }
-}
-
-impl EntryFilter {
-    /// Returns the entries of a table that the filter may select, if these are known to be few.
-    pub(super) fn few(&self, table: &FlowTable) -> Option<Vec<EntryId>> {
-        match self.strict {
-            Some(priority) => Some(table.find_in_any_reading(&self.words, priority).into_iter().collect()),
-            None => table.few_within(&self.words),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Counts packets and bytes of groups and buckets. Each worker has its own counters, as for flow entries
-//! ([`crate::table::WorkerNo`]), so that workers sharing a group never wait. Readers get the sum.
-use super::run::BucketRef;
+//! ([`crate::counting::WorkerNo`]), so that workers sharing a group never wait. Readers get the sum.
 use super::{BucketId, GroupEntry};
-use crate::table::WorkerNo;
+use crate::counting::WorkerNo;
+use crate::effects::BucketRef;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,6 +1,6 @@
 //! Describes the group table: statistics, descriptions and features (OpenFlow 1.3.5, 7.3.5.9 to 7.3.5.11).
 use super::{GroupCounters, GroupEntry, GroupKind, GroupTable};
-use crate::table::duration;
+use crate::types::duration;
 use weir_openflow::model::GroupId;
 use weir_openflow::model::group::{GroupDesc, GroupFeatures, GroupStats};
 use weir_units::Instant;

@@ -22,7 +22,7 @@ mod undo;
 pub(crate) use change::GroupModContext;
 pub(crate) use counters::GroupCounters;
 pub(crate) use describe::GroupWalk;
-pub(crate) use run::{BucketRef, MAX_BUCKETS_OF_PACKET, run, run_bucket};
+pub(crate) use run::{run, run_bucket};
 pub(crate) use undo::SavedGroups;
 
 use crate::ports::Ports;
@@ -123,7 +123,7 @@ impl GroupTable {
 
     /// Returns a group and its slot.
     #[inline]
-    fn find(&self, id: GroupId) -> Option<(usize, &GroupEntry)> {
+    pub(crate) fn find(&self, id: GroupId) -> Option<(usize, &GroupEntry)> {
         let slot = *self.by_id.get(&id)?;
         Some((slot, self.at(slot)?))
     }

@@ -6,38 +6,10 @@
 use super::select::SelectHash;
 use super::{GroupEntry, GroupKind, GroupTable};
 use crate::DropReason;
-use crate::effects::{Effects, PuntOrigin};
+use crate::effects::{BucketRef, Effects, PuntOrigin};
 use crate::execute;
 use crate::packet::PipelinePacket;
 use weir_openflow::model::GroupId;
-
-/// Maximum number of buckets that one received packet runs through in all groups together. Without a limit, chains of
-/// groups could make any number of copies.
-pub(crate) const MAX_BUCKETS_OF_PACKET: u16 = 4096;
-
-/// Location of a bucket, valid until the next group-mod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BucketRef {
-    slot: u32,
-    bucket: u32,
-}
-
-impl BucketRef {
-    #[expect(clippy::cast_possible_truncation, reason = "limits of groups and buckets have 32 bits")]
-    fn new(slot: usize, bucket: usize) -> BucketRef {
-        BucketRef { slot: slot as u32, bucket: bucket as u32 }
-    }
-
-    /// Returns the slot of the group.
-    pub(crate) fn slot(self) -> usize {
-        self.slot as usize
-    }
-
-    /// Returns the index of the bucket in its group.
-    pub(crate) fn bucket(self) -> usize {
-        self.bucket as usize
-    }
-}
 
 /// Runs a packet through a group.
 pub(crate) fn run(
@@ -83,7 +55,7 @@ pub(crate) fn run_bucket(
     if !packet.enters_bucket() {
         return packet.dropped(DropReason::TooManyBuckets, fx);
     }
-    fx.bucket_taken(group, at, packet.frame.len());
+    fx.bucket_taken(group.id, at, packet.frame.len());
     let _ = execute::run(bucket.actions.iter(), packet, origin, fx);
 }
 

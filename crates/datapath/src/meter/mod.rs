@@ -15,13 +15,14 @@ pub(crate) use dscp::{remark, remark_frame};
 pub(crate) use undo::SavedMeters;
 
 use crate::DropReason;
-use crate::table::duration;
+use crate::effects::MeterVerdict;
+use crate::types::duration;
 use bucket::{TokenBucket, TokenCost};
 use foldhash::{HashMap, HashMapExt};
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use weir_openflow::model::MeterId;
+use weir_openflow::model::error::{BadAction, MeterModFailed};
 use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterStats, flags};
+use weir_openflow::model::{Action, MeterId};
 use weir_packet::offload::WireSize;
 use weir_units::Instant;
 
@@ -86,27 +87,6 @@ struct BandState {
     bytes: u64,
 }
 
-/// A meter's decision about a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MeterVerdict {
-    /// The packet passes unchanged.
-    Pass,
-    /// The packet's drop precedence is raised by this many steps.
-    Remark(u8),
-    /// The packet is dropped.
-    Drop,
-}
-
-impl fmt::Display for MeterVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MeterVerdict::Pass => f.write_str("passes"),
-            MeterVerdict::Remark(steps) => write!(f, "raises the drop precedence by {steps}"),
-            MeterVerdict::Drop => f.write_str("drops it"),
-        }
-    }
-}
-
 impl MeterTable {
     pub(crate) fn new() -> MeterTable {
         MeterTable { by_id: HashMap::new() }
@@ -150,18 +130,49 @@ impl MeterTable {
 
     /// Returns the statistics of one meter or of all, ordered by number; `flows` returns the number of entries that
     /// use a meter.
-    pub(crate) fn stats(&self, now: Instant, wanted: MeterId, flows: impl Fn(MeterId) -> u32) -> Vec<MeterStats> {
-        self.wanted(wanted).map(|(id, meter)| meter.lock().stats(now, id, flows(id))).collect()
+    ///
+    /// # Errors
+    /// The meter does not exist.
+    pub(crate) fn stats(
+        &self,
+        now: Instant,
+        wanted: MeterId,
+        flows: impl Fn(MeterId) -> u32,
+    ) -> Result<Vec<MeterStats>, MeterModFailed> {
+        self.check_wanted(wanted)?;
+        Ok(self.wanted(wanted).map(|(id, meter)| meter.lock().stats(now, id, flows(id))).collect())
     }
 
     /// Returns the configuration of one meter or of all as requested, ordered by number.
-    pub(crate) fn configs(&self, wanted: MeterId) -> Vec<MeterConfig> {
+    ///
+    /// # Errors
+    /// The meter does not exist.
+    pub(crate) fn configs(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, MeterModFailed> {
+        self.check_wanted(wanted)?;
         let config = |(id, meter): (MeterId, &SharedMeter)| {
             let meter = meter.lock();
             let bands = meter.bands.iter().map(|metered| metered.band.clone()).collect();
             MeterConfig { flags: meter.flags, meter: id, bands }
         };
-        self.wanted(wanted).map(config).collect()
+        Ok(self.wanted(wanted).map(config).collect())
+    }
+
+    /// Checks that the meters used in a list of actions exist.
+    ///
+    /// # Errors
+    /// A meter does not exist.
+    pub(crate) fn check_actions(&self, actions: &[Action]) -> Result<(), BadAction> {
+        let is_there = |action: &Action| match action {
+            Action::Meter(meter) => self.contains(*meter),
+            _ => true,
+        };
+        if actions.iter().all(is_there) { Ok(()) } else { Err(BadAction::BadMeter) }
+    }
+
+    /// Checks that a requested meter exists, or that all meters are requested.
+    fn check_wanted(&self, wanted: MeterId) -> Result<(), MeterModFailed> {
+        let is_known = wanted == MeterId::ALL || self.contains(wanted);
+        if is_known { Ok(()) } else { Err(MeterModFailed::UnknownMeter) }
     }
 
     fn wanted(&self, wanted: MeterId) -> impl Iterator<Item = (MeterId, &SharedMeter)> {

@@ -5,7 +5,7 @@
 //! paused: it gets a pause notice, then only removals. When it reads again, it gets the entries that were added or
 //! changed meanwhile, in their present state.
 use crate::ChannelId;
-use crate::flow_mod::EntryFilter;
+use crate::entry_filter::EntryFilter;
 use crate::program::EntryProgram;
 use crate::table::FlowEntry;
 use std::sync::Arc;

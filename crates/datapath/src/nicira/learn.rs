@@ -8,7 +8,7 @@ use weir_packet::{Field, FlowKey};
 const SEND_FLOW_REM: u16 = 1;
 
 /// Returns the flow-mod for a packet with the flow key `key`.
-pub(super) fn flow_mod(learn: &LearnAction, key: &FlowKey) -> FlowMod {
+pub(crate) fn learned_entry(learn: &LearnAction, key: &FlowKey) -> FlowMod {
     let (mut fields, mut actions) = (Vec::new(), Vec::new());
     for spec in &learn.specs {
         let value = match spec.src {

@@ -1,32 +1,24 @@
-//! Runs and checks Nicira's actions.
+//! Runs Nicira's actions.
 //!
 //! Resubmit looks a packet up again while its actions run ([`crate::pipeline::resubmit`]). Operations that might go
-//! on without end have a limit for each received packet: [`MAX_DEPTH`], [`MAX_RESUBMITS`], [`MAX_STACK`]. A packet
+//! on without end have a limit for each received packet: [`crate::packet_limits`]. A packet
 //! that reaches a limit is dropped, but copies sent before stay sent.
-mod check;
 mod hash;
 mod learn;
 
-pub(crate) use check::{check, looks_up};
+pub(crate) use learn::learned_entry;
 
 use crate::DropReason;
 use crate::action_set::ActionSet;
 use crate::effects::{Effects, NO_COOKIE, PuntOrigin};
 use crate::execute;
-use crate::packet::PipelinePacket;
+use crate::packet::{PipelinePacket, port_of};
 use std::ops::ControlFlow;
 use weir_openflow::model::nicira::{BundleAction, ControllerAction, NxAction};
 use weir_openflow::model::{Action, PacketInReason, PortNo, Subfield};
 use weir_packet::Field;
 use weir_packet::edit::{self, EditError};
 use weir_packet::frame::DEFAULT_QUEUE;
-
-/// Maximum depth of nested resubmits (Open vSwitch: 64 that do not go to a later table).
-pub(crate) const MAX_DEPTH: u8 = 64;
-/// Maximum number of resubmits of one packet and its clones (as in Open vSwitch).
-pub(crate) const MAX_RESUBMITS: u16 = 4096;
-/// Maximum number of values on a packet's stack, of up to 128 bits each (Open vSwitch: 64 KiB).
-pub(crate) const MAX_STACK: usize = 4096;
 
 /// Runs actions of which some look packets up; `set` is the packet's action set.
 #[cold]
@@ -122,7 +114,7 @@ fn act(
             write(packet, *dst, is_larger.into(), fx);
         }
         NxAction::Learn(learn) => {
-            let flow = learn::flow_mod(learn, packet.key());
+            let flow = learned_entry(learn, packet.key());
             fx.learn(flow);
         }
         // A note has no effect; the other action is refused by the check.
@@ -137,15 +129,6 @@ fn read(packet: &mut PipelinePacket, part: Subfield) -> u128 {
 
 fn write(packet: &mut PipelinePacket, part: Subfield, value: u128, fx: &mut impl Effects) {
     packet.set_masked(part.field, value << part.offset & part.mask(), part.mask(), fx);
-}
-
-/// Converts a field's value to a port number. Values of 16 bits encode reserved ports as in 1.0.
-pub(crate) fn port_of(value: u128) -> PortNo {
-    match u32::try_from(value) {
-        Ok(number @ 0xff01..=0xffff) => PortNo(0xffff_0000 | number),
-        Ok(number) => PortNo(number),
-        Err(_) => PortNo::ANY,
-    }
 }
 
 /// Decrements the TTL. If it has expired, punts the packet to the controllers `ids` and returns `Break`.

@@ -1,9 +1,10 @@
 //! Packet counters of a table: per entry, and in total. Each worker has its own counters, so that no worker waits for
 //! another's cache line. Reads return the sum.
 use super::FlowTable;
-use super::verdict::{EntryVerdict, VerdictWord};
+use crate::counting::WorkerNo;
 use crate::shape::packet_types::PacketTypeClassifier;
 use crate::shape::{AtomicFlowCounter, EntryId, FlowCounter};
+use crate::verdict::{EntryVerdict, VerdictWord};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_memory::{HugePageArray, OutOfMemory, prefetch};
@@ -14,14 +15,6 @@ const MAX_TRIM: usize = 1 << 16;
 
 /// Number of entries whose rows (one cache line each) mostly fit in a second-level cache.
 const NEAR_PLACES: usize = 1 << 13;
-
-/// Number of the thread that counts: 0 for the engine's thread, its workers follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WorkerNo(pub(crate) usize);
-
-impl WorkerNo {
-    pub(crate) const ENGINE: WorkerNo = WorkerNo(0);
-}
 
 /// Counters of the workers. Those of the engine's own thread lie beside the words that entries are compared with, in
 /// the rows of [`crate::shape::hash::EntryRows`].

@@ -1,7 +1,7 @@
 //! Tracks what lookups in a table can depend on and lead to, so that caches of lookup results know their
 //! dependencies, and when they are out of date.
-use super::verdict::EntryVerdict;
 use crate::shape::WordMatches;
+use crate::verdict::EntryVerdict;
 use weir_packet::FlowMask;
 
 /// Dependencies of lookups in a table. Bits and tables stay until the last entry is removed, so that maintaining them

@@ -2,6 +2,7 @@
 use crate::program::EntryProgram;
 use crate::table::{FlowCounter, PackedMatch};
 use crate::timeouts::TimerId;
+use crate::types::duration;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_openflow::Version;
@@ -158,10 +159,4 @@ impl FlowEntry {
             instructions: self.program.instructions(),
         }
     }
-}
-
-/// Returns the whole seconds and the remaining nanoseconds since `from`, as in messages.
-pub(crate) fn duration(now: Instant, from: Instant) -> (u32, u32) {
-    let span = now.since(from);
-    (u32::try_from(span.as_secs()).unwrap_or(u32::MAX), span.subsec_nanos())
 }

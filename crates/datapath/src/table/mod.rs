@@ -12,22 +12,20 @@ mod pending;
 mod reading;
 mod settings;
 mod vacancy;
-mod verdict;
 
 pub(crate) use crate::shape::FlowCounter;
 pub use change_log::EntryChange;
 use counts::FlowTableCounters;
-pub(crate) use counts::{WorkerNo, tally_two};
+pub(crate) use counts::tally_two;
 pub(crate) use dependencies::LookupDependencies;
 use entries_by_group::EntriesByGroup;
 pub(crate) use entries_by_meter::EntriesByMeter;
-pub(crate) use entry::{FlowEntry, FlowRemovedNotice, duration};
+pub(crate) use entry::{FlowEntry, FlowRemovedNotice};
 pub(crate) use limits::TableRestrictions;
 pub(crate) use packed_match::PackedMatch;
 pub(crate) use reading::EthTypeReading;
 pub(crate) use settings::TableSettings;
 pub(crate) use vacancy::{VacancyEvents, percent};
-pub(crate) use verdict::{EntryVerdict, VerdictWord};
 
 use change_log::EntryChangeLog;
 use eviction::EvictionOrder;
@@ -40,6 +38,7 @@ use crate::shape::describe::ClassifierInfo;
 use crate::shape::packet_types::PacketTypeClassifier;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use crate::slab::ChunkedSlab;
+use crate::verdict::EntryVerdict;
 use std::sync::Arc;
 use weir_memory::OutOfMemory;
 use weir_openflow::model::GroupId;
@@ -164,7 +163,7 @@ impl FlowTable {
     /// Returns the verdict to store in the classifier for an entry. While a bundle is pending, it is always
     /// [`EntryVerdict::Program`], so that packets take the path that considers the bundle.
     fn verdict_of(&self, program: &EntryProgram) -> EntryVerdict {
-        if self.pending.is_some() { EntryVerdict::Program } else { EntryVerdict::of(program) }
+        if self.pending.is_some() { EntryVerdict::Program } else { program.verdict() }
     }
 
     /// Returns the bits of packets on which lookups in this table depend, and the tables to which its entries lead.

@@ -8,7 +8,7 @@
 //! entry.
 use super::FlowTable;
 use crate::shape::EntryId;
-use crate::table::{EntryVerdict, FlowEntry};
+use crate::table::FlowEntry;
 use std::collections::BTreeMap;
 use weir_packet::FlowKey;
 
@@ -117,7 +117,7 @@ impl FlowTable {
             *most = most.saturating_sub(TIDY);
             if changed.is_there {
                 if let Some(entry) = self.entries.get(id.0) {
-                    let verdict = EntryVerdict::of(&entry.program);
+                    let verdict = entry.program.verdict();
                     self.classifier.set_verdict(id, verdict);
                     self.reach.on_modify(verdict);
                 }

@@ -1,14 +1,13 @@
 //! Table features: reports what tables can do, and restricts them on request (OpenFlow 1.3.5, 7.3.5.5). Without
 //! restrictions all tables are equal, except that goto leads only to later tables.
-use super::AgentRequest;
-use crate::Datapath;
-use crate::flow_mod::{EntrySweep, InvalidEntries};
+use super::FlowTables;
+use crate::flow_mod::InvalidEntries;
 use crate::table::{TableRestrictions, TableSettings};
 use std::collections::BTreeMap;
+use weir_openflow::Version;
 use weir_openflow::model::error::TableFeaturesFailed;
-use weir_openflow::model::multipart::{FeatureTypeId, OxmId, ReplyBody, TableFeatures, TableProperty};
-use weir_openflow::model::{Body, ErrorType, TableId};
-use weir_openflow::{Version, codec};
+use weir_openflow::model::multipart::{FeatureTypeId, OxmId, TableFeatures, TableProperty};
+use weir_openflow::model::{ErrorType, TableId};
 use weir_packet::Field;
 
 /// `OFPIT_*`: goto, write-metadata, write-, apply-, clear-actions, meter.
@@ -47,38 +46,18 @@ fn command_of(wanted: &[TableFeatures]) -> Result<u8, ErrorType> {
     if is_one && command <= DISABLE { Ok(command) } else { Err(TableFeaturesFailed::BadCommand.into()) }
 }
 
-impl Datapath {
-    /// Answers a table features request. With tables in the request, the tables' features are first set to those
-    /// requested.
-    ///
-    /// # Errors
-    /// The request asks for a feature that does not exist; nothing has changed.
-    pub(super) fn table_features(
-        &mut self,
-        wanted: &[TableFeatures],
-        request: &mut AgentRequest<'_>,
-    ) -> Result<(), ErrorType> {
-        if !wanted.is_empty() {
-            let clear = self.set_table_features(wanted, request.version)?;
-            self.sweep(request.now, EntrySweep::clear(clear), request.out);
-        }
-        let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
-        let body = ReplyBody::TableFeatures(tables.map(|table| self.features_of(table, request.version)).collect());
-        for part in codec::split_reply(body, request.version) {
-            request.reply(Body::MultipartReply(part));
-        }
-        Ok(())
-    }
-
-    /// Returns true if a table is part of the pipeline.
-    pub(crate) fn has_table(&self, table: TableId) -> bool {
-        self.settings.get(usize::from(table.0)).is_some_and(|table| table.is_there)
-    }
-
+impl FlowTables {
     /// Sets the pipeline as a request describes it. Tables that it does not name leave the pipeline (in 1.5 only if
     /// it replaces the whole pipeline). Returns the entries to remove without a message: those of tables whose
     /// features changed, and those whose goto became invalid (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18).
-    fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<InvalidEntries, ErrorType> {
+    ///
+    /// # Errors
+    /// The request asks for a feature that does not exist; nothing has changed.
+    pub(crate) fn set_features(
+        &mut self,
+        wanted: &[TableFeatures],
+        version: Version,
+    ) -> Result<InvalidEntries, ErrorType> {
         let command = command_of(wanted)?;
         let mut asked: BTreeMap<u8, TableSettings> = BTreeMap::new();
         for features in wanted {
@@ -97,7 +76,7 @@ impl Datapath {
             return Err(TableFeaturesFailed::BadTable.into());
         }
         let names_tables = matches!(command, REPLACE | MODIFY) && version >= Version::V15;
-        let egress = if names_tables { self.asked_egress(wanted, command)? } else { self.plane.first_egress };
+        let egress = if names_tables { self.asked_egress(wanted, command)? } else { self.first_egress };
         let mut all_of = self.changes_sides(egress);
         for (table, former) in (0..).zip(&mut self.settings) {
             let left_out = TableSettings { is_there: former.is_there && command != REPLACE, ..former.clone() };
@@ -105,7 +84,7 @@ impl Datapath {
             all_of[usize::from(table)] |= !new.can_what(former);
             *former = new;
         }
-        self.plane.first_egress = egress;
+        self.first_egress = egress;
         Ok(InvalidEntries { all_of, dead_ends: self.dead_ends() })
     }
 
@@ -120,14 +99,14 @@ impl Datapath {
         {
             return Err(TableFeaturesFailed::BadFeatures.into());
         }
-        Ok(first.or(self.plane.first_egress.filter(|_| command == MODIFY)))
+        Ok(first.or(self.first_egress.filter(|_| command == MODIFY)))
     }
 
     /// Returns for each table whether it becomes an egress or ingress table when the first egress table changes to
     /// `first`.
     fn changes_sides(&self, first: Option<u8>) -> Vec<bool> {
-        let n_tables = self.config.n_tables;
-        let (old, new) = (self.plane.first_egress.unwrap_or(n_tables), first.unwrap_or(n_tables));
+        let n_tables = self.n_tables();
+        let (old, new) = (self.first_egress.unwrap_or(n_tables), first.unwrap_or(n_tables));
         (0..n_tables).map(|table| (old.min(new)..old.max(new)).contains(&table)).collect()
     }
 
@@ -139,7 +118,7 @@ impl Datapath {
     fn settings_of(&self, features: &TableFeatures, version: Version) -> Result<TableSettings, ErrorType> {
         let table = features.table;
         let former = self.former(table)?;
-        if features.config & !CONFIG_DEPRECATED != 0 || features.max_entries > self.config.max_entries {
+        if features.config & !CONFIG_DEPRECATED != 0 || features.max_entries > self.max_entries {
             return Err(TableFeaturesFailed::BadArgument.into());
         }
         // `all` has every version's features, because a request of another version may set them.
@@ -160,10 +139,15 @@ impl Datapath {
     /// Returns for each pair of tables whether a goto from the first to the second is invalid: because the second
     /// left the pipeline, or because it is an egress table and the first is not.
     fn dead_ends(&self) -> Vec<Vec<bool>> {
-        let (n_tables, settings) = (self.config.n_tables, &self.settings);
-        let egress = self.plane.first_egress.unwrap_or(n_tables);
+        let (n_tables, settings) = (self.n_tables(), &self.settings);
+        let egress = self.first_egress.unwrap_or(n_tables);
         let is_dead = |from: u8, to: u8| !settings[usize::from(to)].is_there || from < egress && to >= egress;
         (0..n_tables).map(|from| (0..n_tables).map(|to| is_dead(from, to)).collect()).collect()
+    }
+
+    /// Returns the features of the tables in the pipeline.
+    pub(crate) fn features(&self, version: Version) -> Vec<TableFeatures> {
+        self.numbers().map(|table| self.features_of(table, version)).collect()
     }
 
     fn features_of(&self, table: u8, version: Version) -> TableFeatures {
@@ -184,7 +168,7 @@ impl Datapath {
 
     /// Returns whether a table is, or may become, an ingress or egress table (`OFPTFF_*`).
     fn sides_of(&self, table: u8) -> u32 {
-        match self.plane.first_egress {
+        match self.first_egress {
             None if table == 0 => feature::INGRESS,
             None => feature::INGRESS | feature::EGRESS,
             Some(first) if table < first => feature::INGRESS,
@@ -195,8 +179,8 @@ impl Datapath {
 
     /// Returns the features of a table without restrictions: those a version can express, or those of all versions.
     fn properties(&self, table: u8, version: Option<Version>) -> Vec<TableProperty> {
-        let has_next = table + 1 < self.config.n_tables;
-        let next = (table + 1..self.config.n_tables).map(TableId).collect();
+        let has_next = table + 1 < self.n_tables();
+        let next = (table + 1..self.n_tables()).map(TableId).collect();
         let has_meter = version != Some(Version::V15);
         let has = |kind: &u16| (has_next || *kind != GOTO) && (has_meter || *kind != METER);
         let instructions = INSTRUCTIONS.into_iter().filter(has);
@@ -217,7 +201,7 @@ impl Datapath {
 }
 
 /// Returns the action types (`OFPAT_*`) of a version, or of all versions.
-pub(super) fn actions_of(version: Option<Version>) -> impl Iterator<Item = u16> {
+pub(crate) fn actions_of(version: Option<Version>) -> impl Iterator<Item = u16> {
     let is_new = version.is_none_or(|version| version >= Version::V15);
     ACTIONS.into_iter().chain(ACTIONS_OF_15.into_iter().filter(move |_| is_new))
 }

@@ -5,13 +5,14 @@
 //! The commit runs in steps between which forwarding continues, but no other controller request is handled. During an
 //! atomic bundle packets see the flow entries as they were before, until all messages have succeeded. An atomic
 //! bundle that changes more than flow entries is committed in a single step.
-use super::PendingBundle;
-use crate::agent::{AgentRequest, released};
+use super::packet_out::{check_packet_out, release_kept, send_packet_out};
+use super::{AgentRequest, RestOfSweep, released};
 use crate::buffers::BufferedPacket;
+use crate::bundle::PendingBundle;
 use crate::chunked_queue::ChunkedQueue;
-use crate::flow_mod::{self as sweep, EntrySweep, FlowModSemantics};
+use crate::flow_mod as sweep;
 use crate::journal::{Journal, RecordedChanges, UndoRecord};
-use crate::table::FlowTable;
+use crate::version_semantics::FlowModSemantics;
 use crate::{ChannelId, Datapath, DatapathOutput};
 use std::collections::VecDeque;
 use weir_openflow::Version;
@@ -40,7 +41,7 @@ pub(crate) struct BundleCommit {
     has_others: bool,
     messages: ChunkedQueue<Box<Message>>,
     /// A message about many entries, and the rest of its change.
-    begun: Option<(Box<Message>, Box<EntrySweep<'static>>)>,
+    begun: Option<(Box<Message>, RestOfSweep)>,
     /// The journal's record of this commit, while no step runs.
     noted: RecordedChanges,
     /// Recorded changes after all messages have succeeded, to be dropped.
@@ -119,16 +120,8 @@ impl BundleCommit {
     /// Hides changes of flow entries from packets until the bundle is complete, if it is atomic.
     fn hold_back(&mut self, datapath: &mut Datapath) {
         if self.is_atomic() && !self.has_others && !std::mem::replace(&mut self.is_held_back, true) {
-            datapath.tables.iter_mut().for_each(FlowTable::hold);
+            datapath.tables.hold();
         }
-    }
-
-    /// Reveals the changes to packets and frees the hidden former state, a bounded amount per call. Returns true if
-    /// that is done.
-    fn reveal(datapath: &mut Datapath) -> bool {
-        datapath.tables.iter_mut().for_each(FlowTable::reveal);
-        let mut most = sweep::STEP;
-        datapath.tables.iter_mut().all(|table| table.tidy(&mut most))
     }
 
     /// Runs the next step.
@@ -178,15 +171,16 @@ impl BundleCommit {
                         return CommitProgress::More;
                     };
                     most = most.saturating_sub(MESSAGE);
-                    datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
+                    datapath.journal.by = Some((datapath.plane.channels.main_of(self.channel), message.xid));
                     let mut request =
                         AgentRequest::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
-                    let changed = datapath.change(&message, &mut request, &mut self.rest);
-                    if let Some(sweep) = datapath.begun.take() {
-                        self.begun = Some((message, sweep));
-                        continue;
+                    match change(datapath, &message, &mut request, &mut self.rest) {
+                        Ok(Some(sweep)) => {
+                            self.begun = Some((message, sweep));
+                            continue;
+                        }
+                        changed => (message, changed.map(drop)),
                     }
-                    (message, changed)
                 }
             };
             if let Err(error) = changed {
@@ -203,7 +197,7 @@ impl BundleCommit {
     fn succeed(&mut self, datapath: &mut Datapath, out: &mut DatapathOutput) {
         let mut held = std::mem::take(&mut self.held);
         self.changes = datapath.journal.end();
-        datapath.tell_monitors(&mut held);
+        datapath.monitors.tell(&mut datapath.journal, &datapath.plane.channels, &mut held);
         let messages = std::mem::take(&mut held.messages);
         out.append(held);
         self.stage = CommitStage::Telling(messages.into());
@@ -212,10 +206,13 @@ impl BundleCommit {
     fn take_back(&mut self, datapath: &mut Datapath, now: Instant, out: &mut DatapathOutput) -> CommitProgress {
         for _ in 0..STEP {
             if let Some(undo) = datapath.journal.take_last() {
-                datapath.take_back(now, undo, out);
+                take_back(datapath, now, undo, out);
             } else if let Some(rest) = self.rest.pop_front() {
-                datapath.give_back(rest);
-            } else if !Self::reveal(datapath) {
+                // A packet that a message of the bundle named stays in the buffer.
+                if let CommitEffect::PacketOut(_, Some(kept)) | CommitEffect::Release(kept) = rest {
+                    datapath.plane.buffers.put_back(kept);
+                }
+            } else if !datapath.tables.reveal() {
                 // The changes were never visible, so revealing the tables now changes nothing for packets.
                 break;
             } else if let CommitStage::TakingBack(failure) = std::mem::replace(&mut self.stage, CommitStage::Changing) {
@@ -232,7 +229,7 @@ impl BundleCommit {
         pool: &mut FramePool,
         out: &mut DatapathOutput,
     ) -> CommitProgress {
-        if !Self::reveal(datapath) {
+        if !datapath.tables.reveal() {
             return CommitProgress::More;
         }
         for _ in 0..STEP {
@@ -243,7 +240,12 @@ impl BundleCommit {
                 out.messages.push(message);
             } else if let Some(rest) = self.rest.pop_front() {
                 let mut request = AgentRequest::new(now, self.channel, self.version, self.xid, pool, out);
-                datapath.finish(rest, &mut request);
+                let (mut live, set) = datapath.effects(&mut request);
+                match rest {
+                    // The packet-out was checked before, together with its buffered packet.
+                    CommitEffect::PacketOut(packet, kept) => send_packet_out(&packet, kept, &mut live),
+                    CommitEffect::Release(kept) => release_kept(kept, set, &mut live),
+                }
             } else if self.changes.len() == 0 {
                 return CommitProgress::Done;
             }
@@ -252,64 +254,51 @@ impl BundleCommit {
     }
 }
 
-impl Datapath {
-    /// Applies the part of a message that can be undone. The other part is appended to `rest`.
-    fn change(
-        &mut self,
-        message: &Message,
-        request: &mut AgentRequest<'_>,
-        rest: &mut ChunkedQueue<CommitEffect>,
-    ) -> Result<(), ErrorType> {
-        match &message.body {
-            Body::FlowMod(flow) => {
-                self.change_entries(flow, FlowModSemantics::of(flow, request.version), request)?;
-                if let Some(buffer) = released(flow) {
-                    rest.push(CommitEffect::Release(self.take_kept(buffer, request)?));
-                }
-                Ok(())
+/// Applies the part of a message that can be undone. The other part is appended to `later`. Returns the rest of the
+/// work if the message changes many entries.
+fn change(
+    datapath: &mut Datapath,
+    message: &Message,
+    request: &mut AgentRequest<'_>,
+    later: &mut ChunkedQueue<CommitEffect>,
+) -> Result<Option<RestOfSweep>, ErrorType> {
+    match &message.body {
+        Body::FlowMod(flow) => {
+            let rest = datapath.change_entries(flow, FlowModSemantics::of(flow, request.version), request)?;
+            match released(flow).map(|buffer| datapath.plane.take_buffered(request.channel, buffer)) {
+                Some(Ok(kept)) => later.push(CommitEffect::Release(kept)),
+                Some(Err(error)) if rest.is_none() => return Err(error),
+                // Only a message that is done can fail by its buffer id.
+                Some(Err(_)) | None => {}
             }
-            Body::PacketOut(packet) => {
-                let kept = match packet.buffer_id {
-                    Some(buffer) => Some(self.take_kept(buffer, request)?),
-                    None => None,
-                };
-                let checked = self.check_packet_out(packet, kept.as_ref(), request);
-                rest.push(CommitEffect::PacketOut(packet.clone(), kept));
-                checked
-            }
-            body => self.answer(body, request),
+            Ok(rest)
         }
-    }
-
-    /// Undoes a change; later changes must have been undone already.
-    fn take_back(&mut self, now: Instant, undo: UndoRecord, out: &mut DatapathOutput) {
-        match undo {
-            UndoRecord::Port(port, config) => {
-                self.plane.ports.change(port, |desc| desc.config = config);
-                self.groups.follow(&self.plane.ports);
-            }
-            UndoRecord::Groups(saved) => self.groups.restore(*saved, &self.plane.ports, &mut self.plane.groups),
-            UndoRecord::Meters(saved) => self.plane.meters.restore(saved),
-            UndoRecord::Table(table, settings) => drop(self.configure(table, *settings)),
-            entry => {
-                let lost = self.edit_tables().undo(now, entry);
-                self.tell_removed(lost.into_iter().collect(), out);
-            }
+        Body::PacketOut(packet) => {
+            let kept = match packet.buffer_id {
+                Some(buffer) => Some(datapath.plane.take_buffered(request.channel, buffer)?),
+                None => None,
+            };
+            let checked = check_packet_out(&datapath.plane, &datapath.groups, packet, kept.as_ref(), request.version);
+            later.push(CommitEffect::PacketOut(packet.clone(), kept));
+            checked.map(|()| None)
         }
+        body => datapath.answer(body, request),
     }
+}
 
-    /// Returns packets that messages of a failed bundle named to the buffer.
-    fn give_back(&mut self, rest: CommitEffect) {
-        if let CommitEffect::PacketOut(_, Some(kept)) | CommitEffect::Release(kept) = rest {
-            self.plane.buffers.put_back(kept);
+/// Undoes a change; later changes must have been undone already.
+fn take_back(datapath: &mut Datapath, now: Instant, undo: UndoRecord, out: &mut DatapathOutput) {
+    match undo {
+        UndoRecord::Port(port, config) => {
+            datapath.plane.ports.change(port, |desc| desc.config = config);
+            datapath.groups.follow(&datapath.plane.ports);
         }
-    }
-
-    fn finish(&mut self, rest: CommitEffect, request: &mut AgentRequest<'_>) {
-        match rest {
-            // The packet-out was checked before, together with its buffered packet.
-            CommitEffect::PacketOut(packet, kept) => self.send_packet_out(&packet, kept, request),
-            CommitEffect::Release(kept) => self.release_kept(kept, request),
+        UndoRecord::Groups(saved) => datapath.groups.restore(*saved, &datapath.plane.ports, &mut datapath.plane.groups),
+        UndoRecord::Meters(saved) => datapath.plane.meters.restore(saved),
+        UndoRecord::Table(table, settings) => drop(datapath.tables.configure(table, *settings)),
+        entry => {
+            let lost = datapath.edit_tables().undo(now, entry);
+            datapath.plane.channels.tell_removed(lost.into_iter().collect(), out);
         }
     }
 }

@@ -8,11 +8,11 @@ use weir_packet::field::{eth_type, ip_proto};
 /// How a flow-mod is applied where versions differ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowModSemantics {
-    pub(super) version: Version,
+    pub(crate) version: Version,
     /// Priority of the entry in lookups and strict commands. The flow-mod's own priority is only reported.
-    pub(super) priority: u16,
+    pub(crate) priority: u16,
     /// Which EtherType of a frame with several tags `eth_type` means.
-    pub(super) reading: EthTypeReading,
+    pub(crate) reading: EthTypeReading,
 }
 
 impl FlowModSemantics {

@@ -1,8 +1,8 @@
 //! Replies with the configuration and statistics of port queues (OpenFlow 1.3.5, 7.3.6 and 7.3.5.8).
 //!
 //! The engine owns the queues and sets their state in the datapath right before a request for it is handled.
-use crate::ports::PortState;
-use crate::{Datapath, PortQueue};
+use super::{PortState, Ports};
+use crate::PortQueue;
 use weir_openflow::Version;
 use weir_openflow::model::error::QueueOpFailed;
 use weir_openflow::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
@@ -12,9 +12,9 @@ use weir_units::{Bps, Instant};
 /// A queue's share that equals the whole rate, in tenths of a percent.
 const WHOLE: u16 = 1000;
 
-impl Datapath {
+impl Ports {
     /// Returns the queues of a port, or of all ports (except in 1.0, which must name one).
-    pub(super) fn queue_config(&self, port: PortNo, version: Version) -> Result<QueueConfigReply, ErrorType> {
+    pub(crate) fn queue_config(&self, port: PortNo, version: Version) -> Result<QueueConfigReply, ErrorType> {
         if port == PortNo::ANY && version == Version::V10 {
             return Err(QueueOpFailed::BadPort.into());
         }
@@ -28,7 +28,7 @@ impl Datapath {
     }
 
     /// Returns the configuration of one queue or all queues, of one port or all ports.
-    pub(super) fn queue_desc(&self, port: PortNo, queue: u32) -> Result<Vec<QueueConfig>, ErrorType> {
+    pub(crate) fn queue_desc(&self, port: PortNo, queue: u32) -> Result<Vec<QueueConfig>, ErrorType> {
         self.queues_asked(port, queue, |port, queue| QueueConfig {
             queue: queue.id,
             port: port.desc.port_no,
@@ -37,7 +37,7 @@ impl Datapath {
     }
 
     /// Returns the statistics of one queue or all queues, of one port or all ports.
-    pub(super) fn queue_stats(&self, now: Instant, port: PortNo, queue: u32) -> Result<Vec<QueueStats>, ErrorType> {
+    pub(crate) fn queue_stats(&self, now: Instant, port: PortNo, queue: u32) -> Result<Vec<QueueStats>, ErrorType> {
         self.queues_asked(port, queue, |port, queue| stats_of(now, port, queue))
     }
 
@@ -57,9 +57,9 @@ impl Datapath {
 
     fn ports_asked(&self, port: PortNo) -> Result<Vec<&PortState>, ErrorType> {
         if port == PortNo::ANY {
-            return Ok(self.plane.ports.iter().collect());
+            return Ok(self.iter().collect());
         }
-        Ok(vec![self.plane.ports.get(port).ok_or(QueueOpFailed::BadPort)?])
+        Ok(vec![self.get(port).ok_or(QueueOpFailed::BadPort)?])
     }
 }
 
@@ -80,7 +80,7 @@ fn part_of(rate: Bps, whole: Bps) -> u16 {
 }
 
 fn stats_of(now: Instant, port: &PortState, queue: &PortQueue) -> QueueStats {
-    let (duration_sec, duration_nsec) = crate::table::duration(now, queue.since.max(port.added()));
+    let (duration_sec, duration_nsec) = crate::types::duration(now, queue.since.max(port.added()));
     QueueStats {
         port: port.desc.port_no,
         queue: queue.id,

@@ -1,14 +1,14 @@
-//! Encodes the outcome for packets that match an entry in one word. The word lies in the same cache line as the
-//! entry's compared words and counters.
-use crate::program::EntryProgram;
-use weir_openflow::model::{Action, PortNo};
+//! Defines the outcomes of table lookups. The outcome for packets of an entry is encoded in one word, which lies in the
+//! same cache line as the entry's compared words and counters.
+use crate::shape::EntryId;
+use weir_openflow::model::PortNo;
 
 /// Outcome for packets that match an entry, for outcomes that fit in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum EntryVerdict {
     /// Output to an ordinary port, without changes.
     Output(PortNo),
-    /// Edits of the packet ([`EntryProgram::edits`]), then output to an ordinary port.
+    /// Edits of the packet (`EntryProgram::edits`), then output to an ordinary port.
     Edit(PortNo),
     /// Continue in this table; nothing else happens.
     Goto(u8),
@@ -17,29 +17,12 @@ pub(crate) enum EntryVerdict {
     Program,
 }
 
-impl EntryVerdict {
-    /// Returns the verdict for a program.
-    pub(crate) fn of(program: &EntryProgram) -> EntryVerdict {
-        let only_goto = program.apply.as_deref().unwrap_or_default().is_empty() && !program.prepares;
-        match (program.meter, program.goto) {
-            (None, Some(table)) if only_goto => return EntryVerdict::Goto(table),
-            (None, None) => {}
-            _ => return EntryVerdict::Program,
-        }
-        if let Some(edits) = &program.edits {
-            return EntryVerdict::Edit(edits.1);
-        }
-        let apply = program.apply.as_deref().unwrap_or_default();
-        let write = program.write.as_deref().unwrap_or_default();
-        match (apply, write, program.metadata) {
-            ([Action::Output { port, .. }], [], None) | ([], [Action::Output { port, .. }], None)
-                if *port <= PortNo::MAX =>
-            {
-                EntryVerdict::Output(*port)
-            }
-            _ => EntryVerdict::Program,
-        }
-    }
+/// Verdict for a packet, and the table and entry that the verdict comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LookupResult {
+    pub(crate) verdict: VerdictWord,
+    pub(crate) table: u8,
+    pub(crate) entry: EntryId,
 }
 
 /// A verdict in one word; zero for [`EntryVerdict::Program`].

@@ -1,10 +1,10 @@
 //! Checks Nicira's actions, with the same error codes as Open vSwitch.
-use super::learn;
-use crate::validate::{self, ActionListKind, KnownFields, is_writable};
+use super::{ActionListKind, KnownFields, is_writable};
+use crate::nicira::learned_entry;
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadAction, FlowModFailed};
 use weir_openflow::model::nicira::{LearnAction, LearnDst, LearnSrc, MultipathAction, MultipathAlgorithm, NxAction};
-use weir_openflow::model::{Action, ErrorType, PortNo, Subfield, TableId};
+use weir_openflow::model::{ErrorType, PortNo, Subfield, TableId};
 use weir_packet::FlowKey;
 
 /// Maximum number of links for `hrw`, because it examines every link for each packet.
@@ -49,7 +49,7 @@ pub(crate) fn check(
         NxAction::OutputTrunc { max_len, .. } if *max_len < LEAST_BYTES => Err(BadAction::BadArgument.into()),
         NxAction::DecTtl(ids) if ids.is_empty() => Err(BadAction::BadLen.into()),
         NxAction::DecTtl(_) if !known.is_ip() && version != Version::V10 => Err(BadAction::MatchInconsistent.into()),
-        NxAction::Clone(actions) => validate::nested(actions, known, place, version),
+        NxAction::Clone(actions) => super::nested(actions, known, place, version),
         NxAction::Learn(learn) => self::learn(learn, known, place),
         // Packets do not wait for controllers, and they do not change their entry's time-outs.
         NxAction::Controller(controller) if controller.pause => Err(BadAction::BadArgument.into()),
@@ -105,11 +105,6 @@ fn learn(learn: &LearnAction, known: &KnownFields, place: ActionListKind) -> Res
             return Err(BadAction::BadSetArgument.into());
         }
     }
-    let flow = learn::flow_mod(learn, &FlowKey::EMPTY);
+    let flow = learned_entry(learn, &FlowKey::EMPTY);
     flow.matching.key_and_mask().map(|_| ())
-}
-
-/// Returns true if an action list has actions that look packets up.
-pub(crate) fn looks_up<'a>(actions: impl IntoIterator<Item = &'a Action>) -> bool {
-    actions.into_iter().any(|action| matches!(action, Action::Nx(nx) if nx.looks_up()))
 }
