@@ -10,40 +10,49 @@ mod cancel;
 mod certificate;
 mod check;
 pub mod cleanup;
+pub mod controller;
+pub mod datapath;
 mod dilate;
 mod error;
+mod fidelity;
 mod files;
 mod folder;
 mod host;
+mod host_threads;
 mod lab;
+pub mod link;
 mod load_monitor;
+mod loops;
 mod measured;
 mod netns;
 mod network;
+mod network_error;
+mod progress;
 pub mod prompt;
 pub mod result;
 mod streams;
 mod threads;
+mod traffic;
 
 pub use cancel::CancelHandle;
 pub use dilate::Dilation;
 pub use error::LabError;
 pub use host::MAX_ADDRESSES;
-pub use lab::{Lab, LabOptions, LabProgress, LabStartup, run};
+pub use lab::{Lab, LabOptions, LabStartup, run};
 pub use load_monitor::StealTimeSampler;
 pub use netns::neighbours::NeighbourResolution;
 pub use netns::pairs::VethPairSet;
+pub use network_error::NetworkError;
+pub use progress::LabProgress;
 pub use result::LabResult;
 
 /// Functions and types of this crate that need neither threads nor the system's clock, for other crates that run
 /// scenarios, such as the simulator.
 pub mod parts {
-    pub use crate::check::refuse_loops;
-    pub use crate::host::{HostResult, StackHost};
-    pub use crate::lab::{length, traffic_result};
+    pub use crate::host::{HostResult, StackHost, memory_hosts};
+    pub use crate::loops::refuse_loops;
     pub use crate::measured::{TimeHistogram, TrafficMeasurement, shares};
-    pub use crate::network::{
-        LinkEndId, MEMORY_FRAMES, RandomStreamId, datapath, embedded, port_drops, profile, queued, random_stream_id,
-        shaped,
-    };
+    pub use crate::result::port_drops;
+    pub use crate::traffic::{length, traffic_result};
+    pub use crate::{controller, datapath, link};
 }

@@ -1,6 +1,7 @@
 //! Results of a lab: all measurements, with a description of the setup.
 pub use crate::certificate::{Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad};
 use serde::Serialize;
+use weir_port::FrameCounters;
 
 pub use weir_traffic::TimeStatistics;
 
@@ -203,5 +204,21 @@ impl LabMachineInfo {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         }
+    }
+}
+
+/// Appends a port's drops to `drops`, by reason.
+pub fn port_drops(place: &str, counters: &FrameCounters, drops: &mut Vec<DropCount>) {
+    let reasons = [
+        ("sending: queue full", counters.tx_full),
+        ("sending: too long", counters.tx_too_long),
+        ("sending: refused or no link", counters.tx_errors),
+        ("receiving: queue full", counters.rx_missed),
+        ("receiving: damaged", counters.rx_errors),
+        ("sending: lost by the link", counters.tx_lost),
+        ("receiving: lost by the link", counters.rx_lost),
+    ];
+    for (reason, packets) in reasons.into_iter().filter(|(_, packets)| *packets > 0) {
+        drops.push(DropCount { place: place.to_owned(), reason: reason.to_owned(), packets });
     }
 }

@@ -2,10 +2,8 @@
 //! sends and receives its part of the scenario's traffic.
 //!
 //! The stack above Ethernet is smoltcp's. A [`StackHost`] has no kernel socket, thread or clock. [`StackHost::poll`] is
-//! given the time, handles what is due, and returns the time of the next call. [`host_threads`] drives hosts on
-//! threads.
+//! given the time, handles what is due, and returns the time of the next call.
 mod device;
-pub(crate) mod host_threads;
 mod neighbours;
 mod ping;
 mod tcp;
@@ -13,13 +11,15 @@ mod tcp;
 mod tests;
 mod udp;
 
+use crate::link::{LinkEndId, MEMORY_FRAMES, SwitchPorts, random_stream_id, shaped};
 use crate::measured::TrafficMeasurement;
+use crate::network_error::NetworkError;
 use device::StackDevice;
 use smoltcp::iface::{Config, Interface, SocketSet};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
-use weir_port::{FrameCounters, Port, PortError, ReceiveReadiness};
+use weir_port::{FrameCounters, Port, PortError, ReceiveReadiness, memory};
 use weir_scenario::{IpNet, Scenario, TrafficKind};
 use weir_traffic::{ConcurrentFlows, RandomStream};
 use weir_units::Instant;
@@ -191,14 +191,34 @@ impl StackHost {
     }
 
     /// Arms the port for sleeping as [`Port::arm`] does.
-    pub(crate) fn arm(&mut self) -> ReceiveReadiness {
+    pub fn arm(&mut self) -> ReceiveReadiness {
         if self.gone { ReceiveReadiness::OnDescriptor } else { self.device.port.arm() }
     }
 
     /// Returns the port's descriptor as [`Port::fd`] does; `None` if the port is gone.
-    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.device.port.fd().filter(|_| !self.gone)
     }
+}
+
+/// Makes hosts on memory ports. Returns them with the switches' ends of the ports.
+///
+/// # Errors
+/// The operating system refuses the descriptors of a memory port.
+pub fn memory_hosts(scenario: &Scenario) -> Result<(Vec<StackHost>, SwitchPorts), NetworkError> {
+    let mut hosts = Vec::new();
+    let mut ports = Vec::new();
+    for (number, host) in scenario.hosts.iter().enumerate() {
+        let (near, far) = memory::pair(MEMORY_FRAMES).map_err(NetworkError::MemoryPort)?;
+        ports.push(shaped(near.named(&host.name), &host.link, random_stream_id(scenario, LinkEndId::ToHost(number))));
+        let port = shaped(
+            far.named(&format!("{}-eth0", host.name)),
+            &host.link,
+            random_stream_id(scenario, LinkEndId::OfHost(number)),
+        );
+        hosts.push(StackHost::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
+    }
+    Ok((hosts, ports))
 }
 
 /// Returns the sending task of an item. The random numbers depend on the scenario's seed and the item's number.

@@ -16,8 +16,8 @@ mod traffic;
 
 use crate::CancelHandle;
 use crate::LabError;
+use crate::link::{LinkEndId, SwitchPorts, random_stream_id, shape};
 use crate::measured::TrafficMeasurement;
-use crate::network::{LinkEndId, SwitchPorts, random_stream_id, shape};
 use crossbeam_channel::Sender;
 use namespaces::HostNamespaces;
 use programs::ProgramRegistry;

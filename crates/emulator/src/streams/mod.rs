@@ -4,8 +4,8 @@ mod sources;
 mod stamp;
 mod template;
 
+use crate::link::MEMORY_FRAMES;
 use crate::measured::TimeHistogram;
-use crate::network::MEMORY_FRAMES;
 use crate::{LabError, result::StreamResult};
 use sources::StreamSources;
 use std::collections::BTreeMap;

@@ -18,9 +18,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use switch::SimulatedSwitch;
 use thread_sleep::SimulatedThreads;
-use weir_emulator::parts::{self, LinkEndId, MEMORY_FRAMES, StackHost, TrafficMeasurement};
+use weir_emulator::parts::controller::embedded;
+use weir_emulator::parts::link::{LinkEndId, MEMORY_FRAMES, queued, random_stream_id, shaped};
+use weir_emulator::parts::{StackHost, TrafficMeasurement, length, port_drops, refuse_loops, traffic_result};
 use weir_emulator::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult};
-use weir_emulator::{LabError, LabProgress, MAX_ADDRESSES};
+use weir_emulator::{LabProgress, MAX_ADDRESSES, NetworkError};
 use weir_packet::PortNo;
 use weir_port::memory;
 use weir_scenario::{LinkSpec, Scenario, defaults};
@@ -89,7 +91,7 @@ pub fn simulate(
     settings: &VirtualTimeSettings,
     watch: &SimulationMonitor,
     progress: &mut dyn FnMut(LabProgress),
-) -> Result<LabResult, LabError> {
+) -> Result<LabResult, NetworkError> {
     check(scenario)?;
     let mut network = SimulatedNetwork::new(scenario, settings)?;
     network.connect_switches(watch)?;
@@ -98,14 +100,14 @@ pub fn simulate(
         host.start(scenario, number, begin);
         network.agenda.set(number, begin);
     }
-    let expected = scenario.traffic.iter().map(|item| item.start + parts::length(item)).max().unwrap_or_default();
+    let expected = scenario.traffic.iter().map(|item| item.start + length(item)).max().unwrap_or_default();
     let partial = network.traffic(begin, expected, watch, progress);
     Ok(network.finish(begin, partial))
 }
 
 /// Refuses what the scenario schema allows but virtual time does not support.
-fn check(scenario: &Scenario) -> Result<(), LabError> {
-    let wrong = |problem: String| Err(LabError::Scenario(problem));
+fn check(scenario: &Scenario) -> Result<(), NetworkError> {
+    let wrong = |problem: String| Err(NetworkError::Scenario(problem));
     if let weir_scenario::ScenarioController::Connect(address) = &scenario.control {
         let problem = "virtual time has no controllers elsewhere, expected `app`, or connect = \"none\"";
         return wrong(format!("controller: connect: found {address}: {problem}"));
@@ -114,27 +116,25 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
         let found = host.ip.len();
         return wrong(format!("host {}: found {found} addresses, expected at most {MAX_ADDRESSES}", host.name));
     }
-    parts::refuse_loops(scenario)
+    refuse_loops(scenario)
 }
 
 impl<'a> SimulatedNetwork<'a> {
-    fn new(scenario: &'a Scenario, settings: &VirtualTimeSettings) -> Result<SimulatedNetwork<'a>, LabError> {
+    fn new(scenario: &'a Scenario, settings: &VirtualTimeSettings) -> Result<SimulatedNetwork<'a>, NetworkError> {
         let mut switches: Vec<SimulatedSwitch> =
             scenario.switches.iter().map(|spec| SimulatedSwitch::new(scenario, spec)).collect::<Result<_, _>>()?;
         let rated = |spec: &LinkSpec| LinkSpec { rate: spec.rate.or(Some(settings.link_rate)), ..*spec };
-        let pair = || memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"));
+        let pair = || memory::pair(MEMORY_FRAMES).map_err(NetworkError::MemoryPort);
         let mut hosts = Vec::new();
         for (number, host) in scenario.hosts.iter().enumerate() {
             let (near, far) = pair()?;
             let spec = rated(&host.link);
             let port = near.named(&host.name);
-            let port = parts::queued(
-                parts::shaped(port, &spec, parts::random_stream_id(scenario, LinkEndId::ToHost(number))),
-                &host.queues,
-            )?;
+            let port =
+                queued(shaped(port, &spec, random_stream_id(scenario, LinkEndId::ToHost(number))), &host.queues)?;
             switches[host.switch].add_port(PortNo(host.port), port, SimulatedNode::Host(number), &host.name)?;
             let own = far.named(&format!("{}-eth0", host.name));
-            let own = parts::shaped(own, &spec, parts::random_stream_id(scenario, LinkEndId::OfHost(number)));
+            let own = shaped(own, &spec, random_stream_id(scenario, LinkEndId::OfHost(number)));
             hosts.push(StackHost::new(own, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
         }
         for (number, link) in scenario.links.iter().enumerate() {
@@ -143,16 +143,16 @@ impl<'a> SimulatedNetwork<'a> {
             let names = [a, b].map(|end| scenario.switches[end.switch].name.as_str());
             let ends = [(a, one, b, names[0], names[1]), (b, other, a, names[1], names[0])];
             for (at, (end, port, peer, from, to)) in ends.into_iter().enumerate() {
-                let dice = parts::random_stream_id(scenario, LinkEndId::Link(number, at));
-                let shaped = parts::shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec), dice);
-                let port = parts::queued(shaped, &link.queues)?;
+                let dice = random_stream_id(scenario, LinkEndId::Link(number, at));
+                let port = shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec), dice);
+                let port = queued(port, &link.queues)?;
                 switches[end.switch].add_port(PortNo(end.port), port, SimulatedNode::Switch(peer.switch), to)?;
             }
         }
         for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
             switch.add_entries(&spec.entries)?;
         }
-        let control = parts::embedded(scenario).map(|(app, session)| {
+        let control = embedded(scenario).map(|(app, session)| {
             SimulatedController::new(Box::new(app), session, settings.control_delay, &mut switches)
         });
         let mut agenda = Agenda::new(hosts.len() + switches.len() * 2);
@@ -172,7 +172,7 @@ impl<'a> SimulatedNetwork<'a> {
     }
 
     /// Runs events until every switch is under control, or `watch` is cancelled.
-    fn connect_switches(&mut self, watch: &SimulationMonitor) -> Result<(), LabError> {
+    fn connect_switches(&mut self, watch: &SimulationMonitor) -> Result<(), NetworkError> {
         self.exchange_control();
         let entry = matches!(
             self.scenario.control,
@@ -186,7 +186,7 @@ impl<'a> SimulatedNetwork<'a> {
                 return Ok(());
             }
             if !self.step(Instant::ZERO + CONTROL_TIMEOUT) {
-                return Err(LabError::NotReady(CONTROL_TIMEOUT));
+                return Err(NetworkError::NotReady(CONTROL_TIMEOUT));
             }
         }
         Ok(())
@@ -304,7 +304,7 @@ impl<'a> SimulatedNetwork<'a> {
             scenario.traffic.iter().map(|_| TrafficMeasurement::default()).collect();
         for (host, spec) in self.hosts.into_iter().zip(&scenario.hosts) {
             let finished = host.finish();
-            parts::port_drops(&spec.name, &finished.counters, &mut drops);
+            port_drops(&spec.name, &finished.counters, &mut drops);
             if finished.unresolved > 0 {
                 let reason = "no answer to ARP or neighbour discovery".to_owned();
                 drops.push(DropCount { place: spec.name.clone(), reason, packets: finished.unresolved });
@@ -312,7 +312,7 @@ impl<'a> SimulatedNetwork<'a> {
             finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
         }
         let items = scenario.traffic.iter().zip(measured).zip(&self.item_finished);
-        let result = items.map(|((item, measured), through)| parts::traffic_result(scenario, item, measured, *through));
+        let result = items.map(|((item, measured), through)| traffic_result(scenario, item, measured, *through));
         let traffic: Vec<TrafficResult> = result.collect();
         LabResult {
             passed: !partial && traffic.iter().all(|item| item.ok),

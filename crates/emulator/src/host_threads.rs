@@ -1,5 +1,5 @@
 //! Runs threads that drive hosts.
-use super::{HostResult, StackHost};
+use crate::host::{HostResult, StackHost};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::os::fd::AsFd;
