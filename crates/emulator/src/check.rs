@@ -1,9 +1,8 @@
 //! Checks before a start whether a lab can be made of a scenario.
-use crate::host::MAX_ADDRESSES;
-use crate::loops::refuse_loops;
 use crate::netns;
 use crate::threads::threads;
 use crate::{LabError, LabOptions};
+use weir_network::{MAX_ADDRESSES, refuse_loops};
 use weir_scenario::Scenario;
 use weir_switch::threads::MachineResources;
 

@@ -1,6 +1,6 @@
 //! Errors of labs.
-use crate::network_error::NetworkError;
 use std::io;
+use weir_network::NetworkError;
 use weir_port::PortError;
 use weir_switch::SwitchError;
 

@@ -1,9 +1,11 @@
 //! Judges how far the times that a lab measured can be trusted. The verdict depends on how late delayed frames and
 //! commands were released, and on the load of the machine.
-use crate::certificate::{Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad};
 use crate::dilate::Dilation;
 use crate::load_monitor::MeasuredLoad;
 use std::time::Duration;
+use weir_network::certificate::{
+    Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad,
+};
 use weir_switch::LatenessSnapshot;
 use weir_traffic::TimeHistogram;
 

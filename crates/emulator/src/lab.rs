@@ -1,23 +1,21 @@
 //! Runs a lab from start to end.
-use crate::certificate::Certificate;
 use crate::dilate::Dilation;
 use crate::fidelity;
-use crate::host::memory_hosts;
 use crate::host_threads::HostThreads;
 use crate::load_monitor::{LoadMonitor, MeasuredLoad};
-use crate::measured::TrafficMeasurement;
 use crate::netns::programs::ProgramRegistry;
 use crate::network::LabNetwork;
-use crate::network_error::NetworkError;
-use crate::progress::LabProgress;
-use crate::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult, port_drops};
 use crate::streams::{self, SparePortPeers};
-use crate::traffic::{length, traffic_result};
 use crate::{CancelHandle, LabError, NeighbourResolution, check, files, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_network::TrafficMeasurement;
+use weir_network::certificate::Certificate;
+use weir_network::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult, port_drops};
+use weir_network::traffic::{length, traffic_result};
+use weir_network::{LabProgress, NetworkError, memory_hosts};
 use weir_port::link::LinkControl;
 use weir_scenario::{Scenario, TrafficItem};
 use weir_switch::SwitchHandle;

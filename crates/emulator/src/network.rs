@@ -1,14 +1,14 @@
 //! Starts switches, the links between them, and their controller.
 use crate::LabError;
-use crate::link::{self, LinkEndId, SwitchPorts};
-use crate::result::{ControllerResult, DropCount, SwitchResult, port_drops};
 use crate::streams::SparePorts;
 use crate::threads::threads;
-use crate::{controller, datapath};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 use weir_controller::{Controller, ControllerConfig};
+use weir_network::link::{self, LinkEndId, SwitchPorts};
+use weir_network::result::{ControllerResult, DropCount, SwitchResult, port_drops};
+use weir_network::{controller, datapath};
 use weir_packet::PortNo;
 use weir_port::FrameCounters;
 use weir_port::link::LinkControl;

@@ -2,8 +2,9 @@
 use std::time::Duration;
 use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::{Controller, ControllerConfig};
-use weir_emulator::result::TrafficResult;
-use weir_emulator::{CancelHandle, LabError, LabOptions, LabProgress, LabResult, NetworkError, run};
+use weir_emulator::{CancelHandle, LabError, LabOptions, run};
+use weir_network::result::TrafficResult;
+use weir_network::{LabProgress, LabResult, NetworkError};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// Returns the README's example, with traffic of a fraction of a second.

@@ -3,7 +3,7 @@ use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_controller::{ConnectionId, ControllerApp, ControllerHub};
-use weir_emulator::result::ControllerResult;
+use weir_network::result::ControllerResult;
 use weir_openflow::session::SessionConfig;
 use weir_units::Instant;
 

@@ -4,9 +4,9 @@ use super::virtual_switches::{self, VirtualSwitchSet};
 use super::{Peers, SimulatedNode};
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
-use weir_emulator::NetworkError;
-use weir_emulator::parts;
-use weir_emulator::result::{DropCount, SwitchResult};
+use weir_network::NetworkError;
+use weir_network::datapath;
+use weir_network::result::{DropCount, SwitchResult, port_drops};
 use weir_openflow::Message;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableStats};
 use weir_openflow::model::port::bits;
@@ -64,7 +64,7 @@ impl SimulatedSwitch {
         scenario: &Scenario,
         spec: &weir_scenario::ScenarioSwitch,
     ) -> Result<SimulatedSwitch, NetworkError> {
-        let (config, fail_mode) = parts::datapath::config(spec);
+        let (config, fail_mode) = datapath::config(spec);
         let mut datapath = Datapath::new(config);
         datapath.set_fail_mode(fail_mode);
         let timed = timed(scenario, spec, &mut datapath)?;
@@ -355,7 +355,7 @@ impl SimulatedSwitch {
         for wired in &self.ports {
             let peer = self.peers.get(&wired.number).map_or("", String::as_str);
             let place = format!("{} port {} {peer}", self.name, wired.number);
-            parts::port_drops(&place, &wired.port.counters(), drops);
+            port_drops(&place, &wired.port.counters(), drops);
         }
         for (reason, packets) in self.datapath.drops().counted() {
             drops.push(DropCount { place: self.name.clone(), reason: name_of(reason), packets });
@@ -388,7 +388,7 @@ fn timed(
     spec: &weir_scenario::ScenarioSwitch,
     datapath: &mut Datapath,
 ) -> Result<Option<DelayedDatapath>, NetworkError> {
-    let Some((profile, seed)) = parts::datapath::profile(scenario, spec) else { return Ok(None) };
+    let Some((profile, seed)) = datapath::profile(scenario, spec) else { return Ok(None) };
     let wrong = |problem: String| NetworkError::Scenario(format!("switch {}: {problem}", spec.name));
     if !spec.virtual_switches.is_empty() {
         return Err(wrong(

@@ -1,9 +1,9 @@
 //! Runs the virtual switches of a switch in virtual time, using the live switch's parts without its threads and
 //! controllers.
 use weir_datapath::{Datapath, DatapathOutput, LookupMethod};
-use weir_emulator::NetworkError;
-use weir_emulator::result::DropCount;
 use weir_fabric::{Crosspoint, Fabric, FabricDrop, FabricDropReason, VirtualSwitchConfig, VirtualSwitchIndex};
+use weir_network::NetworkError;
+use weir_network::result::DropCount;
 use weir_openflow::model::PortDesc;
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_scenario::VirtualSwitch;

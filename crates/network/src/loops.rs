@@ -1,5 +1,5 @@
 //! Checks that the links of a scenario make no loop in which floods would go round for ever.
-use crate::network_error::NetworkError;
+use crate::NetworkError;
 use weir_scenario::{Scenario, ScenarioController, SwitchFailMode};
 
 /// Refuses loops of links if no controller breaks them. The embedded controller breaks loops; an external one is

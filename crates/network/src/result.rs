@@ -1,9 +1,8 @@
 //! Results of a lab: all measurements, with a description of the setup.
-pub use crate::certificate::{Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad};
+use crate::certificate::Certificate;
 use serde::Serialize;
 use weir_port::FrameCounters;
-
-pub use weir_traffic::TimeStatistics;
+use weir_traffic::TimeStatistics;
 
 /// Result of a run. Times are in the unit with which their name ends.
 #[derive(Debug, Clone, Serialize)]

@@ -11,9 +11,9 @@ mod tcp;
 mod tests;
 mod udp;
 
+use crate::NetworkError;
 use crate::link::{LinkEndId, MEMORY_FRAMES, SwitchPorts, random_stream_id, shaped};
 use crate::measured::TrafficMeasurement;
-use crate::network_error::NetworkError;
 use device::StackDevice;
 use smoltcp::iface::{Config, Interface, SocketSet};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};

@@ -1,5 +1,5 @@
 //! Makes the ends of links: memory ports that shape what they send, and queues in front of switches' ports.
-use crate::network_error::NetworkError;
+use crate::NetworkError;
 use std::io;
 use weir_port::link::{LinkControl, LinkEmulator, LinkShape};
 use weir_port::queues::{self, PortQueueConfig};
