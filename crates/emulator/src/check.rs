@@ -2,7 +2,7 @@
 use crate::netns;
 use crate::threads::threads;
 use crate::{LabError, LabOptions};
-use weir_network::{MAX_ADDRESSES, refuse_loops};
+use weir_network::{check_addresses, refuse_loops};
 use weir_scenario::Scenario;
 use weir_switch::threads::MachineResources;
 
@@ -11,10 +11,8 @@ pub(crate) fn check(scenario: &Scenario, options: &LabOptions) -> Result<(), Lab
     if options.netns || options.emulate {
         options.dilation.check(scenario)?;
         netns::check(scenario)?;
-    } else if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
-        let (name, found) = (&host.name, host.ip.len());
-        let problem = format!("host {name}: found {found} addresses, expected at most {MAX_ADDRESSES}");
-        return Err(LabError::Scenario(problem));
+    } else {
+        check_addresses(scenario)?;
     }
     crate::streams::check(scenario)?;
     let machine = MachineResources::here();

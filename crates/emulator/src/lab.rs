@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_network::TrafficMeasurement;
 use weir_network::certificate::Certificate;
-use weir_network::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult, port_drops};
+use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
 use weir_network::traffic::{length, traffic_result};
 use weir_network::{LabProgress, NetworkError, memory_hosts};
 use weir_port::link::LinkControl;
@@ -128,7 +128,7 @@ impl Lab {
             let (hosts, ports) = netns::NamespaceHosts::make(&scenario, options.emulate, started.neighbours_known)?;
             (LabHosts::Netns(hosts), ports)
         } else {
-            let (hosts, ports) = memory_hosts(&scenario)?;
+            let (hosts, ports) = memory_hosts(&scenario, None)?;
             let engines =
                 HostThreads::start(hosts, clock, &done).map_err(LabError::system("start threads of hosts"))?;
             (LabHosts::Memory(engines), ports)
@@ -273,7 +273,7 @@ impl Lab {
         let mut result = LabResult {
             passed: !ran.is_cut_short && traffic.iter().all(|item| item.ok),
             partial: ran.is_cut_short,
-            setup: setup(scenario, mode, ran.elapsed),
+            setup: LabSetup::new(scenario, mode, ran.elapsed),
             traffic,
             streams: streams::results(scenario, &self.counted),
             switches,
@@ -414,24 +414,6 @@ fn take_memory(
     drops: &mut Vec<DropCount>,
 ) {
     for (host, finished) in engines.stop() {
-        let place = &scenario.hosts[host].name;
-        port_drops(place, &finished.counters, drops);
-        if finished.unresolved > 0 {
-            let reason = "no answer to ARP or neighbour discovery".to_owned();
-            drops.push(DropCount { place: place.clone(), reason, packets: finished.unresolved });
-        }
-        finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
-    }
-}
-
-fn setup(scenario: &Scenario, mode: LabHostKind, elapsed: Duration) -> LabSetup {
-    LabSetup {
-        scenario: scenario.name.clone(),
-        seed: scenario.seed,
-        mode,
-        version: env!("CARGO_PKG_VERSION"),
-        release_build: !cfg!(debug_assertions),
-        machine: LabMachineInfo::this(),
-        duration_s: elapsed.as_secs_f64(),
+        finished.add_to(&scenario.hosts[host].name, measured, drops);
     }
 }

@@ -152,23 +152,13 @@ impl LabNetwork {
 
     /// Returns the embedded controller's counters so far; `None` without such a controller.
     pub(crate) fn controller(&self) -> Option<ControllerResult> {
-        self.controller.as_ref().map(|controller| controller_result(&controller.snapshot()))
+        self.controller.as_ref().map(|controller| ControllerResult::from(&controller.snapshot()))
     }
 
     /// Stops switches and controller. Returns the controller's final counters.
     pub(crate) fn stop(&mut self) -> Option<ControllerResult> {
         self.switches.drain(..).for_each(SwitchHandle::stop);
-        Some(controller_result(&self.controller.take()?.stop()))
-    }
-}
-
-fn controller_result(snapshot: &weir_controller::ControllerSnapshot) -> ControllerResult {
-    let counters = &snapshot.counters;
-    ControllerResult {
-        packet_ins: counters.packet_ins,
-        flow_mods: counters.flow_mods,
-        packet_outs: counters.packet_outs,
-        errors: counters.errors,
+        Some(ControllerResult::from(&self.controller.take()?.stop()))
     }
 }
 

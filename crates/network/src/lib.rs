@@ -10,8 +10,8 @@
 //!
 //! Start with [`StackHost`], a host with its network stack. [`link`] makes the ports at the ends of links, [`datapath`]
 //! the settings of switches, and [`controller`] the application of the embedded controller. [`traffic`] sums up what
-//! the ends of an item of traffic have measured, and [`result`] has the results of a run. [`refuse_loops`] is a check
-//! before the start.
+//! the ends of an item of traffic have measured, and [`result`] has the results of a run. [`refuse_loops`] and
+//! [`check_addresses`] are checks before the start.
 pub mod certificate;
 pub mod controller;
 pub mod datapath;
@@ -25,7 +25,7 @@ pub mod result;
 pub mod traffic;
 
 pub use error::NetworkError;
-pub use host::{HostResult, MAX_ADDRESSES, StackHost, memory_hosts};
+pub use host::{HostResult, MAX_ADDRESSES, StackHost, check_addresses, memory_hosts};
 pub use loops::refuse_loops;
 pub use measured::TrafficMeasurement;
 pub use progress::LabProgress;

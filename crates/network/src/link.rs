@@ -5,6 +5,7 @@ use weir_port::link::{LinkControl, LinkEmulator, LinkShape};
 use weir_port::queues::{self, PortQueueConfig};
 use weir_port::{Port, memory};
 use weir_scenario::{LinkSpec, PortQueueSpec, Scenario};
+use weir_units::Bps;
 
 /// Frames that a memory port holds on their way: several bursts of 64 kB of small frames.
 pub const MEMORY_FRAMES: usize = 4096;
@@ -32,6 +33,11 @@ pub enum LinkEndId {
 /// Returns the shape of a link, for an end that shapes the frames it sends.
 pub fn shape(spec: &LinkSpec) -> LinkShape {
     LinkShape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer, jitter: spec.jitter, loss: spec.loss }
+}
+
+/// Returns the link with the rate `unsaid` if it has none.
+pub fn rated(spec: &LinkSpec, unsaid: Option<Bps>) -> LinkSpec {
+    LinkSpec { rate: spec.rate.or(unsaid), ..*spec }
 }
 
 /// Wraps `port` so that sent frames are shaped, if the link has a rate, delay, jitter or loss. The last argument

@@ -1,7 +1,10 @@
 //! Results of a lab: all measurements, with a description of the setup.
 use crate::certificate::Certificate;
 use serde::Serialize;
+use std::time::Duration;
+use weir_controller::ControllerSnapshot;
 use weir_port::FrameCounters;
+use weir_scenario::{Scenario, TrafficExpectation};
 use weir_traffic::TimeStatistics;
 
 /// Result of a run. Times are in the unit with which their name ends.
@@ -83,7 +86,7 @@ pub struct TrafficResult {
     /// Address to which packets were sent.
     pub address: std::net::IpAddr,
     /// Outcome that the scenario expects.
-    pub expect: weir_scenario::TrafficExpectation,
+    pub expect: TrafficExpectation,
     /// True if any packet arrived.
     pub reached: bool,
     /// True if the outcome is the expected one.
@@ -190,6 +193,33 @@ pub struct DropCount {
     pub reason: String,
     /// Number of packets.
     pub packets: u64,
+}
+
+impl LabSetup {
+    /// Returns the description of a run of length `duration` with this program on this machine.
+    pub fn new(scenario: &Scenario, mode: LabHostKind, duration: Duration) -> LabSetup {
+        LabSetup {
+            scenario: scenario.name.clone(),
+            seed: scenario.seed,
+            mode,
+            version: env!("CARGO_PKG_VERSION"),
+            release_build: !cfg!(debug_assertions),
+            machine: LabMachineInfo::this(),
+            duration_s: duration.as_secs_f64(),
+        }
+    }
+}
+
+impl From<&ControllerSnapshot> for ControllerResult {
+    fn from(snapshot: &ControllerSnapshot) -> ControllerResult {
+        let counters = &snapshot.counters;
+        ControllerResult {
+            packet_ins: counters.packet_ins,
+            flow_mods: counters.flow_mods,
+            packet_outs: counters.packet_outs,
+            errors: counters.errors,
+        }
+    }
 }
 
 impl LabMachineInfo {

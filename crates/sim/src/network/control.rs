@@ -88,12 +88,6 @@ impl SimulatedController {
 
     /// Returns the controller's counters.
     pub(super) fn result(self) -> ControllerResult {
-        let counters = self.hub.snapshot().counters;
-        ControllerResult {
-            packet_ins: counters.packet_ins,
-            flow_mods: counters.flow_mods,
-            packet_outs: counters.packet_outs,
-            errors: counters.errors,
-        }
+        ControllerResult::from(&self.hub.snapshot())
     }
 }
