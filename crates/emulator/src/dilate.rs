@@ -1,8 +1,8 @@
 //! Runs a scenario slower than it says, for machines that are too slow for it, and converts measured times back.
 use crate::LabError;
-use crate::result::{LabResult, TrafficResult};
 use std::str::FromStr;
 use std::time::Duration;
+use weir_network::result::{LabResult, TrafficResult};
 use weir_scenario::{LinkSpec, PortQueueSpec, Scenario, TrafficKind};
 use weir_traffic::{OfferedPackets, TimeStatistics};
 use weir_units::Bps;

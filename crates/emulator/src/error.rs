@@ -1,12 +1,15 @@
 //! Errors of labs.
 use std::io;
-use std::time::Duration;
+use weir_network::NetworkError;
 use weir_port::PortError;
 use weir_switch::SwitchError;
 
 /// Reason why a lab could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
+    /// The scenario's network could not be made, or did not come up.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
     /// The scenario uses a feature that labs do not support. Holds the message for the user.
     #[error("{0}")]
     Scenario(String),
@@ -35,11 +38,6 @@ pub enum LabError {
     /// A switch could not be started or queried.
     #[error(transparent)]
     Switch(#[from] SwitchError),
-    /// After this time some links were still down, or some switches were not connected to the controller.
-    #[error(
-        "after {0:?} not every switch is under control with all its links up; is the controller of [controller] connect running?"
-    )]
-    NotReady(Duration),
 }
 
 impl LabError {

@@ -1,22 +1,23 @@
 //! Runs a lab from start to end.
-use crate::certificate::{self, Certificate, DeviceLatenessSummary, LinkLatenessSummary};
 use crate::dilate::Dilation;
-use crate::host::StackHost;
-use crate::host::host_threads::HostThreads;
+use crate::fidelity;
+use crate::host_threads::HostThreads;
 use crate::load_monitor::{LoadMonitor, MeasuredLoad};
-use crate::measured::TrafficMeasurement;
 use crate::netns::programs::ProgramRegistry;
-use crate::network::{LabNetwork, LinkEndId, MEMORY_FRAMES, SwitchPorts, port_drops, random_stream_id, shaped};
-use crate::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult};
+use crate::network::LabNetwork;
 use crate::streams::{self, SparePortPeers};
 use crate::{CancelHandle, LabError, NeighbourResolution, check, files, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_network::TrafficMeasurement;
+use weir_network::certificate::Certificate;
+use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
+use weir_network::traffic::{length, traffic_result};
+use weir_network::{LabProgress, NetworkError, memory_hosts};
 use weir_port::link::LinkControl;
-use weir_port::memory;
-use weir_scenario::{Scenario, TrafficExpectation, TrafficItem, TrafficKind};
+use weir_scenario::{Scenario, TrafficItem};
 use weir_switch::SwitchHandle;
 use weir_units::{Clock, Instant, SystemClock};
 
@@ -47,33 +48,6 @@ pub struct LabOptions {
     pub neighbours: NeighbourResolution,
     /// Handle that stops the run early.
     pub cancel: CancelHandle,
-}
-
-/// Progress of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LabProgress {
-    /// Current step, before and after traffic.
-    Step(&'static str),
-    /// The scenario's traffic runs.
-    Traffic {
-        /// Items that have finished.
-        done: usize,
-        /// Number of all items.
-        items: usize,
-        /// Time since traffic began.
-        elapsed: Duration,
-        /// Expected length of the traffic.
-        expected: Duration,
-    },
-    /// Hosts ping each other.
-    Pings {
-        /// Pings that were answered or timed out.
-        done: usize,
-        /// Number of all pings.
-        pings: usize,
-        /// Time since the pings began.
-        elapsed: Duration,
-    },
 }
 
 /// Runs a scenario. Calls `progress` about ten times a second. On return nothing of the lab is left: no thread,
@@ -154,7 +128,7 @@ impl Lab {
             let (hosts, ports) = netns::NamespaceHosts::make(&scenario, options.emulate, started.neighbours_known)?;
             (LabHosts::Netns(hosts), ports)
         } else {
-            let (hosts, ports) = memory_hosts(&scenario)?;
+            let (hosts, ports) = memory_hosts(&scenario, None)?;
             let engines =
                 HostThreads::start(hosts, clock, &done).map_err(LabError::system("start threads of hosts"))?;
             (LabHosts::Memory(engines), ports)
@@ -198,7 +172,7 @@ impl Lab {
         let deadline = self.clock.now() + patience;
         while !self.network.is_ready(&self.scenario)? && !cancel.wait(LOOK_EVERY) {
             if self.clock.now() >= deadline {
-                return Err(LabError::NotReady(patience));
+                return Err(NetworkError::NotReady(patience).into());
             }
         }
         Ok(())
@@ -299,7 +273,7 @@ impl Lab {
         let mut result = LabResult {
             passed: !ran.is_cut_short && traffic.iter().all(|item| item.ok),
             partial: ran.is_cut_short,
-            setup: setup(scenario, mode, ran.elapsed),
+            setup: LabSetup::new(scenario, mode, ran.elapsed),
             traffic,
             streams: streams::results(scenario, &self.counted),
             switches,
@@ -334,9 +308,9 @@ impl Lab {
             .map_or((MeasuredLoad::default(), Instant::ZERO), |(watch, begun)| (watch.taken(), *begun));
         let controls = self.network.controls().iter().flatten().chain(self.access_controls());
         let counts = controls.flat_map(|control| control.lateness().counts());
-        let links = LinkLatenessSummary::of(counts, self.dilation);
-        let devices = DeviceLatenessSummary::of(&self.network.lateness()?, self.dilation);
-        Ok(certificate::judge(links, devices, &taken, self.clock.now() - begun, self.dilation))
+        let links = fidelity::of_links(counts, self.dilation);
+        let devices = fidelity::of_devices(&self.network.lateness()?, self.dilation);
+        Ok(fidelity::judge(links, devices, &taken, self.clock.now() - begun, self.dilation))
     }
 
     /// Returns how long starting took.
@@ -432,31 +406,6 @@ fn expected(scenario: &Scenario) -> Duration {
     items.chain(streams).max().unwrap_or_default()
 }
 
-/// Returns how long an item of traffic takes, from its start.
-pub fn length(item: &TrafficItem) -> Duration {
-    match item.kind {
-        TrafficKind::Ping { count, interval } => interval.saturating_mul(count),
-        TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } => duration,
-    }
-}
-
-/// Makes hosts on memory ports. Returns them with the switches' ends of the ports.
-fn memory_hosts(scenario: &Scenario) -> Result<(Vec<StackHost>, SwitchPorts), LabError> {
-    let mut hosts = Vec::new();
-    let mut ports = Vec::new();
-    for (number, host) in scenario.hosts.iter().enumerate() {
-        let (near, far) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"))?;
-        ports.push(shaped(near.named(&host.name), &host.link, random_stream_id(scenario, LinkEndId::ToHost(number))));
-        let port = shaped(
-            far.named(&format!("{}-eth0", host.name)),
-            &host.link,
-            random_stream_id(scenario, LinkEndId::OfHost(number)),
-        );
-        hosts.push(StackHost::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
-    }
-    Ok((hosts, ports))
-}
-
 /// Ends the hosts and takes over their measurements and drops.
 fn take_memory(
     engines: &mut HostThreads,
@@ -465,68 +414,6 @@ fn take_memory(
     drops: &mut Vec<DropCount>,
 ) {
     for (host, finished) in engines.stop() {
-        let place = &scenario.hosts[host].name;
-        port_drops(place, &finished.counters, drops);
-        if finished.unresolved > 0 {
-            let reason = "no answer to ARP or neighbour discovery".to_owned();
-            drops.push(DropCount { place: place.clone(), reason, packets: finished.unresolved });
-        }
-        finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
-    }
-}
-
-fn setup(scenario: &Scenario, mode: LabHostKind, elapsed: Duration) -> LabSetup {
-    LabSetup {
-        scenario: scenario.name.clone(),
-        seed: scenario.seed,
-        mode,
-        version: env!("CARGO_PKG_VERSION"),
-        release_build: !cfg!(debug_assertions),
-        machine: LabMachineInfo::this(),
-        duration_s: elapsed.as_secs_f64(),
-    }
-}
-
-/// Returns the result of an item of traffic. `measured` are its ends' measurements; `through` is true if the item
-/// finished.
-pub fn traffic_result(
-    scenario: &Scenario,
-    item: &TrafficItem,
-    measured: TrafficMeasurement,
-    through: bool,
-) -> TrafficResult {
-    let reached = measured.received > 0;
-    let tcp = matches!(item.kind, TrafficKind::Tcp { .. });
-    let ping = matches!(item.kind, TrafficKind::Ping { .. });
-    let packets = |count: u64| (!tcp).then_some(count);
-    let lost = measured.sent.saturating_sub(measured.received);
-    let seconds = measured.span.as_secs_f64();
-    let delays = measured.delays.summary();
-    let after_first = measured.after_first.summary();
-    TrafficResult {
-        kind: if tcp {
-            "tcp"
-        } else if ping {
-            "ping"
-        } else {
-            "udp"
-        },
-        from: scenario.hosts[item.from].name.clone(),
-        to: scenario.hosts[item.to].name.clone(),
-        address: item.address,
-        expect: item.expect,
-        reached,
-        ok: reached == (item.expect == TrafficExpectation::Reach),
-        partial: !through,
-        asked: packets(measured.asked),
-        sent: packets(measured.sent),
-        received: measured.received,
-        loss: packets(measured.sent).filter(|sent| *sent > 0).map(|sent| lost as f64 / sent as f64),
-        rtt: delays.filter(|_| ping),
-        rtt_after_first: after_first,
-        delay: delays.filter(|_| !ping),
-        quantiles_us: if after_first.is_some() { &measured.after_first } else { &measured.delays }.quantiles_us(),
-        goodput_bps: (!ping && seconds > 0.0).then(|| measured.payload_bytes as f64 * 8.0 / seconds),
-        problem: measured.problem,
+        finished.add_to(&scenario.hosts[host].name, measured, drops);
     }
 }

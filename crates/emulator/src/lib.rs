@@ -2,48 +2,31 @@
 //! again.
 //!
 //! [`run`] runs a scenario once. [`Lab`] runs a lab until it is ended by command, with a [`prompt`]. Hosts are network
-//! stacks in this process on memory ports, which needs no privilege, or network namespaces with real programs. Reading
-//! order: [`result`] (results), `lab` (the run from start to end), `network` (switches, links, controller), `host` and
-//! `netns` (the two kinds of hosts), [`prompt`], `certificate` (how far times can be trusted), [`cleanup`] (removal of
-//! the interfaces, namespaces and files that killed labs leave).
+//! stacks in this process on memory ports, which needs no privilege, or network namespaces with real programs. Both
+//! give a [`weir_network::LabResult`]. Reading order: `lab` (the run from start to end), `network` (switches, links,
+//! controller), `host_threads` and `netns` (the two kinds of hosts), [`prompt`], `fidelity` (how far times can be
+//! trusted), [`cleanup`] (removal of the interfaces, namespaces and files that killed labs leave).
 mod cancel;
-mod certificate;
 mod check;
 pub mod cleanup;
 mod dilate;
 mod error;
+mod fidelity;
 mod files;
 mod folder;
-mod host;
+mod host_threads;
 mod lab;
 mod load_monitor;
-mod measured;
 mod netns;
 mod network;
 pub mod prompt;
-pub mod result;
 mod streams;
 mod threads;
 
 pub use cancel::CancelHandle;
 pub use dilate::Dilation;
 pub use error::LabError;
-pub use host::MAX_ADDRESSES;
-pub use lab::{Lab, LabOptions, LabProgress, LabStartup, run};
+pub use lab::{Lab, LabOptions, LabStartup, run};
 pub use load_monitor::StealTimeSampler;
 pub use netns::neighbours::NeighbourResolution;
 pub use netns::pairs::VethPairSet;
-pub use result::LabResult;
-
-/// Functions and types of this crate that need neither threads nor the system's clock, for other crates that run
-/// scenarios, such as the simulator.
-pub mod parts {
-    pub use crate::check::refuse_loops;
-    pub use crate::host::{HostResult, StackHost};
-    pub use crate::lab::{length, traffic_result};
-    pub use crate::measured::{TimeHistogram, TrafficMeasurement, shares};
-    pub use crate::network::{
-        LinkEndId, MEMORY_FRAMES, RandomStreamId, datapath, embedded, port_drops, profile, queued, random_stream_id,
-        shaped,
-    };
-}

@@ -1,37 +1,29 @@
 //! Starts switches, the links between them, and their controller.
 use crate::LabError;
-use crate::result::{ControllerResult, DropCount, SwitchResult};
 use crate::streams::SparePorts;
 use crate::threads::threads;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
-use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::{Controller, ControllerConfig};
-use weir_datapath::{DatapathConfig, FailMode};
-use weir_openflow::Version;
-use weir_openflow::session::SessionConfig;
+use weir_network::link::{self, LinkEndId, SwitchPorts};
+use weir_network::result::{ControllerResult, DropCount, SwitchResult, port_drops};
+use weir_network::{controller, datapath};
 use weir_packet::PortNo;
-use weir_port::link::{LinkControl, LinkEmulator, LinkShape};
-use weir_port::queues::{self, PortQueueConfig};
-use weir_port::{FrameCounters, Port, memory};
-use weir_scenario::{LinkSpec, OpenFlowVersion, Scenario, ScenarioController};
+use weir_port::FrameCounters;
+use weir_port::link::LinkControl;
+use weir_scenario::{OpenFlowVersion, Scenario, ScenarioController};
 use weir_switch::threads::MachineResources;
 use weir_switch::{
     ControllerTarget, LatenessSnapshot, ListenTarget, PortConfig, ProfileConfig, SocketFile, SoftwareSwitch,
     SoftwareSwitchConfig, Spin, SwitchHandle, SwitchSnapshot,
 };
 
-/// Frames that a memory port holds on their way: several bursts of 64 kB of small frames.
-pub const MEMORY_FRAMES: usize = 4096;
 /// Time that switches poll before they sleep if there is a core for each of them.
 const SPIN: Duration = Duration::from_micros(20);
 /// Time that switches poll before they sleep if streams are measured, whose delays are microseconds: longer than gaps
 /// between packets of bursts.
 const SPIN_FOR_STREAMS: Duration = Duration::from_millis(2);
-
-/// Switches' ends of hosts' links, one for each host.
-pub(crate) type SwitchPorts = Vec<Box<dyn Port>>;
 
 /// Running network. When it is dropped, switches stop first, then the controller.
 pub(crate) struct LabNetwork {
@@ -56,22 +48,23 @@ impl LabNetwork {
         let mut ports: Vec<Vec<PortConfig>> = scenario.switches.iter().map(|_| Vec::new()).collect();
         let mut peers: Vec<HashMap<PortNo, String>> = scenario.switches.iter().map(|_| HashMap::new()).collect();
         for (host, port) in scenario.hosts.iter().zip(hosts) {
-            ports[host.switch].push(PortConfig::new(PortNo(host.port), queued(port, &host.queues)?));
+            ports[host.switch].push(PortConfig::new(PortNo(host.port), link::queued(port, &host.queues)?));
             peers[host.switch].insert(PortNo(host.port), format!("to {}", host.name));
         }
+        let joined = || LabError::system("join two switches");
         let mut controls = Vec::new();
         for (number, link) in scenario.links.iter().enumerate() {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
-            let stream_ids = [0, 1].map(|end| random_stream_id(scenario, LinkEndId::Link(number, end)));
+            let stream_ids = [0, 1].map(|end| link::random_stream_id(scenario, LinkEndId::Link(number, end)));
             let ends = if folder.is_some() {
-                let (ends, control) = controlled_ports(names, &link.spec, stream_ids)?;
+                let (ends, control) = link::controlled_ports(names, &link.spec, stream_ids).map_err(joined())?;
                 controls.push(control);
                 ends
             } else {
-                link_ports(names, &link.spec, stream_ids)?
+                link::link_ports(names, &link.spec, stream_ids).map_err(joined())?
             };
             for ((end, port), peer) in link.ends.iter().zip(ends).zip([names[1], names[0]]) {
-                ports[end.switch].push(PortConfig::new(PortNo(end.port), queued(port, &link.queues)?));
+                ports[end.switch].push(PortConfig::new(PortNo(end.port), link::queued(port, &link.queues)?));
                 peers[end.switch].insert(PortNo(end.port), format!("to {peer}"));
             }
         }
@@ -159,164 +152,21 @@ impl LabNetwork {
 
     /// Returns the embedded controller's counters so far; `None` without such a controller.
     pub(crate) fn controller(&self) -> Option<ControllerResult> {
-        self.controller.as_ref().map(|controller| controller_result(&controller.snapshot()))
+        self.controller.as_ref().map(|controller| ControllerResult::from(&controller.snapshot()))
     }
 
     /// Stops switches and controller. Returns the controller's final counters.
     pub(crate) fn stop(&mut self) -> Option<ControllerResult> {
         self.switches.drain(..).for_each(SwitchHandle::stop);
-        Some(controller_result(&self.controller.take()?.stop()))
+        Some(ControllerResult::from(&self.controller.take()?.stop()))
     }
 }
-
-fn controller_result(snapshot: &weir_controller::ControllerSnapshot) -> ControllerResult {
-    let counters = &snapshot.counters;
-    ControllerResult {
-        packet_ins: counters.packet_ins,
-        flow_mods: counters.flow_mods,
-        packet_outs: counters.packet_outs,
-        errors: counters.errors,
-    }
-}
-
-/// Returns the shape of a link, for an end that shapes the frames it sends.
-pub(crate) fn shape(spec: &LinkSpec) -> LinkShape {
-    LinkShape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer, jitter: spec.jitter, loss: spec.loss }
-}
-
-/// Wraps `port` so that sent frames are shaped, if the link has a rate, delay, jitter or loss. The last argument
-/// seeds the random numbers.
-pub fn shaped(port: impl Port + 'static, spec: &LinkSpec, (seed, number): RandomStreamId) -> Box<dyn Port> {
-    let shape = shape(spec);
-    if shape.is_none() {
-        return Box::new(port);
-    }
-    Box::new(LinkEmulator::new(Box::new(port), shape, LinkShape::default()).seeded(seed, number))
-}
-
-/// Seed, and number of the stream of random numbers.
-pub type RandomStreamId = (u64, u64);
-
-/// End of a link.
-#[derive(Debug, Clone, Copy)]
-pub enum LinkEndId {
-    /// Switch's end of a host's link, by the host's index.
-    ToHost(usize),
-    /// Host's end of its link, by the host's index.
-    OfHost(usize),
-    /// End (0 or 1) of a link between switches, by the link's index.
-    Link(usize, usize),
-}
-
-/// Returns the seed and number for the random numbers of a link's end, which are equal in every engine.
-pub fn random_stream_id(scenario: &Scenario, at: LinkEndId) -> RandomStreamId {
-    let hosts = scenario.hosts.len();
-    let number = match at {
-        LinkEndId::ToHost(host) => 2 * host,
-        LinkEndId::OfHost(host) => 2 * host + 1,
-        LinkEndId::Link(link, end) => 2 * (hosts + link) + end,
-    };
-    (scenario.seed, number as u64)
-}
-
-/// Puts a scenario's queues in front of a switch's port.
-///
-/// # Errors
-/// The port cannot provide the queues.
-pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::PortQueueSpec]) -> Result<Box<dyn Port>, LabError> {
-    let config = |queue: &weir_scenario::PortQueueSpec| PortQueueConfig {
-        id: queue.queue,
-        min: queue.min,
-        max: queue.max,
-        buffer: queue.buffer,
-        priority: queue.priority,
-    };
-    let name = port.info().name.clone();
-    let queued = queues::queued(port, queues.iter().map(config).collect());
-    queued.map_err(|problem| LabError::Scenario(format!("port {name}: {problem}")))
-}
-
-/// Returns the two ends of a link between switches, shaped; each port is named after both switches, its own first.
-fn link_ports(
-    names: [&str; 2],
-    spec: &LinkSpec,
-    stream_ids: [RandomStreamId; 2],
-) -> Result<[Box<dyn Port>; 2], LabError> {
-    let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
-    let [one, two] = names;
-    let [first, second] = stream_ids;
-    let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
-    Ok([shaped(a, spec, first), shaped(b, spec, second)])
-}
-
-/// Returns what [`link_ports`] returns, with a control for each end.
-fn controlled_ports(
-    names: [&str; 2],
-    spec: &LinkSpec,
-    stream_ids: [RandomStreamId; 2],
-) -> Result<ControlledEnds, LabError> {
-    let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
-    let [one, two] = names;
-    let controls = [(); 2].map(|()| LinkControl::new(shape(spec), LinkShape::default()));
-    let controlled = |port, control: &LinkControl, (seed, number): RandomStreamId| -> Box<dyn Port> {
-        Box::new(LinkEmulator::controlled(Box::new(port), control.clone()).seeded(seed, number))
-    };
-    let [first, second] = stream_ids;
-    let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
-    let ends = [controlled(a, &controls[0], first), controlled(b, &controls[1], second)];
-    Ok((ends, controls))
-}
-
-/// Ends of a link, and the control of each.
-type ControlledEnds = ([Box<dyn Port>; 2], [LinkControl; 2]);
 
 fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError> {
-    let Some((app, session)) = embedded(scenario) else { return Ok(None) };
+    let Some((app, session)) = controller::embedded(scenario) else { return Ok(None) };
     let config = ControllerConfig { session, ..ControllerConfig::default() };
     let controller = Controller::start(Box::new(app), config);
     controller.map(Some).map_err(LabError::system("start the controller"))
-}
-
-/// Returns the application of a scenario's embedded controller and the settings of its sessions; `None` if the
-/// controller is external or there is none.
-pub fn embedded(scenario: &Scenario) -> Option<(LearningSwitch, SessionConfig)> {
-    let ScenarioController::Embedded { app: weir_scenario::EmbeddedApp::Learning, openflow } = scenario.control else {
-        return None;
-    };
-    let vlan = |host: &weir_scenario::ScenarioHost| {
-        let vlan = scenario.tenants[host.tenant?].vlan;
-        Some(((scenario.switches[host.switch].dpid, PortNo(host.port)), vlan))
-    };
-    let end = |end: weir_scenario::LinkEnd| (scenario.switches[end.switch].dpid, PortNo(end.port));
-    let learning = LearningConfig {
-        access: scenario.hosts.iter().filter_map(vlan).collect(),
-        links: scenario.links.iter().map(|link| link.ends.map(end)).collect(),
-        ..Default::default()
-    };
-    let versions = match openflow {
-        OpenFlowVersion::V10 => vec![Version::V10],
-        OpenFlowVersion::V13 => vec![Version::V13, Version::V10],
-    };
-    Some((LearningSwitch::new(learning), SessionConfig { versions, ..SessionConfig::default() }))
-}
-
-/// Returns the datapath's configuration of a scenario's switch, and its behaviour without a controller.
-pub fn datapath(switch: &weir_scenario::ScenarioSwitch) -> (DatapathConfig, FailMode) {
-    let config = DatapathConfig {
-        datapath_id: switch.dpid,
-        name: switch.name.clone(),
-        n_tables: switch.tables,
-        max_entries: switch.max_entries,
-        ..DatapathConfig::default()
-    };
-    (config, weir_switch::fail_mode(switch.fail_mode))
-}
-
-/// Returns the profile whose times a scenario's switch keeps; `None` without one that takes time. The scenario's seed
-/// determines random times.
-pub fn profile(scenario: &Scenario, switch: &weir_scenario::ScenarioSwitch) -> Option<ProfileConfig> {
-    let profile = switch.profile.clone().filter(|profile| profile.takes_time())?;
-    Some(ProfileConfig { profile, seed: scenario.seed.wrapping_add(switch.dpid) })
 }
 
 fn switch_config(
@@ -331,7 +181,7 @@ fn switch_config(
         }
         _ => Vec::new(),
     };
-    let (datapath, fail_mode) = datapath(switch);
+    let (datapath, fail_mode) = datapath::config(switch);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let spin = match cores > scenario.switches.len() {
         true if scenario.streams.is_empty() => SPIN,
@@ -347,7 +197,7 @@ fn switch_config(
         entries: switch.entries.clone(),
         controllers,
         spin: Spin::For(spin),
-        profile: profile(scenario, switch),
+        profile: datapath::profile(scenario, switch).map(|(profile, seed)| ProfileConfig { profile, seed }),
         fabric: switch.fabric.clone(),
         virtual_switches: switch.virtual_switches.clone(),
         ..SoftwareSwitchConfig::default()
@@ -385,21 +235,5 @@ fn switch_drops(snapshot: &SwitchSnapshot, peers: &HashMap<PortNo, String>, drop
             let place = format!("{} {}", snapshot.name, cut.name);
             drops.push(DropCount { place, reason: reason.replace('_', " "), packets });
         }
-    }
-}
-
-/// Appends a port's drops to `drops`, by reason.
-pub fn port_drops(place: &str, counters: &FrameCounters, drops: &mut Vec<DropCount>) {
-    let reasons = [
-        ("sending: queue full", counters.tx_full),
-        ("sending: too long", counters.tx_too_long),
-        ("sending: refused or no link", counters.tx_errors),
-        ("receiving: queue full", counters.rx_missed),
-        ("receiving: damaged", counters.rx_errors),
-        ("sending: lost by the link", counters.tx_lost),
-        ("receiving: lost by the link", counters.rx_lost),
-    ];
-    for (reason, packets) in reasons.into_iter().filter(|(_, packets)| *packets > 0) {
-        drops.push(DropCount { place: place.to_owned(), reason: reason.to_owned(), packets });
     }
 }

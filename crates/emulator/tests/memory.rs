@@ -2,8 +2,9 @@
 use std::time::Duration;
 use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::{Controller, ControllerConfig};
-use weir_emulator::result::TrafficResult;
-use weir_emulator::{CancelHandle, LabError, LabOptions, LabProgress, LabResult, run};
+use weir_emulator::{CancelHandle, LabError, LabOptions, run};
+use weir_network::result::TrafficResult;
+use weir_network::{LabProgress, LabResult, NetworkError};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// Returns the README's example, with traffic of a fraction of a second.
@@ -269,5 +270,5 @@ fn a_controller_that_is_not_there_is_an_error() {
     let cancel = CancelHandle::new();
     let options = LabOptions { cancel: cancel.clone(), ..LabOptions::default() };
     let result = run(&scenario, &options, &mut |_| {});
-    assert!(matches!(result, Err(LabError::NotReady(_))), "{result:?}");
+    assert!(matches!(result, Err(LabError::Network(NetworkError::NotReady(_)))), "{result:?}");
 }

@@ -3,8 +3,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use weir_emulator::result::LabHostKind;
-use weir_emulator::{CancelHandle, LabOptions, LabProgress, LabResult, run};
+use weir_emulator::{CancelHandle, LabOptions, run};
+use weir_network::result::LabHostKind;
+use weir_network::{LabProgress, LabResult};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// Process id above the kernel's limit.

@@ -1,5 +1,6 @@
 //! Tests streams through virtual switches, live.
-use weir_emulator::{LabOptions, LabResult, run};
+use weir_emulator::{LabOptions, run};
+use weir_network::LabResult;
 use weir_scenario::Scenario;
 
 /// Two virtual switches on three ports; the streams use half of the output's rate.

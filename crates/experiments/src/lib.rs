@@ -25,7 +25,8 @@ use definition::{ExperimentDefinition, ExperimentSizes};
 use machine_load::MachineCpuTicks;
 use report::{Claim, ExperimentFigure, ExperimentSetup};
 use std::path::PathBuf;
-use weir_emulator::{CancelHandle, LabError, result::LabMachineInfo};
+use weir_emulator::{CancelHandle, LabError};
+use weir_network::result::LabMachineInfo;
 use weir_switch::SwitchError;
 use weir_units::{Clock, SystemClock};
 

@@ -5,7 +5,7 @@ use crate::machine_load::DISTURBED;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::fmt;
-use weir_emulator::result::LabMachineInfo;
+use weir_network::result::LabMachineInfo;
 use weir_plot::short;
 
 /// Report on a rerun of a published experiment. `Display` prints it as text, `Serialize` writes it as a record.

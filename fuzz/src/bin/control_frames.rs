@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::{ConnectionId, ControllerApp, ControllerOutbox};
-use weir_emulator::parts::StackHost;
+use weir_network::StackHost;
 use weir_fuzz::bounded_by;
 use weir_openflow::model::{Body, Bytes, FeaturesReply, Match, PacketIn, PacketInReason, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version, decode, encode};

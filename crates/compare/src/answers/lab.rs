@@ -4,9 +4,10 @@ use super::{mean_quantiles, over};
 use crate::answer::{
     AnswerRow, AnswerSource, AnswerState, EvaluationMethod, PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
-use weir_emulator::LabResult;
-use weir_emulator::result::{LabHostKind, TimeStatistics, TrafficResult};
+use weir_network::LabResult;
+use weir_network::result::{LabHostKind, TrafficResult};
 use weir_scenario::{Scenario, TrafficExpectation};
+use weir_traffic::TimeStatistics;
 
 const MICRO: f64 = 1e-6;
 

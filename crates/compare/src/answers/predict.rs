@@ -5,10 +5,10 @@ use crate::answer::{
     AnswerRow, AnswerRowStatus, AnswerSource, AnswerState, EvaluationMethod, MetricValue, PerformanceMetric,
     ScenarioAnswer, SubjectKind,
 };
-use weir_emulator::parts::shares;
 use weir_model::Distribution;
 use weir_predict::{AlternativeAnswer, DevicePrediction, FlowPrediction, PredictedDelay, Prediction};
 use weir_scenario::{Scenario, TrafficKind, udp_headers};
+use weir_traffic::shares;
 
 /// Most flows whose whole distribution is computed; charts show no more.
 const DISTRIBUTIONS: usize = 24;

@@ -5,11 +5,11 @@ use crate::answer::{
     AnswerRow, AnswerRowStatus, AnswerSource, AnswerState, EvaluationMethod, MetricValue, PerformanceMetric,
     ScenarioAnswer, SubjectKind,
 };
-use weir_emulator::parts::shares;
 use weir_scenario::{Scenario, TrafficKind};
 use weir_sim::stations::report::{DelayRow, FlowRow, StationRow, SwitchRow, report};
 use weir_sim::stations::{QueueingPlan, QueueingRunResult};
 use weir_sim::stats::{Confidence, DelayTally, Estimate};
+use weir_traffic::shares;
 
 /// Makes the answer of the replications. `is_partial`: more replications were planned.
 pub fn answer(

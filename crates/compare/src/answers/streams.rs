@@ -5,11 +5,11 @@ use super::{mean_quantiles, over};
 use crate::answer::{
     AnswerRow, AnswerSource, AnswerState, EvaluationMethod, PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
-use weir_emulator::LabResult;
-use weir_emulator::parts::shares;
-use weir_emulator::result::{StreamResult, TimeStatistics};
+use weir_network::LabResult;
+use weir_network::result::StreamResult;
 use weir_scenario::{PacketStream, Scenario};
 use weir_sim::{FabricRunResult, MeasurementGroup, PacketTally};
+use weir_traffic::{TimeStatistics, shares};
 
 const MICRO: f64 = 1e-6;
 pub(super) const DELAY_OF: &str = "fabric";

@@ -16,8 +16,6 @@ mod traffic;
 
 use crate::CancelHandle;
 use crate::LabError;
-use crate::measured::TrafficMeasurement;
-use crate::network::{LinkEndId, SwitchPorts, random_stream_id, shape};
 use crossbeam_channel::Sender;
 use namespaces::HostNamespaces;
 use programs::ProgramRegistry;
@@ -25,6 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_network::TrafficMeasurement;
+use weir_network::link::{LinkEndId, SwitchPorts, random_stream_id, shape};
 use weir_port::PortSpec;
 use weir_port::link::{LinkControl, LinkEmulator};
 use weir_scenario::{Scenario, TrafficKind};

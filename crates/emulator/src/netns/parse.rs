@@ -1,7 +1,7 @@
 //! Parses the output of ping and iperf3.
-use crate::measured::TrafficMeasurement;
 use serde_json::Value;
 use std::time::Duration;
+use weir_network::TrafficMeasurement;
 
 /// Takes over the output of ping (iputils): a line for each answer, and a summary.
 pub(crate) fn ping(output: &str, errors: &str, measured: &mut TrafficMeasurement) {

@@ -2,9 +2,9 @@
 use super::parse;
 use super::programs::ProgramRegistry;
 use crate::CancelHandle;
-use crate::measured::TrafficMeasurement;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_network::TrafficMeasurement;
 use weir_scenario::{Scenario, TrafficItem, TrafficKind, udp_headers};
 use weir_traffic::{ArrivalProcess, OfferedPackets, PacketSizeLaw};
 

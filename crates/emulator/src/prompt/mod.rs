@@ -7,10 +7,11 @@ mod show;
 
 pub use command::{HELP, LabLinkId, LinkChange, PromptCommand, parse};
 
-use crate::certificate::Certificate;
-use crate::{CancelHandle, Lab, LabError, LabProgress, LabResult};
+use crate::{CancelHandle, Lab, LabError};
 use std::io::{self, Write};
 use std::process::Child;
+use weir_network::certificate::Certificate;
+use weir_network::{LabProgress, LabResult};
 
 /// Outcome of a command.
 #[derive(Debug)]

@@ -4,18 +4,19 @@ mod sources;
 mod stamp;
 mod template;
 
-use crate::measured::TimeHistogram;
-use crate::network::MEMORY_FRAMES;
-use crate::{LabError, result::StreamResult};
+use crate::LabError;
 use sources::StreamSources;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_network::link::MEMORY_FRAMES;
+use weir_network::result::StreamResult;
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_port::{Port, memory};
 use weir_scenario::Scenario;
+use weir_traffic::TimeHistogram;
 use weir_units::{Clock, Instant, SystemClock};
 
 pub(crate) use template::check;

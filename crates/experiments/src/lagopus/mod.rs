@@ -6,7 +6,7 @@ mod network;
 pub(crate) mod table_size;
 pub(crate) mod workers;
 
-use weir_emulator::result::LabMachineInfo;
+use weir_network::result::LabMachineInfo;
 
 /// Returns the number of workers for a case, limited to the machine's processors: more would wait for each other.
 fn workers_here(published: usize) -> usize {

@@ -3,7 +3,7 @@ use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_controller::{ConnectionId, ControllerApp, ControllerHub};
-use weir_emulator::result::ControllerResult;
+use weir_network::result::ControllerResult;
 use weir_openflow::session::SessionConfig;
 use weir_units::Instant;
 
@@ -88,12 +88,6 @@ impl SimulatedController {
 
     /// Returns the controller's counters.
     pub(super) fn result(self) -> ControllerResult {
-        let counters = self.hub.snapshot().counters;
-        ControllerResult {
-            packet_ins: counters.packet_ins,
-            flow_mods: counters.flow_mods,
-            packet_outs: counters.packet_outs,
-            errors: counters.errors,
-        }
+        ControllerResult::from(&self.hub.snapshot())
     }
 }

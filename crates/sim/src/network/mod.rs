@@ -18,12 +18,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use switch::SimulatedSwitch;
 use thread_sleep::SimulatedThreads;
-use weir_emulator::parts::{self, LinkEndId, MEMORY_FRAMES, StackHost, TrafficMeasurement};
-use weir_emulator::result::{DropCount, LabHostKind, LabMachineInfo, LabResult, LabSetup, TrafficResult};
-use weir_emulator::{LabError, LabProgress, MAX_ADDRESSES};
+use weir_network::controller::embedded;
+use weir_network::link::{LinkEndId, link_ports, queued, random_stream_id, rated};
+use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
+use weir_network::traffic::{length, traffic_result};
+use weir_network::{
+    LabProgress, NetworkError, StackHost, TrafficMeasurement, check_addresses, memory_hosts, refuse_loops,
+};
 use weir_packet::PortNo;
-use weir_port::memory;
-use weir_scenario::{LinkSpec, Scenario, defaults};
+use weir_scenario::{Scenario, defaults};
 use weir_units::{Bps, Instant};
 
 /// Longest time for all switches to come under control.
@@ -89,7 +92,7 @@ pub fn simulate(
     settings: &VirtualTimeSettings,
     watch: &SimulationMonitor,
     progress: &mut dyn FnMut(LabProgress),
-) -> Result<LabResult, LabError> {
+) -> Result<LabResult, NetworkError> {
     check(scenario)?;
     let mut network = SimulatedNetwork::new(scenario, settings)?;
     network.connect_switches(watch)?;
@@ -98,61 +101,45 @@ pub fn simulate(
         host.start(scenario, number, begin);
         network.agenda.set(number, begin);
     }
-    let expected = scenario.traffic.iter().map(|item| item.start + parts::length(item)).max().unwrap_or_default();
+    let expected = scenario.traffic.iter().map(|item| item.start + length(item)).max().unwrap_or_default();
     let partial = network.traffic(begin, expected, watch, progress);
     Ok(network.finish(begin, partial))
 }
 
 /// Refuses what the scenario schema allows but virtual time does not support.
-fn check(scenario: &Scenario) -> Result<(), LabError> {
-    let wrong = |problem: String| Err(LabError::Scenario(problem));
+fn check(scenario: &Scenario) -> Result<(), NetworkError> {
     if let weir_scenario::ScenarioController::Connect(address) = &scenario.control {
         let problem = "virtual time has no controllers elsewhere, expected `app`, or connect = \"none\"";
-        return wrong(format!("controller: connect: found {address}: {problem}"));
+        return Err(NetworkError::Scenario(format!("controller: connect: found {address}: {problem}")));
     }
-    if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
-        let found = host.ip.len();
-        return wrong(format!("host {}: found {found} addresses, expected at most {MAX_ADDRESSES}", host.name));
-    }
-    parts::refuse_loops(scenario)
+    check_addresses(scenario)?;
+    refuse_loops(scenario)
 }
 
 impl<'a> SimulatedNetwork<'a> {
-    fn new(scenario: &'a Scenario, settings: &VirtualTimeSettings) -> Result<SimulatedNetwork<'a>, LabError> {
+    fn new(scenario: &'a Scenario, settings: &VirtualTimeSettings) -> Result<SimulatedNetwork<'a>, NetworkError> {
         let mut switches: Vec<SimulatedSwitch> =
             scenario.switches.iter().map(|spec| SimulatedSwitch::new(scenario, spec)).collect::<Result<_, _>>()?;
-        let rated = |spec: &LinkSpec| LinkSpec { rate: spec.rate.or(Some(settings.link_rate)), ..*spec };
-        let pair = || memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"));
-        let mut hosts = Vec::new();
-        for (number, host) in scenario.hosts.iter().enumerate() {
-            let (near, far) = pair()?;
-            let spec = rated(&host.link);
-            let port = near.named(&host.name);
-            let port = parts::queued(
-                parts::shaped(port, &spec, parts::random_stream_id(scenario, LinkEndId::ToHost(number))),
-                &host.queues,
-            )?;
+        let unsaid = Some(settings.link_rate);
+        let (hosts, ports) = memory_hosts(scenario, unsaid)?;
+        for (number, (host, port)) in scenario.hosts.iter().zip(ports).enumerate() {
+            let port = queued(port, &host.queues)?;
             switches[host.switch].add_port(PortNo(host.port), port, SimulatedNode::Host(number), &host.name)?;
-            let own = far.named(&format!("{}-eth0", host.name));
-            let own = parts::shaped(own, &spec, parts::random_stream_id(scenario, LinkEndId::OfHost(number)));
-            hosts.push(StackHost::new(own, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
         }
         for (number, link) in scenario.links.iter().enumerate() {
-            let (one, other) = pair()?;
+            let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
+            let stream_ids = [0, 1].map(|end| random_stream_id(scenario, LinkEndId::Link(number, end)));
+            let ports = link_ports(names, &rated(&link.spec, unsaid), stream_ids).map_err(NetworkError::MemoryPort)?;
             let [a, b] = link.ends;
-            let names = [a, b].map(|end| scenario.switches[end.switch].name.as_str());
-            let ends = [(a, one, b, names[0], names[1]), (b, other, a, names[1], names[0])];
-            for (at, (end, port, peer, from, to)) in ends.into_iter().enumerate() {
-                let dice = parts::random_stream_id(scenario, LinkEndId::Link(number, at));
-                let shaped = parts::shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec), dice);
-                let port = parts::queued(shaped, &link.queues)?;
-                switches[end.switch].add_port(PortNo(end.port), port, SimulatedNode::Switch(peer.switch), to)?;
+            for ((end, port), (peer, name)) in [a, b].into_iter().zip(ports).zip([(b, names[1]), (a, names[0])]) {
+                let port = queued(port, &link.queues)?;
+                switches[end.switch].add_port(PortNo(end.port), port, SimulatedNode::Switch(peer.switch), name)?;
             }
         }
         for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
             switch.add_entries(&spec.entries)?;
         }
-        let control = parts::embedded(scenario).map(|(app, session)| {
+        let control = embedded(scenario).map(|(app, session)| {
             SimulatedController::new(Box::new(app), session, settings.control_delay, &mut switches)
         });
         let mut agenda = Agenda::new(hosts.len() + switches.len() * 2);
@@ -172,7 +159,7 @@ impl<'a> SimulatedNetwork<'a> {
     }
 
     /// Runs events until every switch is under control, or `watch` is cancelled.
-    fn connect_switches(&mut self, watch: &SimulationMonitor) -> Result<(), LabError> {
+    fn connect_switches(&mut self, watch: &SimulationMonitor) -> Result<(), NetworkError> {
         self.exchange_control();
         let entry = matches!(
             self.scenario.control,
@@ -186,7 +173,7 @@ impl<'a> SimulatedNetwork<'a> {
                 return Ok(());
             }
             if !self.step(Instant::ZERO + CONTROL_TIMEOUT) {
-                return Err(LabError::NotReady(CONTROL_TIMEOUT));
+                return Err(NetworkError::NotReady(CONTROL_TIMEOUT));
             }
         }
         Ok(())
@@ -303,21 +290,15 @@ impl<'a> SimulatedNetwork<'a> {
         let mut measured: Vec<TrafficMeasurement> =
             scenario.traffic.iter().map(|_| TrafficMeasurement::default()).collect();
         for (host, spec) in self.hosts.into_iter().zip(&scenario.hosts) {
-            let finished = host.finish();
-            parts::port_drops(&spec.name, &finished.counters, &mut drops);
-            if finished.unresolved > 0 {
-                let reason = "no answer to ARP or neighbour discovery".to_owned();
-                drops.push(DropCount { place: spec.name.clone(), reason, packets: finished.unresolved });
-            }
-            finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
+            host.finish().add_to(&spec.name, &mut measured, &mut drops);
         }
         let items = scenario.traffic.iter().zip(measured).zip(&self.item_finished);
-        let result = items.map(|((item, measured), through)| parts::traffic_result(scenario, item, measured, *through));
+        let result = items.map(|((item, measured), through)| traffic_result(scenario, item, measured, *through));
         let traffic: Vec<TrafficResult> = result.collect();
         LabResult {
             passed: !partial && traffic.iter().all(|item| item.ok),
             partial,
-            setup: setup(scenario, self.now - begin),
+            setup: LabSetup::new(scenario, LabHostKind::Virtual, self.now - begin),
             traffic,
             streams: Vec::new(),
             switches,
@@ -325,18 +306,6 @@ impl<'a> SimulatedNetwork<'a> {
             drops,
             certificate: None,
         }
-    }
-}
-
-fn setup(scenario: &Scenario, elapsed: Duration) -> LabSetup {
-    LabSetup {
-        scenario: scenario.name.clone(),
-        seed: scenario.seed,
-        mode: LabHostKind::Virtual,
-        version: env!("CARGO_PKG_VERSION"),
-        release_build: !cfg!(debug_assertions),
-        machine: LabMachineInfo::this(),
-        duration_s: elapsed.as_secs_f64(),
     }
 }
 

@@ -4,9 +4,9 @@ use super::virtual_switches::{self, VirtualSwitchSet};
 use super::{Peers, SimulatedNode};
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
-use weir_emulator::LabError;
-use weir_emulator::parts;
-use weir_emulator::result::{DropCount, SwitchResult};
+use weir_network::NetworkError;
+use weir_network::datapath;
+use weir_network::result::{DropCount, SwitchResult, port_drops};
 use weir_openflow::Message;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableStats};
 use weir_openflow::model::port::bits;
@@ -15,7 +15,6 @@ use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_port::{FrameCounters, Port};
 use weir_scenario::Scenario;
-use weir_switch::ProfileConfig;
 use weir_switch::timed::DelayedDatapath;
 use weir_units::Instant;
 
@@ -61,8 +60,11 @@ impl SimulatedSwitch {
     ///
     /// # Errors
     /// The switch's virtual switches or its profile cannot be simulated.
-    pub(super) fn new(scenario: &Scenario, spec: &weir_scenario::ScenarioSwitch) -> Result<SimulatedSwitch, LabError> {
-        let (config, fail_mode) = parts::datapath(spec);
+    pub(super) fn new(
+        scenario: &Scenario,
+        spec: &weir_scenario::ScenarioSwitch,
+    ) -> Result<SimulatedSwitch, NetworkError> {
+        let (config, fail_mode) = datapath::config(spec);
         let mut datapath = Datapath::new(config);
         datapath.set_fail_mode(fail_mode);
         let timed = timed(scenario, spec, &mut datapath)?;
@@ -90,9 +92,9 @@ impl SimulatedSwitch {
     ///
     /// # Errors
     /// An entry cannot be parsed, or is refused.
-    pub(super) fn add_entries(&mut self, entries: &[String]) -> Result<(), LabError> {
+    pub(super) fn add_entries(&mut self, entries: &[String]) -> Result<(), NetworkError> {
         let name = &self.name;
-        let wrong = |problem| LabError::Scenario(format!("switch {name}: {problem}"));
+        let wrong = |problem| NetworkError::Scenario(format!("switch {name}: {problem}"));
         self.datapath.add_entries(Instant::ZERO, entries).map_err(wrong)
     }
 
@@ -103,7 +105,7 @@ impl SimulatedSwitch {
         mut port: Box<dyn Port>,
         peer: SimulatedNode,
         peer_name: &str,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), NetworkError> {
         let (info, link) = (port.info().clone(), port.link());
         let speed = link.speed.map_or(0, |rate| u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX));
         let desc = PortDesc {
@@ -120,7 +122,7 @@ impl SimulatedSwitch {
             max_speed: speed,
             properties: Vec::new(),
         };
-        let refused = |problem: String| LabError::Scenario(format!("switch {}: {problem}", self.name));
+        let refused = |problem: String| NetworkError::Scenario(format!("switch {}: {problem}", self.name));
         if let Some(cuts) = &mut self.cuts {
             cuts.add_port(&desc).map_err(refused)?;
         }
@@ -353,7 +355,7 @@ impl SimulatedSwitch {
         for wired in &self.ports {
             let peer = self.peers.get(&wired.number).map_or("", String::as_str);
             let place = format!("{} port {} {peer}", self.name, wired.number);
-            parts::port_drops(&place, &wired.port.counters(), drops);
+            port_drops(&place, &wired.port.counters(), drops);
         }
         for (reason, packets) in self.datapath.drops().counted() {
             drops.push(DropCount { place: self.name.clone(), reason: name_of(reason), packets });
@@ -385,9 +387,9 @@ fn timed(
     scenario: &Scenario,
     spec: &weir_scenario::ScenarioSwitch,
     datapath: &mut Datapath,
-) -> Result<Option<DelayedDatapath>, LabError> {
-    let Some(ProfileConfig { profile, seed }) = parts::profile(scenario, spec) else { return Ok(None) };
-    let wrong = |problem: String| LabError::Scenario(format!("switch {}: {problem}", spec.name));
+) -> Result<Option<DelayedDatapath>, NetworkError> {
+    let Some((profile, seed)) = datapath::profile(scenario, spec) else { return Ok(None) };
+    let wrong = |problem: String| NetworkError::Scenario(format!("switch {}: {problem}", spec.name));
     if !spec.virtual_switches.is_empty() {
         return Err(wrong(
             "found virtual switches with a profile, expected one of them: a profile is of one switch".into(),

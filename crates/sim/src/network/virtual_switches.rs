@@ -1,9 +1,9 @@
 //! Runs the virtual switches of a switch in virtual time, using the live switch's parts without its threads and
 //! controllers.
 use weir_datapath::{Datapath, DatapathOutput, LookupMethod};
-use weir_emulator::LabError;
-use weir_emulator::result::DropCount;
 use weir_fabric::{Crosspoint, Fabric, FabricDrop, FabricDropReason, VirtualSwitchConfig, VirtualSwitchIndex};
+use weir_network::NetworkError;
+use weir_network::result::DropCount;
 use weir_openflow::model::PortDesc;
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_scenario::VirtualSwitch;
@@ -38,9 +38,9 @@ struct SimulatedVirtualSwitch {
 ///
 /// # Errors
 /// The fabric has no room for all of them, an entry of one is wrong, or one has a controller of its own.
-pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<VirtualSwitchSet>, LabError> {
+pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<VirtualSwitchSet>, NetworkError> {
     let Some(shape) = switch.fabric.as_ref().filter(|_| !switch.virtual_switches.is_empty()) else { return Ok(None) };
-    let wrong = |problem: String| LabError::Scenario(format!("switch {}: {problem}", switch.name));
+    let wrong = |problem: String| NetworkError::Scenario(format!("switch {}: {problem}", switch.name));
     let mut fabric =
         Fabric::new(shape.config(std::time::Duration::ZERO, 0)).map_err(|problem| wrong(problem.to_string()))?;
     let mut cuts = Vec::new();

@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
-use weir_emulator::parts;
+use weir_network::link::shaped;
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_port::Port as _;
 use weir_port::memory::{self, MemoryPort};
@@ -203,7 +203,7 @@ impl LinkTestbed {
         let clock = SystemClock::start();
         let ports = vec![
             PortConfig::new(PortNo(1), Box::new(near.named("in"))),
-            PortConfig::new(PortNo(2), parts::shaped(out.named("out"), spec, (1, 0))),
+            PortConfig::new(PortNo(2), shaped(out.named("out"), spec, (1, 0))),
         ];
         let entries = vec!["in_port=1,actions=output:2".to_owned()];
         let switch = SoftwareSwitch::start(SoftwareSwitchConfig {

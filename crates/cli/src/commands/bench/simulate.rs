@@ -49,7 +49,7 @@ pub(crate) fn run_bench(args: &SimulateBenchArgs) -> anyhow::Result<ExitCode> {
     let speeds = [queue(args.customers)?, fabric(args)?, one_switch()?, stations(args)?];
     let text = if args.json {
         serde_json::to_string_pretty(
-            &serde_json::json!({ "machine": weir_emulator::result::LabMachineInfo::this(), "speeds": speeds }),
+            &serde_json::json!({ "machine": weir_network::result::LabMachineInfo::this(), "speeds": speeds }),
         )? + "\n"
     } else {
         let line = |speed: &SimulationSpeed| {

@@ -12,8 +12,9 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_emulator::prompt::{self, LabConsole, PromptCommand, PromptOutcome};
-use weir_emulator::result::FidelityVerdict;
-use weir_emulator::{Dilation, Lab, LabOptions, LabProgress, LabResult, NeighbourResolution};
+use weir_emulator::{Dilation, Lab, LabOptions, NeighbourResolution};
+use weir_network::certificate::FidelityVerdict;
+use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
 use weir_units::TimeSpan;
 

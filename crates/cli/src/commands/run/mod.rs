@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use weir_emulator::{CancelHandle, LabOptions, LabResult};
+use weir_emulator::{CancelHandle, LabOptions};
+use weir_network::LabResult;
 use weir_scenario::{Scenario, TrafficKind};
 use weir_units::TimeSpan;
 

@@ -2,7 +2,7 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal as _;
 use std::time::Duration;
-use weir_emulator::LabProgress;
+use weir_network::LabProgress;
 
 /// Time between lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(5);

@@ -1,9 +1,10 @@
 //! Formats the result of a run as text.
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use weir_emulator::LabResult;
-use weir_emulator::result::{LabHostKind, TimeStatistics, TrafficResult};
+use weir_network::LabResult;
+use weir_network::result::{LabHostKind, TrafficResult};
 use weir_scenario::TrafficExpectation;
+use weir_traffic::TimeStatistics;
 use weir_units::Bps;
 
 /// Maximum number of hosts for a matrix; wider ones do not fit a screen.

@@ -179,7 +179,7 @@ fn stream_cells(row: &FabricReportRow) -> Vec<String> {
     cells
 }
 
-fn traffic_cells(item: &weir_emulator::result::TrafficResult) -> Vec<String> {
+fn traffic_cells(item: &weir_network::result::TrafficResult) -> Vec<String> {
     let delay = item.rtt.or(item.delay);
     vec![
         item.kind.to_owned(),

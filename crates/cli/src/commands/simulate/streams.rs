@@ -2,7 +2,7 @@
 use serde::Serialize;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
-use weir_emulator::result::LabMachineInfo;
+use weir_network::result::LabMachineInfo;
 use weir_scenario::Scenario;
 use weir_sim::report::{FabricReport, is_sure, report};
 use weir_sim::stats::Confidence;

@@ -2,10 +2,8 @@
 //! sends and receives its part of the scenario's traffic.
 //!
 //! The stack above Ethernet is smoltcp's. A [`StackHost`] has no kernel socket, thread or clock. [`StackHost::poll`] is
-//! given the time, handles what is due, and returns the time of the next call. [`host_threads`] drives hosts on
-//! threads.
+//! given the time, handles what is due, and returns the time of the next call.
 mod device;
-pub(crate) mod host_threads;
 mod neighbours;
 mod ping;
 mod tcp;
@@ -13,16 +11,19 @@ mod tcp;
 mod tests;
 mod udp;
 
+use crate::NetworkError;
+use crate::link::{LinkEndId, MEMORY_FRAMES, SwitchPorts, random_stream_id, rated, shaped};
 use crate::measured::TrafficMeasurement;
+use crate::result::{DropCount, port_drops};
 use device::StackDevice;
 use smoltcp::iface::{Config, Interface, SocketSet};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
-use weir_port::{FrameCounters, Port, PortError, ReceiveReadiness};
+use weir_port::{FrameCounters, Port, PortError, ReceiveReadiness, memory};
 use weir_scenario::{IpNet, Scenario, TrafficKind};
 use weir_traffic::{ConcurrentFlows, RandomStream};
-use weir_units::Instant;
+use weir_units::{Bps, Instant};
 
 /// Most addresses of a host: the network stack's compiled-in limit.
 pub const MAX_ADDRESSES: usize = 8;
@@ -74,6 +75,18 @@ pub struct HostResult {
     pub counters: FrameCounters,
     /// Packets dropped because the receiver's Ethernet address stayed unknown.
     pub unresolved: u64,
+}
+
+impl HostResult {
+    /// Adds the measurements to those of the items in `measured`, and the drops of the host `name` to `drops`.
+    pub fn add_to(self, name: &str, measured: &mut [TrafficMeasurement], drops: &mut Vec<DropCount>) {
+        port_drops(name, &self.counters, drops);
+        if self.unresolved > 0 {
+            let reason = "no answer to ARP or neighbour discovery".to_owned();
+            drops.push(DropCount { place: name.to_owned(), reason, packets: self.unresolved });
+        }
+        self.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
+    }
 }
 
 struct RunningTask {
@@ -191,14 +204,44 @@ impl StackHost {
     }
 
     /// Arms the port for sleeping as [`Port::arm`] does.
-    pub(crate) fn arm(&mut self) -> ReceiveReadiness {
+    pub fn arm(&mut self) -> ReceiveReadiness {
         if self.gone { ReceiveReadiness::OnDescriptor } else { self.device.port.arm() }
     }
 
     /// Returns the port's descriptor as [`Port::fd`] does; `None` if the port is gone.
-    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.device.port.fd().filter(|_| !self.gone)
     }
+}
+
+/// Makes a scenario's hosts on memory ports. Returns them with the switches' ends of the ports. Links without a rate
+/// in the scenario get the rate `unsaid`.
+///
+/// # Errors
+/// The operating system refuses the descriptors of a memory port.
+pub fn memory_hosts(scenario: &Scenario, unsaid: Option<Bps>) -> Result<(Vec<StackHost>, SwitchPorts), NetworkError> {
+    let mut hosts = Vec::new();
+    let mut ports = Vec::new();
+    for (number, host) in scenario.hosts.iter().enumerate() {
+        let (near, far) = memory::pair(MEMORY_FRAMES).map_err(NetworkError::MemoryPort)?;
+        let spec = rated(&host.link, unsaid);
+        ports.push(shaped(near.named(&host.name), &spec, random_stream_id(scenario, LinkEndId::ToHost(number))));
+        let port = far.named(&format!("{}-eth0", host.name));
+        let port = shaped(port, &spec, random_stream_id(scenario, LinkEndId::OfHost(number)));
+        hosts.push(StackHost::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
+    }
+    Ok((hosts, ports))
+}
+
+/// Refuses a scenario that has a host with more addresses than [`MAX_ADDRESSES`].
+///
+/// # Errors
+/// A host has more addresses.
+pub fn check_addresses(scenario: &Scenario) -> Result<(), NetworkError> {
+    let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) else { return Ok(()) };
+    let (name, found) = (&host.name, host.ip.len());
+    let problem = format!("host {name}: found {found} addresses, expected at most {MAX_ADDRESSES}");
+    Err(NetworkError::Scenario(problem))
 }
 
 /// Returns the sending task of an item. The random numbers depend on the scenario's seed and the item's number.

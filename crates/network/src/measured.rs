@@ -1,7 +1,6 @@
 //! Measurements of the ends of an item of traffic.
 use std::time::Duration;
-
-pub use weir_traffic::{TimeHistogram, shares};
+use weir_traffic::TimeHistogram;
 
 /// Measurements of one end of an item of traffic. [`TrafficMeasurement::merge`] combines both ends.
 #[derive(Debug, Clone, Default)]

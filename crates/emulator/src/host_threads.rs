@@ -1,11 +1,11 @@
 //! Runs threads that drive hosts.
-use super::{HostResult, StackHost};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_network::{HostResult, StackHost};
 use weir_port::ReceiveReadiness;
 use weir_port::event::{EventFd, wait_any};
 use weir_scenario::Scenario;

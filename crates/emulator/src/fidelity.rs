@@ -1,11 +1,13 @@
-//! Certifies how far the times that a lab measured can be trusted. The verdict depends on how late delayed frames and
+//! Judges how far the times that a lab measured can be trusted. The verdict depends on how late delayed frames and
 //! commands were released, and on the load of the machine.
 use crate::dilate::Dilation;
 use crate::load_monitor::MeasuredLoad;
-use serde::Serialize;
 use std::time::Duration;
+use weir_network::certificate::{
+    Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad,
+};
 use weir_switch::LatenessSnapshot;
-use weir_traffic::{TimeHistogram, TimeStatistics};
+use weir_traffic::TimeHistogram;
 
 /// Lateness above which a frame on a link with a rate or a delay counts as late. Links promise to keep this bound for
 /// 99 of 100 packets.
@@ -29,109 +31,28 @@ const STOLEN: [f64; 2] = [0.02, 0.10];
 /// run is doubtful, above the second not faithful.
 const THROTTLED: [f64; 2] = [0.01, 0.05];
 
-/// Verdict on how far the times that a lab measured are those of the scenario, undisturbed by the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FidelityVerdict {
-    /// Measured times can be trusted: few releases were late, and the machine was not overloaded.
-    Faithful,
-    /// Some measured times may be wrong.
-    Doubtful,
-    /// Measured times cannot be trusted.
-    NotFaithful,
+/// Summarises latenesses of links, given as pairs: lateness in ns of this machine's time, and number of frames with
+/// it. `None` without frames.
+pub(crate) fn of_links(counts: impl Iterator<Item = (u64, u64)>, dilation: Dilation) -> Option<LinkLatenessSummary> {
+    let mut late = TimeHistogram::default();
+    counts.for_each(|(ns, count)| late.record_many_ns(dilation.told_ns(ns), count));
+    let over = |us| late.share_above(Duration::from_micros(us)).unwrap_or_default();
+    late.summary().map(|by| LinkLatenessSummary { by, share_over_20us: over(20), share_over_50us: over(50) })
 }
 
-/// Certificate of how far the times that a lab measured can be trusted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Certificate {
-    /// Overall verdict: the gravest of the findings.
-    pub verdict: FidelityVerdict,
-    /// Findings that lowered the verdict, gravest first, each with advice.
-    pub reasons: Vec<String>,
-    /// Factor by which everything ran slower than the scenario says (dilation). Latenesses of links and devices in this
-    /// certificate are divided by it.
-    pub dilation: f64,
-    /// Duration of the certified run, in seconds.
-    pub duration_s: f64,
-    /// Lateness of frames on links that have a rate or a delay; `None` without such frames.
-    pub links: Option<LinkLatenessSummary>,
-    /// Lateness of the commands and packets that switches with a profile delayed; `None` without such delays.
-    pub devices: Option<DeviceLatenessSummary>,
-    /// Load of the machine.
-    pub machine: MachineLoad,
-}
-
-/// Lateness of frames that links delayed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct LinkLatenessSummary {
-    /// Distribution of the lateness.
-    pub by: TimeStatistics,
-    /// Share of frames that were more than 20 us late, `0.0..=1.0`.
-    pub share_over_20us: f64,
-    /// Share of frames that were more than 50 us late, `0.0..=1.0`.
-    pub share_over_50us: f64,
-}
-
-/// Lateness of releases (of commands and packets) by switches with a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct DeviceLatenessSummary {
-    /// Number of releases.
-    pub samples: u64,
-    /// Median lateness of the switch with the largest median, in microseconds.
-    pub worst_p50_us: f64,
-    /// 99th percentile of the lateness of the switch with the largest one, in microseconds.
-    pub worst_p99_us: f64,
-    /// Maximum lateness of all releases, in microseconds.
-    pub max_us: f64,
-    /// Share of releases that were more than 20 us late, `0.0..=1.0`. Unlike the others, this value is not divided by
-    /// the dilation.
-    pub share_over_20us: f64,
-}
-
-/// Load of the machine. Shares are of all processors' time, `0.0..=1.0`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct MachineLoad {
-    /// Number of processors.
-    pub processors: usize,
-    /// Share of the time in which processors were busy, including time that the hypervisor gave to other machines.
-    pub busy_share: f64,
-    /// Share of the time in which processors ran this process, or programs in hosts that have ended.
-    pub own_share: f64,
-    /// Share of the run in which all processors were busy at once.
-    pub saturated_share: f64,
-    /// Share of the time that the hypervisor gave to other machines.
-    pub stolen_share: f64,
-    /// Time for which this process was not allowed to run, in seconds.
-    pub throttled_s: f64,
-}
-
-impl LinkLatenessSummary {
-    /// Summarises latenesses, given as pairs: lateness in ns of this machine's time, and number of frames with it.
-    /// `None` without frames.
-    pub(crate) fn of(counts: impl Iterator<Item = (u64, u64)>, dilation: Dilation) -> Option<LinkLatenessSummary> {
-        let mut late = TimeHistogram::default();
-        counts.for_each(|(ns, count)| late.record_many_ns(dilation.told_ns(ns), count));
-        let over = |us| late.share_above(Duration::from_micros(us)).unwrap_or_default();
-        late.summary().map(|by| LinkLatenessSummary { by, share_over_20us: over(20), share_over_50us: over(50) })
-    }
-}
-
-impl DeviceLatenessSummary {
-    /// Summarises the latenesses of switches, measured in this machine's time; `None` if there were no releases.
-    pub(crate) fn of(switches: &[LatenessSnapshot], dilation: Dilation) -> Option<DeviceLatenessSummary> {
-        let worst = |time: fn(&LatenessSnapshot) -> f64| {
-            switches.iter().map(time).fold(0.0, f64::max) * 1e6 / dilation.factor()
-        };
-        let samples: u64 = switches.iter().map(|switch| switch.count).sum();
-        let late: u64 = switches.iter().map(|switch| switch.late).sum();
-        (samples > 0).then(|| DeviceLatenessSummary {
-            samples,
-            worst_p50_us: worst(|switch| switch.p50_s),
-            worst_p99_us: worst(|switch| switch.p99_s),
-            max_us: worst(|switch| switch.max_s),
-            share_over_20us: late as f64 / samples as f64,
-        })
-    }
+/// Summarises the latenesses of switches, measured in this machine's time; `None` if there were no releases.
+pub(crate) fn of_devices(switches: &[LatenessSnapshot], dilation: Dilation) -> Option<DeviceLatenessSummary> {
+    let worst =
+        |time: fn(&LatenessSnapshot) -> f64| switches.iter().map(time).fold(0.0, f64::max) * 1e6 / dilation.factor();
+    let samples: u64 = switches.iter().map(|switch| switch.count).sum();
+    let late: u64 = switches.iter().map(|switch| switch.late).sum();
+    (samples > 0).then(|| DeviceLatenessSummary {
+        samples,
+        worst_p50_us: worst(|switch| switch.p50_s),
+        worst_p99_us: worst(|switch| switch.p99_s),
+        max_us: worst(|switch| switch.max_s),
+        share_over_20us: late as f64 / samples as f64,
+    })
 }
 
 /// Creates the certificate of a run of length `duration`. `taken` is the measured load of the machine.
@@ -228,71 +149,6 @@ fn exceeds(share: f64, [faithful, doubtful]: [f64; 2]) -> Option<FidelityVerdict
     }
 }
 
-impl std::fmt::Display for FidelityVerdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            FidelityVerdict::Faithful => "faithful",
-            FidelityVerdict::Doubtful => "doubtful",
-            FidelityVerdict::NotFaithful => "not faithful",
-        })
-    }
-}
-
-impl std::fmt::Display for Certificate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        writeln!(f, "Fidelity: {}", self.verdict)?;
-        self.reasons.iter().try_for_each(|reason| writeln!(f, "  since {reason}"))?;
-        if let Some(LinkLatenessSummary { by, share_over_20us, share_over_50us }) = self.links {
-            let [over_20, over_50] = [share_over_20us, share_over_50us].map(percent);
-            writeln!(
-                f,
-                "  links: {} frames delayed, late by {:.0} us (p50), {:.0} us (p99), {:.0} us at most; {over_20} by more than 20 us, {over_50} by more than 50 us",
-                by.samples, by.p50_us, by.p99_us, by.max_us,
-            )?;
-        }
-        if let Some(late) = self.devices {
-            writeln!(
-                f,
-                "  switches with a profile: {} releases, of the worst late by {:.0} us (p50), {:.0} us (p99); of all {:.0} us at most, {} by more than 20 us",
-                late.samples,
-                late.worst_p50_us,
-                late.worst_p99_us,
-                late.max_us,
-                percent(late.share_over_20us),
-            )?;
-        }
-        if self.links.is_none() && self.devices.is_none() {
-            writeln!(f, "  no frame was to be delayed")?;
-        }
-        let machine = &self.machine;
-        write!(
-            f,
-            "  processors: {} of {} busy, {} by the lab; all busy at once for {} of {:.1} s",
-            percent(machine.busy_share),
-            machine.processors,
-            percent(machine.own_share),
-            percent(machine.saturated_share),
-            self.duration_s
-        )?;
-        if machine.stolen_share > 0.0 {
-            write!(f, "; {} stolen", percent(machine.stolen_share))?;
-        }
-        if machine.throttled_s > 0.0 {
-            write!(f, "; throttled for {:.2} s", machine.throttled_s)?;
-        }
-        writeln!(f)?;
-        if self.dilation > 1.0 {
-            writeln!(
-                f,
-                "  everything ran {} times slower than the scenario says; times here are the scenario's",
-                self.dilation
-            )?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,7 +160,7 @@ mod tests {
     }
 
     fn late(counts: &[(u64, u64)], factor: f64) -> Option<LinkLatenessSummary> {
-        LinkLatenessSummary::of(counts.iter().copied(), Dilation::new(factor).unwrap())
+        of_links(counts.iter().copied(), Dilation::new(factor).unwrap())
     }
 
     fn certificate(links: Option<LinkLatenessSummary>, taken: &MeasuredLoad) -> Certificate {

@@ -1,8 +1,11 @@
 //! Results of a lab: all measurements, with a description of the setup.
-pub use crate::certificate::{Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad};
+use crate::certificate::Certificate;
 use serde::Serialize;
-
-pub use weir_traffic::TimeStatistics;
+use std::time::Duration;
+use weir_controller::ControllerSnapshot;
+use weir_port::FrameCounters;
+use weir_scenario::{Scenario, TrafficExpectation};
+use weir_traffic::TimeStatistics;
 
 /// Result of a run. Times are in the unit with which their name ends.
 #[derive(Debug, Clone, Serialize)]
@@ -83,7 +86,7 @@ pub struct TrafficResult {
     /// Address to which packets were sent.
     pub address: std::net::IpAddr,
     /// Outcome that the scenario expects.
-    pub expect: weir_scenario::TrafficExpectation,
+    pub expect: TrafficExpectation,
     /// True if any packet arrived.
     pub reached: bool,
     /// True if the outcome is the expected one.
@@ -192,6 +195,33 @@ pub struct DropCount {
     pub packets: u64,
 }
 
+impl LabSetup {
+    /// Returns the description of a run of length `duration` with this program on this machine.
+    pub fn new(scenario: &Scenario, mode: LabHostKind, duration: Duration) -> LabSetup {
+        LabSetup {
+            scenario: scenario.name.clone(),
+            seed: scenario.seed,
+            mode,
+            version: env!("CARGO_PKG_VERSION"),
+            release_build: !cfg!(debug_assertions),
+            machine: LabMachineInfo::this(),
+            duration_s: duration.as_secs_f64(),
+        }
+    }
+}
+
+impl From<&ControllerSnapshot> for ControllerResult {
+    fn from(snapshot: &ControllerSnapshot) -> ControllerResult {
+        let counters = &snapshot.counters;
+        ControllerResult {
+            packet_ins: counters.packet_ins,
+            flow_mods: counters.flow_mods,
+            packet_outs: counters.packet_outs,
+            errors: counters.errors,
+        }
+    }
+}
+
 impl LabMachineInfo {
     /// Returns a description of this machine from /proc.
     pub fn this() -> LabMachineInfo {
@@ -203,5 +233,21 @@ impl LabMachineInfo {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         }
+    }
+}
+
+/// Appends a port's drops to `drops`, by reason.
+pub fn port_drops(place: &str, counters: &FrameCounters, drops: &mut Vec<DropCount>) {
+    let reasons = [
+        ("sending: queue full", counters.tx_full),
+        ("sending: too long", counters.tx_too_long),
+        ("sending: refused or no link", counters.tx_errors),
+        ("receiving: queue full", counters.rx_missed),
+        ("receiving: damaged", counters.rx_errors),
+        ("sending: lost by the link", counters.tx_lost),
+        ("receiving: lost by the link", counters.rx_lost),
+    ];
+    for (reason, packets) in reasons.into_iter().filter(|(_, packets)| *packets > 0) {
+        drops.push(DropCount { place: place.to_owned(), reason: reason.to_owned(), packets });
     }
 }

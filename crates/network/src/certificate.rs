@@ -1,0 +1,145 @@
+//! Certificates of how far the times that a lab measured can be trusted.
+use serde::Serialize;
+use std::fmt::{self, Display, Formatter};
+use weir_traffic::TimeStatistics;
+
+/// Verdict on how far the times that a lab measured are those of the scenario, undisturbed by the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FidelityVerdict {
+    /// Measured times can be trusted: few releases were late, and the machine was not overloaded.
+    Faithful,
+    /// Some measured times may be wrong.
+    Doubtful,
+    /// Measured times cannot be trusted.
+    NotFaithful,
+}
+
+/// Certificate of how far the times that a lab measured can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Certificate {
+    /// Overall verdict: the gravest of the findings.
+    pub verdict: FidelityVerdict,
+    /// Findings that lowered the verdict, gravest first, each with advice.
+    pub reasons: Vec<String>,
+    /// Factor by which everything ran slower than the scenario says (dilation). Latenesses of links and devices in this
+    /// certificate are divided by it.
+    pub dilation: f64,
+    /// Duration of the certified run, in seconds.
+    pub duration_s: f64,
+    /// Lateness of frames on links that have a rate or a delay; `None` without such frames.
+    pub links: Option<LinkLatenessSummary>,
+    /// Lateness of the commands and packets that switches with a profile delayed; `None` without such delays.
+    pub devices: Option<DeviceLatenessSummary>,
+    /// Load of the machine.
+    pub machine: MachineLoad,
+}
+
+/// Lateness of frames that links delayed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LinkLatenessSummary {
+    /// Distribution of the lateness.
+    pub by: TimeStatistics,
+    /// Share of frames that were more than 20 us late, `0.0..=1.0`.
+    pub share_over_20us: f64,
+    /// Share of frames that were more than 50 us late, `0.0..=1.0`.
+    pub share_over_50us: f64,
+}
+
+/// Lateness of releases (of commands and packets) by switches with a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DeviceLatenessSummary {
+    /// Number of releases.
+    pub samples: u64,
+    /// Median lateness of the switch with the largest median, in microseconds.
+    pub worst_p50_us: f64,
+    /// 99th percentile of the lateness of the switch with the largest one, in microseconds.
+    pub worst_p99_us: f64,
+    /// Maximum lateness of all releases, in microseconds.
+    pub max_us: f64,
+    /// Share of releases that were more than 20 us late, `0.0..=1.0`. Unlike the others, this value is not divided by
+    /// the dilation.
+    pub share_over_20us: f64,
+}
+
+/// Load of the machine. Shares are of all processors' time, `0.0..=1.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MachineLoad {
+    /// Number of processors.
+    pub processors: usize,
+    /// Share of the time in which processors were busy, including time that the hypervisor gave to other machines.
+    pub busy_share: f64,
+    /// Share of the time in which processors ran this process, or programs in hosts that have ended.
+    pub own_share: f64,
+    /// Share of the run in which all processors were busy at once.
+    pub saturated_share: f64,
+    /// Share of the time that the hypervisor gave to other machines.
+    pub stolen_share: f64,
+    /// Time for which this process was not allowed to run, in seconds.
+    pub throttled_s: f64,
+}
+
+impl Display for FidelityVerdict {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FidelityVerdict::Faithful => "faithful",
+            FidelityVerdict::Doubtful => "doubtful",
+            FidelityVerdict::NotFaithful => "not faithful",
+        })
+    }
+}
+
+impl Display for Certificate {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        writeln!(f, "Fidelity: {}", self.verdict)?;
+        self.reasons.iter().try_for_each(|reason| writeln!(f, "  since {reason}"))?;
+        if let Some(LinkLatenessSummary { by, share_over_20us, share_over_50us }) = self.links {
+            let [over_20, over_50] = [share_over_20us, share_over_50us].map(percent);
+            writeln!(
+                f,
+                "  links: {} frames delayed, late by {:.0} us (p50), {:.0} us (p99), {:.0} us at most; {over_20} by more than 20 us, {over_50} by more than 50 us",
+                by.samples, by.p50_us, by.p99_us, by.max_us,
+            )?;
+        }
+        if let Some(late) = self.devices {
+            writeln!(
+                f,
+                "  switches with a profile: {} releases, of the worst late by {:.0} us (p50), {:.0} us (p99); of all {:.0} us at most, {} by more than 20 us",
+                late.samples,
+                late.worst_p50_us,
+                late.worst_p99_us,
+                late.max_us,
+                percent(late.share_over_20us),
+            )?;
+        }
+        if self.links.is_none() && self.devices.is_none() {
+            writeln!(f, "  no frame was to be delayed")?;
+        }
+        let machine = &self.machine;
+        write!(
+            f,
+            "  processors: {} of {} busy, {} by the lab; all busy at once for {} of {:.1} s",
+            percent(machine.busy_share),
+            machine.processors,
+            percent(machine.own_share),
+            percent(machine.saturated_share),
+            self.duration_s
+        )?;
+        if machine.stolen_share > 0.0 {
+            write!(f, "; {} stolen", percent(machine.stolen_share))?;
+        }
+        if machine.throttled_s > 0.0 {
+            write!(f, "; throttled for {:.2} s", machine.throttled_s)?;
+        }
+        writeln!(f)?;
+        if self.dilation > 1.0 {
+            writeln!(
+                f,
+                "  everything ran {} times slower than the scenario says; times here are the scenario's",
+                self.dilation
+            )?;
+        }
+        Ok(())
+    }
+}
