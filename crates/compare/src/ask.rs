@@ -5,13 +5,13 @@ use crate::answers::{lab, predict, stations, streams};
 use crate::overhead::EmulationOverhead;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use weir_device::TimingStage;
 use weir_emulator::result::LabMachineInfo;
 use weir_emulator::{CancelHandle, LabOptions, LabProgress, LabResult};
 use weir_scenario::{Scenario, defaults};
 use weir_sim::network::{VirtualTimeSettings, simulate};
 use weir_sim::stations::has_timing;
 use weir_sim::{SimulationMonitor, replicate, run};
-use weir_timing::TimingStage;
 use weir_units::{Bps, Clock as _, SystemClock};
 
 /// Time between two checks whether to stop.

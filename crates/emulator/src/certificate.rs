@@ -4,7 +4,7 @@ use crate::dilate::Dilation;
 use crate::load_monitor::MeasuredLoad;
 use serde::Serialize;
 use std::time::Duration;
-use weir_switch::LatenessSnapshot;
+use weir_device::LatenessSnapshot;
 use weir_traffic::{TimeHistogram, TimeStatistics};
 
 /// Lateness above which a frame on a link with a rate or a delay counts as late. Links promise to keep this bound for

@@ -9,6 +9,7 @@ use std::time::Duration;
 use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::{Controller, ControllerConfig};
 use weir_datapath::{DatapathConfig, FailMode};
+use weir_device::{LatenessSnapshot, ProfileConfig};
 use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_packet::PortNo;
@@ -18,8 +19,8 @@ use weir_port::{FrameCounters, Port, memory};
 use weir_scenario::{LinkSpec, OpenFlowVersion, Scenario, ScenarioController};
 use weir_switch::threads::MachineResources;
 use weir_switch::{
-    ControllerTarget, LatenessSnapshot, ListenTarget, PortConfig, ProfileConfig, SocketFile, SoftwareSwitch,
-    SoftwareSwitchConfig, Spin, SwitchHandle, SwitchSnapshot,
+    ControllerTarget, ListenTarget, PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle,
+    SwitchSnapshot,
 };
 
 /// Frames that a memory port holds on their way: several bursts of 64 kB of small frames.

@@ -6,11 +6,11 @@ use crate::threads::ThreadsConfig;
 use serde::Deserialize;
 use std::str::FromStr;
 use weir_datapath::{DatapathConfig, FailMode};
+use weir_device::ProfileConfig;
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
 use weir_port::{Port, PortError, PortSpec};
-use weir_profile::Profile;
 use weir_scenario::{FabricSpec, VirtualSwitch};
 use weir_tls::TlsFiles;
 use weir_units::SystemClock;
@@ -77,15 +77,6 @@ impl Default for SoftwareSwitchConfig {
             clock: SystemClock::start(),
         }
     }
-}
-
-/// A profile to imitate and the seed of its random times.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProfileConfig {
-    /// Measured timing of the device.
-    pub profile: Box<Profile>,
-    /// Seed of the random times; equal seeds give equal times.
-    pub seed: u64,
 }
 
 /// Reopens a port after its device vanished.

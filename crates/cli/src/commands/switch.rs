@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_datapath::{DatapathConfig, FailMode, LookupMethod, PacketInLimit, VerdictCacheMode};
+use weir_device::ProfileConfig;
 use weir_openflow::Version;
 use weir_profile::Profile;
 use weir_scenario::{FabricSpec, VirtualSwitch};
@@ -16,8 +17,8 @@ use weir_switch::privileges::{self, UnixUser};
 use weir_switch::system_calls;
 use weir_switch::threads::MachineResources;
 use weir_switch::{
-    ControllerSpec, ListenTarget, PortArgument, PortConfig, ProfileConfig, SocketFile, SoftwareSwitch,
-    SoftwareSwitchConfig, Spin, SwitchError, SwitchHandle, ctl,
+    ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, Spin,
+    SwitchError, SwitchHandle, ctl,
 };
 use weir_units::TimeSpan;
 

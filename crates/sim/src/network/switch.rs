@@ -4,6 +4,7 @@ use super::virtual_switches::{self, VirtualSwitchSet};
 use super::{Peers, SimulatedNode};
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
+use weir_device::{DelayedDatapath, ProfileConfig};
 use weir_emulator::LabError;
 use weir_emulator::parts;
 use weir_emulator::result::{DropCount, SwitchResult};
@@ -15,8 +16,6 @@ use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_port::{FrameCounters, Port};
 use weir_scenario::Scenario;
-use weir_switch::ProfileConfig;
-use weir_switch::timed::DelayedDatapath;
 use weir_units::Instant;
 
 /// Identifier of the channel to the controller.
