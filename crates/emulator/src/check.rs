@@ -3,7 +3,7 @@ use crate::host::MAX_ADDRESSES;
 use crate::netns;
 use crate::threads::threads;
 use crate::{LabError, LabOptions};
-use weir_scenario::{Scenario, ScenarioController, SwitchFailMode};
+use weir_scenario::{FailMode, Scenario, ScenarioController};
 use weir_switch::threads::MachineResources;
 
 /// Refuses what the scenario schema allows but a lab does not support, and a machine that lacks a requirement.
@@ -28,7 +28,7 @@ pub(crate) fn check(scenario: &Scenario, options: &LabOptions) -> Result<(), Lab
 /// # Errors
 /// A link closes a loop.
 pub fn refuse_loops(scenario: &Scenario) -> Result<(), LabError> {
-    let alone = scenario.switches.iter().find(|switch| switch.fail_mode == SwitchFailMode::Standalone);
+    let alone = scenario.switches.iter().find(|switch| switch.fail_mode == FailMode::Standalone);
     let why = match (&scenario.control, alone) {
         (ScenarioController::Connect(_), _) | (ScenarioController::Embedded { .. }, None) => return Ok(()),
         (ScenarioController::None, _) => "without a controller".to_owned(),

@@ -16,7 +16,7 @@ use weir_packet::PortNo;
 use weir_port::link::{LinkControl, LinkEmulator, LinkShape};
 use weir_port::queues::{self, PortQueueConfig};
 use weir_port::{FrameCounters, Port, memory};
-use weir_scenario::{LinkSpec, OpenFlowVersion, Scenario, ScenarioController};
+use weir_scenario::{LinkSpec, OpenFlowVersion, Scenario, ScenarioController, TomlVirtualSwitchReader};
 use weir_switch::threads::MachineResources;
 use weir_switch::{
     ControllerTarget, ListenTarget, PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle,
@@ -310,7 +310,7 @@ pub fn datapath(switch: &weir_scenario::ScenarioSwitch) -> (DatapathConfig, Fail
         max_entries: switch.max_entries,
         ..DatapathConfig::default()
     };
-    (config, weir_switch::fail_mode(switch.fail_mode))
+    (config, switch.fail_mode)
 }
 
 /// Returns the profile whose times a scenario's switch keeps; `None` without one that takes time. The scenario's seed
@@ -351,6 +351,7 @@ fn switch_config(
         profile: profile(scenario, switch),
         fabric: switch.fabric.clone(),
         virtual_switches: switch.virtual_switches.clone(),
+        virtual_switch_reader: Some(&TomlVirtualSwitchReader),
         ..SoftwareSwitchConfig::default()
     })
 }

@@ -1,50 +1,22 @@
-//! Virtual switches and the fabric that they are cut from.
-use crate::{IpNet, ScenarioError, SwitchFailMode, check, document};
+//! Describes virtual switches.
+use crate::{FabricPort, FabricSpec, PacketSelector};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
-use weir_fabric::{BufferSharing, InterDiscipline};
-use weir_packet::MacAddr;
+use weir_datapath::{DatapathConfig, FailMode};
 use weir_units::{Bps, ByteSize};
 
-/// Fabric of a physical switch: capacities and buffers that virtual switches share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FabricSpec {
-    /// Ports with their capacity, in the order of their numbers.
-    pub ports: Vec<FabricPort>,
-    /// Buffer of each crosspoint, that is, of each pair of an input and an output.
-    pub crosspoint: ByteSize,
-    /// Longest packet. No buffer may be smaller.
-    pub max_packet: ByteSize,
-    /// Discipline that picks the virtual switch that sends next on an output.
-    pub discipline: InterDiscipline,
-    /// Policy by which a virtual switch may use buffer that others do not use.
-    pub sharing: BufferSharing,
-}
-
-impl Default for FabricSpec {
-    /// Returns the defaults of a fabric, without ports: crosspoints as large as the largest in the literature's
-    /// figures (Anhalt, 2011, chapter 4), and whole Ethernet frames without tags.
-    fn default() -> Self {
-        FabricSpec {
-            ports: Vec::new(),
-            crosspoint: ByteSize(192_000),
-            max_packet: ByteSize(1514),
-            discipline: InterDiscipline::default(),
-            sharing: BufferSharing::default(),
-        }
-    }
-}
-
-/// Port of a fabric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct FabricPort {
-    /// Port number on the physical switch.
-    pub port: u32,
-    /// Capacity in each direction.
-    pub rate: Bps,
-}
+/// Smallest quantum in bytes, the length of the smallest frame. A smaller quantum would only need more rounds for equal
+/// shares.
+pub const MIN_QUANTUM: u64 = 60;
+/// Largest quantum in bytes.
+pub const MAX_QUANTUM: u64 = 1 << 24;
+/// Largest weight in the division of the engine's time: 1 Tbit/s in Mbit/s, the unit of default weights.
+pub const MAX_TIME_WEIGHT: u64 = 1_000_000;
+/// Default quantum in bytes of a share of a port's whole capacity; smaller shares get proportionally less. A 32nd of
+/// the capacity sends one packet a round.
+const DEFAULT_ROUND_BYTES: u64 = 32 * 1514;
+/// Default maximum number of packet-in messages per second.
+const DEFAULT_PACKET_INS: u32 = 1000;
 
 /// Discipline that picks which of a virtual switch's inputs sends next on an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -94,6 +66,25 @@ pub struct RedSpec {
 // The check excludes values that are not numbers.
 impl Eq for RedSpec {}
 
+impl RedSpec {
+    /// Checks that the settings are in their limits and fit together.
+    ///
+    /// # Errors
+    /// A message on the settings expected.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let is_share = |value: Option<f64>| value.is_none_or(|value| value > 0.0 && value <= 1.0);
+        if !is_share(self.probability) || !is_share(self.weight) {
+            return Err("expected probability and weight above 0 and at most 1");
+        }
+        if let (Some(min), Some(max)) = (self.min, self.max)
+            && min >= max
+        {
+            return Err("expected min below max");
+        }
+        Ok(())
+    }
+}
+
 /// Virtual switch: an OpenFlow datapath of its own on some of a physical switch's ports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VirtualSwitch {
@@ -119,7 +110,7 @@ pub struct VirtualSwitch {
     pub discipline: IntraDisciplineKind,
     /// Bytes that an input may send in a round of [`IntraDisciplineKind::Drr`].
     pub intra_quantum: ByteSize,
-    /// Rank under [`InterDiscipline::StrictPriority`]: 0 is first.
+    /// Rank under [`weir_fabric::InterDiscipline::StrictPriority`]: 0 is first.
     pub priority: u8,
     /// Weight of this virtual switch when the engine is overloaded and divides its time, if the file gives one. See
     /// [`VirtualSwitch::time_weight`].
@@ -138,48 +129,54 @@ pub struct VirtualSwitch {
     /// Maximum number of packet-in messages per second.
     pub max_packet_ins: u32,
     /// Behaviour without a controller.
-    pub fail_mode: SwitchFailMode,
-    /// Initial flow entries in the format of `ovs-ofctl`. This crate does not parse them.
+    pub fail_mode: FailMode,
+    /// Initial flow entries in the format of `ovs-ofctl`, not parsed yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
 }
 
 impl VirtualSwitch {
+    /// Returns a virtual switch with all packets of `ports`, a share `buffer` of each crosspoint of `fabric`, and
+    /// defaults for everything else.
+    pub fn new(
+        name: &str,
+        dpid: u64,
+        ports: Vec<VirtualPortSpec>,
+        buffer: ByteSize,
+        fabric: &FabricSpec,
+    ) -> VirtualSwitch {
+        let DatapathConfig { n_tables, max_entries, .. } = DatapathConfig::default();
+        VirtualSwitch {
+            name: name.to_owned(),
+            dpid,
+            select: ports.iter().map(VirtualPortSpec::selector).collect(),
+            ports,
+            paths: None,
+            buffer,
+            buffers: Vec::new(),
+            queue: QueueManager::default(),
+            red: RedSpec::default(),
+            discipline: IntraDisciplineKind::default(),
+            intra_quantum: fabric.max_packet,
+            priority: 0,
+            time_weight: None,
+            lifetime: None,
+            connect: Vec::new(),
+            listen: Vec::new(),
+            tables: n_tables,
+            max_entries,
+            max_packet_ins: DEFAULT_PACKET_INS,
+            fail_mode: FailMode::Secure,
+            entries: Vec::new(),
+        }
+    }
+
     /// Returns the weight of this virtual switch. When the engine is overloaded, it divides its time among virtual
     /// switches by weight. The default is the guaranteed input capacity in Mbit/s, at least 1.
     pub fn time_weight(&self) -> u64 {
         let rates: u64 = self.ports.iter().map(|port| port.rate_in.0 / 1_000_000).sum();
         self.time_weight.unwrap_or(rates).max(1)
     }
-}
-
-/// Selector of a virtual switch's packets: matches packets for which all given fields are equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct PacketSelector {
-    /// Physical input port.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub port: Option<u32>,
-    /// VLAN id, `1..=4094`; 0 for packets without a tag.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vlan: Option<u16>,
-    /// Ethernet source address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub eth_src: Option<MacAddr>,
-    /// Ethernet destination address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub eth_dst: Option<MacAddr>,
-    /// Prefix of the IP source address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ip_src: Option<IpNet>,
-    /// Prefix of the IP destination address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ip_dst: Option<IpNet>,
-    /// Outermost MPLS label.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mpls: Option<u32>,
-    /// Id of the tunnel through which the packets arrived.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tunnel: Option<u64>,
 }
 
 /// Port of a virtual switch.
@@ -195,7 +192,7 @@ pub struct VirtualPortSpec {
     pub rate_out: Bps,
     /// Maximum output rate; `None` for no limit.
     pub ceiling: Option<Bps>,
-    /// Bytes that the virtual port may send in a round of [`InterDiscipline::Drr`].
+    /// Bytes that the virtual port may send in a round of [`weir_fabric::InterDiscipline::Drr`].
     pub quantum: ByteSize,
     /// VLAN id of the port's packets outside the switch, `1..=4094`. The tag is removed when packets enter and inserted
     /// when they leave.
@@ -204,6 +201,20 @@ pub struct VirtualPortSpec {
 }
 
 impl VirtualPortSpec {
+    /// Returns a share of a physical port with the port's number, and a default quantum in proportion to `rate_out`.
+    pub fn new(physical: &FabricPort, rate_in: Bps, rate_out: Bps) -> VirtualPortSpec {
+        let share = u128::from(DEFAULT_ROUND_BYTES) * u128::from(rate_out.0) / u128::from(physical.rate.0.max(1));
+        VirtualPortSpec {
+            number: physical.port,
+            port: physical.port,
+            rate_in,
+            rate_out,
+            ceiling: None,
+            quantum: ByteSize(u64::try_from(share).unwrap_or(MAX_QUANTUM).max(MIN_QUANTUM)),
+            vlan: None,
+        }
+    }
+
     /// Returns the selector that matches all packets of this port.
     pub fn selector(&self) -> PacketSelector {
         PacketSelector { port: Some(self.port), vlan: self.vlan, ..PacketSelector::default() }
@@ -219,64 +230,4 @@ pub struct CrosspointBuffer {
     pub to: u32,
     /// Size of the share.
     pub buffer: ByteSize,
-}
-
-impl FabricSpec {
-    /// Checks the text of a file with a section `[fabric]` and items `[[virtual]]`, which have the keys of a
-    /// scenario's `[switch.fabric]` and `[[switch.virtual]]`. `switch` is the name of the switch, `ports` are its
-    /// port numbers with their rates, if known.
-    ///
-    /// # Errors
-    /// The text is not TOML, or a value in it is wrong. The error has the line.
-    pub fn parse_cut(
-        text: &str,
-        file: &str,
-        switch: &str,
-        ports: BTreeMap<u32, Option<Bps>>,
-    ) -> Result<(FabricSpec, Vec<VirtualSwitch>), ScenarioError> {
-        let document: document::SlicingToml =
-            toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
-        check::fabric_file(&check::SourceFile { file, text }, switch, document, ports)
-    }
-}
-
-impl VirtualSwitch {
-    /// Checks the text of a virtual switch for a physical switch with this fabric. Its keys are those of a scenario's
-    /// `[[switch.virtual]]`.
-    ///
-    /// # Errors
-    /// The text is not TOML or not a virtual switch, or names ports that the fabric does not have. The error has the
-    /// line.
-    pub fn parse(text: &str, file: &str, fabric: &FabricSpec) -> Result<VirtualSwitch, ScenarioError> {
-        let document: document::VirtualSwitchToml =
-            toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
-        check::virtual_switch(document, &check::SourceFile { file, text }, fabric)
-    }
-}
-
-impl crate::ScenarioSwitch {
-    /// Returns the datapath ids of the switch and of its virtual switches.
-    pub fn dpids(&self) -> impl Iterator<Item = u64> {
-        std::iter::once(self.dpid).chain(self.virtual_switches.iter().map(|cut| cut.dpid))
-    }
-}
-
-impl fmt::Display for PacketSelector {
-    /// Writes the selector as in scenario files: `{ port = 1, vlan = 10 }`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |what: &str, value: Option<String>| value.map(|value| format!("{what} = {value}"));
-        let quoted = |what: &str, value: Option<String>| value.map(|value| format!("{what} = \"{value}\""));
-        let parts = [
-            text("port", self.port.map(|port| port.to_string())),
-            text("vlan", self.vlan.map(|vlan| vlan.to_string())),
-            quoted("eth_src", self.eth_src.map(|mac| mac.to_string())),
-            quoted("eth_dst", self.eth_dst.map(|mac| mac.to_string())),
-            quoted("ip_src", self.ip_src.map(|net| net.to_string())),
-            quoted("ip_dst", self.ip_dst.map(|net| net.to_string())),
-            text("mpls", self.mpls.map(|label| label.to_string())),
-            text("tunnel", self.tunnel.map(|id| id.to_string())),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        write!(f, "{{ {} }}", parts.join(", "))
-    }
 }

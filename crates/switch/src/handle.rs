@@ -23,7 +23,7 @@ use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
 use weir_packet::Frame;
 use weir_port::PortError;
-use weir_scenario::VirtualSwitch;
+use weir_slicing::VirtualSwitch;
 use weir_tls::Credentials;
 use weir_units::StallLog;
 
@@ -163,6 +163,7 @@ impl AssembledSwitch {
             stopping: stop,
             why_stopped: control::STOPS,
             virtuals: Arc::default(),
+            virtual_switch_reader: config.virtual_switch_reader,
             lookup,
             orders,
         };

@@ -19,7 +19,6 @@ pub mod system_calls;
 pub mod targets;
 pub mod threads;
 mod turns;
-pub mod virtuals;
 
 pub use config::{PortArgument, PortConfig, SoftwareSwitchConfig};
 pub use handle::{SoftwareSwitch, SwitchError, SwitchHandle};
@@ -30,5 +29,4 @@ pub use snapshot::{
 pub use socket::SocketFile;
 pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
-pub use virtuals::convert::fail_mode;
 pub use weir_tls::TlsFiles;
