@@ -5,6 +5,7 @@ use crate::answers::{lab, predict, stations, streams};
 use crate::overhead::EmulationOverhead;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use weir_device::TimingStage;
 use weir_emulator::{CancelHandle, LabOptions};
 use weir_network::result::LabMachineInfo;
 use weir_network::{LabProgress, LabResult};
@@ -12,7 +13,6 @@ use weir_scenario::{Scenario, defaults};
 use weir_sim::network::{VirtualTimeSettings, simulate};
 use weir_sim::stations::has_timing;
 use weir_sim::{SimulationMonitor, replicate, run};
-use weir_timing::TimingStage;
 use weir_units::{Bps, Clock as _, SystemClock};
 
 /// Time between two checks whether to stop.

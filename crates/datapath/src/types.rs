@@ -1,4 +1,5 @@
 //! Types of the datapath's interface: configuration, channels, and the output the engine carries out.
+use serde::{Deserialize, Serialize};
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
@@ -104,7 +105,8 @@ impl ChannelId {
 }
 
 /// Behaviour of the switch without a controller (OpenFlow 1.3.5, 6.3.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailMode {
     /// Packets continue to be processed by the flow tables. Packets for the controller are dropped.
     Secure,

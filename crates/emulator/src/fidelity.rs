@@ -3,10 +3,10 @@
 use crate::dilate::Dilation;
 use crate::load_monitor::MeasuredLoad;
 use std::time::Duration;
+use weir_device::LatenessSnapshot;
 use weir_network::certificate::{
     Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad,
 };
-use weir_switch::LatenessSnapshot;
 use weir_traffic::TimeHistogram;
 
 /// Lateness above which a frame on a link with a rate or a delay counts as late. Links promise to keep this bound for

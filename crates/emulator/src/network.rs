@@ -6,17 +6,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 use weir_controller::{Controller, ControllerConfig};
+use weir_device::{LatenessSnapshot, ProfileConfig};
 use weir_network::link::{self, LinkEndId, SwitchPorts};
 use weir_network::result::{ControllerResult, DropCount, SwitchResult, port_drops};
 use weir_network::{controller, datapath};
 use weir_packet::PortNo;
 use weir_port::FrameCounters;
 use weir_port::link::LinkControl;
-use weir_scenario::{OpenFlowVersion, Scenario, ScenarioController};
+use weir_scenario::{OpenFlowVersion, Scenario, ScenarioController, TomlVirtualSwitchReader};
 use weir_switch::threads::MachineResources;
 use weir_switch::{
-    ControllerTarget, LatenessSnapshot, ListenTarget, PortConfig, ProfileConfig, SocketFile, SoftwareSwitch,
-    SoftwareSwitchConfig, Spin, SwitchHandle, SwitchSnapshot,
+    ControllerTarget, ListenTarget, PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle,
+    SwitchSnapshot,
 };
 
 /// Time that switches poll before they sleep if there is a core for each of them.
@@ -200,6 +201,7 @@ fn switch_config(
         profile: datapath::profile(scenario, switch).map(|(profile, seed)| ProfileConfig { profile, seed }),
         fabric: switch.fabric.clone(),
         virtual_switches: switch.virtual_switches.clone(),
+        virtual_switch_reader: Some(&TomlVirtualSwitchReader),
         ..SoftwareSwitchConfig::default()
     })
 }

@@ -4,6 +4,7 @@ use crate::ExperimentError;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use weir_controller::{ConnectionId, Controller, ControllerApp, ControllerConfig, ControllerOutbox, ListenAddress};
+use weir_device::ProfileConfig;
 use weir_emulator::CancelHandle;
 use weir_openflow::model::{Action, FeaturesReply, FlowMod, Instruction, Match, PacketOut, PortNo};
 use weir_openflow::{Body, Message, Version};
@@ -12,7 +13,7 @@ use weir_packet::field::{eth_type, ip_proto};
 use weir_port::Port;
 use weir_profile::Profile;
 use weir_switch::{
-    ControllerTarget, ListenTarget, PortConfig, ProfileConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle,
+    ControllerTarget, ListenTarget, PortConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle,
 };
 use weir_units::{Clock, SystemClock};
 

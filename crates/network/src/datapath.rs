@@ -1,6 +1,6 @@
 //! Makes the settings of a scenario's datapaths.
 use weir_datapath::{DatapathConfig, FailMode};
-use weir_scenario::{Profile, Scenario, ScenarioSwitch, SwitchFailMode};
+use weir_scenario::{Profile, Scenario, ScenarioSwitch};
 
 /// Returns the datapath's configuration of a scenario's switch, and its behaviour without a controller.
 pub fn config(switch: &ScenarioSwitch) -> (DatapathConfig, FailMode) {
@@ -11,11 +11,7 @@ pub fn config(switch: &ScenarioSwitch) -> (DatapathConfig, FailMode) {
         max_entries: switch.max_entries,
         ..DatapathConfig::default()
     };
-    let fail_mode = match switch.fail_mode {
-        SwitchFailMode::Secure => FailMode::Secure,
-        SwitchFailMode::Standalone => FailMode::Standalone,
-    };
-    (config, fail_mode)
+    (config, switch.fail_mode)
 }
 
 /// Returns the profile whose times a scenario's switch keeps, and the seed of its random times, which the scenario's

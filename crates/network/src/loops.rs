@@ -1,6 +1,7 @@
 //! Checks that the links of a scenario make no loop in which floods would go round for ever.
 use crate::NetworkError;
-use weir_scenario::{Scenario, ScenarioController, SwitchFailMode};
+use weir_datapath::FailMode;
+use weir_scenario::{Scenario, ScenarioController};
 
 /// Refuses loops of links if no controller breaks them. The embedded controller breaks loops; an external one is
 /// expected to.
@@ -8,7 +9,7 @@ use weir_scenario::{Scenario, ScenarioController, SwitchFailMode};
 /// # Errors
 /// A link closes a loop.
 pub fn refuse_loops(scenario: &Scenario) -> Result<(), NetworkError> {
-    let alone = scenario.switches.iter().find(|switch| switch.fail_mode == SwitchFailMode::Standalone);
+    let alone = scenario.switches.iter().find(|switch| switch.fail_mode == FailMode::Standalone);
     let why = match (&scenario.control, alone) {
         (ScenarioController::Connect(_), _) | (ScenarioController::Embedded { .. }, None) => return Ok(()),
         (ScenarioController::None, _) => "without a controller".to_owned(),

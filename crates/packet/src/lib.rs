@@ -10,6 +10,7 @@ mod datagram;
 pub mod edit;
 pub mod field;
 pub mod frame;
+mod ip_net;
 pub mod key;
 mod mac;
 pub mod nsh;
@@ -23,6 +24,7 @@ mod test_support;
 
 pub use field::Field;
 pub use frame::{Frame, FrameBody, FramePool};
+pub use ip_net::IpNet;
 pub use key::{FlowKey, FlowMask};
 pub use mac::MacAddr;
 pub use packet_type::{PacketType, Tunnel};

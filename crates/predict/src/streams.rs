@@ -7,7 +7,8 @@ use crate::station::{AnalyticStation, ArrivalStream, ServiceMoments};
 use std::time::Duration;
 use weir_fabric::{InterDiscipline, drr_bound, strict_priority_bound};
 use weir_model::ModelError;
-use weir_scenario::{FabricSpec, PacketStream, Scenario, ScenarioSwitch, VirtualPortSpec, VirtualSwitch};
+use weir_scenario::{PacketStream, Scenario, ScenarioSwitch};
+use weir_slicing::{FabricSpec, VirtualPortSpec, VirtualSwitch};
 use weir_units::Bps;
 
 /// Rounds to settle a single queue.

@@ -1,7 +1,8 @@
 //! Models traffic between hosts over switches with virtual switches: finds the virtual switch that takes the packets,
 //! and the output at which they wait.
 use crate::graph::{RouteGraph, RouteHop};
-use weir_scenario::{PacketSelector, Scenario, ScenarioController, SwitchFailMode, TrafficItem, VirtualSwitch};
+use weir_scenario::{FailMode, Scenario, ScenarioController, TrafficItem};
+use weir_slicing::{PacketSelector, VirtualSwitch};
 
 /// Share of an output that a virtual switch has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ impl RoutedPacket<'_> {
         if own.connect.is_empty()
             && own.listen.is_empty()
             && own.entries.is_empty()
-            && own.fail_mode != SwitchFailMode::Standalone
+            && own.fail_mode != FailMode::Standalone
         {
             let problem = "has neither a controller nor entries, and is not standalone: it forwards nothing";
             return Err(format!("{name}: virtual switch {} {problem}", own.name));
@@ -115,6 +116,6 @@ pub(crate) fn forwards(scenario: &Scenario, switch: usize) -> bool {
     let switch = &scenario.switches[switch];
     !switch.virtual_switches.is_empty()
         || scenario.control != ScenarioController::None
-        || switch.fail_mode == SwitchFailMode::Standalone
+        || switch.fail_mode == FailMode::Standalone
         || !switch.entries.is_empty()
 }

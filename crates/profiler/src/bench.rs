@@ -17,11 +17,11 @@ use crate::terms::CostTermCounts;
 use crate::{MeasurementSettings, ProfilerError};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use weir_device::ProfiledTables;
 use weir_model::switch::device::SwitchModel;
 use weir_model::switch::policy::{EvictionAttribute, EvictionCriterion};
 use weir_openflow::model::{FlowMod, PortNo};
 use weir_openflow::{Body, Message};
-use weir_timing::ProfiledTables;
 use weir_units::Instant;
 
 /// Commands sent at once while unmeasured entries are added or deleted.

@@ -69,7 +69,7 @@ pub enum ProfilerError {
     Model(#[from] weir_model::ModelError),
     /// A profile, or the model of the switch found so far, cannot be emulated.
     #[error(transparent)]
-    Timing(#[from] weir_timing::TimingError),
+    Timing(#[from] weir_device::TimingError),
     /// The fitted parameters do not form a valid profile.
     #[error(transparent)]
     Profile(#[from] weir_profile::ProfileError),

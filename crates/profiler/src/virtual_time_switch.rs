@@ -1,7 +1,7 @@
 //! Emulates a switch with a profile in virtual time. Measurements are tested against it, because its parameters are
 //! known and no machine disturbs it.
 //!
-//! Times come from [`weir_timing::TimingStage`], which the live switch and simulations also use. Packet handling is
+//! Times come from [`weir_device::TimingStage`], which the live switch and simulations also use. Packet handling is
 //! limited to what measuring needs: one table, output to a port, to the input port or to the controller.
 mod flows;
 
@@ -9,6 +9,7 @@ use crate::ProfilerError;
 use crate::device::{DeviceEvent, DeviceUnderTest};
 use flows::FlowEntriesByMask;
 use std::collections::VecDeque;
+use weir_device::{CommandRecord, DataPathPacket, ReleaseKind, TimingStage};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::multipart::{AggregateStats, MultipartReply, ReplyBody, RequestBody, SwitchDesc};
 use weir_openflow::model::{
@@ -17,7 +18,6 @@ use weir_openflow::model::{
 };
 use weir_packet::{Field, MacAddr};
 use weir_profile::{MatchLayers, Profile};
-use weir_timing::{CommandRecord, DataPathPacket, ReleaseKind, TimingStage};
 use weir_units::Instant;
 
 /// Item deferred by the stage.
@@ -217,7 +217,7 @@ impl VirtualTimeSwitch {
         let flows = &self.flows;
         let mut describe = |held: &DeferredStageItem| match held {
             DeferredStageItem::FlowMod(_, flow) => flows.work(flow),
-            _ => weir_timing::TableEffect::Nothing,
+            _ => weir_device::TableEffect::Nothing,
         };
         let Some(released) = self.stage.release(self.now, &mut describe) else { return false };
         let due = released.due;

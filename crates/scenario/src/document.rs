@@ -8,15 +8,13 @@ pub(crate) use stream::{ArrivalLawToml, ArrivalToml, SimulateToml, SizeLawToml, 
 pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
 pub(crate) use weir_profile::written::{LawToml, TimingToml};
 
-use crate::{
-    BufferSharing, EmbeddedApp, InstallScope, InterDiscipline, IntraDisciplineKind, IpNet, OpenFlowVersion,
-    QueueManager, RedSpec, SwitchFailMode, TrafficExpectation,
-};
+use crate::{BufferSharing, EmbeddedApp, FailMode, InstallScope, InterDiscipline, OpenFlowVersion, TrafficExpectation};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
 use toml::Spanned;
-use weir_packet::MacAddr;
+use weir_packet::{IpNet, MacAddr};
+use weir_slicing::{IntraDisciplineKind, QueueManager, RedSpec};
 use weir_traffic::impair::JitterLaw;
 use weir_units::{Bps, ByteSize, TimeSpan};
 
@@ -75,7 +73,7 @@ pub(crate) struct SwitchToml {
     pub(crate) dpid: Option<Spanned<u64>>,
     pub(crate) tables: Option<Spanned<u8>>,
     pub(crate) max_entries: Option<Spanned<u32>>,
-    pub(crate) fail_mode: Option<SwitchFailMode>,
+    pub(crate) fail_mode: Option<FailMode>,
     pub(crate) threads: Option<crate::ScenarioThreads>,
     #[serde(default)]
     pub(crate) entries: Vec<String>,
@@ -122,7 +120,7 @@ pub(crate) struct VirtualSwitchToml {
     pub(crate) tables: Option<Spanned<u8>>,
     pub(crate) max_entries: Option<Spanned<u32>>,
     pub(crate) max_packet_ins: Option<Spanned<u32>>,
-    pub(crate) fail_mode: Option<SwitchFailMode>,
+    pub(crate) fail_mode: Option<FailMode>,
     #[serde(default)]
     pub(crate) entries: Vec<String>,
 }

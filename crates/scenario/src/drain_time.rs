@@ -1,6 +1,7 @@
 //! Estimates how long packets may be under way after the last sender has finished.
-use crate::{FabricSpec, LinkSpec, Scenario, ScenarioLink};
+use crate::{LinkSpec, Scenario, ScenarioLink};
 use std::time::Duration;
+use weir_slicing::FabricSpec;
 use weir_units::Bps;
 
 /// Allowance for hosts, switches, and queues whose length no file gives.

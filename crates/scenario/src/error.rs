@@ -16,6 +16,11 @@ impl ScenarioError {
         ScenarioError { file: file.to_owned(), line: None, problem: format!("cannot read the scenario: {error}") }
     }
 
+    /// Returns an error without a line.
+    pub(crate) fn without_line(file: &str, problem: String) -> Self {
+        ScenarioError { file: file.to_owned(), line: None, problem }
+    }
+
     /// Returns an error of text that is not TOML, or a value that does not have its type.
     pub(crate) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_of(text, &span));

@@ -3,29 +3,25 @@
 //! A scenario describes a network (switches, hosts, links, tenants), its controller, and the traffic that crosses it.
 //! It is read in two steps. `document` is the file as written, with the place of every value. `check` turns it into a
 //! [`Scenario`] with resolved names, defaults and checked limits, or into one [`ScenarioError`] with file, line,
-//! value found and value expected. docs/scenario.md describes the schema for users.
-mod address;
+//! value found and value expected. Virtual switches are described with the types of `weir_slicing`. docs/scenario.md
+//! describes the schema for users.
 mod check;
 pub mod defaults;
 mod document;
 mod drain_time;
 mod error;
 mod expand;
-mod fabric_config;
 mod stream;
 mod timing;
 mod topology;
-mod virtual_switch;
+mod virtual_switch_text;
 
-pub use address::IpNet;
 pub use error::ScenarioError;
 pub use expand::expand_topology;
 pub use stream::{PacketStream, SimulationSettings};
 pub use timing::{ControllerTiming, InstallScope};
-pub use virtual_switch::{
-    CrosspointBuffer, FabricPort, FabricSpec, IntraDisciplineKind, PacketSelector, QueueManager, RedSpec,
-    VirtualPortSpec, VirtualSwitch,
-};
+pub use virtual_switch_text::{TomlVirtualSwitchReader, parse_slicing, parse_virtual_switch};
+pub use weir_datapath::FailMode;
 pub use weir_fabric::{BufferSharing, InterDiscipline};
 pub use weir_profile::Profile;
 pub use weir_profile::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
@@ -34,7 +30,8 @@ pub use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
-use weir_packet::MacAddr;
+use weir_packet::{IpNet, MacAddr};
+use weir_slicing::{FabricSpec, VirtualSwitch};
 use weir_traffic::OfferedPackets;
 use weir_units::{Bps, ByteSize, TimeSpan};
 
@@ -109,16 +106,6 @@ pub enum OpenFlowVersion {
     V13,
 }
 
-/// Behaviour of a switch without a controller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SwitchFailMode {
-    /// The switch forwards packets by its flow entries only.
-    Secure,
-    /// The switch forwards like a learning bridge.
-    Standalone,
-}
-
 /// Tenant: a set of hosts that can reach each other and no other hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tenant {
@@ -140,7 +127,7 @@ pub struct ScenarioSwitch {
     /// Maximum number of entries per table.
     pub max_entries: u32,
     /// Behaviour without a controller.
-    pub fail_mode: SwitchFailMode,
+    pub fail_mode: FailMode,
     /// Division of the work among threads, if the file sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<ScenarioThreads>,
@@ -161,6 +148,13 @@ pub struct ScenarioSwitch {
     /// Virtual switches into which the switch is divided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub virtual_switches: Vec<VirtualSwitch>,
+}
+
+impl ScenarioSwitch {
+    /// Returns the datapath ids of the switch and of its virtual switches.
+    pub fn dpids(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.dpid).chain(self.virtual_switches.iter().map(|cut| cut.dpid))
+    }
 }
 
 /// Division of a switch's work among threads. Settings that are `None` have the switch's defaults. Texts have the

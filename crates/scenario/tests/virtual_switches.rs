@@ -1,5 +1,6 @@
 //! Tests virtual switches in scenario files.
-use weir_scenario::{FabricPort, PacketSelector, Scenario, VirtualSwitch};
+use weir_scenario::{Scenario, parse_virtual_switch};
+use weir_slicing::{FabricPort, PacketSelector};
 use weir_units::{Bps, ByteSize};
 
 /// Switch with two virtual switches; each case breaks one line of it.
@@ -201,9 +202,9 @@ fn one_alone_is_read_like_one_in_a_scenario() {
     let scenario = Scenario::parse(RIGHT, "right.toml").unwrap();
     let switch = &scenario.switches[0];
     let alone = &RIGHT[RIGHT.rfind("[[switch.virtual]]").unwrap()..].replace("[[switch.virtual]]", "");
-    let read = VirtualSwitch::parse(alone, "tin.toml", switch.fabric.as_ref().unwrap()).unwrap();
+    let read = parse_virtual_switch(alone, "tin.toml", switch.fabric.as_ref().unwrap()).unwrap();
     assert_eq!(read, switch.virtual_switches[1]);
-    let error = VirtualSwitch::parse("name = \"a\"", "a.toml", switch.fabric.as_ref().unwrap()).unwrap_err();
+    let error = parse_virtual_switch("name = \"a\"", "a.toml", switch.fabric.as_ref().unwrap()).unwrap_err();
     assert_eq!(error.to_string(), "a.toml:1: missing field `ports`");
 }
 

@@ -6,7 +6,8 @@ use crate::model::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_fabric::{VirtualPort, VirtualSwitchConfig};
-use weir_scenario::{FabricSpec, PacketStream, Scenario, ScenarioSwitch};
+use weir_scenario::{PacketStream, Scenario, ScenarioSwitch};
+use weir_slicing::{FabricPort, FabricSpec};
 use weir_units::Instant;
 
 /// Reason why a scenario cannot be simulated.
@@ -122,8 +123,7 @@ impl FabricNetworkBuilder<'_> {
 
 /// Returns the configuration of one virtual switch that has all of an uncut switch.
 fn whole(name: &str, fabric: &FabricSpec) -> VirtualSwitchConfig {
-    let port =
-        |port: &weir_scenario::FabricPort| fabric.index(port.port).map(|index| VirtualPort::new(index, port.rate));
+    let port = |port: &FabricPort| fabric.index(port.port).map(|index| VirtualPort::new(index, port.rate));
     VirtualSwitchConfig::new(name, fabric.ports.iter().filter_map(port).collect(), fabric.crosspoint.0)
 }
 

@@ -6,12 +6,12 @@ use crate::threads::ThreadsConfig;
 use serde::Deserialize;
 use std::str::FromStr;
 use weir_datapath::{DatapathConfig, FailMode};
+use weir_device::ProfileConfig;
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
 use weir_port::{Port, PortError, PortSpec};
-use weir_profile::Profile;
-use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_slicing::{FabricSpec, VirtualSwitch, VirtualSwitchReader};
 use weir_tls::TlsFiles;
 use weir_units::SystemClock;
 
@@ -39,6 +39,9 @@ pub struct SoftwareSwitchConfig {
     pub fabric: Option<FabricSpec>,
     /// Virtual switches at the start. More can be added while the switch runs.
     pub virtual_switches: Vec<VirtualSwitch>,
+    /// Reader of the virtual switches that requests on the control socket describe. Without it such requests are
+    /// refused.
+    pub virtual_switch_reader: Option<&'static dyn VirtualSwitchReader>,
     /// Behaviour of OpenFlow sessions.
     pub session: SessionConfig,
     /// OpenFlow versions offered to the controllers in `controllers`; if empty, those of `session`.
@@ -69,6 +72,7 @@ impl Default for SoftwareSwitchConfig {
             control_socket: None,
             fabric: None,
             virtual_switches: Vec::new(),
+            virtual_switch_reader: None,
             session: SessionConfig::default(),
             controller_versions: Vec::new(),
             spin: Spin::Auto,
@@ -77,15 +81,6 @@ impl Default for SoftwareSwitchConfig {
             clock: SystemClock::start(),
         }
     }
-}
-
-/// A profile to imitate and the seed of its random times.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProfileConfig {
-    /// Measured timing of the device.
-    pub profile: Box<Profile>,
-    /// Seed of the random times; equal seeds give equal times.
-    pub seed: u64,
 }
 
 /// Reopens a port after its device vanished.

@@ -1,6 +1,6 @@
 //! Starts, controls and stops a running switch.
 use crate::clock::switch_clock;
-use crate::config::{PortConfig, ProfileConfig, SoftwareSwitchConfig};
+use crate::config::{PortConfig, SoftwareSwitchConfig};
 use crate::control::{
     self, AbsentPorts, ByteStream, ChannelRegistry, ControlContext, ControlThreadCommand, ControlThreadSetup,
 };
@@ -18,11 +18,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use weir_datapath::{Datapath, PipelineTrace};
+use weir_device::ProfileConfig;
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
 use weir_packet::Frame;
 use weir_port::PortError;
-use weir_scenario::VirtualSwitch;
+use weir_slicing::VirtualSwitch;
 use weir_tls::Credentials;
 use weir_units::StallLog;
 
@@ -53,7 +54,7 @@ pub enum SwitchError {
     #[error("virtual switch {name}: {problem}")]
     Virtual { name: String, problem: String },
     #[error(transparent)]
-    Timing(#[from] weir_timing::TimingError),
+    Timing(#[from] weir_device::TimingError),
     #[error("profile {profile}: {problem}")]
     Profile { profile: String, problem: &'static str },
     #[error(transparent)]
@@ -162,6 +163,7 @@ impl AssembledSwitch {
             stopping: stop,
             why_stopped: control::STOPS,
             virtuals: Arc::default(),
+            virtual_switch_reader: config.virtual_switch_reader,
             lookup,
             orders,
         };

@@ -18,11 +18,9 @@ pub mod spin;
 pub mod system_calls;
 pub mod targets;
 pub mod threads;
-pub mod timed;
 mod turns;
-pub mod virtuals;
 
-pub use config::{PortArgument, PortConfig, ProfileConfig, SoftwareSwitchConfig};
+pub use config::{PortArgument, PortConfig, SoftwareSwitchConfig};
 pub use handle::{SoftwareSwitch, SwitchError, SwitchHandle};
 pub use snapshot::{
     ChannelSnapshot, ChannelState, CpuShareSnapshot, CrosspointSnapshot, PortSnapshot, QueueSnapshot, SwitchSnapshot,
@@ -31,6 +29,4 @@ pub use snapshot::{
 pub use socket::SocketFile;
 pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
-pub use timed::{LatenessSnapshot, TimingSnapshot};
-pub use virtuals::convert::fail_mode;
 pub use weir_tls::TlsFiles;

@@ -2,9 +2,9 @@
 use crate::control::ChannelRegistry;
 use crate::engine::EngineSnapshot;
 use crate::handle::SwitchIdentity;
-use crate::timed::TimingSnapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_device::TimingSnapshot;
 use weir_openflow::model::PortNo;
 use weir_port::FrameCounters;
 use weir_port::queues::QueueCounters;

@@ -11,7 +11,8 @@ use weir_openflow::model::{FlowCommand, group::GroupMod, meter};
 use weir_openflow::text;
 use weir_packet::{Field, ParsedHeaders, PortNo};
 use weir_port::queues::PortQueueConfig;
-use weir_scenario::{FabricPort, FabricSpec, VirtualSwitch};
+use weir_scenario::parse_virtual_switch;
+use weir_slicing::{FabricPort, FabricSpec, VirtualSwitch};
 use weir_switch::PortArgument;
 use weir_switch::ctl::{CtlReply, CtlRequest, described};
 use weir_units::Bps;
@@ -84,9 +85,9 @@ fn packet_described(text: &str) {
 /// Checks that a virtual switch is unchanged by writing and reading it again, as happens when a running one is
 /// changed. The lifetime is excluded, because it starts again.
 fn virtual_switch(text: &str, file: &str) {
-    let Ok(meant) = VirtualSwitch::parse(text, file, &FABRIC) else { return };
+    let Ok(meant) = parse_virtual_switch(text, file, &FABRIC) else { return };
     let meant = VirtualSwitch { lifetime: None, ..meant };
     let told = toml::to_string(&meant).unwrap_or_else(|error| panic!("{error}: {meant:?}"));
-    let understood = VirtualSwitch::parse(&told, file, &FABRIC).unwrap_or_else(|error| panic!("{error}\n{told}"));
+    let understood = parse_virtual_switch(&told, file, &FABRIC).unwrap_or_else(|error| panic!("{error}\n{told}"));
     assert_eq!(understood, meant, "{told}");
 }

@@ -9,15 +9,17 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_datapath::{DatapathConfig, FailMode, LookupMethod, PacketInLimit, VerdictCacheMode};
+use weir_device::ProfileConfig;
 use weir_openflow::Version;
 use weir_profile::Profile;
-use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_scenario::{TomlVirtualSwitchReader, parse_slicing};
+use weir_slicing::{FabricSpec, VirtualSwitch};
 use weir_switch::privileges::{self, UnixUser};
 use weir_switch::system_calls;
 use weir_switch::threads::MachineResources;
 use weir_switch::{
-    ControllerSpec, ListenTarget, PortArgument, PortConfig, ProfileConfig, SocketFile, SoftwareSwitch,
-    SoftwareSwitchConfig, Spin, SwitchError, SwitchHandle, ctl,
+    ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, Spin,
+    SwitchError, SwitchHandle, ctl,
 };
 use weir_units::TimeSpan;
 
@@ -390,6 +392,7 @@ impl SwitchSettings {
             fabric,
             entries: self.entry,
             virtual_switches,
+            virtual_switch_reader: Some(&TomlVirtualSwitchReader),
             session,
             controller_versions,
             spin: self.spin.unwrap_or(defaults.1.spin),
@@ -417,7 +420,7 @@ fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fab
         numbers.push(number);
         rates.insert(number, port.port.link().speed);
     }
-    FabricSpec::parse_cut(&text, &path.display().to_string(), name, rates).map_err(said)
+    parse_slicing(&text, &path.display().to_string(), name, rates).map_err(said)
 }
 
 /// Signals that stop the switch.

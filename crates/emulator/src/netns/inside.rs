@@ -11,9 +11,9 @@ use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
-use weir_packet::MacAddr;
+use weir_packet::{IpNet, MacAddr};
 use weir_port::kernel::NetlinkConnection;
-use weir_scenario::{IpNet, ScenarioHost};
+use weir_scenario::ScenarioHost;
 
 /// Index of the loopback interface, which is the first of a namespace.
 const LOOPBACK: u32 = 1;

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use weir_packet::checksum::internet;
 use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
-use weir_packet::{Frame, FramePool, MacAddr};
-use weir_scenario::{IpNet, PacketSelector, PacketStream, Scenario};
+use weir_packet::{Frame, FramePool, IpNet, MacAddr};
+use weir_scenario::{PacketStream, Scenario};
+use weir_slicing::PacketSelector;
 use weir_traffic::MAX_BYTES;
 
 /// IP protocol number for experiments (RFC 3692, 2.1), so that the packets are not mistaken for another protocol.

@@ -16,7 +16,7 @@ use weir_openflow::model::PortNo;
 use weir_packet::MacAddr;
 use weir_packet::craft::FrameBuilder;
 use weir_plot::{Axis, Chart, short};
-use weir_scenario::FabricSpec;
+use weir_scenario::parse_slicing;
 use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 use weir_units::{Clock, SystemClock};
 
@@ -92,7 +92,7 @@ fn through(
     let (ports, ends) = tester(load, TesterWindow { begin, from, until: from + time }, clock, run.options.seed);
     let ports = (1..).zip(ports).map(|(number, port)| PortConfig::new(PortNo(number), port)).collect();
     let known: BTreeMap<u32, _> = [(1, None), (2, None)].into();
-    let (fabric, virtual_switches) = FabricSpec::parse_cut(&cuts(routers, bytes), "routers", "experiment", known)?;
+    let (fabric, virtual_switches) = parse_slicing(&cuts(routers, bytes), "routers", "experiment", known)?;
     let entries = vec!["in_port=1,actions=output:2".to_owned(), "in_port=2,actions=output:1".to_owned()];
     let config = SoftwareSwitchConfig {
         ports,
@@ -268,7 +268,7 @@ mod tests {
         for (_, bytes) in FRAMES {
             for routers in ROUTERS {
                 let known = [(1, None), (2, None)].into();
-                let (fabric, cuts) = FabricSpec::parse_cut(&cuts(routers, bytes), "routers", "test", known).unwrap();
+                let (fabric, cuts) = parse_slicing(&cuts(routers, bytes), "routers", "test", known).unwrap();
                 assert_eq!(cuts.len(), routers as usize);
                 let promised: u64 = cuts.iter().map(|cut| cut.ports[1].rate_out.0).sum();
                 let line = fabric.ports[1].rate.0;

@@ -2,9 +2,8 @@
 use super::neighbours::{ETHERNET_BYTES, IncomingFrameKind, NeighbourCache};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use std::collections::VecDeque;
-use weir_packet::{Frame, FramePool, MacAddr};
+use weir_packet::{Frame, FramePool, IpNet, MacAddr};
 use weir_port::{Port, PortError};
-use weir_scenario::IpNet;
 use weir_units::Instant;
 
 /// Frames taken from the port at once.

@@ -20,8 +20,9 @@ use smoltcp::iface::{Config, Interface, SocketSet};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
+use weir_packet::IpNet;
 use weir_port::{FrameCounters, Port, PortError, ReceiveReadiness, memory};
-use weir_scenario::{IpNet, Scenario, TrafficKind};
+use weir_scenario::{Scenario, TrafficKind};
 use weir_traffic::{ConcurrentFlows, RandomStream};
 use weir_units::{Bps, Instant};
 

@@ -1,9 +1,9 @@
 //! Stores the flow entries of a switch in virtual time, in one hash table for each mask.
 use std::collections::HashMap;
+use weir_device::{ProfiledTables, TableEffect};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, PortNo};
 use weir_packet::{Field, FlowKey, FlowMask, parse};
 use weir_profile::MatchLayers;
-use weir_timing::{ProfiledTables, TableEffect};
 
 /// Flow entries by mask and key.
 #[derive(Debug, Default)]

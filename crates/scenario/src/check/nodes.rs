@@ -1,9 +1,9 @@
 //! Checks tenants, switches, hosts and links.
 use super::{ClaimedNames, ScenarioResult, SourceFile, find, links, queues, timing};
-use crate::{IpNet, LinkEnd, ScenarioHost, ScenarioLink, ScenarioSwitch, SwitchFailMode, Tenant, document};
+use crate::{FailMode, LinkEnd, ScenarioHost, ScenarioLink, ScenarioSwitch, Tenant, document};
 use std::collections::BTreeSet;
 use toml::Spanned;
-use weir_packet::MacAddr;
+use weir_packet::{IpNet, MacAddr};
 
 /// Highest port number. OpenFlow 1.0, which a lab may use, numbers ports up to 0xff00.
 const MAX_PORT: u32 = 0xfeff;
@@ -37,7 +37,7 @@ pub(super) fn switch(
         dpid: item.dpid.map_or(place, Spanned::into_inner),
         tables,
         max_entries,
-        fail_mode: item.fail_mode.unwrap_or(SwitchFailMode::Secure),
+        fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
         threads: item.threads,
         entries: item.entries,
         fabric: None,

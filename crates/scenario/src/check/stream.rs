@@ -2,10 +2,11 @@
 use super::traffic_laws::{RuleOrTrace, TrafficLawParser};
 use super::{MAX_DURATION, ScenarioResult, SourceFile, duration, find};
 use crate::document;
-use crate::{FabricSpec, PacketStream, ScenarioSwitch, SimulationSettings};
+use crate::{PacketStream, ScenarioSwitch, SimulationSettings};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use toml::Spanned;
+use weir_slicing::FabricSpec;
 use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, PacketSizeSampler, TrafficTrace};
 use weir_units::Bps;
 

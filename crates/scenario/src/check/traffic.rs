@@ -1,10 +1,11 @@
 //! Checks traffic between hosts.
 use super::{MAX_DURATION, ScenarioResult, SourceFile, duration, find, flows, udp};
 use crate::document::{self, TrafficKindToml};
-use crate::{IpNet, ScenarioHost, TrafficExpectation, TrafficItem, TrafficKind};
+use crate::{ScenarioHost, TrafficExpectation, TrafficItem, TrafficKind};
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
+use weir_packet::IpNet;
 
 pub(super) fn traffic(
     source: &SourceFile<'_>,

@@ -2,24 +2,13 @@
 use super::nodes::{port_number, table_limits};
 use super::virtual_switches::{size, within};
 use super::{ClaimedNames, ScenarioResult, SourceFile, duration};
-use crate::{
-    CrosspointBuffer, FabricSpec, PacketSelector, QueueManager, RedSpec, SwitchFailMode, VirtualPortSpec,
-    VirtualSwitch, document,
-};
+use crate::document;
 use toml::Spanned;
-use weir_units::{Bps, ByteSize};
-
-/// Default quantum in bytes of a share of a port's whole capacity; smaller shares get proportionally less. A 32nd of
-/// the capacity sends one packet a round.
-const DEFAULT_ROUND_BYTES: u64 = 32 * 1514;
-/// Smallest quantum, the length of the smallest frame. A smaller quantum would only need more rounds for equal
-/// shares.
-const MIN_QUANTUM: u64 = 60;
-const MAX_QUANTUM: u64 = 1 << 24;
-const DEFAULT_PACKET_INS: u32 = 1000;
-/// Largest weight: 1 Tbit/s in Mbit/s, the unit of default weights.
-const MAX_TIME_WEIGHT: u64 = 1_000_000;
-const MAX_LABEL: u32 = (1 << 20) - 1;
+use weir_slicing::{
+    CrosspointBuffer, FabricSpec, MAX_QUANTUM, MAX_TIME_WEIGHT, MIN_QUANTUM, PacketSelector, QueueManager, RedSpec,
+    VirtualPortSpec, VirtualSwitch,
+};
+use weir_units::Bps;
 
 /// Checks a virtual switch of a switch with this fabric.
 pub(crate) fn virtual_switch(
@@ -46,32 +35,30 @@ pub(crate) fn virtual_switch(
     }
     let queue = item.queue.unwrap_or_default();
     let red = red(source, &name, item.red, queue)?;
+    let unsaid = VirtualSwitch::new(&name, dpid, ports, buffer, fabric);
     let quantum = MIN_QUANTUM..=MAX_QUANTUM;
-    let intra_quantum = size(source, "intra_quantum", item.intra_quantum.as_ref(), fabric.max_packet, quantum)?;
+    let intra_quantum = size(source, "intra_quantum", item.intra_quantum.as_ref(), unsaid.intra_quantum, quantum)?;
     let (tables, max_entries) = table_limits(source, &name, item.tables, item.max_entries)?;
-    let select = select(source, &name, item.select, &ports, fabric)?;
+    let select = select(source, &unsaid, item.select, fabric)?;
     Ok(VirtualSwitch {
-        dpid,
         select,
-        ports,
         paths: item.paths.map(|paths| paths.into_iter().map(Spanned::into_inner).collect()),
-        buffer,
         buffers,
         queue,
         red,
         discipline: item.discipline.unwrap_or_default(),
         intra_quantum,
-        priority: item.priority.map_or(0, Spanned::into_inner),
+        priority: item.priority.map_or(unsaid.priority, Spanned::into_inner),
         time_weight: time_weight(source, &name, item.time_weight)?,
         lifetime: item.lifetime.map(|lifetime| duration(source, "lifetime", &lifetime)).transpose()?,
         connect: texts(item.connect),
         listen: texts(item.listen),
         tables,
         max_entries,
-        max_packet_ins: item.max_packet_ins.map_or(DEFAULT_PACKET_INS, Spanned::into_inner),
-        fail_mode: item.fail_mode.unwrap_or(SwitchFailMode::Secure),
+        max_packet_ins: item.max_packet_ins.map_or(unsaid.max_packet_ins, Spanned::into_inner),
+        fail_mode: item.fail_mode.unwrap_or(unsaid.fail_mode),
         entries: item.entries,
-        name,
+        ..unsaid
     })
 }
 
@@ -175,19 +162,16 @@ fn port(
             format!("port {port}: ceiling: found {}, expected at least its guaranteed {rate_out}", low.as_ref());
         return Err(wrong(low.span(), problem));
     }
-    let share = u128::from(DEFAULT_ROUND_BYTES) * u128::from(rate_out.0) / u128::from(physical.rate.0.max(1));
-    let default = ByteSize(u64::try_from(share).unwrap_or(MAX_QUANTUM).max(MIN_QUANTUM));
+    let unsaid = VirtualPortSpec::new(physical, rate_in, rate_out);
     if let Some(vlan) = item.vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.as_ref())) {
         return Err(wrong(vlan.span(), format!("port {port}: vlan: found {}, expected 1 to 4094", vlan.as_ref())));
     }
     Ok(VirtualPortSpec {
         vlan: item.vlan.map(Spanned::into_inner),
-        number: item.number.as_ref().map_or(Ok(port), |number| port_number(source, number))?,
-        port,
-        rate_in,
-        rate_out,
+        number: item.number.as_ref().map_or(Ok(unsaid.number), |number| port_number(source, number))?,
         ceiling: item.ceiling.map(Spanned::into_inner),
-        quantum: size(source, "quantum", item.quantum.as_ref(), default, MIN_QUANTUM..=MAX_QUANTUM)?,
+        quantum: size(source, "quantum", item.quantum.as_ref(), unsaid.quantum, MIN_QUANTUM..=MAX_QUANTUM)?,
+        ..unsaid
     })
 }
 
@@ -202,78 +186,35 @@ fn red(
     if queue != QueueManager::Red {
         return Err(wrong("found without queue = \"red\", expected both or neither"));
     }
-    let red = *item.as_ref();
-    let is_share = |value: Option<f64>| value.is_none_or(|value| value > 0.0 && value <= 1.0);
-    if !is_share(red.probability) || !is_share(red.weight) {
-        return Err(wrong("expected probability and weight above 0 and at most 1"));
-    }
-    if let (Some(min), Some(max)) = (red.min, red.max)
-        && min >= max
-    {
-        return Err(wrong("expected min below max"));
-    }
-    Ok(red)
+    item.as_ref().check().map_err(wrong)?;
+    Ok(*item.as_ref())
 }
 
-/// Returns the selectors of a virtual switch; by default one for each of its ports.
+/// Returns the selectors of a virtual switch, by default those of `unsaid`: one for each of its ports.
 fn select(
     source: &SourceFile<'_>,
-    name: &str,
+    unsaid: &VirtualSwitch,
     items: Vec<Spanned<document::SelectorToml>>,
-    ports: &[VirtualPortSpec],
     fabric: &FabricSpec,
 ) -> ScenarioResult<Vec<PacketSelector>> {
     if items.is_empty() {
-        return Ok(ports.iter().map(VirtualPortSpec::selector).collect());
+        return Ok(unsaid.select.clone());
     }
-    let mut select = Vec::new();
-    for item in items {
+    let checked = |item: Spanned<document::SelectorToml>| {
         let span = item.span();
-        let wrong = |problem: String| source.error(span.clone(), format!("virtual switch {name}: select: {problem}"));
         let item = item.into_inner();
-        let plain = |value: Option<Spanned<u32>>| value.map(Spanned::into_inner);
-        let mut selector = PacketSelector {
-            port: plain(item.port),
+        let selector = PacketSelector {
+            port: item.port.map(Spanned::into_inner),
             vlan: item.vlan.map(Spanned::into_inner),
             eth_src: item.eth_src,
             eth_dst: item.eth_dst,
             ip_src: item.ip_src,
             ip_dst: item.ip_dst,
-            mpls: plain(item.mpls),
+            mpls: item.mpls.map(Spanned::into_inner),
             tunnel: item.tunnel,
         };
-        if selector == PacketSelector::default() {
-            return Err(wrong("found nothing in it, expected for example { port = 1, vlan = 10 }".into()));
-        }
-        if let (Some(src), Some(dst)) = (selector.ip_src, selector.ip_dst)
-            && src.addr.is_ipv4() != dst.addr.is_ipv4()
-        {
-            return Err(wrong("found ip_src and ip_dst of two versions of IP, expected one".into()));
-        }
-        if selector.mpls.is_some() && selector.ip_src.or(selector.ip_dst).is_some() {
-            return Err(wrong(
-                "found mpls and an IP address, expected one of them: nothing behind MPLS is looked at".into(),
-            ));
-        }
-        if let Some(port) = selector.port.filter(|port| fabric.ports.iter().all(|known| known.port != *port)) {
-            return Err(wrong(format!(
-                "port: found {port}, expected one of the switch's {} ports",
-                fabric.ports.len()
-            )));
-        }
-        if let Some(vlan) = selector.vlan.filter(|vlan| *vlan > 4094) {
-            return Err(wrong(format!("vlan: found {vlan}, expected 0 (no tag) to 4094")));
-        }
-        if let Some(label) = selector.mpls.filter(|label| *label > MAX_LABEL) {
-            return Err(wrong(format!("mpls: found {label}, expected at most {MAX_LABEL}")));
-        }
-        if let Some(own) = ports.iter().find(|port| Some(port.port) == selector.port).and_then(|port| port.vlan) {
-            if let Some(vlan) = selector.vlan.filter(|vlan| *vlan != own) {
-                return Err(wrong(format!("vlan: found {vlan}, expected the port's vlan = {own}, or none")));
-            }
-            selector.vlan = Some(own);
-        }
-        select.push(selector);
-    }
-    Ok(select)
+        let wrong = |problem| source.error(span, format!("virtual switch {}: select: {problem}", unsaid.name));
+        selector.checked(&unsaid.ports, fabric).map_err(wrong)
+    };
+    items.into_iter().map(checked).collect()
 }

@@ -1,10 +1,11 @@
 //! Checks fabrics and the virtual switches cut from them.
 use super::virtual_switch::virtual_switch;
 use super::{ClaimedNames, ScenarioResult, SourceFile};
-use crate::{FabricPort, FabricSpec, ScenarioHost, ScenarioLink, ScenarioSwitch, VirtualSwitch, document};
+use crate::{ScenarioHost, ScenarioLink, ScenarioSwitch, document};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use toml::Spanned;
+use weir_slicing::{FabricPort, FabricSpec, VirtualSwitch};
 use weir_units::{Bps, ByteSize, Instant};
 
 /// Most ports of a fabric, which has a crosspoint for each pair of ports.

@@ -1,8 +1,9 @@
 //! Switches, hosts and links by rule or from a file, as written.
 use super::{HostToml, LinkToml, ShareToml, SwitchToml, TimingToml};
-use crate::{IpNet, SwitchFailMode};
+use crate::FailMode;
 use serde::Deserialize;
 use toml::Spanned;
+use weir_packet::IpNet;
 use weir_traffic::impair::JitterLaw;
 use weir_units::{Bps, ByteSize, TimeSpan};
 
@@ -31,7 +32,7 @@ pub(crate) struct TopologyToml {
     pub(crate) host_rate: Option<Bps>,
     pub(crate) host_delay: Option<Spanned<TimeSpan>>,
     pub(crate) host_buffer: Option<Spanned<ByteSize>>,
-    pub(crate) fail_mode: Option<SwitchFailMode>,
+    pub(crate) fail_mode: Option<FailMode>,
     pub(crate) profile: Option<Spanned<String>>,
     pub(crate) timing: Option<Spanned<TimingToml>>,
 }

@@ -4,6 +4,7 @@ use super::virtual_switches::{self, VirtualSwitchSet};
 use super::{Peers, SimulatedNode};
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
+use weir_device::DelayedDatapath;
 use weir_network::NetworkError;
 use weir_network::datapath;
 use weir_network::result::{DropCount, SwitchResult, port_drops};
@@ -15,7 +16,6 @@ use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_port::{FrameCounters, Port};
 use weir_scenario::Scenario;
-use weir_switch::timed::DelayedDatapath;
 use weir_units::Instant;
 
 /// Identifier of the channel to the controller.

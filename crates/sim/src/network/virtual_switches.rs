@@ -6,12 +6,9 @@ use weir_network::NetworkError;
 use weir_network::result::DropCount;
 use weir_openflow::model::PortDesc;
 use weir_packet::{Frame, FramePool, PortNo};
-use weir_scenario::VirtualSwitch;
-use weir_switch::virtuals::fabric_egress::{self, FabricEgressLine};
-use weir_switch::virtuals::fabric_ingress::{FabricIngress, FabricIngressSource};
-use weir_switch::virtuals::tenant_classifier::TenantClassifier;
-use weir_switch::virtuals::virtual_port::VirtualPortState;
-use weir_switch::virtuals::{convert, edge};
+use weir_slicing::{
+    FabricEgressLine, FabricIngress, FabricIngressSource, TenantClassifier, VirtualPortState, VirtualSwitch, edge,
+};
 use weir_units::Instant;
 
 /// Virtual switches of a switch, and the parts they share.
@@ -53,8 +50,8 @@ pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<Virtua
         }
         let config = VirtualSwitchConfig { expires: None, ..spec.config(shape, Instant::ZERO) };
         let index = fabric.add(Instant::ZERO, config).map_err(|problem| wrong(shape.numbered(problem).to_string()))?;
-        let mut datapath = Datapath::new(convert::datapath(spec, LookupMethod::default()));
-        datapath.set_fail_mode(convert::fail_mode(spec.fail_mode));
+        let mut datapath = Datapath::new(spec.datapath_config(LookupMethod::default()));
+        datapath.set_fail_mode(spec.fail_mode);
         datapath.add_entries(Instant::ZERO, &spec.entries).map_err(wrong)?;
         cuts.push(SimulatedVirtualSwitch {
             index,
@@ -66,7 +63,7 @@ pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<Virtua
             spec: spec.clone(),
         });
     }
-    let (sorter, outlets, dropped) = (TenantClassifier::default(), fabric_egress::all(shape), Vec::new());
+    let (sorter, outlets, dropped) = (TenantClassifier::default(), FabricEgressLine::all(shape), Vec::new());
     let mut cuts = VirtualSwitchSet { sorter, fabric, outlets, cuts, dropped };
     cuts.compile(Instant::ZERO);
     Ok(Some(cuts))

@@ -8,7 +8,7 @@ use crate::engine::SimulationMonitor;
 use crate::model;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use weir_timing::GateQueue;
+use weir_device::GateQueue;
 use weir_traffic::impair::ImpairmentRng;
 use weir_traffic::{ConcurrentFlows, PacketSampler, RandomStream, TrafficError};
 use weir_units::Instant;

@@ -58,6 +58,7 @@ mod tests {
             stopping,
             why_stopped: STOPS,
             virtuals: Arc::default(),
+            virtual_switch_reader: None,
             lookup: LookupMethod::Adaptive,
             orders: mpsc::unbounded_channel().0,
         }

@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, watch};
 use weir_datapath::LookupMethod;
 use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
-use weir_scenario::VirtualSwitch;
+use weir_slicing::{VirtualSwitch, VirtualSwitchReader};
 use weir_tls::Credentials;
 
 /// Maximum number of concurrent channels, including those being connected; a listener refuses further ones.
@@ -52,6 +52,8 @@ pub(crate) struct ControlContext {
     pub(crate) why_stopped: &'static str,
     /// Virtual switches by name.
     pub(crate) virtuals: Arc<virtuals::VirtualSwitchRegistry>,
+    /// Reader of virtual switches that requests describe, if the program gave one.
+    pub(crate) virtual_switch_reader: Option<&'static dyn VirtualSwitchReader>,
     /// Lookup method for flow entries of virtual switches.
     pub(crate) lookup: LookupMethod,
     /// Sends orders to the control thread itself.

@@ -5,14 +5,13 @@ use super::{ControlContext, connect, listen, stopped};
 use crate::engine::virtuals::{NewVirtualSwitch, VirtualId};
 use crate::handle::{SwitchError, SwitchIdentity};
 use crate::targets::{ControllerSpec, ListenTarget};
-use crate::virtuals::convert;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use weir_datapath::Datapath;
-use weir_scenario::VirtualSwitch;
+use weir_slicing::VirtualSwitch;
 
 /// Maximum number of concurrent channels of a virtual switch.
 const MAX_CHANNELS: usize = 32;
@@ -122,7 +121,7 @@ async fn begin(parent: &ControlContext, spec: VirtualSwitch) -> Result<UnservedV
     let (stop, stopping) = watch::channel(false);
     let (gone, going) = watch::channel(());
     let identity = SwitchIdentity { name: spec.name.clone(), datapath_id: spec.dpid };
-    let datapath = Datapath::new(convert::datapath(&spec, parent.lookup));
+    let datapath = Datapath::new(spec.datapath_config(parent.lookup));
     let coming = NewVirtualSwitch { id, spec, datapath, messages, lives: alive };
     parent.engine.call_async(move |engine| engine.add_virtual(coming)).await??;
     let registry = Arc::new(ChannelRegistry::with_room(MAX_CHANNELS));

@@ -24,7 +24,7 @@ pub use path::{default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlacement};
 
 use serde::{Deserialize, Serialize};
-pub use weir_timing::MAX_RECORDS;
+pub use weir_device::MAX_RECORDS;
 
 /// Maximum length of a request's line in bytes.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -262,7 +262,7 @@ pub struct DumpedMeter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProfileReply {
     /// Present state of the timing.
-    pub timing: crate::TimingSnapshot,
+    pub timing: weir_device::TimingSnapshot,
     /// Records of controllers' commands, if requested: CSV with a heading, at most [`MAX_RECORDS`] lines, oldest
     /// first.
     pub commands: Option<Vec<String>>,

@@ -12,10 +12,10 @@ use super::inbox::FromChannel;
 #[cfg(any(test, feature = "schedules"))]
 use super::inbox::{BATCH, MAX_BATCHES};
 use crate::control::backlog::{Outbox, PART_BYTES, ReplyPart};
-use crate::timed::DelayedDatapath;
 use foldhash::HashMap;
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, LongReply};
+use weir_device::DelayedDatapath;
 use weir_openflow::Message;
 use weir_units::{Clock, Instant};
 

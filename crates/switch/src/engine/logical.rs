@@ -4,9 +4,9 @@ use super::channel_table::ChannelTable;
 use super::inbox::FromChannel;
 use super::monitors::PausedMonitors;
 use crate::threads::sharded_lock::ShardWriter;
-use crate::timed::DelayedDatapath;
 use tokio::sync::mpsc;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput, FailMode};
+use weir_device::DelayedDatapath;
 use weir_openflow::Message;
 use weir_units::Instant;
 

@@ -73,7 +73,7 @@ pub(crate) struct Engine {
     /// Maximum duration of control work while a virtual switch is served.
     virtual_control_limit: Duration,
     /// Fabric that virtual switches are cut from, if one was configured.
-    fabric: Option<weir_scenario::FabricSpec>,
+    fabric: Option<weir_slicing::FabricSpec>,
     workers: EngineWorkers,
     calibration: TscCalibration,
     /// Measures where the engine's time is spent; active while `watchers` is above 0.

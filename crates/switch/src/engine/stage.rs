@@ -1,17 +1,15 @@
 //! Runs the engine of a switch with a profile: messages and packets take the time of the profile's device
-//! ([`crate::timed`]).
+//! ([`DelayedDatapath`]).
 use super::Engine;
 use super::arrivals::FrameArrival;
 use super::logical::LogicalSwitch;
-use crate::config::ProfileConfig;
 use crate::ctl::ProfileReply;
 use crate::handle::SwitchError;
-use crate::timed::DelayedDatapath;
 use weir_datapath::ChannelId;
 use weir_datapath::perf::ThreadStage;
+use weir_device::{CSV_HEAD, DelayedDatapath, ProfileConfig, SendDuration};
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
-use weir_timing::{CSV_HEAD, SendDuration};
 use weir_units::{Clock, Instant};
 
 /// Maximum number of items released before their frames and messages are handed out.

@@ -6,7 +6,8 @@ use tokio::net::TcpStream;
 use weir_openflow::Body;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PacketOut, PortNo};
 use weir_packet::Frame;
-use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_scenario::{parse_slicing, parse_virtual_switch};
+use weir_slicing::FabricSpec;
 use weir_switch::{ListenTarget, SoftwareSwitchConfig, SwitchHandle};
 
 /// Port 1 is a trunk with the VLANs of both tenants. Port 2 belongs to gold, untagged; port 3 to tin, with another
@@ -20,14 +21,14 @@ const TENANTS: [&str; 2] = [
 
 fn fabric() -> FabricSpec {
     let ports: BTreeMap<u32, _> = (1..=3).map(|port| (port, None)).collect();
-    FabricSpec::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
+    parse_slicing("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
 }
 
 fn tenants() -> (SwitchHandle, Vec<Host>, Vec<ListenTarget>) {
     let config = SoftwareSwitchConfig { fabric: Some(fabric()), ..SoftwareSwitchConfig::default() };
     let (switch, hosts) = switch(3, config);
     let listeners = TENANTS.iter().map(|text| {
-        let cut = VirtualSwitch::parse(text, "test", &fabric()).unwrap();
+        let cut = parse_virtual_switch(text, "test", &fabric()).unwrap();
         switch.add_virtual(cut).unwrap().remove(0)
     });
     let listeners = listeners.collect();

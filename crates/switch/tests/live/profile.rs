@@ -2,6 +2,7 @@
 //! that the engine applies them.
 use crate::bed::{Controller, PATIENCE, forward, punt, switch};
 use std::time::Duration;
+use weir_device::ProfileConfig;
 use weir_openflow::Body;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::{FlowMod, Match, PortNo};
@@ -9,7 +10,7 @@ use weir_packet::{Field, Frame, FramePool};
 use weir_port::{Port, memory};
 use weir_profile::Profile;
 use weir_switch::threads::{ThreadingMode, ThreadsConfig};
-use weir_switch::{PortConfig, ProfileConfig, SoftwareSwitch, SoftwareSwitchConfig};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig};
 use weir_units::{Clock, Instant, SystemClock};
 
 const SLOW: &str = r#"

@@ -6,7 +6,8 @@ use weir_openflow::Body;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, ErrorType, Instruction, PortNo};
-use weir_scenario::{FabricSpec, VirtualSwitch};
+use weir_scenario::{parse_slicing, parse_virtual_switch};
+use weir_slicing::{FabricSpec, VirtualSwitch};
 use weir_switch::{ListenTarget, SoftwareSwitchConfig, SwitchError, SwitchHandle, VirtualSwitchSnapshot};
 use weir_units::Bps;
 
@@ -21,12 +22,12 @@ fn text(name: &str, dpid: u64, rate: &str, more: &str) -> String {
 }
 
 fn cut(text: &str) -> VirtualSwitch {
-    VirtualSwitch::parse(text, "test", &fabric()).unwrap()
+    parse_virtual_switch(text, "test", &fabric()).unwrap()
 }
 
 fn fabric() -> FabricSpec {
     let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
-    FabricSpec::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
+    parse_slicing("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
 }
 
 /// Starts a switch with three hosts, with `gold` for packets from port 1 and `tin` for those from port 2.
@@ -278,7 +279,7 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
     let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
     // A line that is never busy, so that the engine's time is the scarce resource.
     let wide = "[fabric]\nrate = '1000Gbit/s'\ncrosspoint = '2MB'\n";
-    let fabric = FabricSpec::parse_cut(wide, "test", "s", ports).unwrap().0;
+    let fabric = parse_slicing(wide, "test", "s", ports).unwrap().0;
     let (switch, mut hosts) =
         switch(3, SoftwareSwitchConfig { fabric: Some(fabric.clone()), ..SoftwareSwitchConfig::default() });
     let edits = "push_vlan:0x8100,pop_vlan,".repeat(100);
@@ -287,7 +288,7 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
             "select = [{{ port = {port} }}]\nentries = ['in_port={port},actions={actions}output:3']\ntime_weight = 1"
         );
         let text = text(name, dpid, "1Gbit/s", &more).replace("64kB", "500kB");
-        switch.add_virtual(VirtualSwitch::parse(&text, "test", &fabric).unwrap()).unwrap();
+        switch.add_virtual(parse_virtual_switch(&text, "test", &fabric).unwrap()).unwrap();
     }
     let [plain, dear, c] = &mut hosts[..] else { unreachable!() };
     // An attempt counts only if the engine is behind when all packets have been sent: the sender may be delayed, too.
@@ -321,7 +322,7 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
 #[tokio::test]
 async fn what_waits_for_its_turn_goes_with_its_virtual_switch() {
     let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
-    let fabric = FabricSpec::parse_cut("[fabric]\nrate = '1000Gbit/s'\n", "test", "s", ports).unwrap().0;
+    let fabric = parse_slicing("[fabric]\nrate = '1000Gbit/s'\n", "test", "s", ports).unwrap().0;
     let (switch, mut hosts) =
         switch(3, SoftwareSwitchConfig { fabric: Some(fabric.clone()), ..SoftwareSwitchConfig::default() });
     let edits = "push_vlan:0x8100,pop_vlan,".repeat(100);
@@ -330,7 +331,7 @@ async fn what_waits_for_its_turn_goes_with_its_virtual_switch() {
             "select = [{{ port = 1, eth_src = '02:00:00:00:00:{mac:02x}' }}]\nentries = ['actions={actions}output:3']"
         );
         switch
-            .add_virtual(VirtualSwitch::parse(&text(name, dpid, "1Gbit/s", &more), "test", &fabric).unwrap())
+            .add_virtual(parse_virtual_switch(&text(name, dpid, "1Gbit/s", &more), "test", &fabric).unwrap())
             .unwrap();
     }
     let [a, b, c] = &mut hosts[..] else { unreachable!() };

@@ -7,13 +7,13 @@ use anyhow::ensure;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
+use weir_device::{LatenessSnapshot, ProfileConfig};
 use weir_packet::craft::FrameBuilder;
 use weir_packet::{Frame, FramePool, MacAddr, PortNo};
 use weir_port::Port as _;
 use weir_port::memory::{self, MemoryPort};
 use weir_profile::Profile;
-use weir_switch::timed::LatenessSnapshot;
-use weir_switch::{PortConfig, ProfileConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin};
+use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin};
 use weir_units::{Clock as _, Instant, SystemClock, TimeSpan};
 
 /// Offset of the send time in a frame.

@@ -3,9 +3,8 @@ use super::table;
 use anyhow::Context as _;
 use std::fmt::Write as _;
 use std::path::Path;
-use weir_switch::TimingSnapshot;
+use weir_device::{LatenessSnapshot, TimingSnapshot};
 use weir_switch::ctl::ProfileReply;
-use weir_switch::timed::LatenessSnapshot;
 
 /// Formats a profile's lateness and what waits as one line.
 pub(super) fn line(timing: &TimingSnapshot) -> String {

@@ -10,8 +10,7 @@ use smoltcp::wire::{
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
-use weir_packet::{Frame, MacAddr};
-use weir_scenario::IpNet;
+use weir_packet::{Frame, IpNet, MacAddr};
 use weir_units::Instant;
 
 /// Length of an Ethernet header in bytes.

@@ -11,11 +11,12 @@ use super::{MAX_NAME, ScenarioResult, SourceFile, timing};
 use crate::document::{
     HostToml, LinkEffectsToml, LinkToml, OneOrMore, ScenarioToml, SwitchToml, TopologyToml as Written,
 };
-use crate::{IpNet, Profile, SwitchTiming};
+use crate::{Profile, SwitchTiming};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 use toml::Spanned;
+use weir_packet::IpNet;
 use weir_profile::check::SectionReader;
 use weir_topology::Topology;
 use weir_topology::names::UniqueNames;

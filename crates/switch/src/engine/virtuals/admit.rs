@@ -5,17 +5,14 @@ use crate::engine::Engine;
 use crate::engine::inbox::FromChannel;
 use crate::engine::logical::LogicalSwitch;
 use crate::handle::SwitchError;
-use crate::virtuals::convert;
-use crate::virtuals::cpu_shares::CpuShares;
-use crate::virtuals::fabric_egress;
-use crate::virtuals::tenant_classifier::TenantClassifier;
-use crate::virtuals::virtual_port::VirtualPortState;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::Datapath;
 use weir_fabric::{Fabric, VirtualSwitchConfig};
 use weir_openflow::model::PortNo;
-use weir_scenario::{FabricPort, VirtualSwitch};
+use weir_slicing::{
+    CpuShares, FabricEgressLine, FabricPort, FabricSpec, TenantClassifier, VirtualPortState, VirtualSwitch,
+};
 use weir_units::{Clock, Instant};
 
 /// Specification, datapath and channels of a virtual switch to be added.
@@ -35,7 +32,7 @@ fn refused(name: &str, problem: impl std::fmt::Display) -> SwitchError {
 
 impl Engine {
     /// Returns the fabric that virtual switches are cut from: the configured one, or all ports that have rates.
-    pub(crate) fn fabric_shape(&self) -> weir_scenario::FabricSpec {
+    pub(crate) fn fabric_shape(&self) -> FabricSpec {
         if let Some(virtuals) = &self.virtuals {
             return virtuals.shape.clone();
         }
@@ -43,15 +40,12 @@ impl Engine {
             let rated = |slot: &crate::engine::ports::PortSlot| {
                 slot.number.is_ordinary().then(|| Some(FabricPort { port: slot.number.0, rate: slot.rate()? }))?
             };
-            weir_scenario::FabricSpec {
-                ports: self.ports.iter().filter_map(rated).collect(),
-                ..weir_scenario::FabricSpec::default()
-            }
+            FabricSpec { ports: self.ports.iter().filter_map(rated).collect(), ..FabricSpec::default() }
         })
     }
 
     /// Configures the fabric that virtual switches are cut from.
-    pub(crate) fn set_fabric(&mut self, shape: weir_scenario::FabricSpec) {
+    pub(crate) fn set_fabric(&mut self, shape: FabricSpec) {
         self.fabric = Some(shape);
     }
 
@@ -91,7 +85,7 @@ impl Engine {
             }
             None => return Err(SwitchError::Stopped),
         };
-        let fail_mode = convert::fail_mode(spec.fail_mode);
+        let fail_mode = spec.fail_mode;
         let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
         let cut = EngineVirtualSwitch {
             id,
@@ -278,7 +272,7 @@ impl Engine {
 }
 
 /// Returns the fabric's configuration of a virtual switch. It has no lifetime, because the engine ends the switch.
-fn in_fabric(spec: &VirtualSwitch, shape: &weir_scenario::FabricSpec, now: Instant) -> VirtualSwitchConfig {
+fn in_fabric(spec: &VirtualSwitch, shape: &FabricSpec, now: Instant) -> VirtualSwitchConfig {
     VirtualSwitchConfig { expires: None, ..spec.config(shape, now) }
 }
 
@@ -300,7 +294,7 @@ fn unchanged(old: &VirtualSwitch, new: &VirtualSwitch) -> Result<(), String> {
 }
 
 impl EngineVirtualSwitches {
-    fn new(shape: weir_scenario::FabricSpec, now: Instant) -> Result<EngineVirtualSwitches, String> {
+    fn new(shape: FabricSpec, now: Instant) -> Result<EngineVirtualSwitches, String> {
         if shape.ports.is_empty() {
             return Err(
                 "no port has a rate that could be shared: give ports one (--port 1=memory:a,rate=1Gbit/s), or say \
@@ -309,7 +303,7 @@ impl EngineVirtualSwitches {
             );
         }
         let fabric = Fabric::new(shape.config(Duration::ZERO, 0)).map_err(|problem| problem.to_string())?;
-        let outlets = fabric_egress::all(&shape);
+        let outlets = FabricEgressLine::all(&shape);
         Ok(EngineVirtualSwitches {
             fabric,
             shape,

@@ -16,22 +16,18 @@ pub(crate) use admit::NewVirtualSwitch;
 use super::Engine;
 use super::logical::LogicalSwitch;
 use crate::handle::SwitchError;
-use crate::virtuals::cpu_shares::CpuShares;
-use crate::virtuals::fabric_egress::FabricEgressLine;
-use crate::virtuals::tenant_classifier::TenantClassifier;
-use crate::virtuals::virtual_port::VirtualPortState;
 use tokio::sync::watch;
 use turns::ControlTimeAccount;
 use weir_fabric::{Fabric, FabricDrop, VirtualSwitchIndex};
 use weir_packet::{Frame, FramePool};
-use weir_scenario::VirtualSwitch;
+use weir_slicing::{CpuShares, FabricEgressLine, FabricSpec, TenantClassifier, VirtualPortState, VirtualSwitch};
 use weir_units::Instant;
 
 /// The virtual switches of an engine, and the state they share.
 pub(crate) struct EngineVirtualSwitches {
     fabric: Fabric<Frame>,
     /// Configuration of the fabric: its ports and capacities.
-    shape: weir_scenario::FabricSpec,
+    shape: FabricSpec,
     sorter: TenantClassifier,
     /// Virtual switches by fabric index.
     switches: Vec<Option<Box<EngineVirtualSwitch>>>,

@@ -2,12 +2,11 @@
 use super::{EngineVirtualSwitch, EngineVirtualSwitches};
 use crate::engine::Engine;
 use crate::engine::logical::LogicalSwitch;
-use crate::virtuals::edge;
-use crate::virtuals::fabric_ingress::{FabricIngress, FabricIngressSource};
 use weir_datapath::perf::ThreadStage;
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_port::PortError;
+use weir_slicing::{FabricIngress, FabricIngressSource, edge};
 use weir_units::Instant;
 
 impl Engine {

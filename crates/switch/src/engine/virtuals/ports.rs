@@ -4,12 +4,11 @@
 use super::{EngineVirtualSwitch, EngineVirtualSwitches};
 use crate::engine::Engine;
 use crate::engine::ports::PortSlots;
-use crate::virtuals::virtual_port::VirtualPortState;
 use weir_datapath::{PortCounters, PortQueue, PortQueues};
 use weir_fabric::{Crosspoint, CrosspointCounters};
 use weir_openflow::model::port::bits;
 use weir_openflow::model::{PortDesc, PortNo};
-use weir_scenario::VirtualPortSpec;
+use weir_slicing::{VirtualPortSpec, VirtualPortState};
 use weir_units::{Bps, Instant};
 
 /// Converts a rate to kbit/s, the unit of port descriptions.

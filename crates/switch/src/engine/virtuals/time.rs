@@ -1,10 +1,10 @@
-//! Enforces the virtual switches' shares of the engine's time ([`crate::virtuals::cpu_shares`]). Time is measured with
+//! Enforces the virtual switches' shares of the engine's time ([`weir_slicing::CpuShares`]). Time is measured with
 //! the time stamp counter, once for a list of packets, and only while ports have more frames than the engine takes.
 use super::EngineVirtualSwitches;
 use crate::clock::cycles;
 use crate::engine::Engine;
-use crate::virtuals::fabric_ingress::FabricIngress;
 use weir_openflow::model::PortNo;
+use weir_slicing::FabricIngress;
 use weir_units::{Clock, Instant};
 
 impl EngineVirtualSwitches {
@@ -100,7 +100,11 @@ impl Engine {
             spent += took.max(1);
         }
         if let Some(virtuals) = &mut self.virtuals {
+            let took_turns = virtuals.shares.takes_turns();
             virtuals.shares.end_round(now, cycles(), budget, spent);
+            if !took_turns && virtuals.shares.takes_turns() {
+                tracing::debug!("virtual switches take turns");
+            }
         }
         spent > 0
     }

@@ -202,7 +202,7 @@ pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f
     let text = virtual_switches_toml(if is_cut { count } else { 0 }, out)?;
     let known = (1..=out).map(|port| (port, None)).collect();
     let (fabric, virtual_switches) =
-        weir_scenario::FabricSpec::parse_cut(&text, "cost", "bench", known).map_err(|error| anyhow!("{error}"))?;
+        weir_scenario::parse_slicing(&text, "cost", "bench", known).map_err(|error| anyhow!("{error}"))?;
     let names: Vec<String> = virtual_switches.iter().map(|cut| cut.name.clone()).collect();
     let config = SoftwareSwitchConfig {
         ports,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_packet::Field;
-use weir_scenario::FabricSpec;
+use weir_scenario::parse_slicing;
 use weir_switch::{ListenTarget, PortConfig, SoftwareSwitch, SoftwareSwitchConfig, Spin, SwitchHandle};
 use weir_units::{Bps, SystemClock};
 
@@ -78,8 +78,7 @@ impl TenantTestbed {
         }
         ports.push(PortConfig::new(PortNo(out), Box::new(sink)));
         let known: BTreeMap<u32, Option<Bps>> = (1..=out).map(|port| (port, None)).collect();
-        let (fabric, cuts) =
-            FabricSpec::parse_cut(&text, "tenants", "bench", known).map_err(|error| anyhow!("{error}"))?;
+        let (fabric, cuts) = parse_slicing(&text, "tenants", "bench", known).map_err(|error| anyhow!("{error}"))?;
         let config = SoftwareSwitchConfig {
             ports,
             clock,

@@ -1,8 +1,8 @@
 //! Sorts the frames of a burst by their virtual switch.
-use super::first_lookup::{FirstLookup, PortFirstLookup, VirtualInputPort};
+use crate::VirtualSwitch;
+use crate::first_lookup::{FirstLookup, PortFirstLookup, VirtualInputPort};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, ParsedHeaders};
-use weir_scenario::VirtualSwitch;
 
 /// First lookup with its working memory.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl TenantClassifier {
     }
 
     /// Returns the target of all packets of a port, if they have only one.
-    pub(crate) fn only(&self, port: PortNo) -> Option<VirtualInputPort> {
+    pub fn only(&self, port: PortNo) -> Option<VirtualInputPort> {
         match self.lookup.at(port) {
             Some(PortFirstLookup::One(target)) => Some(*target),
             _ => None,

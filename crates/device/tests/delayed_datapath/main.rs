@@ -2,6 +2,7 @@
 mod bundles;
 
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
+use weir_device::DelayedDatapath;
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::group::{BucketId, GroupMod};
@@ -12,7 +13,6 @@ use weir_openflow::{Body, Message, Version};
 use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
 use weir_packet::{Field, Frame, FramePool, MacAddr, craft::FrameBuilder};
 use weir_profile::Profile;
-use weir_switch::timed::DelayedDatapath;
 use weir_units::Instant;
 
 const CHANNEL: ChannelId = ChannelId(1);

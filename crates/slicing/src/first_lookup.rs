@@ -5,12 +5,12 @@
 //! belong to one virtual switch, or a table indexed by VLAN ID gives it. Otherwise one hash lookup is needed for each
 //! different mask of the port's selectors: tuple space search (Srinivasan, Suri and Varghese, 1999). Its cost depends
 //! on the selectors, and packets cannot raise it.
+use crate::{PacketSelector, VirtualSwitch};
 use foldhash::{HashMap, HashMapExt};
 use std::net::IpAddr;
 use weir_openflow::model::PortNo;
 use weir_packet::field::{VLAN_PRESENT, eth_type};
-use weir_packet::{Field, FlowKey, FlowMask, Frame, ParsedHeaders};
-use weir_scenario::{IpNet, PacketSelector, VirtualSwitch};
+use weir_packet::{Field, FlowKey, FlowMask, Frame, IpNet, ParsedHeaders};
 
 /// Number of VLAN IDs, where ID 0 stands for packets without a VLAN.
 const VLANS: usize = 4096;

@@ -1,12 +1,12 @@
 //! Moves a virtual switch's frames from its datapath into the fabric.
-use super::edge;
-use super::fabric_egress::FabricEgressLine;
-use super::virtual_port::{self, VirtualPortState};
+use crate::VirtualSwitch;
+use crate::edge;
+use crate::fabric_egress::FabricEgressLine;
+use crate::virtual_port::{self, VirtualPortState};
 use weir_fabric::{Crosspoint, Fabric, FabricDrop, FabricPacket, VirtualSwitchIndex};
 use weir_openflow::model::PortNo;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool, offload};
-use weir_scenario::VirtualSwitch;
 use weir_units::Instant;
 
 /// Parts behind the datapaths that all virtual switches share.

@@ -1,8 +1,8 @@
 //! Keeps the input ports of virtual switches, and selects the input that packets from controllers count for.
+use crate::{FabricSpec, VirtualPortSpec, VirtualSwitch};
 use weir_fabric::{PacketByteCount, PortIndex};
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
-use weir_scenario::{FabricSpec, VirtualPortSpec, VirtualSwitch};
 use weir_units::Instant;
 
 /// Port of a virtual switch: a share of a physical port.
@@ -21,8 +21,9 @@ pub struct VirtualPortState {
     /// Packets and bytes received.
     pub received: PacketByteCount,
     /// Number of packets dropped because too many waited for their virtual switch's turn at the engine's time.
-    pub(crate) unserved: u64,
-    pub(crate) since: Instant,
+    pub unserved: u64,
+    /// Time at which the port was added.
+    pub since: Instant,
 }
 
 impl VirtualPortState {
@@ -40,7 +41,7 @@ impl VirtualPortState {
     }
 
     /// Takes over the counters of the port that this one replaces.
-    pub(crate) fn keep(&mut self, before: &VirtualPortState) {
+    pub fn keep(&mut self, before: &VirtualPortState) {
         (self.received, self.since, self.untagged) = (before.received, before.since, before.untagged);
         self.unserved = before.unserved;
     }
@@ -60,12 +61,12 @@ fn leads(spec: &VirtualSwitch, from: &VirtualPortState, to: &VirtualPortState) -
 
 /// Returns the input whose crosspoints carry a controller's packets for `output`: the output's own port, or the first
 /// port with a path to it.
-pub(super) fn for_output(spec: &VirtualSwitch, inlets: &[VirtualPortState], output: usize) -> usize {
+pub(crate) fn for_output(spec: &VirtualSwitch, inlets: &[VirtualPortState], output: usize) -> usize {
     let leads = |from: &usize| leads(spec, &inlets[*from], &inlets[output]);
     if leads(&output) { output } else { (0..inlets.len()).find(leads).unwrap_or(output) }
 }
 
 /// Returns the index of the port whose number a queue has as its number.
-pub(super) fn of_queue(inlets: &[VirtualPortState], queue: u32) -> Option<usize> {
+pub(crate) fn of_queue(inlets: &[VirtualPortState], queue: u32) -> Option<usize> {
     inlets.iter().position(|inlet| inlet.number.0 == queue)
 }

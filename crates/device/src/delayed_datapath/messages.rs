@@ -1,12 +1,12 @@
 //! Delays messages from controllers: commands, barriers and packet-outs.
 use super::{ChannelMessage, DelayedDatapath, DelayedItem, MAX_MESSAGE_BYTES, PendingMessageCounts};
+use crate::{ReleaseKind, TableEffect};
 use weir_datapath::{ChannelId, Datapath, DatapathOutput, FlowModEffect};
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::FramePool;
-use weir_timing::{ReleaseKind, TableEffect};
 use weir_units::Instant;
 
 /// Maximum number of a bundle's messages examined for its duration. The rest count with the mean duration. The

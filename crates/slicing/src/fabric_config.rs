@@ -1,4 +1,4 @@
-//! Converts a scenario's fabrics and virtual switches to configurations of `weir_fabric`.
+//! Converts fabrics and virtual switches to configurations of `weir_fabric`.
 use crate::{FabricSpec, IntraDisciplineKind, QueueManager, RedSpec, VirtualSwitch};
 use std::time::Duration;
 use weir_fabric::{

@@ -1,4 +1,4 @@
-//! Host addresses with the length of their network's prefix.
+//! Represents IP addresses with the length of their network's prefix.
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;

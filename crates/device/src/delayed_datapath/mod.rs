@@ -1,5 +1,5 @@
-//! Delays a datapath's messages and packets to match a profiled device ([`weir_timing::TimingStage`]). Has no thread,
-//! clock or sockets, so that networks in virtual time use the same code (`weir_sim::network`).
+//! Delays a datapath's messages and packets to match a profiled device ([`TimingStage`]). The live switch
+//! (`weir_switch`) and networks in virtual time (`weir_sim::network`) use the same code.
 //!
 //! 1. Flow-mods, bundle commits and barriers wait in the stage. Group-mods and similar messages wait behind earlier
 //!    flow-mods. A channel that sent a barrier or a commit waits for its answer ([`DelayedDatapath::awaits_answer`]);
@@ -18,13 +18,13 @@ mod snapshot;
 
 pub use snapshot::{LatenessSnapshot, LevelSnapshot, TimingSnapshot};
 
+use crate::{ReleasedItem, SendDuration, TimingError, TimingStage};
 use std::collections::HashMap;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput, EntryChange};
 use weir_openflow::Message;
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_profile::{MatchLayers, Profile};
-use weir_timing::{ReleasedItem, SendDuration, TimingError, TimingStage};
 use weir_units::Instant;
 
 /// Maximum number of bytes in held frames. Packets beyond it are dropped and counted.

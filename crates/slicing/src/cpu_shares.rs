@@ -23,7 +23,7 @@ use std::time::Duration;
 use weir_units::Instant;
 
 /// Maximum number of waiting packets of a virtual switch.
-pub(crate) const MOST: usize = 256;
+const MOST: usize = 256;
 /// Length of a window, over which the virtual switches' used time is compared with their shares.
 const WINDOW: Duration = Duration::from_micros(500);
 /// Maximum tolerated difference of a virtual switch's fraction of the used time from its share.
@@ -39,7 +39,7 @@ const CHUNK: usize = 32;
 
 /// Accounts of the virtual switches' packet time, and queues of their waiting packets. `T` is a waiting packet.
 #[derive(Debug)]
-pub(crate) struct CpuShares<T> {
+pub struct CpuShares<T> {
     /// Tenants by fabric index.
     tenants: Vec<Option<CpuShareAccount<T>>>,
     /// True if time is measured, because a port filled a burst lately.
@@ -97,16 +97,17 @@ struct CpuShareAccount<T> {
 
 /// Time and packets of a virtual switch, for reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CpuShareUsage {
-    pub(crate) weight: f64,
+pub struct CpuShareUsage {
+    /// Weight of the virtual switch when the time is divided.
+    pub weight: f64,
     /// Share of the time measured for all present virtual switches, 0 to 1.
-    pub(crate) part: f64,
+    pub part: f64,
     /// Counts spent since the switch was added.
-    pub(crate) total: u64,
+    pub total: u64,
     /// Number of waiting packets.
-    pub(crate) waiting: usize,
+    pub waiting: usize,
     /// Number of packets dropped: no room to wait, or their port was lost.
-    pub(crate) dropped: u64,
+    pub dropped: u64,
 }
 
 impl<T> Default for CpuShares<T> {
@@ -126,7 +127,7 @@ impl<T> Default for CpuShares<T> {
 /// Adding, changing and removing virtual switches.
 impl<T> CpuShares<T> {
     /// Adds a virtual switch with fabric index `place`.
-    pub(crate) fn add(&mut self, place: u16, weight: u64) {
+    pub fn add(&mut self, place: u16, weight: u64) {
         let place = usize::from(place);
         if self.tenants.len() <= place {
             self.tenants.resize_with(place + 1, || None);
@@ -144,14 +145,14 @@ impl<T> CpuShares<T> {
     }
 
     /// Changes the weight of a virtual switch from now on.
-    pub(crate) fn reweigh(&mut self, place: u16, weight: u64) {
+    pub fn reweigh(&mut self, place: u16, weight: u64) {
         if let Some(tenant) = self.tenant(place) {
             tenant.weight = weight.max(1) as f64;
         }
     }
 
     /// Removes a virtual switch and returns its waiting packets.
-    pub(crate) fn remove(&mut self, place: u16) -> impl Iterator<Item = T> + use<T> {
+    pub fn remove(&mut self, place: u16) -> impl Iterator<Item = T> + use<T> {
         let gone = self.tenants.get_mut(usize::from(place)).and_then(Option::take);
         let queue = gone.map(|tenant| tenant.queue).unwrap_or_default();
         self.waiting -= queue.len();
@@ -159,7 +160,7 @@ impl<T> CpuShares<T> {
     }
 
     /// Returns the account of a virtual switch, if it exists.
-    pub(crate) fn had(&self, place: u16) -> Option<CpuShareUsage> {
+    pub fn had(&self, place: u16) -> Option<CpuShareUsage> {
         let tenant = self.tenants.get(usize::from(place))?.as_ref()?;
         let all: u64 = self.tenants.iter().flatten().map(|tenant| tenant.total).sum();
         let part = tenant.total as f64 / all.max(1) as f64;
@@ -176,26 +177,26 @@ impl<T> CpuShares<T> {
 impl<T> CpuShares<T> {
     /// Returns true if the caller must measure and report durations.
     #[inline]
-    pub(crate) fn is_pressed(&self) -> bool {
+    pub fn is_pressed(&self) -> bool {
         self.is_pressed
     }
 
     /// Returns true if packets must wait for their virtual switch's turn.
     #[inline]
-    pub(crate) fn takes_turns(&self) -> bool {
+    pub fn takes_turns(&self) -> bool {
         self.takes_turns
     }
 
     /// Returns true if packets wait.
     #[inline]
-    pub(crate) fn has_waiting(&self) -> bool {
+    pub fn has_waiting(&self) -> bool {
         self.waiting > 0
     }
 
     /// Returns true if a port used by one virtual switch only must not be read, because a burst would not fit its
     /// queue.
     #[inline]
-    pub(crate) fn is_full(&self, place: u16, burst: usize) -> bool {
+    pub fn is_full(&self, place: u16, burst: usize) -> bool {
         let tenant = self.tenants.get(usize::from(place)).and_then(Option::as_ref);
         tenant.is_some_and(|tenant| !tenant.queue.is_empty() && tenant.queue.len() + burst > MOST)
     }
@@ -203,7 +204,7 @@ impl<T> CpuShares<T> {
     /// Records that a port filled its burst, so that it probably has more frames. Starts measuring if it was off.
     /// `count` is the current value of the caller's time counter.
     #[cold]
-    pub(crate) fn gave_all(&mut self, now: Instant, count: u64) {
+    pub fn gave_all(&mut self, now: Instant, count: u64) {
         if !self.is_pressed {
             self.is_pressed = true;
             self.begin_window(now, count);
@@ -213,7 +214,7 @@ impl<T> CpuShares<T> {
 
     /// Records that a full burst contained packets of a virtual switch, so that it probably has more packets.
     #[inline]
-    pub(crate) fn wants_more(&mut self, place: u16) {
+    pub fn wants_more(&mut self, place: u16) {
         if let Some(tenant) = self.tenant(place) {
             tenant.wants_more = true;
         }
@@ -221,12 +222,12 @@ impl<T> CpuShares<T> {
 
     /// Adds the counts that receiving a burst took.
     #[inline]
-    pub(crate) fn received(&mut self, counts: u64) {
+    pub fn received(&mut self, counts: u64) {
         self.round.received += counts;
     }
 
     /// Queues packets for the turn of their virtual switch. `refused` receives those that do not fit.
-    pub(crate) fn put(&mut self, place: u16, port: u32, packets: &mut Vec<T>, refused: impl FnMut(T)) {
+    pub fn put(&mut self, place: u16, port: u32, packets: &mut Vec<T>, refused: impl FnMut(T)) {
         let virtual_time = self.virtual_time;
         let Some(tenant) = self.tenant(place) else { return packets.drain(..).for_each(refused) };
         if tenant.queue.is_empty() {
@@ -241,7 +242,7 @@ impl<T> CpuShares<T> {
     }
 
     /// Counts packets that waited but cannot be served any more as dropped.
-    pub(crate) fn lost(&mut self, place: u16, packets: usize) {
+    pub fn lost(&mut self, place: u16, packets: usize) {
         if let Some(tenant) = self.tenant(place) {
             tenant.dropped += packets as u64;
         }
@@ -249,7 +250,7 @@ impl<T> CpuShares<T> {
 
     /// Charges `counts` to a virtual switch. `packets` is the number of packets that this completed, or 0.
     #[inline]
-    pub(crate) fn charge(&mut self, place: u16, counts: u64, packets: usize) {
+    pub fn charge(&mut self, place: u16, counts: u64, packets: usize) {
         let takes_turns = self.takes_turns;
         let Some(tenant) = self.tenant(place) else { return };
         tenant.used += counts;
@@ -266,7 +267,7 @@ impl<T> CpuShares<T> {
 /// Serving waiting packets in turns.
 impl<T> CpuShares<T> {
     /// Returns the number of counts that may be spent on waiting packets before the ports are read again.
-    pub(crate) fn budget(&self) -> u64 {
+    pub fn budget(&self) -> u64 {
         match (self.round.is_full, self.window.longest) {
             (true, _) => (self.round.received * (RECEIVING - 1)).saturating_sub(self.round.debt),
             (false, Some(longest)) => longest,
@@ -276,7 +277,7 @@ impl<T> CpuShares<T> {
 
     /// Moves some packets of the virtual switch whose turn it is to `into`, all of one input port. Returns the
     /// switch's fabric index and the port's number.
-    pub(crate) fn take(&mut self, into: &mut Vec<T>) -> Option<(u16, u32)> {
+    pub fn take(&mut self, into: &mut Vec<T>) -> Option<(u16, u32)> {
         let waits = |(place, tenant): (u16, &Option<CpuShareAccount<T>>)| {
             let tenant = tenant.as_ref().filter(|tenant| !tenant.queue.is_empty())?;
             Some((place, tenant.virtual_time))
@@ -297,7 +298,7 @@ impl<T> CpuShares<T> {
 
     /// Ends a round before the ports are read again. `spent` is the number of counts used for waiting packets, of the
     /// `budget` that [`CpuShares::budget`] returned. `count` is the current value of the caller's time counter.
-    pub(crate) fn end_round(&mut self, now: Instant, count: u64, budget: u64, spent: u64) {
+    pub fn end_round(&mut self, now: Instant, count: u64, budget: u64, spent: u64) {
         self.window.has_waited |= self.waiting > 0;
         let is_full = std::mem::take(&mut self.round.is_full);
         let received = std::mem::take(&mut self.round.received);
@@ -325,7 +326,6 @@ impl<T> CpuShares<T> {
             self.window.calm = if self.window.has_waited { 0 } else { self.window.calm + 1 };
             self.takes_turns = self.window.calm < CALM;
         } else if self.is_unfair() {
-            tracing::debug!("virtual switches take turns");
             (self.takes_turns, self.window.calm) = (true, 0);
             (self.virtual_time, self.round) = (0.0, CpuShareRound::default());
             self.tenants.iter_mut().flatten().for_each(|tenant| tenant.virtual_time = 0.0);

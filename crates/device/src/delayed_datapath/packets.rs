@@ -1,11 +1,11 @@
 //! Delays the outcomes of packets by the time of the data path.
 use super::messages::packet_in_bytes;
 use super::{ChannelMessage, DelayedDatapath, DelayedItem, LookupOutput, MAX_HELD_BYTES, MAX_MESSAGE_BYTES};
+use crate::{DataPathPacket, ReleaseKind};
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool, offload};
 use weir_profile::MatchLayers;
-use weir_timing::{DataPathPacket, ReleaseKind};
 use weir_units::Instant;
 
 impl DelayedDatapath {

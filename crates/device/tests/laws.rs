@@ -2,11 +2,11 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
+use weir_device::{DataPathPacket, ProfiledTables, ReleaseKind, ReleasedItem, SendDuration, TableEffect, TimingStage};
 use weir_model::switch::device::{ResolvedFlowMod, SwitchModel, SwitchModelState};
 use weir_model::switch::forward::PacketConditions;
 use weir_model::switch::speedup::CommandBatch;
 use weir_profile::{MatchLayers, Profile};
-use weir_timing::{DataPathPacket, ProfiledTables, ReleaseKind, ReleasedItem, SendDuration, TableEffect, TimingStage};
 use weir_units::Instant;
 
 const TWO_LEVELS: &str = r#"
@@ -326,7 +326,7 @@ fn records_are_lines() {
     run(&mut stage, &mut |()| TableEffect::Add { priority: 9 });
     let record = stage.take_records().remove(0);
     assert_eq!(record.csv(), "add,0.000000000,0.001000000,0.001100000,1,0,false,0.000000000");
-    assert_eq!(weir_timing::CSV_HEAD.split(',').count(), record.csv().split(',').count());
+    assert_eq!(weir_device::CSV_HEAD.split(',').count(), record.csv().split(',').count());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The line keeps its own time. Packets that should have left since the last call leave at once, each charged at its
 //! own time. A late engine therefore loses no rate, and no flow exceeds the line's rate. Packets that arrived in
 //! between are not included, because an output is driven before a packet is inserted for it.
+use crate::FabricSpec;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_fabric::{DequeueStop, Fabric, OutputLine, PortIndex};
@@ -40,14 +41,14 @@ pub struct FabricEgressLine {
     pub leaving: Vec<Frame>,
 }
 
-/// Returns the outlets of a fabric, one per port.
-pub fn all(fabric: &weir_scenario::FabricSpec) -> Vec<FabricEgressLine> {
-    let index = |place| PortIndex(u16::try_from(place).unwrap_or(u16::MAX));
-    let ports = fabric.ports.iter().enumerate();
-    ports.map(|(place, port)| FabricEgressLine::new(PortNo(port.port), index(place), port.rate)).collect()
-}
-
 impl FabricEgressLine {
+    /// Returns the outlets of a fabric, one per port.
+    pub fn all(fabric: &FabricSpec) -> Vec<FabricEgressLine> {
+        let index = |place| PortIndex(u16::try_from(place).unwrap_or(u16::MAX));
+        let ports = fabric.ports.iter().enumerate();
+        ports.map(|(place, port)| FabricEgressLine::new(PortNo(port.port), index(place), port.rate)).collect()
+    }
+
     /// Returns the outlet of a port with the line rate `rate`.
     pub fn new(port: PortNo, index: PortIndex, rate: Bps) -> FabricEgressLine {
         FabricEgressLine {

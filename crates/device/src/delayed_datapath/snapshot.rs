@@ -1,8 +1,8 @@
 //! Reports the state and counters of a switch that delays packets and commands as a profiled device does.
 use super::DelayedDatapath;
+use crate::{CommandRecord, LatenessSummary};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use weir_timing::LatenessSummary;
 
 /// State of the delays that a switch takes from a profile, at one moment. Counters run since the switch started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,9 +105,9 @@ impl DelayedDatapath {
     }
 
     /// Returns the commands carried out or refused since the last call, oldest first, as CSV lines with the columns of
-    /// [`weir_timing::CSV_HEAD`].
+    /// [`crate::CSV_HEAD`].
     pub fn take_records(&mut self) -> Vec<String> {
-        self.stage.take_records().iter().map(weir_timing::CommandRecord::csv).collect()
+        self.stage.take_records().iter().map(CommandRecord::csv).collect()
     }
 
     /// Returns the number of dropped packets for each reason, with the name of the reason in the switch's reports.

@@ -38,7 +38,7 @@ fn push(frame: &mut Frame, vlan: u16) -> bool {
     true
 }
 
-/// Returns true if a frame has a tag; [`super::first_lookup`] reads the same bytes.
+/// Returns true if a frame has a tag; the first lookup reads the same bytes.
 fn is_tagged(frame: &Frame) -> bool {
     let outermost = frame.bytes().get(12..18).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
     frame.packet_type().is_ethernet() && matches!(outermost, Some(eth_type::VLAN | eth_type::QINQ))
