@@ -77,7 +77,7 @@ pub enum TraceStep {
         /// Number of the group.
         group: GroupId,
         /// The group's type: `all`, `select`, `indirect` or `ff`.
-        kind: &'static str,
+        kind: String,
         /// The bucket's number in the group, from 0.
         bucket: usize,
     },
@@ -327,7 +327,7 @@ impl Effects for TraceEffects<'_> {
     fn grouped(&mut self, _slot: usize, _bytes: usize) {}
 
     fn bucket_taken(&mut self, group: &GroupEntry, bucket: BucketRef, _bytes: usize) {
-        self.step(|| TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
+        self.step(|| TraceStep::Bucket { group: group.id, kind: group.kind.to_string(), bucket: bucket.bucket() });
     }
 
     /// False, so that the steps of a bucket follow the action that led to it.

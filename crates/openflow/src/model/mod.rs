@@ -15,6 +15,7 @@ pub mod meter;
 pub mod monitor;
 pub mod multipart;
 pub mod nicira;
+mod numbered;
 pub mod packet_io;
 pub mod port;
 pub mod property;

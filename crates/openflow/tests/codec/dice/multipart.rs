@@ -245,7 +245,7 @@ impl Dice<'_> {
             6 => ReplyBody::Experimenter(self.experimenter(version)),
             7 => ReplyBody::Group(self.few(Self::group_stats)),
             8 => ReplyBody::GroupDesc(self.few(|dice| GroupDesc {
-                kind: dice.u8(),
+                kind: dice.u8().into(),
                 group: dice.group(),
                 buckets: dice.buckets(version),
                 properties: dice.since(Version::V15, version, Self::property),

@@ -12,8 +12,8 @@ pub(crate) use v13::v13;
 use weir_openflow::model::config::TableMod;
 use weir_openflow::model::error::{BadMatch, ErrorMessage, FlowModFailed, HelloFailed};
 use weir_openflow::model::flow::FlowRemoved;
-use weir_openflow::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
-use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
+use weir_openflow::model::group::{Bucket, GroupCommand, GroupDesc, GroupFeatures, GroupKind, GroupMod, GroupStats};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterConfig, MeterFeatures, MeterMod, MeterStats};
 use weir_openflow::model::multipart::{
     AggregateStats, FeatureTypeId, FlowRequest, FlowStats, MultipartReply, MultipartRequest, OxmId, ReplyBody,
     RequestBody, SwitchDesc, TableFeatures, TableProperty, TableStats,
