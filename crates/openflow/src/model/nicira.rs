@@ -1,6 +1,7 @@
 //! Defines Nicira's extensions: messages and actions that Open vSwitch added to OpenFlow and that its tools and
 //! controllers use.
 use super::flow::{FlowMod, FlowRemoved};
+use super::numbered::numbered_enum;
 use super::packet_io::PacketIn;
 use super::role::{AsyncConfig, RoleMessage};
 use super::{Action, Bytes, PortNo, Subfield, TableId};
@@ -45,28 +46,28 @@ pub enum NxMessage {
     FlowMonitorResumed,
 }
 
-/// Format of messages about flow entries, `NXFF_*`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum FlowFormat {
-    /// 1.0's fixed match structure.
-    OpenFlow10,
-    /// Match as a list of fields.
-    Nxm,
-    /// A number that denotes no format.
-    Unknown(u32),
+numbered_enum! {
+    /// Format of messages about flow entries, `NXFF_*`.
+    #[derive(Serialize)]
+    pub enum FlowFormat: u32 {
+        /// `NXFF_OPENFLOW10`: 1.0's fixed match structure.
+        OpenFlow10 = 0,
+        /// `NXFF_NXM`: match as a list of fields.
+        Nxm = 2,
+    }
 }
 
-/// Format of packet-ins, `NXPIF_*`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum PacketInFormat {
-    /// The packet-in of the OpenFlow version.
-    Standard,
-    /// Packet-in with pipeline fields, [`NxMessage::PacketIn`].
-    Nxt,
-    /// Packet-in with properties, [`NxMessage::PacketIn2`].
-    Nxt2,
-    /// A number that denotes no format.
-    Unknown(u32),
+numbered_enum! {
+    /// Format of packet-ins, `NXPIF_*`.
+    #[derive(Serialize)]
+    pub enum PacketInFormat: u32 {
+        /// `NXPIF_STANDARD`: the packet-in of the OpenFlow version.
+        Standard = 0,
+        /// `NXPIF_NXT_PACKET_IN`: packet-in with pipeline fields, [`NxMessage::PacketIn`].
+        Nxt = 1,
+        /// `NXPIF_NXT_PACKET_IN2`: packet-in with properties, [`NxMessage::PacketIn2`].
+        Nxt2 = 2,
+    }
 }
 
 /// A packet-in with properties: the content of a [`PacketIn`], and data of the action that sent it.
