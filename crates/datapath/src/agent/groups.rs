@@ -5,8 +5,8 @@ use crate::group::{GroupModContext, GroupWalk};
 use crate::journal::UndoRecord;
 use crate::{Datapath, DatapathOutput};
 use weir_openflow::Version;
-use weir_openflow::model::ErrorType;
 use weir_openflow::model::group::{GroupFeatures, GroupMod, GroupStats};
+use weir_openflow::model::{ActionType, ErrorType};
 use weir_units::Instant;
 
 impl Datapath {
@@ -43,7 +43,8 @@ impl Datapath {
     }
 
     pub(super) fn group_features(&self, version: Version) -> GroupFeatures {
-        let actions = super::table_features::actions_of(Some(version)).filter(|number| *number < 32);
+        let actions =
+            super::table_features::actions_of(Some(version)).map(ActionType::number).filter(|number| *number < 32);
         self.groups.features(actions.fold(0, |bits, number| bits | 1 << number))
     }
 }

@@ -25,13 +25,13 @@ pub mod stats;
 pub mod status;
 mod wide;
 
-pub use action::{Action, EncapHeader, Instruction, NshHeader, NshTlv, Subfield};
+pub use action::{Action, ActionType, EncapHeader, Instruction, InstructionType, NshHeader, NshTlv, Subfield};
 pub use config::SwitchConfig;
 pub use error::{ErrorMessage, ErrorType};
 pub use features::FeaturesReply;
 pub use flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, TableId};
 pub use group::{BucketId, GroupId};
-pub use matching::{Match, MatchField};
+pub use matching::{Match, MatchField, OxmClass};
 pub use meter::MeterId;
 pub use multipart::{MultipartReply, MultipartRequest};
 pub use nicira::{NxAction, NxMessage};
