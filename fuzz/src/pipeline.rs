@@ -2,8 +2,8 @@
 //! packets match entries.
 use arbitrary::Arbitrary;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
-use weir_openflow::model::meter::{self, Band, BandKind, MeterMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{self, Band, BandKind, MeterCommand, MeterMod};
 use weir_openflow::model::{
     Action, FlowCommand, FlowFlags, FlowMod, GroupId, Instruction, Match, MeterId, PortNo, TableId,
 };
@@ -277,11 +277,11 @@ impl Group {
     /// Returns the group-mod.
     pub fn change(&self, style: Style) -> GroupMod {
         let number = 1 + u32::from(self.group) % GROUPS;
-        let commands = [GroupMod::ADD, GroupMod::MODIFY, GroupMod::MODIFY, GroupMod::DELETE];
+        let commands = [GroupCommand::Add, GroupCommand::Modify, GroupCommand::Modify, GroupCommand::Delete];
         // The reference implements no deletion of groups.
         let command = commands[usize::from(self.command) % if style.plain { 3 } else { 4 }];
-        let kind = self.kind % 4;
-        let shares = self.buckets.iter().take(if command == GroupMod::DELETE { 0 } else { MOST });
+        let kind = GroupKind::from_number(self.kind % 4);
+        let shares = self.buckets.iter().take(if command == GroupCommand::Delete { 0 } else { MOST });
         GroupMod {
             command,
             kind,
@@ -299,11 +299,11 @@ impl Group {
 
 impl Share {
     /// Returns the bucket; `lower` is the highest group that it may send to.
-    fn bucket(&self, id: BucketId, kind: u8, lower: u32, style: Style) -> Bucket {
+    fn bucket(&self, id: BucketId, kind: GroupKind, lower: u32, style: Style) -> Bucket {
         let watched =
             |number: u8, most: u32| Some(u32::from(number) % (2 * most + 2)).filter(|at| (1..=most).contains(at));
         Bucket {
-            weight: if kind == 1 { u16::from(self.weight % 4) } else { 0 },
+            weight: if kind == GroupKind::Select { u16::from(self.weight % 4) } else { 0 },
             watch_port: watched(self.watch_port, PORTS).map_or(PortNo::ANY, PortNo),
             watch_group: watched(self.watch_group, lower).map_or(GroupId::ANY, GroupId),
             ..Bucket::new(id, actions(&self.actions, lower, style))
@@ -315,15 +315,15 @@ impl Share {
 pub fn first() -> (Vec<GroupMod>, Vec<MeterMod>) {
     let bucket = |group| Bucket::new(BucketId(0), vec![Action::output(PortNo(group))]);
     let groups = (1..=GROUPS).map(|group| GroupMod {
-        command: GroupMod::ADD,
-        kind: 0,
+        command: GroupCommand::Add,
+        kind: GroupKind::All,
         group: GroupId(group),
         command_bucket: BucketId::ALL,
         buckets: vec![bucket(group)],
         properties: vec![],
     });
     let meters = (1..=METERS).map(|meter| MeterMod {
-        command: meter::command::ADD,
+        command: MeterCommand::Add,
         flags: meter::flags::PKTPS,
         meter: MeterId(meter),
         bands: vec![Band { rate: 3 * meter, burst_size: 0, kind: BandKind::Drop }],
@@ -334,7 +334,7 @@ pub fn first() -> (Vec<GroupMod>, Vec<MeterMod>) {
 impl Meter {
     /// Returns the meter-mod.
     pub fn change(&self) -> MeterMod {
-        let command = [meter::command::ADD, meter::command::MODIFY, meter::command::MODIFY, meter::command::DELETE];
+        let command = [MeterCommand::Add, MeterCommand::Modify, MeterCommand::Modify, MeterCommand::Delete];
         let units = if self.flags & 1 == 0 { meter::flags::PKTPS } else { meter::flags::KBPS };
         let more = u16::from(self.flags) & (meter::flags::BURST | meter::flags::STATS);
         let band = |(rate, burst, kind): &(u8, u8, u8)| Band {

@@ -7,7 +7,7 @@
 //! (random flows, misses) is not measured here.
 use std::net::Ipv4Addr;
 use weir_datapath::{Datapath, DatapathConfig, DatapathOutput};
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, GroupId, Instruction, Match, PortDesc, PortNo, TableId};
 use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
@@ -179,13 +179,13 @@ fn groups() -> impl Iterator<Item = GroupMod> {
     let bucket = |id, weight| Bucket { weight, ..Bucket::new(BucketId(id), vec![Action::output(PortNo(2))]) };
     let editing = Bucket::new(BucketId(0), vec![set, Action::output(PortNo(2))]);
     let groups = [
-        (INDIRECT, 2, vec![bucket(0, 0)]),
-        (SELECT, 1, (0..4).map(|id| bucket(id, 1)).collect()),
-        (WEIGHTED, 1, (0..4).zip(1..).map(|(id, weight)| bucket(id, weight)).collect()),
-        (EDITING, 2, vec![editing]),
+        (INDIRECT, GroupKind::Indirect, vec![bucket(0, 0)]),
+        (SELECT, GroupKind::Select, (0..4).map(|id| bucket(id, 1)).collect()),
+        (WEIGHTED, GroupKind::Select, (0..4).zip(1..).map(|(id, weight)| bucket(id, weight)).collect()),
+        (EDITING, GroupKind::Indirect, vec![editing]),
     ];
     groups.into_iter().map(|(group, kind, buckets)| GroupMod {
-        command: GroupMod::ADD,
+        command: GroupCommand::Add,
         kind,
         group,
         command_bucket: BucketId::ALL,

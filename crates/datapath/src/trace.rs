@@ -79,7 +79,7 @@ pub enum TraceStep {
         /// Number of the group.
         group: GroupId,
         /// The group's type: `all`, `select`, `indirect` or `ff`.
-        kind: &'static str,
+        kind: String,
         /// The bucket's number in the group, from 0.
         bucket: usize,
     },
@@ -329,7 +329,7 @@ impl Effects for TraceEffects<'_> {
     fn grouped(&mut self, _slot: usize, _bytes: usize) {}
 
     fn bucket_taken(&mut self, group: GroupId, bucket: BucketRef, _bytes: usize) {
-        let kind = self.datapath.groups.find(group).map_or("", |(_, group)| group.kind.name());
+        let kind = self.datapath.groups.find(group).map_or_else(String::new, |(_, group)| group.kind.to_string());
         self.step(|| TraceStep::Bucket { group, kind, bucket: bucket.bucket() });
     }
 

@@ -1,7 +1,7 @@
 //! Groups as specified (OpenFlow 1.3.5, 5.6.1 and 6.5).
 use super::ReferencePass;
 use std::collections::{BTreeMap, BTreeSet};
-use weir_openflow::model::group::{Bucket, GroupMod};
+use weir_openflow::model::group::{Bucket, GroupKind, GroupMod};
 use weir_openflow::model::{GroupId, PortNo};
 
 /// Groups, and ports whose link is down.
@@ -65,10 +65,10 @@ impl ReferenceGroups {
         (1..=self.ports).contains(&port.0) && !self.down.contains(&port)
     }
 
-    fn lives(&self, bucket: &Bucket, kind: u8) -> bool {
+    fn lives(&self, bucket: &Bucket, kind: GroupKind) -> bool {
         let watches_nothing = bucket.watch_port == PortNo::ANY && bucket.watch_group == GroupId::ANY;
         let watched = self.lives_port(bucket.watch_port) || self.live_buckets(bucket.watch_group).next().is_some();
-        (watches_nothing || watched) && (kind != 1 || bucket.weight > 0)
+        (watches_nothing || watched) && (kind != GroupKind::Select || bucket.weight > 0)
     }
 
     fn live_buckets(&self, group: GroupId) -> impl Iterator<Item = &Bucket> {
@@ -87,8 +87,8 @@ impl ReferencePass<'_> {
                 self.drops += 1;
                 return;
             }
-            (0, _) => &live[..],
-            (1, count) => {
+            (GroupKind::All, _) => &live[..],
+            (GroupKind::Select, count) => {
                 let chosen = self.choices.choose(count);
                 &live[chosen..=chosen]
             }

@@ -7,7 +7,7 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 use std::sync::LazyLock;
 use weir_fuzz::bounded;
-use weir_openflow::model::{FlowCommand, group::GroupMod, meter};
+use weir_openflow::model::{FlowCommand, group::GroupCommand, meter::MeterCommand};
 use weir_openflow::text;
 use weir_packet::{Field, ParsedHeaders, PortNo};
 use weir_port::queues::PortQueueConfig;
@@ -50,8 +50,8 @@ fn read(request: &CtlRequest) {
         CtlRequest::SetQueue { queue, .. } => written_again::<PortQueueConfig>(queue, ToString::to_string),
         CtlRequest::DumpFlows { filter } => drop(text::parse_flow(filter, FlowCommand::Delete)),
         CtlRequest::FlowMod { command, flow } => drop(text::parse_flow(flow, (*command).into())),
-        CtlRequest::GroupMod { group, .. } => drop(text::parse_group(group, GroupMod::ADD)),
-        CtlRequest::MeterMod { meter, .. } => drop(text::parse_meter(meter, meter::command::ADD)),
+        CtlRequest::GroupMod { group, .. } => drop(text::parse_group(group, GroupCommand::Add)),
+        CtlRequest::MeterMod { meter, .. } => drop(text::parse_meter(meter, MeterCommand::Add)),
         CtlRequest::DumpMeters { meter } | CtlRequest::MeterStats { meter } => drop(text::parse_meter_id(meter)),
         CtlRequest::Trace { packet, .. } => packet_described(packet),
         CtlRequest::AddVirtual { text, file } => virtual_switch(text, file),

@@ -6,15 +6,21 @@
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;
 use weir_fuzz::{bounded, choice_and_text};
-use weir_openflow::model::group::{GroupDesc, GroupMod};
-use weir_openflow::model::{FlowCommand, meter};
+use weir_openflow::model::FlowCommand;
+use weir_openflow::model::group::{GroupCommand, GroupDesc, GroupMod};
+use weir_openflow::model::meter::{MeterCommand, MeterMod};
 use weir_openflow::{Version, text};
 
 const FLOW_COMMANDS: [FlowCommand; 5] =
     [FlowCommand::Add, FlowCommand::Modify, FlowCommand::ModifyStrict, FlowCommand::Delete, FlowCommand::DeleteStrict];
-const GROUP_COMMANDS: [u16; 5] =
-    [GroupMod::ADD, GroupMod::MODIFY, GroupMod::DELETE, GroupMod::INSERT_BUCKET, GroupMod::REMOVE_BUCKET];
-const METER_COMMANDS: [u16; 3] = [meter::command::ADD, meter::command::MODIFY, meter::command::DELETE];
+const GROUP_COMMANDS: [GroupCommand; 5] = [
+    GroupCommand::Add,
+    GroupCommand::Modify,
+    GroupCommand::Delete,
+    GroupCommand::InsertBucket,
+    GroupCommand::RemoveBucket,
+];
+const METER_COMMANDS: [MeterCommand; 3] = [MeterCommand::Add, MeterCommand::Modify, MeterCommand::Delete];
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, written)) = choice_and_text(input) else { return };
@@ -45,9 +51,9 @@ fn again<T: PartialEq + Debug, E: Debug>(
 }
 
 /// Parses a group. Only complete groups are written: other commands have no separate text form.
-fn group(written: &str, command: u16) {
+fn group(written: &str, command: GroupCommand) {
     let Ok(meant) = text::parse_group(written, command) else { return };
-    if !matches!(command, GroupMod::ADD | GroupMod::MODIFY) {
+    if !matches!(command, GroupCommand::Add | GroupCommand::Modify) {
         return;
     }
     let GroupMod { kind, group, buckets, properties, .. } = meant.clone();
@@ -58,12 +64,12 @@ fn group(written: &str, command: u16) {
 }
 
 /// Parses a meter, and a meter's number. Deletes have no bands to write.
-fn meter(written: &str, command: u16) {
+fn meter(written: &str, command: MeterCommand) {
     let _ = text::parse_meter_id(written);
-    if command == meter::command::DELETE {
+    if command == MeterCommand::Delete {
         let _ = text::parse_meter(written, command);
         return;
     }
-    let write = |meter: &meter::MeterMod| text::format_meter(meter.meter, meter.flags, &meter.bands);
+    let write = |meter: &MeterMod| text::format_meter(meter.meter, meter.flags, &meter.bands);
     again(written, |text| text::parse_meter(text, command), write);
 }

@@ -5,8 +5,8 @@ use crate::group::{GroupModContext, GroupTable};
 use crate::journal::UndoRecord;
 use crate::{Datapath, DatapathOutput, flow_tables};
 use weir_openflow::Version;
-use weir_openflow::model::ErrorType;
 use weir_openflow::model::group::{GroupFeatures, GroupMod};
+use weir_openflow::model::{ActionType, ErrorType};
 use weir_units::Instant;
 
 impl Datapath {
@@ -32,6 +32,6 @@ impl Datapath {
 
 /// Returns the features of groups as a version describes them.
 pub(super) fn group_features(groups: &GroupTable, version: Version) -> GroupFeatures {
-    let actions = flow_tables::actions_of(Some(version)).filter(|number| *number < 32);
+    let actions = flow_tables::actions_of(Some(version)).map(ActionType::number).filter(|number| *number < 32);
     groups.features(actions.fold(0, |bits, number| bits | 1 << number))
 }

@@ -6,30 +6,25 @@ use crate::table::{TableRestrictions, TableSettings};
 use std::collections::BTreeMap;
 use weir_openflow::Version;
 use weir_openflow::model::error::TableFeaturesFailed;
-use weir_openflow::model::multipart::{FeatureTypeId, OxmId, TableFeatures, TableProperty};
-use weir_openflow::model::{ErrorType, TableId};
+use weir_openflow::model::multipart::TableFeaturesCommand::{Disable, Enable, Modify, Replace};
+use weir_openflow::model::multipart::{FeatureTypeId, OxmId, TableFeatures, TableFeaturesCommand, TableProperty};
+use weir_openflow::model::{ActionType, ErrorType, InstructionType, TableId};
 use weir_packet::Field;
 
-/// `OFPIT_*`: goto, write-metadata, write-, apply-, clear-actions, meter.
-const INSTRUCTIONS: [u16; 6] = [1, 2, 3, 4, 5, METER];
-/// `OFPIT_METER`, an action in 1.5.
-const METER: u16 = 6;
-/// `OFPIT_GOTO_TABLE`, which the last table does not have.
-const GOTO: u16 = 1;
-/// `OFPAT_*`: output, copy TTL out and in, set and decrement MPLS TTL, push and pop VLAN and MPLS, set queue, group,
-/// set and decrement IP TTL, set field, push and pop PBB.
-const ACTIONS: [u16; 16] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
-/// Actions that 1.5 adds: copy field, meter.
-const ACTIONS_OF_15: [u16; 2] = [28, 29];
+/// Instructions of table features. The last table has no goto, and 1.5 has an action in place of the meter.
+const INSTRUCTIONS: [InstructionType; 6] = [
+    InstructionType::GotoTable,
+    InstructionType::WriteMetadata,
+    InstructionType::WriteActions,
+    InstructionType::ApplyActions,
+    InstructionType::ClearActions,
+    InstructionType::Meter,
+];
+/// Actions that 1.5 adds.
+const ACTIONS_OF_15: [ActionType; 2] = [ActionType::CopyField, ActionType::Meter];
 /// Bits of a table's configuration that formerly chose the handling of misses (`OFPTC_DEPRECATED_MASK`): accepted
 /// without effect.
 pub(super) const CONFIG_DEPRECATED: u32 = 3;
-
-/// Commands `OFPTFC_*` of 1.5; earlier versions always have 0 (OpenFlow 1.5.1, 7.3.5.18.1).
-const REPLACE: u8 = 0;
-const MODIFY: u8 = 1;
-const ENABLE: u8 = 2;
-const DISABLE: u8 = 3;
 
 /// Feature flags `OFPTFF_*` of 1.5 (OpenFlow 1.5.1, 7.3.5.18.1).
 mod feature {
@@ -40,10 +35,13 @@ mod feature {
 }
 
 /// Returns the command of a request, which must be equal for all its tables.
-fn command_of(wanted: &[TableFeatures]) -> Result<u8, ErrorType> {
-    let command = wanted.first().map_or(REPLACE, |features| features.command);
+fn command_of(wanted: &[TableFeatures]) -> Result<TableFeaturesCommand, ErrorType> {
+    let command = wanted.first().map_or(Replace, |features| features.command);
     let is_one = wanted.iter().all(|features| features.command == command);
-    if is_one && command <= DISABLE { Ok(command) } else { Err(TableFeaturesFailed::BadCommand.into()) }
+    match command {
+        Replace | Modify | Enable | Disable if is_one => Ok(command),
+        _ => Err(TableFeaturesFailed::BadCommand.into()),
+    }
 }
 
 impl FlowTables {
@@ -62,8 +60,8 @@ impl FlowTables {
         let mut asked: BTreeMap<u8, TableSettings> = BTreeMap::new();
         for features in wanted {
             let settings = match command {
-                ENABLE | DISABLE => {
-                    TableSettings { is_there: command == ENABLE, ..self.former(features.table)?.clone() }
+                Enable | Disable => {
+                    TableSettings { is_there: command == Enable, ..self.former(features.table)?.clone() }
                 }
                 _ => self.settings_of(features, version)?,
             };
@@ -72,14 +70,14 @@ impl FlowTables {
             }
         }
         // Table 0 must stay, because packets begin there.
-        if asked.get(&0).map_or(command == REPLACE, |first| !first.is_there) {
+        if asked.get(&0).map_or(command == Replace, |first| !first.is_there) {
             return Err(TableFeaturesFailed::BadTable.into());
         }
-        let names_tables = matches!(command, REPLACE | MODIFY) && version >= Version::V15;
+        let names_tables = matches!(command, Replace | Modify) && version >= Version::V15;
         let egress = if names_tables { self.asked_egress(wanted, command)? } else { self.first_egress };
         let mut all_of = self.changes_sides(egress);
         for (table, former) in (0..).zip(&mut self.settings) {
-            let left_out = TableSettings { is_there: former.is_there && command != REPLACE, ..former.clone() };
+            let left_out = TableSettings { is_there: former.is_there && command != Replace, ..former.clone() };
             let new = asked.remove(&table).unwrap_or(left_out);
             all_of[usize::from(table)] |= !new.can_what(former);
             *former = new;
@@ -90,7 +88,7 @@ impl FlowTables {
 
     /// Returns the first egress table after a request of 1.5: the flagged table, or none if the request replaces the
     /// pipeline without one.
-    fn asked_egress(&self, wanted: &[TableFeatures], command: u8) -> Result<Option<u8>, ErrorType> {
+    fn asked_egress(&self, wanted: &[TableFeatures], command: TableFeaturesCommand) -> Result<Option<u8>, ErrorType> {
         let mut flagged = wanted.iter().filter(|features| features.features & feature::FIRST_EGRESS != 0);
         let first = flagged.next().map(|features| features.table.0);
         if wanted.iter().any(|features| features.features & !feature::ALL != 0)
@@ -99,7 +97,7 @@ impl FlowTables {
         {
             return Err(TableFeaturesFailed::BadFeatures.into());
         }
-        Ok(first.or(self.first_egress.filter(|_| command == MODIFY)))
+        Ok(first.or(self.first_egress.filter(|_| command == Modify)))
     }
 
     /// Returns for each table whether it becomes an egress or ingress table when the first egress table changes to
@@ -155,7 +153,7 @@ impl FlowTables {
         let limited = settings.limits.as_ref().map(|limits| limits.properties().to_vec());
         TableFeatures {
             table: TableId(table),
-            command: 0,
+            command: Replace,
             features: self.sides_of(table),
             name: settings.name.clone(),
             metadata_match: settings.metadata_match,
@@ -182,7 +180,11 @@ impl FlowTables {
         let has_next = table + 1 < self.n_tables();
         let next = (table + 1..self.n_tables()).map(TableId).collect();
         let has_meter = version != Some(Version::V15);
-        let has = |kind: &u16| (has_next || *kind != GOTO) && (has_meter || *kind != METER);
+        let has = |kind: &InstructionType| match kind {
+            InstructionType::GotoTable => has_next,
+            InstructionType::Meter => has_meter,
+            _ => true,
+        };
         let instructions = INSTRUCTIONS.into_iter().filter(has);
         let actions = || actions_of(version).map(FeatureTypeId::Standard).collect();
         // Properties for misses are left out, which means that they equal the ordinary ones.
@@ -201,9 +203,9 @@ impl FlowTables {
 }
 
 /// Returns the action types (`OFPAT_*`) of a version, or of all versions.
-pub(crate) fn actions_of(version: Option<Version>) -> impl Iterator<Item = u16> {
+pub(crate) fn actions_of(version: Option<Version>) -> impl Iterator<Item = ActionType> {
     let is_new = version.is_none_or(|version| version >= Version::V15);
-    ACTIONS.into_iter().chain(ACTIONS_OF_15.into_iter().filter(move |_| is_new))
+    ActionType::NAMED.iter().copied().filter(move |kind| is_new || !ACTIONS_OF_15.contains(kind))
 }
 
 /// Returns the headers of the fields that `wanted` picks. A mask is stated only for matching. Elsewhere it has no

@@ -1,10 +1,10 @@
-//! Applies group-mods (OpenFlow 1.3.5, 6.5 and 7.3.4.3; 1.5.1, 6.7). A refused group-mod changes nothing.
+//! Applies group-mods (OpenFlow 1.3.5, 6.5 and 7.3.4.2; 1.5.1, 6.7). A refused group-mod changes nothing.
 use super::compile::ReplacedGroup;
 use super::{GroupCounters, GroupEntry, GroupTable};
 use crate::ports::Ports;
 use weir_openflow::Version;
 use weir_openflow::model::error::GroupModFailed;
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupMod};
 use weir_openflow::model::{ErrorType, GroupId};
 use weir_units::Instant;
 
@@ -27,19 +27,21 @@ impl GroupTable {
         change: &GroupMod,
         around: GroupModContext<'_>,
     ) -> Result<Option<GroupId>, ErrorType> {
-        let names_bucket = matches!(change.command, GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET);
+        let names_bucket = matches!(change.command, GroupCommand::InsertBucket | GroupCommand::RemoveBucket);
         if change.command_bucket != BucketId::ALL && !names_bucket {
             return Err(GroupModFailed::BadBucket.into());
         }
         match change.command {
-            GroupMod::ADD => self.add(change, around).map(|()| None),
-            GroupMod::MODIFY => self.modify(change, around, false).map(|()| None),
-            GroupMod::DELETE => self.delete(change.group, around),
-            GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET if around.version >= Version::V15 => {
+            GroupCommand::Add => self.add(change, around).map(|()| None),
+            GroupCommand::Modify => self.modify(change, around, false).map(|()| None),
+            GroupCommand::Delete => self.delete(change.group, around),
+            GroupCommand::InsertBucket | GroupCommand::RemoveBucket if around.version >= Version::V15 => {
                 let whole = self.with_changed_buckets(change)?;
                 self.modify(&whole, around, true).map(|()| None)
             }
-            _ => Err(GroupModFailed::BadCommand.into()),
+            GroupCommand::InsertBucket | GroupCommand::RemoveBucket | GroupCommand::Unknown(_) => {
+                Err(GroupModFailed::BadCommand.into())
+            }
         }
     }
 
@@ -136,14 +138,14 @@ impl GroupTable {
     fn with_changed_buckets(&self, change: &GroupMod) -> Result<GroupMod, ErrorType> {
         let (_, group) = self.find(change.group).ok_or(GroupModFailed::UnknownGroup)?;
         let mut buckets: Vec<Bucket> = group.asked().cloned().collect();
-        if change.command == GroupMod::INSERT_BUCKET {
+        if change.command == GroupCommand::InsertBucket {
             insert(&mut buckets, change)?;
         } else {
             remove(&mut buckets, change.command_bucket)?;
         }
-        let (kind, properties) = (group.kind.number(), group.properties.clone());
+        let (kind, properties) = (group.kind, group.properties.clone());
         let command_bucket = BucketId::ALL;
-        Ok(GroupMod { command: GroupMod::MODIFY, kind, group: group.id, command_bucket, buckets, properties })
+        Ok(GroupMod { command: GroupCommand::Modify, kind, group: group.id, command_bucket, buckets, properties })
     }
 }
 

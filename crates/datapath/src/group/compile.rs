@@ -1,12 +1,12 @@
 //! Checks the group that a group-mod describes and prepares it for running.
 use super::select::SelectHash;
-use super::{CompiledBucket, GroupEntry, GroupKind, GroupTable, select};
+use super::{CompiledBucket, GroupEntry, GroupTable, select};
 use crate::action_set::ActionSet;
 use crate::validate::{self, ActionListKind, KnownFields};
 use std::collections::HashSet;
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadProperty, GroupModFailed};
-use weir_openflow::model::group::{self, BucketId, GroupMod};
+use weir_openflow::model::group::{self, BucketId, GroupKind, GroupMod};
 use weir_openflow::model::property::RawProperty;
 use weir_openflow::model::{Action, ErrorType, GroupId, PortNo};
 use weir_openflow::selection::SelectionMethod;
@@ -45,7 +45,10 @@ impl GroupTable {
         version: Version,
         replaced: ReplacedGroup,
     ) -> Result<GroupEntry, ErrorType> {
-        let kind = GroupKind::from_number(change.kind).ok_or(GroupModFailed::BadType)?;
+        let kind = change.kind;
+        if let GroupKind::Unknown(_) = kind {
+            return Err(GroupModFailed::BadType.into());
+        }
         let count = change.buckets.len();
         if count > self.limits.buckets || self.n_buckets - replaced.buckets + count > self.limits.buckets_in_all {
             return Err(GroupModFailed::OutOfBuckets.into());

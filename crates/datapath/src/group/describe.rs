@@ -1,8 +1,8 @@
 //! Describes the group table: statistics, descriptions and features (OpenFlow 1.3.5, 7.3.5.9 to 7.3.5.11).
-use super::{GroupCounters, GroupEntry, GroupKind, GroupTable};
+use super::{GroupCounters, GroupEntry, GroupTable};
 use crate::types::duration;
 use weir_openflow::model::GroupId;
-use weir_openflow::model::group::{GroupDesc, GroupFeatures, GroupStats};
+use weir_openflow::model::group::{GroupDesc, GroupFeatures, GroupKind, GroupStats};
 use weir_units::Instant;
 
 /// `OFPGFC_*`: weights and liveness in select groups, groups that lead to groups, with loops refused.
@@ -44,7 +44,7 @@ impl GroupTable {
     /// if groups remain.
     pub(crate) fn descs(&self, walk: &mut GroupWalk, most: usize) -> (Vec<GroupDesc>, bool) {
         let desc = |group: &GroupEntry| GroupDesc {
-            kind: group.kind.number(),
+            kind: group.kind,
             group: group.id,
             buckets: group.asked().cloned().collect(),
             properties: group.properties.clone(),
@@ -73,9 +73,8 @@ impl GroupTable {
     /// Returns the features of groups; `actions` is the bitmap of action types that buckets may have.
     pub(crate) fn features(&self, actions: u32) -> GroupFeatures {
         let max_groups = u32::try_from(self.limits.groups).unwrap_or(u32::MAX);
-        let kinds = [GroupKind::All, GroupKind::Select, GroupKind::Indirect, GroupKind::FastFailover];
         GroupFeatures {
-            types: kinds.into_iter().fold(0, |types, kind| types | 1 << kind.number()),
+            types: GroupKind::NAMED.iter().fold(0, |types, kind| types | 1 << kind.number()),
             capabilities: CAPABILITIES,
             max_groups: [max_groups; 4],
             actions: [actions; 4],

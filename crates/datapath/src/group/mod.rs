@@ -29,7 +29,7 @@ use crate::ports::Ports;
 use foldhash::{HashMap, HashMapExt};
 use select::SelectHash;
 use weir_openflow::model::error::BadAction;
-use weir_openflow::model::group::BucketId;
+use weir_openflow::model::group::{BucketId, GroupKind};
 use weir_openflow::model::property::RawProperty;
 use weir_openflow::model::{Action, ErrorType, GroupId, PortNo, group};
 use weir_units::Instant;
@@ -61,19 +61,11 @@ pub(crate) struct GroupTable {
     hashed: SelectHash,
 }
 
-/// Type of a group: which of its buckets a packet takes (`OFPGT_*`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GroupKind {
-    All,
-    Select,
-    Indirect,
-    FastFailover,
-}
-
 /// A group, ready to run.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupEntry {
     pub(crate) id: GroupId,
+    /// Type of the group, never an unknown one.
     pub(crate) kind: GroupKind,
     pub(crate) buckets: Box<[CompiledBucket]>,
     /// Properties, as requested.
@@ -202,24 +194,5 @@ impl CompiledBucket {
     /// Returns the group that the bucket sends to.
     fn next(&self) -> Option<GroupId> {
         self.actions.iter().find_map(|action| if let Action::Group(id) = action { Some(*id) } else { None })
-    }
-}
-
-impl GroupKind {
-    /// Converts the number used in messages.
-    fn from_number(number: u8) -> Option<GroupKind> {
-        [GroupKind::All, GroupKind::Select, GroupKind::Indirect, GroupKind::FastFailover]
-            .get(usize::from(number))
-            .copied()
-    }
-
-    /// Returns the number used in messages.
-    fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// Returns the name used in text.
-    pub(crate) fn name(self) -> &'static str {
-        ["all", "select", "indirect", "ff"][usize::from(self.number())]
     }
 }

@@ -4,12 +4,13 @@
 //! ([`PipelinePacket::wait_for`]): if the packet is not needed afterwards, the bucket gets the packet itself instead of
 //! a copy.
 use super::select::SelectHash;
-use super::{GroupEntry, GroupKind, GroupTable};
+use super::{GroupEntry, GroupTable};
 use crate::DropReason;
 use crate::effects::{BucketRef, Effects, PuntOrigin};
 use crate::execute;
 use crate::packet::PipelinePacket;
 use weir_openflow::model::GroupId;
+use weir_openflow::model::group::GroupKind;
 
 /// Runs a packet through a group.
 pub(crate) fn run(

@@ -3,7 +3,7 @@ use super::bucket::TokenBucket;
 use super::{BandState, MAX_BANDS, MAX_METERS, MeterState, MeterTable, SharedMeter};
 use weir_openflow::model::MeterId;
 use weir_openflow::model::error::MeterModFailed;
-use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterMod, flags};
 use weir_units::Instant;
 
 impl MeterTable {
@@ -17,7 +17,7 @@ impl MeterTable {
     /// The error to reply with; nothing has changed.
     pub(crate) fn apply(&mut self, now: Instant, change: &MeterMod) -> Result<Option<MeterId>, MeterModFailed> {
         match change.command {
-            command::ADD => {
+            MeterCommand::Add => {
                 check_number(change.meter)?;
                 if self.by_id.contains_key(&change.meter) {
                     return Err(MeterModFailed::MeterExists);
@@ -28,17 +28,17 @@ impl MeterTable {
                 }
                 self.by_id.insert(change.meter, SharedMeter::new(MeterState::new(now, change)));
             }
-            command::MODIFY => {
+            MeterCommand::Modify => {
                 check_number(change.meter)?;
                 let meter = self.by_id.get_mut(&change.meter).ok_or(MeterModFailed::UnknownMeter)?;
                 check(change)?;
                 meter.get_mut().modify(now, change);
             }
-            command::DELETE => {
+            MeterCommand::Delete => {
                 self.delete(change.meter);
                 return Ok(Some(change.meter));
             }
-            _ => return Err(MeterModFailed::BadCommand),
+            MeterCommand::Unknown(_) => return Err(MeterModFailed::BadCommand),
         }
         Ok(None)
     }

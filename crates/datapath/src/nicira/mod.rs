@@ -14,7 +14,7 @@ use crate::effects::{Effects, NO_COOKIE, PuntOrigin};
 use crate::execute;
 use crate::packet::{PipelinePacket, port_of};
 use std::ops::ControlFlow;
-use weir_openflow::model::nicira::{BundleAction, ControllerAction, NxAction};
+use weir_openflow::model::nicira::{BundleAction, ControllerAction, NxAction, RequestedReason};
 use weir_openflow::model::{Action, PacketInReason, PortNo, Subfield};
 use weir_packet::Field;
 use weir_packet::edit::{self, EditError};
@@ -154,12 +154,8 @@ fn controller(id: u16) -> ControllerAction {
 
 fn tell(action: &ControllerAction, packet: &mut PipelinePacket, origin: PuntOrigin, fx: &mut impl Effects) {
     let reason = match action.reason {
-        0 => PacketInReason::NoMatch,
-        2 => PacketInReason::InvalidTtl,
-        3 => PacketInReason::ActionSet,
-        4 => PacketInReason::Group,
-        5 => PacketInReason::PacketOut,
-        _ => PacketInReason::Action,
+        RequestedReason::Known(reason) => reason,
+        RequestedReason::Unknown(_) => PacketInReason::Action,
     };
     match fx.punt_to(packet, PuntOrigin { reason, ..origin }, action) {
         Ok(()) => packet.punted(),

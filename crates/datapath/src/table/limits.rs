@@ -4,7 +4,7 @@ use crate::program::EntryProgram;
 use std::collections::{HashMap, HashSet};
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, TableFeaturesFailed};
 use weir_openflow::model::multipart::{FeatureTypeId, OxmId, TableProperty};
-use weir_openflow::model::{Action, ErrorType, Instruction, Match, MatchField};
+use weir_openflow::model::{Action, ActionType, ErrorType, Instruction, InstructionType, Match, MatchField};
 use weir_packet::Field;
 
 /// Restrictions of a table: see the [module](self).
@@ -35,16 +35,16 @@ impl Eq for TableRestrictions {}
 /// Allowed instructions, tables to continue in, actions and fields to set, by type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct EntryPermissions {
-    instructions: HashSet<FeatureTypeId>,
+    instructions: HashSet<FeatureTypeId<InstructionType>>,
     next: HashSet<u8>,
-    write: HashSet<FeatureTypeId>,
-    apply: HashSet<FeatureTypeId>,
+    write: HashSet<FeatureTypeId<ActionType>>,
+    apply: HashSet<FeatureTypeId<ActionType>>,
     write_fields: HashSet<Field>,
     apply_fields: HashSet<Field>,
 }
 
-/// `OFPAT_METER`, the action that corresponds to the meter instruction in OpenFlow 1.5.
-const METER_ACTION: FeatureTypeId = FeatureTypeId::Standard(29);
+/// The action that corresponds to the meter instruction in OpenFlow 1.5.
+const METER_ACTION: FeatureTypeId<ActionType> = FeatureTypeId::Standard(ActionType::Meter);
 
 /// Nicira's experimenter id, which the extension actions of Open vSwitch carry.
 const NICIRA: u32 = 0x2320;
@@ -149,7 +149,11 @@ impl EntryPermissions {
     }
 }
 
-fn check_actions(list: &[Action], ids: &HashSet<FeatureTypeId>, fields: &HashSet<Field>) -> Result<(), ErrorType> {
+fn check_actions(
+    list: &[Action],
+    ids: &HashSet<FeatureTypeId<ActionType>>,
+    fields: &HashSet<Field>,
+) -> Result<(), ErrorType> {
     for action in list {
         if !ids.contains(&action_id(action)) {
             return Err(BadAction::BadType.into());
@@ -161,44 +165,44 @@ fn check_actions(list: &[Action], ids: &HashSet<FeatureTypeId>, fields: &HashSet
     Ok(())
 }
 
-/// Returns the instruction's type (`OFPIT_*`), or its experimenter id.
-fn instruction_id(instruction: &Instruction) -> FeatureTypeId {
+/// Returns the instruction's type, or its experimenter id.
+fn instruction_id(instruction: &Instruction) -> FeatureTypeId<InstructionType> {
     FeatureTypeId::Standard(match instruction {
-        Instruction::GotoTable(_) => 1,
-        Instruction::WriteMetadata { .. } => 2,
-        Instruction::WriteActions(_) => 3,
-        Instruction::ApplyActions(_) => 4,
-        Instruction::ClearActions => 5,
-        Instruction::Meter(_) => 6,
-        Instruction::StatTrigger { .. } => 7,
+        Instruction::GotoTable(_) => InstructionType::GotoTable,
+        Instruction::WriteMetadata { .. } => InstructionType::WriteMetadata,
+        Instruction::WriteActions(_) => InstructionType::WriteActions,
+        Instruction::ApplyActions(_) => InstructionType::ApplyActions,
+        Instruction::ClearActions => InstructionType::ClearActions,
+        Instruction::Meter(_) => InstructionType::Meter,
+        Instruction::StatTrigger { .. } => InstructionType::StatTrigger,
         Instruction::Experimenter { id, .. } => {
             return FeatureTypeId::Experimenter { id: *id, data: Default::default() };
         }
     })
 }
 
-/// Returns the action's type (`OFPAT_*`), or its experimenter id. Actions of OpenFlow 1.0 have the type of their
+/// Returns the action's type, or its experimenter id. Actions of OpenFlow 1.0 have the type of their
 /// later equivalent.
-fn action_id(action: &Action) -> FeatureTypeId {
+fn action_id(action: &Action) -> FeatureTypeId<ActionType> {
     FeatureTypeId::Standard(match action {
-        Action::Output { .. } | Action::Enqueue { .. } => 0,
-        Action::CopyTtlOut => 11,
-        Action::CopyTtlIn => 12,
-        Action::SetMplsTtl(_) => 15,
-        Action::DecMplsTtl => 16,
-        Action::PushVlan(_) => 17,
-        Action::PopVlan => 18,
-        Action::PushMpls(_) => 19,
-        Action::PopMpls(_) => 20,
-        Action::SetQueue(_) => 21,
-        Action::Group(_) => 22,
-        Action::SetNwTtl(_) => 23,
-        Action::DecNwTtl => 24,
-        Action::PushPbb(_) => 26,
-        Action::PopPbb => 27,
-        Action::Move { .. } => 28,
-        Action::Meter(_) => 29,
-        action if set_field(action).is_some() => 25,
+        Action::Output { .. } | Action::Enqueue { .. } => ActionType::Output,
+        Action::CopyTtlOut => ActionType::CopyTtlOut,
+        Action::CopyTtlIn => ActionType::CopyTtlIn,
+        Action::SetMplsTtl(_) => ActionType::SetMplsTtl,
+        Action::DecMplsTtl => ActionType::DecMplsTtl,
+        Action::PushVlan(_) => ActionType::PushVlan,
+        Action::PopVlan => ActionType::PopVlan,
+        Action::PushMpls(_) => ActionType::PushMpls,
+        Action::PopMpls(_) => ActionType::PopMpls,
+        Action::SetQueue(_) => ActionType::SetQueue,
+        Action::Group(_) => ActionType::Group,
+        Action::SetNwTtl(_) => ActionType::SetNwTtl,
+        Action::DecNwTtl => ActionType::DecNwTtl,
+        Action::PushPbb(_) => ActionType::PushPbb,
+        Action::PopPbb => ActionType::PopPbb,
+        Action::Move { .. } => ActionType::CopyField,
+        Action::Meter(_) => ActionType::Meter,
+        action if set_field(action).is_some() => ActionType::SetField,
         Action::Experimenter { id, .. } => return FeatureTypeId::Experimenter { id: *id, data: Default::default() },
         _ => return FeatureTypeId::Experimenter { id: NICIRA, data: Default::default() },
     })
@@ -273,8 +277,8 @@ fn is_within(asked: &TableProperty, there: &TableProperty) -> bool {
         ApplyActions, ApplySetField, Instructions, Match, NextTables, Wildcards, WriteActions, WriteSetField,
     };
     match (asked, there) {
-        (Instructions { ids, .. }, Instructions { ids: all, .. })
-        | (WriteActions { ids, .. }, WriteActions { ids: all, .. })
+        (Instructions { ids, .. }, Instructions { ids: all, .. }) => ids.iter().all(|id| all.contains(id)),
+        (WriteActions { ids, .. }, WriteActions { ids: all, .. })
         | (ApplyActions { ids, .. }, ApplyActions { ids: all, .. }) => ids.iter().all(|id| all.contains(id)),
         (NextTables { tables, .. }, NextTables { tables: all, .. }) => tables.iter().all(|table| all.contains(table)),
         (Match(ids), Match(all)) => ids.iter().all(|id| offers(all, id, id.has_mask)),

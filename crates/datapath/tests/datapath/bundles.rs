@@ -9,8 +9,8 @@ use weir_openflow::model::bundle::{
 };
 use weir_openflow::model::config::{TableMod, table_config};
 use weir_openflow::model::error::{BadRequest, BundleFailed, ErrorMessage, FlowModFailed, PortModFailed};
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
-use weir_openflow::model::meter::{Band, BandKind, MeterMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterMod};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::port::{PortMod, bits};
 use weir_openflow::model::role::{Role, RoleMessage};
@@ -428,19 +428,24 @@ fn any_group() -> impl Strategy<Value = Body> {
         let actions = if chains { vec![Action::Group(GroupId(next))] } else { output(port) };
         Bucket { weight: 1, watch_port: PortNo(port), ..Bucket::new(BucketId(port), actions) }
     });
-    (prop_oneof![3 => Just(0), 2 => Just(1), 1 => Just(2)], group, prop::option::of(bucket)).prop_map(
-        |(command, group, bucket)| {
+    (
+        prop_oneof![3 => Just(GroupCommand::Add), 2 => Just(GroupCommand::Modify), 1 => Just(GroupCommand::Delete)],
+        group,
+        prop::option::of(bucket),
+    )
+        .prop_map(|(command, group, bucket)| {
             let buckets = bucket.into_iter().collect();
             let (command_bucket, properties) = (BucketId::ALL, Vec::new());
-            Body::GroupMod(GroupMod { command, kind: 1, group, command_bucket, buckets, properties })
-        },
-    )
+            Body::GroupMod(GroupMod { command, kind: GroupKind::Select, group, command_bucket, buckets, properties })
+        })
 }
 
 /// Generates a meter-mod of any command on few meters.
 fn any_meter() -> impl Strategy<Value = Body> {
     let meter = prop_oneof![6 => (1..4_u32).prop_map(MeterId), 1 => Just(MeterId::ALL)];
-    (prop_oneof![3 => Just(0_u16), 2 => Just(1), 1 => Just(2)], meter, 1..9_u32).prop_map(|(command, meter, rate)| {
+    let command =
+        prop_oneof![3 => Just(MeterCommand::Add), 2 => Just(MeterCommand::Modify), 1 => Just(MeterCommand::Delete)];
+    (command, meter, 1..9_u32).prop_map(|(command, meter, rate)| {
         let bands = vec![Band { kind: BandKind::Drop, rate, burst_size: 0 }];
         Body::MeterMod(MeterMod { command, flags: 1, meter, bands })
     })

@@ -2,23 +2,21 @@
 use crate::bench::*;
 use weir_datapath::ChannelId;
 use weir_openflow::model::error::{BadAction, BadInstruction, TableFeaturesFailed};
-use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableFeatures};
+use weir_openflow::model::multipart::TableFeaturesCommand::{Disable, Enable, Modify};
+use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableFeatures, TableFeaturesCommand};
 use weir_openflow::model::{Action, FlowMod, GroupId, Instruction, Match, PacketOut, PortNo, TableId};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
 
 const NEWEST: ChannelId = ChannelId(15);
 const FIRST_EGRESS: u32 = 1 << 4;
-const MODIFY: u8 = 1;
-const ENABLE: u8 = 2;
-const DISABLE: u8 = 3;
 
 /// Returns a bench whose table 10 is the first egress table.
 fn bench() -> Bench {
     let mut bench = Bench::new();
     bench.datapath.channel_up(bench.now, NEWEST, Version::V15);
     let ten = features(&mut bench).swap_remove(10);
-    set(&mut bench, vec![TableFeatures { command: MODIFY, features: FIRST_EGRESS, ..ten }]).unwrap();
+    set(&mut bench, vec![TableFeatures { command: Modify, features: FIRST_EGRESS, ..ten }]).unwrap();
     bench
 }
 
@@ -136,7 +134,7 @@ fn sides_are_told_and_changed() {
     bench.flow_mod(&entry(9, Match::any(), vec![])).unwrap();
     bench.flow_mod(&entry(12, Match::any(), vec![])).unwrap();
     let nine = features(&mut bench).swap_remove(9);
-    set(&mut bench, vec![TableFeatures { command: MODIFY, features: FIRST_EGRESS, ..nine }]).unwrap();
+    set(&mut bench, vec![TableFeatures { command: Modify, features: FIRST_EGRESS, ..nine }]).unwrap();
     let entries = bench.datapath.trace(bench.now, PortNo(1), &frame());
     assert!(!entries.steps.is_empty());
     let sides: Vec<u32> = features(&mut bench).iter().map(|table| table.features).collect();
@@ -152,22 +150,22 @@ fn sides_are_told_and_changed() {
 fn tables_are_switched_off_and_on() {
     let mut bench = bench();
     let five = || TableFeatures { table: TableId(5), ..features(&mut bench_without()).swap_remove(5) };
-    set(&mut bench, vec![TableFeatures { command: DISABLE, ..five() }]).unwrap();
+    set(&mut bench, vec![TableFeatures { command: Disable, ..five() }]).unwrap();
     assert!(features(&mut bench).iter().all(|table| table.table != TableId(5)));
-    set(&mut bench, vec![TableFeatures { command: ENABLE, ..five() }]).unwrap();
+    set(&mut bench, vec![TableFeatures { command: Enable, ..five() }]).unwrap();
     assert!(features(&mut bench).iter().any(|table| table.table == TableId(5)));
     let two_firsts = [3, 4].map(|number| {
         let table = features(&mut bench).swap_remove(number);
-        TableFeatures { command: MODIFY, features: FIRST_EGRESS, ..table }
+        TableFeatures { command: Modify, features: FIRST_EGRESS, ..table }
     });
     assert_eq!(set(&mut bench, two_firsts.to_vec()), Err(TableFeaturesFailed::BadFeatures.into()));
     assert_eq!(
-        set(&mut bench, vec![TableFeatures { command: 9, ..five() }]),
+        set(&mut bench, vec![TableFeatures { command: TableFeaturesCommand::Unknown(9), ..five() }]),
         Err(TableFeaturesFailed::BadCommand.into())
     );
     let zero = features(&mut bench).swap_remove(0);
     assert_eq!(
-        set(&mut bench, vec![TableFeatures { command: DISABLE, ..zero }]),
+        set(&mut bench, vec![TableFeatures { command: Disable, ..zero }]),
         Err(TableFeaturesFailed::BadTable.into())
     );
 }

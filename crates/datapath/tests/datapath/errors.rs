@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use weir_datapath::{ChannelId, DatapathConfig};
 use weir_openflow::model::config::TableMod;
 use weir_openflow::model::error::*;
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
 use weir_openflow::model::matching::RawField;
-use weir_openflow::model::meter::{Band, BandKind, MeterId, MeterMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterId, MeterMod};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_openflow::model::port::{PortMod, bits};
 use weir_openflow::model::role::{Role, RoleMessage};
@@ -236,49 +236,46 @@ fn failed_settings(bench: &mut Bench, raised: &mut Raised) {
 }
 
 fn failed_group_mods(bench: &mut Bench, raised: &mut Raised) {
+    use GroupKind::{All, FastFailover, Indirect, Select};
     let change = |command, kind, group, buckets| {
         let (group, command_bucket) = (GroupId(group), BucketId::ALL);
         GroupMod { command, kind, group, command_bucket, buckets, properties: Vec::new() }
     };
-    let add = |kind, group, buckets| change(GroupMod::ADD, kind, group, buckets);
+    let add = |kind, group, buckets| change(GroupCommand::Add, kind, group, buckets);
     let bucket = |action| Bucket::new(BucketId(0), vec![action]);
     let to = |port| bucket(Action::output(PortNo(port)));
     let chained = |group| bucket(Action::Group(GroupId(group)));
-    const ALL: u8 = 0;
-    const SELECT: u8 = 1;
-    const INDIRECT: u8 = 2;
-    const FAILOVER: u8 = 3;
-    assert_eq!(told(bench, Body::GroupMod(add(INDIRECT, 1, vec![to(2)]))), None);
-    assert_eq!(told(bench, Body::GroupMod(add(INDIRECT, 2, vec![chained(1)]))), None);
+    assert_eq!(told(bench, Body::GroupMod(add(Indirect, 1, vec![to(2)]))), None);
+    assert_eq!(told(bench, Body::GroupMod(add(Indirect, 2, vec![chained(1)]))), None);
     let weighted = Bucket { weight: 7, ..to(2) };
     let watching_none = Bucket { watch_port: PortNo(0xffff_ff01), ..to(2) };
     let cases = [
-        (add(ALL, 1, vec![]), GroupModFailed::GroupExists),
-        (add(ALL, 0xffff_ff01, vec![]), GroupModFailed::InvalidGroup),
-        (add(ALL, 3, vec![weighted]), GroupModFailed::InvalidGroup),
-        (change(GroupMod::MODIFY, INDIRECT, 1, vec![chained(2)]), GroupModFailed::Loop),
-        (change(GroupMod::MODIFY, ALL, 404, vec![]), GroupModFailed::UnknownGroup),
-        (change(GroupMod::DELETE, ALL, 1, vec![]), GroupModFailed::ChainedGroup),
-        (add(77, 3, vec![]), GroupModFailed::BadType),
-        (change(9, ALL, 3, vec![]), GroupModFailed::BadCommand),
-        (add(FAILOVER, 3, vec![watching_none]), GroupModFailed::BadWatch),
+        (add(All, 1, vec![]), GroupModFailed::GroupExists),
+        (add(All, 0xffff_ff01, vec![]), GroupModFailed::InvalidGroup),
+        (add(All, 3, vec![weighted]), GroupModFailed::InvalidGroup),
+        (change(GroupCommand::Modify, Indirect, 1, vec![chained(2)]), GroupModFailed::Loop),
+        (change(GroupCommand::Modify, All, 404, vec![]), GroupModFailed::UnknownGroup),
+        (change(GroupCommand::Delete, All, 1, vec![]), GroupModFailed::ChainedGroup),
+        (add(GroupKind::Unknown(77), 3, vec![]), GroupModFailed::BadType),
+        (change(GroupCommand::Unknown(9), All, 3, vec![]), GroupModFailed::BadCommand),
+        (add(FastFailover, 3, vec![watching_none]), GroupModFailed::BadWatch),
     ];
     for (change, code) in cases {
         raised.note(code, told(bench, Body::GroupMod(change)));
     }
     // Changes the bucket's length, which follows command, type and group.
-    let one = add(ALL, 3, vec![to(2)]);
+    let one = add(All, 3, vec![to(2)]);
     raised.note(GroupModFailed::BadBucket, damaged(bench, Body::GroupMod(one), |bytes| bytes[BODY + 9] = 4));
     let config = DatapathConfig { max_groups: 1, max_buckets: 1, ..DatapathConfig::default() };
     let mut small = Bench::with(config);
     small.datapath.channel_up(small.now, CONTROLLER, Version::V13);
-    let two = add(SELECT, 1, vec![Bucket { weight: 1, ..to(2) }, Bucket { id: BucketId(1), weight: 1, ..to(3) }]);
+    let two = add(Select, 1, vec![Bucket { weight: 1, ..to(2) }, Bucket { id: BucketId(1), weight: 1, ..to(3) }]);
     raised.note(GroupModFailed::OutOfBuckets, told(&mut small, Body::GroupMod(two)));
-    assert_eq!(told(&mut small, Body::GroupMod(add(ALL, 1, vec![to(2)]))), None);
-    raised.note(GroupModFailed::OutOfGroups, told(&mut small, Body::GroupMod(add(ALL, 2, vec![]))));
+    assert_eq!(told(&mut small, Body::GroupMod(add(All, 1, vec![to(2)]))), None);
+    raised.note(GroupModFailed::OutOfGroups, told(&mut small, Body::GroupMod(add(All, 2, vec![]))));
     let mut top = 2;
     let long = loop {
-        let error = told(bench, Body::GroupMod(add(INDIRECT, top + 1, vec![chained(top)])));
+        let error = told(bench, Body::GroupMod(add(Indirect, top + 1, vec![chained(top)])));
         top += 1;
         if error.is_some() || top > 100 {
             break error;
@@ -288,9 +285,9 @@ fn failed_group_mods(bench: &mut Bench, raised: &mut Raised) {
     // Version 1.5 has bucket ids.
     let insert = |bucket, named| {
         let named = BucketId(named);
-        GroupMod { command_bucket: named, ..change(GroupMod::INSERT_BUCKET, ALL, 400, vec![bucket]) }
+        GroupMod { command_bucket: named, ..change(GroupCommand::InsertBucket, All, 400, vec![bucket]) }
     };
-    let body = Body::GroupMod(add(ALL, 400, vec![to(2)]));
+    let body = Body::GroupMod(add(All, 400, vec![to(2)]));
     assert_eq!(told_in(Version::V15, bench, body, |_| {}), None);
     let bodies = [(insert(to(3), 99), GroupModFailed::UnknownBucket), (insert(to(3), 0), GroupModFailed::BucketExists)];
     for (change, code) in bodies {
@@ -299,25 +296,25 @@ fn failed_group_mods(bench: &mut Bench, raised: &mut Raised) {
 }
 
 fn failed_meter_mods(bench: &mut Bench, raised: &mut Raised) {
-    use weir_openflow::model::meter::{command, flags};
+    use weir_openflow::model::meter::flags;
     let band = |kind| Band { rate: 1000, burst_size: 0, kind };
     let change = |command, meter, flags, bands| {
         let meter = MeterId(meter);
         Body::MeterMod(MeterMod { command, flags, meter, bands })
     };
-    let add = |meter, flags, kind| change(command::ADD, meter, flags, vec![band(kind)]);
+    let add = |meter, flags, kind| change(MeterCommand::Add, meter, flags, vec![band(kind)]);
     let both = flags::KBPS | flags::PKTPS;
     let unknown = BandKind::Unknown { kind: 9, data: vec![0; 4].into() };
     assert_eq!(told(bench, add(1, flags::KBPS, BandKind::Drop)), None);
     let cases = [
         (add(1, flags::KBPS, BandKind::Drop), MeterModFailed::MeterExists),
         (add(0, flags::KBPS, BandKind::Drop), MeterModFailed::InvalidMeter),
-        (change(command::MODIFY, 404, flags::KBPS, vec![]), MeterModFailed::UnknownMeter),
-        (change(9, 2, flags::KBPS, vec![]), MeterModFailed::BadCommand),
+        (change(MeterCommand::Modify, 404, flags::KBPS, vec![]), MeterModFailed::UnknownMeter),
+        (change(MeterCommand::Unknown(9), 2, flags::KBPS, vec![]), MeterModFailed::BadCommand),
         (add(2, both, BandKind::Drop), MeterModFailed::BadFlags),
         (add(2, flags::KBPS, unknown), MeterModFailed::BadBand),
         (add(2, flags::KBPS, BandKind::DscpRemark { prec_level: 0 }), MeterModFailed::BadBandValue),
-        (change(command::ADD, 2, flags::KBPS, vec![band(BandKind::Drop); 2000]), MeterModFailed::OutOfBands),
+        (change(MeterCommand::Add, 2, flags::KBPS, vec![band(BandKind::Drop); 2000]), MeterModFailed::OutOfBands),
     ];
     for (body, code) in cases {
         raised.note(code, told(bench, body));
@@ -325,7 +322,7 @@ fn failed_meter_mods(bench: &mut Bench, raised: &mut Raised) {
     // Adds one meter more than the maximum.
     let full = (2..100_000).find_map(|number| told(bench, add(number, flags::KBPS, BandKind::Drop)));
     raised.note(MeterModFailed::OutOfMeters, full);
-    assert_eq!(told(bench, change(command::DELETE, MeterId::ALL.0, 0, vec![])), None);
+    assert_eq!(told(bench, change(MeterCommand::Delete, MeterId::ALL.0, 0, vec![])), None);
 }
 
 fn failed_tables_and_queues(bench: &mut Bench, raised: &mut Raised) {

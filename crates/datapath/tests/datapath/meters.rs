@@ -4,7 +4,8 @@ use std::time::Duration;
 use weir_datapath::{DropReason, MAX_BANDS, MAX_METERS};
 use weir_openflow::Body;
 use weir_openflow::model::error::MeterModFailed;
-use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterMod, MeterStats, command::*, flags};
+use weir_openflow::model::meter::MeterCommand::{Add, Delete, Modify};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterConfig, MeterMod, MeterStats, flags};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, FlowFlags, FlowMod, Instruction, Match, MeterId, PortNo, TableId};
 use weir_packet::checksum::verify;
@@ -22,7 +23,13 @@ fn remark_above(rate: u32, burst_size: u32, prec_level: u8) -> Band {
 }
 
 impl Bench {
-    fn meter_mod(&mut self, command: u16, meter: MeterId, flags: u16, bands: Vec<Band>) -> Result<(), MeterModFailed> {
+    fn meter_mod(
+        &mut self,
+        command: MeterCommand,
+        meter: MeterId,
+        flags: u16,
+        bands: Vec<Band>,
+    ) -> Result<(), MeterModFailed> {
         match self.error_of(CONTROLLER, Body::MeterMod(MeterMod { command, flags, meter, bands })) {
             None => Ok(()),
             Some(weir_openflow::model::ErrorType::MeterModFailed(code)) => Err(code),
@@ -44,7 +51,7 @@ impl Bench {
 /// Returns a bench whose packets pass meter 1 and leave by port 2.
 fn metered(flags: u16, bands: Vec<Band>) -> Bench {
     let mut bench = Bench::controlled();
-    bench.meter_mod(ADD, MeterId(1), flags, bands).unwrap();
+    bench.meter_mod(Add, MeterId(1), flags, bands).unwrap();
     bench.flow_mod(&through(1, 1, Match::any())).unwrap();
     bench
 }
@@ -131,7 +138,7 @@ fn remarking_keeps_checksums_and_everything_else() {
 #[test]
 fn later_tables_see_the_new_drop_precedence() {
     let mut bench = Bench::controlled();
-    bench.meter_mod(ADD, MeterId(1), flags::PKTPS, vec![remark_above(0, 0, 2)]).unwrap();
+    bench.meter_mod(Add, MeterId(1), flags::PKTPS, vec![remark_above(0, 0, 2)]).unwrap();
     let goto = vec![Instruction::Meter(MeterId(1)), Instruction::GotoTable(TableId(1))];
     bench.flow_mod(&FlowMod::add(1, Match::any(), goto)).unwrap();
     let high = Match::any().with(Field::EthType, eth_type::IPV4).with(Field::IpDscp, 14_u8);
@@ -142,7 +149,7 @@ fn later_tables_see_the_new_drop_precedence() {
 #[test]
 fn a_dropped_packet_runs_no_action_and_goes_to_no_table() {
     let mut bench = Bench::controlled();
-    bench.meter_mod(ADD, MeterId(1), flags::PKTPS, vec![drop_above(0, 0)]).unwrap();
+    bench.meter_mod(Add, MeterId(1), flags::PKTPS, vec![drop_above(0, 0)]).unwrap();
     let all = [
         Instruction::GotoTable(TableId(1)),
         Instruction::ApplyActions(output(2)),
@@ -157,7 +164,7 @@ fn a_dropped_packet_runs_no_action_and_goes_to_no_table() {
 #[test]
 fn flows_are_counted_as_they_come_change_and_go() {
     let mut bench = metered(flags::PKTPS, vec![drop_above(1000, 0)]);
-    bench.meter_mod(ADD, MeterId(2), flags::PKTPS, vec![]).unwrap();
+    bench.meter_mod(Add, MeterId(2), flags::PKTPS, vec![]).unwrap();
     let counts = |bench: &mut Bench| -> Vec<u32> { bench.stats(MeterId::ALL).iter().map(|s| s.flow_count).collect() };
     assert_eq!(counts(&mut bench), [1, 0]);
     for port in 1..=3 {
@@ -188,13 +195,13 @@ fn a_meter_takes_its_flow_entries_with_it() {
     for (deleted, left) in [(MeterId(1), vec![2_u64, 3]), (MeterId::ALL, vec![3]), (MeterId(7), vec![1, 2, 3])] {
         let mut bench = Bench::controlled();
         for (number, table) in [(1, 0), (2, 9)] {
-            bench.meter_mod(ADD, MeterId(number), flags::KBPS, vec![drop_above(1, 0)]).unwrap();
+            bench.meter_mod(Add, MeterId(number), flags::KBPS, vec![drop_above(1, 0)]).unwrap();
             let flow = FlowMod { cookie: number.into(), table: TableId(table), ..through(number, 1, Match::any()) };
             bench.flow_mod(&FlowMod { flags: FlowFlags::SEND_FLOW_REM, ..flow }).unwrap();
         }
         bench.flow_mod(&FlowMod { cookie: 3, ..FlowMod::add(2, from_port(3), apply(output(2))) }).unwrap();
         let told = bench
-            .ask(CONTROLLER, Body::MeterMod(MeterMod { command: DELETE, flags: 0, meter: deleted, bands: vec![] }));
+            .ask(CONTROLLER, Body::MeterMod(MeterMod { command: Delete, flags: 0, meter: deleted, bands: vec![] }));
         let mut gone: Vec<u64> = told
             .iter()
             .map(|body| match body {
@@ -228,7 +235,7 @@ fn configuration_reads_back_as_it_was_set() {
     ];
     let expected = configs.map(|(meter, flags, bands)| MeterConfig { flags, meter, bands });
     for config in expected.iter().rev() {
-        bench.meter_mod(ADD, config.meter, config.flags, config.bands.clone()).unwrap();
+        bench.meter_mod(Add, config.meter, config.flags, config.bands.clone()).unwrap();
     }
     let all = bench.multipart(CONTROLLER, RequestBody::MeterConfig(MeterId::ALL)).unwrap();
     assert_eq!(all, [ReplyBody::MeterConfig(expected.to_vec())]);
@@ -250,46 +257,46 @@ fn a_changed_meter_keeps_what_it_counted_and_gives_no_second_burst() {
     assert_eq!(passed(&mut bench), 10);
     bench.wait(Duration::from_secs(3));
     let flags = flags::PKTPS | flags::BURST | flags::STATS;
-    bench.meter_mod(MODIFY, MeterId(1), flags, vec![drop_above(100, 50), drop_above(1000, 0)]).unwrap();
+    bench.meter_mod(Modify, MeterId(1), flags, vec![drop_above(100, 50), drop_above(1000, 0)]).unwrap();
     assert_eq!(passed(&mut bench), 1, "the new second band has no burst");
     let stats = bench.only();
     assert_eq!((stats.packet_in_count, stats.duration_sec, stats.flow_count), (40, 3, 1));
     assert_eq!(stats.bands, [(10, 2140), (19, 19 * 214)]);
-    bench.meter_mod(MODIFY, MeterId(1), flags::PKTPS, vec![]).unwrap();
+    bench.meter_mod(Modify, MeterId(1), flags::PKTPS, vec![]).unwrap();
     assert_eq!((passed(&mut bench), bench.only().bands.len()), (20, 0));
 }
 
 #[test]
 fn what_cannot_be_done_is_refused_with_its_code() {
     let mut bench = Bench::controlled();
-    bench.meter_mod(ADD, MeterId(1), flags::KBPS, vec![drop_above(1, 1)]).unwrap();
+    bench.meter_mod(Add, MeterId(1), flags::KBPS, vec![drop_above(1, 1)]).unwrap();
     let before = bench.multipart(CONTROLLER, RequestBody::MeterConfig(MeterId::ALL)).unwrap();
     let band = |kind| vec![Band { rate: 1, burst_size: 1, kind }];
     let foreign = BandKind::Experimenter { id: 1, data: vec![].into() };
     let unknown = BandKind::Unknown { kind: 3, data: vec![].into() };
     use MeterModFailed::*;
     for (command, meter, flags, bands, code) in [
-        (ADD, MeterId(1), flags::KBPS, vec![], MeterExists),
-        (ADD, MeterId(0), flags::KBPS, vec![], InvalidMeter),
-        (ADD, MeterId(MeterId::MAX.0 + 1), flags::KBPS, vec![], InvalidMeter),
-        (ADD, MeterId::ALL, flags::KBPS, vec![], InvalidMeter),
-        (MODIFY, MeterId::ALL, flags::KBPS, vec![], InvalidMeter),
-        (MODIFY, MeterId(2), flags::KBPS, vec![], UnknownMeter),
-        (MODIFY, MeterId::CONTROLLER, flags::KBPS, vec![], UnknownMeter),
-        (3, MeterId(1), flags::KBPS, vec![], BadCommand),
-        (u16::MAX, MeterId(0), 0, vec![], BadCommand),
-        (ADD, MeterId(2), flags::KBPS | flags::PKTPS, vec![], BadFlags),
-        (ADD, MeterId(2), 1 << 4, vec![], BadFlags),
-        (MODIFY, MeterId(1), 1 << 15, vec![], BadFlags),
-        (ADD, MeterId(2), 0, vec![drop_above(1, 1); usize::from(MAX_BANDS) + 1], OutOfBands),
-        (ADD, MeterId(2), 0, band(foreign.clone()), BadBand),
-        (MODIFY, MeterId(1), 0, band(unknown.clone()), BadBand),
-        (ADD, MeterId(2), 0, vec![remark_above(1, 1, 0)], BadBandValue),
+        (Add, MeterId(1), flags::KBPS, vec![], MeterExists),
+        (Add, MeterId(0), flags::KBPS, vec![], InvalidMeter),
+        (Add, MeterId(MeterId::MAX.0 + 1), flags::KBPS, vec![], InvalidMeter),
+        (Add, MeterId::ALL, flags::KBPS, vec![], InvalidMeter),
+        (Modify, MeterId::ALL, flags::KBPS, vec![], InvalidMeter),
+        (Modify, MeterId(2), flags::KBPS, vec![], UnknownMeter),
+        (Modify, MeterId::CONTROLLER, flags::KBPS, vec![], UnknownMeter),
+        (MeterCommand::Unknown(3), MeterId(1), flags::KBPS, vec![], BadCommand),
+        (MeterCommand::Unknown(u16::MAX), MeterId(0), 0, vec![], BadCommand),
+        (Add, MeterId(2), flags::KBPS | flags::PKTPS, vec![], BadFlags),
+        (Add, MeterId(2), 1 << 4, vec![], BadFlags),
+        (Modify, MeterId(1), 1 << 15, vec![], BadFlags),
+        (Add, MeterId(2), 0, vec![drop_above(1, 1); usize::from(MAX_BANDS) + 1], OutOfBands),
+        (Add, MeterId(2), 0, band(foreign.clone()), BadBand),
+        (Modify, MeterId(1), 0, band(unknown.clone()), BadBand),
+        (Add, MeterId(2), 0, vec![remark_above(1, 1, 0)], BadBandValue),
     ] {
-        assert_eq!(bench.meter_mod(command, meter, flags, bands.clone()), Err(code), "{command} {meter} {bands:?}");
+        assert_eq!(bench.meter_mod(command, meter, flags, bands.clone()), Err(code), "{command:?} {meter} {bands:?}");
     }
     for meter in [MeterId(5), MeterId(0), MeterId::SLOWPATH] {
-        assert_eq!(bench.meter_mod(DELETE, meter, u16::MAX, band(unknown.clone())), Ok(()));
+        assert_eq!(bench.meter_mod(Delete, meter, u16::MAX, band(unknown.clone())), Ok(()));
     }
     assert_eq!(bench.multipart(CONTROLLER, RequestBody::MeterConfig(MeterId::ALL)).unwrap(), before);
     for (meter, code) in
@@ -305,14 +312,14 @@ fn what_cannot_be_done_is_refused_with_its_code() {
 fn there_is_room_for_so_many_and_reserved_ones_besides() {
     let mut bench = Bench::controlled();
     for number in 1..=MAX_METERS {
-        bench.meter_mod(ADD, MeterId(number), flags::KBPS, vec![]).unwrap();
+        bench.meter_mod(Add, MeterId(number), flags::KBPS, vec![]).unwrap();
     }
     let more = MeterId(MAX_METERS + 1);
-    assert_eq!(bench.meter_mod(ADD, more, flags::KBPS, vec![]), Err(MeterModFailed::OutOfMeters));
-    bench.meter_mod(ADD, MeterId::CONTROLLER, flags::KBPS, vec![]).unwrap();
-    bench.meter_mod(ADD, MeterId::SLOWPATH, flags::KBPS, vec![]).unwrap();
-    bench.meter_mod(DELETE, MeterId(3), 0, vec![]).unwrap();
-    bench.meter_mod(ADD, more, flags::KBPS, vec![]).unwrap();
+    assert_eq!(bench.meter_mod(Add, more, flags::KBPS, vec![]), Err(MeterModFailed::OutOfMeters));
+    bench.meter_mod(Add, MeterId::CONTROLLER, flags::KBPS, vec![]).unwrap();
+    bench.meter_mod(Add, MeterId::SLOWPATH, flags::KBPS, vec![]).unwrap();
+    bench.meter_mod(Delete, MeterId(3), 0, vec![]).unwrap();
+    bench.meter_mod(Add, more, flags::KBPS, vec![]).unwrap();
     assert_eq!(bench.stats(MeterId::ALL).len(), MAX_METERS as usize + 2);
 }
 
@@ -355,7 +362,7 @@ fn reserved_meters_measure_what_goes_to_controllers() {
         let mut bench = Bench::controlled();
         bench.add(1, Match::any(), vec![Action::output(PortNo(2)), Action::to_controller()]);
         bench
-            .meter_mod(ADD, meter, flags::PKTPS | flags::BURST, vec![drop_above(5, 5), remark_above(2, 2, 1)])
+            .meter_mod(Add, meter, flags::PKTPS | flags::BURST, vec![drop_above(5, 5), remark_above(2, 2, 1)])
             .unwrap();
         let packet = ipv4(10).build();
         assert!(
@@ -371,7 +378,7 @@ fn reserved_meters_measure_what_goes_to_controllers() {
         assert_eq!((bench.only().packet_in_count, bench.only().bands), (8, vec![(3, 3 * 34), (3, 3 * 34)]));
         let trace = bench.datapath.trace(bench.now, PortNo(1), &packet);
         assert_eq!((trace.drops, trace.to_controller), (vec![reason], false));
-        bench.meter_mod(DELETE, meter, 0, vec![]).unwrap();
+        bench.meter_mod(Delete, meter, 0, vec![]).unwrap();
         bench.receive(1, &packet);
         assert_eq!(bench.packet_ins(CONTROLLER).len(), 1);
     }
@@ -383,7 +390,7 @@ fn the_action_meters_like_the_instruction() {
     let mut bench = Bench::controlled();
     let limit = |bench: &mut Bench, number, packets| {
         let band = vec![drop_above(1, packets)];
-        bench.meter_mod(ADD, MeterId(number), flags::PKTPS | flags::BURST, band).unwrap();
+        bench.meter_mod(Add, MeterId(number), flags::PKTPS | flags::BURST, band).unwrap();
     };
     limit(&mut bench, 1, 5);
     limit(&mut bench, 2, 3);
@@ -408,6 +415,6 @@ fn the_action_meters_like_the_instruction() {
         let flow = FlowMod::add(1, from_port(2), apply(vec![Action::Meter(MeterId(meter))]));
         assert_eq!(bench.flow_mod(&flow), Err(BadAction::BadMeter.into()));
     }
-    bench.meter_mod(DELETE, MeterId(1), 0, vec![]).unwrap();
+    bench.meter_mod(Delete, MeterId(1), 0, vec![]).unwrap();
     assert_eq!((bench.ports_of(1, &frame()), bench.ports_of(4, &frame())), (vec![], vec![]), "the entries are gone");
 }

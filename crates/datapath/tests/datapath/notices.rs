@@ -2,8 +2,8 @@
 use crate::bench::*;
 use weir_datapath::ChannelId;
 use weir_openflow::model::error::RoleRequestFailed;
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
-use weir_openflow::model::meter::{Band, BandKind, MeterMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterMod};
 use weir_openflow::model::multipart::{ReplyBody, RequestBody};
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
 use weir_openflow::model::status::{ControllerReason, RoleReason, RoleStatus};
@@ -49,9 +49,16 @@ fn group_and_meter_mods_are_forwarded_to_those_that_asked() {
     let mut bench = bench();
     let buckets = vec![Bucket::new(BucketId(0), output(2))];
     let (group, command_bucket, properties) = (GroupId(1), BucketId::ALL, Vec::new());
-    let group = Body::GroupMod(GroupMod { command: 0, kind: 0, group, command_bucket, buckets, properties });
+    let group = Body::GroupMod(GroupMod {
+        command: GroupCommand::Add,
+        kind: GroupKind::All,
+        group,
+        command_bucket,
+        buckets,
+        properties,
+    });
     let bands = vec![Band { kind: BandKind::Drop, rate: 5, burst_size: 0 }];
-    let meter = Body::MeterMod(MeterMod { command: 0, flags: 1, meter: MeterId(1), bands });
+    let meter = Body::MeterMod(MeterMod { command: MeterCommand::Add, flags: 1, meter: MeterId(1), bands });
     bench.ask(FIRST, group.clone());
     assert_eq!(bench.told(SECOND), [], "nobody asked");
     let config = AsyncConfig { requestforward: [Some(0b10), Some(0)], ..AsyncConfig::default() };

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use std::time::Duration;
 use weir_datapath::{ChannelId, DatapathConfig, LookupMethod};
 use weir_openflow::model::error::FlowModFailed;
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
-use weir_openflow::model::meter::{Band, BandKind, MeterMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterMod};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{
     Action, BufferId, ErrorType, FlowCommand, FlowFlags, FlowMod, GroupId, Instruction, Match, MeterId, PortNo, TableId,
@@ -63,10 +63,10 @@ fn steps(bench: &mut Bench, count: impl Fn(&Bench) -> usize) -> Vec<usize> {
     steps
 }
 
-fn group_mod(command: u16, group: GroupId) -> Body {
-    let buckets = if command == GroupMod::ADD { vec![Bucket::new(BucketId(0), output(2))] } else { Vec::new() };
+fn group_mod(command: GroupCommand, group: GroupId) -> Body {
+    let buckets = if command == GroupCommand::Add { vec![Bucket::new(BucketId(0), output(2))] } else { Vec::new() };
     let command_bucket = BucketId::ALL;
-    Body::GroupMod(GroupMod { command, kind: 0, group, command_bucket, buckets, properties: Vec::new() })
+    Body::GroupMod(GroupMod { command, kind: GroupKind::All, group, command_bucket, buckets, properties: Vec::new() })
 }
 
 #[test]
@@ -151,13 +151,16 @@ fn entries_go_with_their_group_or_meter_in_steps() {
     let bands = || vec![Band { rate: 1_000_000, burst_size: 0, kind: BandKind::Drop }];
     let meter = |command| MeterMod { command, meter: MeterId(3), flags: 1, bands: bands() };
     let uses: [(Vec<Instruction>, Body); 2] = [
-        (apply(vec![Action::Group(GroupId(7))]), group_mod(GroupMod::DELETE, GroupId(7))),
-        ([vec![Instruction::Meter(MeterId(3))], apply(output(2))].concat(), Body::MeterMod(meter(2))),
+        (apply(vec![Action::Group(GroupId(7))]), group_mod(GroupCommand::Delete, GroupId(7))),
+        (
+            [vec![Instruction::Meter(MeterId(3))], apply(output(2))].concat(),
+            Body::MeterMod(meter(MeterCommand::Delete)),
+        ),
     ];
     for (instructions, delete) in uses {
         let mut bench = bench(300);
-        bench.ask(CONTROLLER, group_mod(GroupMod::ADD, GroupId(7)));
-        bench.ask(CONTROLLER, Body::MeterMod(meter(0)));
+        bench.ask(CONTROLLER, group_mod(GroupCommand::Add, GroupId(7)));
+        bench.ask(CONTROLLER, Body::MeterMod(meter(MeterCommand::Add)));
         for number in 1001..=1500 {
             let flags = FlowFlags::SEND_FLOW_REM;
             bench.flow_mod(&FlowMod { instructions: instructions.clone(), flags, ..to(number) }).unwrap();
@@ -318,12 +321,12 @@ proptest! {
         let mut linear = random_bench(LookupMethod::Linear);
         for change in changes {
             for bench in [&mut whole, &mut stepped, &mut linear] {
-                bench.ask(CONTROLLER, group_mod(GroupMod::ADD, GroupId(1)));
+                bench.ask(CONTROLLER, group_mod(GroupCommand::Add, GroupId(1)));
                 bench.told(CONTROLLER);
             }
             let body = || match &change {
                 Change::Flow(flow) => Body::FlowMod(flow.clone()),
-                Change::DeleteGroup(group) => group_mod(GroupMod::DELETE, *group),
+                Change::DeleteGroup(group) => group_mod(GroupCommand::Delete, *group),
             };
             begin(&mut stepped, CONTROLLER, body());
             while stepped.datapath.is_busy() {

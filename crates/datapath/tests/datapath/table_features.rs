@@ -8,7 +8,7 @@ use weir_openflow::model::multipart::{
     FeatureTypeId, MultipartRequest, ReplyBody, RequestBody, TableFeatures, TableProperty,
 };
 use weir_openflow::model::role::{Role, RoleMessage};
-use weir_openflow::model::{ErrorType, FlowMod, Instruction, Match, TableId};
+use weir_openflow::model::{ActionType, ErrorType, FlowMod, Instruction, InstructionType, Match, TableId};
 use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::Field;
 
@@ -86,11 +86,13 @@ fn less_is_what_entries_may_do_from_then_on() {
     all[0].metadata_write = 0xff;
     all[0].metadata_match = 0xf0;
     change(&mut all[0], |property| match property {
-        TableProperty::Instructions { ids, .. } => ids.retain(|id| *id != FeatureTypeId::Standard(3)),
+        TableProperty::Instructions { ids, .. } => {
+            ids.retain(|id| *id != FeatureTypeId::Standard(InstructionType::WriteActions))
+        }
         TableProperty::NextTables { tables, .. } => tables.truncate(1),
-        // Output and set-field.
         TableProperty::ApplyActions { ids, .. } => {
-            ids.retain(|id| [0, 25].map(FeatureTypeId::Standard).contains(id));
+            let kept = [ActionType::Output, ActionType::SetField].map(FeatureTypeId::Standard);
+            ids.retain(|id| kept.contains(id));
         }
         TableProperty::ApplySetField { fields, .. } => fields.retain(|id| id.field() == Some(Field::EthDst)),
         TableProperty::Match(fields) => {
@@ -169,7 +171,7 @@ fn what_there_is_not_is_refused_and_nothing_changes() {
             |tables| {
                 change(&mut tables[5], |property| {
                     if let TableProperty::Instructions { ids, .. } = property {
-                        ids.push(FeatureTypeId::Standard(77));
+                        ids.push(FeatureTypeId::Standard(InstructionType::Unknown(77)));
                     }
                 });
             },
@@ -278,8 +280,8 @@ fn each_version_has_its_own_instructions_and_actions() {
             _ => {}
         });
         let is_new = version == Version::V15;
-        assert_eq!(instructions.contains(&FeatureTypeId::Standard(6)), !is_new, "{version:?}");
-        for new in [28, 29] {
+        assert_eq!(instructions.contains(&FeatureTypeId::Standard(InstructionType::Meter)), !is_new, "{version:?}");
+        for new in [ActionType::CopyField, ActionType::Meter] {
             assert_eq!(actions.contains(&FeatureTypeId::Standard(new)), is_new, "{version:?}");
         }
         bench.add(1, from_port(1), output(2));

@@ -5,7 +5,7 @@ use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_device::DelayedDatapath;
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::error::FlowModFailed;
-use weir_openflow::model::group::{BucketId, GroupMod};
+use weir_openflow::model::group::{BucketId, GroupCommand, GroupKind, GroupMod};
 use weir_openflow::model::{
     Action, FlowCommand, FlowMod, GroupId, Instruction, Match, PacketOut, PortDesc, PortNo, TableId,
 };
@@ -191,7 +191,14 @@ fn packets_meet_what_a_burst_changed_when_it_takes_effect() {
         rig.add(10, Field::Ipv4Dst, ip(last), output());
     }
     let (command_bucket, buckets, properties) = (BucketId::ALL, Vec::new(), Vec::new());
-    let group = GroupMod { command: 0, kind: 0, group: GroupId(1), command_bucket, buckets, properties };
+    let group = GroupMod {
+        command: GroupCommand::Add,
+        kind: GroupKind::All,
+        group: GroupId(1),
+        command_bucket,
+        buckets,
+        properties,
+    };
     rig.say(Body::GroupMod(group));
     rig.say(Body::BarrierRequest);
     let seen = rig.until(us(3000));
@@ -350,11 +357,18 @@ fn groups_do_not_overtake_entries() {
     let mut rig = Rig::new(TWO_LEVELS);
     let group = |command| {
         let (command_bucket, buckets, properties) = (BucketId::ALL, Vec::new(), Vec::new());
-        Body::GroupMod(GroupMod { command, kind: 0, group: GroupId(1), command_bucket, buckets, properties })
+        Body::GroupMod(GroupMod {
+            command,
+            kind: GroupKind::All,
+            group: GroupId(1),
+            command_bucket,
+            buckets,
+            properties,
+        })
     };
-    rig.say(group(0));
+    rig.say(group(GroupCommand::Add));
     rig.add(10, Field::Ipv4Dst, ip(1), vec![Action::Group(GroupId(1))]);
-    rig.say(group(2));
+    rig.say(group(GroupCommand::Delete));
     assert_eq!(rig.until(us(1000)), [], "no error: the group went when the entry was there");
     assert_eq!(rig.occupancy(), [0, 0], "and the entry with it");
 }

@@ -2,8 +2,8 @@
 use super::CaseGenerator;
 use crate::CaseStep;
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
-use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterMod, flags};
 use weir_openflow::model::{Action, GroupId, Match, Message, MeterId, NxAction, PortNo};
 use weir_openflow::{Body, Version};
 
@@ -14,36 +14,37 @@ impl CaseGenerator {
     /// Draws group-mods that add groups.
     pub(super) fn groups(&mut self) -> Vec<CaseStep> {
         let count = self.dice.between(1, NUMBERS);
-        let groups: Vec<_> = (0..count).map(|_| self.group(GroupMod::ADD)).collect();
+        let groups: Vec<_> = (0..count).map(|_| self.group(GroupCommand::Add)).collect();
         self.groups.extend(groups.iter().map(|group| group.group.0));
         groups.into_iter().map(Body::GroupMod).map(CaseStep::Message).collect()
     }
 
-    fn group(&mut self, command: u16) -> GroupMod {
+    fn group(&mut self, command: GroupCommand) -> GroupMod {
+        use GroupKind::{All, FastFailover, Indirect, Select};
         let number = GroupId(self.dice.between(1, NUMBERS));
         // Select groups have at most one bucket, because each switch selects by its own hash.
-        let kind = *self.dice.pick(&[0_u8, 0, 1, 2, 2, 3]);
-        let most = if matches!(kind, 1 | 2) { 1 } else { 3 };
-        let few = if kind == 2 { 1 } else { 0 };
+        let kind = *self.dice.pick(&[All, All, Select, Indirect, Indirect, FastFailover]);
+        let most = if matches!(kind, Select | Indirect) { 1 } else { 3 };
+        let few = if kind == Indirect { 1 } else { 0 };
         let buckets = (0..self.dice.between(few, most)).map(|id| self.bucket(id, kind)).collect();
         let group = if self.dice.one_in(60) { GroupId(self.dice.word()) } else { number };
         GroupMod { command, kind, group, command_bucket: BucketId::ALL, buckets, properties: Vec::new() }
     }
 
-    fn bucket(&mut self, id: u32, kind: u8) -> Bucket {
+    fn bucket(&mut self, id: u32, kind: GroupKind) -> Bucket {
         let mut actions = self.entry_actions(&Match::any());
         // Few chains of groups, because the length at which a chain is stopped depends on the switch.
         actions.retain(|action| !matches!(action, Action::Group(_)) || self.dice.one_in(4));
         // The effect of a copy in a bucket is not specified.
         actions.retain(|action| !matches!(action, Action::Nx(nx) if matches!(**nx, NxAction::Clone(_))));
         let mut bucket = Bucket::new(BucketId(id), actions);
-        if kind == 1 || self.dice.one_in(60) {
+        if kind == GroupKind::Select || self.dice.one_in(60) {
             bucket.weight = u16::from(self.dice.byte() & 3);
         }
-        if kind == 3 || self.dice.one_in(60) {
+        if kind == GroupKind::FastFailover || self.dice.one_in(60) {
             bucket.watch_port = if self.dice.one_in(20) { PortNo::ANY } else { PortNo(self.dice.between(1, 5)) };
         }
-        if kind == 3 && self.dice.one_in(10) {
+        if kind == GroupKind::FastFailover && self.dice.one_in(10) {
             bucket.watch_group = GroupId(self.dice.between(1, NUMBERS));
         }
         bucket
@@ -51,28 +52,28 @@ impl CaseGenerator {
 
     /// Draws a group-mod with any command.
     pub(super) fn group_change(&mut self) -> GroupMod {
-        use GroupMod as G;
+        use GroupCommand as G;
         let command = match self.dice.between(0, 9) {
-            0..=2 => G::ADD,
-            3..=5 => G::MODIFY,
-            8 if self.version >= Version::V15 => G::INSERT_BUCKET,
-            9 if self.version >= Version::V15 => G::REMOVE_BUCKET,
-            _ => G::DELETE,
+            0..=2 => G::Add,
+            3..=5 => G::Modify,
+            8 if self.version >= Version::V15 => G::InsertBucket,
+            9 if self.version >= Version::V15 => G::RemoveBucket,
+            _ => G::Delete,
         };
         let mut change = self.group(command);
-        if command == G::INSERT_BUCKET && change.buckets.is_empty() {
+        if command == G::InsertBucket && change.buckets.is_empty() {
             // Open vSwitch 3.1 stops answering after an insertion of no bucket.
             change.buckets.push(self.bucket(7, change.kind));
         }
-        if matches!(command, G::INSERT_BUCKET | G::REMOVE_BUCKET) {
+        if matches!(command, G::InsertBucket | G::RemoveBucket) {
             change.command_bucket = *self.dice.pick(&[BucketId::FIRST, BucketId::LAST, BucketId(0), BucketId(1)]);
-            if command == G::REMOVE_BUCKET && self.dice.one_in(4) {
+            if command == G::RemoveBucket && self.dice.one_in(4) {
                 change.command_bucket = BucketId::ALL;
             }
         }
-        if matches!(command, G::DELETE | G::REMOVE_BUCKET) {
+        if matches!(command, G::Delete | G::RemoveBucket) {
             change.buckets.clear();
-            if self.dice.one_in(6) && command == G::DELETE {
+            if self.dice.one_in(6) && command == G::Delete {
                 change.group = GroupId::ALL;
             }
         }
@@ -82,12 +83,12 @@ impl CaseGenerator {
     /// Draws meter-mods that add meters.
     pub(super) fn meters(&mut self) -> Vec<CaseStep> {
         let count = self.dice.between(1, 2);
-        let meters: Vec<_> = (0..count).map(|_| self.meter(command::ADD)).collect();
+        let meters: Vec<_> = (0..count).map(|_| self.meter(MeterCommand::Add)).collect();
         self.meters.extend(meters.iter().map(|meter| meter.meter.0));
         meters.into_iter().map(Body::MeterMod).map(CaseStep::Message).collect()
     }
 
-    fn meter(&mut self, command: u16) -> MeterMod {
+    fn meter(&mut self, command: MeterCommand) -> MeterMod {
         let meter = MeterId(if self.dice.one_in(60) { self.dice.word() } else { self.dice.between(1, NUMBERS) });
         let unit = *self.dice.pick(&[flags::KBPS, flags::PKTPS]);
         let mut bits = unit | flags::BURST;
@@ -110,9 +111,9 @@ impl CaseGenerator {
 
     /// Draws a meter-mod with any command.
     pub(super) fn meter_change(&mut self) -> MeterMod {
-        let command = *self.dice.pick(&[command::ADD, command::MODIFY, command::DELETE]);
+        let command = *self.dice.pick(&[MeterCommand::Add, MeterCommand::Modify, MeterCommand::Delete]);
         let mut change = self.meter(command);
-        if command == command::DELETE {
+        if command == MeterCommand::Delete {
             change.bands.clear();
             change.flags = 0;
             if self.dice.one_in(4) {
@@ -174,7 +175,7 @@ impl CaseGenerator {
             // No deletes: Open vSwitch 3.1 exits with a failed assertion (`group != NULL`) if a later member fails
             // and the entries deleted with a group must be restored.
             7 | 8 if has_groups => {
-                Some(self.group_change()).filter(|change| change.command != GroupMod::DELETE).map(Body::GroupMod)
+                Some(self.group_change()).filter(|change| change.command != GroupCommand::Delete).map(Body::GroupMod)
             }
             9 if self.dice.one_in(4) => Some(Body::BarrierRequest),
             _ => None,

@@ -6,8 +6,8 @@ use crate::compare::StepAnswerPart;
 use std::collections::BTreeSet;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl};
 use weir_openflow::model::error::BundleFailed;
-use weir_openflow::model::group::{GroupMod, GroupStats};
-use weir_openflow::model::meter::{self, MeterStats};
+use weir_openflow::model::group::{GroupCommand, GroupStats};
+use weir_openflow::model::meter::{MeterCommand, MeterStats};
 use weir_openflow::model::multipart::{FlowRequest, MultipartReply, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, ErrorType, FlowCommand, FlowFlags, FlowMod, Instruction, Match, MatchField};
 use weir_openflow::{Body, Version};
@@ -274,8 +274,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
         why: "Open vSwitch does not tell of entries that go with their meter",
         is: |seen| {
             let (ours, theirs) = &seen.difference.told;
-            let deletes =
-                |body: &Body| matches!(body, Body::MeterMod(meter) if meter.command == meter::command::DELETE);
+            let deletes = |body: &Body| matches!(body, Body::MeterMod(meter) if meter.command == MeterCommand::Delete);
             let is_removed = |told: &crate::outcome::DecodedBody| matches!(told, Ok(Body::FlowRemoved(_)));
             let last = seen.difference.step + 1;
             seen.is_in(StepAnswerPart::Told)
@@ -290,8 +289,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
         clause: "1.3.5, 7.3.4.4: with a meter, the flow entries that use it are removed",
         why: "Open vSwitch leaves entries that use the meter by the meter action",
         is: |seen| {
-            let deletes =
-                |body: &Body| matches!(body, Body::MeterMod(meter) if meter.command == meter::command::DELETE);
+            let deletes = |body: &Body| matches!(body, Body::MeterMod(meter) if meter.command == MeterCommand::Delete);
             let last = seen.case.steps.len();
             let mut bodies = seen.case.messages_before(last);
             bodies.any(deletes)
@@ -323,7 +321,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
         clause: "1.3.5, 7.3.4.3: a modify replaces a group's configuration, and its counters go on",
         why: "Open vSwitch sets the counters of a group that is modified to 0",
         is: |seen| {
-            let modifies = |body: &Body| matches!(body, Body::GroupMod(group) if group.command == GroupMod::MODIFY);
+            let modifies = |body: &Body| matches!(body, Body::GroupMod(group) if group.command == GroupCommand::Modify);
             matches!(bodies(seen), Some((ReplyBody::Group(_), ReplyBody::Group(_)))) && seen.causes().any(modifies)
         },
     },
@@ -333,8 +331,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
         clause: "1.3.5, 7.3.4.4: a modify changes a meter's configuration",
         why: "Open vSwitch sets the counters of a meter that is modified to 0",
         is: |seen| {
-            let modifies =
-                |body: &Body| matches!(body, Body::MeterMod(meter) if meter.command == meter::command::MODIFY);
+            let modifies = |body: &Body| matches!(body, Body::MeterMod(meter) if meter.command == MeterCommand::Modify);
             matches!(bodies(seen), Some((ReplyBody::Meter(_), ReplyBody::Meter(_)))) && seen.causes().any(modifies)
         },
     },

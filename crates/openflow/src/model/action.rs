@@ -1,4 +1,5 @@
 //! Defines actions and instructions.
+use super::numbered::numbered_enum;
 use super::stats::OxsStats;
 use super::{Bytes, GroupId, MeterId, PortNo, TableId};
 use serde::Serialize;
@@ -91,6 +92,50 @@ pub enum Action {
     },
     /// A set-field of a field that weir does not know, kept as received.
     SetFieldRaw(super::matching::RawField),
+}
+
+numbered_enum! {
+    /// Type of an action, `OFPAT_*` (OpenFlow 1.3.5, 7.2.5; OpenFlow 1.5.1, 7.2.6). The types of 1.0 have other numbers.
+    #[derive(Serialize)]
+    #[serde(into = "u16")]
+    pub enum ActionType: u16 {
+        /// `OFPAT_OUTPUT`: outputs to a port.
+        Output = 0,
+        /// `OFPAT_COPY_TTL_OUT`: copies the TTL to the outermost header from the next one.
+        CopyTtlOut = 11,
+        /// `OFPAT_COPY_TTL_IN`: copies the TTL from the outermost header to the next one.
+        CopyTtlIn = 12,
+        /// `OFPAT_SET_MPLS_TTL`: sets the TTL of the MPLS header.
+        SetMplsTtl = 15,
+        /// `OFPAT_DEC_MPLS_TTL`: decrements the TTL of the MPLS header.
+        DecMplsTtl = 16,
+        /// `OFPAT_PUSH_VLAN`: pushes a VLAN tag.
+        PushVlan = 17,
+        /// `OFPAT_POP_VLAN`: pops the outermost VLAN tag.
+        PopVlan = 18,
+        /// `OFPAT_PUSH_MPLS`: pushes an MPLS header.
+        PushMpls = 19,
+        /// `OFPAT_POP_MPLS`: pops the outermost MPLS header.
+        PopMpls = 20,
+        /// `OFPAT_SET_QUEUE`: selects the queue of later outputs.
+        SetQueue = 21,
+        /// `OFPAT_GROUP`: sends the packet through a group.
+        Group = 22,
+        /// `OFPAT_SET_NW_TTL`: sets the TTL of the IP header.
+        SetNwTtl = 23,
+        /// `OFPAT_DEC_NW_TTL`: decrements the TTL of the IP header.
+        DecNwTtl = 24,
+        /// `OFPAT_SET_FIELD`: sets a field.
+        SetField = 25,
+        /// `OFPAT_PUSH_PBB`: pushes a PBB header.
+        PushPbb = 26,
+        /// `OFPAT_POP_PBB`: pops the outermost PBB header.
+        PopPbb = 27,
+        /// `OFPAT_COPY_FIELD`: copies bits from one field to another. Since OpenFlow 1.5.
+        CopyField = 28,
+        /// `OFPAT_METER`: meters the packet. Since OpenFlow 1.5.
+        Meter = 29,
+    }
 }
 
 /// Header that the encap action pushes.
@@ -214,6 +259,28 @@ pub enum Instruction {
         id: u32,
         data: Bytes,
     },
+}
+
+numbered_enum! {
+    /// Type of an instruction, `OFPIT_*` (OpenFlow 1.3.5, 7.2.4; OpenFlow 1.5.1, 7.2.5).
+    #[derive(Serialize)]
+    #[serde(into = "u16")]
+    pub enum InstructionType: u16 {
+        /// `OFPIT_GOTO_TABLE`: continues in another table.
+        GotoTable = 1,
+        /// `OFPIT_WRITE_METADATA`: writes bits of the metadata.
+        WriteMetadata = 2,
+        /// `OFPIT_WRITE_ACTIONS`: adds actions to the action set.
+        WriteActions = 3,
+        /// `OFPIT_APPLY_ACTIONS`: runs actions.
+        ApplyActions = 4,
+        /// `OFPIT_CLEAR_ACTIONS`: empties the action set.
+        ClearActions = 5,
+        /// `OFPIT_METER`: meters the packet. Until OpenFlow 1.4.
+        Meter = 6,
+        /// `OFPIT_STAT_TRIGGER`: sends statistics that reach a threshold. Since OpenFlow 1.5.
+        StatTrigger = 7,
+    }
 }
 
 impl Instruction {

@@ -1,7 +1,9 @@
 //! Defines group messages: group-mod, group statistics, descriptions and features.
+use super::numbered::numbered_enum;
 use super::property::RawProperty;
 use super::{Action, PortNo};
 use serde::Serialize;
+use std::fmt;
 
 /// Number of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -17,14 +19,67 @@ impl GroupId {
     pub const ANY: GroupId = GroupId(0xffff_ffff);
 }
 
-/// Group-mod, `ofp_group_mod` (OpenFlow 1.3.5, 7.3.4.3).
+numbered_enum! {
+    /// Command of a group-mod, `OFPGC_*` (OpenFlow 1.3.5, 7.3.4.2; OpenFlow 1.5.1, 7.3.4.3).
+    #[derive(Serialize)]
+    #[serde(into = "u16")]
+    pub enum GroupCommand: u16 {
+        /// `OFPGC_ADD`: adds a group.
+        Add = 0,
+        /// `OFPGC_MODIFY`: replaces the type and the buckets of a group.
+        Modify = 1,
+        /// `OFPGC_DELETE`: deletes a group or all groups.
+        Delete = 2,
+        /// `OFPGC_INSERT_BUCKET`: inserts buckets into a group. Since OpenFlow 1.5.
+        InsertBucket = 3,
+        /// `OFPGC_REMOVE_BUCKET`: removes buckets from a group. Since OpenFlow 1.5.
+        RemoveBucket = 5,
+    }
+}
+
+numbered_enum! {
+    /// Type of a group, `OFPGT_*` (OpenFlow 1.3.5, 7.3.4.2): which of its buckets a packet takes.
+    #[derive(Serialize)]
+    #[serde(into = "u8")]
+    pub enum GroupKind: u8 {
+        /// `OFPGT_ALL`: all buckets.
+        All = 0,
+        /// `OFPGT_SELECT`: one bucket, chosen by the switch.
+        Select = 1,
+        /// `OFPGT_INDIRECT`: the only bucket.
+        Indirect = 2,
+        /// `OFPGT_FF`: the first live bucket.
+        FastFailover = 3,
+    }
+}
+
+impl GroupKind {
+    /// Returns the weight of a bucket that states none: 1 in a select group, otherwise 0.
+    pub fn default_weight(self) -> u16 {
+        u16::from(self == GroupKind::Select)
+    }
+}
+
+impl fmt::Display for GroupKind {
+    /// Writes the name in the text of `ovs-ofctl`, or the number of an unknown type.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GroupKind::All => "all",
+            GroupKind::Select => "select",
+            GroupKind::Indirect => "indirect",
+            GroupKind::FastFailover => "ff",
+            GroupKind::Unknown(number) => return number.fmt(f),
+        })
+    }
+}
+
+/// Group-mod, `ofp_group_mod` (OpenFlow 1.3.5, 7.3.4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GroupMod {
-    /// Command, `OFPGC_*`: 0 add, 1 modify, 2 delete, 1.5: 3 insert buckets, 5 remove buckets. Other numbers are
-    /// kept, so that the switch can refuse them with the right error code.
-    pub command: u16,
-    /// Group type, `OFPGT_*`: 0 all, 1 select, 2 indirect, 3 fast failover.
-    pub kind: u8,
+    /// Change to make.
+    pub command: GroupCommand,
+    /// Type of the group.
+    pub kind: GroupKind,
     /// Number of the group.
     pub group: GroupId,
     /// 1.5: the bucket before which to insert, or which to remove. [`BucketId::ALL`] in earlier versions.
@@ -33,19 +88,6 @@ pub struct GroupMod {
     pub buckets: Vec<Bucket>,
     /// 1.5: properties, in the order received.
     pub properties: Vec<RawProperty>,
-}
-
-impl GroupMod {
-    /// Adds a group, `OFPGC_ADD`.
-    pub const ADD: u16 = 0;
-    /// Modifies a group, `OFPGC_MODIFY`.
-    pub const MODIFY: u16 = 1;
-    /// Deletes a group, `OFPGC_DELETE`.
-    pub const DELETE: u16 = 2;
-    /// 1.5: inserts buckets, `OFPGC_INSERT_BUCKET`.
-    pub const INSERT_BUCKET: u16 = 3;
-    /// 1.5: removes buckets, `OFPGC_REMOVE_BUCKET`.
-    pub const REMOVE_BUCKET: u16 = 5;
 }
 
 /// Bucket number, unique within its group (OpenFlow 1.5.1, 7.3.4.3.1). In earlier versions, the bucket's index from
@@ -65,7 +107,7 @@ impl BucketId {
     pub const ALL: BucketId = BucketId(0xffff_ffff);
 }
 
-/// Bucket of a group, `ofp_bucket` (OpenFlow 1.3.5, 7.3.4.3).
+/// Bucket of a group, `ofp_bucket` (OpenFlow 1.3.5, 7.3.4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Bucket {
     /// Number within the group.
@@ -108,7 +150,7 @@ pub struct GroupStats {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "as in the group-mod")]
 pub struct GroupDesc {
-    pub kind: u8,
+    pub kind: GroupKind,
     pub group: GroupId,
     pub buckets: Vec<Bucket>,
     pub properties: Vec<RawProperty>,
@@ -117,7 +159,7 @@ pub struct GroupDesc {
 /// Group features of a switch, `ofp_group_features` (OpenFlow 1.3.5, 7.3.5.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GroupFeatures {
-    /// Supported group types, a bitmap of `OFPGT_*`.
+    /// Supported group types, a bitmap of the numbers of [`GroupKind`].
     pub types: u32,
     /// Capabilities, `OFPGFC_*` bits.
     pub capabilities: u32,

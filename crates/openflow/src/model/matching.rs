@@ -1,5 +1,6 @@
 //! Defines matches: the list of fields in a message, and its conversion to the key and mask that tables use.
 use super::error::{BadMatch, ErrorType};
+use super::numbered::numbered_enum;
 use super::{Bytes, wide};
 use serde::Serialize;
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
@@ -31,10 +32,28 @@ pub enum MatchField {
     Raw(RawField),
 }
 
+numbered_enum! {
+    /// Class of a field, `OFPXMC_*` (OpenFlow 1.3.5, 7.2.3.3): says who defines the field's number.
+    #[derive(Serialize)]
+    #[serde(into = "u16")]
+    pub enum OxmClass: u16 {
+        /// `OFPXMC_NXM_0`: Nicira's fields `NXM_OF_*`.
+        Nxm0 = 0x0000,
+        /// `OFPXMC_NXM_1`: Nicira's fields `NXM_NX_*`.
+        Nxm1 = 0x0001,
+        /// `OFPXMC_OPENFLOW_BASIC`: the fields of the specification.
+        OpenflowBasic = 0x8000,
+        /// `OFPXMC_PACKET_REGS`: 64-bit registers (OpenFlow 1.5.1, 7.2.3.10).
+        PacketRegs = 0x8001,
+        /// `OFPXMC_EXPERIMENTER`: an experimenter's fields; the experimenter number precedes the value.
+        Experimenter = 0xffff,
+    }
+}
+
 /// An OXM entry that weir does not interpret (OpenFlow 1.3.5, 7.2.3.2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RawField {
-    /// Class number, `oxm_class`.
+    /// Class number, `oxm_class`, as received: a number of [`OxmClass`] or any other.
     pub class: u16,
     /// Field number, `oxm_field`, 7 bits.
     pub number: u8,

@@ -1,5 +1,6 @@
 //! Defines meter messages: meter-mod, meter statistics, configuration and features.
 use super::Bytes;
+use super::numbered::numbered_enum;
 use serde::Serialize;
 use std::fmt;
 
@@ -30,12 +31,18 @@ impl fmt::Display for MeterId {
     }
 }
 
-/// Meter-mod commands, `OFPMC_*` (OpenFlow 1.3.5, 7.3.4.4).
-#[allow(missing_docs, reason = "named by the specification")]
-pub mod command {
-    pub const ADD: u16 = 0;
-    pub const MODIFY: u16 = 1;
-    pub const DELETE: u16 = 2;
+numbered_enum! {
+    /// Command of a meter-mod, `OFPMC_*` (OpenFlow 1.3.5, 7.3.4.4).
+    #[derive(Serialize)]
+    #[serde(into = "u16")]
+    pub enum MeterCommand: u16 {
+        /// `OFPMC_ADD`: adds a meter.
+        Add = 0,
+        /// `OFPMC_MODIFY`: replaces the flags and the bands of a meter.
+        Modify = 1,
+        /// `OFPMC_DELETE`: deletes a meter or all meters.
+        Delete = 2,
+    }
 }
 
 /// Meter flags, `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
@@ -52,9 +59,8 @@ pub mod flags {
 /// Meter-mod, `ofp_meter_mod` (OpenFlow 1.3.5, 7.3.4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MeterMod {
-    /// Command, `OFPMC_*`: 0 add, 1 modify, 2 delete. Other numbers are kept, so that the switch can refuse them with
-    /// the right error code.
-    pub command: u16,
+    /// Change to make.
+    pub command: MeterCommand,
     /// Flags, a set of `OFPMF_*`.
     pub flags: u16,
     /// Number of the meter.

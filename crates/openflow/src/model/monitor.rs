@@ -1,4 +1,5 @@
 //! Defines flow monitoring: reports changes of flow entries to a controller (OpenFlow 1.4.1, 7.3.5.17).
+use super::numbered::numbered_enum;
 use super::{GroupId, Instruction, Match, PortNo, TableId};
 use serde::Serialize;
 
@@ -21,15 +22,17 @@ pub struct FlowMonitor {
     pub matching: Match,
 }
 
-/// Command of a monitor request, `OFPFMC_*`. An unknown number is kept, so that the switch can refuse it with the
-/// right error code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[allow(missing_docs, reason = "each is named by the specification")]
-pub enum MonitorCommand {
-    Add,
-    Modify,
-    Delete,
-    Unknown(u8),
+numbered_enum! {
+    /// Command of a monitor request, `OFPFMC_*` (OpenFlow 1.4.1, 7.3.5.17).
+    #[derive(Serialize)]
+    pub enum MonitorCommand: u8 {
+        /// `OFPFMC_ADD`: adds a monitor.
+        Add = 0,
+        /// `OFPFMC_MODIFY`: replaces a monitor.
+        Modify = 1,
+        /// `OFPFMC_DELETE`: deletes a monitor.
+        Delete = 2,
+    }
 }
 
 /// Flags of a monitor, `OFPFMF_*`, in 1.4's bits.

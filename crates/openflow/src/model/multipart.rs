@@ -4,11 +4,15 @@ use super::config::TableMod;
 use super::group::{GroupDesc, GroupFeatures, GroupStats};
 use super::meter::{MeterConfig, MeterFeatures, MeterStats};
 use super::monitor::{FlowMonitor, FlowUpdate};
+use super::numbered::numbered_enum;
 use super::port::PortStats;
 use super::queue::{QueueConfig, QueueStats};
 use super::stats::{OxsExtraStats, OxsStats};
 use super::status::ControllerStatus;
-use super::{Experimenter, FlowFlags, GroupId, Instruction, Match, MatchField, MeterId, PortDesc, PortNo, TableId};
+use super::{
+    ActionType, Experimenter, FlowFlags, GroupId, Instruction, InstructionType, Match, MatchField, MeterId, OxmClass,
+    PortDesc, PortNo, TableId,
+};
 use serde::Serialize;
 
 /// A multipart request (OpenFlow 1.3.5, 7.3.5).
@@ -220,14 +224,29 @@ pub struct TableStats {
     pub matched_count: u64,
 }
 
+numbered_enum! {
+    /// Command of a table features request, `OFPTFC_*` (OpenFlow 1.5.1, 7.3.5.18.1).
+    #[derive(Serialize)]
+    #[serde(into = "u8")]
+    pub enum TableFeaturesCommand: u8 {
+        /// `OFPTFC_REPLACE`: replaces the whole pipeline by the tables of the request.
+        Replace = 0,
+        /// `OFPTFC_MODIFY`: changes the tables of the request.
+        Modify = 1,
+        /// `OFPTFC_ENABLE`: enables the tables of the request.
+        Enable = 2,
+        /// `OFPTFC_DISABLE`: disables the tables of the request.
+        Disable = 3,
+    }
+}
+
 /// Features of a flow table, `ofp_table_features` (OpenFlow 1.3.5, 7.3.5.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct TableFeatures {
     pub table: TableId,
-    /// 1.5: command of a request, `OFPTFC_*`: 0 replaces the pipeline, 1 changes the table, 2 enables it, 3 disables
-    /// it. 0 in earlier versions.
-    pub command: u8,
+    /// 1.5: change that a request makes. [`TableFeaturesCommand::Replace`] in earlier versions.
+    pub command: TableFeaturesCommand,
     /// 1.5: `OFPTFF_*` bits: 1 ingress table, 2 egress table, 16 first egress table. 0 in earlier versions.
     pub features: u32,
     pub name: String,
@@ -246,7 +265,7 @@ pub struct TableFeatures {
 pub enum TableProperty {
     Instructions {
         miss: bool,
-        ids: Vec<FeatureTypeId>,
+        ids: Vec<FeatureTypeId<InstructionType>>,
     },
     NextTables {
         miss: bool,
@@ -254,11 +273,11 @@ pub enum TableProperty {
     },
     WriteActions {
         miss: bool,
-        ids: Vec<FeatureTypeId>,
+        ids: Vec<FeatureTypeId<ActionType>>,
     },
     ApplyActions {
         miss: bool,
-        ids: Vec<FeatureTypeId>,
+        ids: Vec<FeatureTypeId<ActionType>>,
     },
     Match(Vec<OxmId>),
     Wildcards(Vec<OxmId>),
@@ -296,11 +315,11 @@ pub enum TableProperty {
     },
 }
 
-/// Type of an instruction or action: a standard number, or an experimenter's.
+/// Type of an instruction or action: a standard one, which `T` stands for, or an experimenter's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
-pub enum FeatureTypeId {
-    Standard(u16),
+pub enum FeatureTypeId<T> {
+    Standard(T),
     Experimenter { id: u32, data: super::Bytes },
 }
 
@@ -308,10 +327,10 @@ pub enum FeatureTypeId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification (OpenFlow 1.3.5, 7.2.3.2)")]
 pub struct OxmId {
-    pub class: u16,
+    pub class: OxmClass,
     pub number: u8,
     pub has_mask: bool,
     pub length: u8,
-    /// Experimenter number after the header, if the class is `OFPXMC_EXPERIMENTER`.
+    /// Experimenter number after the header, if the class is [`OxmClass::Experimenter`].
     pub experimenter: Option<u32>,
 }

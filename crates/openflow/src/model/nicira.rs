@@ -1,10 +1,12 @@
 //! Defines Nicira's extensions: messages and actions that Open vSwitch added to OpenFlow and that its tools and
 //! controllers use.
 use super::flow::{FlowMod, FlowRemoved};
-use super::packet_io::PacketIn;
+use super::numbered::numbered_enum;
+use super::packet_io::{PacketIn, PacketInReason};
 use super::role::{AsyncConfig, RoleMessage};
 use super::{Action, Bytes, PortNo, Subfield, TableId};
 use serde::Serialize;
+use std::fmt;
 
 /// Nicira's experimenter number (1.0: vendor number).
 pub const NICIRA: u32 = 0x0000_2320;
@@ -45,28 +47,28 @@ pub enum NxMessage {
     FlowMonitorResumed,
 }
 
-/// Format of messages about flow entries, `NXFF_*`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum FlowFormat {
-    /// 1.0's fixed match structure.
-    OpenFlow10,
-    /// Match as a list of fields.
-    Nxm,
-    /// A number that denotes no format.
-    Unknown(u32),
+numbered_enum! {
+    /// Format of messages about flow entries, `NXFF_*`.
+    #[derive(Serialize)]
+    pub enum FlowFormat: u32 {
+        /// `NXFF_OPENFLOW10`: 1.0's fixed match structure.
+        OpenFlow10 = 0,
+        /// `NXFF_NXM`: match as a list of fields.
+        Nxm = 2,
+    }
 }
 
-/// Format of packet-ins, `NXPIF_*`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum PacketInFormat {
-    /// The packet-in of the OpenFlow version.
-    Standard,
-    /// Packet-in with pipeline fields, [`NxMessage::PacketIn`].
-    Nxt,
-    /// Packet-in with properties, [`NxMessage::PacketIn2`].
-    Nxt2,
-    /// A number that denotes no format.
-    Unknown(u32),
+numbered_enum! {
+    /// Format of packet-ins, `NXPIF_*`.
+    #[derive(Serialize)]
+    pub enum PacketInFormat: u32 {
+        /// `NXPIF_STANDARD`: the packet-in of the OpenFlow version.
+        Standard = 0,
+        /// `NXPIF_NXT_PACKET_IN`: packet-in with pipeline fields, [`NxMessage::PacketIn`].
+        Nxt = 1,
+        /// `NXPIF_NXT_PACKET_IN2`: packet-in with properties, [`NxMessage::PacketIn2`].
+        Nxt2 = 2,
+    }
 }
 
 /// A packet-in with properties: the content of a [`PacketIn`], and data of the action that sent it.
@@ -161,6 +163,50 @@ pub enum NxAction {
     },
 }
 
+/// Reason that an action tells the switch to state in its packet-ins, `OFPR_*`. Open vSwitch accepts any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "u8")]
+pub enum RequestedReason {
+    /// A reason that packet-ins can have.
+    Known(PacketInReason),
+    /// A number that stands for no reason.
+    Unknown(u8),
+}
+
+impl RequestedReason {
+    /// Reason of an action that states none.
+    pub const DEFAULT: RequestedReason = RequestedReason::Known(PacketInReason::Action);
+
+    /// Returns the reason for a number in a message.
+    pub fn from_number(number: u8) -> RequestedReason {
+        PacketInReason::from_number(number).map_or(RequestedReason::Unknown(number), RequestedReason::Known)
+    }
+
+    /// Returns the number in messages.
+    pub const fn number(self) -> u8 {
+        match self {
+            RequestedReason::Known(reason) => reason as u8,
+            RequestedReason::Unknown(number) => number,
+        }
+    }
+}
+
+impl From<RequestedReason> for u8 {
+    fn from(reason: RequestedReason) -> u8 {
+        reason.number()
+    }
+}
+
+impl fmt::Display for RequestedReason {
+    /// Writes the name in the text of `ovs-ofctl`, or the number of an unknown reason.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestedReason::Known(reason) => f.write_str(reason.name()),
+            RequestedReason::Unknown(number) => number.fmt(f),
+        }
+    }
+}
+
 /// Sends the packet to controllers, `controller(...)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct ControllerAction {
@@ -168,8 +214,8 @@ pub struct ControllerAction {
     pub max_len: u16,
     /// Number of the controllers to send to, which they set with [`NxMessage::SetControllerId`].
     pub id: u16,
-    /// Reason in the packet-in, `OFPR_*`.
-    pub reason: u8,
+    /// Reason in the packet-in.
+    pub reason: RequestedReason,
     /// Data to pass to the controller.
     pub userdata: Bytes,
     /// True if the packet's processing pauses until the controller resumes it.
@@ -305,6 +351,7 @@ impl ControllerAction {
     /// Returns an action that sends `max_len` bytes to the controllers with number 0, the number of those that set
     /// none.
     pub fn new(max_len: u16) -> ControllerAction {
-        ControllerAction { max_len, id: 0, reason: 1, userdata: Bytes::default(), pause: false }
+        let (reason, userdata) = (RequestedReason::DEFAULT, Bytes::default());
+        ControllerAction { max_len, id: 0, reason, userdata, pause: false }
     }
 }

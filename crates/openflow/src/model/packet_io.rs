@@ -24,6 +24,21 @@ pub enum PacketInReason {
 }
 
 impl PacketInReason {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [PacketInReason; 6] = [
+        PacketInReason::NoMatch,
+        PacketInReason::Action,
+        PacketInReason::InvalidTtl,
+        PacketInReason::ActionSet,
+        PacketInReason::Group,
+        PacketInReason::PacketOut,
+    ];
+
+    /// Returns the reason for a number; `None` if there is none.
+    pub fn from_number(number: u8) -> Option<PacketInReason> {
+        PacketInReason::ALL.get(usize::from(number)).copied()
+    }
+
     /// Returns the reason's name in the text of `ovs-ofctl`.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,5 @@
 //! Defines the messages about controller roles and asynchronous configuration.
+use super::numbered::numbered_enum;
 use super::property::RawProperty;
 use serde::Serialize;
 
@@ -13,15 +14,19 @@ pub struct RoleMessage {
     pub generation_id: u64,
 }
 
-/// Role of a controller. An unknown number is kept, so that the switch can refuse it with the right error code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[allow(missing_docs, reason = "each is named by the specification")]
-pub enum Role {
-    NoChange,
-    Equal,
-    Master,
-    Slave,
-    Unknown(u32),
+numbered_enum! {
+    /// Role of a controller, `OFPCR_ROLE_*` (OpenFlow 1.3.5, 7.3.9).
+    #[derive(Serialize)]
+    pub enum Role: u32 {
+        /// `OFPCR_ROLE_NOCHANGE`: asks for the current role.
+        NoChange = 0,
+        /// `OFPCR_ROLE_EQUAL`: full access, as other controllers have.
+        Equal = 1,
+        /// `OFPCR_ROLE_MASTER`: full access; the former master becomes a slave.
+        Master = 2,
+        /// `OFPCR_ROLE_SLAVE`: read access.
+        Slave = 3,
+    }
 }
 
 /// Selection of asynchronous messages, `ofp_async_config` (OpenFlow 1.3.5, 7.3.10; OpenFlow 1.4.1, 7.3.8). For each

@@ -32,7 +32,7 @@ pub(super) fn mask<S: Serializer>(mask: &Option<u128>, serializer: S) -> Result<
 #[cfg(test)]
 mod tests {
     use crate::model::FlowCommand;
-    use crate::model::group::GroupMod;
+    use crate::model::group::GroupCommand;
     use crate::text;
     use serde_json::json;
 
@@ -55,7 +55,7 @@ mod tests {
             assert!(found, "expected {part} in {written}");
         }
         let group = "group_id=1,type=indirect,bucket=actions=set_field:fd00::2->ipv6_src,output:1";
-        let _ = json!(text::parse_group(group, GroupMod::ADD).unwrap());
+        let _ = json!(text::parse_group(group, GroupCommand::Add).unwrap());
     }
 
     /// Turns `"value":A,"mask":B` into `"mask":B,"value":A`.

@@ -7,6 +7,7 @@ use crate::model::action::NO_BUFFER;
 use crate::model::error::BadAction;
 use crate::model::nicira::{
     BundleAction, ControllerAction, HashFields, MAX_CLONES, MultipathAction, MultipathAlgorithm, NICIRA, NxAction,
+    RequestedReason,
 };
 use crate::model::{Action, Bytes, GroupId, MatchField, Subfield, TableId, Version};
 use crate::v10::port;
@@ -185,7 +186,7 @@ fn decode_own(subtype: u16, action: &mut WireReader<'_>) -> Decoded<NxAction> {
             NxAction::FinTimeout { idle, hard }
         }
         CONTROLLER => {
-            let (max_len, id, reason) = (action.u16()?, action.u16()?, action.u8()?);
+            let (max_len, id, reason) = (action.u16()?, action.u16()?, RequestedReason::from_number(action.u8()?));
             action.skip(1)?;
             NxAction::Controller(ControllerAction { max_len, id, reason, userdata: Bytes::default(), pause: false })
         }
@@ -378,7 +379,7 @@ fn decode_controller2(action: &mut WireReader<'_>) -> Decoded<ControllerAction> 
         match kind {
             PROPERTY_MAX_LEN => controller.max_len = property.u16()?,
             PROPERTY_ID => controller.id = property.u16()?,
-            PROPERTY_REASON => controller.reason = property.u8()?,
+            PROPERTY_REASON => controller.reason = RequestedReason::from_number(property.u8()?),
             PROPERTY_USERDATA => controller.userdata = property.rest(),
             PROPERTY_PAUSE => controller.pause = true,
             other => {
@@ -581,7 +582,7 @@ fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut W
     if subtype == CONTROLLER {
         writer.u16(controller.max_len);
         writer.u16(controller.id);
-        writer.u8(controller.reason);
+        writer.u8(controller.reason.number());
         return writer.zeros(1);
     }
     writer.zeros(6);
@@ -599,8 +600,8 @@ fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut W
     if controller.id != 0 {
         property(PROPERTY_ID, &(u32::from(controller.id) << 16).to_be_bytes(), writer);
     }
-    if controller.reason != 1 {
-        property(PROPERTY_REASON, &[controller.reason], writer);
+    if controller.reason != RequestedReason::DEFAULT {
+        property(PROPERTY_REASON, &[controller.reason.number()], writer);
     }
     if !controller.userdata.0.is_empty() {
         property(PROPERTY_USERDATA, &controller.userdata.0, writer);

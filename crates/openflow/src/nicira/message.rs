@@ -43,11 +43,7 @@ fn decode_known(subtype: u32, reader: &mut WireReader<'_>, version: Version) -> 
     Ok(Some(match subtype {
         ROLE_REQUEST => NxMessage::RoleRequest(decode_role(reader)?),
         ROLE_REPLY => NxMessage::RoleReply(decode_role(reader)?),
-        SET_FLOW_FORMAT => NxMessage::SetFlowFormat(match reader.u32()? {
-            0 => FlowFormat::OpenFlow10,
-            2 => FlowFormat::Nxm,
-            other => FlowFormat::Unknown(other),
-        }),
+        SET_FLOW_FORMAT => NxMessage::SetFlowFormat(FlowFormat::from_number(reader.u32()?)),
         FLOW_MOD => NxMessage::FlowMod(decode_flow_mod(reader)?),
         FLOW_REMOVED => NxMessage::FlowRemoved(decode_removed(reader)?),
         FLOW_MOD_TABLE_ID => {
@@ -55,12 +51,7 @@ fn decode_known(subtype: u32, reader: &mut WireReader<'_>, version: Version) -> 
             reader.skip(7)?;
             NxMessage::FlowModTableId(set)
         }
-        SET_PACKET_IN_FORMAT => NxMessage::SetPacketInFormat(match reader.u32()? {
-            0 => PacketInFormat::Standard,
-            1 => PacketInFormat::Nxt,
-            2 => PacketInFormat::Nxt2,
-            other => PacketInFormat::Unknown(other),
-        }),
+        SET_PACKET_IN_FORMAT => NxMessage::SetPacketInFormat(PacketInFormat::from_number(reader.u32()?)),
         PACKET_IN => NxMessage::PacketIn(packet_in::decode(reader)?),
         PACKET_IN2 => NxMessage::PacketIn2(packet_in::decode2(reader)?),
         SET_ASYNC => NxMessage::SetAsync(decode_async(reader)?),
@@ -166,23 +157,14 @@ pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut WireWri
             Role::Slave => 2,
             Role::Unknown(number) => number,
         }),
-        NxMessage::SetFlowFormat(format) => writer.u32(match format {
-            FlowFormat::OpenFlow10 => 0,
-            FlowFormat::Nxm => 2,
-            FlowFormat::Unknown(number) => *number,
-        }),
+        NxMessage::SetFlowFormat(format) => writer.u32(format.number()),
         NxMessage::FlowMod(flow) => encode_flow_mod(flow, writer)?,
         NxMessage::FlowRemoved(removed) => encode_removed(removed, writer)?,
         NxMessage::FlowModTableId(set) => {
             writer.u8((*set).into());
             writer.zeros(7);
         }
-        NxMessage::SetPacketInFormat(format) => writer.u32(match format {
-            PacketInFormat::Standard => 0,
-            PacketInFormat::Nxt => 1,
-            PacketInFormat::Nxt2 => 2,
-            PacketInFormat::Unknown(number) => *number,
-        }),
+        NxMessage::SetPacketInFormat(format) => writer.u32(format.number()),
         NxMessage::PacketIn(packet) => packet_in::encode(packet, writer)?,
         NxMessage::PacketIn2(packet) => packet_in::encode2(packet, writer)?,
         NxMessage::SetAsync(config) => {

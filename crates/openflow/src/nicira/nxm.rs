@@ -3,6 +3,7 @@
 //!
 //! The fields equal those of the standard's class, which has newer names for most of them, with three exceptions:
 //! ports have 16 bits, the type-of-service byte is the DSCP's six bits and two zeros, and the VLAN tag is one field.
+use crate::model::OxmClass;
 use crate::model::error::{BadAction, BadMatch, ErrorType};
 use crate::model::matching::MatchField;
 use crate::model::multipart::OxmId;
@@ -12,10 +13,9 @@ use crate::v13::oxm;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::Field;
 
-/// Class number `OFPXMC_NXM_0`.
-const NXM_0: u16 = 0x0000;
-/// Class number `OFPXMC_NXM_1`.
-const NXM_1: u16 = 0x0001;
+/// Class numbers.
+const NXM_0: u16 = OxmClass::Nxm0.number();
+const NXM_1: u16 = OxmClass::Nxm1.number();
 /// Field number of `NXM_NX_COOKIE`. The cookie is not a field of packets, but selects flow entries in a request.
 const COOKIE: u8 = 30;
 
@@ -243,14 +243,14 @@ fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Wire
 pub(crate) fn decode_header(reader: &mut WireReader<'_>) -> Decoded<Subfield> {
     let at = reader.at();
     let id = oxm::decode_id(reader)?;
-    let found = match from_wire(id.class, id.number) {
+    let found = match from_wire(id.class.number(), id.number) {
         // The two low bits of the type-of-service byte belong to no field.
         Some(NxmField { field: Field::IpDscp, .. }) => None,
         Some(nxm) => Some((nxm.field, nxm.bytes())),
         None => id.field().map(|field| (field, field.bytes() + if id.experimenter.is_some() { 4 } else { 0 })),
     };
     let unknown = || {
-        let reason = format!("found field {:#06x}:{}, which weir does not know", id.class, id.number);
+        let reason = format!("found field {:#06x}:{}, which weir does not know", id.class.number(), id.number);
         reader.error_at(at, BadMatch::BadField, reason)
     };
     let (field, bytes) = found.ok_or_else(unknown)?;

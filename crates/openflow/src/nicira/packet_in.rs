@@ -16,11 +16,8 @@ const METADATA: u16 = 6;
 const USERDATA: u16 = 7;
 
 fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PacketInReason> {
-    use PacketInReason::{Action, ActionSet, Group, InvalidTtl, NoMatch, PacketOut};
     let (at, number) = (reader.at(), reader.u8()?);
-    [NoMatch, Action, InvalidTtl, ActionSet, Group, PacketOut]
-        .get(usize::from(number))
-        .copied()
+    PacketInReason::from_number(number)
         .ok_or_else(|| reader.error_at(at, BadRequest::BadType, format_args!("found reason {number}, expected 0 to 5")))
 }
 

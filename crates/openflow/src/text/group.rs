@@ -2,20 +2,16 @@
 use super::action::ActionListParser;
 use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, check_length, field_value, flow, number};
-use crate::model::group::{Bucket, BucketId, GroupId, GroupMod};
+use crate::model::group::{Bucket, BucketId, GroupCommand, GroupId, GroupKind, GroupMod};
 use crate::model::property::RawProperty;
 use std::ops::Range;
 
-/// Names of group types, indexed by their number (`OFPGT_*`), as in Open vSwitch.
-pub(super) const KINDS: [&str; 4] = ["all", "select", "indirect", "ff"];
-const SELECT: u8 = 1;
-const FAST_FAILOVER: u8 = 3;
 /// Keys before the buckets.
 const SETTINGS: [&str; 4] = ["group_id", "type", "command_bucket_id", PROPERTY];
 /// Key of a 1.5 property of a group or bucket.
 const PROPERTY: &str = "property";
 
-/// Parses a group-mod with command `command` (such as [`GroupMod::ADD`]).
+/// Parses a group-mod with command `command`.
 ///
 /// The settings come first: `group_id` (a number; in deletes also `all`, which is the default there), `type` (`all`,
 /// `select`, `indirect`, `ff`) and, for inserting and removing buckets, `command_bucket_id` (a number, `first`,
@@ -27,32 +23,33 @@ const PROPERTY: &str = "property";
 /// The position of the first error, what was found there and what was expected.
 ///
 /// ```
-/// use weir_openflow::{model::group::GroupMod, text};
-/// let group = text::parse_group("group_id=1,type=ff,bucket=watch_port:2,output:2", GroupMod::ADD).unwrap();
-/// assert_eq!((group.kind, group.buckets.len()), (3, 1));
-/// let error = text::parse_group("group_id=1,type=selct", GroupMod::ADD).unwrap_err();
+/// use weir_openflow::model::group::{GroupCommand, GroupKind};
+/// use weir_openflow::text;
+/// let group = text::parse_group("group_id=1,type=ff,bucket=watch_port:2,output:2", GroupCommand::Add).unwrap();
+/// assert_eq!((group.kind, group.buckets.len()), (GroupKind::FastFailover, 1));
+/// let error = text::parse_group("group_id=1,type=selct", GroupCommand::Add).unwrap_err();
 /// assert_eq!(error.to_string(), "column 17: found `selct`, expected a type of group; did you mean `select`?");
 /// ```
-pub fn parse_group(text: &str, command: u16) -> Result<GroupMod, ParseError> {
+pub fn parse_group(text: &str, command: GroupCommand) -> Result<GroupMod, ParseError> {
     check_length(text)?;
     let starts = bucket_starts(text);
     let head = &text[..starts.first().map_or(text.len(), |start| start.start)];
     let mut group = GroupMod {
         command,
-        kind: 0,
+        kind: GroupKind::All,
         group: GroupId::ALL,
         command_bucket: BucketId::ALL,
         buckets: Vec::new(),
         properties: Vec::new(),
     };
     let seen = read_head(head, &mut group)?;
-    if command != GroupMod::DELETE && !seen.contains(&"group_id") {
+    if command != GroupCommand::Delete && !seen.contains(&"group_id") {
         return Err(ParseError::new(head.len(), "", "group_id=NUMBER"));
     }
-    if matches!(command, GroupMod::ADD | GroupMod::MODIFY) && !seen.contains(&"type") {
+    if matches!(command, GroupCommand::Add | GroupCommand::Modify) && !seen.contains(&"type") {
         return Err(ParseError::new(head.len(), "", "type=all, type=select, type=indirect or type=ff"));
     }
-    if matches!(command, GroupMod::DELETE | GroupMod::REMOVE_BUCKET)
+    if matches!(command, GroupCommand::Delete | GroupCommand::RemoveBucket)
         && let Some(first) = starts.first()
     {
         return Err(ParseError::new(first.start, "bucket", "no buckets: what goes is named before them"));
@@ -97,10 +94,10 @@ fn read_head<'a>(head: &'a str, group: &mut GroupMod) -> Result<Vec<&'a str>, Pa
     Ok(seen)
 }
 
-fn group_id(item: &KeyValueItem<'_>, command: u16) -> Result<GroupId, ParseError> {
+fn group_id(item: &KeyValueItem<'_>, command: GroupCommand) -> Result<GroupId, ParseError> {
     let expected = format!("a group number from 0 to {}", GroupId::MAX.0);
     let value = item.value(&expected)?;
-    if command == GroupMod::DELETE && value.eq_ignore_ascii_case("all") {
+    if command == GroupCommand::Delete && value.eq_ignore_ascii_case("all") {
         return Ok(GroupId::ALL);
     }
     let number = number::u32(value).ok().map(GroupId).filter(|number| *number <= GroupId::MAX);
@@ -115,14 +112,15 @@ fn property(item: &KeyValueItem<'_>) -> Result<RawProperty, ParseError> {
     Ok(RawProperty { kind, data: number::hex_bytes(data).map_err(|_| item.wrong(expected))?.into() })
 }
 
-fn kind(item: &KeyValueItem<'_>) -> Result<u8, ParseError> {
+fn kind(item: &KeyValueItem<'_>) -> Result<GroupKind, ParseError> {
     const EXPECTED: &str = "a type of group";
-    let value = item.value(EXPECTED)?;
-    if value == "fast_failover" {
-        return Ok(FAST_FAILOVER);
+    match item.value(EXPECTED)? {
+        "all" => Ok(GroupKind::All),
+        "select" => Ok(GroupKind::Select),
+        "indirect" => Ok(GroupKind::Indirect),
+        "ff" | "fast_failover" => Ok(GroupKind::FastFailover),
+        value => Err(ParseError::unknown(item.value_at, value, EXPECTED, ["all", "select", "indirect", "ff"])),
     }
-    let number = (0..).zip(KINDS).find(|(_, name)| *name == value).map(|(number, _)| number);
-    number.ok_or_else(|| ParseError::unknown(item.value_at, value, EXPECTED, KINDS))
 }
 
 fn command_bucket(item: &KeyValueItem<'_>) -> Result<BucketId, ParseError> {
@@ -142,8 +140,8 @@ fn bucket_id(item: &KeyValueItem<'_>, expected: &str) -> Result<BucketId, ParseE
 
 /// Parses one bucket. `base` is the offset of `text` in the whole text, `place` the bucket's default number, `kind`
 /// the type of the group.
-fn read_bucket(text: &str, base: usize, place: BucketId, kind: u8) -> Result<Bucket, ParseError> {
-    let mut bucket = Bucket { weight: u16::from(kind == SELECT), ..Bucket::new(place, Vec::new()) };
+fn read_bucket(text: &str, base: usize, place: BucketId, kind: GroupKind) -> Result<Bucket, ParseError> {
+    let mut bucket = Bucket { weight: kind.default_weight(), ..Bucket::new(place, Vec::new()) };
     let mut list = ActionListParser::default();
     let mut scanner = KeyValueScanner::new(text, base);
     while let Some(item) = scanner.next()? {
@@ -176,7 +174,7 @@ mod tests {
     use crate::model::{Action, PortNo};
 
     fn read(text: &str) -> GroupMod {
-        parse_group(text, GroupMod::ADD).unwrap()
+        parse_group(text, GroupCommand::Add).unwrap()
     }
 
     #[test]
@@ -184,7 +182,7 @@ mod tests {
         let text = "group_id=7, type=select, bucket=weight:3,watch_port:1,actions=push_vlan:0x8100,output:1, bucket=output:2,weight=4 \
                     bucket:bucket_id=9,watch_group:5,actions=drop,bucket=";
         let group = read(text);
-        assert_eq!((group.group, group.kind, group.command_bucket), (GroupId(7), SELECT, BucketId::ALL));
+        assert_eq!((group.group, group.kind, group.command_bucket), (GroupId(7), GroupKind::Select, BucketId::ALL));
         let output = |port| Action::output(PortNo(port));
         let expected = [
             Bucket {
@@ -197,28 +195,28 @@ mod tests {
             Bucket { weight: 1, ..Bucket::new(BucketId(3), vec![]) },
         ];
         assert_eq!(group.buckets, expected);
-        assert_eq!(read("group_id=1,type=fast_failover").kind, FAST_FAILOVER);
+        assert_eq!(read("group_id=1,type=fast_failover").kind, GroupKind::FastFailover);
     }
 
     #[test]
     fn deletes_and_bucket_commands() {
-        let delete = |text| parse_group(text, GroupMod::DELETE).unwrap().group;
+        let delete = |text| parse_group(text, GroupCommand::Delete).unwrap().group;
         assert_eq!(
             [delete(""), delete("group_id=all"), delete("group_id=3")],
             [GroupId::ALL, GroupId::ALL, GroupId(3)]
         );
         let insert =
-            parse_group("group_id=3,command_bucket_id=last,bucket=bucket_id:4,output:1", GroupMod::INSERT_BUCKET);
+            parse_group("group_id=3,command_bucket_id=last,bucket=bucket_id:4,output:1", GroupCommand::InsertBucket);
         let insert = insert.unwrap();
         assert_eq!((insert.command_bucket, insert.buckets[0].id), (BucketId::LAST, BucketId(4)));
-        let remove = parse_group("group_id=3,command_bucket_id=4", GroupMod::REMOVE_BUCKET).unwrap();
+        let remove = parse_group("group_id=3,command_bucket_id=4", GroupCommand::RemoveBucket).unwrap();
         assert_eq!(remove.command_bucket, BucketId(4));
     }
 
     #[test]
     fn errors_say_where_and_what() {
         let error = |text, command| parse_group(text, command).unwrap_err().to_string();
-        let add = |text| error(text, GroupMod::ADD);
+        let add = |text| error(text, GroupCommand::Add);
         assert_eq!(add("type=all"), "column 9: found nothing, expected group_id=NUMBER");
         assert_eq!(
             add("group_id=1,bucket=output:1"),
@@ -238,7 +236,7 @@ mod tests {
             "column 36: found `ouput`, expected an action or instruction; did you mean `output`?"
         );
         assert_eq!(
-            error("group_id=1,bucket=output:1", GroupMod::DELETE),
+            error("group_id=1,bucket=output:1", GroupCommand::Delete),
             "column 12: found `bucket`, expected no buckets: what goes is named before them"
         );
     }

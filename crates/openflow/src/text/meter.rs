@@ -2,7 +2,7 @@
 use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, check_length, number};
 use crate::model::MeterId;
-use crate::model::meter::{Band, BandKind, MeterMod, command, flags};
+use crate::model::meter::{Band, BandKind, MeterCommand, MeterMod, flags};
 
 /// Keys before the bands.
 const SETTINGS: [&str; 6] = ["meter", "kbps", "pktps", "burst", "stats", "bands"];
@@ -21,13 +21,13 @@ const BAND: [&str; 4] = ["type", "rate", "burst_size", "prec_level"];
 /// The position of the first error, what was found there and what was expected.
 ///
 /// ```
-/// use weir_openflow::{model::meter::command, text};
-/// let meter = text::parse_meter("meter=1 pktps bands=type=drop rate=100", command::ADD).unwrap();
+/// use weir_openflow::{model::meter::MeterCommand, text};
+/// let meter = text::parse_meter("meter=1 pktps bands=type=drop rate=100", MeterCommand::Add).unwrap();
 /// assert_eq!((meter.meter.0, meter.bands[0].rate), (1, 100));
-/// let error = text::parse_meter("meter=1,pkts,bands=type=drop,rate=1", command::ADD).unwrap_err();
+/// let error = text::parse_meter("meter=1,pkts,bands=type=drop,rate=1", MeterCommand::Add).unwrap_err();
 /// assert!(error.to_string().ends_with("did you mean `pktps`?"));
 /// ```
-pub fn parse_meter(text: &str, command: u16) -> Result<MeterMod, ParseError> {
+pub fn parse_meter(text: &str, command: MeterCommand) -> Result<MeterMod, ParseError> {
     check_length(text)?;
     let mut reader = MeterModParser { command, meter: None, flags: 0, bands: Vec::new() };
     let mut scanner = KeyValueScanner::new(text, 0);
@@ -70,7 +70,7 @@ fn id(name: &str) -> Result<MeterId, String> {
 }
 
 struct MeterModParser {
-    command: u16,
+    command: MeterCommand,
     meter: Option<MeterId>,
     flags: u16,
     bands: Vec<ParsedBand>,
@@ -90,13 +90,13 @@ impl MeterModParser {
         let flag = match item.key {
             "meter" => {
                 let meter = id(item.value("a meter's number")?).map_err(|expected| item.wrong(expected))?;
-                if meter == MeterId::ALL && self.command != command::DELETE {
+                if meter == MeterId::ALL && self.command != MeterCommand::Delete {
                     return Err(item.wrong("one meter: only deletes can mean all"));
                 }
                 self.meter = Some(meter);
                 return Ok(());
             }
-            _ if self.command == command::DELETE => {
+            _ if self.command == MeterCommand::Delete => {
                 return Err(ParseError::new(item.at, item.key, "only a meter's number: deletes have nothing else"));
             }
             "kbps" => flags::KBPS,
@@ -115,7 +115,7 @@ impl MeterModParser {
 
     /// Parses the bands, which extend from `bands=` to the end of the text.
     fn bands(&mut self, bands: &KeyValueItem<'_>, rest: &str) -> Result<(), ParseError> {
-        if self.command == command::DELETE {
+        if self.command == MeterCommand::Delete {
             return Err(ParseError::new(bands.at, bands.key, "only a meter's number: deletes have no bands"));
         }
         let mut scanner = KeyValueScanner::new(rest, bands.value_at);
@@ -154,7 +154,7 @@ impl MeterModParser {
         let missing = |what: &str| ParseError::new(text.len(), "", what);
         let meter = match (self.meter, self.command) {
             (Some(meter), _) => meter,
-            (None, command::DELETE) => MeterId::ALL,
+            (None, MeterCommand::Delete) => MeterId::ALL,
             (None, _) => return Err(missing("meter= and a number")),
         };
         let sets_burst = self.bands.iter().any(|band| band.burst_size.is_some());
@@ -198,11 +198,11 @@ mod tests {
             "meter=controller pktps bands=\ntype=drop rate=100",
             "meter=slowpath kbps bands=\ntype=drop rate=4294967295",
         ] {
-            let read = parse_meter(text, command::ADD).unwrap();
+            let read = parse_meter(text, MeterCommand::Add).unwrap();
             assert_eq!(format_meter(read.meter, read.flags, &read.bands).trim_end(), text);
         }
         let commas = "meter=1,kbps,band=type=drop,rate=1,burst_size=2,type=dscp_remark,rate=3,burst_size=4";
-        let read = parse_meter(commas, command::MODIFY).unwrap();
+        let read = parse_meter(commas, MeterCommand::Modify).unwrap();
         assert_eq!(
             (read.flags, read.bands.len(), &read.bands[1].kind),
             (5, 2, &BandKind::DscpRemark { prec_level: 1 })
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn deletes_name_a_meter_or_none() {
-        let of = |text| parse_meter(text, command::DELETE).map(|read| (read.meter, read.bands.len()));
+        let of = |text| parse_meter(text, MeterCommand::Delete).map(|read| (read.meter, read.bands.len()));
         assert_eq!(of("meter=7"), Ok((MeterId(7), 0)));
         assert_eq!((of(""), of("meter=all")), (Ok((MeterId::ALL, 0)), Ok((MeterId::ALL, 0))));
         assert!(of("meter=7,kbps").is_err() && of("meter=7,bands=type=drop,rate=1").is_err());
@@ -238,7 +238,7 @@ mod tests {
             ("meter=1,bands=type=police,rate=1", "column 20: found `police`, expected drop or dscp_remark"),
             ("meter=1,burst,bands=type=drop,rate=1", "column 21: found `type`, expected a band with burst_size="),
         ] {
-            let error = parse_meter(text, command::ADD).unwrap_err().to_string();
+            let error = parse_meter(text, MeterCommand::Add).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
     }

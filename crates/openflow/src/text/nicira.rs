@@ -3,7 +3,7 @@ use super::action_text;
 use crate::model::action::NO_BUFFER;
 use crate::model::nicira::{
     BundleAction, ControllerAction, HashFields, LearnAction, LearnDst, LearnSpec, LearnSrc, MultipathAction,
-    MultipathAlgorithm, NxAction,
+    MultipathAlgorithm, NxAction, RequestedReason,
 };
 use crate::model::{PortNo, Subfield, Version};
 use crate::nicira::nxm;
@@ -27,9 +27,6 @@ pub(super) const ALGORITHMS: [(&str, MultipathAlgorithm); 4] = [
     ("hrw", MultipathAlgorithm::Hrw),
     ("iter_hash", MultipathAlgorithm::IterHash),
 ];
-
-/// Names of packet-in reasons, indexed by number.
-pub(super) const REASONS: [&str; 6] = ["no_match", "action", "invalid_ttl", "action_set", "group", "packet_out"];
 
 /// Names of the flags of `learn`.
 pub(super) const LEARN_FLAGS: [(&str, u16); 2] = [("send_flow_rem", 1), ("delete_learned", 2)];
@@ -155,13 +152,10 @@ fn bundle_text(bundle: &BundleAction) -> String {
 /// Prints `controller(...)`. Without parameters it would be parsed as an output to the controller, so `id=0` is then
 /// added.
 fn controller_text(controller: &ControllerAction) -> String {
-    let reason = REASONS
-        .get(usize::from(controller.reason))
-        .map_or_else(|| controller.reason.to_string(), |name| (*name).into());
-    let is_plain =
-        controller.userdata.0.is_empty() && !controller.pause && controller.id == 0 && controller.reason == 1;
+    let has_reason = controller.reason != RequestedReason::DEFAULT;
+    let is_plain = controller.userdata.0.is_empty() && !controller.pause && controller.id == 0 && !has_reason;
     let parts = [
-        (controller.reason != 1).then(|| format!("reason={reason}")),
+        has_reason.then(|| format!("reason={}", controller.reason)),
         (controller.max_len != NO_BUFFER).then(|| format!("max_len={}", controller.max_len)),
         (controller.id != 0 || is_plain).then(|| format!("id={}", controller.id)),
         (!controller.userdata.0.is_empty()).then(|| format!("userdata={}", dotted(&controller.userdata.0))),

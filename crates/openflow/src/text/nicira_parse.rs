@@ -1,14 +1,14 @@
 //! Parses Nicira's actions in the spelling of `ovs-ofctl`.
 use super::action::parse_actions;
-use super::nicira::{ALGORITHMS, HASHES, LEARN_FLAGS, LEARN_PRIORITY, REASONS, all_bits, field_name};
+use super::nicira::{ALGORITHMS, HASHES, LEARN_FLAGS, LEARN_PRIORITY, all_bits, field_name};
 use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, field_value, number};
 use crate::model::action::NO_BUFFER;
 use crate::model::nicira::{
     BundleAction, ControllerAction, HashFields, LearnAction, LearnDst, LearnSpec, LearnSrc, MAX_CLONES,
-    MultipathAction, NxAction,
+    MultipathAction, NxAction, RequestedReason,
 };
-use crate::model::{Action, PortNo, Subfield, TableId};
+use crate::model::{Action, PacketInReason, PortNo, Subfield, TableId};
 use weir_packet::Field;
 
 /// Names of the actions that only this module parses.
@@ -261,9 +261,9 @@ pub(super) fn controller(item: &KeyValueItem<'_>) -> Result<Option<Action>, Pars
             "id" => action.id = number::u16(value.value("a controller's number")?).map_err(wrong)?,
             "reason" => {
                 let text = value.value("a reason")?;
-                let known = REASONS.iter().position(|reason| *reason == text).and_then(|at| u8::try_from(at).ok());
-                let expected = format!("one of {}", REASONS.join(", "));
-                action.reason = known.or(number::u8(text).ok()).ok_or_else(|| value.wrong(expected))?;
+                action.reason = requested_reason(text).ok_or_else(|| {
+                    value.wrong(format!("one of {}", PacketInReason::ALL.map(PacketInReason::name).join(", ")))
+                })?;
             }
             "userdata" => {
                 let bytes = number::hex_bytes(&value.value("bytes as 01.02")?.replace('.', ""));
@@ -274,6 +274,12 @@ pub(super) fn controller(item: &KeyValueItem<'_>) -> Result<Option<Action>, Pars
         }
     }
     Ok(is_special.then(|| NxAction::Controller(action).into_action()))
+}
+
+/// Parses the name or the number of a reason.
+fn requested_reason(text: &str) -> Option<RequestedReason> {
+    let named = PacketInReason::ALL.into_iter().find(|reason| reason.name() == text);
+    named.map(RequestedReason::Known).or_else(|| number::u8(text).ok().map(RequestedReason::from_number))
 }
 
 /// Parses an output with a length limit, `output(port=1,max_len=100)`.

@@ -5,7 +5,7 @@
 //! field: 1.0 pushes a VLAN tag or leaves the packet alone, a 1.3 switch may refuse such a flow entry. `enqueue`
 //! becomes set-queue and output, and the queue stays set for later outputs.
 use super::oxm;
-use crate::model::action::Action;
+use crate::model::action::{Action, ActionType};
 use crate::model::error::BadAction;
 use crate::model::{GroupId, MatchField, MeterId, NxAction, PortNo, Version};
 use crate::nicira;
@@ -15,22 +15,22 @@ use crate::wire::{Decoded, Encoded, WireReader, WireWriter, port};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, ip_proto};
 
-const OUTPUT: u16 = 0;
-const COPY_TTL_OUT: u16 = 11;
-const COPY_TTL_IN: u16 = 12;
-const SET_MPLS_TTL: u16 = 15;
-const DEC_MPLS_TTL: u16 = 16;
-const PUSH_VLAN: u16 = 17;
-const POP_VLAN: u16 = 18;
-const PUSH_MPLS: u16 = 19;
-const POP_MPLS: u16 = 20;
-const SET_QUEUE: u16 = 21;
-const GROUP: u16 = 22;
-const SET_NW_TTL: u16 = 23;
-const DEC_NW_TTL: u16 = 24;
-const SET_FIELD: u16 = 25;
-const PUSH_PBB: u16 = 26;
-const POP_PBB: u16 = 27;
+const OUTPUT: u16 = ActionType::Output.number();
+const COPY_TTL_OUT: u16 = ActionType::CopyTtlOut.number();
+const COPY_TTL_IN: u16 = ActionType::CopyTtlIn.number();
+const SET_MPLS_TTL: u16 = ActionType::SetMplsTtl.number();
+const DEC_MPLS_TTL: u16 = ActionType::DecMplsTtl.number();
+const PUSH_VLAN: u16 = ActionType::PushVlan.number();
+const POP_VLAN: u16 = ActionType::PopVlan.number();
+const PUSH_MPLS: u16 = ActionType::PushMpls.number();
+const POP_MPLS: u16 = ActionType::PopMpls.number();
+const SET_QUEUE: u16 = ActionType::SetQueue.number();
+const GROUP: u16 = ActionType::Group.number();
+const SET_NW_TTL: u16 = ActionType::SetNwTtl.number();
+const DEC_NW_TTL: u16 = ActionType::DecNwTtl.number();
+const SET_FIELD: u16 = ActionType::SetField.number();
+const PUSH_PBB: u16 = ActionType::PushPbb.number();
+const POP_PBB: u16 = ActionType::PopPbb.number();
 const EXPERIMENTER: u16 = 0xffff;
 
 /// Reads one action.

@@ -1,12 +1,12 @@
-//! Reads and writes the messages about groups (OpenFlow 1.3.5, 7.3.4.3, 7.3.5.9 to 7.3.5.11).
+//! Reads and writes the messages about groups (OpenFlow 1.3.5, 7.3.4.2, 7.3.5.9 to 7.3.5.11).
 use super::action;
 use crate::model::error::{BadAction, BadRequest, GroupModFailed};
-use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
+use crate::model::group::{Bucket, GroupCommand, GroupDesc, GroupFeatures, GroupKind, GroupMod, GroupStats};
 use crate::model::{BucketId, GroupId, PortNo};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<GroupMod> {
-    let (command, kind) = (reader.u16()?, reader.u8()?);
+    let (command, kind) = (GroupCommand::from_number(reader.u16()?), GroupKind::from_number(reader.u8()?));
     reader.skip(1)?;
     let (group, buckets) = (GroupId(reader.u32()?), decode_buckets(reader)?);
     Ok(GroupMod { command, kind, group, command_bucket: BucketId::ALL, buckets, properties: Vec::new() })
@@ -16,8 +16,8 @@ pub(crate) fn encode_mod(group: &GroupMod, writer: &mut WireWriter<'_>) -> Encod
     if let Some(what) = only_in_v15(group) {
         return Err(writer.cannot(what));
     }
-    writer.u16(group.command);
-    writer.u8(group.kind);
+    writer.u16(group.command.number());
+    writer.u8(group.kind.number());
     writer.zeros(1);
     writer.u32(group.group.0);
     group.buckets.iter().try_for_each(|bucket| encode_bucket(bucket, writer))
@@ -29,7 +29,7 @@ fn only_in_v15(group: &GroupMod) -> Option<&'static str> {
     let has_properties =
         || !group.properties.is_empty() || group.buckets.iter().any(|bucket| !bucket.properties.is_empty());
     match group.command {
-        GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET => Some("a group-mod of some of a group's buckets"),
+        GroupCommand::InsertBucket | GroupCommand::RemoveBucket => Some("a group-mod of some of a group's buckets"),
         _ if group.command_bucket != BucketId::ALL => Some("a group-mod that names a bucket"),
         _ if numbered_otherwise() => Some("buckets with numbers other than their places"),
         _ if has_properties() => Some("properties of groups and buckets"),
@@ -125,7 +125,7 @@ pub(crate) fn encode_stats(stats: &GroupStats, writer: &mut WireWriter<'_>) -> E
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
     let mut part = reader.element("group description", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
-    let kind = part.u8()?;
+    let kind = GroupKind::from_number(part.u8()?);
     part.skip(1)?;
     let (group, buckets) = (GroupId(part.u32()?), decode_buckets(&mut part)?);
     Ok(GroupDesc { kind, group, buckets, properties: Vec::new() })
@@ -134,7 +134,7 @@ pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
 pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
-    writer.u8(desc.kind);
+    writer.u8(desc.kind.number());
     writer.zeros(1);
     writer.u32(desc.group.0);
     desc.buckets.iter().try_for_each(|bucket| encode_bucket(bucket, writer))?;

@@ -1,17 +1,17 @@
 //! Reads and writes instructions (OpenFlow 1.3.5, 7.2.4).
 use super::action;
-use crate::model::action::Instruction;
+use crate::model::action::{Instruction, InstructionType};
 use crate::model::error::{BadAction, BadInstruction};
 use crate::model::{MeterId, TableId, Version};
 use crate::v15::instruction as v15;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
-const GOTO_TABLE: u16 = 1;
-const WRITE_METADATA: u16 = 2;
-const WRITE_ACTIONS: u16 = 3;
-const APPLY_ACTIONS: u16 = 4;
-const CLEAR_ACTIONS: u16 = 5;
-const METER: u16 = 6;
+const GOTO_TABLE: u16 = InstructionType::GotoTable.number();
+const WRITE_METADATA: u16 = InstructionType::WriteMetadata.number();
+const WRITE_ACTIONS: u16 = InstructionType::WriteActions.number();
+const APPLY_ACTIONS: u16 = InstructionType::ApplyActions.number();
+const CLEAR_ACTIONS: u16 = InstructionType::ClearActions.number();
+const METER: u16 = InstructionType::Meter.number();
 const EXPERIMENTER: u16 = 0xffff;
 
 /// Reads one instruction.

@@ -1,7 +1,7 @@
 //! Reads and writes the messages about meters (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 to 7.3.5.14).
 use super::group::{decode_counters, encode_counters};
 use crate::model::error::{BadRequest, MeterModFailed};
-use crate::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
+use crate::model::meter::{Band, BandKind, MeterCommand, MeterConfig, MeterFeatures, MeterMod, MeterStats};
 use crate::model::{MeterId, Version};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
@@ -11,7 +11,7 @@ const EXPERIMENTER: u16 = 0xffff;
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<MeterMod> {
     Ok(MeterMod {
-        command: reader.u16()?,
+        command: MeterCommand::from_number(reader.u16()?),
         flags: reader.u16()?,
         meter: MeterId(reader.u32()?),
         bands: reader.list(decode_band)?,
@@ -19,7 +19,7 @@ pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<MeterMod> {
 }
 
 pub(crate) fn encode_mod(meter: &MeterMod, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(meter.command);
+    writer.u16(meter.command.number());
     writer.u16(meter.flags);
     writer.u32(meter.meter.0);
     meter.bands.iter().try_for_each(|band| encode_band(band, writer))

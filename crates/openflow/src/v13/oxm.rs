@@ -12,23 +12,19 @@ use crate::codec::DecodeError;
 use crate::model::error::{BadMatch, ErrorType};
 use crate::model::matching::RawField;
 use crate::model::multipart::OxmId;
-use crate::model::{Match, MatchField, Version};
+use crate::model::{Match, MatchField, OxmClass, Version};
 use crate::nicira::nxm;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use weir_packet::Field;
 
 /// Match type `OFPMT_OXM`.
 pub(crate) const MATCH_OXM: u16 = 1;
-/// Class number `OFPXMC_NXM_0`: Nicira's fields `NXM_OF_*`.
-const NXM_0: u16 = 0x0000;
-/// Class number `OFPXMC_NXM_1`: Nicira's fields `NXM_NX_*`.
-const NXM_1: u16 = 0x0001;
-/// Class number `OFPXMC_OPENFLOW_BASIC`.
-const BASIC: u16 = 0x8000;
-/// Class number `OFPXMC_EXPERIMENTER`: the experimenter number precedes the value.
-const EXPERIMENTER: u16 = 0xffff;
-/// Class number `OFPXMC_PACKET_REGS`: 64-bit registers (OpenFlow 1.5.1, 7.2.3.10).
-const PACKET_REGS: u16 = 0x8001;
+/// Class numbers.
+const NXM_0: u16 = OxmClass::Nxm0.number();
+const NXM_1: u16 = OxmClass::Nxm1.number();
+const BASIC: u16 = OxmClass::OpenflowBasic.number();
+const EXPERIMENTER: u16 = OxmClass::Experimenter.number();
+const PACKET_REGS: u16 = OxmClass::PacketRegs.number();
 /// Field number of `NXM_NX_IP_FRAG`.
 const NX_IP_FRAG: u8 = 26;
 /// Field number of `NXM_NX_TUN_IPV4_SRC`; the destination's is the next.
@@ -234,17 +230,17 @@ pub(crate) fn encode_raw(raw: &RawField, writer: &mut WireWriter<'_>) -> Encoded
 
 /// Reads a header without payload, as in table features.
 pub(crate) fn decode_id(reader: &mut WireReader<'_>) -> Decoded<OxmId> {
-    let (class, tail, length) = (reader.u16()?, reader.u8()?, reader.u8()?);
-    let experimenter = if class == EXPERIMENTER { Some(reader.u32()?) } else { None };
+    let (class, tail, length) = (OxmClass::from_number(reader.u16()?), reader.u8()?, reader.u8()?);
+    let experimenter = if class == OxmClass::Experimenter { Some(reader.u32()?) } else { None };
     Ok(OxmId { class, number: tail >> 1, has_mask: tail & 1 != 0, length, experimenter }.in_version(reader.version()))
 }
 
 pub(crate) fn encode_id(id: &OxmId, writer: &mut WireWriter<'_>) -> Encoded {
     let id = id.in_version(writer.version());
-    if (id.class == EXPERIMENTER) != id.experimenter.is_some() {
+    if (id.class == OxmClass::Experimenter) != id.experimenter.is_some() {
         return Err(writer.cannot("a field id whose class and experimenter disagree"));
     }
-    writer.u16(id.class);
+    writer.u16(id.class.number());
     writer.u8(id.number << 1 | u8::from(id.has_mask));
     writer.u8(id.length);
     if let Some(experimenter) = id.experimenter {
@@ -278,13 +274,15 @@ impl OxmId {
         let length = (prefix.len() + field.bytes() * if has_mask { 2 } else { 1 }) as u8;
         let own = prefix.first_chunk().map(|id| u32::from_be_bytes(*id));
         let experimenter = own.filter(|_| class == EXPERIMENTER);
-        (field != Field::PbbUca || class == BASIC).then_some(OxmId { class, number, has_mask, length, experimenter })
+        let is_whole = field != Field::PbbUca || class == BASIC;
+        let class = OxmClass::from_number(class);
+        is_whole.then_some(OxmId { class, number, has_mask, length, experimenter })
     }
 
     /// Returns the field that this is the header of; `None` if weir does not know it.
     pub fn field(&self) -> Option<Field> {
         let prefix = self.experimenter.map(u32::to_be_bytes);
-        let field = field_of(self.class, self.number, prefix.as_ref().map_or(&[], |id| &id[..]), Version::V15);
+        let field = field_of(self.class.number(), self.number, prefix.as_ref().map_or(&[], |id| &id[..]), Version::V15);
         field.map(|(field, _)| field)
     }
 

@@ -5,16 +5,6 @@ use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
 use crate::model::{Match, PortNo, TableId, Version};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
-/// Reasons in the order of their numbers.
-const REASONS: [PacketInReason; 6] = [
-    PacketInReason::NoMatch,
-    PacketInReason::Action,
-    PacketInReason::InvalidTtl,
-    PacketInReason::ActionSet,
-    PacketInReason::Group,
-    PacketInReason::PacketOut,
-];
-
 /// Returns the number of reasons that the version has.
 fn n_reasons(version: Version) -> usize {
     if version >= Version::V14 { 6 } else { 3 }
@@ -23,7 +13,7 @@ fn n_reasons(version: Version) -> usize {
 pub(crate) fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PacketInReason> {
     let at = reader.at();
     let number = reader.u8()?;
-    let known = &REASONS[..n_reasons(reader.version())];
+    let known = &PacketInReason::ALL[..n_reasons(reader.version())];
     known.get(usize::from(number)).copied().ok_or_else(|| {
         let last = known.len() - 1;
         reader.error_at(at, BadRequest::BadType, format_args!("found reason {number}, expected 0 to {last}"))

@@ -4,13 +4,7 @@ use crate::model::role::{AsyncConfig, Role, RoleMessage};
 use crate::wire::{Decoded, WireReader, WireWriter};
 
 pub(crate) fn decode_role(reader: &mut WireReader<'_>) -> Decoded<Role> {
-    Ok(match reader.u32()? {
-        0 => Role::NoChange,
-        1 => Role::Equal,
-        2 => Role::Master,
-        3 => Role::Slave,
-        other => Role::Unknown(other),
-    })
+    Ok(Role::from_number(reader.u32()?))
 }
 
 /// Reads a role message. In place of two bytes of padding, 1.5 has a number that the controller chooses.
@@ -22,13 +16,7 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<RoleMessage> {
 }
 
 pub(crate) fn encode_role(role: Role, writer: &mut WireWriter<'_>) {
-    writer.u32(match role {
-        Role::NoChange => 0,
-        Role::Equal => 1,
-        Role::Master => 2,
-        Role::Slave => 3,
-        Role::Unknown(other) => other,
-    });
+    writer.u32(role.number());
 }
 
 pub(crate) fn encode(message: &RoleMessage, writer: &mut WireWriter<'_>) {

@@ -2,7 +2,7 @@
 use super::oxm;
 use crate::model::config::TableMod;
 use crate::model::error::{BadProperty, TableFeaturesFailed};
-use crate::model::multipart::{FeatureTypeId, TableFeatures, TableProperty, TableStats};
+use crate::model::multipart::{FeatureTypeId, TableFeatures, TableFeaturesCommand, TableProperty, TableStats};
 use crate::model::{ErrorType, TableId, Version};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
@@ -66,8 +66,9 @@ pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<TableFeatu
     let mut part = reader.element("table features", 0, 64, bad_length(reader.version()))?;
     part.skip(2)?;
     let table = TableId(part.u8()?);
-    let (command, features) = (part.u8()?, part.u32()?);
-    let (command, features) = if part.version() >= Version::V15 { (command, features) } else { (0, 0) };
+    let (command, features) = (TableFeaturesCommand::from_number(part.u8()?), part.u32()?);
+    let is_new = part.version() >= Version::V15;
+    let (command, features) = if is_new { (command, features) } else { (TableFeaturesCommand::Replace, 0) };
     Ok(TableFeatures {
         table,
         command,
@@ -86,7 +87,7 @@ pub(crate) fn encode_features(features: &TableFeatures, writer: &mut WireWriter<
     writer.u16(0);
     writer.u8(features.table.0);
     if writer.version() >= Version::V15 {
-        writer.u8(features.command);
+        writer.u8(features.command.number());
         writer.u32(features.features);
     } else {
         writer.zeros(5);
@@ -178,9 +179,10 @@ fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Enc
     });
     writer.u16(0);
     match property {
-        TableProperty::Instructions { ids, .. }
-        | TableProperty::WriteActions { ids, .. }
-        | TableProperty::ApplyActions { ids, .. } => ids.iter().try_for_each(|id| encode_id(id, writer))?,
+        TableProperty::Instructions { ids, .. } => ids.iter().try_for_each(|id| encode_id(id, writer))?,
+        TableProperty::WriteActions { ids, .. } | TableProperty::ApplyActions { ids, .. } => {
+            ids.iter().try_for_each(|id| encode_id(id, writer))?;
+        }
         TableProperty::PacketTypes(types) => types.iter().try_for_each(|one| oxm::encode_entry(one, writer))?,
         TableProperty::NextTables { tables, .. } | TableProperty::TableSyncFrom(tables) => {
             tables.iter().for_each(|table| writer.u8(table.0))
@@ -206,7 +208,7 @@ fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Enc
 }
 
 /// Reads the type of an instruction or action: its header, without the padding that actions have elsewhere.
-fn decode_id(reader: &mut WireReader<'_>) -> Decoded<FeatureTypeId> {
+fn decode_id<T: From<u16>>(reader: &mut WireReader<'_>) -> Decoded<FeatureTypeId<T>> {
     let mut part = reader.element("type id", 2, 4, bad_length(reader.version()))?;
     let kind = part.u16()?;
     part.skip(2)?;
@@ -214,14 +216,14 @@ fn decode_id(reader: &mut WireReader<'_>) -> Decoded<FeatureTypeId> {
         return Ok(FeatureTypeId::Experimenter { id: part.u32()?, data: part.rest() });
     }
     part.finish()?;
-    Ok(FeatureTypeId::Standard(kind))
+    Ok(FeatureTypeId::Standard(kind.into()))
 }
 
-fn encode_id(id: &FeatureTypeId, writer: &mut WireWriter<'_>) -> Encoded {
+fn encode_id<T: Copy + Into<u16>>(id: &FeatureTypeId<T>, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     match id {
         FeatureTypeId::Standard(kind) => {
-            writer.u16(*kind);
+            writer.u16((*kind).into());
             writer.u16(0);
         }
         FeatureTypeId::Experimenter { id, data } => {

@@ -19,12 +19,7 @@ pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowMonitor
         out_group: GroupId(reader.u32()?),
         flags: MonitorFlags(reader.u16()?),
         table: TableId(reader.u8()?),
-        command: match reader.u8()? {
-            0 => MonitorCommand::Add,
-            1 => MonitorCommand::Modify,
-            2 => MonitorCommand::Delete,
-            other => MonitorCommand::Unknown(other),
-        },
+        command: MonitorCommand::from_number(reader.u8()?),
         matching: oxm::decode_match(reader)?,
     })
 }
@@ -35,12 +30,7 @@ pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut WireWriter<'_>)
     writer.u32(monitor.out_group.0);
     writer.u16(monitor.flags.0);
     writer.u8(monitor.table.0);
-    writer.u8(match monitor.command {
-        MonitorCommand::Add => 0,
-        MonitorCommand::Modify => 1,
-        MonitorCommand::Delete => 2,
-        MonitorCommand::Unknown(other) => other,
-    });
+    writer.u8(monitor.command.number());
     oxm::encode_match(&monitor.matching, writer)
 }
 

@@ -1,13 +1,13 @@
 //! Reads and writes 1.5's copy-field action (OpenFlow 1.5.1, 7.2.6.8), and defines the type numbers of actions that
 //! 1.5 adds.
-use crate::model::action::{Action, Subfield};
+use crate::model::action::{Action, ActionType, Subfield};
 use crate::model::error::BadAction;
 use crate::v13::oxm;
 use crate::wire::action::padded;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
-pub(crate) const COPY_FIELD: u16 = 28;
-pub(crate) const METER: u16 = 29;
+pub(crate) const COPY_FIELD: u16 = ActionType::CopyField.number();
+pub(crate) const METER: u16 = ActionType::Meter.number();
 
 /// Reads a copy-field after its type and length. Fails if weir does not know one of the fields.
 pub(crate) fn decode_copy(action: &mut WireReader<'_>) -> Decoded<Action> {
@@ -18,7 +18,8 @@ pub(crate) fn decode_copy(action: &mut WireReader<'_>) -> Decoded<Action> {
         let at = action.at();
         let id = oxm::decode_id(action)?;
         let field = id.field().ok_or_else(|| {
-            let reason = format!("found field {} of class {:#06x}, which weir does not know", id.number, id.class);
+            let reason =
+                format!("found field {} of class {:#06x}, which weir does not know", id.number, id.class.number());
             action.error_at(at, BadAction::BadSetType, reason)
         })?;
         Ok(Subfield { field, offset, bits })

@@ -1,7 +1,7 @@
 //! Reads and writes the messages about groups (OpenFlow 1.5.1, 7.3.4.3 and 7.3.5.11): buckets have numbers, and
 //! values that only some group types need are properties.
 use crate::model::error::{BadAction, BadRequest, GroupModFailed};
-use crate::model::group::{Bucket, GroupDesc, GroupMod};
+use crate::model::group::{Bucket, GroupCommand, GroupDesc, GroupKind, GroupMod};
 use crate::model::{BucketId, GroupId, PortNo};
 use crate::v13::action;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
@@ -9,16 +9,9 @@ use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 const WEIGHT: u16 = 0;
 const WATCH_PORT: u16 = 1;
 const WATCH_GROUP: u16 = 2;
-/// Group type `OFPGT_SELECT`.
-const SELECT: u8 = 1;
-
-/// Returns the weight of a bucket without weight property: equal weights in a select group.
-fn default_weight(kind: u8) -> u16 {
-    u16::from(kind == SELECT)
-}
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<GroupMod> {
-    let (command, kind) = (reader.u16()?, reader.u8()?);
+    let (command, kind) = (GroupCommand::from_number(reader.u16()?), GroupKind::from_number(reader.u8()?));
     reader.skip(1)?;
     let (group, length) = (GroupId(reader.u32()?), reader.u16()?);
     reader.skip(2)?;
@@ -28,8 +21,8 @@ pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<GroupMod> {
 }
 
 pub(crate) fn encode_mod(group: &GroupMod, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(group.command);
-    writer.u8(group.kind);
+    writer.u16(group.command.number());
+    writer.u8(group.kind.number());
     writer.zeros(1);
     writer.u32(group.group.0);
     let place = writer.at();
@@ -42,7 +35,7 @@ pub(crate) fn encode_mod(group: &GroupMod, writer: &mut WireWriter<'_>) -> Encod
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
     let mut part = reader.element("group description", 0, 16, BadRequest::BadLen)?;
     part.skip(2)?;
-    let kind = part.u8()?;
+    let kind = GroupKind::from_number(part.u8()?);
     part.skip(1)?;
     let (group, length) = (GroupId(part.u32()?), part.u16()?);
     part.skip(6)?;
@@ -53,7 +46,7 @@ pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
 pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(0);
-    writer.u8(desc.kind);
+    writer.u8(desc.kind.number());
     writer.zeros(1);
     writer.u32(desc.group.0);
     let place = writer.at();
@@ -63,24 +56,24 @@ pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut WireWriter<'_>) -> Enco
     writer.set_length(start, start)
 }
 
-fn decode_buckets(length: u16, kind: u8, reader: &mut WireReader<'_>) -> Decoded<Vec<Bucket>> {
+fn decode_buckets(length: u16, kind: GroupKind, reader: &mut WireReader<'_>) -> Decoded<Vec<Bucket>> {
     let mut part = reader.part(length.into(), "buckets", GroupModFailed::BadBucket)?;
     part.list(|part| decode_bucket(kind, part))
 }
 
 /// Writes buckets, and their length in bytes into the 16 bits at offset `place`.
-fn encode_buckets(buckets: &[Bucket], kind: u8, place: usize, writer: &mut WireWriter<'_>) -> Encoded {
+fn encode_buckets(buckets: &[Bucket], kind: GroupKind, place: usize, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     buckets.iter().try_for_each(|bucket| encode_bucket(bucket, kind, writer))?;
     writer.set_length(place, start)
 }
 
-fn decode_bucket(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Bucket> {
+fn decode_bucket(kind: GroupKind, reader: &mut WireReader<'_>) -> Decoded<Bucket> {
     let mut part = reader.element("bucket", 0, 8, GroupModFailed::BadBucket)?;
     part.skip(2)?;
     let (length, id) = (part.u16()?, BucketId(part.u32()?));
     let actions = part.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
-    let mut bucket = Bucket { weight: default_weight(kind), ..Bucket::new(id, actions) };
+    let mut bucket = Bucket { weight: kind.default_weight(), ..Bucket::new(id, actions) };
     property::each(&mut part, |kind, part| {
         match kind {
             WEIGHT => {
@@ -96,14 +89,14 @@ fn decode_bucket(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Bucket> {
     Ok(bucket)
 }
 
-fn encode_bucket(bucket: &Bucket, kind: u8, writer: &mut WireWriter<'_>) -> Encoded {
+fn encode_bucket(bucket: &Bucket, kind: GroupKind, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
     writer.zeros(4);
     writer.u32(bucket.id.0);
     let actions = writer.at();
     action::encode_list(&bucket.actions, None, writer)?;
     writer.set_length(start + 2, actions)?;
-    if bucket.weight != default_weight(kind) {
+    if bucket.weight != kind.default_weight() {
         property::write_words(WEIGHT, &[u32::from(bucket.weight) << 16], writer)?;
     }
     if bucket.watch_port != PortNo::ANY {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::nicira::{
     BundleAction, ControllerAction, HashFields, LearnAction, LearnDst, LearnSpec, LearnSrc, MultipathAction,
-    MultipathAlgorithm,
+    MultipathAlgorithm, RequestedReason,
 };
 use weir_openflow::model::stats::{OxsStats, RawStat};
 use weir_openflow::model::{
@@ -207,7 +207,8 @@ fn learn() -> impl Strategy<Value = NxAction> {
 
 fn controller() -> impl Strategy<Value = NxAction> {
     (any::<u16>(), any::<u16>(), 0_u8..8, bytes(12), any::<bool>()).prop_map(|(max_len, id, reason, data, pause)| {
-        NxAction::Controller(ControllerAction { max_len, id, reason, userdata: data.into(), pause })
+        let (reason, userdata) = (RequestedReason::from_number(reason), data.into());
+        NxAction::Controller(ControllerAction { max_len, id, reason, userdata, pause })
     })
 }
 

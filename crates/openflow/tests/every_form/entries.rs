@@ -4,8 +4,8 @@ use crate::matching::matching;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_openflow::model::flow::FlowRemoved;
-use weir_openflow::model::group::{Bucket, BucketId, GroupDesc, GroupMod};
-use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterMod, command, flags};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupDesc, GroupKind, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterConfig, MeterMod, flags};
 use weir_openflow::model::monitor::{FlowEvent, FlowUpdateFull};
 use weir_openflow::model::multipart::FlowStats;
 use weir_openflow::model::property::RawProperty;
@@ -149,14 +149,14 @@ fn buckets() -> impl Strategy<Value = Vec<Bucket>> {
 }
 
 pub(crate) fn group() -> impl Strategy<Value = GroupMod> {
-    use GroupMod as G;
-    let command = prop::sample::select(vec![G::ADD, G::MODIFY, G::DELETE, G::INSERT_BUCKET, G::REMOVE_BUCKET]);
+    use GroupCommand as G;
+    let command = prop::sample::select(G::NAMED);
     let special = prop::sample::select(vec![BucketId::FIRST, BucketId::LAST, BucketId::ALL]);
     let at = prop_oneof![special, (0..=BucketId::MAX.0).prop_map(BucketId)];
-    (command, 0_u8..4, 0..=GroupId::MAX.0, at, buckets(), properties()).prop_map(
+    (command, prop::sample::select(GroupKind::NAMED), 0..=GroupId::MAX.0, at, buckets(), properties()).prop_map(
         |(command, kind, group, at, buckets, properties)| {
-            let names_buckets = matches!(command, G::INSERT_BUCKET | G::REMOVE_BUCKET);
-            let has_buckets = !matches!(command, G::DELETE | G::REMOVE_BUCKET);
+            let names_buckets = matches!(command, G::InsertBucket | G::RemoveBucket);
+            let has_buckets = !matches!(command, G::Delete | G::RemoveBucket);
             GroupMod {
                 command,
                 kind,
@@ -170,12 +170,8 @@ pub(crate) fn group() -> impl Strategy<Value = GroupMod> {
 }
 
 pub(crate) fn group_desc() -> impl Strategy<Value = GroupDesc> {
-    (0_u8..4, 0..=GroupId::MAX.0, buckets(), properties()).prop_map(|(kind, group, buckets, properties)| GroupDesc {
-        kind,
-        group: GroupId(group),
-        buckets,
-        properties,
-    })
+    (prop::sample::select(GroupKind::NAMED), 0..=GroupId::MAX.0, buckets(), properties())
+        .prop_map(|(kind, group, buckets, properties)| GroupDesc { kind, group: GroupId(group), buckets, properties })
 }
 
 fn band() -> impl Strategy<Value = Band> {
@@ -195,7 +191,7 @@ fn meter_id() -> impl Strategy<Value = MeterId> {
 }
 
 pub(crate) fn meter() -> impl Strategy<Value = MeterMod> {
-    let command = prop::sample::select(vec![command::ADD, command::MODIFY, command::DELETE]);
+    let command = prop::sample::select(MeterCommand::NAMED);
     (command, 0..=flags::ALL, meter_id(), vec(band(), 0..4)).prop_map(|(command, flags, meter, bands)| MeterMod {
         command,
         flags,

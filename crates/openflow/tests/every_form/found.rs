@@ -1,6 +1,7 @@
 //! Tests for the defects that the generated tests found.
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::group::{Bucket, BucketId, GroupDesc, GroupMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupDesc, GroupKind, GroupMod};
+use weir_openflow::model::meter::MeterCommand;
 use weir_openflow::model::nicira::{BundleAction, HashFields, MultipathAction, MultipathAlgorithm};
 use weir_openflow::model::property::RawProperty;
 use weir_openflow::model::stats::{OxsStats, RawStat};
@@ -56,8 +57,8 @@ fn what_only_1_5_says_of_groups_is_refused_before() {
     let bucket = |id| Bucket::new(BucketId(id), vec![]);
     let property = RawProperty { kind: 0xffff, data: vec![1; 8].into() };
     let group = GroupMod {
-        command: GroupMod::ADD,
-        kind: 0,
+        command: GroupCommand::Add,
+        kind: GroupKind::All,
         group: GroupId(1),
         command_bucket: BucketId::ALL,
         buckets: vec![bucket(0), bucket(1)],
@@ -65,8 +66,8 @@ fn what_only_1_5_says_of_groups_is_refused_before() {
     };
     let propertied = Bucket { properties: vec![property.clone()], ..bucket(0) };
     let newer = [
-        GroupMod { command: GroupMod::INSERT_BUCKET, command_bucket: BucketId::LAST, ..group.clone() },
-        GroupMod { command: GroupMod::REMOVE_BUCKET, buckets: vec![], ..group.clone() },
+        GroupMod { command: GroupCommand::InsertBucket, command_bucket: BucketId::LAST, ..group.clone() },
+        GroupMod { command: GroupCommand::RemoveBucket, buckets: vec![], ..group.clone() },
         GroupMod { command_bucket: BucketId(1), ..group.clone() },
         GroupMod { buckets: vec![bucket(9)], ..group.clone() },
         GroupMod { buckets: vec![propertied], ..group.clone() },
@@ -87,8 +88,8 @@ fn what_only_1_5_says_of_groups_is_refused_before() {
 fn a_request_in_1_5_is_forwarded_in_1_4() {
     let forwarded = |id, properties| {
         let body = Body::GroupMod(GroupMod {
-            command: GroupMod::ADD,
-            kind: 0,
+            command: GroupCommand::Add,
+            kind: GroupKind::All,
             group: GroupId(1),
             command_bucket: BucketId::ALL,
             buckets: vec![Bucket::new(BucketId(id), vec![])],
@@ -206,7 +207,7 @@ fn meters_and_metadata_keep_their_places_among_actions() {
 fn a_meter_without_bands_is_read() {
     let written = text::format_meter(MeterId(7), 8, &[]);
     assert_eq!(written, "meter=7 stats bands=\n");
-    let read = text::parse_meter(&written, 0).unwrap();
+    let read = text::parse_meter(&written, MeterCommand::Add).unwrap();
     assert_eq!((read.meter, read.flags, read.bands), (MeterId(7), 8, vec![]));
 }
 
@@ -240,7 +241,7 @@ fn numbers_and_properties_of_buckets_are_listed_and_read() {
         )
     };
     let group = GroupDesc {
-        kind: 0,
+        kind: GroupKind::All,
         group: GroupId(1),
         buckets: vec![bucket, Bucket::new(BucketId(1), vec![])],
         properties: vec![property(0xffff), property(0xffff)],
@@ -252,7 +253,7 @@ fn numbers_and_properties_of_buckets_are_listed_and_read() {
          bucket=bucket_id:9,watch_group:ALL,property(0x63,154d),property(0x64,154d),actions=meter:1,CONTROLLER:65535,\
          bucket=actions=drop"
     );
-    let read = text::parse_group(&written, GroupMod::ADD).unwrap();
+    let read = text::parse_group(&written, GroupCommand::Add).unwrap();
     assert_eq!((read.buckets, read.properties), (group.buckets, group.properties));
-    assert!(text::parse_group("group_id=1,type=all,property(1)", GroupMod::ADD).is_err());
+    assert!(text::parse_group("group_id=1,type=all,property(1)", GroupCommand::Add).is_err());
 }

@@ -3,8 +3,8 @@ use crate::action::{ANY_LENGTH, change};
 use crate::entries::{flow, flow_stats, group_desc, meter};
 use crate::matching::by_whole_tag;
 use proptest::prelude::*;
-use weir_openflow::model::group::{GroupDesc, GroupMod};
-use weir_openflow::model::meter::{BandKind, MeterMod, command, flags};
+use weir_openflow::model::group::{GroupCommand, GroupDesc};
+use weir_openflow::model::meter::{BandKind, MeterCommand, MeterMod, flags};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, NxAction, PortNo};
 use weir_openflow::{Version, text};
 
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn a_group_listed_is_read_back(desc in group_desc()) {
         let written = text::format_group(&desc);
-        let read = text::parse_group(&written, GroupMod::ADD).map(|read| {
+        let read = text::parse_group(&written, GroupCommand::Add).map(|read| {
             GroupDesc { kind: read.kind, group: read.group, buckets: read.buckets, properties: read.properties }
         });
         prop_assert_eq!(read.map(|read| plain_group(&read)), Ok(plain_group(&desc)), "{}", written);
@@ -140,11 +140,11 @@ proptest! {
     /// An experimenter's or unknown band is printed, and refused when parsed.
     #[test]
     fn a_meter_listed_is_read_back(mut meter in meter()) {
-        meter.command = command::ADD;
+        meter.command = MeterCommand::Add;
         let written = text::format_meter(meter.meter, meter.flags, &meter.bands);
         let is_known = |kind: &BandKind| matches!(kind, BandKind::Drop | BandKind::DscpRemark { .. });
         let is_both = meter.flags & flags::KBPS != 0 && meter.flags & flags::PKTPS != 0;
-        let read = text::parse_meter(&written, command::ADD);
+        let read = text::parse_meter(&written, MeterCommand::Add);
         if is_both || !meter.bands.iter().all(|band| is_known(&band.kind)) {
             prop_assert!(read.is_err(), "{}", written);
             return Ok(());
@@ -160,8 +160,8 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,80}", command in 0_u16..6) {
         let _ = text::parse_flow(&text, FlowCommand::Add);
-        let _ = text::parse_group(&text, command);
-        let _ = text::parse_meter(&text, command);
+        let _ = text::parse_group(&text, GroupCommand::from_number(command));
+        let _ = text::parse_meter(&text, MeterCommand::from_number(command));
     }
 
     #[test]
@@ -179,7 +179,7 @@ proptest! {
         let written = text::format_group(&group);
         let at = at.index(written.len() + 1);
         let changed = format!("{}{with}{}", &written[..at], written.get(at + 1..).unwrap_or_default());
-        if let Err(error) = text::parse_group(&changed, GroupMod::ADD) {
+        if let Err(error) = text::parse_group(&changed, GroupCommand::Add) {
             prop_assert!(error.position <= changed.len(), "{} in {}", error, changed);
         }
     }

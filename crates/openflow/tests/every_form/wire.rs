@@ -5,7 +5,7 @@ use crate::entries::{flow, flow_stats, group, group_desc, meter, meter_config, r
 use crate::matching::plain;
 use proptest::prelude::*;
 use weir_openflow::model::flow::FlowRemoved;
-use weir_openflow::model::group::{Bucket, BucketId, GroupDesc, GroupMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupDesc, GroupMod};
 use weir_openflow::model::monitor::{FlowEvent, FlowUpdate, FlowUpdateFull};
 use weir_openflow::model::multipart::{FlowStats, MultipartReply, ReplyBody};
 use weir_openflow::model::stats::OxsExtraStats;
@@ -407,7 +407,7 @@ proptest! {
         let buckets: Vec<_> = group.buckets.iter().map(|bucket| bucket_of(version, bucket)).collect();
         let by_place = (0..).zip(&group.buckets).all(|(place, bucket)| bucket.id == BucketId(place));
         let names = group.command_bucket != BucketId::ALL
-            || matches!(group.command, GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET);
+            || matches!(group.command, GroupCommand::InsertBucket | GroupCommand::RemoveBucket);
         let has_properties = has_properties(&group.properties, &group.buckets);
         match sent(Body::GroupMod(group.clone()), version) {
             Ok(read) => prop_assert_eq!(read, Body::GroupMod(GroupMod { buckets, ..group })),

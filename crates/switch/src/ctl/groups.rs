@@ -5,7 +5,7 @@ use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
 use weir_openflow::model::GroupId;
-use weir_openflow::model::group::{GroupDesc, GroupMod, GroupStats};
+use weir_openflow::model::group::{GroupCommand, GroupDesc, GroupStats};
 use weir_openflow::text;
 
 /// Carries out a request about groups.
@@ -15,7 +15,7 @@ use weir_openflow::text;
 pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Result<Value, SwitchError> {
     match request {
         CtlRequest::GroupMod { command, group } => {
-            let change = text::parse_group(&group, command.number()).map_err(wrong)?;
+            let change = text::parse_group(&group, command.of_group_mod()).map_err(wrong)?;
             engine.call_async(move |engine| engine.group_mod(&change)).await??;
             Ok(json!({}))
         }
@@ -34,12 +34,12 @@ pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Res
 }
 
 impl GroupVerb {
-    /// Returns the command's number in group-mods.
-    fn number(self) -> u16 {
+    /// Returns the command of the group-mod.
+    fn of_group_mod(self) -> GroupCommand {
         match self {
-            GroupVerb::Add => GroupMod::ADD,
-            GroupVerb::Modify => GroupMod::MODIFY,
-            GroupVerb::Delete => GroupMod::DELETE,
+            GroupVerb::Add => GroupCommand::Add,
+            GroupVerb::Modify => GroupCommand::Modify,
+            GroupVerb::Delete => GroupCommand::Delete,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{DumpedMeter, MeterDump, MeterVerb};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
-use weir_openflow::model::meter::{MeterConfig, MeterStats, command};
+use weir_openflow::model::meter::{MeterCommand, MeterConfig, MeterStats};
 use weir_openflow::text;
 
 /// Adds, modifies or deletes meters.
@@ -13,9 +13,9 @@ use weir_openflow::text;
 /// Fails if the text is wrong or the switch refuses.
 pub(super) async fn change(engine: &EngineClient, verb: MeterVerb, meter: &str) -> Result<Value, SwitchError> {
     let command = match verb {
-        MeterVerb::Add => command::ADD,
-        MeterVerb::Modify => command::MODIFY,
-        MeterVerb::Delete => command::DELETE,
+        MeterVerb::Add => MeterCommand::Add,
+        MeterVerb::Modify => MeterCommand::Modify,
+        MeterVerb::Delete => MeterCommand::Delete,
     };
     let change = text::parse_meter(meter, command).map_err(wrong)?;
     engine.call_async(move |engine| engine.meter_mod(&change)).await??;

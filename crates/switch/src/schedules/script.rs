@@ -5,17 +5,14 @@ use super::frames;
 use super::schedule_rng::ScheduleRng;
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::flow::{FlowCommand, FlowFlags, FlowMod};
-use weir_openflow::model::group::{Bucket, GroupMod};
-use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
+use weir_openflow::model::group::{Bucket, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterMod, flags};
 use weir_openflow::model::monitor::{FlowMonitor, MonitorCommand, MonitorFlags};
 use weir_openflow::model::multipart::{FlowRequest, RequestBody};
 use weir_openflow::model::{
     Action, BucketId, Bytes, GroupId, Instruction, Match, MeterId, MultipartRequest, PacketOut, PortNo, TableId,
 };
 use weir_openflow::{Body, Message, Version};
-
-/// Group type `OFPGT_SELECT` (OpenFlow 1.3.5, 7.3.4.3).
-const SELECT: u8 = 1;
 
 /// Dice and ports from which messages are drawn.
 pub(super) struct ScriptInputs<'a> {
@@ -75,8 +72,8 @@ impl ScriptedController {
             };
             let buckets = (0..).zip(ports).map(bucket).collect();
             let group = GroupMod {
-                command: GroupMod::ADD,
-                kind: SELECT,
+                command: GroupCommand::Add,
+                kind: GroupKind::Select,
                 group: GroupId(self.first_key.into()),
                 command_bucket: BucketId::ALL,
                 buckets,
@@ -86,7 +83,10 @@ impl ScriptedController {
             let bands = vec![Band { rate: 1000, burst_size: 4, kind: BandKind::Drop }];
             let meter = MeterId(self.first_key.into());
             let flags = flags::PKTPS | flags::BURST;
-            self.send(Body::MeterMod(MeterMod { command: command::ADD, flags, meter, bands }), ReplyExpectation::Order);
+            self.send(
+                Body::MeterMod(MeterMod { command: MeterCommand::Add, flags, meter, bands }),
+                ReplyExpectation::Order,
+            );
         }
         if self.is_at_least(Version::V14) {
             let monitor = FlowMonitor {

@@ -23,7 +23,7 @@ fn to(number: u64) -> Vec<u8> {
 #[test]
 fn all_buckets_get_the_packet_as_it_came() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, ALL, vec![bucket(vec![set(7), out(2)]), bucket(vec![out(3)]), bucket(vec![out(4), set(9)])]);
+    bench.add_group(1, All, vec![bucket(vec![set(7), out(2)]), bucket(vec![out(3)]), bucket(vec![out(4), set(9)])]);
     bench.all_to_group(1);
     let mut sent = bench.receive(1, &frame());
     sent.sort();
@@ -35,7 +35,7 @@ fn all_buckets_get_the_packet_as_it_came() {
 #[test]
 fn the_packet_goes_on_unchanged_behind_the_group() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, INDIRECT, vec![bucket(vec![set(7), Action::PushVlan(0x8100), out(2)])]);
+    bench.add_group(1, Indirect, vec![bucket(vec![set(7), Action::PushVlan(0x8100), out(2)])]);
     bench.add(1, Match::any(), vec![set(5), Action::Group(GroupId(1)), out(3), set(6), out(4)]);
     let sent = bench.receive(1, &frame());
     let mut tagged = to(7);
@@ -47,7 +47,7 @@ fn the_packet_goes_on_unchanged_behind_the_group() {
 #[test]
 fn a_groups_packet_in_comes_before_that_of_the_next_action() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, INDIRECT, vec![bucket(vec![set(7), Action::to_controller()])]);
+    bench.add_group(1, Indirect, vec![bucket(vec![set(7), Action::to_controller()])]);
     bench.add(1, Match::any(), vec![Action::Group(GroupId(1)), Action::to_controller()]);
     bench.receive(1, &frame());
     let data: Vec<_> = bench.packet_ins(CONTROLLER).into_iter().map(|packet| packet.data.0).collect();
@@ -57,7 +57,7 @@ fn a_groups_packet_in_comes_before_that_of_the_next_action() {
 #[test]
 fn what_travels_with_the_packet_is_what_it_was_at_the_group() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, INDIRECT, vec![bucket(vec![Action::to_controller()])]);
+    bench.add_group(1, Indirect, vec![bucket(vec![Action::to_controller()])]);
     let instructions =
         vec![Instruction::ApplyActions(to_group(1)), Instruction::WriteMetadata { metadata: 5, mask: 0xff }];
     bench.flow_mod(&FlowMod::add(1, Match::any(), instructions)).unwrap();
@@ -69,7 +69,7 @@ fn what_travels_with_the_packet_is_what_it_was_at_the_group() {
 #[test]
 fn a_queue_chosen_in_a_bucket_stays_there() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, ALL, vec![bucket(vec![Action::SetQueue(5), out(2)]), bucket(output(3))]);
+    bench.add_group(1, All, vec![bucket(vec![Action::SetQueue(5), out(2)]), bucket(output(3))]);
     bench.add(1, Match::any(), vec![Action::SetQueue(7), Action::Group(GroupId(1)), Action::SetQueue(9), out(4)]);
     let mut frames = vec![weir_packet::Frame::from_bytes(&frame())];
     bench.datapath.process(bench.now, PortNo(1), &mut frames, &mut bench.pool, &mut bench.out);
@@ -81,7 +81,7 @@ fn a_queue_chosen_in_a_bucket_stays_there() {
 #[test]
 fn in_an_action_set_the_group_wins_over_the_output() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, INDIRECT, vec![bucket(output(2))]);
+    bench.add_group(1, Indirect, vec![bucket(output(2))]);
     let both = vec![out(3), Action::Group(GroupId(1)), set(7)];
     let flow = FlowMod::add(1, Match::any(), vec![Instruction::WriteActions(both)]);
     bench.flow_mod(&flow).unwrap();
@@ -91,7 +91,7 @@ fn in_an_action_set_the_group_wins_over_the_output() {
 #[test]
 fn the_first_bucket_that_lives_takes_over() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, FAST_FAILOVER, vec![watching(2), watching(3), watching(9)]);
+    bench.add_group(1, FastFailover, vec![watching(2), watching(3), watching(9)]);
     bench.all_to_group(1);
     let steps: [(u32, bool, &[u32]); 5] =
         [(4, false, &[2]), (2, false, &[3]), (3, false, &[]), (2, true, &[2]), (3, true, &[2])];
@@ -109,16 +109,16 @@ fn the_first_bucket_that_lives_takes_over() {
 #[test]
 fn a_watched_group_lives_while_one_of_its_buckets_does() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, FAST_FAILOVER, vec![watching(2), watching(3)]);
+    bench.add_group(1, FastFailover, vec![watching(2), watching(3)]);
     let watch_group = |group, actions| Bucket { watch_group: GroupId(group), ..bucket(actions) };
-    bench.add_group(2, FAST_FAILOVER, vec![watch_group(1, to_group(1)), watching(4)]);
+    bench.add_group(2, FastFailover, vec![watch_group(1, to_group(1)), watching(4)]);
     bench.all_to_group(2);
     assert_eq!(bench.ports_of(1, &frame()), [2]);
     bench.link(2, false);
     assert_eq!(bench.ports_of(1, &frame()), [3]);
     bench.link(3, false);
     assert_eq!(bench.ports_of(1, &frame()), [4]);
-    assert_eq!(bench.group(MODIFY, 1, ALL, vec![bucket(output(3))]), None);
+    assert_eq!(bench.group(Modify, 1, All, vec![bucket(output(3))]), None);
     assert_eq!(bench.datapath.drops().total(), 0);
     // The bucket watches nothing, so it is taken although its port is down.
     assert_eq!(bench.ports_of(1, &frame()), [0_u32; 0]);
@@ -127,9 +127,9 @@ fn a_watched_group_lives_while_one_of_its_buckets_does() {
 
 #[test]
 fn dead_buckets_are_left_out_of_every_type() {
-    for kind in [ALL, SELECT, INDIRECT, FAST_FAILOVER] {
+    for kind in [All, Select, Indirect, FastFailover] {
         let mut bench = Bench::controlled();
-        let weight = u16::from(kind == SELECT);
+        let weight = kind.default_weight();
         bench.add_group(1, kind, vec![Bucket { weight, ..watching(2) }]);
         bench.all_to_group(1);
         assert_eq!(bench.ports_of(1, &frame()), [2], "{kind}");
@@ -143,12 +143,12 @@ fn dead_buckets_are_left_out_of_every_type() {
 #[test]
 fn every_copy_that_goes_nowhere_is_counted() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, ALL, vec![bucket(vec![]), bucket(output(1)), bucket(output(2)), bucket(output(8))]);
+    bench.add_group(1, All, vec![bucket(vec![]), bucket(output(1)), bucket(output(2)), bucket(output(8))]);
     bench.all_to_group(1);
     assert_eq!(bench.ports_of(1, &frame()), [2]);
     let drops = bench.datapath.drops();
     assert_eq!((drops.no_action, drops.in_port_only, drops.unknown_port, drops.total()), (1, 1, 1, 3));
-    bench.add_group(2, ALL, vec![]);
+    bench.add_group(2, All, vec![]);
     bench.all_to_group(2);
     assert_eq!(bench.ports_of(1, &frame()), [0_u32; 0]);
     assert_eq!(bench.datapath.drops().no_live_bucket, 1);
@@ -157,9 +157,9 @@ fn every_copy_that_goes_nowhere_is_counted() {
 #[test]
 fn groups_lead_to_groups() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, ALL, vec![bucket(vec![set(7), out(2)]), bucket(output(3))]);
-    bench.add_group(2, INDIRECT, vec![bucket(vec![set(8), Action::Group(GroupId(1))])]);
-    bench.add_group(3, ALL, vec![bucket(output(4)), bucket(to_group(2))]);
+    bench.add_group(1, All, vec![bucket(vec![set(7), out(2)]), bucket(output(3))]);
+    bench.add_group(2, Indirect, vec![bucket(vec![set(8), Action::Group(GroupId(1))])]);
+    bench.add_group(3, All, vec![bucket(output(4)), bucket(to_group(2))]);
     bench.all_to_group(3);
     let mut sent = bench.receive(1, &frame());
     sent.sort();
@@ -171,8 +171,8 @@ fn a_packet_runs_through_no_more_buckets_than_it_may() {
     let mut bench = Bench::controlled();
     // Without a limit there would be sixteen to the sixth copies.
     let buckets = |actions: Vec<Action>| vec![bucket(actions); 16];
-    bench.add_group(1, ALL, buckets(output(2)));
-    (2..=6).for_each(|group| bench.add_group(group, ALL, buckets(to_group(group - 1))));
+    bench.add_group(1, All, buckets(output(2)));
+    (2..=6).for_each(|group| bench.add_group(group, All, buckets(to_group(group - 1))));
     bench.all_to_group(6);
     let sent = bench.receive(1, &frame()).len() as u64;
     let dropped = bench.datapath.drops().too_many_buckets;
@@ -185,7 +185,7 @@ fn a_packet_runs_through_no_more_buckets_than_it_may() {
 #[test]
 fn packet_outs_reach_groups() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, ALL, vec![bucket(output(2)), bucket(output(3))]);
+    bench.add_group(1, All, vec![bucket(output(2)), bucket(output(3))]);
     let packet = |group| weir_openflow::model::PacketOut {
         buffer_id: None,
         in_port: PortNo::CONTROLLER,
@@ -204,7 +204,7 @@ fn a_bucket_whose_packet_cannot_be_changed_drops_only_its_own() {
     let mut bench = Bench::controlled();
     bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
     let dead = crate::frames::frame("eth 1>2 / ipv4 10.0.0.1>10.0.0.2 ttl 1 / udp 1>2");
-    bench.add_group(1, ALL, vec![bucket(vec![Action::DecNwTtl, out(2)]), bucket(output(3))]);
+    bench.add_group(1, All, vec![bucket(vec![Action::DecNwTtl, out(2)]), bucket(output(3))]);
     bench.all_to_group(1);
     assert_eq!(bench.receive(1, &dead), [(PortNo(3), dead.clone())]);
     assert_eq!(bench.datapath.drops().ttl_expired, 1);
@@ -213,8 +213,8 @@ fn a_bucket_whose_packet_cannot_be_changed_drops_only_its_own() {
 #[test]
 fn a_trace_shows_the_buckets_and_counts_nothing() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, FAST_FAILOVER, vec![watching(2), watching(3)]);
-    bench.add_group(2, ALL, vec![bucket(vec![set(7), Action::Group(GroupId(1))]), bucket(output(4))]);
+    bench.add_group(1, FastFailover, vec![watching(2), watching(3)]);
+    bench.add_group(2, All, vec![bucket(vec![set(7), Action::Group(GroupId(1))]), bucket(output(4))]);
     bench.add(1, Match::any(), vec![Action::Group(GroupId(2)), out(4)]);
     bench.link(2, false);
     let trace = bench.datapath.trace(bench.now, PortNo(1), &frame());

@@ -9,18 +9,10 @@ mod shares;
 mod statistics;
 
 use crate::bench::*;
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::group::GroupCommand::{Add, Delete, Modify};
+use weir_openflow::model::group::GroupKind::{All, FastFailover, Indirect, Select};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
 use weir_openflow::model::{Action, Body, ErrorType, GroupId, Match, PortNo};
-
-/// Commands of group-mods (`OFPGC_*`).
-const ADD: u16 = 0;
-const MODIFY: u16 = 1;
-const DELETE: u16 = 2;
-/// Group types `OFPGT_*`.
-const ALL: u8 = 0;
-const SELECT: u8 = 1;
-const INDIRECT: u8 = 2;
-const FAST_FAILOVER: u8 = 3;
 
 /// Returns a bucket that watches nothing.
 fn bucket(actions: Vec<Action>) -> Bucket {
@@ -41,7 +33,7 @@ fn to_group(group: u32) -> Vec<Action> {
     vec![Action::Group(GroupId(group))]
 }
 
-fn group_mod(command: u16, group: u32, kind: u8, buckets: Vec<Bucket>) -> GroupMod {
+fn group_mod(command: GroupCommand, group: u32, kind: GroupKind, buckets: Vec<Bucket>) -> GroupMod {
     let buckets = numbered(buckets);
     GroupMod { command, kind, group: GroupId(group), command_bucket: BucketId::ALL, buckets, properties: vec![] }
 }
@@ -53,13 +45,13 @@ fn numbered(buckets: Vec<Bucket>) -> Vec<Bucket> {
 
 impl Bench {
     /// Sends a group-mod. Returns the error that answers it, if there is one.
-    fn group(&mut self, command: u16, group: u32, kind: u8, buckets: Vec<Bucket>) -> Option<ErrorType> {
+    fn group(&mut self, command: GroupCommand, group: u32, kind: GroupKind, buckets: Vec<Bucket>) -> Option<ErrorType> {
         self.error_of(CONTROLLER, Body::GroupMod(group_mod(command, group, kind, buckets)))
     }
 
     /// Adds a group.
-    fn add_group(&mut self, group: u32, kind: u8, buckets: Vec<Bucket>) {
-        assert_eq!(self.group(ADD, group, kind, buckets), None);
+    fn add_group(&mut self, group: u32, kind: GroupKind, buckets: Vec<Bucket>) {
+        assert_eq!(self.group(Add, group, kind, buckets), None);
     }
 
     /// Sends all packets to a group.

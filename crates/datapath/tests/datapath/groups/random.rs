@@ -18,11 +18,12 @@ fn any_bucket() -> impl Strategy<Value = Bucket> {
 }
 
 fn any_change() -> impl Strategy<Value = GroupMod> {
-    let command = prop_oneof![3 => Just(ADD), 3 => Just(MODIFY), 1 => Just(DELETE)];
+    let command = prop_oneof![3 => Just(Add), 3 => Just(Modify), 1 => Just(Delete)];
     let group = prop_oneof![20 => 0..GROUPS, 1 => Just(GroupId::ALL.0), 1 => Just(GroupId::ANY.0)];
     let buckets = (0..5_u8, proptest::collection::vec(any_bucket(), 0..3)).prop_map(|(kind, mut buckets)| {
+        let kind = GroupKind::from_number(kind);
         // Valid more often than not.
-        buckets.iter_mut().for_each(|bucket| bucket.weight *= u16::from(kind == SELECT));
+        buckets.iter_mut().for_each(|bucket| bucket.weight *= kind.default_weight());
         (kind, buckets)
     });
     (command, group, buckets).prop_map(|(command, group, (kind, buckets))| group_mod(command, group, kind, buckets))
@@ -73,7 +74,7 @@ proptest! {
             if error.is_some() {
                 prop_assert_eq!(bench.groups(), before);
             }
-            let is_chained = change.command == DELETE && is_led_to;
+            let is_chained = change.command == Delete && is_led_to;
             prop_assert_eq!(error == Some(GroupModFailed::ChainedGroup.into()), is_chained);
             check(&mut bench);
         }

@@ -23,7 +23,7 @@ const DESTINATION_NET: [u8; 8] = [0x80, 0, 0x18, 4, 255, 255, 255, 0];
 
 fn select(properties: Vec<RawProperty>) -> GroupMod {
     let buckets = (2..=4).map(|port| weighing(1, output(port))).collect();
-    GroupMod { properties, ..group_mod(ADD, 1, SELECT, buckets) }
+    GroupMod { properties, ..group_mod(Add, 1, Select, buckets) }
 }
 
 fn with(properties: Vec<RawProperty>) -> Bench {
@@ -67,7 +67,7 @@ fn it_is_described_as_it_was_asked_for_and_what_is_wrong_is_refused() {
     let asked = vec![method("hash", 7, &DESTINATION_NET)];
     let mut bench = with(asked.clone());
     assert_eq!(bench.groups()[0].properties, asked);
-    let modified = |change: GroupMod| GroupMod { command: MODIFY, ..change };
+    let modified = |change: GroupMod| GroupMod { command: Modify, ..change };
     let two = vec![method("hash", 0, &[]), method("hash", 0, &[])];
     let cases = [
         (modified(select(vec![method("magic", 0, &[])])), BadProperty::BadExpValue),
@@ -75,7 +75,7 @@ fn it_is_described_as_it_was_asked_for_and_what_is_wrong_is_refused() {
         (modified(select(vec![method("hash", 0, &DESTINATION_NET[..5])])), BadProperty::BadExpValue),
         (modified(select(two)), BadProperty::TooMany),
         (
-            GroupMod { properties: vec![method("hash", 0, &[])], ..group_mod(MODIFY, 1, ALL, vec![]) },
+            GroupMod { properties: vec![method("hash", 0, &[])], ..group_mod(Modify, 1, All, vec![]) },
             BadProperty::BadExpValue,
         ),
     ];

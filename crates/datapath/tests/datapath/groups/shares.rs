@@ -17,7 +17,7 @@ impl Bench {
     /// Returns a bench with a select group for all packets, with one weight for each port from 2 on.
     fn sharing(weights: &[u16]) -> Bench {
         let mut bench = Bench::controlled();
-        bench.add_group(1, SELECT, shares(weights));
+        bench.add_group(1, Select, shares(weights));
         bench.all_to_group(1);
         bench
     }
@@ -139,7 +139,7 @@ fn a_group_mod_moves_no_more_flows_than_it_must() {
     let mut bench = Bench::sharing(&[2, 2, 2]);
     let before = bench.ways();
     let moved = |bench: &mut Bench, buckets: Vec<Bucket>| -> Vec<(u32, u32)> {
-        assert_eq!(bench.group(MODIFY, 1, SELECT, buckets), None);
+        assert_eq!(bench.group(Modify, 1, Select, buckets), None);
         before.iter().copied().zip(bench.ways()).filter(|(before, after)| before != after).collect()
     };
     // Buckets in another order.
@@ -155,7 +155,7 @@ fn a_group_mod_moves_no_more_flows_than_it_must() {
 #[test]
 fn equal_buckets_share_too() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, SELECT, vec![weighing(1, output(2)), weighing(1, output(2))]);
+    bench.add_group(1, Select, vec![weighing(1, output(2)), weighing(1, output(2))]);
     bench.all_to_group(1);
     bench.ways();
     let [stats] = bench.group_stats(GroupId(1)).try_into().unwrap();
@@ -212,8 +212,8 @@ fn fragments_of_a_datagram_stay_together() {
 fn one_choice_is_not_that_of_the_next() {
     // A second group, and a second switch, distribute flows independently of the first.
     let mut bench = Bench::controlled();
-    bench.add_group(2, SELECT, vec![weighing(1, output(2)), weighing(1, output(3))]);
-    bench.add_group(1, SELECT, vec![weighing(1, to_group(2)), weighing(1, output(4))]);
+    bench.add_group(2, Select, vec![weighing(1, output(2)), weighing(1, output(3))]);
+    bench.add_group(1, Select, vec![weighing(1, to_group(2)), weighing(1, output(4))]);
     bench.all_to_group(1);
     let counts = count(&bench.ways());
     let (least, most) = bounds(0.25);
@@ -221,7 +221,7 @@ fn one_choice_is_not_that_of_the_next() {
     let config = weir_datapath::DatapathConfig { datapath_id: 2, ..Default::default() };
     let mut next = Bench::with(config);
     next.datapath.channel_up(next.now, CONTROLLER, weir_openflow::Version::V13);
-    next.add_group(1, SELECT, shares(&[1, 1]));
+    next.add_group(1, Select, shares(&[1, 1]));
     next.all_to_group(1);
     let here = Bench::sharing(&[1, 1]).ways();
     let same = here.iter().zip(next.ways()).filter(|(here, there)| **here == *there).count();

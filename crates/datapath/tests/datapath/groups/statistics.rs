@@ -20,8 +20,8 @@ impl Bench {
 #[test]
 fn packets_count_in_their_group_and_bucket() {
     let mut bench = Bench::controlled();
-    bench.add_group(5, FAST_FAILOVER, vec![watching(2), watching(3)]);
-    bench.add_group(3, ALL, vec![bucket(to_group(5)), bucket(output(4))]);
+    bench.add_group(5, FastFailover, vec![watching(2), watching(3)]);
+    bench.add_group(3, All, vec![bucket(to_group(5)), bucket(output(4))]);
     bench.all_to_group(3);
     bench.wait(Duration::from_millis(2500));
     bench.receive(1, &frame());
@@ -48,17 +48,17 @@ fn packets_count_in_their_group_and_bucket() {
 #[test]
 fn a_modify_keeps_the_groups_counters_and_resets_its_buckets() {
     let mut bench = Bench::controlled();
-    bench.add_group(1, ALL, vec![bucket(output(2))]);
+    bench.add_group(1, All, vec![bucket(output(2))]);
     bench.all_to_group(1);
     bench.receive(1, &frame());
     bench.wait(Duration::from_secs(1));
-    assert_eq!(bench.group(MODIFY, 1, ALL, vec![bucket(output(3)), bucket(output(4))]), None);
+    assert_eq!(bench.group(Modify, 1, All, vec![bucket(output(3)), bucket(output(4))]), None);
     let [stats] = bench.group_stats(GroupId(1)).try_into().unwrap();
     assert_eq!((stats.packet_count, stats.duration_sec, stats.ref_count), (1, 1, 1));
     assert_eq!(stats.buckets, [(0, 0), (0, 0)]);
     // A new group in the same slot starts with zero counters.
-    assert_eq!(bench.group(DELETE, 1, ALL, vec![]), None);
-    bench.add_group(2, ALL, vec![bucket(output(2))]);
+    assert_eq!(bench.group(Delete, 1, All, vec![]), None);
+    bench.add_group(2, All, vec![bucket(output(2))]);
     let [stats] = bench.group_stats(GroupId::ALL).try_into().unwrap();
     assert_eq!((stats.packet_count, stats.duration_sec, stats.ref_count), (0, 0, 0));
     assert_eq!(stats.buckets, [(0, 0)]);
@@ -70,15 +70,15 @@ fn descriptions_are_what_was_asked_for() {
     // The actions are not in the order of execution.
     let actions = vec![Action::output(PortNo(2)), Action::PushVlan(0x8100)];
     let select = vec![weighing(3, actions), Bucket { watch_port: PortNo(4), ..weighing(0, output(4)) }];
-    bench.add_group(7, SELECT, select.clone());
-    bench.add_group(2, FAST_FAILOVER, vec![watching(2)]);
+    bench.add_group(7, Select, select.clone());
+    bench.add_group(2, FastFailover, vec![watching(2)]);
     let desc = |kind, group, buckets| GroupDesc {
         kind,
         group: GroupId(group),
         buckets: numbered(buckets),
         properties: vec![],
     };
-    let expected = [desc(FAST_FAILOVER, 2, vec![watching(2)]), desc(SELECT, 7, select)];
+    let expected = [desc(FastFailover, 2, vec![watching(2)]), desc(Select, 7, select)];
     assert_eq!(bench.groups(), expected);
 }
 
@@ -101,7 +101,7 @@ fn features_promise_what_is_there() {
 fn descriptions_of_many_groups_come_in_parts() {
     let mut bench = Bench::controlled();
     for group in 0..5000 {
-        bench.add_group(group, ALL, vec![bucket(output(2)); 2]);
+        bench.add_group(group, All, vec![bucket(output(2)); 2]);
     }
     assert!(bench.multipart(CONTROLLER, RequestBody::GroupDesc(GroupId::ALL)).unwrap().len() > 4);
     assert_eq!(bench.groups().len(), 5000);
@@ -114,7 +114,7 @@ fn descriptions_of_many_groups_come_in_parts() {
 fn a_long_answer_meets_every_group_that_stays_once() {
     let mut bench = Bench::controlled();
     for group in 0..500 {
-        bench.add_group(group, ALL, vec![bucket(output(2)); 2]);
+        bench.add_group(group, All, vec![bucket(output(2)); 2]);
     }
     for body in [RequestBody::Group(GroupId::ALL), RequestBody::GroupDesc(GroupId::ALL)] {
         let request = weir_openflow::model::MultipartRequest { more: false, body };
@@ -138,8 +138,8 @@ fn a_long_answer_meets_every_group_that_stays_once() {
             }
             // Other groups are added and removed meanwhile.
             let other = 1000 + turn % 7;
-            let command = if turn % 2 == 0 { ADD } else { DELETE };
-            bench.group(command, other, ALL, vec![]);
+            let command = if turn % 2 == 0 { Add } else { Delete };
+            bench.group(command, other, All, vec![]);
             turn += 1;
         }
         met.retain(|group| *group < 500);

@@ -4,7 +4,7 @@ use crate::bench::*;
 use crate::frames::frame;
 use proptest::prelude::*;
 use std::ops::RangeInclusive;
-use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, GroupId, Instruction, Match, PortNo, TableId};
 use weir_packet::Field;
 
@@ -109,17 +109,21 @@ pub(super) fn groups() -> impl Strategy<Value = Vec<GroupMod>> {
 pub(super) fn group(numbers: RangeInclusive<u32>) -> impl Strategy<Value = GroupMod> {
     numbers.prop_flat_map(|number| (Just(number), 0..4_u8, proptest::collection::vec(bucket(number), 0..4))).prop_map(
         |(number, kind, mut buckets)| {
+            let kind = GroupKind::from_number(kind);
             // Adjusts the buckets to the group's type.
-            buckets.truncate(if kind == 2 { 1 } else { 3 });
+            buckets.truncate(if kind == GroupKind::Indirect { 1 } else { 3 });
             for (id, bucket) in (0..).map(BucketId).zip(&mut buckets) {
                 bucket.id = id;
-                bucket.weight *= u16::from(kind == 1);
-                if kind == 3 && bucket.watch_group == GroupId::ANY && bucket.watch_port == PortNo::ANY {
+                bucket.weight *= kind.default_weight();
+                if kind == GroupKind::FastFailover
+                    && bucket.watch_group == GroupId::ANY
+                    && bucket.watch_port == PortNo::ANY
+                {
                     bucket.watch_port = PortNo(1);
                 }
             }
             let (group, command_bucket) = (GroupId(number), BucketId::ALL);
-            GroupMod { command: GroupMod::ADD, kind, group, command_bucket, buckets, properties: vec![] }
+            GroupMod { command: GroupCommand::Add, kind, group, command_bucket, buckets, properties: vec![] }
         },
     )
 }

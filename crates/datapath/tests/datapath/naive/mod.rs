@@ -7,7 +7,7 @@ use crate::bench::*;
 use generate::*;
 use proptest::prelude::*;
 use weir_openflow::Body;
-use weir_openflow::model::group::GroupMod;
+use weir_openflow::model::group::{GroupCommand, GroupMod};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, PortNo};
 use weir_reference::{BucketChoices, ReferencePipeline};
 
@@ -47,7 +47,7 @@ proptest! {
             naive.set_link(PortNo(port), false);
             bench.datapath.set_link(bench.now, PortNo(port), false, 0, &mut bench.out);
         }
-        let change = GroupMod { command: GroupMod::MODIFY, ..change };
+        let change = GroupMod { command: GroupCommand::Modify, ..change };
         naive.group_mod(&change);
         prop_assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(change)), None);
         for (port, frame) in packets {

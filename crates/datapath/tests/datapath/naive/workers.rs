@@ -5,8 +5,8 @@ use super::generate::*;
 use crate::bench::*;
 use proptest::prelude::*;
 use weir_datapath::{DatapathOutput, Worker};
-use weir_openflow::model::group::GroupMod;
-use weir_openflow::model::meter::{Band, BandKind, MeterMod, flags};
+use weir_openflow::model::group::{GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterMod, flags};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, FlowMod, GroupId, Instruction, MeterId, PortNo};
 use weir_openflow::{Body, Version};
@@ -42,7 +42,8 @@ fn bench(groups: &[GroupMod], entries: &[FlowMod], has_old: bool) -> Bench {
     }
     for (meter, rate) in [(1, 3), (2, 20)] {
         let bands = vec![Band { rate, burst_size: rate, kind: BandKind::Drop }];
-        let meter = MeterMod { command: 0, flags: flags::PKTPS | flags::BURST, meter: MeterId(meter), bands };
+        let meter =
+            MeterMod { command: MeterCommand::Add, flags: flags::PKTPS | flags::BURST, meter: MeterId(meter), bands };
         assert_eq!(bench.error_of(CONTROLLER, Body::MeterMod(meter)), None);
     }
     for group in groups {
@@ -114,19 +115,24 @@ proptest! {
 /// Covers what workers do with shared access to the tables.
 #[test]
 fn groups_meters_and_copies_need_nothing_alone() {
-    let group = |kind: u8, buckets: &[Vec<Action>]| {
+    let group = |number, kind: GroupKind, buckets: &[Vec<Action>]| {
         use weir_openflow::model::group::{Bucket, BucketId};
         let bucket = |actions: &Vec<Action>| Bucket {
-            weight: u16::from(kind == 1),
-            watch_port: if kind == 3 { PortNo(2) } else { PortNo::ANY },
+            weight: kind.default_weight(),
+            watch_port: if kind == GroupKind::FastFailover { PortNo(2) } else { PortNo::ANY },
             ..Bucket::new(BucketId(0), actions.clone())
         };
         let buckets = (0..).zip(buckets).map(|(id, actions)| Bucket { id: BucketId(id), ..bucket(actions) }).collect();
-        let (id, command_bucket) = (GroupId(u32::from(kind) + 1), BucketId::ALL);
-        GroupMod { command: GroupMod::ADD, kind, group: id, command_bucket, buckets, properties: vec![] }
+        let (id, command_bucket) = (GroupId(number), BucketId::ALL);
+        GroupMod { command: GroupCommand::Add, kind, group: id, command_bucket, buckets, properties: vec![] }
     };
     let both = [output(2), output(3)];
-    let groups = [group(0, &both), group(1, &both), group(2, &both[..1]), group(3, &both)];
+    let groups = [
+        group(1, GroupKind::All, &both),
+        group(2, GroupKind::Select, &both),
+        group(3, GroupKind::Indirect, &both[..1]),
+        group(4, GroupKind::FastFailover, &both),
+    ];
     let to = |number| vec![Action::Group(GroupId(number))];
     for (actions, sent) in [
         (to(1), 64),

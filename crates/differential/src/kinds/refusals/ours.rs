@@ -2,7 +2,7 @@
 use super::super::DeviatingSwitch::{Free, Theirs};
 use super::super::DifferenceKind;
 use weir_openflow::model::error::{BadAction, BadInstruction, FlowModFailed, GroupModFailed};
-use weir_openflow::model::group::GroupMod;
+use weir_openflow::model::group::GroupCommand;
 use weir_openflow::model::{Action, ErrorType, Instruction, NxAction, PortNo};
 use weir_packet::Field;
 
@@ -175,7 +175,7 @@ pub(in crate::kinds) const OURS: &[DifferenceKind] = &[
         clause: "1.5.1, 6.7: an insert names the group, not its type",
         why: "a bucket that its group's type does not allow, such as one that watches nothing: Open vSwitch takes it",
         is: |seen| {
-            let inserts = |body| group_of(body).is_some_and(|group| group.command == GroupMod::INSERT_BUCKET);
+            let inserts = |body| group_of(body).is_some_and(|group| group.command == GroupCommand::InsertBucket);
             seen.only_we_refuse(&[INVALID_GROUP, BAD_WATCH]) && seen.body().is_some_and(inserts)
         },
     },

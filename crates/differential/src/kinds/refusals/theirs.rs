@@ -5,7 +5,7 @@ use super::super::features::is_beyond_16_bits;
 use weir_openflow::model::error::{
     BadAction, BadMatch, BadRequest, BundleFailed, FlowModFailed, GroupModFailed, MeterModFailed,
 };
-use weir_openflow::model::group::GroupMod;
+use weir_openflow::model::group::{GroupCommand, GroupKind};
 use weir_openflow::model::meter::BandKind;
 use weir_openflow::model::{Action, ErrorType, FlowCommand, FlowFlags, FlowMod, NxAction, PortNo};
 use weir_openflow::{Body, Version};
@@ -261,7 +261,7 @@ pub(in crate::kinds) const THEIRS: &[DifferenceKind] = &[
         why: "a fast-failover bucket that watches nothing: weir says BAD_WATCH, Open vSwitch INVALID_GROUP",
         is: |seen| {
             seen.they_refuse(&[INVALID_GROUP])
-                && matches!(seen.body(), Some(body) if group_of(body).is_some_and(|group| group.kind == 3))
+                && matches!(seen.body(), Some(body) if group_of(body).is_some_and(|group| group.kind == GroupKind::FastFailover))
         },
     },
     DifferenceKind {
@@ -372,7 +372,7 @@ pub(in crate::kinds) const THEIRS: &[DifferenceKind] = &[
         clause: "1.5.1, 6.7: a remove names the group, not its type",
         why: "buckets removed in a message that says another type: weir ignores the type, Open vSwitch refuses it",
         is: |seen| {
-            let removes = |body| group_of(body).is_some_and(|group| group.command == GroupMod::REMOVE_BUCKET);
+            let removes = |body| group_of(body).is_some_and(|group| group.command == GroupCommand::RemoveBucket);
             seen.they_refuse(&[INVALID_GROUP]) && seen.errors().0.is_none() && seen.body().is_some_and(removes)
         },
     },

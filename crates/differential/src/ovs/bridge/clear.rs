@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use std::io::Write as _;
 use weir_openflow::Body;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
-use weir_openflow::model::group::{BucketId, GroupMod};
-use weir_openflow::model::meter::{self, MeterMod};
+use weir_openflow::model::group::{BucketId, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::meter::{MeterCommand, MeterMod};
 use weir_openflow::model::{FlowCommand, FlowFlags, FlowMod, GroupId, Match, MeterId};
 use weir_packet::Field;
 
@@ -81,8 +81,8 @@ impl OvsBridge {
 
 fn every_group() -> GroupMod {
     GroupMod {
-        command: GroupMod::DELETE,
-        kind: 0,
+        command: GroupCommand::Delete,
+        kind: GroupKind::All,
         group: GroupId::ALL,
         command_bucket: BucketId::ALL,
         buckets: Vec::new(),
@@ -91,5 +91,5 @@ fn every_group() -> GroupMod {
 }
 
 fn every_meter() -> MeterMod {
-    MeterMod { command: meter::command::DELETE, flags: 0, meter: MeterId::ALL, bands: Vec::new() }
+    MeterMod { command: MeterCommand::Delete, flags: 0, meter: MeterId::ALL, bands: Vec::new() }
 }

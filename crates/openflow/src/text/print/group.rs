@@ -1,24 +1,21 @@
 //! Prints the messages about groups.
 use super::{PrintContext, PrintDetail, shape};
-use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
+use crate::model::group::{Bucket, GroupCommand, GroupDesc, GroupFeatures, GroupKind, GroupMod, GroupStats};
 use crate::model::property::RawProperty;
 use crate::model::{BucketId, GroupId, PortNo, Version};
 use crate::text::action_text::write_actions;
 use crate::text::flow::group_text;
-use crate::text::group::KINDS;
 use crate::text::raw::hex;
 use std::fmt::Write as _;
 
-const SELECT: u8 = 1;
-
 pub(super) fn group_mod(group_mod: &GroupMod, show: PrintContext) -> String {
     let command = match group_mod.command {
-        0 => "ADD".into(),
-        1 => "MOD".into(),
-        2 => "DEL".into(),
-        3 => return format!("\n INSERT_BUCKET {}", bucket_command(group_mod, show)),
-        5 => return format!("\n REMOVE_BUCKET {}", bucket_command(group_mod, show)),
-        other => format!("cmd:{other}"),
+        GroupCommand::Add => "ADD".into(),
+        GroupCommand::Modify => "MOD".into(),
+        GroupCommand::Delete => "DEL".into(),
+        GroupCommand::InsertBucket => return format!("\n INSERT_BUCKET {}", bucket_command(group_mod, show)),
+        GroupCommand::RemoveBucket => return format!("\n REMOVE_BUCKET {}", bucket_command(group_mod, show)),
+        GroupCommand::Unknown(number) => format!("cmd:{number}"),
     };
     format!("\n {command} {}", group(group_mod.group, group_mod.kind, &group_mod.buckets, &group_mod.properties, show))
 }
@@ -33,7 +30,7 @@ fn bucket_command(change: &GroupMod, show: PrintContext) -> String {
     };
     let head = format!("command_bucket_id:{at},group_id={}{}", change.group.0, properties(&change.properties));
     // The command does not carry the group type, so the weights are printed as for a group other than select.
-    buckets(head, &change.buckets, 0, show)
+    buckets(head, &change.buckets, GroupKind::All, show)
 }
 
 /// Prints a group as `ovs-ofctl dump-groups` does, so that [`parse_group`](crate::text::parse_group) parses it back.
@@ -55,12 +52,11 @@ pub(super) fn desc(desc: &GroupDesc, show: PrintContext) -> String {
     format!(" {}", group(desc.group, desc.kind, &desc.buckets, &desc.properties, show))
 }
 
-fn group(group: GroupId, kind: u8, list: &[Bucket], own: &[RawProperty], show: PrintContext) -> String {
-    let kind_name = KINDS.get(usize::from(kind)).map_or_else(|| kind.to_string(), |name| (*name).to_owned());
-    buckets(format!("group_id={},type={kind_name}{}", group.0, properties(own)), list, kind, show)
+fn group(group: GroupId, kind: GroupKind, list: &[Bucket], own: &[RawProperty], show: PrintContext) -> String {
+    buckets(format!("group_id={},type={kind}{}", group.0, properties(own)), list, kind, show)
 }
 
-fn buckets(head: String, list: &[Bucket], kind: u8, show: PrintContext) -> String {
+fn buckets(head: String, list: &[Bucket], kind: GroupKind, show: PrintContext) -> String {
     (0..).map(BucketId).zip(list).fold(head, |text, (place, one)| text + &bucket(one, place, kind, show))
 }
 
@@ -75,12 +71,12 @@ fn properties(list: &[RawProperty]) -> String {
 }
 
 /// Prints a bucket. `place` is its index in the group, which is its number before 1.5.
-fn bucket(bucket: &Bucket, place: BucketId, kind: u8, show: PrintContext) -> String {
+fn bucket(bucket: &Bucket, place: BucketId, kind: GroupKind, show: PrintContext) -> String {
     let mut text = String::from(",bucket=");
     if show.version >= Version::V15 || bucket.id != place {
         let _ = write!(text, "bucket_id:{},", bucket.id.0);
     }
-    if bucket.weight != u16::from(kind == SELECT) {
+    if bucket.weight != kind.default_weight() {
         let _ = write!(text, "weight:{},", bucket.weight);
     }
     if bucket.watch_port != PortNo::ANY {

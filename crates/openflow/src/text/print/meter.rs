@@ -1,7 +1,7 @@
 //! Prints the messages about meters.
 use super::shape::{self, duration};
 use crate::model::MeterId;
-use crate::model::meter::{Band, BandKind, MeterFeatures, MeterMod, MeterStats};
+use crate::model::meter::{Band, BandKind, MeterCommand, MeterFeatures, MeterMod, MeterStats};
 use std::fmt::Write as _;
 
 /// Names of meter flags, `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
@@ -10,10 +10,10 @@ const BURST: u16 = 4;
 
 pub(super) fn meter_mod(meter_mod: &MeterMod) -> String {
     let command = match meter_mod.command {
-        0 => "ADD".into(),
-        1 => "MOD".into(),
-        2 => "DEL".into(),
-        other => format!("cmd:{other}"),
+        MeterCommand::Add => "ADD".into(),
+        MeterCommand::Modify => "MOD".into(),
+        MeterCommand::Delete => "DEL".into(),
+        MeterCommand::Unknown(number) => format!("cmd:{number}"),
     };
     format!(" {command} {}", config(meter_mod.meter, meter_mod.flags, &meter_mod.bands))
 }

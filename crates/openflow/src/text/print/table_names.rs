@@ -2,41 +2,41 @@
 use super::group::ACTIONS;
 use super::table::{EXACT, MASK, WILDCARD};
 use crate::model::multipart::{FeatureTypeId, OxmId, TableProperty};
+use crate::model::{ActionType, InstructionType, OxmClass};
 use crate::text::field_value::set_name;
 use weir_packet::Field;
 
-/// Numbers and names of instructions, in the order of their execution.
-const INSTRUCTIONS: [(u16, &str); 6] = [
-    (6, "meter"),
-    (4, "apply_actions"),
-    (5, "clear_actions"),
-    (3, "write_actions"),
-    (2, "write_metadata"),
-    (1, "goto_table"),
+/// Types and names of instructions, in the order of their execution.
+const INSTRUCTIONS: [(InstructionType, &str); 6] = [
+    (InstructionType::Meter, "meter"),
+    (InstructionType::ApplyActions, "apply_actions"),
+    (InstructionType::ClearActions, "clear_actions"),
+    (InstructionType::WriteActions, "write_actions"),
+    (InstructionType::WriteMetadata, "write_metadata"),
+    (InstructionType::GotoTable, "goto_table"),
 ];
 
-pub(super) fn instruction_names(ids: &[FeatureTypeId]) -> Vec<String> {
-    let has = |number| ids.contains(&FeatureTypeId::Standard(number));
-    let known = INSTRUCTIONS.iter().filter(|(number, _)| has(*number)).map(|(_, name)| (*name).to_owned());
-    let unknown =
-        ids.iter().filter(|id| !INSTRUCTIONS.iter().any(|(number, _)| **id == FeatureTypeId::Standard(*number)));
+pub(super) fn instruction_names(ids: &[FeatureTypeId<InstructionType>]) -> Vec<String> {
+    let has = |kind| ids.contains(&FeatureTypeId::Standard(kind));
+    let known = INSTRUCTIONS.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| (*name).to_owned());
+    let unknown = ids.iter().filter(|id| !INSTRUCTIONS.iter().any(|(kind, _)| **id == FeatureTypeId::Standard(*kind)));
     known.chain(unknown.map(type_text)).collect()
 }
 
-pub(super) fn action_names(ids: &[FeatureTypeId]) -> Vec<String> {
-    let number = |id: &FeatureTypeId| match id {
-        FeatureTypeId::Standard(number) if *number < 32 => 1_u32 << number,
+pub(super) fn action_names(ids: &[FeatureTypeId<ActionType>]) -> Vec<String> {
+    let number = |id: &FeatureTypeId<ActionType>| match id {
+        FeatureTypeId::Standard(kind) if kind.number() < 32 => 1_u32 << kind.number(),
         _ => 0,
     };
     let set = ids.iter().fold(0, |set, id| set | number(id));
     let known = ACTIONS.iter().filter(|(bit, _)| set & bit != 0).map(|(_, name)| (*name).to_owned());
-    let is_known = |id: &&FeatureTypeId| ACTIONS.iter().any(|(bit, _)| number(id) == *bit);
+    let is_known = |id: &&FeatureTypeId<ActionType>| ACTIONS.iter().any(|(bit, _)| number(id) == *bit);
     known.chain(ids.iter().filter(|id| !is_known(id)).map(type_text)).collect()
 }
 
-fn type_text(id: &FeatureTypeId) -> String {
+fn type_text<T: Copy + Into<u16>>(id: &FeatureTypeId<T>) -> String {
     match id {
-        FeatureTypeId::Standard(number) => number.to_string(),
+        FeatureTypeId::Standard(kind) => (*kind).into().to_string(),
         FeatureTypeId::Experimenter { id, .. } => format!("experimenter({id:#x})"),
     }
 }
@@ -50,13 +50,13 @@ pub(super) fn field_names(fields: &[OxmId]) -> Vec<String> {
 fn field_name(id: &OxmId) -> String {
     match known(id) {
         Some(field) => set_name(field).to_owned(),
-        None => format!("raw_{:#06x}_{}", id.class, id.number),
+        None => format!("raw_{:#06x}_{}", id.class.number(), id.number),
     }
 }
 
-/// Returns the field for a header of the class `OFPXMC_OPENFLOW_BASIC`.
+/// Returns the field for a header of the basic class.
 fn known(id: &OxmId) -> Option<Field> {
-    Field::from_oxm(id.number).filter(|_| id.class == 0x8000)
+    Field::from_oxm(id.number).filter(|_| id.class == OxmClass::OpenflowBasic)
 }
 
 /// Returns the position of a field in the lists of `ovs-ofctl`.

@@ -386,8 +386,8 @@ impl<'a> Dice<'a> {
             25 => Body::GetAsyncReply(self.asynchronous(version)),
             26 => Body::SetAsync(self.asynchronous(version)),
             27 => Body::GroupMod(GroupMod {
-                command: self.u16(),
-                kind: self.u8(),
+                command: self.u16().into(),
+                kind: self.u8().into(),
                 group: self.group(),
                 command_bucket: if version >= Version::V15 { BucketId(self.u32()) } else { BucketId::ALL },
                 buckets: self.buckets(version),
@@ -395,7 +395,7 @@ impl<'a> Dice<'a> {
             }),
             28 => Body::TableMod(self.table_mod(version)),
             _ => Body::MeterMod(MeterMod {
-                command: self.u16(),
+                command: self.u16().into(),
                 flags: self.u16(),
                 meter: MeterId(self.u32()),
                 bands: self.few(Self::band),

@@ -11,9 +11,9 @@ use weir_openflow::model::*;
 use weir_packet::Field;
 
 impl Dice<'_> {
-    pub(super) fn type_id(&mut self) -> FeatureTypeId {
+    pub(super) fn type_id<T: From<u16>>(&mut self) -> FeatureTypeId<T> {
         match self.flag() {
-            false => FeatureTypeId::Standard(u16::from(self.u8())),
+            false => FeatureTypeId::Standard(u16::from(self.u8()).into()),
             true => FeatureTypeId::Experimenter { id: self.u32(), data: self.bytes() },
         }
     }
@@ -21,7 +21,7 @@ impl Dice<'_> {
     pub(super) fn oxm_id(&mut self, version: Version) -> OxmId {
         let field = self.pick(&Field::ALL);
         OxmId::of_version(field, self.flag(), version).unwrap_or(OxmId {
-            class: 0xffff,
+            class: OxmClass::Experimenter,
             number: self.below(128),
             has_mask: self.flag(),
             length: self.u8(),
@@ -57,7 +57,7 @@ impl Dice<'_> {
     pub(super) fn table_features(&mut self, version: Version) -> TableFeatures {
         TableFeatures {
             table: self.table(),
-            command: if version >= Version::V15 { self.u8() } else { 0 },
+            command: if version >= Version::V15 { self.u8() } else { 0 }.into(),
             features: if version >= Version::V15 { self.u32() } else { 0 },
             name: self.name(),
             metadata_match: self.u64(),
@@ -245,7 +245,7 @@ impl Dice<'_> {
             6 => ReplyBody::Experimenter(self.experimenter(version)),
             7 => ReplyBody::Group(self.few(Self::group_stats)),
             8 => ReplyBody::GroupDesc(self.few(|dice| GroupDesc {
-                kind: dice.u8(),
+                kind: dice.u8().into(),
                 group: dice.group(),
                 buckets: dice.buckets(version),
                 properties: dice.since(Version::V15, version, Self::property),

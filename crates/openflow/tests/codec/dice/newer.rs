@@ -286,14 +286,14 @@ impl Dice<'_> {
     pub(super) fn forwarded(&mut self, version: Version) -> Message {
         let body = match self.flag() {
             false => Body::MeterMod(MeterMod {
-                command: self.u16(),
+                command: self.u16().into(),
                 flags: self.u16(),
                 meter: MeterId(self.u32()),
                 bands: self.few(Self::band),
             }),
             true => Body::GroupMod(GroupMod {
-                command: self.u16(),
-                kind: self.u8(),
+                command: self.u16().into(),
+                kind: self.u8().into(),
                 group: self.group(),
                 command_bucket: if version >= Version::V15 { BucketId(self.u32()) } else { BucketId::ALL },
                 buckets: self.buckets(version),

@@ -1,6 +1,7 @@
 //! Writes messages of 1.3 in os-ken's JSON format, for the types in the vectors.
 use super::field::{self, matching};
 use super::{base64, experimenter_action, words};
+use serde::Serialize;
 use serde_json::{Value, json};
 use weir_openflow::model::error::ErrorType;
 use weir_openflow::model::flow::{FlowMod, FlowRemoved};
@@ -374,7 +375,7 @@ fn table_property(property: &TableProperty) -> Value {
     }
 }
 
-fn type_id(name: &str, id: &FeatureTypeId) -> Value {
+fn type_id<T: Serialize + std::fmt::Debug>(name: &str, id: &FeatureTypeId<T>) -> Value {
     let FeatureTypeId::Standard(kind) = id else { panic!("no vector has {id:?}") };
     json!({name: {"type": kind}})
 }

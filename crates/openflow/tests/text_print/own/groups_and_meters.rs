@@ -8,18 +8,20 @@ pub(super) fn all() -> Vec<Body> {
 }
 
 fn groups() -> Vec<Body> {
+    use GroupCommand::{Add, Delete, Modify};
+    use GroupKind::{All, FastFailover, Indirect, Select};
     let bucket = |weight, watch: PortNo, actions: &str| Bucket {
         weight,
         watch_port: watch,
         ..Bucket::new(BucketId(0), text::parse_actions(actions).unwrap())
     };
     let any = PortNo::ANY;
-    let mut groups: [(u16, u8, u32, Vec<Bucket>); 5] = [
-        (0, 0, 1, vec![bucket(0, any, "1"), bucket(0, any, "set_field:2:0:0:0:0:1->eth_dst,2")]),
-        (1, 1, 2, vec![bucket(1, any, "1"), bucket(10, any, "2")]),
-        (0, 2, 3, vec![bucket(0, any, "group:1")]),
-        (0, 3, 4, vec![bucket(0, PortNo(1), "1"), bucket(0, PortNo(2), "2")]),
-        (2, 0, GroupId::ALL.0, vec![]),
+    let mut groups: [(GroupCommand, GroupKind, u32, Vec<Bucket>); 5] = [
+        (Add, All, 1, vec![bucket(0, any, "1"), bucket(0, any, "set_field:2:0:0:0:0:1->eth_dst,2")]),
+        (Modify, Select, 2, vec![bucket(1, any, "1"), bucket(10, any, "2")]),
+        (Add, Indirect, 3, vec![bucket(0, any, "group:1")]),
+        (Add, FastFailover, 4, vec![bucket(0, PortNo(1), "1"), bucket(0, PortNo(2), "2")]),
+        (Delete, All, GroupId::ALL.0, vec![]),
     ];
     // Before 1.5, buckets are numbered by their index.
     for (_, _, _, buckets) in &mut groups {
@@ -84,9 +86,14 @@ fn meters() -> Vec<Body> {
         features: 0,
     };
     vec![
-        Body::MeterMod(MeterMod { command: 0, flags: 0b1101, meter: MeterId(3), bands: bands.clone() }),
-        Body::MeterMod(MeterMod { command: 1, flags: 0b1010, meter: MeterId::CONTROLLER, bands: bands.clone() }),
-        Body::MeterMod(MeterMod { command: 2, flags: 0, meter: MeterId::ALL, bands: vec![] }),
+        Body::MeterMod(MeterMod { command: MeterCommand::Add, flags: 0b1101, meter: MeterId(3), bands: bands.clone() }),
+        Body::MeterMod(MeterMod {
+            command: MeterCommand::Modify,
+            flags: 0b1010,
+            meter: MeterId::CONTROLLER,
+            bands: bands.clone(),
+        }),
+        Body::MeterMod(MeterMod { command: MeterCommand::Delete, flags: 0, meter: MeterId::ALL, bands: vec![] }),
         request(RequestBody::Meter(MeterId::ALL)),
         request(RequestBody::MeterConfig(MeterId(3))),
         request(RequestBody::MeterFeatures),

@@ -12,19 +12,20 @@ pub(crate) use v13::v13;
 use weir_openflow::model::config::TableMod;
 use weir_openflow::model::error::{BadMatch, ErrorMessage, FlowModFailed, HelloFailed};
 use weir_openflow::model::flow::FlowRemoved;
-use weir_openflow::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
-use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
+use weir_openflow::model::group::{Bucket, GroupCommand, GroupDesc, GroupFeatures, GroupKind, GroupMod, GroupStats};
+use weir_openflow::model::meter::{Band, BandKind, MeterCommand, MeterConfig, MeterFeatures, MeterMod, MeterStats};
 use weir_openflow::model::multipart::{
     AggregateStats, FeatureTypeId, FlowRequest, FlowStats, MultipartReply, MultipartRequest, OxmId, ReplyBody,
-    RequestBody, SwitchDesc, TableFeatures, TableProperty, TableStats,
+    RequestBody, SwitchDesc, TableFeatures, TableFeaturesCommand, TableProperty, TableStats,
 };
 use weir_openflow::model::port::{PortMod, PortStats, PortStatus, PortStatusReason};
 use weir_openflow::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
 use weir_openflow::model::stats::OxsExtraStats;
 use weir_openflow::model::{
-    Action, BucketId, BufferId, FeaturesReply, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, Hello,
-    Match, MeterId, PacketIn, PacketInReason, PacketOut, PortDesc, SwitchConfig, TableId,
+    Action, ActionType, BucketId, BufferId, FeaturesReply, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId,
+    Hello, InstructionType, Match, MeterId, OxmClass, PacketIn, PacketInReason, PacketOut, PortDesc, SwitchConfig,
+    TableId,
 };
 use weir_openflow::{Body, Version, text};
 use weir_packet::{Field, MacAddr, PortNo};

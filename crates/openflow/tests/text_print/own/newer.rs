@@ -90,14 +90,14 @@ pub(crate) fn v14(version: Version) -> Vec<Body> {
     };
     let features = FeaturesReply { datapath_id: 5, n_tables: 10, capabilities: 0x647, ..FeaturesReply::default() };
     let group = Body::GroupMod(GroupMod {
-        command: 0,
-        kind: 0,
+        command: GroupCommand::Add,
+        kind: GroupKind::All,
         group: GroupId(1),
         command_bucket: BucketId::ALL,
         buckets: vec![Bucket::new(BucketId(0), vec![Action::output(PortNo(1))])],
         properties: vec![],
     });
-    let meter = Body::MeterMod(MeterMod { command: 2, flags: 0, meter: MeterId(1), bands: vec![] });
+    let meter = Body::MeterMod(MeterMod { command: MeterCommand::Delete, flags: 0, meter: MeterId(1), bands: vec![] });
     let forward = |body| Body::RequestForward(Box::new(Message { xid: 1, body }));
     let mut bodies = bundles();
     bodies.extend([
@@ -131,17 +131,22 @@ pub(crate) fn v14(version: Version) -> Vec<Body> {
 pub(crate) fn v15() -> Vec<Body> {
     let bucket = |id, weight| Bucket { weight, ..Bucket::new(BucketId(id), vec![Action::output(PortNo(id))]) };
     let change = |command, at, buckets| {
-        let (kind, group, command_bucket) = (1, GroupId(9), BucketId(at));
+        let (kind, group, command_bucket) = (GroupKind::Select, GroupId(9), BucketId(at));
         Body::GroupMod(GroupMod { command, kind, group, command_bucket, buckets, properties: vec![] })
     };
-    let desc = GroupDesc { kind: 1, group: GroupId(9), buckets: vec![bucket(5, 1), bucket(6, 7)], properties: vec![] };
+    let desc = GroupDesc {
+        kind: GroupKind::Select,
+        group: GroupId(9),
+        buckets: vec![bucket(5, 1), bucket(6, 7)],
+        properties: vec![],
+    };
     let mut bodies = v14(Version::V15);
     bodies.extend([
-        change(0, BucketId::ALL.0, vec![bucket(5, 1), bucket(6, 7)]),
-        change(3, BucketId::FIRST.0, vec![bucket(7, 8)]),
-        change(3, 5, vec![bucket(7, 8)]),
-        change(5, BucketId::LAST.0, vec![]),
-        change(5, BucketId::ALL.0, vec![]),
+        change(GroupCommand::Add, BucketId::ALL.0, vec![bucket(5, 1), bucket(6, 7)]),
+        change(GroupCommand::InsertBucket, BucketId::FIRST.0, vec![bucket(7, 8)]),
+        change(GroupCommand::InsertBucket, 5, vec![bucket(7, 8)]),
+        change(GroupCommand::RemoveBucket, BucketId::LAST.0, vec![]),
+        change(GroupCommand::RemoveBucket, BucketId::ALL.0, vec![]),
         reply(ReplyBody::GroupDesc(vec![desc])),
         request(RequestBody::GroupDesc(GroupId(9))),
         request(RequestBody::PortDesc(PortNo(3))),

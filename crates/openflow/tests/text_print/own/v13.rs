@@ -109,13 +109,17 @@ fn others() -> Vec<Body> {
 /// Returns the features of a table that leads to all later tables.
 fn table_features(number: u8, name: &str) -> TableFeatures {
     let oxm = |field: Field, has_mask: bool| OxmId {
-        class: 0x8000,
+        class: OxmClass::OpenflowBasic,
         number: field.oxm().unwrap(),
         has_mask,
         length: u8::try_from(field.bytes() << u8::from(has_mask)).unwrap(),
         experimenter: None,
     };
-    let ids = |numbers: &[u16]| numbers.iter().map(|number| FeatureTypeId::Standard(*number)).collect::<Vec<_>>();
+    let instructions = InstructionType::NAMED.iter().filter(|kind| **kind != InstructionType::StatTrigger);
+    let actions = || {
+        use ActionType::{Group, Output, PopVlan, PushVlan, SetField};
+        [Output, Group, SetField, PushVlan, PopVlan].map(FeatureTypeId::Standard).to_vec()
+    };
     let set = [Field::EthSrc, Field::EthDst, Field::VlanVid, Field::Ipv4Src, Field::TcpDst];
     let fields = || set.iter().map(|field| oxm(*field, false)).collect::<Vec<_>>();
     let matched = [(Field::InPort, false), (Field::EthDst, true), (Field::EthSrc, true), (Field::EthType, false)];
@@ -123,7 +127,7 @@ fn table_features(number: u8, name: &str) -> TableFeatures {
     let all = || matched.iter().chain(&more);
     TableFeatures {
         table: TableId(number),
-        command: 0,
+        command: TableFeaturesCommand::Replace,
         features: 0,
         name: name.into(),
         metadata_match: u64::MAX,
@@ -131,10 +135,13 @@ fn table_features(number: u8, name: &str) -> TableFeatures {
         config: 0,
         max_entries: 1_000_000,
         properties: vec![
-            TableProperty::Instructions { miss: false, ids: ids(&[1, 2, 3, 4, 5, 6]) },
+            TableProperty::Instructions {
+                miss: false,
+                ids: instructions.copied().map(FeatureTypeId::Standard).collect(),
+            },
             TableProperty::NextTables { miss: false, tables: (number + 1..5).map(TableId).collect() },
-            TableProperty::WriteActions { miss: false, ids: ids(&[0, 22, 25, 17, 18]) },
-            TableProperty::ApplyActions { miss: false, ids: ids(&[0, 22, 25, 17, 18]) },
+            TableProperty::WriteActions { miss: false, ids: actions() },
+            TableProperty::ApplyActions { miss: false, ids: actions() },
             TableProperty::Match(all().map(|(field, mask)| oxm(*field, *mask)).collect()),
             TableProperty::Wildcards(all().map(|(field, _)| oxm(*field, false)).collect()),
             TableProperty::WriteSetField { miss: false, fields: fields() },
