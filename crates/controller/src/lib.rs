@@ -1,21 +1,32 @@
-//! Controller: applications without I/O, and the server that connects switches to them.
+//! An OpenFlow controller: applications without I/O, and the server that connects switches to them.
 //!
-//! An [`ControllerApp`] receives messages of switches and returns messages for them. [`ControllerHub`] holds the
-//! sessions and the application, still without I/O. [`Controller`] adds sockets, a clock and a thread, for `weir
-//! controller` and for programs that embed it.
+//! For programs that control switches, inside or outside of their process. An application receives messages of switches
+//! and returns messages for them; the library does the rest: handshake, versions, roles, echo requests, limits, TLS.
 //!
-//! ```no_run
-//! use weir_controller::apps::learning::{Learning, LearningConfig};
+//! Start with:
+//!
+//! - [`ControllerApp`]: the trait of applications. [`apps::learning`] is one: a learning switch that keeps tenants
+//!   apart.
+//! - [`ControllerHub`]: sessions and application, without I/O, for virtual time and for a program's own loop.
+//! - [`Controller`]: the hub with sockets, a clock and a thread.
+//!
+//! Not in this crate: messages and their codecs (`weir-openflow`), the switch's end (`weir-datapath`, `weir-switch`),
+//! graphs of networks (`weir-topology`).
+//!
+//! ```
+//! use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 //! use weir_controller::{Controller, ControllerConfig};
-//!
-//! let app = Learning::new(LearningConfig::default());
-//! let config = ControllerConfig { listen: vec!["tcp:127.0.0.1:6653".parse()?], ..ControllerConfig::default() };
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let app = LearningSwitch::new(LearningConfig::default());
+//! let config = ControllerConfig { listen: vec!["tcp:127.0.0.1:0".parse()?], ..ControllerConfig::default() };
 //! let controller = Controller::start(Box::new(app), config)?;
 //! // Switches connect to the address, or in this process to the other end of a stream:
+//! println!("listening on {}", controller.addresses()[0]);
 //! let _stream = controller.connect();
 //! let summary = controller.stop();
-//! println!("{} switches were there at the end", summary.switches.len());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! assert!(summary.switches.is_empty());
+//! # Ok(())
+//! # }
 //! ```
 pub mod apps;
 pub mod hub;

@@ -1,7 +1,44 @@
-//! The datapath: ports, flow tables and the OpenFlow agent that changes them. It has no sockets, threads or clock.
+//! The datapath of an OpenFlow switch: ports, flow tables, groups, meters, and the agent that changes them. It has no
+//! sockets, threads or clock.
 //!
-//! Callers pass in frames, messages and the time `now`. The datapath returns frames to send, messages for channels
-//! and the time of the next call it needs.
+//! For switches, simulators and tests. Callers pass in frames, messages and the time `now`. The datapath returns frames
+//! to send, messages for channels and the time of the next call it needs. So one datapath runs live and in virtual
+//! time.
+//!
+//! Start with:
+//!
+//! - [`Datapath`]: [`process`](Datapath::process) for frames, [`handle`](Datapath::handle) for messages of controllers,
+//!   [`expire`](Datapath::expire) for time-outs.
+//! - [`DatapathConfig`]: identity and limits. Every table and buffer has one.
+//! - [`DatapathOutput`]: what the caller has to send.
+//! - [`Datapath::trace`]: the way of a frame through the tables, without effect.
+//!
+//! Not in this crate: devices that frames arrive on (`weir-port`), connections to controllers (`weir-openflow` has
+//! their sessions, `weir-switch` their sockets), threads (`weir-switch`).
+//!
+//! ```
+//! use weir_datapath::{Datapath, DatapathConfig, DatapathOutput};
+//! use weir_openflow::model::{FlowCommand, PortDesc};
+//! use weir_openflow::text::parse_flow;
+//! use weir_packet::{Frame, FramePool, MacAddr, PortNo};
+//! use weir_units::Instant;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (now, mut pool, mut out) = (Instant::ZERO, FramePool::default(), DatapathOutput::default());
+//! let mut datapath = Datapath::new(DatapathConfig::default());
+//! for number in [1, 2] {
+//!     let address = MacAddr([2, 0, 0, 0, 0, number]);
+//!     datapath.add_port(now, PortDesc::new(PortNo(number.into()), address, format!("p{number}")), &mut out)?;
+//! }
+//! let entry = parse_flow("in_port=1,actions=output:2", FlowCommand::Add)?;
+//! datapath.flow_mod(now, &entry).expect("the entry is valid");
+//!
+//! let mut frames = vec![Frame::from_bytes(&[0; 60])];
+//! datapath.process(now, PortNo(1), &mut frames, &mut pool, &mut out);
+//! let (port, sent) = &out.frames[0];
+//! assert_eq!((*port, sent.len()), (PortNo(2), 1));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Order of calls
 //!
@@ -44,7 +81,7 @@
 //! `flow_mod` changes entries through a `TableEditor`, which borrows the parts that it needs. `agent` handles messages
 //! and combines the parts.
 //!
-//! # Reading order
+//! # Reading order of the source
 //!
 //! `pipeline` (how a packet passes the tables), `execute` (actions), `table` and `shape` (flow entries and their
 //! lookup), `flow_mod` (changes of flow entries), `agent` (messages). The pipeline acts on the rest of the switch

@@ -1,28 +1,40 @@
-//! A crosspoint-queued fabric that virtual switches share: admission, queues and schedulers (Anhalt, 2011, chapter
-//! 4).
+//! A crosspoint-queued fabric that virtual switches share: admission, queues and schedulers (Anhalt, 2011, chapter 4).
 //!
-//! Between each input and each output lies a *crosspoint* with a buffer. Every virtual switch has a share of that
-//! buffer: its queue at this crosspoint. When an output's line is free, a discipline among the switches chooses a
-//! virtual switch, and that switch's own discipline chooses one of its queues to the output. A guarantee is admitted
-//! only if its resources are free ([`Fabric::check`]).
+//! For switches and simulators that divide ports among tenants with guarantees. Between each input and each output lies
+//! a *crosspoint* with a buffer. Every virtual switch has a share of that buffer: its queue at this crosspoint. When an
+//! output's line is free, a discipline among the switches chooses a virtual switch, and that switch's own discipline
+//! chooses one of its queues to the output. A guarantee is admitted only if its resources are free ([`Fabric::check`]).
 //!
 //! The fabric knows lengths, classes and time, but no packet contents and no clock. A queue holds any `T`, such as a
-//! frame's handle or an index, and callers pass in `now`. The same code therefore runs live and in virtual time.
+//! frame's handle or an index, and callers pass in `now`. One implementation therefore runs live and in virtual time.
+//!
+//! Start with:
+//!
+//! - [`Fabric`]: [`enqueue`](Fabric::enqueue) and [`dequeue`](Fabric::dequeue), and the counters of every queue.
+//! - [`FabricConfig`] and [`VirtualSwitchConfig`]: ports, buffers, and what each tenant is guaranteed.
+//! - [`InterDiscipline`] and [`IntraDiscipline`]: who is served next.
+//!
+//! Not in this crate: the choice of a packet's virtual switch and output (`weir-switch`), traffic to try it with
+//! (`weir-traffic`), networks of fabrics in virtual time (`weir-sim`), formulas (`weir-model`).
 //!
 //! ```
 //! use weir_fabric::*;
 //! use weir_units::{Bps, Instant};
-//! let port = InputConfig { rate: Bps(1_000_000_000) };
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let input = InputConfig { rate: Bps(1_000_000_000) };
 //! let output = OutputConfig::new(Bps(1_000_000_000), 192_000);
-//! let mut fabric = Fabric::new(FabricConfig { inputs: vec![port; 2], outputs: vec![output; 2], ..FabricConfig::default() })?;
+//! let config = FabricConfig { inputs: vec![input; 2], outputs: vec![output; 2], ..FabricConfig::default() };
+//! let mut fabric = Fabric::new(config)?;
 //! let ports = (0..2).map(|port| VirtualPort::new(PortIndex(port), Bps(400_000_000))).collect();
 //! let red = fabric.add(Instant::ZERO, VirtualSwitchConfig::new("red", ports, 96_000))?;
+//!
 //! let at = Crosspoint { switch: red, input: PortIndex(0), output: PortIndex(1) };
 //! let mut dropped = Vec::new();
-//! assert!(fabric.enqueue(Instant::ZERO, at, Packet::new(1500, "hello"), &mut dropped));
-//! let Next::Packet(departure) = fabric.dequeue(Instant::ZERO, PortIndex(1)) else { panic!("nothing queued") };
-//! assert_eq!((departure.item, departure.bytes), ("hello", 1500));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! assert!(fabric.enqueue(Instant::ZERO, at, FabricPacket::new(1500, "hello"), &mut dropped));
+//! let DequeueResult::Packet(sent) = fabric.dequeue(Instant::ZERO, PortIndex(1)) else { panic!("nothing is queued") };
+//! assert_eq!((sent.item, sent.bytes), ("hello", 1500));
+//! # Ok(())
+//! # }
 //! ```
 mod admission;
 mod bits;

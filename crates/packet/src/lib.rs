@@ -1,8 +1,36 @@
-//! Represents frames and their content: the flow key that tables match on, parsing, editing, checksums and offloads.
+//! Frames and their content: the flow key that tables match on, parsing, editing, checksums and offloads.
 //!
-//! Reading order: [`key`] (the fields a table sees), [`field`] (names of the fields, and their places in the key),
-//! [`frame`] (bytes on a port), [`mod@parse`] (from frame to key), [`edit`] (effects of actions on a frame),
-//! [`checksum`], [`offload`] (work that a sender leaves to the transmitting port). [`craft`] builds frames for tests.
+//! For programs that look at frames or change them at a high rate: switches, generators, tools for captures. A frame is
+//! parsed once, to a [`FlowKey`] of fixed size; edits keep every checksum right, complete or left to the device.
+//!
+//! Start with:
+//!
+//! - [`Frame`] and [`FramePool`]: bytes on a port, and where their buffers come from.
+//! - [`parse()`], [`ParsedHeaders`] and [`Field`]: from bytes to the fields that a table sees.
+//! - [`edit`]: effects of actions on a frame.
+//! - [`craft`]: frames for tests, with right lengths and checksums.
+//!
+//! Then [`offload`], the work that a sender leaves to the transmitting port, and [`checksum`].
+//!
+//! Not in this crate: matches and actions as OpenFlow has them (`weir-openflow`), tables (`weir-datapath`), devices
+//! that send and receive frames (`weir-port`).
+//!
+//! ```
+//! use weir_packet::craft::FrameBuilder;
+//! use weir_packet::{Field, MacAddr, ParsedHeaders, PortNo, checksum, edit};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (a, b) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+//! let builder = FrameBuilder::ethernet(b, a).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1234, 53);
+//! let mut frame = builder.payload(b"hello").frame();
+//!
+//! let parsed = ParsedHeaders::of(&frame, PortNo(1))?;
+//! assert_eq!(parsed.key.get(Field::UdpDst), 53);
+//!
+//! edit::set_field(&mut frame, &parsed.layers, Field::Ipv4Dst, 0x0a00_0009);
+//! assert_eq!(checksum::verify(frame.bytes()), Ok(()));
+//! # Ok(())
+//! # }
+//! ```
 mod bytes;
 pub mod checksum;
 pub mod craft;

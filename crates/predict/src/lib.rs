@@ -1,10 +1,45 @@
-//! Predicts a scenario's delays, losses and utilisations by formulas, for each flow and each device, with the formula
-//! used, the reason for it, and its limits.
+//! Delays, losses and utilisations of a scenario by formulas, for each flow and each device, with the formula used, the
+//! reason for it, and its limits.
 //!
-//! A scenario becomes a network of queues: lines, data paths, agents, the controller. Flows take the shortest route.
-//! The load of each queue follows from what the queues before it pass on (`network`). Each queue is solved by the
-//! formula for its arrivals, services and places (`station`). A flow's delay is the sum of the parts on its route, as
-//! a distribution (`path_delay`). Queues without a steady state are named, and the rest is still answered.
+//! For answers before a network exists: a hundred switches take a fraction of a second. A scenario becomes a network of
+//! queues: lines, data paths, agents, the controller. Flows take the shortest route. The load of each queue follows
+//! from what the queues before it pass on (`network`). Each queue is solved by the formula for its arrivals, services
+//! and places (`station`). A flow's delay is the sum of the parts on its route, as a distribution (`path_delay`).
+//! Queues without a steady state are named, and the rest is still answered.
+//!
+//! Start with:
+//!
+//! - [`predict()`]: the answer to a `weir_scenario::Scenario`.
+//! - [`Prediction`]: its flows, its devices, the bottleneck, assumptions and warnings.
+//! - [`PredictSettings`]: what a scenario leaves open.
+//!
+//! Not in this crate: the formulas (`weir-model`), scenario files (`weir-scenario`), the same scenario packet by packet
+//! in virtual time (`weir-sim`).
+//!
+//! ```
+//! use weir_predict::{PredictSettings, PredictionStatus, predict};
+//! use weir_scenario::Scenario;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let scenario = Scenario::parse(
+//!     r#"
+//!     [topology]
+//!     kind = "single"
+//!     host_rate = "100Mbit/s"
+//!     [[traffic]]
+//!     kind = "udp"
+//!     from = "h1"
+//!     to = "h2"
+//!     rate = "80Mbit/s"
+//!     "#,
+//!     "example.toml",
+//! )?;
+//! let prediction = predict(&scenario, &PredictSettings::default())?;
+//! let flow = &prediction.flows[0];
+//! assert_eq!((flow.status.clone(), flow.loss), (PredictionStatus::Ok, Some(0.0)));
+//! assert!(flow.delay.is_some_and(|delay| delay.p99_s >= delay.p50_s));
+//! # Ok(())
+//! # }
+//! ```
 mod alternatives;
 mod answer;
 mod arrivals;

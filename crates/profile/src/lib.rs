@@ -1,9 +1,19 @@
-//! Describes how a device behaves in time by a profile in a file. Each parameter has its unit and, if it was measured,
-//! its interval, the share of the variance that the fit explains, and the number of samples. The profile says who
-//! measured it, or that it was not measured.
+//! Profiles: how a device behaves in time, in a file. Each parameter has its unit and, if it was measured, its
+//! interval, the share of the variance that the fit explains, and the number of samples. The profile says who measured
+//! it, or that it was not measured.
 //!
-//! One description serves all: formulas and simulated stations read [`Profile::timing`]; the timing stage of emulated
-//! switches reads the whole profile.
+//! For formulas, simulations and emulations that need the times of a real switch. One description serves all: formulas
+//! and simulated stations read [`Profile::timing`]; the stage of emulated switches reads the whole profile.
+//!
+//! Start with:
+//!
+//! - [`Profile`]: [`find`](Profile::find) a shipped one or [`read`](Profile::read) a file; [`SHIPPED`] lists the
+//!   former.
+//! - [`SwitchTiming`]: service times of the data path and of the path to the controller.
+//! - [`Profile::parameters`]: every figure with its unit and [`Evidence`]. [`differences()`] compares two profiles.
+//!
+//! Not in this crate: measuring a device (`weir-profiler`), the formulas that use the figures (`weir-model`), a switch
+//! that behaves like this (`weir-switch`).
 //!
 //! ```
 //! # fn main() -> Result<(), weir_profile::ProfileError> {

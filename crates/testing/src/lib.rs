@@ -6,11 +6,13 @@
 //! skipped if `WEIR_WITHOUT=shared` is set as well.
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod authority;
+mod example;
 mod namespace;
 mod process;
 pub mod rules;
 
 pub use authority::{CertificateAuthority, KeyAndCertificate};
+pub use example::run_example;
 pub use namespace::Namespace;
 pub use process::{Signal, TestProcess, cpus_of_thread, output_within, pattern_switch, run, wait_until};
 

@@ -1,20 +1,29 @@
-//! Generates traffic by statistical rules and measures what becomes of it.
+//! Traffic by statistical rules, reproducible from a seed, and measurements of what becomes of it.
 //!
-//! Arrival times ([`ArrivalSampler`]), packet lengths ([`PacketSizeSampler`]) and service times ([`LawSampler`]) are
-//! drawn from one random stream per source, so a seed gives the same packets again, whatever else is simulated or
-//! generated. [`PacketSchedule`] combines arrivals and lengths with the flows that packets belong to. A [`ProbeHeader`]
-//! is the header by which packets are recognised. A [`ProbeRecorder`] computes delay, loss and order of received
-//! packets, and [`GapRecorder`] measures how accurately they were sent.
+//! For simulators and generators. Arrival times, packet lengths and service times are drawn from one random stream per
+//! source, so a seed gives the same packets again, whatever else is simulated or generated.
+//!
+//! Start with:
+//!
+//! - [`PacketSchedule`]: packets one after the other, with time, length and flow, by the rule in an [`OfferedTraffic`].
+//! - [`ArrivalSampler`], [`PacketSizeSampler`], [`LawSampler`]: the single draws, each from a [`RandomStream`].
+//! - [`ProbeHeader`] and [`ProbeRecorder`]: recognise sent packets and compute delay, loss and order. [`GapRecorder`]
+//!   measures how accurately they were sent.
+//! - [`impair`]: losses and jitter of links.
+//!
+//! Not in this crate: sending on ports by the clock (`weir-generator`), frames around the packets (`weir-packet`),
+//! formulas for the same rules (`weir-model`).
 //!
 //! ```
-//! use weir_traffic::{Arrival, Arrivals, Bimodal, Size, Sizes, Stream};
+//! use weir_traffic::{ArrivalProcess, ArrivalSampler, BimodalSizes, PacketSizeLaw, PacketSizeSampler, RandomStream};
 //! # fn main() -> Result<(), weir_traffic::TrafficError> {
-//! let mut random = Stream::new(1, 0, 0);
-//! let sizes = Sizes::new(&Size::Bimodal(Bimodal::default()))?;
-//! let mut arrivals = Arrivals::new(&Arrival::Poisson, 1000.0, &mut random)?;
-//! let after_ns = arrivals.next(&mut random);
+//! let mut random = RandomStream::new(1, 0, 0);
+//! let mut arrivals = ArrivalSampler::new(&ArrivalProcess::Poisson, 1000.0, &mut random)?;
+//! let sizes = PacketSizeSampler::new(&PacketSizeLaw::Bimodal(BimodalSizes::default()))?;
+//! let mean_ns = (0..10_000).map(|_| arrivals.next(&mut random) as f64).sum::<f64>() / 10_000.0;
+//! assert!((mean_ns / 1e6 - 1.0).abs() < 0.05, "1000 packets a second: 1 ms between two");
 //! assert!((64..=1500).contains(&sizes.draw(&mut random)));
-//! # let _ = after_ns; Ok(())
+//! # Ok(())
 //! # }
 //! ```
 mod arrival;
