@@ -1,9 +1,9 @@
 //! Builds frames with correct lengths and checksums, for tests, simulated hosts and traced packets.
 //!
 //! ```
-//! use weir_packet::{MacAddr, craft::Craft};
+//! use weir_packet::{MacAddr, craft::FrameBuilder};
 //! let (a, b) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
-//! let frame = Craft::ethernet(b, a)
+//! let frame = FrameBuilder::ethernet(b, a)
 //!     .vlan(0x8100, 100, 3)
 //!     .ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
 //!     .udp(1234, 53)
