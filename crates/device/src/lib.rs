@@ -12,8 +12,8 @@
 //! (`weir_profiler`), and the threads and channels of a switch (`weir_switch`).
 //!
 //! Reading order: `stage` (all of a device's timing), `commands` and `tables` (changes of tables that take time),
-//! `server` and `gate` (queues and the places where packets wait for each other), `delayed_datapath` (the stage around a
-//! datapath).
+//! `server` and `gate` (queues and the places where packets wait for each other), `delayed_datapath` (the stage around
+//! a datapath).
 mod commands;
 mod delayed_datapath;
 mod effect;

@@ -65,8 +65,8 @@ pub enum PathSplit {
     /// Each packet takes a random path, with probabilities by the paths' shares.
     #[default]
     Random,
-    /// Packets are distributed as by a virtual link's classifier ([`Splitter`](weir_fabric::PathSplitter)). Its weights
-    /// are the paths' shares, which must be whole numbers.
+    /// Packets are distributed as by a virtual link's classifier ([`PathSplitter`](weir_fabric::PathSplitter)). Its
+    /// weights are the paths' shares, which must be whole numbers.
     Link(SplitPolicy),
 }
 

@@ -95,7 +95,8 @@ pub enum Action {
 }
 
 numbered_enum! {
-    /// Type of an action, `OFPAT_*` (OpenFlow 1.3.5, 7.2.5; OpenFlow 1.5.1, 7.2.6). The types of 1.0 have other numbers.
+    /// Type of an action, `OFPAT_*` (OpenFlow 1.3.5, 7.2.5; OpenFlow 1.5.1, 7.2.6). The types of 1.0 have other
+    /// numbers.
     #[derive(Serialize)]
     #[serde(into = "u16")]
     pub enum ActionType: u16 {
