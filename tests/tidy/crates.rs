@@ -1,4 +1,5 @@
-//! Rules for docs/ARCHITECTURE.md: its crate table is that of the manifests, and the files that it names exist.
+//! Rules for crates: the table of docs/ARCHITECTURE.md is that of the manifests, libraries can be published, and the
+//! files that documents name exist.
 use crate::files::texts;
 use crate::{Finding, at_most};
 use std::collections::BTreeSet;
@@ -24,11 +25,22 @@ fn rows(page: &str) -> Vec<Row> {
     cells.collect()
 }
 
+/// Returns the manifest in a folder of the project.
+fn manifest(folder: &str) -> toml::Table {
+    let path = weir_testing::workspace().join(folder).join("Cargo.toml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.parse().expect("a manifest is TOML")
+}
+
+/// Returns the names of all crates.
+fn crates() -> BTreeSet<String> {
+    let folders = fs::read_dir(weir_testing::workspace().join("crates")).expect("the crates");
+    folders.map(|folder| folder.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
 /// Returns the project's crates that a crate uses, from its manifest.
 fn used(name: &str) -> BTreeSet<String> {
-    let path = weir_testing::workspace().join("crates").join(name).join("Cargo.toml");
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let manifest: toml::Table = text.parse().expect("a manifest is TOML");
+    let manifest = manifest(&format!("crates/{name}"));
     let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
     let names = dependencies.into_iter().flat_map(toml::Table::keys);
     names.filter_map(|name| name.strip_prefix("weir-")).map(str::to_owned).collect()
@@ -53,11 +65,44 @@ fn the_crate_table_is_that_of_the_manifests() {
         }
         above.insert(name);
     }
-    let folders = fs::read_dir(weir_testing::workspace().join("crates")).expect("the crates");
-    let crates: BTreeSet<String> =
-        folders.map(|folder| folder.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
-    assert_eq!(above, crates, "the table has each crate once");
+    assert_eq!(above, crates(), "the table has each crate once");
     at_most(0, "write what the manifest has, in an order in which each crate uses only those above it", &found);
+}
+
+#[test]
+fn libraries_can_be_published() {
+    let root = manifest("");
+    let dependencies = &root["workspace"]["dependencies"];
+    let packages: Vec<(String, toml::Value)> = crates()
+        .into_iter()
+        .map(|name| (name.clone(), manifest(&format!("crates/{name}"))["package"].clone()))
+        .collect();
+    let is_public = |package: &toml::Value| package.get("publish") == Some(&toml::Value::Boolean(true));
+    let public: BTreeSet<&str> =
+        packages.iter().filter(|(_, package)| is_public(package)).map(|(name, _)| name.as_str()).collect();
+    assert!(public.contains("openflow"), "found only {public:?}");
+    let mut found = Vec::new();
+    for (name, package) in packages.iter().filter(|(name, _)| public.contains(name.as_str())) {
+        let file = format!("crates/{name}/Cargo.toml");
+        let mut tell = |what: String| found.push(Finding { file: file.clone(), line: 1, what });
+        for key in ["description", "license", "readme", "keywords", "categories", "rust-version", "include"] {
+            if package.get(key).is_none() {
+                tell(format!("no `{key}`"));
+            }
+        }
+        for part in ["README.md", "LICENSE"] {
+            if !weir_testing::workspace().join("crates").join(name).join(part).is_file() {
+                tell(format!("no {part} beside it"));
+            }
+        }
+        if dependencies.get(format!("weir-{name}")).is_none_or(|one| one.get("version").is_none()) {
+            tell("no version in the workspace's dependencies".to_owned());
+        }
+        for private in used(name).iter().filter(|one| !public.contains(one.as_str())) {
+            tell(format!("uses `{private}`, which is not published"));
+        }
+    }
+    at_most(0, "complete the manifest as those of other libraries, or do not publish the crate", &found);
 }
 
 #[test]
