@@ -58,7 +58,7 @@ impl OpenFlowClient {
     /// Fails for the reasons of [`OpenFlowClient::send`]. Also fails if the switch does not read for the time of
     /// patience.
     pub fn tell(&mut self, body: Body) -> Result<u32, ClientError> {
-        let xid = self.session.next_xid();
+        let xid = self.session.allocate_xid();
         match self.session.send(&Message { xid, body }) {
             Ok(()) => {}
             Err(SendError::NotUp) => return Err(ClientError::ended("the session is not up")),

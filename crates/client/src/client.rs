@@ -166,7 +166,7 @@ impl OpenFlowClient {
     }
 
     fn take_events(&mut self, now: Instant) {
-        while let Some(event) = self.session.next_event() {
+        while let Some(event) = self.session.take_event() {
             match event {
                 SessionEvent::Message(message) => self.received.push_back((now, message)),
                 SessionEvent::Closed { reason } => self.ended = Some(reason),

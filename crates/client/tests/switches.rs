@@ -46,7 +46,7 @@ fn answering(
             return Ok(());
         }
         session.receive(clock.now(), &piece[..bytes]);
-        while let Some(event) = session.next_event() {
+        while let Some(event) = session.take_event() {
             if let SessionEvent::Message(message) = event
                 && let Some(body) = answer(&message)
             {

@@ -51,7 +51,7 @@ pub type ControllerOutbox = Vec<(ConnectionId, Message)>;
 /// Application of the controller, without I/O. Methods append messages for switches to `out`.
 pub trait ControllerApp: Send {
     /// Handles a switch that has come up.
-    fn switch_up(
+    fn handle_switch_up(
         &mut self,
         now: Instant,
         switch: ConnectionId,
@@ -61,7 +61,7 @@ pub trait ControllerApp: Send {
     );
 
     /// Handles a switch that has come under this controller's control (roles) and may hold another controller's
-    /// entries. Differs from [`ControllerApp::switch_up`] in that existing forwarding has to continue.
+    /// entries. Differs from [`ControllerApp::handle_switch_up`] in that existing forwarding has to continue.
     fn take_over(
         &mut self,
         now: Instant,
@@ -70,14 +70,14 @@ pub trait ControllerApp: Send {
         features: &FeaturesReply,
         out: &mut ControllerOutbox,
     ) {
-        self.switch_up(now, switch, version, features, out);
+        self.handle_switch_up(now, switch, version, features, out);
     }
 
     /// Handles a message from a switch.
-    fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox);
+    fn handle_message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox);
 
     /// Handles a switch that has disconnected, or whose control another controller has taken.
-    fn switch_down(&mut self, now: Instant, switch: ConnectionId);
+    fn handle_switch_down(&mut self, now: Instant, switch: ConnectionId);
 
     /// Returns the application's counters by name, among them drops by reason.
     fn counters(&self) -> Vec<(&'static str, u64)> {

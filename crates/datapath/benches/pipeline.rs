@@ -225,8 +225,8 @@ fn measure(case: &Case, windows: usize) -> Vec<f64> {
 
 fn receive(pool: &mut FramePool, template: &[u8]) -> Frame {
     let mut frame = pool.take(template.len());
-    frame.receive_buffer()[..template.len()].copy_from_slice(template);
-    frame.received(template.len());
+    frame.begin_receive()[..template.len()].copy_from_slice(template);
+    frame.finish_receive(template.len());
     frame
 }
 

@@ -266,7 +266,7 @@ fn matching(rule: &RuleSetEntry) -> Match {
 /// Returns a frame of a flow, in which every field has a value that some entry matches.
 fn frame(pool: &mut FramePool, template: &[u8], tables: &Tables, number: u32) -> Frame {
     let mut frame = pool.take(template.len());
-    let bytes = &mut frame.receive_buffer()[..template.len()];
+    let bytes = &mut frame.begin_receive()[..template.len()];
     bytes.copy_from_slice(template);
     match tables {
         Tables::Five => {
@@ -284,6 +284,6 @@ fn frame(pool: &mut FramePool, template: &[u8], tables: &Tables, number: u32) ->
             bytes[26..38].copy_from_slice(&rest);
         }
     }
-    frame.received(template.len());
+    frame.finish_receive(template.len());
     frame
 }

@@ -71,7 +71,7 @@ impl WeirInstance {
     fn send(&mut self, body: &Body, xid: u32) {
         let bytes = bytes_of(body, xid, self.version).expect("only messages that the version can carry are drawn");
         self.session.receive(self.now, &bytes);
-        while let Some(event) = self.session.next_event() {
+        while let Some(event) = self.session.take_event() {
             match event {
                 SessionEvent::Up { version, .. } => self.datapath.channel_up(self.now, CHANNEL, version),
                 SessionEvent::Message(message) => {

@@ -152,7 +152,7 @@ fn passing(from: PortNo, to: PortNo) -> FlowMod {
 struct PacketInReflector;
 
 impl ControllerApp for PacketInReflector {
-    fn switch_up(
+    fn handle_switch_up(
         &mut self,
         _now: weir_units::Instant,
         _switch: ConnectionId,
@@ -162,7 +162,7 @@ impl ControllerApp for PacketInReflector {
     ) {
     }
 
-    fn message(
+    fn handle_message(
         &mut self,
         _now: weir_units::Instant,
         switch: ConnectionId,
@@ -173,7 +173,7 @@ impl ControllerApp for PacketInReflector {
         out.push((switch, Message { xid: 0, body: Body::PacketOut(sent_on(packet.data.0, PORTS[1])) }));
     }
 
-    fn switch_down(&mut self, _now: weir_units::Instant, _switch: ConnectionId) {}
+    fn handle_switch_down(&mut self, _now: weir_units::Instant, _switch: ConnectionId) {}
 }
 
 /// Returns a packet-out of a packet by a port.

@@ -44,7 +44,7 @@ impl FabricOutput {
             outlet.accept(arrival.now, input, arrival.packet, slab);
             // If the switch was ready already, nothing changes.
             if !self.ready.contains(switch) {
-                self.changed(switch);
+                self.update_readiness(switch);
             }
             return true;
         }
@@ -63,7 +63,7 @@ impl FabricOutput {
     ) -> bool {
         let (switch, input, bytes) = (arrival.at.switch.0, arrival.at.input.0, arrival.packet.bytes);
         let Some(outlet) = self.outlet_mut(switch) else { return false };
-        let refused = outlet.refusal_reason(arrival.now, input, &arrival.packet, random);
+        let refused = outlet.decide_refusal(arrival.now, input, &arrival.packet, random);
         let reason = match refused {
             None if self.admit(&arrival, slab, dropped) => {
                 self.accept(arrival, slab);
@@ -95,7 +95,7 @@ impl FabricOutput {
         let left = outlet.accept_run(now, input, packets, slab);
         let any = outlet.arrivals() != before;
         if any && !self.ready.contains(switch) {
-            self.changed(switch);
+            self.update_readiness(switch);
         }
         left
     }
@@ -109,7 +109,7 @@ impl FabricOutput {
         if let Some(outlet) = self.outlet_mut(switch.0) {
             outlet.accept(arrival.now, input.0, arrival.packet, slab);
         }
-        self.changed(switch.0);
+        self.update_readiness(switch.0);
     }
 
     /// Returns true if there is room for a packet, after dropping packets that must give way.
@@ -224,7 +224,7 @@ impl FabricOutput {
             self.occupied[usize::from(at.input.0)] -= u64::from(taken.packet.bytes);
         }
         dropped.push(taken.drop(at, reason));
-        self.dropped(at.switch.0);
+        self.note_drops(at.switch.0);
         true
     }
 }

@@ -228,7 +228,7 @@ impl<T> Fabric<T> {
         let Some(output) = self.outputs.get_mut(usize::from(at.output.0)) else { return };
         let Some(outlet) = output.outlet_mut(at.switch.0) else { return };
         outlet.finish(at.input.0);
-        output.changed(at.switch.0);
+        output.update_readiness(at.switch.0);
     }
 
     /// Returns the counters of a crosspoint's queue since its virtual switch was added; `None` if the switch has no

@@ -71,18 +71,18 @@ impl IntraScheduler {
 
     /// Updates the state when a proposed packet is being served. `queue` still holds the packet.
     #[inline]
-    pub(crate) fn serving<T>(&mut self, input: u16, queue: &mut CrosspointQueue, slab: &PacketSlab<T>) {
+    pub(crate) fn note_served<T>(&mut self, input: u16, queue: &mut CrosspointQueue, slab: &PacketSlab<T>) {
         match self {
             IntraScheduler::RoundRobin { last } | IntraScheduler::Lqf { last, .. } => *last = input,
             IntraScheduler::Drr(_) => queue.deficit -= queue.head_bytes(),
             IntraScheduler::Fcfs(_) => {}
-            IntraScheduler::Merge(merge) => merge.serving(slab.node(queue.head()).number),
+            IntraScheduler::Merge(merge) => merge.note_served(slab.node(queue.head()).number),
         }
     }
 
     /// Updates the state after a queue's packets changed.
     #[inline]
-    pub(crate) fn changed<T>(&mut self, input: u16, queue: &CrosspointQueue, slab: &PacketSlab<T>) {
+    pub(crate) fn note_change<T>(&mut self, input: u16, queue: &CrosspointQueue, slab: &PacketSlab<T>) {
         let earliest = |order: fn(&crate::slab::PacketNode<T>) -> u64| {
             if queue.is_empty() { 0 } else { u64::MAX - order(slab.node(queue.head())) }
         };
@@ -96,7 +96,7 @@ impl IntraScheduler {
 
     /// Resets the deficit of a queue that lost its last packet other than by being served, unless its turn is in
     /// progress.
-    pub(crate) fn emptied(&mut self, input: u16, queue: &mut CrosspointQueue) {
+    pub(crate) fn note_empty(&mut self, input: u16, queue: &mut CrosspointQueue) {
         if !matches!(self, IntraScheduler::Drr(DeficitRoundRobin { last, open: true, .. }) if *last == input) {
             queue.deficit = 0;
         }
@@ -129,11 +129,11 @@ impl DeficitRoundRobin {
                 return self.last;
             }
         }
-        self.next_turn(active, queues)
+        self.start_next_turn(active, queues)
     }
 
     /// Starts the turn of the next queue that may send, and returns its input.
-    fn next_turn(&mut self, active: &IndexBitSet, queues: &mut [CrosspointQueue]) -> u16 {
+    fn start_next_turn(&mut self, active: &IndexBitSet, queues: &mut [CrosspointQueue]) -> u16 {
         let mut refused = 0;
         while let Some(input) = active.next_after(self.last) {
             self.last = input;
@@ -223,7 +223,7 @@ impl MergeScheduler {
         if self.impatient { Ok(input) } else { Err(until) }
     }
 
-    fn serving(&mut self, number: u64) {
+    fn note_served(&mut self, number: u64) {
         self.counters.gave_up += u64::from(self.impatient);
         self.counters.missing += number.saturating_sub(self.next);
         self.next = self.next.max(number.saturating_add(1));

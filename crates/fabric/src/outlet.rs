@@ -129,7 +129,7 @@ impl OutputShare {
     #[inline]
     pub(crate) fn serve<T>(&mut self, now: Instant, input: u16, slab: &mut PacketSlab<T>) -> Option<DequeuedPacket<T>> {
         let queue = &mut self.queues[usize::from(input)];
-        self.intra.serving(input, queue, slab);
+        self.intra.note_served(input, queue, slab);
         let taken = queue.pop_head(slab)?;
         if let Some(ceiling) = &mut self.ceiling {
             ceiling.charge(now, taken.packet.bytes);
@@ -137,10 +137,10 @@ impl OutputShare {
         if queue.is_empty() {
             self.active.remove(input);
             if let Some(red) = self.red.get_mut(usize::from(input)) {
-                red.emptied(now);
+                red.mark_empty(now);
             }
         }
-        self.intra.changed(input, queue, slab);
+        self.intra.note_change(input, queue, slab);
         Some(taken)
     }
 
@@ -165,7 +165,7 @@ impl OutputShare {
                 self.active.insert(input);
             }
             if before == 0 || matches!(self.intra, IntraScheduler::Lqf { .. }) {
-                self.intra.changed(input, queue, slab);
+                self.intra.note_change(input, queue, slab);
             }
         }
         left
@@ -187,11 +187,11 @@ impl OutputShare {
         if queue.packets == 1 {
             self.active.insert(input);
             if let Some(red) = self.red.get_mut(usize::from(input)) {
-                red.filled();
+                red.mark_filled();
             }
-            self.intra.changed(input, queue, slab);
+            self.intra.note_change(input, queue, slab);
         } else if let IntraScheduler::Lqf { .. } = self.intra {
-            self.intra.changed(input, queue, slab);
+            self.intra.note_change(input, queue, slab);
         }
     }
 
@@ -234,7 +234,7 @@ impl OutputShare {
         };
         let taken = queue.pop_run(slab, may_go, send);
         queue.deficit = its;
-        self.intra.changed(input, queue, slab);
+        self.intra.note_change(input, queue, slab);
         self.deficit = outer;
         taken
     }
@@ -252,19 +252,19 @@ impl OutputShare {
         let taken = if oldest { queue.pop_head(slab) } else { queue.pop_tail(slab) }?;
         if queue.is_empty() {
             self.active.remove(input);
-            self.intra.emptied(input, queue);
+            self.intra.note_empty(input, queue);
             if let Some(red) = self.red.get_mut(usize::from(input)) {
-                red.emptied(now);
+                red.mark_empty(now);
             }
         }
-        self.intra.changed(input, queue, slab);
+        self.intra.note_change(input, queue, slab);
         self.drops[usize::from(input)][reason as usize].add(taken.packet.bytes);
         Some(taken)
     }
 
     /// Returns the reason to drop an arriving packet regardless of room; `None` if there is none.
     #[inline]
-    pub(crate) fn refusal_reason<T>(
+    pub(crate) fn decide_refusal<T>(
         &mut self,
         now: Instant,
         input: u16,
@@ -281,7 +281,7 @@ impl OutputShare {
             return Some(FabricDropReason::Late);
         }
         let (law, red) = (self.law.as_ref()?, &mut self.red[usize::from(input)]);
-        red.arrives(law, now, packet.bytes, queue.bytes, random)
+        red.decide_drop(law, now, packet.bytes, queue.bytes, random)
     }
 
     pub(crate) fn counters(&self, input: u16) -> Option<CrosspointCounters> {
@@ -318,9 +318,9 @@ impl OutputShare {
             *ceiling = ceiling.with_history_of(before.ceiling);
         }
         for input in self.active.iter() {
-            self.intra.changed(input, &self.queues[usize::from(input)], slab);
+            self.intra.note_change(input, &self.queues[usize::from(input)], slab);
             if let Some(red) = self.red.get_mut(usize::from(input)) {
-                red.filled();
+                red.mark_filled();
             }
         }
     }

@@ -89,13 +89,13 @@ impl FabricOutput {
         let place = self.outlets.get_mut(usize::from(switch))?;
         let before = std::mem::replace(place, outlet.map(Box::new)).map(|before| *before);
         self.scheduler.set_priority(switch, priority);
-        self.changed(switch);
+        self.update_readiness(switch);
         before
     }
 
     /// Updates the readiness of a switch after its packets changed other than by being served.
     #[inline]
-    pub(crate) fn changed(&mut self, switch: u16) {
+    pub(crate) fn update_readiness(&mut self, switch: u16) {
         self.held.remove(switch);
         match self.outlets[usize::from(switch)].as_deref() {
             Some(outlet) if !outlet.is_empty() => self.ready.insert(switch),
@@ -109,12 +109,12 @@ impl FabricOutput {
 
     /// Updates the readiness of a switch after packets were dropped. A switch that lost its last packet loses its
     /// deficit, unless its visit is in progress.
-    pub(crate) fn dropped(&mut self, switch: u16) {
+    pub(crate) fn note_drops(&mut self, switch: u16) {
         let its_turn = matches!(self.scheduler, InterScheduler::Drr { last, visiting: true } if last == switch);
         if let Some(outlet) = self.outlet_mut(switch).filter(|outlet| outlet.is_empty() && !its_turn) {
             outlet.deficit = 0;
         }
-        self.changed(switch);
+        self.update_readiness(switch);
     }
 
     /// Decides which packet leaves next.

@@ -50,7 +50,7 @@ impl RedState {
 
     /// Returns the reason to drop a packet that arrives at a queue with `queued` bytes; `None` to accept it. `random`
     /// returns a uniform number in [0, 1).
-    pub(crate) fn arrives(
+    pub(crate) fn decide_drop(
         &mut self,
         law: &RedParams,
         now: Instant,
@@ -106,12 +106,12 @@ impl RedState {
     }
 
     /// Marks the queue as holding packets.
-    pub(crate) fn filled(&mut self) {
+    pub(crate) fn mark_filled(&mut self) {
         self.empty_since = None;
     }
 
     /// Marks the queue as empty.
-    pub(crate) fn emptied(&mut self, now: Instant) {
+    pub(crate) fn mark_empty(&mut self, now: Instant) {
         self.empty_since = Some(now);
     }
 }
@@ -134,7 +134,7 @@ mod tests {
     /// Returns the state of a queue that is not empty.
     fn red(law: &RedParams) -> RedState {
         let mut red = RedState::new(law, 100_000);
-        red.filled();
+        red.mark_filled();
         red
     }
 
@@ -188,7 +188,7 @@ mod tests {
         let law = law(config());
         let mut red = red(&law);
         red.average = 10_000.0;
-        red.emptied(Instant::from_nanos(1000));
+        red.mark_empty(Instant::from_nanos(1000));
         let later = Instant::from_nanos(1000) + Duration::from_micros(800);
         red.update(&law, later, 0);
         assert!((red.average - 10_000.0 * 0.998_f64.powi(100)).abs() < 1e-6, "{}", red.average);
@@ -206,7 +206,7 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         while gaps.len() < drops {
             gap += 1;
-            if let Some(reason) = red.arrives(&law, Instant::ZERO, bytes, 10_000, || random.f64()) {
+            if let Some(reason) = red.decide_drop(&law, Instant::ZERO, bytes, 10_000, || random.f64()) {
                 assert_eq!(reason, FabricDropReason::RedEarly);
                 gaps.push(std::mem::take(&mut gap));
             }
@@ -240,7 +240,7 @@ mod tests {
 
     /// Returns the reason to drop an arriving packet if the random number is `drawn`.
     fn drops(red: &mut RedState, law: &RedParams, queued: u32, drawn: f64) -> Option<FabricDropReason> {
-        red.arrives(law, Instant::ZERO, 1000, queued, || drawn)
+        red.decide_drop(law, Instant::ZERO, 1000, queued, || drawn)
     }
 
     #[test]

@@ -73,8 +73,8 @@ impl PathSplitter {
     /// Returns the path of the next packet, from 0, and the packet's number.
     pub fn split(&mut self, bytes: u32) -> (usize, u64) {
         let path = match self.policy {
-            SplitPolicy::Turn => self.in_turn(),
-            SplitPolicy::Random => self.at_random(),
+            SplitPolicy::Turn => self.choose_in_turn(),
+            SplitPolicy::Random => self.choose_at_random(),
             SplitPolicy::Bytes => self.fewest_bytes(),
         };
         self.paths[path].bytes += u64::from(bytes);
@@ -88,14 +88,14 @@ impl PathSplitter {
         self.paths.get(path).map_or(0, |path| path.bytes)
     }
 
-    fn in_turn(&mut self) -> usize {
+    fn choose_in_turn(&mut self) -> usize {
         self.paths.iter_mut().for_each(|path| path.credit += i64::from(path.weight));
         let furthest_behind = (0..self.paths.len()).rev().max_by_key(|path| self.paths[*path].credit).unwrap_or(0);
         self.paths[furthest_behind].credit -= self.total.cast_signed();
         furthest_behind
     }
 
-    fn at_random(&mut self) -> usize {
+    fn choose_at_random(&mut self) -> usize {
         let mut drawn = self.random.u64(0..self.total);
         self.paths
             .iter()

@@ -118,8 +118,8 @@ fn decode_body(header: MessageHeader, reader: &mut WireReader<'_>) -> Decoded<Bo
             let reason = format!("found version {}, expected 1 (1.0), 4 (1.3), 5 (1.4) or 6 (1.5)", header.version);
             return Err(reader.error_at(0, BadRequest::BadVersion, reason));
         }
-        (kind::ECHO_REQUEST, _) => Body::EchoRequest(reader.rest()),
-        (kind::ECHO_REPLY, _) => Body::EchoReply(reader.rest()),
+        (kind::ECHO_REQUEST, _) => Body::EchoRequest(reader.read_rest()),
+        (kind::ECHO_REPLY, _) => Body::EchoReply(reader.read_rest()),
         (kind, Some(Version::V10)) => v10::decode(kind, reader)?,
         (kind, Some(Version::V13)) => v13::decode(kind, reader)?,
         (kind, Some(Version::V14)) => v14::decode(kind, reader)?,
@@ -142,20 +142,20 @@ pub fn encode(message: &Message, version: Version, out: &mut Vec<u8>) -> Result<
 }
 
 fn encode_message(message: &Message, version: Version, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u8(version as u8);
+    writer.write_u8(version as u8);
     let kind = match version {
         Version::V10 => v10::kind(&message.body),
         Version::V13 => v13::kind(&message.body),
         Version::V14 => v14::kind(&message.body),
         Version::V15 => v15::kind(&message.body),
     };
-    writer.u8(kind.map_err(|what| writer.cannot(what))?);
-    writer.u16(0);
-    writer.u32(message.xid);
+    writer.write_u8(kind.map_err(|what| writer.cannot(what))?);
+    writer.write_u16(0);
+    writer.write_u32(message.xid);
     match (&message.body, version) {
         (Body::Hello(hello), _) => hello::encode(hello, writer)?,
         (Body::Error(message), _) => error::encode(message, version, writer)?,
-        (Body::EchoRequest(data) | Body::EchoReply(data), _) => writer.bytes(&data.0),
+        (Body::EchoRequest(data) | Body::EchoReply(data), _) => writer.write_bytes(&data.0),
         (body, Version::V10) => v10::encode(body, writer)?,
         (body, Version::V13) => v13::encode(body, writer)?,
         (body, Version::V14) => v14::encode(body, writer)?,

@@ -47,10 +47,10 @@ fn read(content: &[u8]) -> Option<SelectionMethod> {
     let mut reader = WireReader::new(content, "selection method", BadProperty::BadExpValue);
     reader.set_version(Version::V15);
     reader.skip(4).ok()?;
-    let name: [u8; NAME_BYTES] = reader.array().ok()?;
+    let name: [u8; NAME_BYTES] = reader.read_array().ok()?;
     let end = name.iter().position(|byte| *byte == 0)?;
     let name = std::str::from_utf8(&name[..end]).ok()?.to_owned();
-    let param = reader.u64().ok()?;
+    let param = reader.read_u64().ok()?;
     let mut fields: Vec<(Field, u128)> = Vec::new();
     while !reader.is_empty() {
         // The value itself marks the bits that count, so an entry with a mask is malformed.

@@ -270,10 +270,10 @@ impl FrameBody {
         self.buffer.len().saturating_sub(self.home as usize + TAILROOM)
     }
 
-    /// Returns the buffer for a receiver, `Frame::room` bytes long. Afterwards, `Frame::received` sets the length
-    /// written.
+    /// Empties the frame, and returns the buffer for a receiver, `Frame::room` bytes long. Afterwards,
+    /// `Frame::finish_receive` sets the length written.
     #[inline]
-    pub fn receive_buffer(&mut self) -> &mut [u8] {
+    pub fn begin_receive(&mut self) -> &mut [u8] {
         // A frame from a pool is already empty.
         if self.start != self.home || self.end != self.home {
             self.reset();
@@ -282,9 +282,9 @@ impl FrameBody {
         &mut self.buffer[start..end]
     }
 
-    /// Sets the length to the first `len` bytes of `Frame::receive_buffer`, cut to its length.
+    /// Sets the length to the first `len` bytes of `Frame::begin_receive`, cut to its length.
     #[inline]
-    pub fn received(&mut self, len: usize) {
+    pub fn finish_receive(&mut self, len: usize) {
         self.set_end(self.start() + len.min(self.room()));
     }
 

@@ -123,7 +123,7 @@ mod tests {
 
     /// Returns the address of a frame's buffer, which identifies the buffer.
     fn place(frame: &mut Frame) -> usize {
-        frame.receive_buffer().as_ptr().addr()
+        frame.begin_receive().as_ptr().addr()
     }
 
     #[test]

@@ -175,7 +175,7 @@ fn controller<'a>(choice: u8, operations: impl Iterator<Item = (u8, &'a [u8])>) 
     for dpid in 1..=2 {
         let features =
             FeaturesReply { datapath_id: dpid, n_buffers: 4, n_tables: 4, ports: ports(4), ..FeaturesReply::default() };
-        app.switch_up(now, ConnectionId(dpid), version, &features, &mut out);
+        app.handle_switch_up(now, ConnectionId(dpid), version, &features, &mut out);
         sendable(&mut out, version);
     }
     for (choice, bytes) in operations {
@@ -185,14 +185,14 @@ fn controller<'a>(choice: u8, operations: impl Iterator<Item = (u8, &'a [u8])>) 
             1 => {
                 // Bytes of any message that a switch may send.
                 if let Ok(message) = decode(bytes) {
-                    app.message(now, switch, message, &mut out);
+                    app.handle_message(now, switch, message, &mut out);
                 }
             }
             _ => {
                 let port = PortNo(u32::from(choice >> 2 & 7));
                 let message = Message { xid: 0, body: Body::PacketIn(packet_in(port, choice >> 5 & 1 != 0, bytes)) };
                 let before = app.count();
-                app.message(now, switch, message, &mut out);
+                app.handle_message(now, switch, message, &mut out);
                 let counted = app.count() != before;
                 assert!(counted || !out.is_empty(), "a packet came to nothing");
             }

@@ -195,7 +195,7 @@ impl Pair {
             }
             _ => Body::EchoRequest(data),
         };
-        let xid = self.ends[end].next_xid();
+        let xid = self.ends[end].allocate_xid();
         if self.ends[end].send(&Message { xid, body: body.clone() }).is_ok() {
             match body {
                 // The other session answers. Only answers with data are reported, at the controller's end.
@@ -267,7 +267,7 @@ impl Pair {
     }
 
     fn events(&mut self, end: usize) {
-        while let Some(event) = self.ends[end].next_event() {
+        while let Some(event) = self.ends[end].take_event() {
             assert!(!self.closed[end], "an event behind the end: {event:?}");
             match event {
                 SessionEvent::Up { version, features } => {

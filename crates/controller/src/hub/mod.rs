@@ -120,7 +120,7 @@ impl ControllerHub {
 
     /// Handles bytes received from a switch.
     pub fn receive(&mut self, now: Instant, id: ConnectionId, bytes: &[u8]) {
-        if let Some(connection) = self.open(id) {
+        if let Some(connection) = self.find_open(id) {
             connection.session.receive(now, bytes);
             self.process_events(now, id);
         }
@@ -128,7 +128,7 @@ impl ControllerHub {
 
     /// Handles time-outs of a connection. Call it at the time that [`ControllerHub::deadline`] returns.
     pub fn poll(&mut self, now: Instant, id: ConnectionId) {
-        if let Some(connection) = self.open(id) {
+        if let Some(connection) = self.find_open(id) {
             connection.session.poll(now);
             self.process_events(now, id);
         }
@@ -166,18 +166,20 @@ impl ControllerHub {
         }
     }
 
-    fn open(&mut self, id: ConnectionId) -> Option<&mut SwitchConnection> {
+    fn find_open(&mut self, id: ConnectionId) -> Option<&mut SwitchConnection> {
         self.connections.get_mut(&id).filter(|connection| connection.ended.is_none())
     }
 
     /// Handles all events of a session in order, and sends the application's answers.
     fn process_events(&mut self, now: Instant, id: ConnectionId) {
-        while let Some(event) = self.open(id).and_then(|connection| connection.session.next_event()) {
+        while let Some(event) = self.find_open(id).and_then(|connection| connection.session.take_event()) {
             match event {
-                SessionEvent::Up { version, features } => self.up(now, id, version, features.unwrap_or_default()),
+                SessionEvent::Up { version, features } => {
+                    self.handle_up(now, id, version, features.unwrap_or_default())
+                }
                 SessionEvent::Message(message) => {
                     self.count_received(&message);
-                    self.message(now, id, message);
+                    self.handle_message(now, id, message);
                 }
                 SessionEvent::Closed { reason } => self.end(now, id, reason),
             }
@@ -186,17 +188,17 @@ impl ControllerHub {
     }
 
     /// Passes a message to the application, as a message of the switch's main connection.
-    fn message(&mut self, now: Instant, id: ConnectionId, message: Message) {
+    fn handle_message(&mut self, now: Instant, id: ConnectionId, message: Message) {
         let auxiliary = self.connections.get(&id).and_then(|connection| connection.auxiliary);
         let main = auxiliary.map_or(id, |(main, _)| main);
         if let Some(message) = self.handle_role_message(now, main, message) {
-            self.app.message(now, main, message, &mut self.outbox);
+            self.app.handle_message(now, main, message, &mut self.outbox);
         }
     }
 
-    fn up(&mut self, now: Instant, id: ConnectionId, version: Version, features: FeaturesReply) {
+    fn handle_up(&mut self, now: Instant, id: ConnectionId, version: Version, features: FeaturesReply) {
         if features.auxiliary_id != 0 {
-            return self.auxiliary_up(now, id, version, &features);
+            return self.join_auxiliary(now, id, version, &features);
         }
         if let Some(reason) = self.refusal(version, &features) {
             return self.end(now, id, reason);
@@ -229,7 +231,7 @@ impl ControllerHub {
 
     /// Joins an auxiliary connection to its main connection. A new connection with an existing number replaces that
     /// connection, because the switch has opened it again.
-    fn auxiliary_up(&mut self, now: Instant, id: ConnectionId, version: Version, features: &FeaturesReply) {
+    fn join_auxiliary(&mut self, now: Instant, id: ConnectionId, version: Version, features: &FeaturesReply) {
         let (dpid, number) = (features.datapath_id, features.auxiliary_id);
         let refused = match self.main_of(dpid) {
             None => Err(format!("it is auxiliary connection {number} of {dpid:016x}, whose main one is not up")),
@@ -265,7 +267,7 @@ impl ControllerHub {
         let event = match (connection.info.take(), connection.auxiliary.take()) {
             (Some(switch), _) => {
                 if std::mem::take(&mut connection.is_served) {
-                    self.app.switch_down(now, id);
+                    self.app.handle_switch_down(now, id);
                 }
                 self.end_auxiliaries(now, id);
                 SwitchEvent::Down { switch, reason }
@@ -302,7 +304,7 @@ impl ControllerHub {
                 self.counters.dropped_gone += 1;
                 continue;
             };
-            message.xid = connection.session.next_xid();
+            message.xid = connection.session.allocate_xid();
             match connection.session.send(&message) {
                 Ok(()) => self.counters.count_sent(&message),
                 Err(SendError::Full(_)) => self.counters.dropped_full += 1,

@@ -85,7 +85,7 @@ impl ControllerHub {
             Mastership::Slave(Some(generation)) => (Role::Slave, generation),
             Mastership::Master(None) | Mastership::Slave(None) => (Role::NoChange, 0),
         };
-        let xid = connection.session.next_xid();
+        let xid = connection.session.allocate_xid();
         connection.role_negotiation.asked = Some((xid, wanted));
         let body = Body::RoleRequest(RoleMessage { role, short_id: 0, generation_id });
         if let Err(error) = connection.session.send(&Message { xid, body }) {
@@ -98,11 +98,11 @@ impl ControllerHub {
         let standing = &self.connections.get(&id)?.role_negotiation;
         let asked = standing.asked.filter(|(xid, _)| *xid == message.xid);
         match (&message.body, asked) {
-            (Body::RoleReply(reply), Some((_, wanted))) => self.granted(now, id, *reply, wanted),
-            (Body::Error(error), Some((_, wanted))) => self.denied(now, id, error.error, wanted),
-            (Body::Error(error), _) if error.error == BadRequest::IsSlave.into() => self.demoted(now, id, None),
+            (Body::RoleReply(reply), Some((_, wanted))) => self.handle_grant(now, id, *reply, wanted),
+            (Body::Error(error), Some((_, wanted))) => self.handle_refusal(now, id, error.error, wanted),
+            (Body::Error(error), _) if error.error == BadRequest::IsSlave.into() => self.handle_demotion(now, id, None),
             (Body::RoleStatus(status), _) if status.role == Role::Slave => {
-                self.demoted(now, id, Some(status.generation_id));
+                self.handle_demotion(now, id, Some(status.generation_id));
             }
             _ if !standing.may_change() => {}
             _ => return Some(message),
@@ -110,7 +110,7 @@ impl ControllerHub {
         None
     }
 
-    fn granted(&mut self, now: Instant, id: ConnectionId, reply: RoleMessage, wanted: Mastership) {
+    fn handle_grant(&mut self, now: Instant, id: ConnectionId, reply: RoleMessage, wanted: Mastership) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.role_negotiation.asked = None;
         let is_what_we_want = match wanted {
@@ -139,7 +139,7 @@ impl ControllerHub {
 
     /// Handles a refused request. If another controller was elected meanwhile, requests the role again, unless the
     /// generation id was given by the user.
-    fn denied(&mut self, now: Instant, id: ConnectionId, error: ErrorType, wanted: Mastership) {
+    fn handle_refusal(&mut self, now: Instant, id: ConnectionId, error: ErrorType, wanted: Mastership) {
         let is_ours = !matches!(self.mastership, Mastership::Master(Some(_)) | Mastership::Slave(Some(_)));
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.role_negotiation.asked = None;
@@ -153,7 +153,7 @@ impl ControllerHub {
         self.set_role(now, id, role, None);
     }
 
-    fn demoted(&mut self, now: Instant, id: ConnectionId, generation_id: Option<u64>) {
+    fn handle_demotion(&mut self, now: Instant, id: ConnectionId, generation_id: Option<u64>) {
         let is_master =
             self.connections.get(&id).is_some_and(|found| found.role_negotiation.role == Some(Role::Master));
         if is_master {
@@ -182,12 +182,12 @@ impl ControllerHub {
                 if connection.role_negotiation.role.is_some() {
                     self.app.take_over(now, id, version, features, &mut self.outbox);
                 } else {
-                    self.app.switch_up(now, id, version, features, &mut self.outbox);
+                    self.app.handle_switch_up(now, id, version, features, &mut self.outbox);
                 }
             }
             (false, true) => {
                 connection.is_served = false;
-                self.app.switch_down(now, id);
+                self.app.handle_switch_down(now, id);
             }
             _ => {}
         }

@@ -39,7 +39,7 @@ impl PendingWrite {
 
 impl ConnectionTask {
     pub(super) async fn run(mut self, stream: Box<dyn AsyncByteStream>, is_tls: bool) {
-        let mut stream = match self.tls_handshake(stream, is_tls).await {
+        let mut stream = match self.do_tls_handshake(stream, is_tls).await {
             Ok(stream) => stream,
             Err(error) => {
                 let now = self.shared.clock.now();
@@ -54,7 +54,7 @@ impl ConnectionTask {
     }
 
     /// Does the TLS handshake if the connection uses TLS. The session's handshake time runs meanwhile.
-    async fn tls_handshake(
+    async fn do_tls_handshake(
         &mut self,
         stream: Box<dyn AsyncByteStream>,
         is_tls: bool,

@@ -176,7 +176,7 @@ impl Network {
         self.hub.receive(self.now, switch.id, &up);
         let down = self.hub.output(switch.id).map(std::mem::take).unwrap_or_default();
         switch.session.receive(self.now, &down);
-        while let Some(event) = self.switches[at].session.next_event() {
+        while let Some(event) = self.switches[at].session.take_event() {
             let (mut out, mut pool) = (DatapathOutput::default(), FramePool::new(0, 0));
             let datapath = &mut self.switches[at].datapath;
             match event {

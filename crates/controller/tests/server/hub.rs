@@ -37,7 +37,7 @@ pub(crate) fn exchange(
     for _ in 0..4 {
         let down = hub.output(id).map(std::mem::take).unwrap_or_default();
         session.receive(NOW, &down);
-        while let Some(event) = session.next_event() {
+        while let Some(event) = session.take_event() {
             match event {
                 SessionEvent::Message(Message { xid, body: Body::FeaturesRequest }) => {
                     session.send(&Message { xid, body: Body::FeaturesReply(features.clone()) }).unwrap();
@@ -121,17 +121,24 @@ fn a_switch_that_does_not_read_costs_a_bounded_amount_of_memory() {
 struct Gossip(Vec<ConnectionId>);
 
 impl ControllerApp for Gossip {
-    fn switch_up(&mut self, _: Instant, switch: ConnectionId, _: Version, _: &FeaturesReply, _: &mut ControllerOutbox) {
+    fn handle_switch_up(
+        &mut self,
+        _: Instant,
+        switch: ConnectionId,
+        _: Version,
+        _: &FeaturesReply,
+        _: &mut ControllerOutbox,
+    ) {
         self.0.push(switch);
     }
 
-    fn message(&mut self, _: Instant, _: ConnectionId, _: Message, out: &mut ControllerOutbox) {
+    fn handle_message(&mut self, _: Instant, _: ConnectionId, _: Message, out: &mut ControllerOutbox) {
         let entry = Body::FlowMod(FlowMod::add(1, Match::any(), Vec::new()));
         let both = || [entry.clone(), Body::GetAsyncRequest].map(|body| Message { xid: 0, body });
         out.extend(self.0.iter().flat_map(|switch| both().map(|message| (*switch, message))));
     }
 
-    fn switch_down(&mut self, _: Instant, _: ConnectionId) {}
+    fn handle_switch_down(&mut self, _: Instant, _: ConnectionId) {}
 }
 
 #[test]

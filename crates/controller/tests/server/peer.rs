@@ -87,7 +87,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Body) -> bool) -> Option<Message> {
         let mut buffer = vec![0; 4096];
         loop {
-            while let Some(event) = self.session.next_event() {
+            while let Some(event) = self.session.take_event() {
                 match event {
                     SessionEvent::Message(message) if wanted(&message.body) => return Some(message),
                     SessionEvent::Closed { .. } => return None,

@@ -68,7 +68,7 @@ impl TesterFrameTemplate {
     /// Writes a frame of the flow with number `flow`. Bytes after the first 64 keep the buffer's previous contents:
     /// nothing reads them, and the time to write them would be measured as the switch's.
     pub(super) fn write(&self, frame: &mut Frame, flow: u32, kind: TesterFrameKind, due: Instant) {
-        let buffer = frame.receive_buffer();
+        let buffer = frame.begin_receive();
         let bytes = self.bytes.min(buffer.len());
         buffer[..WRITTEN].copy_from_slice(&self.headers);
         if let VaryingHeaderField::MplsLabel(_) = self.vary {
@@ -77,7 +77,7 @@ impl TesterFrameTemplate {
         }
         buffer[KIND].copy_from_slice(&(MARK | kind as u64).to_be_bytes());
         buffer[DUE].copy_from_slice(&due.as_nanos().to_be_bytes());
-        frame.received(bytes);
+        frame.finish_receive(bytes);
     }
 }
 

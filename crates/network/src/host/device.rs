@@ -139,8 +139,8 @@ impl phy::TxToken for FrameTxToken<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
         let whole = ETHERNET_BYTES + len;
         let mut frame = self.pool.take(whole);
-        let result = write(&mut frame.receive_buffer()[ETHERNET_BYTES..whole]);
-        frame.received(whole);
+        let result = write(&mut frame.begin_receive()[ETHERNET_BYTES..whole]);
+        frame.finish_receive(whole);
         self.neighbours.send(self.now, frame, self.frames);
         result
     }

@@ -72,7 +72,7 @@ pub(crate) fn decode(
     if id != NICIRA || action.left() < 2 {
         return super::decode_action(id, action);
     }
-    let subtype = action.clone().u16()?;
+    let subtype = action.clone().read_u16()?;
     // Open vSwitch, too, accepts the forms that only 1.0 needs in 1.0 only.
     let is_foreign = action.version() != Version::V10 && is_of_v10(subtype);
     if !is_known(subtype) || is_foreign {
@@ -87,7 +87,7 @@ pub(crate) fn decode(
         CLONE => {
             action.nest(MAX_CLONES, BadAction::TooMany)?;
             action.skip(6)?;
-            NxAction::Clone(action.list(decode)?)
+            NxAction::Clone(action.read_list(decode)?)
         }
         subtype => decode_own(subtype, action)?,
     };
@@ -137,13 +137,13 @@ fn decode_standard(subtype: u16, action: &mut WireReader<'_>) -> Decoded<Option<
         SET_TUNNEL64 if action.version() != Version::V10 => set_tunnel(long_long(action)?),
         REG_LOAD => {
             let mut ttl = action.clone();
-            let bits = ttl.u16()?;
-            if ttl.array::<4>()? != IP_TTL || bits != 7 {
+            let bits = ttl.read_u16()?;
+            if ttl.read_array::<4>()? != IP_TTL || bits != 7 {
                 return Ok(None);
             }
             action.skip(6)?;
             let at = action.at();
-            let value = action.u64()?;
+            let value = action.read_u64()?;
             let ttl = u8::try_from(value).map_err(|_| {
                 action.error_at(at, BadAction::BadArgument, format_args!("found TTL {value}, expected at most 255"))
             })?;
@@ -166,7 +166,7 @@ fn decode_own(subtype: u16, action: &mut WireReader<'_>) -> Decoded<NxAction> {
             NxAction::Resubmit { port, table: None }
         }
         RESUBMIT_TABLE => {
-            let (port, table) = (port::decode_no(action)?, action.u8()?);
+            let (port, table) = (port::decode_no(action)?, action.read_u8()?);
             action.skip(3)?;
             NxAction::Resubmit { port, table: (table != THIS_TABLE).then_some(TableId(table)) }
         }
@@ -175,50 +175,51 @@ fn decode_own(subtype: u16, action: &mut WireReader<'_>) -> Decoded<NxAction> {
         POP_QUEUE => void(action, NxAction::PopQueue)?,
         EXIT => void(action, NxAction::Exit)?,
         REG_LOAD => decode_load(action)?,
-        NOTE => NxAction::Note(action.rest()),
+        NOTE => NxAction::Note(action.read_rest()),
         MULTIPATH => NxAction::Multipath(decode_multipath(action)?),
         BUNDLE | BUNDLE_LOAD => NxAction::Bundle(decode_bundle(subtype == BUNDLE_LOAD, action)?),
         OUTPUT_REG | OUTPUT_REG2 => decode_output_reg(subtype == OUTPUT_REG2, action)?,
         LEARN => NxAction::Learn(learn::decode(action)?),
         FIN_TIMEOUT => {
-            let (idle, hard) = (action.u16()?, action.u16()?);
+            let (idle, hard) = (action.read_u16()?, action.read_u16()?);
             action.skip(2)?;
             NxAction::FinTimeout { idle, hard }
         }
         CONTROLLER => {
-            let (max_len, id, reason) = (action.u16()?, action.u16()?, RequestedReason::from_number(action.u8()?));
+            let (max_len, id, reason) =
+                (action.read_u16()?, action.read_u16()?, RequestedReason::from_number(action.read_u8()?));
             action.skip(1)?;
             NxAction::Controller(ControllerAction { max_len, id, reason, userdata: Bytes::default(), pause: false })
         }
         CONTROLLER2 => NxAction::Controller(decode_controller2(action)?),
         DEC_TTL_CNT_IDS => {
-            let count = action.u16()?;
+            let count = action.read_u16()?;
             action.skip(4)?;
-            let ids = (0..count).map(|_| action.u16()).collect::<Decoded<_>>()?;
-            action.rest();
+            let ids = (0..count).map(|_| action.read_u16()).collect::<Decoded<_>>()?;
+            action.read_rest();
             NxAction::DecTtl(ids)
         }
         WRITE_METADATA => {
             action.skip(6)?;
-            NxAction::WriteMetadata { metadata: action.u64()?, mask: action.u64()? }
+            NxAction::WriteMetadata { metadata: action.read_u64()?, mask: action.read_u64()? }
         }
         STACK_PUSH | STACK_POP => {
-            let offset = action.u16()?;
+            let offset = action.read_u16()?;
             let mut header = action.clone();
             nxm::decode_header(&mut header)?;
-            let bits = header.u16()?;
+            let bits = header.read_u16()?;
             let part = nxm::decode_subfield(action, offset, bits)?;
-            action.rest();
+            action.read_rest();
             if subtype == STACK_PUSH { NxAction::Push(part) } else { NxAction::Pop(part) }
         }
         OUTPUT_TRUNC => {
             let port = output(action, port::decode_no)?;
-            NxAction::OutputTrunc { port, max_len: action.u32()? }
+            NxAction::OutputTrunc { port, max_len: action.read_u32()? }
         }
         CHECK_PKT_LARGER => {
-            let (length, offset) = (action.u16()?, action.u16()?);
+            let (length, offset) = (action.read_u16()?, action.read_u16()?);
             let dst = nxm::decode_subfield(action, offset, 1)?;
-            action.rest();
+            action.read_rest();
             NxAction::CheckLarger { length, dst }
         }
         other => {
@@ -231,23 +232,23 @@ fn decode_own(subtype: u16, action: &mut WireReader<'_>) -> Decoded<NxAction> {
 /// Reads a four-byte argument after two bytes of padding.
 fn long(action: &mut WireReader<'_>) -> Decoded<u32> {
     action.skip(2)?;
-    action.u32()
+    action.read_u32()
 }
 
 /// Reads an eight-byte argument after six bytes of padding.
 fn long_long(action: &mut WireReader<'_>) -> Decoded<u64> {
     action.skip(6)?;
-    action.u64()
+    action.read_u64()
 }
 
 fn short(action: &mut WireReader<'_>) -> Decoded<u16> {
-    let value = action.u16()?;
+    let value = action.read_u16()?;
     action.skip(4)?;
     Ok(value)
 }
 
 fn byte(action: &mut WireReader<'_>) -> Decoded<u8> {
-    let value = action.u8()?;
+    let value = action.read_u8()?;
     action.skip(5)?;
     Ok(value)
 }
@@ -258,18 +259,18 @@ fn void<T>(action: &mut WireReader<'_>, value: T) -> Decoded<T> {
 }
 
 fn decode_move(action: &mut WireReader<'_>) -> Decoded<Action> {
-    let (bits, src, dst) = (action.u16()?, action.u16()?, action.u16()?);
+    let (bits, src, dst) = (action.read_u16()?, action.read_u16()?, action.read_u16()?);
     let src = nxm::decode_subfield(action, src, bits)?;
     let dst = nxm::decode_subfield(action, dst, bits)?;
-    action.rest();
+    action.read_rest();
     Ok(Action::Move { src, dst })
 }
 
 fn decode_load(action: &mut WireReader<'_>) -> Decoded<NxAction> {
-    let (offset, bits) = nxm::split_bits(action.u16()?);
+    let (offset, bits) = nxm::split_bits(action.read_u16()?);
     let dst = nxm::decode_subfield(action, offset, bits)?;
     let at = action.at();
-    let value = action.u64()?;
+    let value = action.read_u64()?;
     if value & !(u64::MAX >> (64 - bits)) != 0 {
         let reason = format!("found {value:#x} for {bits} bits of {}", dst.field);
         return Err(action.error_at(at, BadAction::BadArgument, reason));
@@ -281,7 +282,7 @@ fn decode_load2(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.skip(6)?;
     let at = action.at();
     let entry = oxm::decode_entry(action, BadAction::BadSetLen.into())?;
-    action.rest();
+    action.read_rest();
     match entry {
         MatchField::Known { field, value, mask } => {
             let mask = mask.filter(|mask| *mask != field.all_ones());
@@ -300,7 +301,7 @@ fn decode_load2(action: &mut WireReader<'_>) -> Decoded<Action> {
 
 fn decode_fields(action: &mut WireReader<'_>) -> Decoded<HashFields> {
     use HashFields::{EthSrc, NwDst, NwSrc, SymmetricL3, SymmetricL3L4, SymmetricL3L4Udp, SymmetricL4};
-    let (at, number) = (action.at(), action.u16()?);
+    let (at, number) = (action.at(), action.read_u16()?);
     let all = [EthSrc, SymmetricL4, SymmetricL3L4, SymmetricL3L4Udp, NwSrc, NwDst, SymmetricL3];
     all.get(usize::from(number)).copied().ok_or_else(|| {
         action.error_at(at, BadAction::BadArgument, format_args!("found hash fields {number}, expected 0 to 6"))
@@ -309,15 +310,15 @@ fn decode_fields(action: &mut WireReader<'_>) -> Decoded<HashFields> {
 
 fn decode_multipath(action: &mut WireReader<'_>) -> Decoded<MultipathAction> {
     use MultipathAlgorithm::{HashThreshold, Hrw, IterHash, ModuloN};
-    let (fields, basis) = (decode_fields(action)?, action.u16()?);
+    let (fields, basis) = (decode_fields(action)?, action.read_u16()?);
     action.skip(2)?;
-    let (at, number) = (action.at(), action.u16()?);
+    let (at, number) = (action.at(), action.read_u16()?);
     let algorithm = [ModuloN, HashThreshold, Hrw, IterHash].get(usize::from(number)).copied().ok_or_else(|| {
         action.error_at(at, BadAction::BadArgument, format_args!("found algorithm {number}, expected 0 to 3"))
     })?;
-    let (max_link, arg) = (action.u16()?, action.u32()?);
+    let (max_link, arg) = (action.read_u16()?, action.read_u32()?);
     action.skip(2)?;
-    let (offset, bits) = nxm::split_bits(action.u16()?);
+    let (offset, bits) = nxm::split_bits(action.read_u16()?);
     let at = action.at();
     let dst = nxm::decode_subfield(action, offset, bits)?;
     // The number of the highest link must fit the destination, as in Open vSwitch.
@@ -330,33 +331,33 @@ fn decode_multipath(action: &mut WireReader<'_>) -> Decoded<MultipathAction> {
 
 fn decode_bundle(loads: bool, action: &mut WireReader<'_>) -> Decoded<BundleAction> {
     let wrong = |action: &WireReader<'_>, at, what| Err(action.error_at(at, BadAction::BadArgument, what));
-    let (at, algorithm) = (action.at(), action.u16()?);
-    let (fields, basis) = (decode_fields(action)?, action.u16()?);
-    let (kind, count) = (action.u32()?, action.u16()?);
+    let (at, algorithm) = (action.at(), action.read_u16()?);
+    let (fields, basis) = (decode_fields(action)?, action.read_u16()?);
+    let (kind, count) = (action.read_u32()?, action.read_u16()?);
     if algorithm > 1 || kind != MEMBER_PORTS {
         return wrong(action, at, format!("found algorithm {algorithm} over {kind:#x}, expected 0 or 1 over ports"));
     }
-    let (offset, bits) = nxm::split_bits(action.u16()?);
+    let (offset, bits) = nxm::split_bits(action.read_u16()?);
     let dst = if loads { Some(nxm::decode_subfield(action, offset, bits)?) } else { None };
     action.skip(if loads { 4 } else { 8 })?;
     if dst.is_some_and(|dst| dst.bits < 16) {
         return wrong(action, at, format!("found {bits} bits for a port, expected at least 16"));
     }
     let members = (0..count).map(|_| port::decode_no(action)).collect::<Decoded<_>>()?;
-    action.rest();
+    action.read_rest();
     Ok(BundleAction { is_hrw: algorithm == 1, fields, basis, members, dst })
 }
 
 fn decode_output_reg(has_long_header: bool, action: &mut WireReader<'_>) -> Decoded<NxAction> {
-    let (offset, bits) = nxm::split_bits(action.u16()?);
+    let (offset, bits) = nxm::split_bits(action.read_u16()?);
     if has_long_header {
-        let max_len = action.u16()?;
+        let max_len = action.read_u16()?;
         let src = nxm::decode_subfield(action, offset, bits)?;
-        action.rest();
+        action.read_rest();
         return Ok(NxAction::OutputReg { src, max_len });
     }
     let src = nxm::decode_subfield(action, offset, bits)?;
-    let max_len = action.u16()?;
+    let max_len = action.read_u16()?;
     action.skip(6)?;
     Ok(NxAction::OutputReg { src, max_len })
 }
@@ -371,23 +372,23 @@ fn decode_controller2(action: &mut WireReader<'_>) -> Decoded<ControllerAction> 
     action.skip(6)?;
     let mut controller = ControllerAction::new(NO_BUFFER);
     while !action.is_empty() {
-        let mut property = action.element("property of controller", 2, 4, BadAction::BadLen)?;
+        let mut property = action.take_element("property of controller", 2, 4, BadAction::BadLen)?;
         let padding = property.left().next_multiple_of(8) - property.left();
         action.skip(padding.min(action.left()))?;
-        let kind = property.u16()?;
+        let kind = property.read_u16()?;
         property.skip(2)?;
         match kind {
-            PROPERTY_MAX_LEN => controller.max_len = property.u16()?,
-            PROPERTY_ID => controller.id = property.u16()?,
-            PROPERTY_REASON => controller.reason = RequestedReason::from_number(property.u8()?),
-            PROPERTY_USERDATA => controller.userdata = property.rest(),
+            PROPERTY_MAX_LEN => controller.max_len = property.read_u16()?,
+            PROPERTY_ID => controller.id = property.read_u16()?,
+            PROPERTY_REASON => controller.reason = RequestedReason::from_number(property.read_u8()?),
+            PROPERTY_USERDATA => controller.userdata = property.read_rest(),
             PROPERTY_PAUSE => controller.pause = true,
             other => {
                 let reason = format!("found type {other}, expected 0 to 4");
                 return Err(property.error(BadAction::BadArgument, reason));
             }
         }
-        property.rest();
+        property.read_rest();
     }
     Ok(controller)
 }
@@ -410,35 +411,35 @@ pub(crate) fn encode(
     nicira(subtype, writer, |writer| match action {
         NxAction::Resubmit { port, table } => {
             port::encode_no(*port, writer)?;
-            writer.u8(table.map_or(THIS_TABLE, |table| table.0));
+            writer.write_u8(table.map_or(THIS_TABLE, |table| table.0));
             Ok(())
         }
         NxAction::Load { dst, value } => {
             nxm::encode_bits(*dst, writer)?;
             nxm::encode_header(*dst, writer)?;
-            writer.u64(*value);
+            writer.write_u64(*value);
             Ok(())
         }
         NxAction::SetTunnel { id, .. } => {
             if subtype == SET_TUNNEL {
-                writer.zeros(2);
-                writer.u32(u32::try_from(*id).unwrap_or(u32::MAX));
+                writer.write_zeros(2);
+                writer.write_u32(u32::try_from(*id).unwrap_or(u32::MAX));
             } else {
-                writer.zeros(6);
-                writer.u64(*id);
+                writer.write_zeros(6);
+                writer.write_u64(*id);
             }
             Ok(())
         }
         NxAction::PopQueue | NxAction::Exit => Ok(()),
         NxAction::Note(note) => {
-            writer.bytes(&note.0);
+            writer.write_bytes(&note.0);
             Ok(())
         }
         NxAction::DecTtl(ids) => {
             let count = u16::try_from(ids.len()).map_err(|_| writer.cannot("more than 65535 controllers"))?;
-            writer.u16(count);
-            writer.zeros(4);
-            ids.iter().for_each(|id| writer.u16(*id));
+            writer.write_u16(count);
+            writer.write_zeros(4);
+            ids.iter().for_each(|id| writer.write_u16(*id));
             Ok(())
         }
         NxAction::Multipath(multipath) => encode_multipath(multipath, writer),
@@ -446,8 +447,8 @@ pub(crate) fn encode(
         NxAction::OutputReg { src, max_len } => encode_output_reg(*src, *max_len, subtype, writer),
         NxAction::Learn(learn) => learn::encode(learn, writer),
         NxAction::FinTimeout { idle, hard } => {
-            writer.u16(*idle);
-            writer.u16(*hard);
+            writer.write_u16(*idle);
+            writer.write_u16(*hard);
             Ok(())
         }
         NxAction::Controller(controller) => {
@@ -455,33 +456,33 @@ pub(crate) fn encode(
             Ok(())
         }
         NxAction::WriteMetadata { metadata, mask } => {
-            writer.zeros(6);
-            writer.u64(*metadata);
-            writer.u64(*mask);
+            writer.write_zeros(6);
+            writer.write_u64(*metadata);
+            writer.write_u64(*mask);
             Ok(())
         }
         NxAction::Push(part) | NxAction::Pop(part) => {
-            writer.u16(part.offset);
+            writer.write_u16(part.offset);
             nxm::encode_header(*part, writer)?;
-            writer.u16(part.bits);
+            writer.write_u16(part.bits);
             // The length is always that of a long header.
-            writer.zeros(10 - nxm::header_bytes(*part));
+            writer.write_zeros(10 - nxm::header_bytes(*part));
             Ok(())
         }
         NxAction::OutputTrunc { port, max_len } => {
             port::encode_no(*port, writer)?;
-            writer.u32(*max_len);
+            writer.write_u32(*max_len);
             Ok(())
         }
         NxAction::Clone(actions) => {
-            writer.zeros(6);
+            writer.write_zeros(6);
             list(actions, writer)
         }
         NxAction::CheckLarger { length, dst } => {
-            writer.u16(*length);
-            writer.u16(dst.offset);
+            writer.write_u16(*length);
+            writer.write_u16(dst.offset);
             nxm::encode_header(*dst, writer)?;
-            writer.zeros(10 - nxm::header_bytes(*dst));
+            writer.write_zeros(10 - nxm::header_bytes(*dst));
             Ok(())
         }
     })
@@ -490,12 +491,12 @@ pub(crate) fn encode(
 /// Writes an action of a subtype, padded to a multiple of eight bytes.
 fn nicira(subtype: u16, writer: &mut WireWriter<'_>, body: impl FnOnce(&mut WireWriter<'_>) -> Encoded) -> Encoded {
     padded(VENDOR, writer, |writer| {
-        writer.u32(NICIRA);
-        writer.u16(subtype);
+        writer.write_u32(NICIRA);
+        writer.write_u16(subtype);
         let start = writer.at();
         body(writer)?;
         // The whole action has at least sixteen bytes.
-        writer.zeros(6_usize.saturating_sub(writer.at() - start));
+        writer.write_zeros(6_usize.saturating_sub(writer.at() - start));
         Ok(())
     })
 }
@@ -529,32 +530,32 @@ fn subtype(action: &NxAction) -> u16 {
 }
 
 fn encode_multipath(multipath: &MultipathAction, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(multipath.fields as u16);
-    writer.u16(multipath.basis);
-    writer.zeros(2);
-    writer.u16(multipath.algorithm as u16);
-    writer.u16(multipath.max_link);
-    writer.u32(multipath.arg);
-    writer.zeros(2);
+    writer.write_u16(multipath.fields as u16);
+    writer.write_u16(multipath.basis);
+    writer.write_zeros(2);
+    writer.write_u16(multipath.algorithm as u16);
+    writer.write_u16(multipath.max_link);
+    writer.write_u32(multipath.arg);
+    writer.write_zeros(2);
     nxm::encode_bits(multipath.dst, writer)?;
     encode_short_header(multipath.dst, writer)
 }
 
 fn encode_bundle(bundle: &BundleAction, writer: &mut WireWriter<'_>) -> Encoded {
     let count = u16::try_from(bundle.members.len()).map_err(|_| writer.cannot("more than 65535 members"))?;
-    writer.u16(bundle.is_hrw.into());
-    writer.u16(bundle.fields as u16);
-    writer.u16(bundle.basis);
-    writer.u32(MEMBER_PORTS);
-    writer.u16(count);
+    writer.write_u16(bundle.is_hrw.into());
+    writer.write_u16(bundle.fields as u16);
+    writer.write_u16(bundle.basis);
+    writer.write_u32(MEMBER_PORTS);
+    writer.write_u16(count);
     match bundle.dst {
-        None => writer.zeros(6),
+        None => writer.write_zeros(6),
         Some(dst) => {
             nxm::encode_bits(dst, writer)?;
             encode_short_header(dst, writer)?;
         }
     }
-    writer.zeros(4);
+    writer.write_zeros(4);
     bundle.members.iter().try_for_each(|port| port::encode_no(*port, writer))
 }
 
@@ -569,29 +570,29 @@ fn encode_short_header(part: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
 fn encode_output_reg(src: Subfield, max_len: u16, subtype: u16, writer: &mut WireWriter<'_>) -> Encoded {
     nxm::encode_bits(src, writer)?;
     if subtype == OUTPUT_REG2 {
-        writer.u16(max_len);
+        writer.write_u16(max_len);
         return nxm::encode_header(src, writer);
     }
     nxm::encode_header(src, writer)?;
-    writer.u16(max_len);
-    writer.zeros(6);
+    writer.write_u16(max_len);
+    writer.write_zeros(6);
     Ok(())
 }
 
 fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut WireWriter<'_>) {
     if subtype == CONTROLLER {
-        writer.u16(controller.max_len);
-        writer.u16(controller.id);
-        writer.u8(controller.reason.number());
-        return writer.zeros(1);
+        writer.write_u16(controller.max_len);
+        writer.write_u16(controller.id);
+        writer.write_u8(controller.reason.number());
+        return writer.write_zeros(1);
     }
-    writer.zeros(6);
+    writer.write_zeros(6);
     let property = |kind: u16, value: &[u8], writer: &mut WireWriter<'_>| {
         let start = writer.at();
-        writer.u16(kind);
+        writer.write_u16(kind);
         // The longest value is userdata from a message, which has at most 65535 bytes.
-        writer.u16(u16::try_from(value.len() + 4).unwrap_or(u16::MAX));
-        writer.bytes(value);
+        writer.write_u16(u16::try_from(value.len() + 4).unwrap_or(u16::MAX));
+        writer.write_bytes(value);
         writer.pad_from(start);
     };
     if controller.max_len != NO_BUFFER {
@@ -614,9 +615,9 @@ fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut W
 /// Writes a copy of bits from one field to another (`NXAST_REG_MOVE`).
 pub(crate) fn encode_move(src: Subfield, dst: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     nicira(REG_MOVE, writer, |writer| {
-        writer.u16(src.bits);
-        writer.u16(src.offset);
-        writer.u16(dst.offset);
+        writer.write_u16(src.bits);
+        writer.write_u16(src.offset);
+        writer.write_u16(dst.offset);
         nxm::encode_header(src, writer)?;
         nxm::encode_header(dst, writer)
     })
@@ -625,7 +626,7 @@ pub(crate) fn encode_move(src: Subfield, dst: Subfield, writer: &mut WireWriter<
 /// Writes a set-field with an optional mask for versions that lack it (`NXAST_REG_LOAD2`).
 pub(crate) fn encode_load2(field: Field, value: u128, mask: Option<u128>, writer: &mut WireWriter<'_>) -> Encoded {
     nicira(REG_LOAD2, writer, |writer| {
-        writer.zeros(6);
+        writer.write_zeros(6);
         oxm::encode_field(field, value, mask, writer)
     })
 }
@@ -634,14 +635,14 @@ pub(crate) fn encode_load2(field: Field, value: u128, mask: Option<u128>, writer
 pub(crate) fn encode_for_v10(action: &Action, writer: &mut WireWriter<'_>) -> Option<Encoded> {
     let long = |subtype, argument: u32, writer: &mut WireWriter<'_>| {
         nicira(subtype, writer, |writer| {
-            writer.zeros(2);
-            writer.u32(argument);
+            writer.write_zeros(2);
+            writer.write_u32(argument);
             Ok(())
         })
     };
     let bytes = |subtype, bytes: &[u8], writer: &mut WireWriter<'_>| {
         nicira(subtype, writer, |writer| {
-            writer.bytes(bytes);
+            writer.write_bytes(bytes);
             Ok(())
         })
     };
@@ -654,9 +655,9 @@ pub(crate) fn encode_for_v10(action: &Action, writer: &mut WireWriter<'_>) -> Op
         Action::DecMplsTtl => bytes(DEC_MPLS_TTL, &[], writer),
         Action::DecNwTtl => bytes(DEC_TTL, &[], writer),
         Action::SetNwTtl(ttl) => nicira(REG_LOAD, writer, |writer| {
-            writer.u16(7);
-            writer.bytes(&IP_TTL);
-            writer.u64(ttl.into());
+            writer.write_u16(7);
+            writer.write_bytes(&IP_TTL);
+            writer.write_u64(ttl.into());
             Ok(())
         }),
         Action::Move { src, dst } => encode_move(src, dst, writer),

@@ -16,7 +16,7 @@ pub(super) fn decode(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.rename("encap");
     action.skip(2)?;
     let at = action.at();
-    let kind = PacketType::from_bits(action.u32()?);
+    let kind = PacketType::from_bits(action.read_u32()?);
     let header = if kind == PacketType::NSH {
         EncapHeader::Nsh(decode_nsh(action)?)
     } else if kind.is_ethernet() {
@@ -34,13 +34,13 @@ fn decode_nsh(action: &mut WireReader<'_>) -> Decoded<NshHeader> {
     let mut header = NshHeader::default();
     while !action.is_empty() {
         let at = action.at();
-        let (class, kind, length) = (action.u16()?, action.u8()?, usize::from(action.u8()?));
+        let (class, kind, length) = (action.read_u16()?, action.read_u8()?, usize::from(action.read_u8()?));
         // The length may or may not include the padding.
         let Some(body) = length.next_multiple_of(8).checked_sub(HEAD).filter(|_| length > HEAD) else {
             let reason = format!("found property of length {length}, expected at least {}", HEAD + 1);
             return Err(action.error_at(at, BadAction::BadLen, reason));
         };
-        let mut property = action.part(body, "encap property", BadAction::BadLen)?;
+        let mut property = action.take_part(body, "encap property", BadAction::BadLen)?;
         match (class, kind) {
             (NSH, MD_TYPE) if header.md_type.is_none() => header.md_type = Some(decode_md_type(&mut property)?),
             (NSH, TLV) => header.tlvs.push(decode_tlv(&mut property)?),
@@ -54,14 +54,14 @@ fn decode_nsh(action: &mut WireReader<'_>) -> Decoded<NshHeader> {
 }
 
 fn decode_md_type(property: &mut WireReader<'_>) -> Decoded<u8> {
-    let md_type = property.u8()?;
+    let md_type = property.read_u8()?;
     property.skip(3)?;
     property.finish()?;
     Ok(md_type)
 }
 
 fn decode_tlv(property: &mut WireReader<'_>) -> Decoded<NshTlv> {
-    let (class, kind, length) = (property.u16()?, property.u8()?, usize::from(property.u8()?));
+    let (class, kind, length) = (property.read_u16()?, property.read_u8()?, usize::from(property.read_u8()?));
     let value = property.take(length)?;
     property.skip(length.next_multiple_of(8) - length)?;
     property.finish()?;
@@ -69,16 +69,16 @@ fn decode_tlv(property: &mut WireReader<'_>) -> Decoded<NshTlv> {
 }
 
 pub(super) fn encode(header: &EncapHeader, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(0);
+    writer.write_u16(0);
     match header {
-        EncapHeader::Ethernet => writer.u32(PacketType::ETHERNET.to_bits()),
+        EncapHeader::Ethernet => writer.write_u32(PacketType::ETHERNET.to_bits()),
         EncapHeader::Nsh(header) => {
-            writer.u32(PacketType::NSH.to_bits());
+            writer.write_u32(PacketType::NSH.to_bits());
             if let Some(md_type) = header.md_type {
                 // This length does not include the padding, as in Open vSwitch; the length of a TLV property does.
                 property(MD_TYPE, 5, writer);
-                writer.u8(md_type);
-                writer.zeros(3);
+                writer.write_u8(md_type);
+                writer.write_zeros(3);
             }
             header.tlvs.iter().try_for_each(|tlv| encode_tlv(tlv, writer))?;
         }
@@ -92,31 +92,31 @@ fn encode_tlv(tlv: &NshTlv, writer: &mut WireWriter<'_>) -> Encoded {
         return Err(writer.cannot(format!("{} bytes in an NSH value, at most 240 fit", tlv.value.0.len())));
     };
     property(TLV, length, writer);
-    writer.u16(tlv.class);
-    writer.u8(tlv.kind);
-    writer.u8(value);
-    writer.bytes(&tlv.value.0);
-    writer.zeros(padded - tlv.value.0.len());
+    writer.write_u16(tlv.class);
+    writer.write_u8(tlv.kind);
+    writer.write_u8(value);
+    writer.write_bytes(&tlv.value.0);
+    writer.write_zeros(padded - tlv.value.0.len());
     Ok(())
 }
 
 fn property(kind: u8, length: u8, writer: &mut WireWriter<'_>) {
-    writer.u16(NSH);
-    writer.u8(kind);
-    writer.u8(length);
+    writer.write_u16(NSH);
+    writer.write_u8(kind);
+    writer.write_u8(length);
 }
 
 /// Reads a decap after the subtype: padding, and the packet type below the header.
 pub(super) fn decode_decap(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.rename("decap");
     action.skip(2)?;
-    let wanted = PacketType::from_bits(action.u32()?);
+    let wanted = PacketType::from_bits(action.read_u32()?);
     action.skip(action.left().min(4))?;
     action.finish()?;
     Ok(Action::Decap(wanted))
 }
 
 pub(super) fn encode_decap(wanted: PacketType, writer: &mut WireWriter<'_>) {
-    writer.zeros(2);
-    writer.u32(wanted.to_bits());
+    writer.write_zeros(2);
+    writer.write_u32(wanted.to_bits());
 }

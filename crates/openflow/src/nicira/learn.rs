@@ -18,20 +18,20 @@ const DST_LOAD: u16 = 1;
 const DST_OUTPUT: u16 = 2;
 
 pub(super) fn decode(action: &mut WireReader<'_>) -> Decoded<LearnAction> {
-    let (idle_timeout, hard_timeout, priority) = (action.u16()?, action.u16()?, action.u16()?);
-    let (cookie, flags, table) = (action.u64()?, action.u16()?, TableId(action.u8()?));
+    let (idle_timeout, hard_timeout, priority) = (action.read_u16()?, action.read_u16()?, action.read_u16()?);
+    let (cookie, flags, table) = (action.read_u64()?, action.read_u16()?, TableId(action.read_u8()?));
     action.skip(1)?;
-    let (fin_idle_timeout, fin_hard_timeout) = (action.u16()?, action.u16()?);
+    let (fin_idle_timeout, fin_hard_timeout) = (action.read_u16()?, action.read_u16()?);
     let mut specs = Vec::new();
     while action.left() >= 2 {
-        let head = action.u16()?;
+        let head = action.read_u16()?;
         // A zero header ends the list; the rest is padding.
         if head == 0 {
             break;
         }
         specs.push(decode_spec(head, action)?);
     }
-    action.rest();
+    action.read_rest();
     Ok(LearnAction {
         idle_timeout,
         hard_timeout,
@@ -70,22 +70,22 @@ fn decode_spec(head: u16, action: &mut WireReader<'_>) -> Decoded<LearnSpec> {
 fn decode_part(bits: u16, action: &mut WireReader<'_>) -> Decoded<Subfield> {
     let mut behind = action.clone();
     nxm::decode_header(&mut behind)?;
-    let offset = behind.u16()?;
+    let offset = behind.read_u16()?;
     let part = nxm::decode_subfield(action, offset, bits)?;
     action.skip(2)?;
     Ok(part)
 }
 
 pub(super) fn encode(learn: &LearnAction, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(learn.idle_timeout);
-    writer.u16(learn.hard_timeout);
-    writer.u16(learn.priority);
-    writer.u64(learn.cookie);
-    writer.u16(learn.flags);
-    writer.u8(learn.table.0);
-    writer.zeros(1);
-    writer.u16(learn.fin_idle_timeout);
-    writer.u16(learn.fin_hard_timeout);
+    writer.write_u16(learn.idle_timeout);
+    writer.write_u16(learn.hard_timeout);
+    writer.write_u16(learn.priority);
+    writer.write_u64(learn.cookie);
+    writer.write_u16(learn.flags);
+    writer.write_u8(learn.table.0);
+    writer.write_zeros(1);
+    writer.write_u16(learn.fin_idle_timeout);
+    writer.write_u16(learn.fin_hard_timeout);
     learn.specs.iter().try_for_each(|spec| encode_spec(spec, writer))
 }
 
@@ -99,12 +99,12 @@ fn encode_spec(spec: &LearnSpec, writer: &mut WireWriter<'_>) -> Encoded {
         return Err(writer.cannot(format!("a learned part of {} bits", spec.bits)));
     }
     let from_value = matches!(spec.src, LearnSrc::Value(_));
-    writer.u16(spec.bits | kind << DST_SHIFT | if from_value { SRC_VALUE } else { 0 });
+    writer.write_u16(spec.bits | kind << DST_SHIFT | if from_value { SRC_VALUE } else { 0 });
     match spec.src {
         LearnSrc::Field(part) => encode_part(part, writer)?,
         LearnSrc::Value(value) => {
             let bytes = usize::from(spec.bits.div_ceil(16)) * 2;
-            writer.bytes(&value.to_be_bytes()[16 - bytes..]);
+            writer.write_bytes(&value.to_be_bytes()[16 - bytes..]);
         }
     }
     dst.map_or(Ok(()), |part| encode_part(part, writer))
@@ -112,6 +112,6 @@ fn encode_spec(spec: &LearnSpec, writer: &mut WireWriter<'_>) -> Encoded {
 
 fn encode_part(part: Subfield, writer: &mut WireWriter<'_>) -> Encoded {
     nxm::encode_header(part, writer)?;
-    writer.u16(part.offset);
+    writer.write_u16(part.offset);
     Ok(())
 }

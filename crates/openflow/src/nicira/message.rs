@@ -25,8 +25,8 @@ const PACKET_IN2: u32 = 30;
 /// Reads an experimenter message (1.0: vendor) after the OpenFlow header.
 pub(crate) fn decode(reader: &mut WireReader<'_>, version: Version) -> Decoded<Body> {
     let mut head = reader.clone();
-    if head.left() >= 8 && head.u32()? == NICIRA {
-        let subtype = head.u32()?;
+    if head.left() >= 8 && head.read_u32()? == NICIRA {
+        let subtype = head.read_u32()?;
         head.rename("Nicira message");
         if let Some(message) = decode_known(subtype, &mut head, version)? {
             *reader = head;
@@ -43,23 +43,23 @@ fn decode_known(subtype: u32, reader: &mut WireReader<'_>, version: Version) -> 
     Ok(Some(match subtype {
         ROLE_REQUEST => NxMessage::RoleRequest(decode_role(reader)?),
         ROLE_REPLY => NxMessage::RoleReply(decode_role(reader)?),
-        SET_FLOW_FORMAT => NxMessage::SetFlowFormat(FlowFormat::from_number(reader.u32()?)),
+        SET_FLOW_FORMAT => NxMessage::SetFlowFormat(FlowFormat::from_number(reader.read_u32()?)),
         FLOW_MOD => NxMessage::FlowMod(decode_flow_mod(reader)?),
         FLOW_REMOVED => NxMessage::FlowRemoved(decode_removed(reader)?),
         FLOW_MOD_TABLE_ID => {
-            let set = reader.u8()? != 0;
+            let set = reader.read_u8()? != 0;
             reader.skip(7)?;
             NxMessage::FlowModTableId(set)
         }
-        SET_PACKET_IN_FORMAT => NxMessage::SetPacketInFormat(PacketInFormat::from_number(reader.u32()?)),
+        SET_PACKET_IN_FORMAT => NxMessage::SetPacketInFormat(PacketInFormat::from_number(reader.read_u32()?)),
         PACKET_IN => NxMessage::PacketIn(packet_in::decode(reader)?),
         PACKET_IN2 => NxMessage::PacketIn2(packet_in::decode2(reader)?),
         SET_ASYNC => NxMessage::SetAsync(decode_async(reader)?),
         SET_CONTROLLER_ID => {
             reader.skip(6)?;
-            NxMessage::SetControllerId(reader.u16()?)
+            NxMessage::SetControllerId(reader.read_u16()?)
         }
-        FLOW_MONITOR_CANCEL => NxMessage::FlowMonitorCancel(reader.u32()?),
+        FLOW_MONITOR_CANCEL => NxMessage::FlowMonitorCancel(reader.read_u32()?),
         FLOW_MONITOR_PAUSED => NxMessage::FlowMonitorPaused,
         FLOW_MONITOR_RESUMED => NxMessage::FlowMonitorResumed,
         _ => return Ok(None),
@@ -74,7 +74,7 @@ const fn is_only_in_v10(subtype: u32) -> bool {
 
 /// Reads a role. There is no election number in 1.0.
 fn decode_role(reader: &mut WireReader<'_>) -> Decoded<RoleMessage> {
-    let role = match reader.u32()? {
+    let role = match reader.read_u32()? {
         0 => Role::Equal,
         1 => Role::Master,
         2 => Role::Slave,
@@ -84,16 +84,16 @@ fn decode_role(reader: &mut WireReader<'_>) -> Decoded<RoleMessage> {
 }
 
 fn decode_async(reader: &mut WireReader<'_>) -> Decoded<AsyncConfig> {
-    let mut both = || Ok([Some(reader.u32()?), Some(reader.u32()?)]);
+    let mut both = || Ok([Some(reader.read_u32()?), Some(reader.read_u32()?)]);
     Ok(AsyncConfig { packet_in: both()?, port_status: both()?, flow_removed: both()?, ..AsyncConfig::default() })
 }
 
 fn decode_flow_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
-    let cookie = reader.u64()?;
+    let cookie = reader.read_u64()?;
     let (command, table) = v10_flow::command(reader)?;
-    let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
-    let (buffer_id, out_port) = (reader.buffer_id()?, port::decode_no(reader)?);
-    let (flags, length) = (v10_flow::decode_flags(reader)?, reader.u16()?);
+    let (idle_timeout, hard_timeout, priority) = (reader.read_u16()?, reader.read_u16()?, reader.read_u16()?);
+    let (buffer_id, out_port) = (reader.read_buffer_id()?, port::decode_no(reader)?);
+    let (flags, length) = (v10_flow::decode_flags(reader)?, reader.read_u16()?);
     reader.skip(6)?;
     // The message carries an add's cookie; the match carries the cookie and mask that select entries.
     let (matching, selected) = nxm::decode_match(reader, length)?;
@@ -117,13 +117,13 @@ fn decode_flow_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
 }
 
 fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
-    let (cookie, priority) = (reader.u64()?, reader.u16()?);
+    let (cookie, priority) = (reader.read_u64()?, reader.read_u16()?);
     let reason = flow::decode_reason(reader, FlowRemovedReason::Delete)?;
     // The field holds the table number plus one; 0 means unknown.
-    let table = TableId(reader.u8()?.saturating_sub(1));
-    let (duration_sec, duration_nsec, idle_timeout) = (reader.u32()?, reader.u32()?, reader.u16()?);
-    let length = reader.u16()?;
-    let (packet_count, byte_count) = (reader.u64()?, reader.u64()?);
+    let table = TableId(reader.read_u8()?.saturating_sub(1));
+    let (duration_sec, duration_nsec, idle_timeout) = (reader.read_u32()?, reader.read_u32()?, reader.read_u16()?);
+    let length = reader.read_u16()?;
+    let (packet_count, byte_count) = (reader.read_u64()?, reader.read_u64()?);
     let (matching, _) = nxm::decode_match(reader, length)?;
     Ok(FlowRemoved {
         cookie,
@@ -147,35 +147,35 @@ pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut WireWri
     if is_only_in_v10(subtype) && version != Version::V10 {
         return Err(writer.cannot("a Nicira message of 1.0, for which it has messages of its own"));
     }
-    writer.u32(NICIRA);
-    writer.u32(subtype);
+    writer.write_u32(NICIRA);
+    writer.write_u32(subtype);
     match message {
-        NxMessage::RoleRequest(role) | NxMessage::RoleReply(role) => writer.u32(match role.role {
+        NxMessage::RoleRequest(role) | NxMessage::RoleReply(role) => writer.write_u32(match role.role {
             Role::NoChange => return Err(writer.cannot("a role request that changes nothing")),
             Role::Equal => 0,
             Role::Master => 1,
             Role::Slave => 2,
             Role::Unknown(number) => number,
         }),
-        NxMessage::SetFlowFormat(format) => writer.u32(format.number()),
+        NxMessage::SetFlowFormat(format) => writer.write_u32(format.number()),
         NxMessage::FlowMod(flow) => encode_flow_mod(flow, writer)?,
         NxMessage::FlowRemoved(removed) => encode_removed(removed, writer)?,
         NxMessage::FlowModTableId(set) => {
-            writer.u8((*set).into());
-            writer.zeros(7);
+            writer.write_u8((*set).into());
+            writer.write_zeros(7);
         }
-        NxMessage::SetPacketInFormat(format) => writer.u32(format.number()),
+        NxMessage::SetPacketInFormat(format) => writer.write_u32(format.number()),
         NxMessage::PacketIn(packet) => packet_in::encode(packet, writer)?,
         NxMessage::PacketIn2(packet) => packet_in::encode2(packet, writer)?,
         NxMessage::SetAsync(config) => {
             let told = [config.packet_in, config.port_status, config.flow_removed];
-            told.iter().flatten().for_each(|bits| writer.u32(bits.unwrap_or(0)));
+            told.iter().flatten().for_each(|bits| writer.write_u32(bits.unwrap_or(0)));
         }
         NxMessage::SetControllerId(id) => {
-            writer.zeros(6);
-            writer.u16(*id);
+            writer.write_zeros(6);
+            writer.write_u16(*id);
         }
-        NxMessage::FlowMonitorCancel(id) => writer.u32(*id),
+        NxMessage::FlowMonitorCancel(id) => writer.write_u32(*id),
         NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed => {}
     }
     Ok(())
@@ -203,31 +203,31 @@ const fn subtype(message: &NxMessage) -> u32 {
 fn encode_flow_mod(flow: &FlowMod, writer: &mut WireWriter<'_>) -> Encoded {
     v10_flow::check_either(flow).map_err(|what| writer.cannot(what))?;
     let selects = flow.cookie_mask != 0;
-    writer.u64(if selects && v10_flow::is_delete(flow.command) { 0 } else { flow.cookie });
+    writer.write_u64(if selects && v10_flow::is_delete(flow.command) { 0 } else { flow.cookie });
     v10_flow::encode_command(flow, writer);
-    writer.u16(flow.idle_timeout);
-    writer.u16(flow.hard_timeout);
-    writer.u16(flow.priority);
-    writer.buffer_id(flow.buffer_id);
+    writer.write_u16(flow.idle_timeout);
+    writer.write_u16(flow.hard_timeout);
+    writer.write_u16(flow.priority);
+    writer.write_buffer_id(flow.buffer_id);
     port::encode_no(flow.out_port, writer)?;
     v10_flow::encode_flags(flow.flags, writer)?;
     let place = writer.at();
-    writer.zeros(8);
+    writer.write_zeros(8);
     nxm::encode_match(&flow.matching, selects.then_some((flow.cookie, flow.cookie_mask)), place, writer)?;
     v10_flow::encode_actions(&flow.instructions, writer)
 }
 
 fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u64(removed.cookie);
-    writer.u16(removed.priority);
-    writer.u8(flow::reason(removed.reason, FlowRemovedReason::Delete));
-    writer.u8(removed.table.0.saturating_add(1));
-    writer.u32(removed.duration_sec);
-    writer.u32(removed.duration_nsec);
-    writer.u16(removed.idle_timeout);
+    writer.write_u64(removed.cookie);
+    writer.write_u16(removed.priority);
+    writer.write_u8(flow::reason(removed.reason, FlowRemovedReason::Delete));
+    writer.write_u8(removed.table.0.saturating_add(1));
+    writer.write_u32(removed.duration_sec);
+    writer.write_u32(removed.duration_nsec);
+    writer.write_u16(removed.idle_timeout);
     let place = writer.at();
-    writer.zeros(2);
-    writer.u64(removed.packet_count);
-    writer.u64(removed.byte_count);
+    writer.write_zeros(2);
+    writer.write_u64(removed.packet_count);
+    writer.write_u64(removed.byte_count);
     nxm::encode_match(&removed.matching, None, place, writer)
 }

@@ -28,15 +28,15 @@ pub(crate) fn decode_action(id: u32, action: &mut WireReader<'_>) -> Decoded<Act
     if id == NICIRA
         && let Some(known) = decode_known(&mut inside)?
     {
-        action.rest();
+        action.read_rest();
         return Ok(known);
     }
-    Ok(Action::Experimenter { id, data: action.rest() })
+    Ok(Action::Experimenter { id, data: action.read_rest() })
 }
 
 /// Reads a Nicira action; returns `None` if weir does not know its subtype.
 fn decode_known(action: &mut WireReader<'_>) -> Decoded<Option<Action>> {
-    let subtype = action.u16()?;
+    let subtype = action.read_u16()?;
     Ok(Some(match subtype {
         ENCAP => encap::decode(action)?,
         DECAP => encap::decode_decap(action)?,
@@ -58,7 +58,7 @@ pub(crate) fn encode_action(action: &Action, writer: &mut WireWriter<'_>) -> Enc
             Ok(())
         }),
         Action::DecNshTtl => extension(DEC_NSH_TTL, writer, |writer| {
-            writer.zeros(6);
+            writer.write_zeros(6);
             Ok(())
         }),
         other => Err(writer.cannot(format!("the action {other:?}"))),
@@ -68,8 +68,8 @@ pub(crate) fn encode_action(action: &Action, writer: &mut WireWriter<'_>) -> Enc
 /// Writes a Nicira action: `body` writes what follows the subtype.
 fn extension(subtype: u16, writer: &mut WireWriter<'_>, body: impl FnOnce(&mut WireWriter<'_>) -> Encoded) -> Encoded {
     padded(EXPERIMENTER, writer, |writer| {
-        writer.u32(NICIRA);
-        writer.u16(subtype);
+        writer.write_u32(NICIRA);
+        writer.write_u16(subtype);
         body(writer)
     })
 }
@@ -104,7 +104,7 @@ mod tests {
     fn decode(bytes: &[u8]) -> Decoded<Action> {
         let mut reader = WireReader::new(bytes, "actions", BadAction::BadLen);
         let (_, mut action) = element(&mut reader)?;
-        let id = action.u32()?;
+        let id = action.read_u32()?;
         decode_action(id, &mut action)
     }
 

@@ -17,20 +17,20 @@ const EVENTS: [FlowEvent; 3] = [FlowEvent::Added, FlowEvent::Removed, FlowEvent:
 const ABBREV: u16 = 3;
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowMonitor> {
-    let id = reader.u32()?;
+    let id = reader.read_u32()?;
     let at = reader.at();
-    let flags = reader.u16()?;
+    let flags = reader.read_u16()?;
     if flags & !FLAGS != 0 {
         let reason = format!("found flags {flags:#x}, expected at most {FLAGS:#x}");
         return Err(reader.error_at(at, FlowMonitorFailed::BadFlags, reason));
     }
     let is_v10 = reader.version() == Version::V10;
     let (out_port, length, table) = if is_v10 {
-        let (out_port, length, table) = (port::decode_no(reader)?, reader.u16()?, reader.u8()?);
+        let (out_port, length, table) = (port::decode_no(reader)?, reader.read_u16()?, reader.read_u8()?);
         reader.skip(5)?;
         (out_port, length, table)
     } else {
-        let (length, out_port, table) = (reader.u16()?, PortNo(reader.u32()?), reader.u8()?);
+        let (length, out_port, table) = (reader.read_u16()?, PortNo(reader.read_u32()?), reader.read_u8()?);
         reader.skip(3)?;
         (out_port, length, table)
     };
@@ -44,21 +44,21 @@ pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut WireWriter<'_>)
     if !is_plain || monitor.flags.0 & !FLAGS != 0 {
         return Err(writer.cannot("a monitor that only 1.4 and later have"));
     }
-    writer.u32(monitor.id);
-    writer.u16(monitor.flags.0);
+    writer.write_u32(monitor.id);
+    writer.write_u16(monitor.flags.0);
     let place = if writer.version() == Version::V10 {
         port::encode_no(monitor.out_port, writer)?;
         let place = writer.at();
-        writer.u16(0);
-        writer.u8(monitor.table.0);
-        writer.zeros(5);
+        writer.write_u16(0);
+        writer.write_u8(monitor.table.0);
+        writer.write_zeros(5);
         place
     } else {
         let place = writer.at();
-        writer.u16(0);
-        writer.u32(monitor.out_port.0);
-        writer.u8(monitor.table.0);
-        writer.zeros(3);
+        writer.write_u16(0);
+        writer.write_u32(monitor.out_port.0);
+        writer.write_u8(monitor.table.0);
+        writer.write_zeros(3);
         place
     };
     encode_match(&monitor.matching, place, writer)
@@ -69,7 +69,7 @@ pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut WireWriter<'_>)
 fn decode_match(reader: &mut WireReader<'_>, length: u16) -> Decoded<Match> {
     match reader.version() {
         Version::V10 => Ok(nxm::decode_match(reader, length)?.0),
-        _ if length != 0 && reader.fork().u16()? == oxm::MATCH_OXM => oxm::decode_match(reader),
+        _ if length != 0 && reader.fork().read_u16()? == oxm::MATCH_OXM => oxm::decode_match(reader),
         _ => Ok(nxm::decode_match(reader, length)?.0),
     }
 }
@@ -87,11 +87,11 @@ fn encode_match(matching: &Match, place: usize, writer: &mut WireWriter<'_>) -> 
 }
 
 pub(crate) fn decode_update(reader: &mut WireReader<'_>) -> Decoded<FlowUpdate> {
-    let mut part = reader.element("flow update", 0, 8, BadRequest::BadLen)?;
+    let mut part = reader.take_element("flow update", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
     let at = part.at();
-    let update = match part.u16()? {
-        ABBREV => FlowUpdate::Abbrev { xid: part.u32()? },
+    let update = match part.read_u16()? {
+        ABBREV => FlowUpdate::Abbrev { xid: part.read_u32()? },
         event => {
             let event = EVENTS.get(usize::from(event)).copied().ok_or_else(|| {
                 part.error_at(at, FlowMonitorFailed::Unknown, format_args!("found event {event}, expected 0 to 3"))
@@ -113,27 +113,27 @@ fn decode_full(event: FlowEvent, part: &mut WireReader<'_>) -> Decoded<FlowUpdat
             None
         }
     };
-    let (priority, idle_timeout, hard_timeout) = (part.u16()?, part.u16()?, part.u16()?);
-    let (length, table) = (part.u16()?, TableId(part.u8()?));
+    let (priority, idle_timeout, hard_timeout) = (part.read_u16()?, part.read_u16()?, part.read_u16()?);
+    let (length, table) = (part.read_u16()?, TableId(part.read_u8()?));
     part.skip(1)?;
-    let (cookie, matching) = (part.u64()?, decode_match(part, length)?);
+    let (cookie, matching) = (part.read_u64()?, decode_match(part, length)?);
     let instructions = if part.version() == Version::V10 {
         v10_flow::decode_actions(part)?
     } else {
         let left = part.left();
-        part.part(left, "instructions", BadAction::BadLen)?.list(instruction::decode)?
+        part.take_part(left, "instructions", BadAction::BadLen)?.read_list(instruction::decode)?
     };
     Ok(FlowUpdateFull { event, reason, table, idle_timeout, hard_timeout, priority, cookie, matching, instructions })
 }
 
 pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
+    writer.write_u16(0);
     match update {
         FlowUpdate::Full(full) => encode_full(full, writer)?,
         FlowUpdate::Abbrev { xid } => {
-            writer.u16(ABBREV);
-            writer.u32(*xid);
+            writer.write_u16(ABBREV);
+            writer.write_u32(*xid);
         }
         FlowUpdate::Paused | FlowUpdate::Resumed => {
             return Err(writer.cannot("a pause among updates, for which it has a message"));
@@ -143,20 +143,20 @@ pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut WireWriter<'_>) ->
 }
 
 fn encode_full(full: &FlowUpdateFull, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(match full.event {
+    writer.write_u16(match full.event {
         FlowEvent::Initial | FlowEvent::Added => 0,
         FlowEvent::Removed => 1,
         FlowEvent::Modified => 2,
     });
-    writer.u16(full.reason.map_or(0, |reason| reason as u16));
-    writer.u16(full.priority);
-    writer.u16(full.idle_timeout);
-    writer.u16(full.hard_timeout);
+    writer.write_u16(full.reason.map_or(0, |reason| reason as u16));
+    writer.write_u16(full.priority);
+    writer.write_u16(full.idle_timeout);
+    writer.write_u16(full.hard_timeout);
     let place = writer.at();
-    writer.u16(0);
-    writer.u8(full.table.0);
-    writer.zeros(1);
-    writer.u64(full.cookie);
+    writer.write_u16(0);
+    writer.write_u8(full.table.0);
+    writer.write_zeros(1);
+    writer.write_u64(full.cookie);
     encode_match(&full.matching, place, writer)?;
     if writer.version() == Version::V10 {
         return v10_flow::encode_actions(&full.instructions, writer);

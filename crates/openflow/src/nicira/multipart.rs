@@ -18,10 +18,10 @@ const FLOW_MONITOR: u32 = 2;
 /// messages.
 fn known(reader: &mut WireReader<'_>) -> Decoded<Option<u32>> {
     let mut head = reader.clone();
-    if head.left() < 12 || head.u32()? != NICIRA {
+    if head.left() < 12 || head.read_u32()? != NICIRA {
         return Ok(None);
     }
-    let kind = head.u32()?;
+    let kind = head.read_u32()?;
     if !matches!(kind, FLOW | AGGREGATE | FLOW_MONITOR) {
         return Ok(None);
     }
@@ -35,7 +35,7 @@ fn known(reader: &mut WireReader<'_>) -> Decoded<Option<u32>> {
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<RequestBody> {
     Ok(match known(reader)? {
         Some(FLOW) => RequestBody::NxFlow(decode_flow_request(reader)?),
-        Some(FLOW_MONITOR) => RequestBody::FlowMonitor(reader.list(monitor::decode_request)?),
+        Some(FLOW_MONITOR) => RequestBody::FlowMonitor(reader.read_list(monitor::decode_request)?),
         Some(_) => RequestBody::NxAggregate(decode_flow_request(reader)?),
         None => RequestBody::Experimenter(opaque::decode(reader, Version::V10)?),
     })
@@ -44,17 +44,17 @@ pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<RequestBody
 /// Reads an experimenter's reply. An unknown one stays uninterpreted.
 pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     Ok(match known(reader)? {
-        Some(FLOW) => ReplyBody::NxFlow(reader.list(decode_stats)?),
-        Some(FLOW_MONITOR) => ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?),
+        Some(FLOW) => ReplyBody::NxFlow(reader.read_list(decode_stats)?),
+        Some(FLOW_MONITOR) => ReplyBody::FlowMonitor(reader.read_list(monitor::decode_update)?),
         Some(_) => ReplyBody::NxAggregate(multipart::decode_aggregate(reader)?),
         None => ReplyBody::Experimenter(opaque::decode(reader, Version::V10)?),
     })
 }
 
 fn head(kind: u32, writer: &mut WireWriter<'_>) {
-    writer.u32(NICIRA);
-    writer.u32(kind);
-    writer.zeros(4);
+    writer.write_u32(NICIRA);
+    writer.write_u32(kind);
+    writer.write_zeros(4);
 }
 
 /// Writes a Nicira request.
@@ -97,7 +97,7 @@ pub(crate) fn encode_reply(body: &ReplyBody, writer: &mut WireWriter<'_>) -> Enc
 }
 
 fn decode_flow_request(reader: &mut WireReader<'_>) -> Decoded<FlowRequest> {
-    let (out_port, length, table) = (port::decode_no(reader)?, reader.u16()?, TableId(reader.u8()?));
+    let (out_port, length, table) = (port::decode_no(reader)?, reader.read_u16()?, TableId(reader.read_u8()?));
     reader.skip(3)?;
     let (matching, cookie) = nxm::decode_match(reader, length)?;
     let (cookie, cookie_mask) = cookie.unwrap_or_default();
@@ -110,24 +110,24 @@ fn encode_flow_request(request: &FlowRequest, writer: &mut WireWriter<'_>) -> En
     }
     port::encode_no(request.out_port, writer)?;
     let place = writer.at();
-    writer.u16(0);
-    writer.u8(request.table.0);
-    writer.zeros(3);
+    writer.write_u16(0);
+    writer.write_u8(request.table.0);
+    writer.write_zeros(3);
     let cookie = (request.cookie_mask != 0).then_some((request.cookie, request.cookie_mask));
     nxm::encode_match(&request.matching, cookie, place, writer)
 }
 
 fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
-    let mut entry = reader.element("flow statistics", 0, 48, BadRequest::BadLen)?;
+    let mut entry = reader.take_element("flow statistics", 0, 48, BadRequest::BadLen)?;
     entry.skip(2)?;
-    let table = TableId(entry.u8()?);
+    let table = TableId(entry.read_u8()?);
     entry.skip(1)?;
-    let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
-    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
-    let length = entry.u16()?;
+    let (duration_sec, duration_nsec) = (entry.read_u32()?, entry.read_u32()?);
+    let (priority, idle_timeout, hard_timeout) = (entry.read_u16()?, entry.read_u16()?, entry.read_u16()?);
+    let length = entry.read_u16()?;
     // Seconds since the last packet and the last change, plus one. The model does not have them.
     entry.skip(4)?;
-    let (cookie, packet_count, byte_count) = (entry.u64()?, entry.u64()?, entry.u64()?);
+    let (cookie, packet_count, byte_count) = (entry.read_u64()?, entry.read_u64()?, entry.read_u64()?);
     Ok(FlowStats {
         table,
         duration_sec,
@@ -148,21 +148,21 @@ fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
 
 fn encode_stats(stats: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
-    writer.u8(stats.table.0);
-    writer.zeros(1);
-    writer.u32(stats.duration_sec);
-    writer.u32(stats.duration_nsec);
-    writer.u16(stats.priority);
-    writer.u16(stats.idle_timeout);
-    writer.u16(stats.hard_timeout);
+    writer.write_u16(0);
+    writer.write_u8(stats.table.0);
+    writer.write_zeros(1);
+    writer.write_u32(stats.duration_sec);
+    writer.write_u32(stats.duration_nsec);
+    writer.write_u16(stats.priority);
+    writer.write_u16(stats.idle_timeout);
+    writer.write_u16(stats.hard_timeout);
     let place = writer.at();
-    writer.u16(0);
+    writer.write_u16(0);
     // The ages are unknown.
-    writer.zeros(4);
-    writer.u64(stats.cookie);
-    writer.u64(stats.packet_count);
-    writer.u64(stats.byte_count);
+    writer.write_zeros(4);
+    writer.write_u64(stats.cookie);
+    writer.write_u64(stats.packet_count);
+    writer.write_u64(stats.byte_count);
     nxm::encode_match(&stats.matching, None, place, writer)?;
     flow::encode_actions(&stats.instructions, writer)?;
     writer.set_length(start, start)

@@ -160,13 +160,13 @@ pub(crate) type CookieMatch = Option<(u64, u64)>;
 pub(crate) fn decode_match(reader: &mut WireReader<'_>, length: u16) -> Decoded<(Match, CookieMatch)> {
     let fields = decode_fields(reader, length)?;
     let length = usize::from(length);
-    reader.part(length.next_multiple_of(8) - length, "match padding", BadMatch::BadLen)?;
+    reader.take_part(length.next_multiple_of(8) - length, "match padding", BadMatch::BadLen)?;
     Ok(fields)
 }
 
 /// Reads `length` bytes of entries.
 pub(crate) fn decode_fields(reader: &mut WireReader<'_>, length: u16) -> Decoded<(Match, CookieMatch)> {
-    let mut part = reader.part(length.into(), "match", BadMatch::BadLen)?;
+    let mut part = reader.take_part(length.into(), "match", BadMatch::BadLen)?;
     let (mut fields, mut cookie) = (Vec::new(), None);
     while !part.is_empty() {
         let at = part.at();
@@ -200,11 +200,11 @@ pub(crate) fn encode_match(
     let start = writer.at();
     encode_fields(matching, writer)?;
     if let Some((value, mask)) = cookie {
-        writer.u16(NXM_1);
-        writer.u8(COOKIE << 1 | 1);
-        writer.u8(16);
-        writer.u64(value);
-        writer.u64(mask);
+        writer.write_u16(NXM_1);
+        writer.write_u8(COOKIE << 1 | 1);
+        writer.write_u8(16);
+        writer.write_u64(value);
+        writer.write_u64(mask);
     }
     writer.set_length(place, start)?;
     writer.pad_from(start);
@@ -228,13 +228,13 @@ fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Wire
     if mask.is_some_and(|mask| mask != field.all_ones()) || value > field.all_ones() {
         return Err(writer.cannot(format!("{field} with a mask or too large a value")));
     }
-    writer.u16(nxm.class);
-    writer.u8(nxm.number << 1);
-    writer.u8(u8::try_from(nxm.bytes()).unwrap_or(u8::MAX));
+    writer.write_u16(nxm.class);
+    writer.write_u8(nxm.number << 1);
+    writer.write_u8(u8::try_from(nxm.bytes()).unwrap_or(u8::MAX));
     if field == Field::InPort {
         return port::encode_no(PortNo(u32::try_from(value).unwrap_or(u32::MAX)), writer);
     }
-    writer.u8(u8::try_from(value << 2).unwrap_or(u8::MAX));
+    writer.write_u8(u8::try_from(value << 2).unwrap_or(u8::MAX));
     Ok(())
 }
 
@@ -292,7 +292,7 @@ pub(crate) fn encode_bits(part: Subfield, writer: &mut WireWriter<'_>) -> Encode
     if part.offset > MAX_OFFSET {
         return Err(writer.cannot(format!("bits of {} from {} on, at most from {MAX_OFFSET}", part.field, part.offset)));
     }
-    writer.u16(part.offset << 6 | (part.bits - 1));
+    writer.write_u16(part.offset << 6 | (part.bits - 1));
     Ok(())
 }
 
@@ -302,9 +302,9 @@ pub(crate) fn encode_header(part: Subfield, writer: &mut WireWriter<'_>) -> Enco
     let is_wide_port = part.field == Field::InPort && u32::from(part.offset) + u32::from(part.bits) > 16;
     let own = of(part.field).filter(|nxm| !is_wide_port && nxm.field != Field::IpDscp);
     if let Some(nxm) = own {
-        writer.u16(nxm.class);
-        writer.u8(nxm.number << 1);
-        writer.u8(u8::try_from(nxm.bytes()).unwrap_or(u8::MAX));
+        writer.write_u16(nxm.class);
+        writer.write_u8(nxm.number << 1);
+        writer.write_u8(u8::try_from(nxm.bytes()).unwrap_or(u8::MAX));
         return Ok(());
     }
     let id = OxmId::of(part.field, false).ok_or_else(|| writer.cannot(format!("an action on bits of {}", part.field)));

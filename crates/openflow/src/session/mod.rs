@@ -93,13 +93,13 @@ impl Session {
             probed: None,
         };
         let (version, hello) = negotiate::hello(&session.config.versions);
-        let xid = session.next_xid();
+        let xid = session.allocate_xid();
         session.answer(version, &Message { xid, body: Body::Hello(hello) });
         session
     }
 
     /// Processes bytes received from the peer, in pieces of any size. Take the events after each call
-    /// ([`Session::next_event`]); the session queues them without a limit.
+    /// ([`Session::take_event`]); the session queues them without a limit.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         if self.is_closed() {
             return;
@@ -131,12 +131,12 @@ impl Session {
     }
 
     /// Removes and returns the oldest event, if any.
-    pub fn next_event(&mut self) -> Option<SessionEvent> {
+    pub fn take_event(&mut self) -> Option<SessionEvent> {
         self.events.pop_front()
     }
 
     /// Queues a message for the peer with its `xid` unchanged: replies carry their request's id, and
-    /// [`Session::next_xid`] gives fresh ones.
+    /// [`Session::allocate_xid`] gives fresh ones.
     ///
     /// # Errors
     /// The session is not up, its output is full, or the version cannot carry the message. Nothing is then queued.
@@ -169,7 +169,7 @@ impl Session {
     }
 
     /// Returns a fresh transaction id. Ids repeat after 2^32 calls.
-    pub fn next_xid(&mut self) -> u32 {
+    pub fn allocate_xid(&mut self) -> u32 {
         self.last_xid = self.last_xid.wrapping_add(1);
         self.last_xid
     }
@@ -301,16 +301,16 @@ impl Session {
 
     fn agree(&mut self, version: Version) {
         match self.end {
-            SessionSide::Switch => self.up(version, None),
+            SessionSide::Switch => self.go_up(version, None),
             SessionSide::Controller => {
-                let xid = self.next_xid();
+                let xid = self.allocate_xid();
                 self.state = State::Features(version, xid);
                 self.answer(version, &Message { xid, body: Body::FeaturesRequest });
             }
         }
     }
 
-    fn up(&mut self, version: Version, features: Option<FeaturesReply>) {
+    fn go_up(&mut self, version: Version, features: Option<FeaturesReply>) {
         self.state = State::Up(version);
         self.events.push_back(SessionEvent::Up { version, features });
     }
@@ -349,7 +349,7 @@ impl Session {
             }
             (_, Message { body: Body::EchoReply(_), .. }) => {}
             (State::Features(_, asked), Message { xid, body: Body::FeaturesReply(features) }) if xid == asked => {
-                self.up(version, Some(features));
+                self.go_up(version, Some(features));
             }
             (State::Up(_), message) => self.events.push_back(SessionEvent::Message(message)),
             _ => self.counters.early += 1,
@@ -383,7 +383,7 @@ impl Session {
 
     fn probe(&mut self, now: Instant, version: Version) {
         self.probed = Some(now);
-        let xid = self.next_xid();
+        let xid = self.allocate_xid();
         self.answer(version, &Message { xid, body: Body::EchoRequest(Bytes::default()) });
     }
 

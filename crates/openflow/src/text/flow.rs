@@ -58,7 +58,7 @@ pub fn parse_flow(text: &str, command: FlowCommand) -> Result<FlowMod, ParseErro
     let mut scanner = KeyValueScanner::new(text, 0);
     while let Some(item) = scanner.next()? {
         if matches!(item.key, "actions" | "action") {
-            reader.actions(&item, scanner.rest_behind(&item))?;
+            reader.parse_actions(&item, scanner.rest_behind(&item))?;
             return reader.finish(text);
         }
         reader.add(item)?;
@@ -185,7 +185,7 @@ impl<'a> FlowModParser<'a> {
         Ok(())
     }
 
-    fn actions(&mut self, item: &KeyValueItem<'a>, text: &str) -> Result<(), ParseError> {
+    fn parse_actions(&mut self, item: &KeyValueItem<'a>, text: &str) -> Result<(), ParseError> {
         if item.value.is_none() {
             return Err(ParseError::new(item.value_at, "", "`=` and actions"));
         }

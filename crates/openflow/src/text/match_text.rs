@@ -15,32 +15,32 @@ struct MatchPrinter<'a> {
 pub(super) fn write(matching: &Match, version: Version) -> String {
     let mut writer = MatchPrinter { unprinted: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
-    writer.field(Field::PacketType, Field::PacketType.name());
-    writer.field(Field::PktMark, "pkt_mark");
-    writer.protocol(matching);
+    writer.put_field(Field::PacketType, Field::PacketType.name());
+    writer.put_field(Field::PktMark, "pkt_mark");
+    writer.put_protocol(matching);
     for register in Field::ALL.into_iter().filter(|field| field.is_register()) {
-        writer.field(register, register.name());
+        writer.put_field(register, register.name());
     }
     for field in [Field::TunnelId, Field::TunSrc, Field::TunDst, Field::Metadata, Field::InPort, Field::InPhyPort] {
-        writer.field(field, field_value::set_name(field));
+        writer.put_field(field, field_value::set_name(field));
     }
-    writer.vlan(version);
-    writer.field(Field::EthSrc, "dl_src");
-    writer.field(Field::EthDst, "dl_dst");
-    writer.field(Field::EthType, "dl_type");
+    writer.put_vlan(version);
+    writer.put_field(Field::EthSrc, "dl_src");
+    writer.put_field(Field::EthDst, "dl_dst");
+    writer.put_field(Field::EthType, "dl_type");
     for (field, name) in [(Field::Ipv4Src, "nw_src"), (Field::Ipv4Dst, "nw_dst")] {
         if matching.has_prerequisite(field) {
-            writer.field(field, name);
+            writer.put_field(field, name);
         }
     }
-    writer.fields(&[Field::Ipv6Src, Field::Ipv6Dst, Field::Ipv6Flabel, Field::ArpSpa, Field::ArpTpa]);
-    writer.fields(if arp { &[Field::ArpOp, Field::ArpSha, Field::ArpTha] } else { &[Field::IpProto] });
-    writer.type_of_service();
-    writer.fields(&[Field::IpEcn, Field::MplsLabel, Field::MplsTc, Field::MplsBos]);
-    writer.field(Field::IpFrag, "nw_frag");
-    writer.transport(matching);
-    writer.fields(&[Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll, Field::TcpFlags]);
-    writer.others();
+    writer.put_fields(&[Field::Ipv6Src, Field::Ipv6Dst, Field::Ipv6Flabel, Field::ArpSpa, Field::ArpTpa]);
+    writer.put_fields(if arp { &[Field::ArpOp, Field::ArpSha, Field::ArpTha] } else { &[Field::IpProto] });
+    writer.put_type_of_service();
+    writer.put_fields(&[Field::IpEcn, Field::MplsLabel, Field::MplsTc, Field::MplsBos]);
+    writer.put_field(Field::IpFrag, "nw_frag");
+    writer.put_transport(matching);
+    writer.put_fields(&[Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll, Field::TcpFlags]);
+    writer.put_others();
     writer.text
 }
 
@@ -75,19 +75,19 @@ impl<'a> MatchPrinter<'a> {
         }
     }
 
-    fn field(&mut self, field: Field, name: &str) {
+    fn put_field(&mut self, field: Field, name: &str) {
         if let Some((value, mask)) = self.take(field) {
             self.put(name, &field_value::match_text(field, value, mask));
         }
     }
 
-    fn fields(&mut self, fields: &[Field]) {
+    fn put_fields(&mut self, fields: &[Field]) {
         for field in fields {
-            self.field(*field, field_value::set_name(*field));
+            self.put_field(*field, field_value::set_name(*field));
         }
     }
 
-    fn protocol(&mut self, matching: &Match) {
+    fn put_protocol(&mut self, matching: &Match) {
         if let Some((name, count)) = protocol(matching) {
             self.put(name, "");
             for field in [Field::EthType, Field::IpProto].into_iter().take(count) {
@@ -98,7 +98,7 @@ impl<'a> MatchPrinter<'a> {
 
     /// Prints the VLAN tag as `dl_vlan` and `dl_vlan_pcp` if these can express it, otherwise as bits of the whole
     /// tag.
-    fn vlan(&mut self, version: Version) {
+    fn put_vlan(&mut self, version: Version) {
         let present = u128::from(VLAN_PRESENT);
         let vid = self.take(Field::VlanVid).map(|(value, mask)| (value, mask.unwrap_or(Field::VlanVid.all_ones())));
         let pcp = self.take(Field::VlanPcp).map(|(value, _)| value);
@@ -136,7 +136,7 @@ impl<'a> MatchPrinter<'a> {
         }
     }
 
-    fn type_of_service(&mut self) {
+    fn put_type_of_service(&mut self) {
         if let Some((dscp, _)) = self.take(Field::IpDscp) {
             self.put("nw_tos", &(dscp << 2).to_string());
         }
@@ -144,7 +144,7 @@ impl<'a> MatchPrinter<'a> {
 
     /// Prints ports as `tp_src` and `tp_dst`, and ICMP type and code as `icmp_type` and `icmp_code`, if the match
     /// contains the protocol they depend on.
-    fn transport(&mut self, matching: &Match) {
+    fn put_transport(&mut self, matching: &Match) {
         const FIELDS: [(Field, &str); 10] = [
             (Field::TcpSrc, "tp_src"),
             (Field::TcpDst, "tp_dst"),
@@ -159,13 +159,13 @@ impl<'a> MatchPrinter<'a> {
         ];
         for (field, name) in FIELDS {
             if matching.has_prerequisite(field) {
-                self.field(field, name);
+                self.put_field(field, name);
             }
         }
     }
 
     /// Prints the remaining fields: fields whose prerequisites are missing, and fields that weir does not know.
-    fn others(&mut self) {
+    fn put_others(&mut self) {
         for entry in std::mem::take(&mut self.unprinted) {
             match entry {
                 MatchField::Known { field, value, mask } => {

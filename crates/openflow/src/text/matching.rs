@@ -100,9 +100,9 @@ impl<'a> MatchBuilder<'a> {
             return Ok(());
         }
         match item.key {
-            "dl_vlan" => self.vlan_id(item, value),
-            "vlan_tci" => self.vlan_tci(item, value),
-            "nw_tos" => self.type_of_service(item, value),
+            "dl_vlan" => self.add_vlan_id(item, value),
+            "vlan_tci" => self.add_vlan_tci(item, value),
+            "nw_tos" => self.add_type_of_service(item, value),
             "vlan_vid" if value != "0" && field_value::parse(Field::VlanVid, value).is_ok_and(lacks_present) => {
                 Err(item.wrong("bit 0x1000 to be set, which says that a tag is there; dl_vlan sets it for you"))
             }
@@ -167,7 +167,7 @@ impl<'a> MatchBuilder<'a> {
         }
     }
 
-    fn vlan_id(&mut self, item: &KeyValueItem<'a>, value: &str) -> Result<(), ParseError> {
+    fn add_vlan_id(&mut self, item: &KeyValueItem<'a>, value: &str) -> Result<(), ParseError> {
         let expected = "a VLAN id from 0 to 4095, or 0xffff for packets without tag";
         let id = number::u16(value).ok().filter(|id| *id < VLAN_PRESENT || *id == 0xffff);
         let id = id.ok_or_else(|| item.wrong(expected))?;
@@ -176,7 +176,7 @@ impl<'a> MatchBuilder<'a> {
     }
 
     /// Parses the whole VLAN tag: priority 3 bits, present 1 bit, id 12 bits.
-    fn vlan_tci(&mut self, item: &KeyValueItem<'a>, text: &str) -> Result<(), ParseError> {
+    fn add_vlan_tci(&mut self, item: &KeyValueItem<'a>, text: &str) -> Result<(), ParseError> {
         let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
         let value = number::u16(value).map_err(|expected| item.wrong(expected))?;
         let mask = mask.map_or(Ok(0xffff), |mask| number::u16(mask).map_err(|expected| item.wrong(expected)))?;
@@ -200,7 +200,7 @@ impl<'a> MatchBuilder<'a> {
     }
 
     /// Parses the type of service: the DSCP and two zero bits.
-    fn type_of_service(&mut self, item: &KeyValueItem<'a>, value: &str) -> Result<(), ParseError> {
+    fn add_type_of_service(&mut self, item: &KeyValueItem<'a>, value: &str) -> Result<(), ParseError> {
         let tos = number::u8(value).ok().filter(|tos| tos & 3 == 0);
         let tos = tos.ok_or_else(|| item.wrong("a number from 0 to 252 whose two low bits are zero"))?;
         self.set(item, Field::IpDscp, u128::from(tos >> 2), None)

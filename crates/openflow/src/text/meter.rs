@@ -33,10 +33,10 @@ pub fn parse_meter(text: &str, command: MeterCommand) -> Result<MeterMod, ParseE
     let mut scanner = KeyValueScanner::new(text, 0);
     while let Some(item) = scanner.next()? {
         if matches!(item.key, "bands" | "band") {
-            reader.bands(&item, scanner.rest_behind(&item))?;
+            reader.parse_bands(&item, scanner.rest_behind(&item))?;
             break;
         }
-        reader.setting(&item)?;
+        reader.parse_setting(&item)?;
     }
     reader.finish(text)
 }
@@ -86,7 +86,7 @@ struct ParsedBand {
 }
 
 impl MeterModParser {
-    fn setting(&mut self, item: &KeyValueItem<'_>) -> Result<(), ParseError> {
+    fn parse_setting(&mut self, item: &KeyValueItem<'_>) -> Result<(), ParseError> {
         let flag = match item.key {
             "meter" => {
                 let meter = id(item.value("a meter's number")?).map_err(|expected| item.wrong(expected))?;
@@ -114,7 +114,7 @@ impl MeterModParser {
     }
 
     /// Parses the bands, which extend from `bands=` to the end of the text.
-    fn bands(&mut self, bands: &KeyValueItem<'_>, rest: &str) -> Result<(), ParseError> {
+    fn parse_bands(&mut self, bands: &KeyValueItem<'_>, rest: &str) -> Result<(), ParseError> {
         if self.command == MeterCommand::Delete {
             return Err(ParseError::new(bands.at, bands.key, "only a meter's number: deletes have no bands"));
         }
@@ -123,13 +123,13 @@ impl MeterModParser {
             if item.key == "type" {
                 self.bands.push(ParsedBand { at: item.at, kind: kind(&item)?, rate: None, burst_size: None });
             } else {
-                self.band_setting(&item)?;
+                self.parse_band_setting(&item)?;
             }
         }
         Ok(())
     }
 
-    fn band_setting(&mut self, item: &KeyValueItem<'_>) -> Result<(), ParseError> {
+    fn parse_band_setting(&mut self, item: &KeyValueItem<'_>) -> Result<(), ParseError> {
         let Some(band) = self.bands.last_mut() else {
             return Err(ParseError::unknown(item.at, item.key, "type= first: it begins a band", ["type"]));
         };

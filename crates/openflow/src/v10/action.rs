@@ -36,17 +36,17 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
     let decoded = match kind {
         OUTPUT => {
             let port = output(&mut action, port::decode_no)?;
-            Action::Output { port, max_len: action.u16()? }
+            Action::Output { port, max_len: action.read_u16()? }
         }
         SET_DL_SRC => set_mac(Field::EthSrc, &mut action)?,
         SET_DL_DST => set_mac(Field::EthDst, &mut action)?,
         ENQUEUE => {
             let port = output(&mut action, port::decode_no)?;
             action.skip(6)?;
-            Action::Enqueue { port, queue: action.u32()? }
+            Action::Enqueue { port, queue: action.read_u32()? }
         }
         VENDOR => {
-            let id = action.u32()?;
+            let id = action.read_u32()?;
             nicira::action::decode(id, &mut action, decode)?
         }
         kind => {
@@ -59,7 +59,7 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
 }
 
 fn set_mac(field: Field, action: &mut WireReader<'_>) -> Decoded<Action> {
-    let mac = action.mac()?;
+    let mac = action.read_mac()?;
     action.skip(6)?;
     Ok(Action::set_mac(field, mac))
 }
@@ -94,7 +94,7 @@ fn encode(action: &Action, writer: &mut WireWriter<'_>) -> Encoded {
         Action::Output { port, max_len } => {
             head(OUTPUT, 8, writer);
             port::encode_no(port, writer)?;
-            writer.u16(max_len);
+            writer.write_u16(max_len);
         }
         Action::SetVlanVid(vid) => short(SET_VLAN_VID, vid, writer),
         Action::SetVlanPcp(pcp) => byte(SET_VLAN_PCP, pcp, writer),
@@ -107,8 +107,8 @@ fn encode(action: &Action, writer: &mut WireWriter<'_>) -> Encoded {
         Action::Enqueue { port, queue } => {
             head(ENQUEUE, 16, writer);
             port::encode_no(port, writer)?;
-            writer.zeros(6);
-            writer.u32(queue);
+            writer.write_zeros(6);
+            writer.write_u32(queue);
         }
         Action::SetField { field, value } => return encode_set_field(field, value, writer),
         Action::Experimenter { id, ref data } => {
@@ -155,6 +155,6 @@ fn encode_set_field(field: Field, value: u128, writer: &mut WireWriter<'_>) -> E
 
 fn mac(kind: u16, address: MacAddr, writer: &mut WireWriter<'_>) {
     head(kind, 16, writer);
-    writer.mac(address);
-    writer.zeros(6);
+    writer.write_mac(address);
+    writer.write_zeros(6);
 }

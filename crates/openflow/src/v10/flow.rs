@@ -18,7 +18,7 @@ const SHARED_FLAGS: u16 = 3;
 
 pub(crate) fn decode_flags(reader: &mut WireReader<'_>) -> Decoded<FlowFlags> {
     let at = reader.at();
-    let flags = reader.u16()?;
+    let flags = reader.read_u16()?;
     if flags & !(SHARED_FLAGS | EMERG) != 0 {
         let reason = format!("found flags {flags:#x}, expected at most 0x7");
         return Err(reader.error_at(at, FlowModFailed::BadFlags, reason));
@@ -32,13 +32,13 @@ pub(crate) fn encode_flags(flags: FlowFlags, writer: &mut WireWriter<'_>) -> Enc
     if foreign != 0 {
         return Err(writer.cannot(format!("the flow flags {foreign:#x}")));
     }
-    writer.u16(flags.0 & SHARED_FLAGS | if flags.contains(FlowFlags::EMERG) { EMERG } else { 0 });
+    writer.write_u16(flags.0 & SHARED_FLAGS | if flags.contains(FlowFlags::EMERG) { EMERG } else { 0 });
     Ok(())
 }
 
 pub(crate) fn decode_actions(reader: &mut WireReader<'_>) -> Decoded<Vec<Instruction>> {
     let left = reader.left();
-    let actions = reader.part(left, "actions", BadAction::BadLen)?.list(action::decode)?;
+    let actions = reader.take_part(left, "actions", BadAction::BadLen)?.read_list(action::decode)?;
     Ok(if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] })
 }
 
@@ -75,10 +75,10 @@ pub(crate) fn is_delete(command: FlowCommand) -> bool {
 /// (`NXT_FLOW_MOD_TABLE_ID`).
 pub(crate) fn command(reader: &mut WireReader<'_>) -> Decoded<(FlowCommand, TableId)> {
     if reader.has_tables {
-        let table = TableId(reader.u8()?);
-        return Ok((flow::command(reader, |reader| reader.u8().map(u16::from))?, table));
+        let table = TableId(reader.read_u8()?);
+        return Ok((flow::command(reader, |reader| reader.read_u8().map(u16::from))?, table));
     }
-    let command = flow::command(reader, WireReader::u16)?;
+    let command = flow::command(reader, WireReader::read_u16)?;
     Ok((command, default_table(command)))
 }
 
@@ -89,22 +89,22 @@ const fn default_table(command: FlowCommand) -> TableId {
 
 /// Writes the command, with the table in the high byte if it is not the default.
 pub(crate) fn encode_command(flow: &FlowMod, writer: &mut WireWriter<'_>) {
-    writer.u8(if flow.table == default_table(flow.command) { 0 } else { flow.table.0 });
-    writer.u8(flow.command as u8);
+    writer.write_u8(if flow.table == default_table(flow.command) { 0 } else { flow.table.0 });
+    writer.write_u8(flow.command as u8);
 }
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
-    let (matching, cookie) = (matching::decode(reader)?, reader.u64()?);
+    let (matching, cookie) = (matching::decode(reader)?, reader.read_u64()?);
     let (command, table) = self::command(reader)?;
     Ok(FlowMod {
         cookie,
         cookie_mask: 0,
         table,
         command,
-        idle_timeout: reader.u16()?,
-        hard_timeout: reader.u16()?,
-        priority: reader.u16()?,
-        buffer_id: reader.buffer_id()?,
+        idle_timeout: reader.read_u16()?,
+        hard_timeout: reader.read_u16()?,
+        priority: reader.read_u16()?,
+        buffer_id: reader.read_buffer_id()?,
         out_port: port::decode_no(reader)?,
         out_group: GroupId::ANY,
         flags: decode_flags(reader)?,
@@ -117,12 +117,12 @@ pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
 pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut WireWriter<'_>) -> Encoded {
     check_mod(flow).map_err(|what| writer.cannot(what))?;
     matching::encode(&flow.matching, writer)?;
-    writer.u64(flow.cookie);
-    writer.u16(flow.command as u16);
-    writer.u16(flow.idle_timeout);
-    writer.u16(flow.hard_timeout);
-    writer.u16(flow.priority);
-    writer.buffer_id(flow.buffer_id);
+    writer.write_u64(flow.cookie);
+    writer.write_u16(flow.command as u16);
+    writer.write_u16(flow.idle_timeout);
+    writer.write_u16(flow.hard_timeout);
+    writer.write_u16(flow.priority);
+    writer.write_buffer_id(flow.buffer_id);
     port::encode_no(flow.out_port, writer)?;
     encode_flags(flow.flags, writer)?;
     encode_actions(&flow.instructions, writer)
@@ -153,10 +153,10 @@ pub(crate) fn check_either(flow: &FlowMod) -> Result<(), String> {
 }
 
 pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
-    let (matching, cookie, priority) = (matching::decode(reader)?, reader.u64()?, reader.u16()?);
+    let (matching, cookie, priority) = (matching::decode(reader)?, reader.read_u64()?, reader.read_u16()?);
     let reason = flow::decode_reason(reader, FlowRemovedReason::Delete)?;
     reader.skip(1)?;
-    let (duration_sec, duration_nsec, idle_timeout) = (reader.u32()?, reader.u32()?, reader.u16()?);
+    let (duration_sec, duration_nsec, idle_timeout) = (reader.read_u32()?, reader.read_u32()?, reader.read_u16()?);
     reader.skip(2)?;
     Ok(FlowRemoved {
         cookie,
@@ -167,8 +167,8 @@ pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved
         duration_nsec,
         idle_timeout,
         hard_timeout: 0,
-        packet_count: reader.u64()?,
-        byte_count: reader.u64()?,
+        packet_count: reader.read_u64()?,
+        byte_count: reader.read_u64()?,
         more: OxsExtraStats::default(),
         matching,
     })
@@ -176,21 +176,21 @@ pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved
 
 pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
     matching::encode(&removed.matching, writer)?;
-    writer.u64(removed.cookie);
-    writer.u16(removed.priority);
-    writer.u8(flow::reason(removed.reason, FlowRemovedReason::Delete));
-    writer.zeros(1);
-    writer.u32(removed.duration_sec);
-    writer.u32(removed.duration_nsec);
-    writer.u16(removed.idle_timeout);
-    writer.zeros(2);
-    writer.u64(removed.packet_count);
-    writer.u64(removed.byte_count);
+    writer.write_u64(removed.cookie);
+    writer.write_u16(removed.priority);
+    writer.write_u8(flow::reason(removed.reason, FlowRemovedReason::Delete));
+    writer.write_zeros(1);
+    writer.write_u32(removed.duration_sec);
+    writer.write_u32(removed.duration_nsec);
+    writer.write_u16(removed.idle_timeout);
+    writer.write_zeros(2);
+    writer.write_u64(removed.packet_count);
+    writer.write_u64(removed.byte_count);
     Ok(())
 }
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowRequest> {
-    let (matching, table) = (matching::decode(reader)?, TableId(reader.u8()?));
+    let (matching, table) = (matching::decode(reader)?, TableId(reader.read_u8()?));
     reader.skip(1)?;
     Ok(FlowRequest { table, out_port: port::decode_no(reader)?, matching, ..FlowRequest::all() })
 }
@@ -200,19 +200,19 @@ pub(crate) fn encode_request(request: &FlowRequest, writer: &mut WireWriter<'_>)
         return Err(writer.cannot("a request for the entries with a cookie or a group"));
     }
     matching::encode(&request.matching, writer)?;
-    writer.u8(request.table.0);
-    writer.zeros(1);
+    writer.write_u8(request.table.0);
+    writer.write_zeros(1);
     port::encode_no(request.out_port, writer)
 }
 
 pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
-    let mut entry = reader.element("flow statistics", 0, 88, BadRequest::BadLen)?;
+    let mut entry = reader.take_element("flow statistics", 0, 88, BadRequest::BadLen)?;
     entry.skip(2)?;
-    let table = TableId(entry.u8()?);
+    let table = TableId(entry.read_u8()?);
     entry.skip(1)?;
     let matching = matching::decode(&mut entry)?;
-    let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
-    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
+    let (duration_sec, duration_nsec) = (entry.read_u32()?, entry.read_u32()?);
+    let (priority, idle_timeout, hard_timeout) = (entry.read_u16()?, entry.read_u16()?, entry.read_u16()?);
     entry.skip(6)?;
     Ok(FlowStats {
         table,
@@ -223,9 +223,9 @@ pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
         hard_timeout,
         flags: FlowFlags::default(),
         importance: 0,
-        cookie: entry.u64()?,
-        packet_count: entry.u64()?,
-        byte_count: entry.u64()?,
+        cookie: entry.read_u64()?,
+        packet_count: entry.read_u64()?,
+        byte_count: entry.read_u64()?,
         more: OxsExtraStats::default(),
         matching,
         instructions: decode_actions(&mut entry)?,
@@ -234,19 +234,19 @@ pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
 
 pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
-    writer.u8(stats.table.0);
-    writer.zeros(1);
+    writer.write_u16(0);
+    writer.write_u8(stats.table.0);
+    writer.write_zeros(1);
     matching::encode(&stats.matching, writer)?;
-    writer.u32(stats.duration_sec);
-    writer.u32(stats.duration_nsec);
-    writer.u16(stats.priority);
-    writer.u16(stats.idle_timeout);
-    writer.u16(stats.hard_timeout);
-    writer.zeros(6);
-    writer.u64(stats.cookie);
-    writer.u64(stats.packet_count);
-    writer.u64(stats.byte_count);
+    writer.write_u32(stats.duration_sec);
+    writer.write_u32(stats.duration_nsec);
+    writer.write_u16(stats.priority);
+    writer.write_u16(stats.idle_timeout);
+    writer.write_u16(stats.hard_timeout);
+    writer.write_zeros(6);
+    writer.write_u64(stats.cookie);
+    writer.write_u64(stats.packet_count);
+    writer.write_u64(stats.byte_count);
     encode_actions(&stats.instructions, writer)?;
     writer.set_length(start, start)
 }

@@ -74,14 +74,14 @@ fn transport(dl_type: u16, nw_proto: u8) -> Option<(Field, Field)> {
 
 impl V10Match {
     fn read(reader: &mut WireReader<'_>) -> Decoded<V10Match> {
-        let (wildcards, in_port) = (reader.u32()?, reader.u16()?);
-        let (dl_src, dl_dst) = (reader.mac()?, reader.mac()?);
-        let (dl_vlan, dl_vlan_pcp) = (reader.u16()?, reader.u8()?);
+        let (wildcards, in_port) = (reader.read_u32()?, reader.read_u16()?);
+        let (dl_src, dl_dst) = (reader.read_mac()?, reader.read_mac()?);
+        let (dl_vlan, dl_vlan_pcp) = (reader.read_u16()?, reader.read_u8()?);
         reader.skip(1)?;
-        let (dl_type, nw_tos, nw_proto) = (reader.u16()?, reader.u8()?, reader.u8()?);
+        let (dl_type, nw_tos, nw_proto) = (reader.read_u16()?, reader.read_u8()?, reader.read_u8()?);
         reader.skip(2)?;
-        let (nw_src, nw_dst) = (reader.u32()?, reader.u32()?);
-        let (tp_src, tp_dst) = (reader.u16()?, reader.u16()?);
+        let (nw_src, nw_dst) = (reader.read_u32()?, reader.read_u32()?);
+        let (tp_src, tp_dst) = (reader.read_u16()?, reader.read_u16()?);
         Ok(V10Match {
             wildcards,
             in_port,
@@ -100,21 +100,21 @@ impl V10Match {
     }
 
     fn write(&self, writer: &mut WireWriter<'_>) {
-        writer.u32(self.wildcards);
-        writer.u16(self.in_port);
-        writer.mac(self.dl_src);
-        writer.mac(self.dl_dst);
-        writer.u16(self.dl_vlan);
-        writer.u8(self.dl_vlan_pcp);
-        writer.zeros(1);
-        writer.u16(self.dl_type);
-        writer.u8(self.nw_tos);
-        writer.u8(self.nw_proto);
-        writer.zeros(2);
-        writer.u32(self.nw_src);
-        writer.u32(self.nw_dst);
-        writer.u16(self.tp_src);
-        writer.u16(self.tp_dst);
+        writer.write_u32(self.wildcards);
+        writer.write_u16(self.in_port);
+        writer.write_mac(self.dl_src);
+        writer.write_mac(self.dl_dst);
+        writer.write_u16(self.dl_vlan);
+        writer.write_u8(self.dl_vlan_pcp);
+        writer.write_zeros(1);
+        writer.write_u16(self.dl_type);
+        writer.write_u8(self.nw_tos);
+        writer.write_u8(self.nw_proto);
+        writer.write_zeros(2);
+        writer.write_u32(self.nw_src);
+        writer.write_u32(self.nw_dst);
+        writer.write_u16(self.tp_src);
+        writer.write_u16(self.tp_dst);
     }
 
     fn matches(&self, wildcard: u32) -> bool {

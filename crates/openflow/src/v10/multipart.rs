@@ -60,7 +60,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter
         RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::encode_request(request, writer),
         RequestBody::PortStats(port) => {
             port::encode_no(*port, writer)?;
-            writer.zeros(6);
+            writer.write_zeros(6);
             Ok(())
         }
         RequestBody::Queue { port, queue } => queue::encode_stats_request(*port, *queue, writer),
@@ -76,11 +76,11 @@ pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartRepl
     let (kind, more) = multipart::decode_head(reader)?;
     let body = match kind {
         DESC => ReplyBody::Desc(multipart::decode_desc(reader)?),
-        FLOW => ReplyBody::Flow(reader.list(flow::decode_stats)?),
+        FLOW => ReplyBody::Flow(reader.read_list(flow::decode_stats)?),
         AGGREGATE => ReplyBody::Aggregate(multipart::decode_aggregate(reader)?),
-        TABLE => ReplyBody::Table(reader.list(table::decode_stats)?),
-        PORT_STATS => ReplyBody::PortStats(reader.list(port::decode_stats)?),
-        QUEUE => ReplyBody::Queue(reader.list(queue::decode_stats)?),
+        TABLE => ReplyBody::Table(reader.read_list(table::decode_stats)?),
+        PORT_STATS => ReplyBody::PortStats(reader.read_list(port::decode_stats)?),
+        QUEUE => ReplyBody::Queue(reader.read_list(queue::decode_stats)?),
         VENDOR => nicira::multipart::decode_reply(reader)?,
         kind => {
             let reason = format!("found statistics type {kind}, which 1.0 does not have");

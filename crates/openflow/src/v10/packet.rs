@@ -10,9 +10,9 @@ use weir_packet::Field;
 const NO_COOKIE: u64 = u64::MAX;
 
 pub(crate) fn decode_in(reader: &mut WireReader<'_>) -> Decoded<PacketIn> {
-    let (buffer_id, total_len, in_port) = (reader.buffer_id()?, reader.u16()?, port::decode_no(reader)?);
+    let (buffer_id, total_len, in_port) = (reader.read_buffer_id()?, reader.read_u16()?, port::decode_no(reader)?);
     let at = reader.at();
-    let reason = match reader.u8()? {
+    let reason = match reader.read_u8()? {
         0 => PacketInReason::NoMatch,
         1 => PacketInReason::Action,
         other => {
@@ -29,38 +29,38 @@ pub(crate) fn decode_in(reader: &mut WireReader<'_>) -> Decoded<PacketIn> {
         port => Match::any().with(Field::InPort, port.0),
     };
     let (table, cookie) = (TableId(0), NO_COOKIE);
-    Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
+    Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.read_rest() })
 }
 
 /// Writes a packet-in, without the parts that 1.0 cannot carry: the table, the cookie, and all pipeline fields except
 /// the port.
 pub(crate) fn encode_in(packet: &PacketIn, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.buffer_id(packet.buffer_id);
-    writer.u16(packet.total_len);
+    writer.write_buffer_id(packet.buffer_id);
+    writer.write_u16(packet.total_len);
     port::encode_no(packet.in_port().unwrap_or(PortNo::ANY), writer)?;
-    writer.u8(match packet.reason {
+    writer.write_u8(match packet.reason {
         PacketInReason::NoMatch => 0,
         // An invalid TTL results from an action; 1.0 has no action that decrements the TTL, and no reason for it.
         _ => 1,
     });
-    writer.zeros(1);
-    writer.bytes(&packet.data.0);
+    writer.write_zeros(1);
+    writer.write_bytes(&packet.data.0);
     Ok(())
 }
 
 pub(crate) fn decode_out(reader: &mut WireReader<'_>) -> Decoded<PacketOut> {
-    let (buffer_id, in_port, length) = (reader.buffer_id()?, port::decode_no(reader)?, reader.u16()?);
-    let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
-    Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.rest() })
+    let (buffer_id, in_port, length) = (reader.read_buffer_id()?, port::decode_no(reader)?, reader.read_u16()?);
+    let actions = reader.take_part(length.into(), "actions", BadAction::BadLen)?.read_list(action::decode)?;
+    Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.read_rest() })
 }
 
 pub(crate) fn encode_out(packet: &PacketOut, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.buffer_id(packet.buffer_id);
+    writer.write_buffer_id(packet.buffer_id);
     port::encode_no(packet.in_port, writer)?;
     let place = writer.at();
-    writer.u16(0);
+    writer.write_u16(0);
     action::encode_list(&packet.actions, writer)?;
     writer.set_length(place, place + 2)?;
-    writer.bytes(&packet.data.0);
+    writer.write_bytes(&packet.data.0);
     Ok(())
 }

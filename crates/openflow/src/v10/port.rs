@@ -31,14 +31,14 @@ pub(crate) fn to_wire(port: PortNo) -> Option<u16> {
 }
 
 pub(crate) fn decode_no(reader: &mut WireReader<'_>) -> Decoded<PortNo> {
-    reader.u16().map(from_wire)
+    reader.read_u16().map(from_wire)
 }
 
 pub(crate) fn encode_no(port: PortNo, writer: &mut WireWriter<'_>) -> Encoded {
     let Some(number) = to_wire(port) else {
         return Err(writer.cannot(format!("port {port}: ports end at {MAX}")));
     };
-    writer.u16(number);
+    writer.write_u16(number);
     Ok(())
 }
 
@@ -66,14 +66,14 @@ fn state_to_wire(state: u32) -> u32 {
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<PortDesc> {
     Ok(PortDesc {
         port_no: decode_no(reader)?,
-        hw_addr: reader.mac()?,
-        name: reader.text(NAME_BYTES)?,
-        config: reader.u32()?,
-        state: state_from_wire(reader.u32()?),
-        curr: features_from_wire(reader.u32()?),
-        advertised: features_from_wire(reader.u32()?),
-        supported: features_from_wire(reader.u32()?),
-        peer: features_from_wire(reader.u32()?),
+        hw_addr: reader.read_mac()?,
+        name: reader.read_text(NAME_BYTES)?,
+        config: reader.read_u32()?,
+        state: state_from_wire(reader.read_u32()?),
+        curr: features_from_wire(reader.read_u32()?),
+        advertised: features_from_wire(reader.read_u32()?),
+        supported: features_from_wire(reader.read_u32()?),
+        peer: features_from_wire(reader.read_u32()?),
         curr_speed: 0,
         max_speed: 0,
         properties: Vec::new(),
@@ -82,12 +82,12 @@ pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<PortDesc> {
 
 pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut WireWriter<'_>) -> Encoded {
     encode_no(desc.port_no, writer)?;
-    writer.mac(desc.hw_addr);
-    writer.text(&desc.name, NAME_BYTES);
-    writer.u32(desc.config);
-    writer.u32(state_to_wire(desc.state));
+    writer.write_mac(desc.hw_addr);
+    writer.write_text(&desc.name, NAME_BYTES);
+    writer.write_u32(desc.config);
+    writer.write_u32(state_to_wire(desc.state));
     for features in [desc.curr, desc.advertised, desc.supported, desc.peer] {
-        writer.u32(features_to_wire(features));
+        writer.write_u32(features_to_wire(features));
     }
     Ok(())
 }
@@ -99,25 +99,25 @@ pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> 
 }
 
 pub(crate) fn encode_status(status: &PortStatus, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u8(status.reason as u8);
-    writer.zeros(7);
+    writer.write_u8(status.reason as u8);
+    writer.write_zeros(7);
     encode_desc(&status.desc, writer)
 }
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<PortMod> {
-    let (port_no, hw_addr) = (decode_no(reader)?, reader.mac()?);
-    let (config, mask, advertise) = (reader.u32()?, reader.u32()?, features_from_wire(reader.u32()?));
+    let (port_no, hw_addr) = (decode_no(reader)?, reader.read_mac()?);
+    let (config, mask, advertise) = (reader.read_u32()?, reader.read_u32()?, features_from_wire(reader.read_u32()?));
     reader.skip(4)?;
     Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties: Vec::new() })
 }
 
 pub(crate) fn encode_mod(port: &PortMod, writer: &mut WireWriter<'_>) -> Encoded {
     encode_no(port.port_no, writer)?;
-    writer.mac(port.hw_addr);
-    writer.u32(port.config);
-    writer.u32(port.mask);
-    writer.u32(features_to_wire(port.advertise));
-    writer.zeros(4);
+    writer.write_mac(port.hw_addr);
+    writer.write_u32(port.config);
+    writer.write_u32(port.mask);
+    writer.write_u32(features_to_wire(port.advertise));
+    writer.write_zeros(4);
     Ok(())
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<PortStats> {
 
 pub(crate) fn encode_stats(stats: &PortStats, writer: &mut WireWriter<'_>) -> Encoded {
     encode_no(stats.port_no, writer)?;
-    writer.zeros(6);
+    writer.write_zeros(6);
     port::encode_counters(stats, writer);
     Ok(())
 }

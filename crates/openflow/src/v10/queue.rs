@@ -13,30 +13,30 @@ pub(crate) fn decode_config_request(reader: &mut WireReader<'_>) -> Decoded<Port
 
 pub(crate) fn encode_config_request(port: PortNo, writer: &mut WireWriter<'_>) -> Encoded {
     port::encode_no(port, writer)?;
-    writer.zeros(2);
+    writer.write_zeros(2);
     Ok(())
 }
 
 pub(crate) fn decode_config(reader: &mut WireReader<'_>) -> Decoded<QueueConfigReply> {
     let port = port::decode_no(reader)?;
     reader.skip(6)?;
-    Ok(QueueConfigReply { port, queues: reader.list(decode_queue)? })
+    Ok(QueueConfigReply { port, queues: reader.read_list(decode_queue)? })
 }
 
 fn decode_queue(reader: &mut WireReader<'_>) -> Decoded<QueueConfig> {
-    let mut part = reader.element("queue", 4, 8, BadRequest::BadLen)?;
-    let queue = part.u32()?;
+    let mut part = reader.take_element("queue", 4, 8, BadRequest::BadLen)?;
+    let queue = part.read_u32()?;
     part.skip(4)?;
-    Ok(QueueConfig { queue, port: PortNo::ANY, properties: part.list(queue::decode_property)? })
+    Ok(QueueConfig { queue, port: PortNo::ANY, properties: part.read_list(queue::decode_property)? })
 }
 
 pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut WireWriter<'_>) -> Encoded {
     port::encode_no(reply.port, writer)?;
-    writer.zeros(6);
+    writer.write_zeros(6);
     for queue in &reply.queues {
         let start = writer.at();
-        writer.u32(queue.queue);
-        writer.zeros(4);
+        writer.write_u32(queue.queue);
+        writer.write_zeros(4);
         for property in &queue.properties {
             queue::encode_property(property, writer)?;
         }
@@ -57,22 +57,22 @@ fn swapped(port: PortNo) -> PortNo {
 
 pub(crate) fn decode_stats_request(reader: &mut WireReader<'_>) -> Decoded<(PortNo, u32)> {
     let port = decode_config_request(reader)?;
-    Ok((swapped(port), reader.u32()?))
+    Ok((swapped(port), reader.read_u32()?))
 }
 
 pub(crate) fn encode_stats_request(port: PortNo, queue: u32, writer: &mut WireWriter<'_>) -> Encoded {
     encode_config_request(swapped(port), writer)?;
-    writer.u32(queue);
+    writer.write_u32(queue);
     Ok(())
 }
 
 pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<QueueStats> {
     Ok(QueueStats {
         port: decode_config_request(reader)?,
-        queue: reader.u32()?,
-        tx_bytes: reader.u64()?,
-        tx_packets: reader.u64()?,
-        tx_errors: reader.u64()?,
+        queue: reader.read_u32()?,
+        tx_bytes: reader.read_u64()?,
+        tx_packets: reader.read_u64()?,
+        tx_errors: reader.read_u64()?,
         duration_sec: 0,
         duration_nsec: 0,
         properties: Vec::new(),
@@ -81,9 +81,9 @@ pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<QueueStats> {
 
 pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut WireWriter<'_>) -> Encoded {
     encode_config_request(stats.port, writer)?;
-    writer.u32(stats.queue);
-    writer.u64(stats.tx_bytes);
-    writer.u64(stats.tx_packets);
-    writer.u64(stats.tx_errors);
+    writer.write_u32(stats.queue);
+    writer.write_u64(stats.tx_bytes);
+    writer.write_u64(stats.tx_packets);
+    writer.write_u64(stats.tx_errors);
     Ok(())
 }

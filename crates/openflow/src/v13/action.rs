@@ -41,12 +41,12 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
         SET_FIELD => return decode_set_field(&mut action),
         v15::COPY_FIELD if action.version() >= Version::V15 => return v15::decode_copy(&mut action),
         EXPERIMENTER => {
-            let id = action.u32()?;
+            let id = action.read_u32()?;
             nicira::action::decode(id, &mut action, decode)?
         }
         OUTPUT => {
-            let port = port::output(&mut action, |action| action.u32().map(PortNo))?;
-            let output = Action::Output { port, max_len: action.u16()? };
+            let port = port::output(&mut action, |action| action.read_u32().map(PortNo))?;
+            let output = Action::Output { port, max_len: action.read_u16()? };
             action.skip(6)?;
             output
         }
@@ -195,9 +195,9 @@ const fn destination_port(proto: Option<u8>) -> Field {
 
 fn output(port: PortNo, max_len: u16, writer: &mut WireWriter<'_>) {
     head(OUTPUT, 16, writer);
-    writer.u32(port.0);
-    writer.u16(max_len);
-    writer.zeros(6);
+    writer.write_u32(port.0);
+    writer.write_u16(max_len);
+    writer.write_zeros(6);
 }
 
 fn set_field(field: Field, value: impl Into<u128>, writer: &mut WireWriter<'_>) -> Encoded {

@@ -16,16 +16,16 @@ pub(crate) fn proto(matching: &Match) -> Option<u8> {
 
 pub(crate) fn decode_instructions(reader: &mut WireReader<'_>) -> Decoded<Vec<crate::model::Instruction>> {
     let left = reader.left();
-    reader.part(left, "instructions", BadInstruction::BadLen)?.list(instruction::decode)
+    reader.take_part(left, "instructions", BadInstruction::BadLen)?.read_list(instruction::decode)
 }
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
-    let (cookie, cookie_mask, table) = (reader.u64()?, reader.u64()?, TableId(reader.u8()?));
-    let command = flow::command(reader, |reader| reader.u8().map(u16::from))?;
-    let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
-    let buffer_id = reader.buffer_id()?;
-    let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));
-    let flags = FlowFlags(reader.u16()?);
+    let (cookie, cookie_mask, table) = (reader.read_u64()?, reader.read_u64()?, TableId(reader.read_u8()?));
+    let command = flow::command(reader, |reader| reader.read_u8().map(u16::from))?;
+    let (idle_timeout, hard_timeout, priority) = (reader.read_u16()?, reader.read_u16()?, reader.read_u16()?);
+    let buffer_id = reader.read_buffer_id()?;
+    let (out_port, out_group) = (PortNo(reader.read_u32()?), GroupId(reader.read_u32()?));
+    let flags = FlowFlags(reader.read_u16()?);
     let importance = importance(reader)?;
     Ok(FlowMod {
         cookie,
@@ -47,12 +47,12 @@ pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<FlowMod> {
 
 /// Reads the importance, which 1.4 has in place of two bytes of padding; returns 0 before 1.4.
 fn importance(reader: &mut WireReader<'_>) -> Decoded<u16> {
-    let number = reader.u16()?;
+    let number = reader.read_u16()?;
     Ok(if reader.version() >= Version::V14 { number } else { 0 })
 }
 
 fn encode_importance(importance: u16, writer: &mut WireWriter<'_>) {
-    writer.u16(if writer.version() >= Version::V14 { importance } else { 0 });
+    writer.write_u16(if writer.version() >= Version::V14 { importance } else { 0 });
 }
 
 pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut WireWriter<'_>) -> Encoded {
@@ -62,17 +62,17 @@ pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut WireWriter<'_>) -> Encoded
     if flow.importance != 0 && writer.version() < Version::V14 {
         return Err(writer.cannot(format!("a flow-mod of importance {}", flow.importance)));
     }
-    writer.u64(flow.cookie);
-    writer.u64(flow.cookie_mask);
-    writer.u8(flow.table.0);
-    writer.u8(flow.command as u8);
-    writer.u16(flow.idle_timeout);
-    writer.u16(flow.hard_timeout);
-    writer.u16(flow.priority);
-    writer.buffer_id(flow.buffer_id);
-    writer.u32(flow.out_port.0);
-    writer.u32(flow.out_group.0);
-    writer.u16(flow.flags.0);
+    writer.write_u64(flow.cookie);
+    writer.write_u64(flow.cookie_mask);
+    writer.write_u8(flow.table.0);
+    writer.write_u8(flow.command as u8);
+    writer.write_u16(flow.idle_timeout);
+    writer.write_u16(flow.hard_timeout);
+    writer.write_u16(flow.priority);
+    writer.write_buffer_id(flow.buffer_id);
+    writer.write_u32(flow.out_port.0);
+    writer.write_u32(flow.out_group.0);
+    writer.write_u16(flow.flags.0);
     encode_importance(flow.importance, writer);
     oxm::encode_match(&flow.matching, writer)?;
     instruction::encode_list(&flow.instructions, proto(&flow.matching), writer)
@@ -85,63 +85,63 @@ pub(crate) fn last_reason(version: Version) -> FlowRemovedReason {
 
 pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
     Ok(FlowRemoved {
-        cookie: reader.u64()?,
-        priority: reader.u16()?,
+        cookie: reader.read_u64()?,
+        priority: reader.read_u16()?,
         reason: flow::decode_reason(reader, last_reason(reader.version()))?,
-        table: TableId(reader.u8()?),
-        duration_sec: reader.u32()?,
-        duration_nsec: reader.u32()?,
-        idle_timeout: reader.u16()?,
-        hard_timeout: reader.u16()?,
-        packet_count: reader.u64()?,
-        byte_count: reader.u64()?,
+        table: TableId(reader.read_u8()?),
+        duration_sec: reader.read_u32()?,
+        duration_nsec: reader.read_u32()?,
+        idle_timeout: reader.read_u16()?,
+        hard_timeout: reader.read_u16()?,
+        packet_count: reader.read_u64()?,
+        byte_count: reader.read_u64()?,
         more: OxsExtraStats::default(),
         matching: oxm::decode_match(reader)?,
     })
 }
 
 pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u64(removed.cookie);
-    writer.u16(removed.priority);
-    writer.u8(flow::reason(removed.reason, last_reason(writer.version())));
-    writer.u8(removed.table.0);
-    writer.u32(removed.duration_sec);
-    writer.u32(removed.duration_nsec);
-    writer.u16(removed.idle_timeout);
-    writer.u16(removed.hard_timeout);
-    writer.u64(removed.packet_count);
-    writer.u64(removed.byte_count);
+    writer.write_u64(removed.cookie);
+    writer.write_u16(removed.priority);
+    writer.write_u8(flow::reason(removed.reason, last_reason(writer.version())));
+    writer.write_u8(removed.table.0);
+    writer.write_u32(removed.duration_sec);
+    writer.write_u32(removed.duration_nsec);
+    writer.write_u16(removed.idle_timeout);
+    writer.write_u16(removed.hard_timeout);
+    writer.write_u64(removed.packet_count);
+    writer.write_u64(removed.byte_count);
     oxm::encode_match(&removed.matching, writer)
 }
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowRequest> {
-    let table = TableId(reader.u8()?);
+    let table = TableId(reader.read_u8()?);
     reader.skip(3)?;
-    let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));
+    let (out_port, out_group) = (PortNo(reader.read_u32()?), GroupId(reader.read_u32()?));
     reader.skip(4)?;
-    let (cookie, cookie_mask) = (reader.u64()?, reader.u64()?);
+    let (cookie, cookie_mask) = (reader.read_u64()?, reader.read_u64()?);
     Ok(FlowRequest { table, out_port, out_group, cookie, cookie_mask, matching: oxm::decode_match(reader)? })
 }
 
 pub(crate) fn encode_request(request: &FlowRequest, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u8(request.table.0);
-    writer.zeros(3);
-    writer.u32(request.out_port.0);
-    writer.u32(request.out_group.0);
-    writer.zeros(4);
-    writer.u64(request.cookie);
-    writer.u64(request.cookie_mask);
+    writer.write_u8(request.table.0);
+    writer.write_zeros(3);
+    writer.write_u32(request.out_port.0);
+    writer.write_u32(request.out_group.0);
+    writer.write_zeros(4);
+    writer.write_u64(request.cookie);
+    writer.write_u64(request.cookie_mask);
     oxm::encode_match(&request.matching, writer)
 }
 
 pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
-    let mut entry = reader.element("flow statistics", 0, 56, BadRequest::BadLen)?;
+    let mut entry = reader.take_element("flow statistics", 0, 56, BadRequest::BadLen)?;
     entry.skip(2)?;
-    let table = TableId(entry.u8()?);
+    let table = TableId(entry.read_u8()?);
     entry.skip(1)?;
-    let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
-    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
-    let flags = FlowFlags(entry.u16()?);
+    let (duration_sec, duration_nsec) = (entry.read_u32()?, entry.read_u32()?);
+    let (priority, idle_timeout, hard_timeout) = (entry.read_u16()?, entry.read_u16()?, entry.read_u16()?);
+    let flags = FlowFlags(entry.read_u16()?);
     let importance = importance(&mut entry)?;
     entry.skip(2)?;
     Ok(FlowStats {
@@ -153,9 +153,9 @@ pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
         hard_timeout,
         flags,
         importance,
-        cookie: entry.u64()?,
-        packet_count: entry.u64()?,
-        byte_count: entry.u64()?,
+        cookie: entry.read_u64()?,
+        packet_count: entry.read_u64()?,
+        byte_count: entry.read_u64()?,
         more: OxsExtraStats::default(),
         matching: oxm::decode_match(&mut entry)?,
         instructions: decode_instructions(&mut entry)?,
@@ -164,20 +164,20 @@ pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
 
 pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
-    writer.u8(stats.table.0);
-    writer.zeros(1);
-    writer.u32(stats.duration_sec);
-    writer.u32(stats.duration_nsec);
-    writer.u16(stats.priority);
-    writer.u16(stats.idle_timeout);
-    writer.u16(stats.hard_timeout);
-    writer.u16(stats.flags.0);
+    writer.write_u16(0);
+    writer.write_u8(stats.table.0);
+    writer.write_zeros(1);
+    writer.write_u32(stats.duration_sec);
+    writer.write_u32(stats.duration_nsec);
+    writer.write_u16(stats.priority);
+    writer.write_u16(stats.idle_timeout);
+    writer.write_u16(stats.hard_timeout);
+    writer.write_u16(stats.flags.0);
     encode_importance(stats.importance, writer);
-    writer.zeros(2);
-    writer.u64(stats.cookie);
-    writer.u64(stats.packet_count);
-    writer.u64(stats.byte_count);
+    writer.write_zeros(2);
+    writer.write_u64(stats.cookie);
+    writer.write_u64(stats.packet_count);
+    writer.write_u64(stats.byte_count);
     oxm::encode_match(&stats.matching, writer)?;
     instruction::encode_list(&stats.instructions, proto(&stats.matching), writer)?;
     writer.set_length(start, start)

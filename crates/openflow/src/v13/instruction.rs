@@ -17,22 +17,22 @@ const EXPERIMENTER: u16 = 0xffff;
 /// Reads one instruction.
 pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Instruction> {
     let at = reader.at();
-    let mut part = reader.element("instruction", 2, 8, BadInstruction::BadLen)?;
+    let mut part = reader.take_element("instruction", 2, 8, BadInstruction::BadLen)?;
     let length = part.left();
     if !length.is_multiple_of(8) {
         return Err(part.error(BadInstruction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
     }
-    let kind = part.u16()?;
+    let kind = part.read_u16()?;
     part.skip(2)?;
     let decoded = match kind {
         GOTO_TABLE => {
-            let table = TableId(part.u8()?);
+            let table = TableId(part.read_u8()?);
             part.skip(3)?;
             Instruction::GotoTable(table)
         }
         WRITE_METADATA => {
             part.skip(4)?;
-            Instruction::WriteMetadata { metadata: part.u64()?, mask: part.u64()? }
+            Instruction::WriteMetadata { metadata: part.read_u64()?, mask: part.read_u64()? }
         }
         WRITE_ACTIONS => Instruction::WriteActions(actions(&mut part)?),
         APPLY_ACTIONS => Instruction::ApplyActions(actions(&mut part)?),
@@ -40,9 +40,9 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Instruction> {
             part.skip(4)?;
             Instruction::ClearActions
         }
-        METER if part.version() < Version::V15 => Instruction::Meter(MeterId(part.u32()?)),
+        METER if part.version() < Version::V15 => Instruction::Meter(MeterId(part.read_u32()?)),
         v15::STAT_TRIGGER if part.version() >= Version::V15 => v15::decode_trigger(&mut part)?,
-        EXPERIMENTER => Instruction::Experimenter { id: part.u32()?, data: part.rest() },
+        EXPERIMENTER => Instruction::Experimenter { id: part.read_u32()?, data: part.read_rest() },
         kind => {
             let reason = format!("found instruction type {kind}, which {} does not have", part.version().name());
             return Err(part.error_at(at, BadInstruction::UnknownInst, reason));
@@ -55,7 +55,7 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Instruction> {
 fn actions(part: &mut WireReader<'_>) -> Decoded<Vec<crate::model::Action>> {
     part.skip(4)?;
     let left = part.left();
-    part.part(left, "actions", BadAction::BadLen)?.list(action::decode)
+    part.take_part(left, "actions", BadAction::BadLen)?.read_list(action::decode)
 }
 
 /// Writes a list of instructions. `proto` is the `ip_proto` that the flow entry matches, if any.
@@ -69,7 +69,7 @@ pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, write
 
 fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(match instruction {
+    writer.write_u16(match instruction {
         Instruction::GotoTable(_) => GOTO_TABLE,
         Instruction::WriteMetadata { .. } => WRITE_METADATA,
         Instruction::WriteActions(_) => WRITE_ACTIONS,
@@ -80,27 +80,27 @@ fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut WireWriter<
         Instruction::StatTrigger { .. } => return Err(writer.cannot("statistics triggers")),
         Instruction::Experimenter { .. } => EXPERIMENTER,
     });
-    writer.u16(0);
+    writer.write_u16(0);
     match instruction {
         Instruction::GotoTable(table) => {
-            writer.u8(table.0);
-            writer.zeros(3);
+            writer.write_u8(table.0);
+            writer.write_zeros(3);
         }
         Instruction::WriteMetadata { metadata, mask } => {
-            writer.zeros(4);
-            writer.u64(*metadata);
-            writer.u64(*mask);
+            writer.write_zeros(4);
+            writer.write_u64(*metadata);
+            writer.write_u64(*mask);
         }
         Instruction::WriteActions(actions) | Instruction::ApplyActions(actions) => {
-            writer.zeros(4);
+            writer.write_zeros(4);
             action::encode_list(actions, proto, writer)?;
         }
-        Instruction::ClearActions => writer.zeros(4),
+        Instruction::ClearActions => writer.write_zeros(4),
         Instruction::StatTrigger { flags, thresholds } => v15::encode_trigger(*flags, thresholds, writer)?,
-        Instruction::Meter(meter) => writer.u32(meter.0),
+        Instruction::Meter(meter) => writer.write_u32(meter.0),
         Instruction::Experimenter { id, data } => {
-            writer.u32(*id);
-            writer.bytes(&data.0);
+            writer.write_u32(*id);
+            writer.write_bytes(&data.0);
         }
     }
     if !(writer.at() - start).is_multiple_of(8) {

@@ -30,7 +30,7 @@ pub(crate) fn decode_head(reader: &mut WireReader<'_>) -> Decoded<(u16, bool)> {
 
 pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut WireWriter<'_>) {
     multipart::encode_head(kind, more, writer);
-    writer.zeros(4);
+    writer.write_zeros(4);
 }
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRequest> {
@@ -45,14 +45,14 @@ pub(crate) fn decode_request_body(kind: u16, reader: &mut WireReader<'_>) -> Dec
         AGGREGATE => RequestBody::Aggregate(flow::decode_request(reader)?),
         TABLE => RequestBody::Table,
         PORT_STATS => RequestBody::PortStats(queue::decode_config_request(reader)?),
-        QUEUE => RequestBody::Queue { port: PortNo(reader.u32()?), queue: reader.u32()? },
+        QUEUE => RequestBody::Queue { port: PortNo(reader.read_u32()?), queue: reader.read_u32()? },
         GROUP => RequestBody::Group(group::decode_request(reader)?),
         GROUP_DESC => RequestBody::GroupDesc(GroupId::ALL),
         GROUP_FEATURES => RequestBody::GroupFeatures,
         METER => RequestBody::Meter(meter::decode_request(reader)?),
         METER_CONFIG => RequestBody::MeterConfig(meter::decode_request(reader)?),
         METER_FEATURES => RequestBody::MeterFeatures,
-        TABLE_FEATURES => RequestBody::TableFeatures(reader.list(table::decode_features)?),
+        TABLE_FEATURES => RequestBody::TableFeatures(reader.read_list(table::decode_features)?),
         PORT_DESC => RequestBody::PortDesc(PortNo::ANY),
         EXPERIMENTER => onf::decode_request(reader)?,
         kind => return Err(no_type(kind, reader)),
@@ -86,8 +86,8 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter
     };
     encode_head(kind, request.more, writer);
     let mut number = |number: u32| {
-        writer.u32(number);
-        writer.zeros(4);
+        writer.write_u32(number);
+        writer.write_zeros(4);
     };
     match &request.body {
         RequestBody::PortStats(port) => number(port.0),
@@ -95,8 +95,8 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter
         RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => number(meter.0),
         RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::encode_request(request, writer)?,
         RequestBody::Queue { port, queue } => {
-            writer.u32(port.0);
-            writer.u32(*queue);
+            writer.write_u32(port.0);
+            writer.write_u32(*queue);
         }
         RequestBody::TableFeatures(tables) => tables.iter().try_for_each(|t| table::encode_features(t, writer))?,
         RequestBody::FlowMonitor(monitors) => onf::encode_monitors(monitors, writer)?,
@@ -114,19 +114,19 @@ pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartRepl
 pub(crate) fn decode_reply_body(kind: u16, reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     Ok(match kind {
         DESC => ReplyBody::Desc(multipart::decode_desc(reader)?),
-        FLOW => ReplyBody::Flow(reader.list(flow::decode_stats)?),
+        FLOW => ReplyBody::Flow(reader.read_list(flow::decode_stats)?),
         AGGREGATE => ReplyBody::Aggregate(multipart::decode_aggregate(reader)?),
-        TABLE => ReplyBody::Table(reader.list(table::decode_stats)?),
-        PORT_STATS => ReplyBody::PortStats(reader.list(port::decode_stats)?),
-        QUEUE => ReplyBody::Queue(reader.list(queue::decode_stats)?),
-        GROUP => ReplyBody::Group(reader.list(group::decode_stats)?),
-        GROUP_DESC => ReplyBody::GroupDesc(reader.list(group::decode_desc)?),
+        TABLE => ReplyBody::Table(reader.read_list(table::decode_stats)?),
+        PORT_STATS => ReplyBody::PortStats(reader.read_list(port::decode_stats)?),
+        QUEUE => ReplyBody::Queue(reader.read_list(queue::decode_stats)?),
+        GROUP => ReplyBody::Group(reader.read_list(group::decode_stats)?),
+        GROUP_DESC => ReplyBody::GroupDesc(reader.read_list(group::decode_desc)?),
         GROUP_FEATURES => ReplyBody::GroupFeatures(group::decode_features(reader)?),
-        METER => ReplyBody::Meter(reader.list(meter::decode_stats)?),
-        METER_CONFIG => ReplyBody::MeterConfig(reader.list(meter::decode_config)?),
+        METER => ReplyBody::Meter(reader.read_list(meter::decode_stats)?),
+        METER_CONFIG => ReplyBody::MeterConfig(reader.read_list(meter::decode_config)?),
         METER_FEATURES => ReplyBody::MeterFeatures(meter::decode_features(reader)?),
-        TABLE_FEATURES => ReplyBody::TableFeatures(reader.list(table::decode_features)?),
-        PORT_DESC => ReplyBody::PortDesc(reader.list(port::decode_desc)?),
+        TABLE_FEATURES => ReplyBody::TableFeatures(reader.read_list(table::decode_features)?),
+        PORT_DESC => ReplyBody::PortDesc(reader.read_list(port::decode_desc)?),
         EXPERIMENTER => onf::decode_reply(reader)?,
         kind => return Err(no_type(kind, reader)),
     })

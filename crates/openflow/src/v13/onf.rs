@@ -42,7 +42,7 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Body> {
         Some((ONF, FLOW_MONITOR_CANCEL)) => {
             reader.rename("flow monitor cancel");
             reader.skip(8)?;
-            let id = reader.u32()?;
+            let id = reader.read_u32()?;
             Ok(Body::Nx(Box::new(NxMessage::FlowMonitorCancel(id))))
         }
         Some((ONF, kind @ (FLOW_MONITOR_PAUSED | FLOW_MONITOR_RESUMED))) => {
@@ -56,14 +56,14 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Body> {
 }
 
 pub(crate) fn encode_control(control: &BundleControl, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(ONF);
-    writer.u32(BUNDLE_CONTROL);
+    writer.write_u32(ONF);
+    writer.write_u32(BUNDLE_CONTROL);
     bundle::encode_control(control, writer)
 }
 
 pub(crate) fn encode_add(add: &BundleAdd, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(ONF);
-    writer.u32(BUNDLE_ADD);
+    writer.write_u32(ONF);
+    writer.write_u32(BUNDLE_ADD);
     bundle::encode_add(add, writer)
 }
 
@@ -78,10 +78,10 @@ pub(crate) fn encode_nicira(message: &NxMessage, writer: &mut WireWriter<'_>) ->
     if writer.version() != Version::V13 {
         return Err(writer.cannot("a message about flow monitors, which are in its own messages"));
     }
-    writer.u32(ONF);
-    writer.u32(kind);
+    writer.write_u32(ONF);
+    writer.write_u32(kind);
     if let NxMessage::FlowMonitorCancel(id) = message {
-        writer.u32(*id);
+        writer.write_u32(*id);
     }
     Ok(())
 }
@@ -99,7 +99,7 @@ fn is_flow_monitor(reader: &mut WireReader<'_>) -> Decoded<bool> {
 /// Reads an experimenter's multipart request. An unknown one stays uninterpreted.
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<RequestBody> {
     if is_flow_monitor(reader)? {
-        return Ok(RequestBody::FlowMonitor(reader.list(monitor::decode_request)?));
+        return Ok(RequestBody::FlowMonitor(reader.read_list(monitor::decode_request)?));
     }
     Ok(RequestBody::Experimenter(opaque::decode(reader, Version::V13)?))
 }
@@ -107,19 +107,19 @@ pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<RequestBody
 /// Reads an experimenter's multipart reply. An unknown one stays uninterpreted.
 pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     if is_flow_monitor(reader)? {
-        return Ok(ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?));
+        return Ok(ReplyBody::FlowMonitor(reader.read_list(monitor::decode_update)?));
     }
     Ok(ReplyBody::Experimenter(opaque::decode(reader, Version::V13)?))
 }
 
 pub(crate) fn encode_monitors(monitors: &[FlowMonitor], writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(ONF);
-    writer.u32(FLOW_MONITOR);
+    writer.write_u32(ONF);
+    writer.write_u32(FLOW_MONITOR);
     monitors.iter().try_for_each(|monitor| monitor::encode_request(monitor, writer))
 }
 
 pub(crate) fn encode_updates(updates: &[FlowUpdate], writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(ONF);
-    writer.u32(FLOW_MONITOR);
+    writer.write_u32(ONF);
+    writer.write_u32(FLOW_MONITOR);
     updates.iter().try_for_each(|update| monitor::encode_update(update, writer))
 }

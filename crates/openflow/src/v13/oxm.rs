@@ -110,18 +110,18 @@ fn field_of(class: u16, number: u8, payload: &[u8], version: Version) -> Option<
 /// Reads a match with its header and padding.
 pub(crate) fn decode_match(reader: &mut WireReader<'_>) -> Decoded<Match> {
     let at = reader.at();
-    let mut fields = reader.element("match", 2, 4, BadMatch::BadLen)?;
+    let mut fields = reader.take_element("match", 2, 4, BadMatch::BadLen)?;
     let length = fields.left();
-    let kind = fields.u16()?;
+    let kind = fields.read_u16()?;
     if kind != MATCH_OXM {
         return Err(fields.error_at(at, BadMatch::BadType, format_args!("found match type {kind}, expected 1 (OXM)")));
     }
     fields.skip(2)?;
-    let fields = fields.list(|fields| decode_entry(fields, BadMatch::BadLen.into()))?;
+    let fields = fields.read_list(|fields| decode_entry(fields, BadMatch::BadLen.into()))?;
     // Missing padding is an error of the match. Otherwise the error would be reported for the instructions that
     // follow.
     let padding = length.next_multiple_of(8) - length;
-    reader.part(padding, "match padding", BadMatch::BadLen)?;
+    reader.take_part(padding, "match padding", BadMatch::BadLen)?;
     Ok(Match { fields })
 }
 
@@ -136,8 +136,8 @@ pub(crate) fn encode_match(matching: &Match, writer: &mut WireWriter<'_>) -> Enc
 /// Writes a match with its header, without padding.
 pub(crate) fn encode_unpadded(matching: &Match, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(MATCH_OXM);
-    writer.u16(0);
+    writer.write_u16(MATCH_OXM);
+    writer.write_u16(0);
     matching.fields.iter().try_for_each(|entry| encode_entry(entry, writer))?;
     writer.set_length(start + 2, start)
 }
@@ -153,11 +153,11 @@ pub(crate) fn encode_entry(entry: &MatchField, writer: &mut WireWriter<'_>) -> E
 /// Reads one entry. `bad_length` is the error for a known field with a wrong length.
 pub(crate) fn decode_entry(reader: &mut WireReader<'_>, bad_length: ErrorType) -> Decoded<MatchField> {
     let at = reader.at();
-    let (class, tail) = (reader.u16()?, reader.u8()?);
+    let (class, tail) = (reader.read_u16()?, reader.read_u8()?);
     let (number, has_mask) = (tail >> 1, tail & 1 != 0);
-    let length = usize::from(reader.u8()?);
-    let mut payload = reader.part(length, "field", bad_length)?;
-    let bytes = payload.rest_slice();
+    let length = usize::from(reader.read_u8()?);
+    let mut payload = reader.take_part(length, "field", bad_length)?;
+    let bytes = payload.read_rest_slice();
     if let Some(known) = nxm::field_of(class, number, has_mask, bytes) {
         return known.map_err(|reason| DecodeError { error: bad_length, reason: format!("byte {at}: {reason}") });
     }
@@ -205,13 +205,13 @@ fn encode(head: OxmHeader, field: Field, value: u128, mask: Option<u128>, writer
     }
     let OxmHeader { class, number, prefix } = head;
     let length = prefix.len() + width * if mask.is_some() { 2 } else { 1 };
-    writer.u16(class);
-    writer.u8(number << 1 | u8::from(mask.is_some()));
+    writer.write_u16(class);
+    writer.write_u8(number << 1 | u8::from(mask.is_some()));
     #[expect(clippy::cast_possible_truncation, reason = "at most 6 + 2 * 16")]
-    writer.u8(length as u8);
-    writer.bytes(prefix);
+    writer.write_u8(length as u8);
+    writer.write_bytes(prefix);
     for number in [Some(value), mask].into_iter().flatten() {
-        writer.bytes(&number.to_be_bytes()[16 - width..]);
+        writer.write_bytes(&number.to_be_bytes()[16 - width..]);
     }
     Ok(())
 }
@@ -221,17 +221,17 @@ pub(crate) fn encode_raw(raw: &RawField, writer: &mut WireWriter<'_>) -> Encoded
     let Ok(length) = u8::try_from(raw.payload.0.len()) else {
         return Err(writer.cannot(format!("a field of {} bytes, at most 255 fit", raw.payload.0.len())));
     };
-    writer.u16(raw.class);
-    writer.u8(raw.number << 1 | u8::from(raw.has_mask));
-    writer.u8(length);
-    writer.bytes(&raw.payload.0);
+    writer.write_u16(raw.class);
+    writer.write_u8(raw.number << 1 | u8::from(raw.has_mask));
+    writer.write_u8(length);
+    writer.write_bytes(&raw.payload.0);
     Ok(())
 }
 
 /// Reads a header without payload, as in table features.
 pub(crate) fn decode_id(reader: &mut WireReader<'_>) -> Decoded<OxmId> {
-    let (class, tail, length) = (OxmClass::from_number(reader.u16()?), reader.u8()?, reader.u8()?);
-    let experimenter = if class == OxmClass::Experimenter { Some(reader.u32()?) } else { None };
+    let (class, tail, length) = (OxmClass::from_number(reader.read_u16()?), reader.read_u8()?, reader.read_u8()?);
+    let experimenter = if class == OxmClass::Experimenter { Some(reader.read_u32()?) } else { None };
     Ok(OxmId { class, number: tail >> 1, has_mask: tail & 1 != 0, length, experimenter }.in_version(reader.version()))
 }
 
@@ -240,11 +240,11 @@ pub(crate) fn encode_id(id: &OxmId, writer: &mut WireWriter<'_>) -> Encoded {
     if (id.class == OxmClass::Experimenter) != id.experimenter.is_some() {
         return Err(writer.cannot("a field id whose class and experimenter disagree"));
     }
-    writer.u16(id.class.number());
-    writer.u8(id.number << 1 | u8::from(id.has_mask));
-    writer.u8(id.length);
+    writer.write_u16(id.class.number());
+    writer.write_u8(id.number << 1 | u8::from(id.has_mask));
+    writer.write_u8(id.length);
     if let Some(experimenter) = id.experimenter {
-        writer.u32(experimenter);
+        writer.write_u32(experimenter);
     }
     Ok(())
 }

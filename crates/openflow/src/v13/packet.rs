@@ -12,7 +12,7 @@ fn n_reasons(version: Version) -> usize {
 
 pub(crate) fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PacketInReason> {
     let at = reader.at();
-    let number = reader.u8()?;
+    let number = reader.read_u8()?;
     let known = &PacketInReason::ALL[..n_reasons(reader.version())];
     known.get(usize::from(number)).copied().ok_or_else(|| {
         let last = known.len() - 1;
@@ -21,46 +21,46 @@ pub(crate) fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PacketInReas
 }
 
 pub(crate) fn decode_in(reader: &mut WireReader<'_>) -> Decoded<PacketIn> {
-    let (buffer_id, total_len) = (reader.buffer_id()?, reader.u16()?);
-    let (reason, table, cookie) = (decode_reason(reader)?, TableId(reader.u8()?), reader.u64()?);
+    let (buffer_id, total_len) = (reader.read_buffer_id()?, reader.read_u16()?);
+    let (reason, table, cookie) = (decode_reason(reader)?, TableId(reader.read_u8()?), reader.read_u64()?);
     let matching = oxm::decode_match(reader)?;
     reader.skip(2)?;
-    Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
+    Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.read_rest() })
 }
 
 pub(crate) fn encode_in(packet: &PacketIn, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.buffer_id(packet.buffer_id);
-    writer.u16(packet.total_len);
-    writer.u8(match packet.reason {
+    writer.write_buffer_id(packet.buffer_id);
+    writer.write_u16(packet.total_len);
+    writer.write_u8(match packet.reason {
         // 1.4 distinguishes where an output action was; earlier versions have one reason for all.
         reason if reason as usize >= n_reasons(writer.version()) => PacketInReason::Action,
         reason => reason,
     } as u8);
-    writer.u8(packet.table.0);
-    writer.u64(packet.cookie);
+    writer.write_u8(packet.table.0);
+    writer.write_u64(packet.cookie);
     oxm::encode_match(&packet.matching, writer)?;
-    writer.zeros(2);
-    writer.bytes(&packet.data.0);
+    writer.write_zeros(2);
+    writer.write_bytes(&packet.data.0);
     Ok(())
 }
 
 pub(crate) fn decode_out(reader: &mut WireReader<'_>) -> Decoded<PacketOut> {
-    let (buffer_id, in_port) = (reader.buffer_id()?, PortNo(reader.u32()?));
-    let length = reader.u16()?;
+    let (buffer_id, in_port) = (reader.read_buffer_id()?, PortNo(reader.read_u32()?));
+    let length = reader.read_u16()?;
     reader.skip(6)?;
-    let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
-    Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.rest() })
+    let actions = reader.take_part(length.into(), "actions", BadAction::BadLen)?.read_list(action::decode)?;
+    Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.read_rest() })
 }
 
 pub(crate) fn encode_out(packet: &PacketOut, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.buffer_id(packet.buffer_id);
-    writer.u32(packet.in_port.0);
+    writer.write_buffer_id(packet.buffer_id);
+    writer.write_u32(packet.in_port.0);
     let place = writer.at();
-    writer.u16(0);
-    writer.zeros(6);
+    writer.write_u16(0);
+    writer.write_zeros(6);
     let actions = writer.at();
     action::encode_list(&packet.actions, None, writer)?;
     writer.set_length(place, actions)?;
-    writer.bytes(&packet.data.0);
+    writer.write_bytes(&packet.data.0);
     Ok(())
 }

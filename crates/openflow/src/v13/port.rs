@@ -6,37 +6,37 @@ use crate::wire::{Decoded, WireReader, WireWriter, port};
 const NAME_BYTES: usize = 16;
 
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<PortDesc> {
-    let port_no = PortNo(reader.u32()?);
+    let port_no = PortNo(reader.read_u32()?);
     reader.skip(4)?;
-    let hw_addr = reader.mac()?;
+    let hw_addr = reader.read_mac()?;
     reader.skip(2)?;
     Ok(PortDesc {
         port_no,
         hw_addr,
-        name: reader.text(NAME_BYTES)?,
-        config: reader.u32()?,
-        state: reader.u32()?,
-        curr: reader.u32()?,
-        advertised: reader.u32()?,
-        supported: reader.u32()?,
-        peer: reader.u32()?,
-        curr_speed: reader.u32()?,
-        max_speed: reader.u32()?,
+        name: reader.read_text(NAME_BYTES)?,
+        config: reader.read_u32()?,
+        state: reader.read_u32()?,
+        curr: reader.read_u32()?,
+        advertised: reader.read_u32()?,
+        supported: reader.read_u32()?,
+        peer: reader.read_u32()?,
+        curr_speed: reader.read_u32()?,
+        max_speed: reader.read_u32()?,
         properties: Vec::new(),
     })
 }
 
 pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut WireWriter<'_>) {
-    writer.u32(desc.port_no.0);
-    writer.zeros(4);
-    writer.mac(desc.hw_addr);
-    writer.zeros(2);
-    writer.text(&desc.name, NAME_BYTES);
+    writer.write_u32(desc.port_no.0);
+    writer.write_zeros(4);
+    writer.write_mac(desc.hw_addr);
+    writer.write_zeros(2);
+    writer.write_text(&desc.name, NAME_BYTES);
     for word in [desc.config, desc.state, desc.curr, desc.advertised, desc.supported, desc.peer] {
-        writer.u32(word);
+        writer.write_u32(word);
     }
-    writer.u32(desc.curr_speed);
-    writer.u32(desc.max_speed);
+    writer.write_u32(desc.curr_speed);
+    writer.write_u32(desc.max_speed);
 }
 
 pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> {
@@ -46,43 +46,43 @@ pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> 
 }
 
 pub(crate) fn encode_status(status: &PortStatus, writer: &mut WireWriter<'_>) {
-    writer.u8(status.reason as u8);
-    writer.zeros(7);
+    writer.write_u8(status.reason as u8);
+    writer.write_zeros(7);
     encode_desc(&status.desc, writer);
 }
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<PortMod> {
-    let port_no = PortNo(reader.u32()?);
+    let port_no = PortNo(reader.read_u32()?);
     reader.skip(4)?;
-    let hw_addr = reader.mac()?;
+    let hw_addr = reader.read_mac()?;
     reader.skip(2)?;
-    let (config, mask, advertise) = (reader.u32()?, reader.u32()?, reader.u32()?);
+    let (config, mask, advertise) = (reader.read_u32()?, reader.read_u32()?, reader.read_u32()?);
     reader.skip(4)?;
     Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties: Vec::new() })
 }
 
 pub(crate) fn encode_mod(port: &PortMod, writer: &mut WireWriter<'_>) {
-    writer.u32(port.port_no.0);
-    writer.zeros(4);
-    writer.mac(port.hw_addr);
-    writer.zeros(2);
-    writer.u32(port.config);
-    writer.u32(port.mask);
-    writer.u32(port.advertise);
-    writer.zeros(4);
+    writer.write_u32(port.port_no.0);
+    writer.write_zeros(4);
+    writer.write_mac(port.hw_addr);
+    writer.write_zeros(2);
+    writer.write_u32(port.config);
+    writer.write_u32(port.mask);
+    writer.write_u32(port.advertise);
+    writer.write_zeros(4);
 }
 
 pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<PortStats> {
-    let port_no = PortNo(reader.u32()?);
+    let port_no = PortNo(reader.read_u32()?);
     reader.skip(4)?;
     let counters = port::decode_counters(reader, port_no)?;
-    Ok(PortStats { duration_sec: reader.u32()?, duration_nsec: reader.u32()?, ..counters })
+    Ok(PortStats { duration_sec: reader.read_u32()?, duration_nsec: reader.read_u32()?, ..counters })
 }
 
 pub(crate) fn encode_stats(stats: &PortStats, writer: &mut WireWriter<'_>) {
-    writer.u32(stats.port_no.0);
-    writer.zeros(4);
+    writer.write_u32(stats.port_no.0);
+    writer.write_zeros(4);
     port::encode_counters(stats, writer);
-    writer.u32(stats.duration_sec);
-    writer.u32(stats.duration_nsec);
+    writer.write_u32(stats.duration_sec);
+    writer.write_u32(stats.duration_nsec);
 }

@@ -29,113 +29,115 @@ const EXPERIMENTER: u16 = 0xfffe;
 const EXPERIMENTER_ID: u16 = 0xffff;
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<TableMod> {
-    let table = TableId(reader.u8()?);
+    let table = TableId(reader.read_u8()?);
     reader.skip(3)?;
-    Ok(TableMod::new(table, reader.u32()?))
+    Ok(TableMod::new(table, reader.read_u32()?))
 }
 
 pub(crate) fn encode_mod(table: &TableMod, writer: &mut WireWriter<'_>) {
-    writer.u8(table.table.0);
-    writer.zeros(3);
-    writer.u32(table.config);
+    writer.write_u8(table.table.0);
+    writer.write_zeros(3);
+    writer.write_u32(table.config);
 }
 
 pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<TableStats> {
-    let table = TableId(reader.u8()?);
+    let table = TableId(reader.read_u8()?);
     reader.skip(3)?;
     Ok(TableStats {
         table,
         name: String::new(),
         wildcards: 0,
         max_entries: 0,
-        active_count: reader.u32()?,
-        lookup_count: reader.u64()?,
-        matched_count: reader.u64()?,
+        active_count: reader.read_u32()?,
+        lookup_count: reader.read_u64()?,
+        matched_count: reader.read_u64()?,
     })
 }
 
 pub(crate) fn encode_stats(stats: &TableStats, writer: &mut WireWriter<'_>) {
-    writer.u8(stats.table.0);
-    writer.zeros(3);
-    writer.u32(stats.active_count);
-    writer.u64(stats.lookup_count);
-    writer.u64(stats.matched_count);
+    writer.write_u8(stats.table.0);
+    writer.write_zeros(3);
+    writer.write_u32(stats.active_count);
+    writer.write_u64(stats.lookup_count);
+    writer.write_u64(stats.matched_count);
 }
 
 pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<TableFeatures> {
-    let mut part = reader.element("table features", 0, 64, bad_length(reader.version()))?;
+    let mut part = reader.take_element("table features", 0, 64, bad_length(reader.version()))?;
     part.skip(2)?;
-    let table = TableId(part.u8()?);
-    let (command, features) = (TableFeaturesCommand::from_number(part.u8()?), part.u32()?);
+    let table = TableId(part.read_u8()?);
+    let (command, features) = (TableFeaturesCommand::from_number(part.read_u8()?), part.read_u32()?);
     let is_new = part.version() >= Version::V15;
     let (command, features) = if is_new { (command, features) } else { (TableFeaturesCommand::Replace, 0) };
     Ok(TableFeatures {
         table,
         command,
         features,
-        name: part.text(NAME_BYTES)?,
-        metadata_match: part.u64()?,
-        metadata_write: part.u64()?,
-        config: part.u32()?,
-        max_entries: part.u32()?,
-        properties: part.list(decode_property)?,
+        name: part.read_text(NAME_BYTES)?,
+        metadata_match: part.read_u64()?,
+        metadata_write: part.read_u64()?,
+        config: part.read_u32()?,
+        max_entries: part.read_u32()?,
+        properties: part.read_list(decode_property)?,
     })
 }
 
 pub(crate) fn encode_features(features: &TableFeatures, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
-    writer.u8(features.table.0);
+    writer.write_u16(0);
+    writer.write_u8(features.table.0);
     if writer.version() >= Version::V15 {
-        writer.u8(features.command.number());
-        writer.u32(features.features);
+        writer.write_u8(features.command.number());
+        writer.write_u32(features.features);
     } else {
-        writer.zeros(5);
+        writer.write_zeros(5);
     }
-    writer.text(&features.name, NAME_BYTES);
-    writer.u64(features.metadata_match);
-    writer.u64(features.metadata_write);
-    writer.u32(features.config);
-    writer.u32(features.max_entries);
+    writer.write_text(&features.name, NAME_BYTES);
+    writer.write_u64(features.metadata_match);
+    writer.write_u64(features.metadata_write);
+    writer.write_u32(features.config);
+    writer.write_u32(features.max_entries);
     features.properties.iter().try_for_each(|property| encode_property(property, writer))?;
     writer.set_length(start, start)
 }
 
 fn decode_property(reader: &mut WireReader<'_>) -> Decoded<TableProperty> {
-    let mut part = reader.element("table property", 2, 4, bad_length(reader.version()))?;
+    let mut part = reader.take_element("table property", 2, 4, bad_length(reader.version()))?;
     let version = part.version();
     let length = part.left();
-    let kind = part.u16()?;
+    let kind = part.read_u16()?;
     part.skip(2)?;
     let miss = kind & 1 != 0;
     let property = match kind & !1 {
-        INSTRUCTIONS => TableProperty::Instructions { miss, ids: part.list(decode_id)? },
+        INSTRUCTIONS => TableProperty::Instructions { miss, ids: part.read_list(decode_id)? },
         NEXT_TABLES => TableProperty::NextTables { miss, tables: decode_tables(&mut part) },
-        WRITE_ACTIONS => TableProperty::WriteActions { miss, ids: part.list(decode_id)? },
-        APPLY_ACTIONS => TableProperty::ApplyActions { miss, ids: part.list(decode_id)? },
-        MATCH if !miss => TableProperty::Match(part.list(oxm::decode_id)?),
-        WILDCARDS if !miss => TableProperty::Wildcards(part.list(oxm::decode_id)?),
-        WRITE_SETFIELD => TableProperty::WriteSetField { miss, fields: part.list(oxm::decode_id)? },
-        APPLY_SETFIELD => TableProperty::ApplySetField { miss, fields: part.list(oxm::decode_id)? },
+        WRITE_ACTIONS => TableProperty::WriteActions { miss, ids: part.read_list(decode_id)? },
+        APPLY_ACTIONS => TableProperty::ApplyActions { miss, ids: part.read_list(decode_id)? },
+        MATCH if !miss => TableProperty::Match(part.read_list(oxm::decode_id)?),
+        WILDCARDS if !miss => TableProperty::Wildcards(part.read_list(oxm::decode_id)?),
+        WRITE_SETFIELD => TableProperty::WriteSetField { miss, fields: part.read_list(oxm::decode_id)? },
+        APPLY_SETFIELD => TableProperty::ApplySetField { miss, fields: part.read_list(oxm::decode_id)? },
         TABLE_SYNC_FROM if !miss && version >= Version::V14 => TableProperty::TableSyncFrom(decode_tables(&mut part)),
         WRITE_COPYFIELD if version >= Version::V15 => {
-            TableProperty::WriteCopyField { miss, fields: part.list(oxm::decode_id)? }
+            TableProperty::WriteCopyField { miss, fields: part.read_list(oxm::decode_id)? }
         }
         APPLY_COPYFIELD if version >= Version::V15 => {
-            TableProperty::ApplyCopyField { miss, fields: part.list(oxm::decode_id)? }
+            TableProperty::ApplyCopyField { miss, fields: part.read_list(oxm::decode_id)? }
         }
         PACKET_TYPES if !miss && version >= Version::V15 => {
-            TableProperty::PacketTypes(part.list(|part| oxm::decode_entry(part, BadProperty::BadLen.into()))?)
+            TableProperty::PacketTypes(part.read_list(|part| oxm::decode_entry(part, BadProperty::BadLen.into()))?)
         }
-        EXPERIMENTER => TableProperty::Experimenter { miss, id: part.u32()?, kind: part.u32()?, data: part.rest() },
-        _ => TableProperty::Unknown { kind, data: part.rest() },
+        EXPERIMENTER => {
+            TableProperty::Experimenter { miss, id: part.read_u32()?, kind: part.read_u32()?, data: part.read_rest() }
+        }
+        _ => TableProperty::Unknown { kind, data: part.read_rest() },
     };
     reader.skip(length.next_multiple_of(8) - length)?;
     Ok(property)
 }
 
 fn decode_tables(part: &mut WireReader<'_>) -> Vec<TableId> {
-    part.rest().0.into_iter().map(TableId).collect()
+    part.read_rest().0.into_iter().map(TableId).collect()
 }
 
 /// Returns the error for a wrong length. Since 1.4, there are errors for properties of any kind.
@@ -161,7 +163,7 @@ fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Enc
         return Ok(());
     }
     let start = writer.at();
-    writer.u16(match property {
+    writer.write_u16(match property {
         TableProperty::Instructions { miss, .. } => INSTRUCTIONS | u16::from(*miss),
         TableProperty::NextTables { miss, .. } => NEXT_TABLES | u16::from(*miss),
         TableProperty::WriteActions { miss, .. } => WRITE_ACTIONS | u16::from(*miss),
@@ -177,7 +179,7 @@ fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Enc
         TableProperty::Experimenter { miss, .. } => EXPERIMENTER | u16::from(*miss),
         TableProperty::Unknown { kind, .. } => *kind,
     });
-    writer.u16(0);
+    writer.write_u16(0);
     match property {
         TableProperty::Instructions { ids, .. } => ids.iter().try_for_each(|id| encode_id(id, writer))?,
         TableProperty::WriteActions { ids, .. } | TableProperty::ApplyActions { ids, .. } => {
@@ -185,7 +187,7 @@ fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Enc
         }
         TableProperty::PacketTypes(types) => types.iter().try_for_each(|one| oxm::encode_entry(one, writer))?,
         TableProperty::NextTables { tables, .. } | TableProperty::TableSyncFrom(tables) => {
-            tables.iter().for_each(|table| writer.u8(table.0))
+            tables.iter().for_each(|table| writer.write_u8(table.0))
         }
         TableProperty::Match(fields)
         | TableProperty::Wildcards(fields)
@@ -196,11 +198,11 @@ fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Enc
             fields.iter().try_for_each(|field| oxm::encode_id(field, writer))?;
         }
         TableProperty::Experimenter { id, kind, data, .. } => {
-            writer.u32(*id);
-            writer.u32(*kind);
-            writer.bytes(&data.0);
+            writer.write_u32(*id);
+            writer.write_u32(*kind);
+            writer.write_bytes(&data.0);
         }
-        TableProperty::Unknown { data, .. } => writer.bytes(&data.0),
+        TableProperty::Unknown { data, .. } => writer.write_bytes(&data.0),
     }
     writer.set_length(start + 2, start)?;
     writer.pad_from(start);
@@ -209,11 +211,11 @@ fn encode_property(property: &TableProperty, writer: &mut WireWriter<'_>) -> Enc
 
 /// Reads the type of an instruction or action: its header, without the padding that actions have elsewhere.
 fn decode_id<T: From<u16>>(reader: &mut WireReader<'_>) -> Decoded<FeatureTypeId<T>> {
-    let mut part = reader.element("type id", 2, 4, bad_length(reader.version()))?;
-    let kind = part.u16()?;
+    let mut part = reader.take_element("type id", 2, 4, bad_length(reader.version()))?;
+    let kind = part.read_u16()?;
     part.skip(2)?;
     if kind == EXPERIMENTER_ID {
-        return Ok(FeatureTypeId::Experimenter { id: part.u32()?, data: part.rest() });
+        return Ok(FeatureTypeId::Experimenter { id: part.read_u32()?, data: part.read_rest() });
     }
     part.finish()?;
     Ok(FeatureTypeId::Standard(kind.into()))
@@ -223,14 +225,14 @@ fn encode_id<T: Copy + Into<u16>>(id: &FeatureTypeId<T>, writer: &mut WireWriter
     let start = writer.at();
     match id {
         FeatureTypeId::Standard(kind) => {
-            writer.u16((*kind).into());
-            writer.u16(0);
+            writer.write_u16((*kind).into());
+            writer.write_u16(0);
         }
         FeatureTypeId::Experimenter { id, data } => {
-            writer.u16(EXPERIMENTER_ID);
-            writer.u16(0);
-            writer.u32(*id);
-            writer.bytes(&data.0);
+            writer.write_u16(EXPERIMENTER_ID);
+            writer.write_u16(0);
+            writer.write_u32(*id);
+            writer.write_bytes(&data.0);
         }
     }
     writer.set_length(start + 2, start)

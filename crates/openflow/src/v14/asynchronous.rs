@@ -19,7 +19,7 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<AsyncConfig> {
             return Ok(());
         }
         let for_slaves = kind.is_multiple_of(2);
-        config.kinds_mut()[usize::from(kind / 2)][usize::from(for_slaves)] = Some(part.u32()?);
+        config.kinds_mut()[usize::from(kind / 2)][usize::from(for_slaves)] = Some(part.read_u32()?);
         Ok(())
     })?;
     Ok(AsyncConfig { properties: others, ..config })

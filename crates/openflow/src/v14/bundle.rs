@@ -24,27 +24,27 @@ const COMMANDS: [BundleCommand; 8] = [
 const TIME: u16 = 1;
 
 pub(crate) fn decode_control(reader: &mut WireReader<'_>) -> Decoded<BundleControl> {
-    let bundle = BundleId(reader.u32()?);
+    let bundle = BundleId(reader.read_u32()?);
     let at = reader.at();
-    let number = reader.u16()?;
+    let number = reader.read_u16()?;
     let command = *COMMANDS.get(usize::from(number)).ok_or_else(|| {
         reader.error_at(at, BundleFailed::BadType, format_args!("found bundle control type {number}, expected 0 to 7"))
     })?;
-    let flags = BundleFlags(reader.u16()?);
+    let flags = BundleFlags(reader.read_u16()?);
     Ok(BundleControl { bundle, command, flags, properties: decode_properties(reader)? })
 }
 
 pub(crate) fn encode_control(control: &BundleControl, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(control.bundle.0);
-    writer.u16(control.command as u16);
-    writer.u16(control.flags.0);
+    writer.write_u32(control.bundle.0);
+    writer.write_u16(control.command as u16);
+    writer.write_u16(control.flags.0);
     encode_properties(&control.properties, writer)
 }
 
 pub(crate) fn decode_add(reader: &mut WireReader<'_>) -> Decoded<BundleAdd> {
-    let bundle = BundleId(reader.u32()?);
+    let bundle = BundleId(reader.read_u32()?);
     reader.skip(2)?;
-    let flags = BundleFlags(reader.u16()?);
+    let flags = BundleFlags(reader.read_u16()?);
     let start = reader.left();
     let message = Box::new(decode_inner(reader, BundleFailed::MsgBadLen, can_be_added)?);
     // The message is padded only if properties follow.
@@ -54,9 +54,9 @@ pub(crate) fn decode_add(reader: &mut WireReader<'_>) -> Decoded<BundleAdd> {
 }
 
 pub(crate) fn encode_add(add: &BundleAdd, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(add.bundle.0);
-    writer.zeros(2);
-    writer.u16(add.flags.0);
+    writer.write_u32(add.bundle.0);
+    writer.write_zeros(2);
+    writer.write_u16(add.flags.0);
     let start = writer.at();
     encode_inner(&add.message, can_be_added, writer)?;
     if !add.properties.is_empty() {
@@ -79,8 +79,8 @@ pub(crate) fn decode_inner(
     is_allowed: fn(&Body) -> bool,
 ) -> Decoded<Message> {
     let (at, version) = (reader.at(), reader.version());
-    let mut part = reader.element("inner message", 2, codec::HEADER_BYTES, short)?;
-    let bytes = part.rest_slice();
+    let mut part = reader.take_element("inner message", 2, codec::HEADER_BYTES, short)?;
+    let bytes = part.read_rest_slice();
     let header = MessageHeader::read(bytes).filter(|header| header.version == version as u8);
     let header = header.ok_or_else(|| {
         let reason = format!("found version {}, expected {}", bytes[0], version as u8);
@@ -101,7 +101,7 @@ pub(crate) fn encode_inner(message: &Message, is_allowed: fn(&Body) -> bool, wri
     }
     let mut bytes = Vec::new();
     codec::encode(message, writer.version(), &mut bytes)?;
-    writer.bytes(&bytes);
+    writer.write_bytes(&bytes);
     Ok(())
 }
 
@@ -125,7 +125,7 @@ fn encode_properties(properties: &[BundleProperty], writer: &mut WireWriter<'_>)
     properties.iter().try_for_each(|one| match one {
         BundleProperty::Time(_) if writer.version() < Version::V15 => Err(writer.cannot("a bundle's time")),
         BundleProperty::Time(time) => property::write(TIME, writer, |writer| {
-            writer.zeros(4);
+            writer.write_zeros(4);
             encode_time(*time, writer);
             Ok(())
         }),
@@ -134,13 +134,13 @@ fn encode_properties(properties: &[BundleProperty], writer: &mut WireWriter<'_>)
 }
 
 pub(crate) fn decode_time(reader: &mut WireReader<'_>) -> Decoded<BundleTime> {
-    let time = BundleTime { seconds: reader.u64()?, nanoseconds: reader.u32()? };
+    let time = BundleTime { seconds: reader.read_u64()?, nanoseconds: reader.read_u32()? };
     reader.skip(4)?;
     Ok(time)
 }
 
 pub(crate) fn encode_time(time: BundleTime, writer: &mut WireWriter<'_>) {
-    writer.u64(time.seconds);
-    writer.u32(time.nanoseconds);
-    writer.zeros(4);
+    writer.write_u64(time.seconds);
+    writer.write_u32(time.nanoseconds);
+    writer.write_zeros(4);
 }

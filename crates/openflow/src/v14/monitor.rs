@@ -14,32 +14,32 @@ const RESUMED: u16 = 6;
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowMonitor> {
     Ok(FlowMonitor {
-        id: reader.u32()?,
-        out_port: PortNo(reader.u32()?),
-        out_group: GroupId(reader.u32()?),
-        flags: MonitorFlags(reader.u16()?),
-        table: TableId(reader.u8()?),
-        command: MonitorCommand::from_number(reader.u8()?),
+        id: reader.read_u32()?,
+        out_port: PortNo(reader.read_u32()?),
+        out_group: GroupId(reader.read_u32()?),
+        flags: MonitorFlags(reader.read_u16()?),
+        table: TableId(reader.read_u8()?),
+        command: MonitorCommand::from_number(reader.read_u8()?),
         matching: oxm::decode_match(reader)?,
     })
 }
 
 pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(monitor.id);
-    writer.u32(monitor.out_port.0);
-    writer.u32(monitor.out_group.0);
-    writer.u16(monitor.flags.0);
-    writer.u8(monitor.table.0);
-    writer.u8(monitor.command.number());
+    writer.write_u32(monitor.id);
+    writer.write_u32(monitor.out_port.0);
+    writer.write_u32(monitor.out_group.0);
+    writer.write_u16(monitor.flags.0);
+    writer.write_u8(monitor.table.0);
+    writer.write_u8(monitor.command.number());
     oxm::encode_match(&monitor.matching, writer)
 }
 
 pub(crate) fn decode_update(reader: &mut WireReader<'_>) -> Decoded<FlowUpdate> {
-    let mut part = reader.element("flow update", 0, 8, BadRequest::BadLen)?;
+    let mut part = reader.take_element("flow update", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
     let at = part.at();
-    let update = match part.u16()? {
-        ABBREV => FlowUpdate::Abbrev { xid: part.u32()? },
+    let update = match part.read_u16()? {
+        ABBREV => FlowUpdate::Abbrev { xid: part.read_u32()? },
         end @ (PAUSED | RESUMED) => {
             part.skip(4)?;
             if end == PAUSED { FlowUpdate::Paused } else { FlowUpdate::Resumed }
@@ -56,7 +56,7 @@ pub(crate) fn decode_update(reader: &mut WireReader<'_>) -> Decoded<FlowUpdate> 
 }
 
 fn decode_full(event: FlowEvent, part: &mut WireReader<'_>) -> Decoded<FlowUpdateFull> {
-    let table = TableId(part.u8()?);
+    let table = TableId(part.read_u8()?);
     // In other events the reason has no meaning.
     let reason = match event {
         FlowEvent::Removed => Some(flow::decode_reason(part, FlowRemovedReason::Eviction)?),
@@ -65,40 +65,40 @@ fn decode_full(event: FlowEvent, part: &mut WireReader<'_>) -> Decoded<FlowUpdat
             None
         }
     };
-    let (idle_timeout, hard_timeout, priority) = (part.u16()?, part.u16()?, part.u16()?);
+    let (idle_timeout, hard_timeout, priority) = (part.read_u16()?, part.read_u16()?, part.read_u16()?);
     part.skip(4)?;
-    let (cookie, matching) = (part.u64()?, oxm::decode_match(part)?);
+    let (cookie, matching) = (part.read_u64()?, oxm::decode_match(part)?);
     let left = part.left();
-    let instructions = part.part(left, "instructions", BadInstruction::BadLen)?.list(instruction::decode)?;
+    let instructions = part.take_part(left, "instructions", BadInstruction::BadLen)?.read_list(instruction::decode)?;
     Ok(FlowUpdateFull { event, reason, table, idle_timeout, hard_timeout, priority, cookie, matching, instructions })
 }
 
 pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
+    writer.write_u16(0);
     match update {
         FlowUpdate::Full(full) => encode_full(full, writer)?,
         FlowUpdate::Abbrev { xid } => {
-            writer.u16(ABBREV);
-            writer.u32(*xid);
+            writer.write_u16(ABBREV);
+            writer.write_u32(*xid);
         }
         FlowUpdate::Paused | FlowUpdate::Resumed => {
-            writer.u16(if *update == FlowUpdate::Paused { PAUSED } else { RESUMED });
-            writer.zeros(4);
+            writer.write_u16(if *update == FlowUpdate::Paused { PAUSED } else { RESUMED });
+            writer.write_zeros(4);
         }
     }
     writer.set_length(start, start)
 }
 
 fn encode_full(full: &FlowUpdateFull, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(full.event as u16);
-    writer.u8(full.table.0);
-    writer.u8(full.reason.map_or(0, |reason| reason as u8));
-    writer.u16(full.idle_timeout);
-    writer.u16(full.hard_timeout);
-    writer.u16(full.priority);
-    writer.zeros(4);
-    writer.u64(full.cookie);
+    writer.write_u16(full.event as u16);
+    writer.write_u8(full.table.0);
+    writer.write_u8(full.reason.map_or(0, |reason| reason as u8));
+    writer.write_u16(full.idle_timeout);
+    writer.write_u16(full.hard_timeout);
+    writer.write_u16(full.priority);
+    writer.write_zeros(4);
+    writer.write_u64(full.cookie);
     oxm::encode_match(&full.matching, writer)?;
     instruction::encode_list(&full.instructions, proto(&full.matching), writer)
 }

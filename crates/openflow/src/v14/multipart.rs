@@ -20,8 +20,8 @@ pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRe
 pub(crate) fn decode_request_body(kind: u16, reader: &mut WireReader<'_>) -> Decoded<RequestBody> {
     Ok(match kind {
         TABLE_DESC => RequestBody::TableDesc,
-        QUEUE_DESC => RequestBody::QueueDesc { port: PortNo(reader.u32()?), queue: reader.u32()? },
-        FLOW_MONITOR => RequestBody::FlowMonitor(reader.list(monitor::decode_request)?),
+        QUEUE_DESC => RequestBody::QueueDesc { port: PortNo(reader.read_u32()?), queue: reader.read_u32()? },
+        FLOW_MONITOR => RequestBody::FlowMonitor(reader.read_list(monitor::decode_request)?),
         kind => return v13::decode_request_body(kind, reader),
     })
 }
@@ -32,8 +32,8 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter
         RequestBody::TableDesc => head(TABLE_DESC, writer),
         RequestBody::QueueDesc { port, queue } => {
             head(QUEUE_DESC, writer);
-            writer.u32(port.0);
-            writer.u32(*queue);
+            writer.write_u32(port.0);
+            writer.write_u32(*queue);
         }
         RequestBody::FlowMonitor(monitors) => {
             head(FLOW_MONITOR, writer);
@@ -51,12 +51,12 @@ pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartRepl
 
 pub(crate) fn decode_reply_body(kind: u16, reader: &mut WireReader<'_>) -> Decoded<ReplyBody> {
     Ok(match kind {
-        PORT_STATS => ReplyBody::PortStats(reader.list(port::decode_stats)?),
-        QUEUE => ReplyBody::Queue(reader.list(queue::decode_stats)?),
-        PORT_DESC => ReplyBody::PortDesc(reader.list(port::decode_desc)?),
-        TABLE_DESC => ReplyBody::TableDesc(reader.list(table::decode_desc)?),
-        QUEUE_DESC => ReplyBody::QueueDesc(reader.list(queue::decode_desc)?),
-        FLOW_MONITOR => ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?),
+        PORT_STATS => ReplyBody::PortStats(reader.read_list(port::decode_stats)?),
+        QUEUE => ReplyBody::Queue(reader.read_list(queue::decode_stats)?),
+        PORT_DESC => ReplyBody::PortDesc(reader.read_list(port::decode_desc)?),
+        TABLE_DESC => ReplyBody::TableDesc(reader.read_list(table::decode_desc)?),
+        QUEUE_DESC => ReplyBody::QueueDesc(reader.read_list(queue::decode_desc)?),
+        FLOW_MONITOR => ReplyBody::FlowMonitor(reader.read_list(monitor::decode_update)?),
         kind => return v13::decode_reply_body(kind, reader),
     })
 }

@@ -19,13 +19,13 @@ const PIPELINE_OUTPUT: u16 = 3;
 const RECIRCULATE: u16 = 4;
 
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<PortDesc> {
-    let mut part = reader.element("port", 4, 40, BadRequest::BadLen)?;
-    let port_no = PortNo(part.u32()?);
+    let mut part = reader.take_element("port", 4, 40, BadRequest::BadLen)?;
+    let port_no = PortNo(part.read_u32()?);
     part.skip(4)?;
-    let hw_addr = part.mac()?;
+    let hw_addr = part.read_mac()?;
     part.skip(2)?;
-    let mut desc = PortDesc::new(port_no, hw_addr, part.text(NAME_BYTES)?);
-    (desc.config, desc.state) = (part.u32()?, part.u32()?);
+    let mut desc = PortDesc::new(port_no, hw_addr, part.read_text(NAME_BYTES)?);
+    (desc.config, desc.state) = (part.read_u32()?, part.read_u32()?);
     let version = part.version();
     property::each(&mut part, |kind, part| decode_property(kind, version, part, &mut desc))?;
     Ok(desc)
@@ -37,14 +37,16 @@ fn decode_property(kind: u16, version: Version, part: &mut WireReader<'_>, desc:
             part.skip(4)?;
             let PortDesc { curr, advertised, supported, peer, curr_speed, max_speed, .. } = desc;
             for word in [curr, advertised, supported, peer, curr_speed, max_speed] {
-                *word = part.u32()?;
+                *word = part.read_u32()?;
             }
             return Ok(());
         }
         OPTICAL => PortProperty::Optical(decode_optical(part)?),
-        PIPELINE_INPUT if version >= Version::V15 => PortProperty::PipelineInput(part.list(oxm::decode_id)?),
-        PIPELINE_OUTPUT if version >= Version::V15 => PortProperty::PipelineOutput(part.list(oxm::decode_id)?),
-        RECIRCULATE if version >= Version::V15 => PortProperty::Recirculate(part.list(|part| part.u32().map(PortNo))?),
+        PIPELINE_INPUT if version >= Version::V15 => PortProperty::PipelineInput(part.read_list(oxm::decode_id)?),
+        PIPELINE_OUTPUT if version >= Version::V15 => PortProperty::PipelineOutput(part.read_list(oxm::decode_id)?),
+        RECIRCULATE if version >= Version::V15 => {
+            PortProperty::Recirculate(part.read_list(|part| part.read_u32().map(PortNo))?)
+        }
         kind => PortProperty::Other(property::raw(kind, part)),
     };
     desc.properties.push(property);
@@ -54,15 +56,15 @@ fn decode_property(kind: u16, version: Version, part: &mut WireReader<'_>, desc:
 fn decode_optical(part: &mut WireReader<'_>) -> Decoded<OpticalPort> {
     part.skip(4)?;
     Ok(OpticalPort {
-        supported: part.u32()?,
-        tx_min_freq_lmda: part.u32()?,
-        tx_max_freq_lmda: part.u32()?,
-        tx_grid_freq_lmda: part.u32()?,
-        rx_min_freq_lmda: part.u32()?,
-        rx_max_freq_lmda: part.u32()?,
-        rx_grid_freq_lmda: part.u32()?,
-        tx_pwr_min: part.u16()?,
-        tx_pwr_max: part.u16()?,
+        supported: part.read_u32()?,
+        tx_min_freq_lmda: part.read_u32()?,
+        tx_max_freq_lmda: part.read_u32()?,
+        tx_grid_freq_lmda: part.read_u32()?,
+        rx_min_freq_lmda: part.read_u32()?,
+        rx_max_freq_lmda: part.read_u32()?,
+        rx_grid_freq_lmda: part.read_u32()?,
+        tx_pwr_min: part.read_u16()?,
+        tx_pwr_max: part.read_u16()?,
     })
 }
 
@@ -70,13 +72,13 @@ fn decode_optical(part: &mut WireReader<'_>) -> Decoded<OpticalPort> {
 /// than none.
 pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u32(desc.port_no.0);
-    writer.zeros(4);
-    writer.mac(desc.hw_addr);
-    writer.zeros(2);
-    writer.text(&desc.name, NAME_BYTES);
-    writer.u32(desc.config);
-    writer.u32(desc.state);
+    writer.write_u32(desc.port_no.0);
+    writer.write_zeros(4);
+    writer.write_mac(desc.hw_addr);
+    writer.write_zeros(2);
+    writer.write_text(&desc.name, NAME_BYTES);
+    writer.write_u32(desc.config);
+    writer.write_u32(desc.state);
     let words = [0, desc.curr, desc.advertised, desc.supported, desc.peer, desc.curr_speed, desc.max_speed];
     property::write_words(ETHERNET, &words, writer)?;
     let is_15 = writer.version() >= Version::V15;
@@ -123,27 +125,27 @@ pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> 
 }
 
 pub(crate) fn encode_status(status: &PortStatus, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u8(status.reason as u8);
-    writer.zeros(7);
+    writer.write_u8(status.reason as u8);
+    writer.write_zeros(7);
     encode_desc(&status.desc, writer)
 }
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<PortMod> {
-    let port_no = PortNo(reader.u32()?);
+    let port_no = PortNo(reader.read_u32()?);
     reader.skip(4)?;
-    let hw_addr = reader.mac()?;
+    let hw_addr = reader.read_mac()?;
     reader.skip(2)?;
-    let (config, mask) = (reader.u32()?, reader.u32()?);
+    let (config, mask) = (reader.read_u32()?, reader.read_u32()?);
     let (mut advertise, mut properties) = (0, Vec::new());
     property::each(reader, |kind, part| {
         match kind {
-            ETHERNET => advertise = part.u32()?,
+            ETHERNET => advertise = part.read_u32()?,
             OPTICAL => properties.push(PortModProperty::Optical {
-                configure: part.u32()?,
-                freq_lmda: part.u32()?,
-                fl_offset: part.u32()?,
-                grid_span: part.u32()?,
-                tx_pwr: part.u32()?,
+                configure: part.read_u32()?,
+                freq_lmda: part.read_u32()?,
+                fl_offset: part.read_u32()?,
+                grid_span: part.read_u32()?,
+                tx_pwr: part.read_u32()?,
             }),
             kind => properties.push(PortModProperty::Other(property::raw(kind, part))),
         }
@@ -153,12 +155,12 @@ pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<PortMod> {
 }
 
 pub(crate) fn encode_mod(port: &PortMod, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(port.port_no.0);
-    writer.zeros(4);
-    writer.mac(port.hw_addr);
-    writer.zeros(2);
-    writer.u32(port.config);
-    writer.u32(port.mask);
+    writer.write_u32(port.port_no.0);
+    writer.write_zeros(4);
+    writer.write_mac(port.hw_addr);
+    writer.write_zeros(2);
+    writer.write_u32(port.config);
+    writer.write_u32(port.mask);
     if port.advertise != 0 {
         property::write_words(ETHERNET, &[port.advertise], writer)?;
     }
@@ -171,10 +173,10 @@ pub(crate) fn encode_mod(port: &PortMod, writer: &mut WireWriter<'_>) -> Encoded
 }
 
 pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<PortStats> {
-    let mut part = reader.element("port statistics", 0, 80, BadRequest::BadLen)?;
+    let mut part = reader.take_element("port statistics", 0, 80, BadRequest::BadLen)?;
     part.skip(4)?;
-    let port_no = PortNo(part.u32()?);
-    let (duration_sec, duration_nsec) = (part.u32()?, part.u32()?);
+    let port_no = PortNo(part.read_u32()?);
+    let (duration_sec, duration_nsec) = (part.read_u32()?, part.read_u32()?);
     let mut stats = PortStats { duration_sec, duration_nsec, ..port::decode_first_counters(&mut part, port_no)? };
     property::each(&mut part, |kind, part| {
         match kind {
@@ -193,31 +195,31 @@ pub(crate) fn decode_stats(reader: &mut WireReader<'_>) -> Decoded<PortStats> {
 fn decode_optical_stats(part: &mut WireReader<'_>) -> Decoded<OpticalStats> {
     part.skip(4)?;
     Ok(OpticalStats {
-        flags: part.u32()?,
-        tx_freq_lmda: part.u32()?,
-        tx_offset: part.u32()?,
-        tx_grid_span: part.u32()?,
-        rx_freq_lmda: part.u32()?,
-        rx_offset: part.u32()?,
-        rx_grid_span: part.u32()?,
-        tx_pwr: part.u16()?,
-        rx_pwr: part.u16()?,
-        bias_current: part.u16()?,
-        temperature: part.u16()?,
+        flags: part.read_u32()?,
+        tx_freq_lmda: part.read_u32()?,
+        tx_offset: part.read_u32()?,
+        tx_grid_span: part.read_u32()?,
+        rx_freq_lmda: part.read_u32()?,
+        rx_offset: part.read_u32()?,
+        rx_grid_span: part.read_u32()?,
+        tx_pwr: part.read_u16()?,
+        rx_pwr: part.read_u16()?,
+        bias_current: part.read_u16()?,
+        temperature: part.read_u16()?,
     })
 }
 
 pub(crate) fn encode_stats(stats: &PortStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.zeros(4);
-    writer.u32(stats.port_no.0);
-    writer.u32(stats.duration_sec);
-    writer.u32(stats.duration_nsec);
+    writer.write_zeros(4);
+    writer.write_u32(stats.port_no.0);
+    writer.write_u32(stats.duration_sec);
+    writer.write_u32(stats.duration_nsec);
     port::encode_first_counters(stats, writer);
     if port::ethernet_counters(stats) != [u64::MAX; 4] {
         property::write(ETHERNET, writer, |writer| {
-            writer.zeros(4);
-            port::ethernet_counters(stats).into_iter().for_each(|counter| writer.u64(counter));
+            writer.write_zeros(4);
+            port::ethernet_counters(stats).into_iter().for_each(|counter| writer.write_u64(counter));
             Ok(())
         })?;
     }

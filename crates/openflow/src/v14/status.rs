@@ -11,7 +11,7 @@ use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 /// Decodes the reason field of a message: reads a number, and returns the value that `known` lists for it.
 pub(crate) fn reason<T: Copy>(reader: &mut WireReader<'_>, known: &[(u8, T)]) -> Decoded<T> {
     let at = reader.at();
-    let number = reader.u8()?;
+    let number = reader.read_u8()?;
     let found = known.iter().find(|(known, _)| *known == number);
     found.map(|(_, reason)| *reason).ok_or_else(|| {
         let numbers: Vec<u8> = known.iter().map(|(number, _)| *number).collect();
@@ -25,15 +25,15 @@ const ROLE_REASONS: [(u8, RoleReason); 3] =
 pub(crate) fn decode_role(reader: &mut WireReader<'_>) -> Decoded<RoleStatus> {
     let (role, reason) = (role::decode_role(reader)?, reason(reader, &ROLE_REASONS)?);
     reader.skip(3)?;
-    let generation_id = reader.u64()?;
+    let generation_id = reader.read_u64()?;
     Ok(RoleStatus { role, reason, generation_id, properties: property::decode_list(reader)? })
 }
 
 pub(crate) fn encode_role(status: &RoleStatus, writer: &mut WireWriter<'_>) -> Encoded {
     role::encode_role(status.role, writer);
-    writer.u8(status.reason as u8);
-    writer.zeros(3);
-    writer.u64(status.generation_id);
+    writer.write_u8(status.reason as u8);
+    writer.write_zeros(3);
+    writer.write_u64(status.generation_id);
     property::encode_list(&status.properties, writer)
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn decode_table(reader: &mut WireReader<'_>) -> Decoded<TableStatus> 
 }
 
 pub(crate) fn encode_table(status: &TableStatus, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u8(status.reason as u8);
-    writer.zeros(7);
+    writer.write_u8(status.reason as u8);
+    writer.write_zeros(7);
     table::encode_desc(&status.table, writer)
 }
 

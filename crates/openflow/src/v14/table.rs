@@ -8,41 +8,42 @@ const EVICTION: u16 = 2;
 const VACANCY: u16 = 3;
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<TableMod> {
-    let table = TableId(reader.u8()?);
+    let table = TableId(reader.read_u8()?);
     reader.skip(3)?;
     decode_rest(table, reader)
 }
 
 pub(crate) fn encode_mod(table: &TableMod, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u8(table.table.0);
-    writer.zeros(3);
+    writer.write_u8(table.table.0);
+    writer.write_zeros(3);
     encode_rest(table, writer)
 }
 
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<TableMod> {
-    let mut part = reader.element("table description", 0, 8, BadRequest::BadLen)?;
+    let mut part = reader.take_element("table description", 0, 8, BadRequest::BadLen)?;
     part.skip(2)?;
-    let table = TableId(part.u8()?);
+    let table = TableId(part.read_u8()?);
     part.skip(1)?;
     decode_rest(table, &mut part)
 }
 
 pub(crate) fn encode_desc(table: &TableMod, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
-    writer.u8(table.table.0);
-    writer.zeros(1);
+    writer.write_u16(0);
+    writer.write_u8(table.table.0);
+    writer.write_zeros(1);
     encode_rest(table, writer)?;
     writer.set_length(start, start)
 }
 
 fn decode_rest(table: TableId, reader: &mut WireReader<'_>) -> Decoded<TableMod> {
-    let mut change = TableMod::new(table, reader.u32()?);
+    let mut change = TableMod::new(table, reader.read_u32()?);
     property::each(reader, |kind, part| {
         match kind {
-            EVICTION => change.eviction = Some(part.u32()?),
+            EVICTION => change.eviction = Some(part.read_u32()?),
             VACANCY => {
-                change.vacancy = Some(VacancyThresholds { down: part.u8()?, up: part.u8()?, now: part.u8()? });
+                change.vacancy =
+                    Some(VacancyThresholds { down: part.read_u8()?, up: part.read_u8()?, now: part.read_u8()? });
                 part.skip(1)?;
             }
             kind => change.properties.push(property::raw(kind, part)),
@@ -53,7 +54,7 @@ fn decode_rest(table: TableId, reader: &mut WireReader<'_>) -> Decoded<TableMod>
 }
 
 fn encode_rest(change: &TableMod, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(change.config);
+    writer.write_u32(change.config);
     if let Some(flags) = change.eviction {
         property::write_words(EVICTION, &[flags], writer)?;
     }

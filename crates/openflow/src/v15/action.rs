@@ -12,7 +12,7 @@ pub(crate) const METER: u16 = ActionType::Meter.number();
 /// Reads a copy-field after its type and length. Fails if weir does not know one of the fields.
 pub(crate) fn decode_copy(action: &mut WireReader<'_>) -> Decoded<Action> {
     action.rename("copy-field");
-    let (bits, src_offset, dst_offset) = (action.u16()?, action.u16()?, action.u16()?);
+    let (bits, src_offset, dst_offset) = (action.read_u16()?, action.read_u16()?, action.read_u16()?);
     action.skip(2)?;
     let mut part = |offset| {
         let at = action.at();
@@ -37,10 +37,10 @@ pub(crate) fn encode_copy(src: Subfield, dst: Subfield, writer: &mut WireWriter<
         return Err(writer.cannot(format!("copying {} bits to {}", src.bits, dst.bits)));
     }
     padded(COPY_FIELD, writer, |writer| {
-        writer.u16(src.bits);
-        writer.u16(src.offset);
-        writer.u16(dst.offset);
-        writer.zeros(2);
+        writer.write_u16(src.bits);
+        writer.write_u16(src.offset);
+        writer.write_u16(dst.offset);
+        writer.write_zeros(2);
         [src, dst].into_iter().try_for_each(|part| oxm::encode_field_id(part.field, writer))
     })
 }

@@ -6,26 +6,26 @@ use crate::wire::{Decoded, Encoded, WireReader, WireWriter, property};
 const TIME: u16 = 1;
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<BundleFeaturesRequest> {
-    let flags = reader.u32()?;
+    let flags = reader.read_u32()?;
     reader.skip(4)?;
     Ok(BundleFeaturesRequest { flags, properties: decode_properties(reader)? })
 }
 
 pub(crate) fn encode_request(request: &BundleFeaturesRequest, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u32(request.flags);
-    writer.zeros(4);
+    writer.write_u32(request.flags);
+    writer.write_zeros(4);
     encode_properties(&request.properties, writer)
 }
 
 pub(crate) fn decode_features(reader: &mut WireReader<'_>) -> Decoded<BundleFeatures> {
-    let capabilities = BundleFlags(reader.u16()?);
+    let capabilities = BundleFlags(reader.read_u16()?);
     reader.skip(6)?;
     Ok(BundleFeatures { capabilities, properties: decode_properties(reader)? })
 }
 
 pub(crate) fn encode_features(features: &BundleFeatures, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(features.capabilities.0);
-    writer.zeros(6);
+    writer.write_u16(features.capabilities.0);
+    writer.write_zeros(6);
     encode_properties(&features.properties, writer)
 }
 
@@ -50,7 +50,7 @@ fn encode_properties(properties: &[BundleFeaturesProperty], writer: &mut WireWri
     properties.iter().try_for_each(|one| match one {
         BundleFeaturesProperty::Time { accuracy, max_future, max_past, timestamp } => {
             property::write(TIME, writer, |writer| {
-                writer.zeros(4);
+                writer.write_zeros(4);
                 for time in [accuracy, max_future, max_past, timestamp] {
                     encode_time(*time, writer);
                 }

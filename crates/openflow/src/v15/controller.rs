@@ -18,16 +18,16 @@ const REASONS: [(u8, ControllerReason); 7] = [
 ];
 
 pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<ControllerStatus> {
-    let mut part = reader.element("controller status", 0, 16, BadRequest::BadLen)?;
+    let mut part = reader.take_element("controller status", 0, 16, BadRequest::BadLen)?;
     part.skip(2)?;
-    let (short_id, role) = (part.u16()?, role::decode_role(&mut part)?);
+    let (short_id, role) = (part.read_u16()?, role::decode_role(&mut part)?);
     let reason = status::reason(&mut part, &REASONS)?;
     let is_up = status::reason(&mut part, &[(0, true), (1, false)])?;
     part.skip(6)?;
     let (mut uri, mut properties) = (String::new(), Vec::new());
     property::each(&mut part, |kind, part| {
         match kind {
-            URI => uri = String::from_utf8_lossy(&part.rest().0).replace(char::REPLACEMENT_CHARACTER, "?"),
+            URI => uri = String::from_utf8_lossy(&part.read_rest().0).replace(char::REPLACEMENT_CHARACTER, "?"),
             kind => properties.push(property::raw(kind, part)),
         }
         Ok(())
@@ -37,15 +37,15 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<ControllerStatus> {
 
 pub(crate) fn encode(status: &ControllerStatus, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
-    writer.u16(status.short_id);
+    writer.write_u16(0);
+    writer.write_u16(status.short_id);
     role::encode_role(status.role, writer);
-    writer.u8(status.reason as u8);
-    writer.u8(u8::from(!status.is_up));
-    writer.zeros(6);
+    writer.write_u8(status.reason as u8);
+    writer.write_u8(u8::from(!status.is_up));
+    writer.write_zeros(6);
     if !status.uri.is_empty() {
         property::write(URI, writer, |writer| {
-            writer.bytes(status.uri.as_bytes());
+            writer.write_bytes(status.uri.as_bytes());
             Ok(())
         })?;
     }

@@ -12,10 +12,10 @@ use crate::v14::status;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow};
 
 pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved> {
-    let table = TableId(reader.u8()?);
+    let table = TableId(reader.read_u8()?);
     let reason = flow::decode_reason(reader, last_reason(reader.version()))?;
-    let (priority, idle_timeout, hard_timeout) = (reader.u16()?, reader.u16()?, reader.u16()?);
-    let (cookie, matching) = (reader.u64()?, oxm::decode_match(reader)?);
+    let (priority, idle_timeout, hard_timeout) = (reader.read_u16()?, reader.read_u16()?, reader.read_u16()?);
+    let (cookie, matching) = (reader.read_u64()?, oxm::decode_match(reader)?);
     let (BaseFlowStats { duration, packet_count, byte_count }, more) = stats::split(stats::decode(reader)?);
     Ok(FlowRemoved {
         cookie,
@@ -34,12 +34,12 @@ pub(crate) fn decode_removed(reader: &mut WireReader<'_>) -> Decoded<FlowRemoved
 }
 
 pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u8(removed.table.0);
-    writer.u8(removed.reason as u8);
-    writer.u16(removed.priority);
-    writer.u16(removed.idle_timeout);
-    writer.u16(removed.hard_timeout);
-    writer.u64(removed.cookie);
+    writer.write_u8(removed.table.0);
+    writer.write_u8(removed.reason as u8);
+    writer.write_u16(removed.priority);
+    writer.write_u16(removed.idle_timeout);
+    writer.write_u16(removed.hard_timeout);
+    writer.write_u64(removed.cookie);
     oxm::encode_match(&removed.matching, writer)?;
     let common = BaseFlowStats {
         duration: (removed.duration_sec, removed.duration_nsec),
@@ -51,12 +51,12 @@ pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut WireWriter<'_>)
 
 /// Reads `ofp_flow_desc`, called flow statistics in earlier versions.
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
-    let mut entry = reader.element("flow description", 0, 32, BadRequest::BadLen)?;
+    let mut entry = reader.take_element("flow description", 0, 32, BadRequest::BadLen)?;
     entry.skip(4)?;
-    let table = TableId(entry.u8()?);
+    let table = TableId(entry.read_u8()?);
     entry.skip(1)?;
-    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
-    let (flags, importance, cookie) = (FlowFlags(entry.u16()?), entry.u16()?, entry.u64()?);
+    let (priority, idle_timeout, hard_timeout) = (entry.read_u16()?, entry.read_u16()?, entry.read_u16()?);
+    let (flags, importance, cookie) = (FlowFlags(entry.read_u16()?), entry.read_u16()?, entry.read_u64()?);
     let matching = oxm::decode_match(&mut entry)?;
     let (BaseFlowStats { duration, packet_count, byte_count }, more) = stats::split(stats::decode(&mut entry)?);
     Ok(FlowStats {
@@ -79,13 +79,13 @@ pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<FlowStats> {
 
 pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.zeros(4);
-    writer.u8(entry.table.0);
-    writer.zeros(1);
+    writer.write_zeros(4);
+    writer.write_u8(entry.table.0);
+    writer.write_zeros(1);
     for number in [entry.priority, entry.idle_timeout, entry.hard_timeout, entry.flags.0, entry.importance] {
-        writer.u16(number);
+        writer.write_u16(number);
     }
-    writer.u64(entry.cookie);
+    writer.write_u64(entry.cookie);
     oxm::encode_match(&entry.matching, writer)?;
     let common = BaseFlowStats {
         duration: (entry.duration_sec, entry.duration_nsec),
@@ -99,11 +99,11 @@ pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut WireWriter<'_>) -> Enc
 
 /// Reads `ofp_flow_stats`: statistics without instructions.
 pub(crate) fn decode_counters(reader: &mut WireReader<'_>) -> Decoded<FlowCounters> {
-    let mut entry = reader.element("flow statistics", 0, 24, BadRequest::BadLen)?;
+    let mut entry = reader.take_element("flow statistics", 0, 24, BadRequest::BadLen)?;
     entry.skip(4)?;
-    let table = TableId(entry.u8()?);
+    let table = TableId(entry.read_u8()?);
     let reason = status::reason(&mut entry, &[(0, FlowCountersReason::Request), (1, FlowCountersReason::Trigger)])?;
-    let (priority, matching) = (entry.u16()?, oxm::decode_match(&mut entry)?);
+    let (priority, matching) = (entry.read_u16()?, oxm::decode_match(&mut entry)?);
     let counters = FlowCounters { table, reason, priority, matching, stats: stats::decode(&mut entry)? };
     entry.finish()?;
     Ok(counters)
@@ -111,10 +111,10 @@ pub(crate) fn decode_counters(reader: &mut WireReader<'_>) -> Decoded<FlowCounte
 
 pub(crate) fn encode_counters(entry: &FlowCounters, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.zeros(4);
-    writer.u8(entry.table.0);
-    writer.u8(entry.reason as u8);
-    writer.u16(entry.priority);
+    writer.write_zeros(4);
+    writer.write_u8(entry.table.0);
+    writer.write_u8(entry.reason as u8);
+    writer.write_u16(entry.priority);
     oxm::encode_match(&entry.matching, writer)?;
     stats::encode(&entry.stats, writer)?;
     writer.set_length(start, start)

@@ -11,33 +11,33 @@ const WATCH_PORT: u16 = 1;
 const WATCH_GROUP: u16 = 2;
 
 pub(crate) fn decode_mod(reader: &mut WireReader<'_>) -> Decoded<GroupMod> {
-    let (command, kind) = (GroupCommand::from_number(reader.u16()?), GroupKind::from_number(reader.u8()?));
+    let (command, kind) = (GroupCommand::from_number(reader.read_u16()?), GroupKind::from_number(reader.read_u8()?));
     reader.skip(1)?;
-    let (group, length) = (GroupId(reader.u32()?), reader.u16()?);
+    let (group, length) = (GroupId(reader.read_u32()?), reader.read_u16()?);
     reader.skip(2)?;
-    let command_bucket = BucketId(reader.u32()?);
+    let command_bucket = BucketId(reader.read_u32()?);
     let buckets = decode_buckets(length, kind, reader)?;
     Ok(GroupMod { command, kind, group, command_bucket, buckets, properties: property::decode_list(reader)? })
 }
 
 pub(crate) fn encode_mod(group: &GroupMod, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.u16(group.command.number());
-    writer.u8(group.kind.number());
-    writer.zeros(1);
-    writer.u32(group.group.0);
+    writer.write_u16(group.command.number());
+    writer.write_u8(group.kind.number());
+    writer.write_zeros(1);
+    writer.write_u32(group.group.0);
     let place = writer.at();
-    writer.zeros(4);
-    writer.u32(group.command_bucket.0);
+    writer.write_zeros(4);
+    writer.write_u32(group.command_bucket.0);
     encode_buckets(&group.buckets, group.kind, place, writer)?;
     property::encode_list(&group.properties, writer)
 }
 
 pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
-    let mut part = reader.element("group description", 0, 16, BadRequest::BadLen)?;
+    let mut part = reader.take_element("group description", 0, 16, BadRequest::BadLen)?;
     part.skip(2)?;
-    let kind = GroupKind::from_number(part.u8()?);
+    let kind = GroupKind::from_number(part.read_u8()?);
     part.skip(1)?;
-    let (group, length) = (GroupId(part.u32()?), part.u16()?);
+    let (group, length) = (GroupId(part.read_u32()?), part.read_u16()?);
     part.skip(6)?;
     let buckets = decode_buckets(length, kind, &mut part)?;
     Ok(GroupDesc { kind, group, buckets, properties: property::decode_list(&mut part)? })
@@ -45,20 +45,20 @@ pub(crate) fn decode_desc(reader: &mut WireReader<'_>) -> Decoded<GroupDesc> {
 
 pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(0);
-    writer.u8(desc.kind.number());
-    writer.zeros(1);
-    writer.u32(desc.group.0);
+    writer.write_u16(0);
+    writer.write_u8(desc.kind.number());
+    writer.write_zeros(1);
+    writer.write_u32(desc.group.0);
     let place = writer.at();
-    writer.zeros(8);
+    writer.write_zeros(8);
     encode_buckets(&desc.buckets, desc.kind, place, writer)?;
     property::encode_list(&desc.properties, writer)?;
     writer.set_length(start, start)
 }
 
 fn decode_buckets(length: u16, kind: GroupKind, reader: &mut WireReader<'_>) -> Decoded<Vec<Bucket>> {
-    let mut part = reader.part(length.into(), "buckets", GroupModFailed::BadBucket)?;
-    part.list(|part| decode_bucket(kind, part))
+    let mut part = reader.take_part(length.into(), "buckets", GroupModFailed::BadBucket)?;
+    part.read_list(|part| decode_bucket(kind, part))
 }
 
 /// Writes buckets, and their length in bytes into the 16 bits at offset `place`.
@@ -69,19 +69,19 @@ fn encode_buckets(buckets: &[Bucket], kind: GroupKind, place: usize, writer: &mu
 }
 
 fn decode_bucket(kind: GroupKind, reader: &mut WireReader<'_>) -> Decoded<Bucket> {
-    let mut part = reader.element("bucket", 0, 8, GroupModFailed::BadBucket)?;
+    let mut part = reader.take_element("bucket", 0, 8, GroupModFailed::BadBucket)?;
     part.skip(2)?;
-    let (length, id) = (part.u16()?, BucketId(part.u32()?));
-    let actions = part.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
+    let (length, id) = (part.read_u16()?, BucketId(part.read_u32()?));
+    let actions = part.take_part(length.into(), "actions", BadAction::BadLen)?.read_list(action::decode)?;
     let mut bucket = Bucket { weight: kind.default_weight(), ..Bucket::new(id, actions) };
     property::each(&mut part, |kind, part| {
         match kind {
             WEIGHT => {
-                bucket.weight = part.u16()?;
+                bucket.weight = part.read_u16()?;
                 part.skip(2)?;
             }
-            WATCH_PORT => bucket.watch_port = PortNo(part.u32()?),
-            WATCH_GROUP => bucket.watch_group = GroupId(part.u32()?),
+            WATCH_PORT => bucket.watch_port = PortNo(part.read_u32()?),
+            WATCH_GROUP => bucket.watch_group = GroupId(part.read_u32()?),
             kind => bucket.properties.push(property::raw(kind, part)),
         }
         Ok(())
@@ -91,8 +91,8 @@ fn decode_bucket(kind: GroupKind, reader: &mut WireReader<'_>) -> Decoded<Bucket
 
 fn encode_bucket(bucket: &Bucket, kind: GroupKind, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.zeros(4);
-    writer.u32(bucket.id.0);
+    writer.write_zeros(4);
+    writer.write_u32(bucket.id.0);
     let actions = writer.at();
     action::encode_list(&bucket.actions, None, writer)?;
     writer.set_length(start + 2, actions)?;

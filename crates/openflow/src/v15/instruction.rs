@@ -9,7 +9,7 @@ pub(crate) const STAT_TRIGGER: u16 = InstructionType::StatTrigger.number();
 
 /// Reads a statistics trigger after its type and length.
 pub(crate) fn decode_trigger(part: &mut WireReader<'_>) -> Decoded<Instruction> {
-    Ok(Instruction::StatTrigger { flags: part.u32()?, thresholds: stats::decode(part)? })
+    Ok(Instruction::StatTrigger { flags: part.read_u32()?, thresholds: stats::decode(part)? })
 }
 
 pub(crate) fn encode_trigger(
@@ -17,7 +17,7 @@ pub(crate) fn encode_trigger(
     thresholds: &crate::model::stats::OxsStats,
     writer: &mut WireWriter<'_>,
 ) -> Encoded {
-    writer.u32(flags);
+    writer.write_u32(flags);
     stats::encode(thresholds, writer)
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRe
     let body = match kind {
         GROUP_DESC => RequestBody::GroupDesc(v13::group::decode_request(reader)?),
         PORT_DESC => {
-            let port = PortNo(reader.u32()?);
+            let port = PortNo(reader.read_u32()?);
             reader.skip(4)?;
             RequestBody::PortDesc(port)
         }
@@ -38,8 +38,8 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter
     let head = |kind, writer: &mut WireWriter<'_>| encode_head(kind, request.more, writer);
     let number = |kind, number: u32, writer: &mut WireWriter<'_>| {
         head(kind, writer);
-        writer.u32(number);
-        writer.zeros(4);
+        writer.write_u32(number);
+        writer.write_zeros(4);
     };
     match &request.body {
         RequestBody::GroupDesc(group) => number(GROUP_DESC, group.0, writer),
@@ -61,11 +61,11 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter
 pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartReply> {
     let (kind, more) = decode_head(reader)?;
     let body = match kind {
-        FLOW => ReplyBody::Flow(reader.list(flow::decode_desc)?),
+        FLOW => ReplyBody::Flow(reader.read_list(flow::decode_desc)?),
         AGGREGATE => ReplyBody::Aggregate(flow::decode_aggregate(reader)?),
-        GROUP_DESC => ReplyBody::GroupDesc(reader.list(group::decode_desc)?),
-        FLOW_COUNTERS => ReplyBody::FlowCounters(reader.list(flow::decode_counters)?),
-        CONTROLLER_STATUS => ReplyBody::ControllerStatus(reader.list(controller::decode)?),
+        GROUP_DESC => ReplyBody::GroupDesc(reader.read_list(group::decode_desc)?),
+        FLOW_COUNTERS => ReplyBody::FlowCounters(reader.read_list(flow::decode_counters)?),
+        CONTROLLER_STATUS => ReplyBody::ControllerStatus(reader.read_list(controller::decode)?),
         BUNDLE_FEATURES => ReplyBody::BundleFeatures(bundle::decode_features(reader)?),
         kind => v14::decode_reply_body(kind, reader)?,
     };

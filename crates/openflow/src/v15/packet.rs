@@ -8,12 +8,12 @@ use weir_packet::Field;
 
 /// Reads a packet-out. The input port is `ANY` if the match does not contain it.
 pub(crate) fn decode_out(reader: &mut WireReader<'_>) -> Decoded<PacketOut> {
-    let (buffer_id, length) = (reader.buffer_id()?, reader.u16()?);
+    let (buffer_id, length) = (reader.read_buffer_id()?, reader.read_u16()?);
     reader.skip(2)?;
     let mut matching = oxm::decode_match(reader)?;
     let in_port = take_in_port(&mut matching).unwrap_or(PortNo::ANY);
-    let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
-    Ok(PacketOut { buffer_id, in_port, matching, actions, data: reader.rest() })
+    let actions = reader.take_part(length.into(), "actions", BadAction::BadLen)?.read_list(action::decode)?;
+    Ok(PacketOut { buffer_id, in_port, matching, actions, data: reader.read_rest() })
 }
 
 /// Removes the first unmasked input port from the match, and returns it.
@@ -29,15 +29,15 @@ fn take_in_port(matching: &mut Match) -> Option<PortNo> {
 }
 
 pub(crate) fn encode_out(packet: &PacketOut, writer: &mut WireWriter<'_>) -> Encoded {
-    writer.buffer_id(packet.buffer_id);
+    writer.write_buffer_id(packet.buffer_id);
     let place = writer.at();
-    writer.zeros(4);
+    writer.write_zeros(4);
     let in_port = MatchField::Known { field: Field::InPort, value: packet.in_port.0.into(), mask: None };
     let fields = std::iter::once(in_port).chain(packet.matching.fields.iter().cloned()).collect();
     oxm::encode_match(&Match { fields }, writer)?;
     let actions = writer.at();
     action::encode_list(&packet.actions, None, writer)?;
     writer.set_length(place, actions)?;
-    writer.bytes(&packet.data.0);
+    writer.write_bytes(&packet.data.0);
     Ok(())
 }

@@ -14,7 +14,7 @@ const BYTE_COUNT: u8 = 5 << 1;
 
 /// Reads statistics with their header and padding.
 pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<OxsStats> {
-    let mut part = reader.element("statistics", 2, 4, BadRequest::BadLen)?;
+    let mut part = reader.take_element("statistics", 2, 4, BadRequest::BadLen)?;
     let length = part.left();
     part.skip(4)?;
     let mut stats = OxsStats::default();
@@ -22,21 +22,21 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<OxsStats> {
         decode_entry(&mut part, &mut stats)?;
     }
     let padding = length.next_multiple_of(8) - length;
-    reader.part(padding, "statistics padding", BadRequest::BadLen)?;
+    reader.take_part(padding, "statistics padding", BadRequest::BadLen)?;
     Ok(stats)
 }
 
 fn decode_entry(part: &mut WireReader<'_>, stats: &mut OxsStats) -> Decoded<()> {
-    let (class, number, length) = (part.u16()?, part.u8()?, part.u8()?);
-    let mut entry = part.part(length.into(), "statistic", BadRequest::BadLen)?;
-    let pair = |entry: &mut WireReader<'_>| Ok((entry.u32()?, entry.u32()?));
+    let (class, number, length) = (part.read_u16()?, part.read_u8()?, part.read_u8()?);
+    let mut entry = part.take_part(length.into(), "statistic", BadRequest::BadLen)?;
+    let pair = |entry: &mut WireReader<'_>| Ok((entry.read_u32()?, entry.read_u32()?));
     match (class, number) {
         (BASIC, DURATION) => stats.duration = Some(pair(&mut entry)?),
         (BASIC, IDLE_TIME) => stats.idle_time = Some(pair(&mut entry)?),
-        (BASIC, FLOW_COUNT) => stats.flow_count = Some(entry.u32()?),
-        (BASIC, PACKET_COUNT) => stats.packet_count = Some(entry.u64()?),
-        (BASIC, BYTE_COUNT) => stats.byte_count = Some(entry.u64()?),
-        (class, number) => stats.others.push(RawStat { class, number, payload: entry.rest() }),
+        (BASIC, FLOW_COUNT) => stats.flow_count = Some(entry.read_u32()?),
+        (BASIC, PACKET_COUNT) => stats.packet_count = Some(entry.read_u64()?),
+        (BASIC, BYTE_COUNT) => stats.byte_count = Some(entry.read_u64()?),
+        (class, number) => stats.others.push(RawStat { class, number, payload: entry.read_rest() }),
     }
     entry.finish()
 }
@@ -44,32 +44,32 @@ fn decode_entry(part: &mut WireReader<'_>, stats: &mut OxsStats) -> Decoded<()> 
 /// Writes statistics with their header and padding, in the order of their numbers.
 pub(crate) fn encode(stats: &OxsStats, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.zeros(4);
+    writer.write_zeros(4);
     for (number, pair) in [(DURATION, stats.duration), (IDLE_TIME, stats.idle_time)] {
         if let Some((seconds, nanoseconds)) = pair {
             head(number, 8, writer);
-            writer.u32(seconds);
-            writer.u32(nanoseconds);
+            writer.write_u32(seconds);
+            writer.write_u32(nanoseconds);
         }
     }
     if let Some(count) = stats.flow_count {
         head(FLOW_COUNT, 4, writer);
-        writer.u32(count);
+        writer.write_u32(count);
     }
     for (number, count) in [(PACKET_COUNT, stats.packet_count), (BYTE_COUNT, stats.byte_count)] {
         if let Some(count) = count {
             head(number, 8, writer);
-            writer.u64(count);
+            writer.write_u64(count);
         }
     }
     for RawStat { class, number, payload } in &stats.others {
         let Ok(length) = u8::try_from(payload.0.len()) else {
             return Err(writer.cannot(format!("a statistic of {} bytes, at most 255 fit", payload.0.len())));
         };
-        writer.u16(*class);
-        writer.u8(*number);
-        writer.u8(length);
-        writer.bytes(&payload.0);
+        writer.write_u16(*class);
+        writer.write_u8(*number);
+        writer.write_u8(length);
+        writer.write_bytes(&payload.0);
     }
     writer.set_length(start + 2, start)?;
     writer.pad_from(start);
@@ -77,9 +77,9 @@ pub(crate) fn encode(stats: &OxsStats, writer: &mut WireWriter<'_>) -> Encoded {
 }
 
 fn head(number: u8, length: u8, writer: &mut WireWriter<'_>) {
-    writer.u16(BASIC);
-    writer.u8(number);
-    writer.u8(length);
+    writer.write_u16(BASIC);
+    writer.write_u8(number);
+    writer.write_u8(length);
 }
 
 /// Statistics that every version has: seconds and nanoseconds since the flow entry was added, packets, and bytes.

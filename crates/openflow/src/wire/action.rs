@@ -5,12 +5,12 @@ use crate::model::error::BadAction;
 
 /// Splits off the next action. Returns its type, and a reader of the bytes after type and length.
 pub(crate) fn element<'a>(reader: &mut WireReader<'a>) -> Decoded<(u16, WireReader<'a>)> {
-    let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
+    let mut action = reader.take_element("action", 2, 8, BadAction::BadLen)?;
     let length = action.left();
     if !length.is_multiple_of(8) {
         return Err(action.error(BadAction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
     }
-    let kind = action.u16()?;
+    let kind = action.read_u16()?;
     action.skip(2)?;
     Ok((kind, action))
 }
@@ -25,20 +25,20 @@ pub(crate) struct ActionArgument {
 
 impl ActionArgument {
     pub(crate) fn decode(action: &mut WireReader<'_>) -> Decoded<ActionArgument> {
-        let bytes: [u8; 4] = action.array()?;
+        let bytes: [u8; 4] = action.read_array()?;
         let [byte, second, ..] = bytes;
         Ok(ActionArgument { byte, short: u16::from_be_bytes([byte, second]), long: u32::from_be_bytes(bytes) })
     }
 }
 
 pub(crate) fn head(kind: u16, length: u16, writer: &mut WireWriter<'_>) {
-    writer.u16(kind);
-    writer.u16(length);
+    writer.write_u16(kind);
+    writer.write_u16(length);
 }
 
 pub(crate) fn long(kind: u16, argument: u32, writer: &mut WireWriter<'_>) {
     head(kind, 8, writer);
-    writer.u32(argument);
+    writer.write_u32(argument);
 }
 
 pub(crate) fn short(kind: u16, argument: u16, writer: &mut WireWriter<'_>) {
@@ -69,8 +69,8 @@ pub(crate) fn encode_experimenter(kind: u16, what: &str, id: u32, data: &[u8], w
         return Err(writer.cannot(format!("{what} action of {} bytes: not a multiple of 8", data.len() + 8)));
     }
     padded(kind, writer, |writer| {
-        writer.u32(id);
-        writer.bytes(data);
+        writer.write_u32(id);
+        writer.write_bytes(data);
         Ok(())
     })
 }

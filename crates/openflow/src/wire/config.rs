@@ -3,10 +3,10 @@ use super::{Decoded, WireReader, WireWriter};
 use crate::model::SwitchConfig;
 
 pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<SwitchConfig> {
-    Ok(SwitchConfig { flags: reader.u16()?, miss_send_len: reader.u16()? })
+    Ok(SwitchConfig { flags: reader.read_u16()?, miss_send_len: reader.read_u16()? })
 }
 
 pub(crate) fn encode(config: &SwitchConfig, writer: &mut WireWriter<'_>) {
-    writer.u16(config.flags);
-    writer.u16(config.miss_send_len);
+    writer.write_u16(config.flags);
+    writer.write_u16(config.miss_send_len);
 }

@@ -10,14 +10,14 @@ const EXPERIMENTER: u16 = 0xffff;
 /// Reads an error message. `version` is the version number in the header: 1.0 has its own error numbers; versions
 /// that weir does not implement are read with 1.3's.
 pub(crate) fn decode(reader: &mut WireReader<'_>, version: u8) -> Decoded<ErrorMessage> {
-    let (kind, code) = (reader.u16()?, reader.u16()?);
+    let (kind, code) = (reader.read_u16()?, reader.read_u16()?);
     let version = Version::from_number(version).unwrap_or(Version::V13);
     let error = match (kind, version) {
         (_, Version::V10) => v10::error::from_numbers(kind, code),
-        (EXPERIMENTER, _) => v13::error::from_experimenter(code, reader.u32()?, version),
+        (EXPERIMENTER, _) => v13::error::from_experimenter(code, reader.read_u32()?, version),
         _ => v13::error::from_numbers(kind, code, version),
     };
-    Ok(ErrorMessage { error, data: reader.rest() })
+    Ok(ErrorMessage { error, data: reader.read_rest() })
 }
 
 pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut WireWriter<'_>) -> Encoded {
@@ -30,11 +30,11 @@ pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut Wire
         (None, Version::V10) => v10::error::numbers(message.error),
         (None, _) => v13::error::numbers(message.error, version),
     };
-    writer.u16(kind);
-    writer.u16(code);
+    writer.write_u16(kind);
+    writer.write_u16(code);
     if let Some((_, id)) = experimenter {
-        writer.u32(id);
+        writer.write_u32(id);
     }
-    writer.bytes(&message.data.0);
+    writer.write_bytes(&message.data.0);
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) fn command<'a>(
 /// Reads the reason of a flow entry's removal. `last` is the last reason that the version defines.
 pub(crate) fn decode_reason(reader: &mut WireReader<'_>, last: FlowRemovedReason) -> Decoded<FlowRemovedReason> {
     let at = reader.at();
-    let number = reader.u8()?;
+    let number = reader.read_u8()?;
     let known = REASONS.into_iter().find(|reason| *reason as u8 == number && number <= last as u8);
     known.ok_or_else(|| {
         let reason = format!("found reason {number}, expected 0 to {}", last as u8);

@@ -13,15 +13,15 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Hello> {
     while let Ok(element) = element(reader) {
         hello.versions = hello.versions.or(element);
     }
-    reader.rest();
+    reader.read_rest();
     Ok(hello)
 }
 
 /// Reads one element. Returns the version numbers if it is a version bitmap, otherwise `None`.
 fn element(reader: &mut WireReader<'_>) -> Decoded<Option<Vec<u8>>> {
-    let mut element = reader.element("hello element", 2, 4, HelloFailed::Incompatible)?;
-    let kind = element.u16()?;
-    let length = element.u16()?;
+    let mut element = reader.take_element("hello element", 2, 4, HelloFailed::Incompatible)?;
+    let kind = element.read_u16()?;
+    let length = element.read_u16()?;
     // The padding of the last element may be missing.
     let padding = usize::from(length).next_multiple_of(8) - usize::from(length);
     reader.skip(padding.min(reader.left()))?;
@@ -31,7 +31,7 @@ fn element(reader: &mut WireReader<'_>) -> Decoded<Option<Vec<u8>>> {
     let mut versions = Vec::new();
     // The version in the header is one byte, so only 256 bits have a meaning.
     for first in (0..=u8::MAX).step_by(32) {
-        let Ok(bitmap) = element.u32() else { break };
+        let Ok(bitmap) = element.read_u32() else { break };
         versions.extend((0..32).filter(|bit| bitmap & 1 << bit != 0).map(|bit| first + bit));
     }
     Ok(Some(versions))
@@ -41,11 +41,11 @@ pub(crate) fn encode(hello: &Hello, writer: &mut WireWriter<'_>) -> Encoded {
     let Some(versions) = &hello.versions else { return Ok(()) };
     let words = versions.iter().max().map_or(1, |highest| usize::from(*highest) / 32 + 1);
     let start = writer.at();
-    writer.u16(VERSION_BITMAP);
-    writer.u16(0);
+    writer.write_u16(VERSION_BITMAP);
+    writer.write_u16(0);
     for word in 0..words {
         let here = versions.iter().filter(|version| usize::from(**version) / 32 == word);
-        writer.u32(here.fold(0, |bitmap, version| bitmap | 1 << (version % 32)));
+        writer.write_u32(here.fold(0, |bitmap, version| bitmap | 1 << (version % 32)));
     }
     writer.set_length(start + 2, start)?;
     writer.pad_from(start);

@@ -6,7 +6,7 @@ use crate::model::port::{PortStats, PortStatusReason};
 
 pub(crate) fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PortStatusReason> {
     let at = reader.at();
-    Ok(match reader.u8()? {
+    Ok(match reader.read_u8()? {
         0 => PortStatusReason::Add,
         1 => PortStatusReason::Delete,
         2 => PortStatusReason::Modify,
@@ -44,14 +44,14 @@ pub(crate) fn decode_counters(reader: &mut WireReader<'_>, port_no: PortNo) -> D
 pub(crate) fn decode_first_counters(reader: &mut WireReader<'_>, port_no: PortNo) -> Decoded<PortStats> {
     Ok(PortStats {
         port_no,
-        rx_packets: reader.u64()?,
-        tx_packets: reader.u64()?,
-        rx_bytes: reader.u64()?,
-        tx_bytes: reader.u64()?,
-        rx_dropped: reader.u64()?,
-        tx_dropped: reader.u64()?,
-        rx_errors: reader.u64()?,
-        tx_errors: reader.u64()?,
+        rx_packets: reader.read_u64()?,
+        tx_packets: reader.read_u64()?,
+        rx_bytes: reader.read_u64()?,
+        tx_bytes: reader.read_u64()?,
+        rx_dropped: reader.read_u64()?,
+        tx_dropped: reader.read_u64()?,
+        rx_errors: reader.read_u64()?,
+        tx_errors: reader.read_u64()?,
         rx_frame_err: u64::MAX,
         rx_over_err: u64::MAX,
         rx_crc_err: u64::MAX,
@@ -66,7 +66,7 @@ pub(crate) fn decode_first_counters(reader: &mut WireReader<'_>, port_no: PortNo
 pub(crate) fn decode_ethernet_counters(reader: &mut WireReader<'_>, stats: &mut PortStats) -> Decoded<()> {
     let PortStats { rx_frame_err, rx_over_err, rx_crc_err, collisions, .. } = stats;
     for counter in [rx_frame_err, rx_over_err, rx_crc_err, collisions] {
-        *counter = reader.u64()?;
+        *counter = reader.read_u64()?;
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ pub(crate) const fn ethernet_counters(stats: &PortStats) -> [u64; 4] {
 
 pub(crate) fn encode_counters(stats: &PortStats, writer: &mut WireWriter<'_>) {
     encode_first_counters(stats, writer);
-    ethernet_counters(stats).into_iter().for_each(|counter| writer.u64(counter));
+    ethernet_counters(stats).into_iter().for_each(|counter| writer.write_u64(counter));
 }
 
 pub(crate) fn encode_first_counters(stats: &PortStats, writer: &mut WireWriter<'_>) {
@@ -91,6 +91,6 @@ pub(crate) fn encode_first_counters(stats: &PortStats, writer: &mut WireWriter<'
         stats.rx_errors,
         stats.tx_errors,
     ] {
-        writer.u64(counter);
+        writer.write_u64(counter);
     }
 }

@@ -10,14 +10,14 @@ pub(crate) fn each(
     mut read: impl FnMut(u16, &mut WireReader<'_>) -> Decoded<()>,
 ) -> Decoded<()> {
     while !reader.is_empty() {
-        let mut property = reader.element("property", 2, 4, BadProperty::BadLen)?;
+        let mut property = reader.take_element("property", 2, 4, BadProperty::BadLen)?;
         let length = property.left();
-        let kind = property.u16()?;
+        let kind = property.read_u16()?;
         property.skip(2)?;
         read(kind, &mut property)?;
         property.finish()?;
         let padding = length.next_multiple_of(8) - length;
-        reader.part(padding, "property padding", BadProperty::BadLen)?;
+        reader.take_part(padding, "property padding", BadProperty::BadLen)?;
     }
     Ok(())
 }
@@ -34,7 +34,7 @@ pub(crate) fn decode_list(reader: &mut WireReader<'_>) -> Decoded<Vec<RawPropert
 
 /// Reads the content of a property without interpreting it.
 pub(crate) fn raw(kind: u16, property: &mut WireReader<'_>) -> RawProperty {
-    RawProperty { kind, data: property.rest() }
+    RawProperty { kind, data: property.read_rest() }
 }
 
 /// Writes a property of type `kind`; `content` writes its content.
@@ -44,8 +44,8 @@ pub(crate) fn write(
     content: impl FnOnce(&mut WireWriter<'_>) -> Encoded,
 ) -> Encoded {
     let start = writer.at();
-    writer.u16(kind);
-    writer.u16(0);
+    writer.write_u16(kind);
+    writer.write_u16(0);
     content(writer)?;
     writer.set_length(start + 2, start)?;
     writer.pad_from(start);
@@ -55,7 +55,7 @@ pub(crate) fn write(
 /// Writes a property whose content is a list of 32-bit words.
 pub(crate) fn write_words(kind: u16, words: &[u32], writer: &mut WireWriter<'_>) -> Encoded {
     write(kind, writer, |writer| {
-        words.iter().for_each(|word| writer.u32(*word));
+        words.iter().for_each(|word| writer.write_u32(*word));
         Ok(())
     })
 }
@@ -68,7 +68,7 @@ pub(crate) fn encode_list(properties: &[RawProperty], writer: &mut WireWriter<'_
 /// Writes an uninterpreted property.
 pub(crate) fn encode_raw(property: &RawProperty, writer: &mut WireWriter<'_>) -> Encoded {
     write(property.kind, writer, |writer| {
-        writer.bytes(&property.data.0);
+        writer.write_bytes(&property.data.0);
         Ok(())
     })
 }

@@ -9,49 +9,49 @@ const MAX_RATE: u16 = 2;
 const EXPERIMENTER: u16 = 0xffff;
 
 pub(crate) fn decode_property(reader: &mut WireReader<'_>) -> Decoded<QueueProperty> {
-    let mut property = reader.element("queue property", 2, 8, BadRequest::BadLen)?;
-    let kind = property.u16()?;
+    let mut property = reader.take_element("queue property", 2, 8, BadRequest::BadLen)?;
+    let kind = property.read_u16()?;
     property.skip(6)?;
     let decoded = match kind {
         MIN_RATE => QueueProperty::MinRate(rate(&mut property)?),
         MAX_RATE => QueueProperty::MaxRate(rate(&mut property)?),
         EXPERIMENTER => {
-            let id = property.u32()?;
+            let id = property.read_u32()?;
             property.skip(4)?;
-            QueueProperty::Experimenter { id, data: property.rest() }
+            QueueProperty::Experimenter { id, data: property.read_rest() }
         }
-        kind => QueueProperty::Unknown { kind, data: property.rest() },
+        kind => QueueProperty::Unknown { kind, data: property.read_rest() },
     };
     property.finish()?;
     Ok(decoded)
 }
 
 fn rate(property: &mut WireReader<'_>) -> Decoded<u16> {
-    let rate = property.u16()?;
+    let rate = property.read_u16()?;
     property.skip(6)?;
     Ok(rate)
 }
 
 pub(crate) fn encode_property(property: &QueueProperty, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.u16(match property {
+    writer.write_u16(match property {
         QueueProperty::MinRate(_) => MIN_RATE,
         QueueProperty::MaxRate(_) => MAX_RATE,
         QueueProperty::Experimenter { .. } => EXPERIMENTER,
         QueueProperty::Unknown { kind, .. } => *kind,
     });
-    writer.zeros(6);
+    writer.write_zeros(6);
     match property {
         QueueProperty::MinRate(rate) | QueueProperty::MaxRate(rate) => {
-            writer.u16(*rate);
-            writer.zeros(6);
+            writer.write_u16(*rate);
+            writer.write_zeros(6);
         }
         QueueProperty::Experimenter { id, data } => {
-            writer.u32(*id);
-            writer.zeros(4);
-            writer.bytes(&data.0);
+            writer.write_u32(*id);
+            writer.write_zeros(4);
+            writer.write_bytes(&data.0);
         }
-        QueueProperty::Unknown { data, .. } => writer.bytes(&data.0),
+        QueueProperty::Unknown { data, .. } => writer.write_bytes(&data.0),
     }
     writer.set_length(start + 2, start)
 }

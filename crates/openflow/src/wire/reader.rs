@@ -96,40 +96,40 @@ impl<'a> WireReader<'a> {
         Ok(taken)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Decoded<[u8; N]> {
+    pub(crate) fn read_array<const N: usize>(&mut self) -> Decoded<[u8; N]> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
     }
 
-    pub(crate) fn u8(&mut self) -> Decoded<u8> {
-        self.array().map(u8::from_be_bytes)
+    pub(crate) fn read_u8(&mut self) -> Decoded<u8> {
+        self.read_array().map(u8::from_be_bytes)
     }
 
-    pub(crate) fn u16(&mut self) -> Decoded<u16> {
-        self.array().map(u16::from_be_bytes)
+    pub(crate) fn read_u16(&mut self) -> Decoded<u16> {
+        self.read_array().map(u16::from_be_bytes)
     }
 
-    pub(crate) fn u32(&mut self) -> Decoded<u32> {
-        self.array().map(u32::from_be_bytes)
+    pub(crate) fn read_u32(&mut self) -> Decoded<u32> {
+        self.read_array().map(u32::from_be_bytes)
     }
 
-    pub(crate) fn u64(&mut self) -> Decoded<u64> {
-        self.array().map(u64::from_be_bytes)
+    pub(crate) fn read_u64(&mut self) -> Decoded<u64> {
+        self.read_array().map(u64::from_be_bytes)
     }
 
     /// Returns the next two numbers without reading them; `None` if fewer than eight bytes are left.
     pub(crate) fn peek_u32_pair(&self) -> Option<(u32, u32)> {
         let mut head = WireReader { ..*self };
-        Some((head.u32().ok()?, head.u32().ok()?))
+        Some((head.read_u32().ok()?, head.read_u32().ok()?))
     }
 
-    pub(crate) fn mac(&mut self) -> Decoded<MacAddr> {
-        self.array().map(MacAddr)
+    pub(crate) fn read_mac(&mut self) -> Decoded<MacAddr> {
+        self.read_array().map(MacAddr)
     }
 
-    pub(crate) fn buffer_id(&mut self) -> Decoded<Option<BufferId>> {
-        Ok(Some(self.u32()?).filter(|id| *id != super::NO_BUFFER_ID).map(BufferId))
+    pub(crate) fn read_buffer_id(&mut self) -> Decoded<Option<BufferId>> {
+        Ok(Some(self.read_u32()?).filter(|id| *id != super::NO_BUFFER_ID).map(BufferId))
     }
 
     /// Skips `count` bytes of padding with any content: "unused bytes are ignored by the receiver" (OpenFlow 1.3.5,
@@ -141,7 +141,7 @@ impl<'a> WireReader<'a> {
     /// Reads a text from a field of `count` bytes, up to the first zero byte. A text without zero byte is cut to
     /// `count - 1` bytes. Each invalid UTF-8 sequence becomes `?`, which is never longer, so that the text fits its
     /// field again.
-    pub(crate) fn text(&mut self, count: usize) -> Decoded<String> {
+    pub(crate) fn read_text(&mut self, count: usize) -> Decoded<String> {
         let field = self.take(count)?;
         let bytes = field.split(|byte| *byte == 0).next().unwrap_or_default();
         let mut text = String::from_utf8_lossy(bytes).replace(char::REPLACEMENT_CHARACTER, "?");
@@ -150,12 +150,12 @@ impl<'a> WireReader<'a> {
     }
 
     /// Reads all remaining bytes into a copy.
-    pub(crate) fn rest(&mut self) -> Bytes {
-        Bytes(self.rest_slice().to_vec())
+    pub(crate) fn read_rest(&mut self) -> Bytes {
+        Bytes(self.read_rest_slice().to_vec())
     }
 
     /// Reads all remaining bytes without copying them.
-    pub(crate) fn rest_slice(&mut self) -> &'a [u8] {
+    pub(crate) fn read_rest_slice(&mut self) -> &'a [u8] {
         let rest = std::mem::take(&mut self.bytes);
         self.at += rest.len();
         rest
@@ -163,7 +163,7 @@ impl<'a> WireReader<'a> {
 
     /// Splits off the next `count` bytes as a part. `what` and `short` are the part's name and its error for a wrong
     /// length.
-    pub(crate) fn part(&mut self, count: usize, what: &'static str, short: impl Into<ErrorType>) -> Decoded<Self> {
+    pub(crate) fn take_part(&mut self, count: usize, what: &'static str, short: impl Into<ErrorType>) -> Decoded<Self> {
         let mut part = WireReader { what, short: short.into(), ..*self };
         part.bytes = WireReader { ..part }.take(count)?;
         self.skip(count)?;
@@ -173,7 +173,7 @@ impl<'a> WireReader<'a> {
     /// Splits off a part that carries its own length, a 16-bit number at offset `length_at`. Errors: `short` if the
     /// length is below `least` or exceeds the remaining bytes; the enclosing part's error if the length field itself
     /// is missing.
-    pub(crate) fn element(
+    pub(crate) fn take_element(
         &mut self,
         what: &'static str,
         length_at: usize,
@@ -182,8 +182,8 @@ impl<'a> WireReader<'a> {
     ) -> Decoded<Self> {
         let mut head = WireReader { ..*self };
         head.skip(length_at)?;
-        let length = usize::from(head.u16()?);
-        let part = self.part(length, what, short)?;
+        let length = usize::from(head.read_u16()?);
+        let part = self.take_part(length, what, short)?;
         if length < least {
             return Err(part.error(part.short, format_args!("found length {length}, expected at least {least}")));
         }
@@ -191,7 +191,7 @@ impl<'a> WireReader<'a> {
     }
 
     /// Reads elements to the end. `read` must consume at least one byte on each call, or fail.
-    pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Decoded<T>) -> Decoded<Vec<T>> {
+    pub(crate) fn read_list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Decoded<T>) -> Decoded<Vec<T>> {
         // Lists are usually short: this reserves memory once. The limit bounds the memory reserved for malformed
         // lists.
         let mut list = Vec::with_capacity((self.left() / LIKELY_BYTES).min(LIKELY_MOST));
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn errors_say_where() {
         let mut reader = WireReader::new(&[0, 1, 0, 9, 7], "echo", BadRequest::BadLen);
-        assert_eq!(reader.u8().unwrap(), 0);
-        let error = reader.u64().unwrap_err();
+        assert_eq!(reader.read_u8().unwrap(), 0);
+        let error = reader.read_u64().unwrap_err();
         assert_eq!(
             (error.error, &*error.reason),
             (BadRequest::BadLen.into(), "byte 1: echo: found 4 bytes left, expected 8")
@@ -232,19 +232,19 @@ mod tests {
     fn elements_keep_to_their_length() {
         let bytes = [0, 1, 0, 5, 7, 0, 2, 0, 9];
         let mut reader = WireReader::new(&bytes, "list", BadRequest::BadLen);
-        let mut first = reader.element("action", 2, 4, BadAction::BadLen).unwrap();
+        let mut first = reader.take_element("action", 2, 4, BadAction::BadLen).unwrap();
         first.skip(4).unwrap();
-        assert_eq!((first.at(), first.u8().unwrap(), first.is_empty()), (4, 7, true));
-        let error = reader.element("action", 2, 4, BadAction::BadLen).err().unwrap();
+        assert_eq!((first.at(), first.read_u8().unwrap(), first.is_empty()), (4, 7, true));
+        let error = reader.take_element("action", 2, 4, BadAction::BadLen).err().unwrap();
         assert_eq!(error.reason, "byte 5: action: found 4 bytes left, expected 9");
         let mut reader = WireReader::new(&bytes, "list", BadRequest::BadLen);
-        let error = reader.element("action", 2, 8, BadAction::BadLen).err().unwrap();
+        let error = reader.take_element("action", 2, 8, BadAction::BadLen).err().unwrap();
         assert_eq!(
             (error.error, &*error.reason),
             (BadAction::BadLen.into(), "byte 0: action: found length 5, expected at least 8")
         );
         let error = WireReader::new(&bytes[..3], "list", BadRequest::BadLen)
-            .element("action", 2, 4, BadAction::BadLen)
+            .take_element("action", 2, 4, BadAction::BadLen)
             .err()
             .unwrap();
         assert_eq!(
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn text_ends_at_its_first_zero() {
         let mut reader = WireReader::new(b"p1\0xa\xff\xffbabc", "name", BadRequest::BadLen);
-        assert_eq!(reader.text(4).unwrap(), "p1");
-        assert_eq!(reader.text(4).unwrap(), "a??");
-        assert_eq!(reader.text(3).unwrap(), "ab");
+        assert_eq!(reader.read_text(4).unwrap(), "p1");
+        assert_eq!(reader.read_text(4).unwrap(), "a??");
+        assert_eq!(reader.read_text(3).unwrap(), "ab");
     }
 }

@@ -31,49 +31,49 @@ impl<'a> WireWriter<'a> {
         EncodeError { version: self.version, what: what.into() }
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    pub(crate) fn u8(&mut self, value: u8) {
+    pub(crate) fn write_u8(&mut self, value: u8) {
         self.out.push(value);
     }
 
-    pub(crate) fn u16(&mut self, value: u16) {
-        self.bytes(&value.to_be_bytes());
+    pub(crate) fn write_u16(&mut self, value: u16) {
+        self.write_bytes(&value.to_be_bytes());
     }
 
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.bytes(&value.to_be_bytes());
+    pub(crate) fn write_u32(&mut self, value: u32) {
+        self.write_bytes(&value.to_be_bytes());
     }
 
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.bytes(&value.to_be_bytes());
+    pub(crate) fn write_u64(&mut self, value: u64) {
+        self.write_bytes(&value.to_be_bytes());
     }
 
-    pub(crate) fn mac(&mut self, mac: MacAddr) {
-        self.bytes(&mac.0);
+    pub(crate) fn write_mac(&mut self, mac: MacAddr) {
+        self.write_bytes(&mac.0);
     }
 
-    pub(crate) fn buffer_id(&mut self, id: Option<BufferId>) {
-        self.u32(id.map_or(NO_BUFFER_ID, |id| id.0));
+    pub(crate) fn write_buffer_id(&mut self, id: Option<BufferId>) {
+        self.write_u32(id.map_or(NO_BUFFER_ID, |id| id.0));
     }
 
-    pub(crate) fn zeros(&mut self, count: usize) {
+    pub(crate) fn write_zeros(&mut self, count: usize) {
         self.out.resize(self.out.len() + count, 0);
     }
 
     /// Writes zeros up to a multiple of eight bytes, counted from offset `since`.
     pub(crate) fn pad_from(&mut self, since: usize) {
-        self.zeros((self.at() - since).next_multiple_of(8) - (self.at() - since));
+        self.write_zeros((self.at() - since).next_multiple_of(8) - (self.at() - since));
     }
 
     /// Writes a text into a field of `count` bytes. The text is cut at a character boundary, so that at least one
     /// zero byte ends it.
-    pub(crate) fn text(&mut self, text: &str, count: usize) {
+    pub(crate) fn write_text(&mut self, text: &str, count: usize) {
         let cut = text.floor_char_boundary(count - 1);
-        self.bytes(&text.as_bytes()[..cut]);
-        self.zeros(count - cut);
+        self.write_bytes(&text.as_bytes()[..cut]);
+        self.write_zeros(count - cut);
     }
 
     /// Writes the number of bytes written since offset `since` into the 16 bits at offset `place`. Fails if the
@@ -96,10 +96,10 @@ mod tests {
     fn lengths_and_padding_count_from_the_part() {
         let mut out = vec![9];
         let mut writer = WireWriter::new(&mut out, Version::V13);
-        writer.u16(7);
+        writer.write_u16(7);
         let part = writer.at();
-        writer.u16(0);
-        writer.text("eth0", 4);
+        writer.write_u16(0);
+        writer.write_text("eth0", 4);
         writer.pad_from(part);
         writer.set_length(part, part).unwrap();
         assert_eq!(out, [9, 0, 7, 0, 8, b'e', b't', b'h', 0, 0, 0]);
@@ -109,7 +109,7 @@ mod tests {
     fn what_is_too_long_is_refused() {
         let mut out = Vec::new();
         let mut writer = WireWriter::new(&mut out, Version::V13);
-        writer.zeros(65536);
+        writer.write_zeros(65536);
         let error = writer.set_length(0, 0).unwrap_err();
         assert_eq!(error.to_string(), "OpenFlow 1.3 cannot carry 65536 bytes in one part, at most 65535 fit");
     }

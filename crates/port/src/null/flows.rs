@@ -159,10 +159,10 @@ impl GeneratedFlows {
         let before = frames.len();
         pool.take_burst(self.size, flows.len(), frames);
         for (frame, flow) in frames[before..].iter_mut().zip(flows) {
-            if let Some(header) = frame.receive_buffer().first_chunk_mut() {
+            if let Some(header) = frame.begin_receive().first_chunk_mut() {
                 write(header, *flow);
             }
-            frame.received(self.size);
+            frame.finish_receive(self.size);
         }
     }
 

@@ -124,8 +124,8 @@ impl Port for NullPort {
 
 fn zeroes(pool: &mut FramePool, size: usize) -> Frame {
     let mut frame = pool.take(size);
-    frame.receive_buffer()[..size].fill(0);
-    frame.received(size);
+    frame.begin_receive()[..size].fill(0);
+    frame.finish_receive(size);
     frame
 }
 

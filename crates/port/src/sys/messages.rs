@@ -38,8 +38,8 @@ impl ReceiveBufferPair {
         if self.large.room() == 0 {
             self.large = pool.take(MAX_FRAME);
         }
-        let ordinary = self.small.receive_buffer();
-        let behind = self.large.receive_buffer().get_mut(ordinary.len()..).unwrap_or_default();
+        let ordinary = self.small.begin_receive();
+        let behind = self.large.begin_receive().get_mut(ordinary.len()..).unwrap_or_default();
         [ordinary, behind]
     }
 
@@ -48,12 +48,12 @@ impl ReceiveBufferPair {
         let ordinary = self.small.room();
         if length <= ordinary {
             let mut frame = std::mem::take(&mut self.small);
-            frame.received(length);
+            frame.finish_receive(length);
             return frame;
         }
         let mut frame = std::mem::take(&mut self.large);
-        frame.receive_buffer()[..ordinary].copy_from_slice(self.small.receive_buffer());
-        frame.received(length);
+        frame.begin_receive()[..ordinary].copy_from_slice(self.small.begin_receive());
+        frame.finish_receive(length);
         frame
     }
 }

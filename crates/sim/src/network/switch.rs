@@ -221,12 +221,12 @@ impl SimulatedSwitch {
         let Some(mut session) = self.session.take() else { return };
         while let Some(bytes) = self.from_controller.arrived(now) {
             session.receive(now, &bytes);
-            while let Some(event) = session.next_event() {
+            while let Some(event) = session.take_event() {
                 self.take_event(now, event, &mut session);
             }
         }
         session.poll(now);
-        while let Some(event) = session.next_event() {
+        while let Some(event) = session.take_event() {
             self.take_event(now, event, &mut session);
         }
         self.session = Some(session);

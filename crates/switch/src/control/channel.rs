@@ -294,7 +294,7 @@ impl ChannelTask {
 
     /// Moves the session's events to `waiting`. Returns the reason if the session ended.
     fn take_events(&mut self) -> Option<String> {
-        while let Some(event) = self.session.next_event() {
+        while let Some(event) = self.session.take_event() {
             match event {
                 SessionEvent::Up { version, .. } => {
                     self.version = Some(version);

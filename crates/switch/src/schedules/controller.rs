@@ -145,7 +145,7 @@ impl ScriptedController {
         } else {
             self.session.receive(now, &bytes);
         }
-        while let Some(event) = self.session.next_event() {
+        while let Some(event) = self.session.take_event() {
             match event {
                 SessionEvent::Up { .. } => self.is_up = true,
                 SessionEvent::Message(message) => self.take(&message, ledger).map_err(|problem| self.says(&problem))?,

@@ -171,7 +171,7 @@ impl ScriptedController {
                 self.change_by(Body::FlowMod(flow), change);
                 continue;
             }
-            let xid = self.session.next_xid();
+            let xid = self.session.allocate_xid();
             let message = Box::new(Message { xid, body: Body::FlowMod(flow) });
             let add = BundleAdd { bundle, flags, message, properties: Vec::new() };
             self.send_as(xid, Body::BundleAdd(add), ReplyExpectation::Order);
@@ -212,7 +212,7 @@ impl ScriptedController {
 
     /// Sends a message and records it. Returns its index in `sent`.
     fn send(&mut self, body: Body, kind: ReplyExpectation) -> usize {
-        let xid = self.session.next_xid();
+        let xid = self.session.allocate_xid();
         self.send_as(xid, body, kind)
     }
 

@@ -147,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
 
     /// Sends a message and waits until the stream has accepted it. Returns its transaction id.
     pub(crate) async fn send(&mut self, body: Body) -> u32 {
-        let xid = self.session.next_xid();
+        let xid = self.session.allocate_xid();
         self.session.send(&Message { xid, body }).unwrap();
         self.flush().await;
         xid
@@ -194,7 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
 
     async fn event(&mut self) -> SessionEvent {
         loop {
-            if let Some(event) = self.session.next_event() {
+            if let Some(event) = self.session.take_event() {
                 return event;
             }
             self.flush().await;

@@ -119,7 +119,7 @@ mod tests {
                 Instant::ZERO,
                 &encode((0..9).map(|n| EntryMatchKind::Udp.add(n, 1)), version, bundle).unwrap(),
             );
-            let events = std::iter::from_fn(|| theirs.next_event());
+            let events = std::iter::from_fn(|| theirs.take_event());
             let messages = events.filter(|event| matches!(event, SessionEvent::Message(_))).count();
             assert_eq!(messages, 9);
         }

@@ -79,7 +79,7 @@ impl LearningSwitch {
 }
 
 impl ControllerApp for LearningSwitch {
-    fn switch_up(
+    fn handle_switch_up(
         &mut self,
         _now: Instant,
         switch: ConnectionId,
@@ -104,11 +104,11 @@ impl ControllerApp for LearningSwitch {
         send(switch, entries::take_over(features.n_buffers), out);
     }
 
-    fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox) {
+    fn handle_message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox) {
         match message.body {
-            Body::PacketIn(packet) => self.packet_in(now, switch, packet, out),
-            Body::FlowRemoved(removed) => self.flow_removed(switch, &removed),
-            Body::PortStatus(status) => self.port_status(switch, &status, out),
+            Body::PacketIn(packet) => self.handle_packet_in(now, switch, packet, out),
+            Body::FlowRemoved(removed) => self.handle_flow_removed(switch, &removed),
+            Body::PortStatus(status) => self.handle_port_status(switch, &status, out),
             Body::MultipartReply(MultipartReply { body: ReplyBody::PortDesc(ports), .. }) => {
                 self.learn_ports(switch, &ports, out);
             }
@@ -120,7 +120,7 @@ impl ControllerApp for LearningSwitch {
         }
     }
 
-    fn switch_down(&mut self, _now: Instant, switch: ConnectionId) {
+    fn handle_switch_down(&mut self, _now: Instant, switch: ConnectionId) {
         self.switches.remove(&switch);
     }
 
@@ -166,7 +166,7 @@ impl LearningSwitch {
         }
     }
 
-    fn port_status(&mut self, id: ConnectionId, status: &PortStatus, out: &mut ControllerOutbox) {
+    fn handle_port_status(&mut self, id: ConnectionId, status: &PortStatus, out: &mut ControllerOutbox) {
         let Some(switch) = self.switches.get_mut(&id) else {
             return;
         };
@@ -193,7 +193,7 @@ impl LearningSwitch {
 
 /// Handling of packets.
 impl LearningSwitch {
-    fn flow_removed(&mut self, id: ConnectionId, removed: &FlowRemoved) {
+    fn handle_flow_removed(&mut self, id: ConnectionId, removed: &FlowRemoved) {
         let flow = EthernetFlow::of_entry(&removed.matching, removed.cookie);
         let Some((flow, switch)) = flow.zip(self.switches.get_mut(&id)) else {
             return;
@@ -203,7 +203,7 @@ impl LearningSwitch {
         }
     }
 
-    fn packet_in(&mut self, now: Instant, id: ConnectionId, packet: PacketIn, out: &mut ControllerOutbox) {
+    fn handle_packet_in(&mut self, now: Instant, id: ConnectionId, packet: PacketIn, out: &mut ControllerOutbox) {
         let in_port = packet.in_port();
         let (entry, actions) = match self.decide(now, id, &packet, out) {
             Ok((entry, actions)) => (entry, actions),
@@ -301,7 +301,7 @@ impl LearningSwitch {
         let addresses = switch.vlans.get_mut(&flow.vlan);
         let aged = addresses.map(|addresses| addresses.expire(now, now - self.config.max_age)).unwrap_or_default();
         self.counters.aged += aged.len() as u64;
-        let Some(addresses) = switch.addresses(flow.vlan, self.config.max_addresses) else {
+        let Some(addresses) = switch.find_or_add_addresses(flow.vlan, self.config.max_addresses) else {
             self.counters.unlearned_vlans += 1;
             return;
         };
@@ -329,7 +329,7 @@ impl LearnedSwitch {
 
     /// Returns the stations of a VLAN. Beyond [`MAX_VLANS`] a further VLAN replaces those without stations; `None` if
     /// there are none.
-    fn addresses(&mut self, vlan: VlanId, max: usize) -> Option<&mut VlanMacTable> {
+    fn find_or_add_addresses(&mut self, vlan: VlanId, max: usize) -> Option<&mut VlanMacTable> {
         if self.vlans.len() >= MAX_VLANS && !self.vlans.contains_key(&vlan) {
             self.vlans.retain(|_, addresses| !addresses.is_empty());
             if self.vlans.len() >= MAX_VLANS {

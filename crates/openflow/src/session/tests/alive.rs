@@ -21,7 +21,7 @@ fn a_silent_peer_ends_the_session_after_two_intervals() {
     session.poll(end - Duration::from_nanos(1));
     assert!(!session.is_closed());
     session.poll(end);
-    assert!(session.next_event().is_some_and(|event| is_closed_event(&event)) && session.deadline().is_none());
+    assert!(session.take_event().is_some_and(|event| is_closed_event(&event)) && session.deadline().is_none());
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn echo_requests_are_answered_with_their_data() {
     let request = Message { xid: 77, body: Body::EchoRequest(Bytes(vec![1, 2, 3])) };
     session.receive(Instant::ZERO, &bytes_of(&request, Version::V13));
     assert_eq!(said(&mut session), [Message { xid: 77, body: Body::EchoReply(Bytes(vec![1, 2, 3])) }]);
-    assert_eq!(session.next_event(), None);
+    assert_eq!(session.take_event(), None);
 }
 
 #[test]

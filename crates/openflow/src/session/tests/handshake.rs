@@ -41,7 +41,7 @@ fn a_handshake_has_its_time() {
     mute.receive(Instant::ZERO + 9 * SECOND, &hello(None, Version::V13));
     mute.poll(Instant::ZERO + 10 * SECOND);
     assert_eq!(
-        mute.next_event(),
+        mute.take_event(),
         Some(SessionEvent::Closed { reason: "no features reply within 10s of connecting".into() })
     );
 }
@@ -56,7 +56,7 @@ fn a_handshake_without_hello_is_refused() {
         let messages = said(&mut session);
         assert_eq!(messages[0].xid, 5);
         assert_eq!(error_in(&messages).unwrap().error, BadRequest::BadType.into());
-        assert!(session.next_event().is_some_and(|event| is_closed_event(&event)));
+        assert!(session.take_event().is_some_and(|event| is_closed_event(&event)));
         assert_eq!(session.send(&flow_mod(1)), Err(SendError::NotUp));
     }
 }
@@ -75,13 +75,13 @@ fn messages_before_the_features_reply_are_left_aside() {
     let mut session = Session::controller(SessionConfig::default(), Instant::ZERO);
     session.receive(Instant::ZERO, &hello(None, Version::V13));
     session.receive(Instant::ZERO, &bytes_of(&packet_in(9), Version::V13));
-    assert_eq!((session.next_event(), session.counters().early), (None, 1));
+    assert_eq!((session.take_event(), session.counters().early), (None, 1));
     let asked = said(&mut session)[1].xid;
     let reply = |xid| bytes_of(&Message { xid, body: Body::FeaturesReply(features()) }, Version::V13);
     session.receive(Instant::ZERO, &reply(asked.wrapping_add(1)));
-    assert_eq!(session.next_event(), None, "nobody asked with this transaction id");
+    assert_eq!(session.take_event(), None, "nobody asked with this transaction id");
     session.receive(Instant::ZERO, &reply(asked));
-    assert_eq!(session.next_event(), Some(SessionEvent::Up { version: Version::V13, features: Some(features()) }));
+    assert_eq!(session.take_event(), Some(SessionEvent::Up { version: Version::V13, features: Some(features()) }));
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn an_error_during_the_handshake_ends_it() {
     let error = ErrorMessage { error: HelloFailed::Incompatible.into(), data: Bytes(b"only \n1.5".to_vec()) };
     session.receive(Instant::ZERO, &bytes_of(&Message { xid: 1, body: Body::Error(error) }, Version::V13));
     let reason = "the peer refused the hello (OFPHFC_INCOMPATIBLE): only 1.5".to_owned();
-    assert_eq!(session.next_event(), Some(SessionEvent::Closed { reason }));
+    assert_eq!(session.take_event(), Some(SessionEvent::Closed { reason }));
 }
 
 #[test]
 fn a_later_hello_must_fit_the_version_agreed_on() {
     let mut session = switch_up();
     session.receive(Instant::ZERO, &hello(Some(vec![4]), Version::V13));
-    assert_eq!((session.next_event(), session.version()), (None, Some(Version::V13)));
+    assert_eq!((session.take_event(), session.version()), (None, Some(Version::V13)));
     session.receive(Instant::ZERO, &hello(None, Version::V10));
     assert_eq!(error_in(&said(&mut session)).unwrap().error, HelloFailed::Incompatible.into());
     assert!(session.is_closed());
@@ -114,7 +114,7 @@ fn a_corrupt_hello_is_refused() {
         change(&mut bytes);
         session.receive(Instant::ZERO, &bytes);
         let error = error_in(&said(&mut session)).map(|error| error.error);
-        (error, session.next_event().is_some_and(|event| is_closed_event(&event)))
+        (error, session.take_event().is_some_and(|event| is_closed_event(&event)))
     };
     for kind in 2..=255 {
         let end = refused(&|bytes| bytes[1] = kind);
@@ -144,7 +144,7 @@ fn a_corrupt_hello_is_refused() {
 fn a_peer_that_speaks_tls_is_named() {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
     session.receive(Instant::ZERO, &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
-    let Some(SessionEvent::Closed { reason }) = session.next_event() else { panic!() };
+    let Some(SessionEvent::Closed { reason }) = session.take_event() else { panic!() };
     assert!(reason.starts_with("the peer speaks TLS; use ssl: and pssl: at both ends"), "{reason}");
 }
 
@@ -155,7 +155,7 @@ fn hellos_do_not_renegotiate() {
     for _ in 0..100 {
         session.receive(Instant::ZERO, &hello(Some(vec![1, 4]), Version::V13));
     }
-    assert_eq!((session.next_event(), session.version()), (None, Some(Version::V13)));
+    assert_eq!((session.take_event(), session.version()), (None, Some(Version::V13)));
     session.receive(Instant::ZERO, &hello(Some(vec![1]), Version::V13));
     assert_eq!(error_in(&said(&mut session)).unwrap().error, HelloFailed::Incompatible.into());
     assert!(session.is_closed());
@@ -167,6 +167,6 @@ fn a_handshake_that_begins_with_an_error_ends() {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
     let error = ErrorMessage { error: BadRequest::BadVersion.into(), data: Bytes::default() };
     session.receive(Instant::ZERO, &bytes_of(&Message { xid: 1, body: Body::Error(error) }, Version::V13));
-    let Some(SessionEvent::Closed { reason }) = session.next_event() else { panic!() };
+    let Some(SessionEvent::Closed { reason }) = session.take_event() else { panic!() };
     assert!(reason.contains("answered the handshake with an error"), "{reason}");
 }

@@ -58,14 +58,14 @@ impl Pair {
         while !self.switch.output().is_empty() || !self.controller.output().is_empty() {
             carry(&mut self.switch, &mut self.controller, self.now, &mut self.pieces);
             carry(&mut self.controller, &mut self.switch, self.now, &mut self.pieces);
-            while let Some(event) = self.switch.next_event() {
+            while let Some(event) = self.switch.take_event() {
                 if let SessionEvent::Message(Message { xid, body: Body::FeaturesRequest }) = event {
                     let reply = Message { xid, body: Body::FeaturesReply(features()) };
                     self.switch.send(&reply).expect("the switch's end is up");
                 }
                 self.switch_events.push(event);
             }
-            while let Some(event) = self.controller.next_event() {
+            while let Some(event) = self.controller.take_event() {
                 self.controller_events.push(event);
             }
         }
@@ -148,7 +148,7 @@ fn switch_up() -> Session {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
     session.receive(Instant::ZERO, &hello(Some(vec![4]), Version::V13));
     assert_eq!(session.version(), Some(Version::V13));
-    while session.next_event().is_some() {}
+    while session.take_event().is_some() {}
     session.output().clear();
     session
 }
@@ -200,7 +200,7 @@ proptest! {
             let now = Instant::ZERO + second * SECOND;
             session.receive(now, &piece);
             session.poll(now);
-            while session.next_event().is_some() {}
+            while session.take_event().is_some() {}
             prop_assert!(session.input.rest().len() < 65_536);
             prop_assert!(session.output().len() < 10_000 + 65_536);
             prop_assert_eq!(session.is_closed(), session.deadline().is_none());

@@ -15,7 +15,7 @@ fn another_version_than_the_one_agreed_on_is_refused() {
         assert_eq!(error.data.0, offender[..64]);
     }
     session.receive(Instant::ZERO, &bytes_of(&flow_mod(9), Version::V13));
-    assert_eq!(session.next_event(), Some(SessionEvent::Message(flow_mod(9))), "the session goes on");
+    assert_eq!(session.take_event(), Some(SessionEvent::Message(flow_mod(9))), "the session goes on");
     assert_eq!(session.counters().refused, 5);
 }
 
@@ -36,7 +36,7 @@ fn messages_for_the_other_end_are_refused() {
     let mut session = switch_up();
     session.receive(Instant::ZERO, &bytes_of(&packet_in(4), Version::V13));
     assert_eq!(error_in(&said(&mut session)).unwrap().error, BadRequest::BadType.into());
-    assert_eq!(session.next_event(), None);
+    assert_eq!(session.take_event(), None);
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn an_error_is_never_answered_with_an_error() {
     let mut error = ErrorMessage { error: BadAction::BadType.into(), data: Bytes::default() };
     let message = Message { xid: 4, body: Body::Error(error.clone()) };
     session.receive(Instant::ZERO, &bytes_of(&message, Version::V13));
-    assert_eq!(session.next_event(), Some(SessionEvent::Message(message)));
+    assert_eq!(session.take_event(), Some(SessionEvent::Message(message)));
     // This error message is too short to hold a type and a code.
     session.receive(Instant::ZERO, &[4, 1, 0, 8, 0, 0, 0, 4]);
-    assert_eq!(session.next_event(), None);
+    assert_eq!(session.take_event(), None);
     error.error = HelloFailed::Eperm.into();
     session.receive(Instant::ZERO, &bytes_of(&Message { xid: 4, body: Body::Error(error) }, Version::V13));
     assert!(session.is_closed() && session.output().is_empty());
@@ -62,8 +62,8 @@ fn a_length_that_cannot_be_ends_the_session() {
         assert_eq!(error_in(&said(&mut session)).unwrap().error, BadRequest::BadLen.into());
         assert!(session.is_closed());
         session.receive(Instant::ZERO, &bytes_of(&flow_mod(1), Version::V13));
-        assert!(session.next_event().is_some_and(|event| is_closed_event(&event)));
-        assert_eq!((session.next_event(), session.output().len()), (None, 0));
+        assert!(session.take_event().is_some_and(|event| is_closed_event(&event)));
+        assert_eq!((session.take_event(), session.output().len()), (None, 0));
     }
 }
 

@@ -32,17 +32,17 @@ impl FrameHeaderPrinter<'_> {
         if let Some((word, _)) = word {
             self.text.push_str(word);
         }
-        self.vlan();
-        self.field(Field::EthSrc, "dl_src");
-        self.field(Field::EthDst, "dl_dst");
+        self.put_vlan();
+        self.put_field(Field::EthSrc, "dl_src");
+        self.put_field(Field::EthDst, "dl_dst");
         if word.is_none() {
-            self.field(Field::EthType, "dl_type");
+            self.put_field(Field::EthType, "dl_type");
         }
         match parsed.layers.network {
             Some((NetworkProtocol::Arp, _)) => {
-                self.fields(&[Field::ArpSpa, Field::ArpTpa, Field::ArpOp, Field::ArpSha, Field::ArpTha])
+                self.put_fields(&[Field::ArpSpa, Field::ArpTpa, Field::ArpOp, Field::ArpSha, Field::ArpTha])
             }
-            Some((NetworkProtocol::Nsh, _)) => self.fields(&[
+            Some((NetworkProtocol::Nsh, _)) => self.put_fields(&[
                 Field::NshFlags,
                 Field::NshTtl,
                 Field::NshMdtype,
@@ -54,12 +54,12 @@ impl FrameHeaderPrinter<'_> {
                 Field::NshC3,
                 Field::NshC4,
             ]),
-            Some((network, at)) => self.ip(network, usize::from(at), word.is_some_and(|(_, whole)| whole)),
+            Some((network, at)) => self.put_ip(network, usize::from(at), word.is_some_and(|(_, whole)| whole)),
             None => {}
         }
-        self.labels();
+        self.put_labels();
         if let Some((transport, at)) = parsed.layers.transport {
-            self.transport(transport, usize::from(at));
+            self.put_transport(transport, usize::from(at));
         }
         self.text
     }
@@ -96,24 +96,24 @@ impl FrameHeaderPrinter<'_> {
         let _ = write!(self.text, "{comma}{name}={value}");
     }
 
-    fn field(&mut self, field: Field, name: &str) {
+    fn put_field(&mut self, field: Field, name: &str) {
         let value = match_text(field, self.key.get(field), None);
         self.put(name, value);
     }
 
-    fn fields(&mut self, fields: &[Field]) {
+    fn put_fields(&mut self, fields: &[Field]) {
         for field in fields {
-            self.field(*field, set_name(*field));
+            self.put_field(*field, set_name(*field));
         }
     }
 
-    fn vlan(&mut self) {
+    fn put_vlan(&mut self) {
         let vid = self.key.get(Field::VlanVid);
         if vid & u128::from(VLAN_PRESENT) == 0 {
             return self.put("vlan_tci", "0x0000");
         }
         self.put("dl_vlan", vid & 0xfff);
-        self.field(Field::VlanPcp, "dl_vlan_pcp");
+        self.put_field(Field::VlanPcp, "dl_vlan_pcp");
         let inner = match self.layers.vlan_tags {
             2.. => self.be16(18).unwrap_or_default(),
             _ => 0,
@@ -127,26 +127,26 @@ impl FrameHeaderPrinter<'_> {
         }
     }
 
-    fn ip(&mut self, network: NetworkProtocol, at: usize, whole_word: bool) {
+    fn put_ip(&mut self, network: NetworkProtocol, at: usize, whole_word: bool) {
         let ttl_at = if network == NetworkProtocol::Ipv4 {
-            self.field(Field::Ipv4Src, "nw_src");
-            self.field(Field::Ipv4Dst, "nw_dst");
+            self.put_field(Field::Ipv4Src, "nw_src");
+            self.put_field(Field::Ipv4Dst, "nw_dst");
             at + 8
         } else {
-            self.fields(&[Field::Ipv6Src, Field::Ipv6Dst, Field::Ipv6Flabel]);
+            self.put_fields(&[Field::Ipv6Src, Field::Ipv6Dst, Field::Ipv6Flabel]);
             at + 7
         };
         if !whole_word {
-            self.field(Field::IpProto, "nw_proto");
+            self.put_field(Field::IpProto, "nw_proto");
         }
         self.put("nw_tos", self.key.get(Field::IpDscp) << 2);
-        self.field(Field::IpEcn, "nw_ecn");
+        self.put_field(Field::IpEcn, "nw_ecn");
         self.put("nw_ttl", self.frame.get(ttl_at).copied().unwrap_or_default());
-        self.field(Field::IpFrag, "nw_frag");
+        self.put_field(Field::IpFrag, "nw_frag");
     }
 
     /// Prints the MPLS label stack: the first entry by its fields, the next ones as whole numbers.
-    fn labels(&mut self) {
+    fn put_labels(&mut self) {
         let Some(first) = self.layers.mpls else { return };
         let mut at = usize::from(first);
         for depth in 0..MAX_LABELS {
@@ -166,7 +166,7 @@ impl FrameHeaderPrinter<'_> {
         }
     }
 
-    fn transport(&mut self, transport: TransportProtocol, at: usize) {
+    fn put_transport(&mut self, transport: TransportProtocol, at: usize) {
         let (source, destination, sum) = match transport {
             TransportProtocol::Tcp => (Field::TcpSrc, Field::TcpDst, ("tcp", self.be16(at + 16).map(u32::from))),
             TransportProtocol::Udp => (Field::UdpSrc, Field::UdpDst, ("udp", self.be16(at + 6).map(u32::from))),
@@ -179,29 +179,29 @@ impl FrameHeaderPrinter<'_> {
             }
         };
         let is_icmp = matches!(transport, TransportProtocol::Icmpv4 | TransportProtocol::Icmpv6);
-        self.field(source, if is_icmp { "icmp_type" } else { "tp_src" });
-        self.field(destination, if is_icmp { "icmp_code" } else { "tp_dst" });
+        self.put_field(source, if is_icmp { "icmp_type" } else { "tp_src" });
+        self.put_field(destination, if is_icmp { "icmp_code" } else { "tp_dst" });
         if transport == TransportProtocol::Tcp {
-            self.tcp_flags();
+            self.put_tcp_flags();
         }
         if transport == TransportProtocol::Icmpv6 {
-            self.neighbour_discovery();
+            self.put_neighbour_discovery();
         }
         if let (name, Some(sum)) = sum {
             let _ = write!(self.text, " {name}_csum:{sum:x}");
         }
     }
 
-    fn tcp_flags(&mut self) {
+    fn put_tcp_flags(&mut self) {
         let flags = self.key.get(Field::TcpFlags);
         let set = TCP_FLAGS.iter().enumerate().filter(|(bit, _)| flags >> bit & 1 != 0).map(|(_, name)| *name);
         let words = set.collect::<Vec<_>>().join("|");
         self.put("tcp_flags", if words.is_empty() { "0" } else { &words });
     }
 
-    fn neighbour_discovery(&mut self) {
+    fn put_neighbour_discovery(&mut self) {
         match self.key.get(Field::Icmpv6Type) {
-            135 | 136 => self.fields(&[Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll]),
+            135 | 136 => self.put_fields(&[Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll]),
             _ => {}
         }
     }

@@ -79,7 +79,7 @@ pub(super) fn stats(tables: &[TableStats], show: PrintContext) -> String {
         let same_counters = last.is_some_and(|last| counters(last) == counters(table));
         let same_abilities = last.is_some_and(|last| abilities(last) == abilities(table));
         let has_abilities = show.version == Version::V10;
-        out.table(table.table.0, &table.name, same_counters && same_abilities, |text| {
+        out.put_table(table.table.0, &table.name, same_counters && same_abilities, |text| {
             let (active, lookup, matched) = counters(table);
             let _ = writeln!(text, "    active={active}, lookup={lookup}, matched={matched}");
             if has_abilities && same_abilities {
@@ -133,7 +133,7 @@ pub(super) struct TableListPrinter {
 }
 
 impl TableListPrinter {
-    pub(super) fn table(&mut self, number: u8, name: &str, same: bool, body: impl FnOnce(&mut String)) {
+    pub(super) fn put_table(&mut self, number: u8, name: &str, same: bool, body: impl FnOnce(&mut String)) {
         if same && name.is_empty() {
             self.same = Some((self.same.map_or(number, |(first, _)| first), number));
             return;

@@ -12,7 +12,7 @@ pub(super) fn features(tables: &[TableFeatures]) -> String {
         let summary = TableCapabilities::of(table);
         let same = last.as_ref().is_some_and(|(before, of)| before.is_like(of, &summary, table));
         let before = last.as_ref().map(|(summary, of)| (summary, of.table.0));
-        out.table(table.table.0, &table.name, same, |text| summary.write(table, before, text));
+        out.put_table(table.table.0, &table.name, same, |text| summary.write(table, before, text));
         last = Some((summary, table));
     }
     out.finish()
