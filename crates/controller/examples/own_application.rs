@@ -21,7 +21,7 @@ struct Flooder {
 }
 
 impl ControllerApp for Flooder {
-    fn switch_up(
+    fn handle_switch_up(
         &mut self,
         _: Instant,
         switch: ConnectionId,
@@ -33,7 +33,7 @@ impl ControllerApp for Flooder {
         out.push((switch, Message { xid: 0, body: Body::FlowMod(entry) }));
     }
 
-    fn message(&mut self, _: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox) {
+    fn handle_message(&mut self, _: Instant, switch: ConnectionId, message: Message, out: &mut ControllerOutbox) {
         let Body::PacketIn(packet) = message.body else { return };
         *self.packets.entry(switch).or_default() += 1;
         let flood = PacketOut {
@@ -46,7 +46,7 @@ impl ControllerApp for Flooder {
         out.push((switch, Message { xid: 0, body: Body::PacketOut(flood) }));
     }
 
-    fn switch_down(&mut self, _: Instant, switch: ConnectionId) {
+    fn handle_switch_down(&mut self, _: Instant, switch: ConnectionId) {
         self.packets.remove(&switch);
     }
 
@@ -88,7 +88,7 @@ fn exchange(
     loop {
         let to_switch = hub.output(id).map(std::mem::take).unwrap_or_default();
         switch.receive(now, &to_switch);
-        while let Some(event) = switch.next_event() {
+        while let Some(event) = switch.take_event() {
             let SessionEvent::Message(message) = event else { continue };
             print!("switch receives {}", print_message(&message, Version::V15 as u8, PrintDetail::Fields));
             if message.body == Body::FeaturesRequest {
