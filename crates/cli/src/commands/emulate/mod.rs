@@ -4,7 +4,7 @@
 mod input;
 mod signals;
 
-use super::run::{NOT_AS_EXPECTED, STOPPED, progress, report, set_duration};
+use super::run::{NOT_AS_EXPECTED, progress, report, set_duration};
 use anyhow::Context as _;
 use input::{PromptInput, PromptLine};
 use signals::PromptSignalHandler;
@@ -15,6 +15,7 @@ use weir_emulator::prompt::{self, LabConsole, PromptCommand, PromptOutcome};
 use weir_emulator::result::FidelityVerdict;
 use weir_emulator::{Dilation, Lab, LabOptions, LabProgress, LabResult, NeighbourResolution};
 use weir_scenario::Scenario;
+use weir_terminal::signals::STOPPED;
 use weir_units::TimeSpan;
 
 /// Exit status of a run whose times cannot be trusted, with `--strict`.
@@ -207,9 +208,11 @@ impl PromptSession {
         let stopped = signals.all().is_cancelled();
         let result = console.finish()?;
         if args.json {
-            crate::output::print(&(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"))?;
+            weir_terminal::output::print(
+                &(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"),
+            )?;
         } else if is_whole {
-            crate::output::print(&report::text(&result))?;
+            weir_terminal::output::print(&report::text(&result))?;
         } else {
             tell_certificate(&result)?;
         }
@@ -251,7 +254,7 @@ fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
         eprint!("{text}");
         return Ok(());
     }
-    crate::output::print(&text)
+    weir_terminal::output::print(&text)
 }
 
 /// Prints the certificate after every emulation. Standard error is used if standard output is no terminal, so that
@@ -259,7 +262,7 @@ fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
 fn tell_certificate(result: &LabResult) -> anyhow::Result<()> {
     if let Some(certificate) = &result.certificate {
         if std::io::stdout().is_terminal() {
-            crate::output::print(&certificate.to_string())?;
+            weir_terminal::output::print(&certificate.to_string())?;
         } else {
             eprint!("{certificate}");
         }
