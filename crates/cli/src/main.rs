@@ -2,7 +2,6 @@
 //! its `Args`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "flags say `[:PORT]` in their help, which clap prints as it stands")]
 mod commands;
-mod output;
 mod threads;
 mod tls;
 

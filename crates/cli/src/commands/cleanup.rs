@@ -1,10 +1,10 @@
 //! `weir cleanup`: removes what killed labs left behind and re-enables interface features that switches disabled.
 //! Exit status 0 if everything was removed, 1 if something could not be removed, 2 if a selected lab still runs and
 //! --force is missing.
-use crate::output;
 use serde_json::json;
 use std::process::ExitCode;
 use weir_emulator::cleanup::{Leftover, leftovers};
+use weir_terminal::output;
 
 #[derive(clap::Args)]
 pub(crate) struct CleanupArgs {

@@ -82,7 +82,7 @@ pub(crate) fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
             ..SessionConfig::default()
         },
         mastership: mastership(&args)?,
-        observer: Some(Box::new(move |event| crate::output::announce(&event_line(event, json)))),
+        observer: Some(Box::new(move |event| weir_terminal::output::announce(&event_line(event, json)))),
         ..ControllerConfig::default()
     };
     let AppName::Learning = args.app;
@@ -90,9 +90,9 @@ pub(crate) fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     let signals =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
     let controller = Controller::start(Box::new(app), config)?;
-    crate::output::announce(&ready_line(&controller, &args.versions, json));
+    weir_terminal::output::announce(&ready_line(&controller, &args.versions, json));
     signals.block_on(handle_signals(&controller))?;
-    crate::output::announce(&summary(&controller.stop(), json));
+    weir_terminal::output::announce(&summary(&controller.stop(), json));
     Ok(ExitCode::SUCCESS)
 }
 

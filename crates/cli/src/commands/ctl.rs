@@ -189,7 +189,7 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
     };
     let answer = CtlClient::connect(&path)?.ask(&request)?;
     let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,13 +1,14 @@
 //! `weir experiment`: repeats measurements from the literature. Exit status 0 if the figures show what they are
 //! expected to show, 1 if not, 130 if stopped.
-use super::run::{NOT_AS_EXPECTED, STOPPED, StopSignalHandler};
-use crate::output;
+use super::run::NOT_AS_EXPECTED;
 use anyhow::Context;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_experiments::{EXPERIMENTS, ExperimentOptions, ExperimentReport, ExternalSwitch, find};
 use weir_profiler::SwitchAddress;
+use weir_terminal::output;
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 
 #[derive(clap::Args)]
 pub(crate) struct ExperimentArgs {

@@ -5,6 +5,6 @@ const OWN: &str = include_str!("../../../../LICENSE");
 const THIRD_PARTY: &str = include_str!("../../../../packaging/THIRD-PARTY.txt");
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    crate::output::print(&format!("{OWN}\n{THIRD_PARTY}"))?;
+    weir_terminal::output::print(&format!("{OWN}\n{THIRD_PARTY}"))?;
     Ok(ExitCode::SUCCESS)
 }

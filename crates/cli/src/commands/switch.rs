@@ -227,7 +227,7 @@ fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerSpec], s
     if !controllers.is_empty() {
         line += &format!(" controllers={}", list(controllers.iter().map(ToString::to_string)));
     }
-    crate::output::announce(&format!("{line} control={}", socket.display()));
+    weir_terminal::output::announce(&format!("{line} control={}", socket.display()));
     Ok(())
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn run(args: TopologyArgs) -> anyhow::Result<ExitCode> {
         }
         TopologyCommand::List(TopologyListArgs { what }) => text::list(&what.topology()?),
     };
-    crate::output::print(&printed)?;
+    weir_terminal::output::print(&printed)?;
     Ok(ExitCode::SUCCESS)
 }
 

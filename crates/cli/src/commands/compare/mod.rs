@@ -4,10 +4,9 @@ mod csv;
 mod leaderboard;
 mod text;
 
+use super::run::NOT_AS_EXPECTED;
 use super::run::progress::LabProgressDisplay;
-use super::run::{NOT_AS_EXPECTED, STOPPED, StopSignalHandler};
 use super::sweep::{self, ParameterSweep, plain};
-use crate::output;
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::io::IsTerminal as _;
@@ -19,6 +18,8 @@ use weir_compare::{
 };
 use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
+use weir_terminal::output;
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, TimeSpan};
 
 /// Put the answers of formulas, simulation and the live switch to a scenario side by side: delays, loss and rate of

@@ -79,6 +79,7 @@ pub(super) fn json(found: &ProfileReply, commands: Option<&Path>) -> anyhow::Res
 fn write<'a>(found: &ProfileReply, file: Option<&'a Path>) -> anyhow::Result<Option<(&'a Path, usize)>> {
     let (Some(file), Some(lines)) = (file, &found.commands) else { return Ok(None) };
     let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-    crate::output::write_file(file, &text).with_context(|| format!("{}: cannot write the commands", file.display()))?;
+    weir_terminal::output::write_file(file, &text)
+        .with_context(|| format!("{}: cannot write the commands", file.display()))?;
     Ok(Some((file, lines.len().saturating_sub(1))))
 }

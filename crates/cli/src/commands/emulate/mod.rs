@@ -4,7 +4,7 @@
 mod input;
 mod signals;
 
-use super::run::{NOT_AS_EXPECTED, STOPPED, progress, report, set_duration};
+use super::run::{NOT_AS_EXPECTED, progress, report, set_duration};
 use anyhow::Context as _;
 use input::{PromptInput, PromptLine};
 use signals::PromptSignalHandler;
@@ -16,6 +16,7 @@ use weir_emulator::{Dilation, Lab, LabOptions, NeighbourResolution};
 use weir_network::certificate::FidelityVerdict;
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
+use weir_terminal::signals::STOPPED;
 use weir_units::TimeSpan;
 
 /// Exit status of a run whose times cannot be trusted, with `--strict`.
@@ -208,9 +209,11 @@ impl PromptSession {
         let stopped = signals.all().is_cancelled();
         let result = console.finish()?;
         if args.json {
-            crate::output::print(&(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"))?;
+            weir_terminal::output::print(
+                &(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"),
+            )?;
         } else if is_whole {
-            crate::output::print(&report::text(&result))?;
+            weir_terminal::output::print(&report::text(&result))?;
         } else {
             tell_certificate(&result)?;
         }
@@ -252,7 +255,7 @@ fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
         eprint!("{text}");
         return Ok(());
     }
-    crate::output::print(&text)
+    weir_terminal::output::print(&text)
 }
 
 /// Prints the certificate after every emulation. Standard error is used if standard output is no terminal, so that
@@ -260,7 +263,7 @@ fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
 fn tell_certificate(result: &LabResult) -> anyhow::Result<()> {
     if let Some(certificate) = &result.certificate {
         if std::io::stdout().is_terminal() {
-            crate::output::print(&certificate.to_string())?;
+            weir_terminal::output::print(&certificate.to_string())?;
         } else {
             eprint!("{certificate}");
         }

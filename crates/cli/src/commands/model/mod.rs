@@ -123,7 +123,7 @@ fn value_of(text: &str) -> Value {
 
 /// Prints a result. Returns success.
 fn print(text: &str) -> anyhow::Result<ExitCode> {
-    crate::output::print(text)?;
+    weir_terminal::output::print(text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -64,14 +64,14 @@ pub(crate) fn run(args: PredictArgs) -> anyhow::Result<ExitCode> {
     let footer = report::footer(&args.file.display().to_string(), clock.now().as_secs_f64());
     if let Some(path) = &args.plot {
         let page = page::page(&answers, &footer);
-        crate::output::write_file(path, &page).with_context(|| format!("--plot: write {}", path.display()))?;
+        weir_terminal::output::write_file(path, &page).with_context(|| format!("--plot: write {}", path.display()))?;
     }
     let text = match (args.json, args.csv) {
         (true, _) => json(&answers)?,
         (_, true) => report::csv(&answers),
         _ => report::text(&answers, &footer),
     };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,8 +1,6 @@
 //! `weir profile tcp:HOST:PORT --data eth0,eth1`: measures the timing of a switch and writes its profile.
 use super::text;
 use crate::commands::ofp::time::utc;
-use crate::commands::run::{STOPPED, StopSignalHandler};
-use crate::output;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -16,6 +14,8 @@ use weir_profiler::{
     LiveDevice, MeasurementGrid, MeasurementOptions, MeasurementParts, MeasurementProgress, MeasurementSettings,
     ProfileMetadata, ProfilerError, ProgressReporter, RawDataStore, RigDelayTable, RigSource, SwitchAddress,
 };
+use weir_terminal::output;
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Clock as _, Instant, SystemClock, TimeSpan};
 
 /// Maximum size of a grid file in bytes.

@@ -2,12 +2,12 @@
 mod measure;
 mod text;
 
-use crate::output;
 use anyhow::Context;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_profile::{Profile, SHIPPED, differences, figures};
+use weir_terminal::output;
 
 /// Exit status of `diff` for profiles that differ.
 const DIFFERENT: u8 = 1;

@@ -3,20 +3,16 @@
 pub(crate) mod progress;
 pub(crate) mod report;
 
-use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
-use weir_emulator::{CancelHandle, LabOptions};
+use weir_emulator::LabOptions;
 use weir_network::LabResult;
 use weir_scenario::{Scenario, TrafficKind};
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::TimeSpan;
 
 /// Exit status of a run whose traffic did not do what the scenario expects.
 pub(crate) const NOT_AS_EXPECTED: u8 = 1;
-/// Exit status of a run stopped by a signal; shells use the same value for Ctrl-C.
-pub(crate) const STOPPED: u8 = 130;
 
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
@@ -58,7 +54,7 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
     shown.clear();
     let result = result?;
     let text = if args.json { json(&result)? } else { report::text(&result) };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(match (result.partial, result.passed) {
         (true, _) => ExitCode::from(STOPPED),
         (false, true) => ExitCode::SUCCESS,
@@ -80,50 +76,6 @@ pub(crate) fn set_duration(scenario: &mut Scenario, wanted: TimeSpan) -> anyhow:
         }
     }
     Ok(())
-}
-
-/// Handler of the signals that end a run. It waits on a separate thread, until dropped.
-pub(crate) struct StopSignalHandler {
-    pub(crate) cancel: CancelHandle,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl StopSignalHandler {
-    pub(crate) fn watch() -> anyhow::Result<StopSignalHandler> {
-        let cannot = "cannot wait for signals";
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context(cannot)?;
-        let cancel = CancelHandle::new();
-        let (stop, stopped) = oneshot::channel();
-        let listen = |kind| {
-            let _context = runtime.enter();
-            signal(kind).context(cannot)
-        };
-        let mut ends =
-            [listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, listen(SignalKind::hangup())?];
-        let told = cancel.clone();
-        let thread = std::thread::Builder::new().name("weir-signals".into()).spawn(move || {
-            runtime.block_on(async {
-                let [interrupt, terminate, hangup] = &mut ends;
-                tokio::select! {
-                    _ = interrupt.recv() => told.cancel(),
-                    _ = terminate.recv() => told.cancel(),
-                    _ = hangup.recv() => told.cancel(),
-                    _ = stopped => {}
-                }
-            });
-        })?;
-        Ok(StopSignalHandler { cancel, stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for StopSignalHandler {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 #[cfg(test)]

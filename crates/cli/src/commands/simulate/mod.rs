@@ -4,7 +4,7 @@ mod report_stations;
 mod stations;
 mod streams;
 
-use super::run::{NOT_AS_EXPECTED, STOPPED, StopSignalHandler};
+use super::run::NOT_AS_EXPECTED;
 use super::sweep::{self, ParameterSweep, SweptValues};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,6 +19,7 @@ use weir_network::LabResult;
 use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
 use weir_sim::network::{VirtualTimeSettings, simulate};
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, TimeSpan};
 
 /// Interval for showing progress and checking for a signal.
@@ -155,7 +156,7 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
         (_, true) => report::csv(&answers),
         _ => report::text(&answers, count),
     };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(
         match (
             all && !answers.iter().any(|one| one.result.is_partial()),

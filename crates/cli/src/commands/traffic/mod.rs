@@ -4,7 +4,6 @@ mod laws;
 mod offer;
 mod report;
 
-use super::run::{STOPPED, StopSignalHandler};
 use anyhow::Context as _;
 use laws::VisitReportArg;
 use offer::OfferArgs;
@@ -14,6 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use weir_generator::{Epoch, TrafficRun, TrafficRunConfig, TrafficRunReport};
 use weir_port::{Port, PortSpec};
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_traffic::recorder::IntervalStatistics;
 use weir_units::TimeSpan;
 
@@ -156,7 +156,7 @@ fn measure_and_report(rig: TrafficRun, args: &RecordingArgs) -> anyhow::Result<E
     let mut result = rig.run(&mut || signals.cancel.is_cancelled(), &mut row)?;
     let taken_off = rig_delay.map_or(Ok(()), |rig| result.take_off(&rig));
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { report::text(&result) };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     // Checked after printing, so that an unwritable time series does not suppress the result.
     series.map_or(Ok(()), SeriesFile::finish)?;
     taken_off.context("--rig")?;
@@ -168,7 +168,7 @@ fn per_visit(args: &PerVisitArgs) -> anyhow::Result<ExitCode> {
     let runs = args.runs.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let found = weir_generator::per_visit::per_visit(&runs)?;
     let text = if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { report::per_visit(&found) };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

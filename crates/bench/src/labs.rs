@@ -1,7 +1,6 @@
 //! `weir bench emulate`: measures how long labs of many switches and hosts take to start, to answer all pings, and to
 //! end.
 use super::machine::BenchMachineInfo;
-use crate::commands::run::StopSignalHandler;
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use weir_emulator::prompt::{LabConsole, PromptCommand, PromptOutcome};
 use weir_emulator::{Lab, LabOptions, NeighbourResolution};
 use weir_scenario::Scenario;
+use weir_terminal::signals::StopSignalHandler;
 use weir_units::{Clock as _, SystemClock};
 
 /// Number of child switches of each switch in the tree.
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &EmulateBenchArgs) -> anyhow::Result<ExitCode> {
     let result =
         EmulateBenchReport { machine, release_build: !cfg!(debug_assertions), profile: args.profile.clone(), rows };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,6 @@
 //! byte to the barrier reply, or to the reply to a bundle's commit.
 use super::PATIENCE;
 use super::entries::{self, EntryMatchKind};
-use crate::output;
 use anyhow::{bail, ensure};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, Bu
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowMod, GroupId, Match, PortNo, TableId};
 use weir_openflow::{Body, Version};
+use weir_terminal::output;
 use weir_units::{Clock as _, SystemClock};
 
 #[derive(clap::Args)]

@@ -4,13 +4,13 @@ mod competing_threads;
 mod testbed;
 
 use super::machine::BenchMachineInfo;
-use crate::commands::run::{STOPPED, StopSignalHandler};
 use anyhow::ensure;
 use competing_threads::CompetingThreads;
 use serde::Serialize;
 use std::process::ExitCode;
 use testbed::ThreadTestbed;
 use weir_switch::threads::MachineResources as Cores;
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::TimeSpan;
 
 /// Maximum number of threads, as in a switch.
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &ThreadBenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         HEAD.to_owned() + &rows.iter().map(ThreadBenchRow::line).collect::<String>()
     };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(if signals.cancel.is_cancelled() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 

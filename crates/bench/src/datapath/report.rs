@@ -4,7 +4,7 @@ use super::workers::{self, MultiWorkerFigures};
 use super::{
     BenchCacheMode, BenchCaseName, BenchLookupMode, BenchPortKind, DatapathBenchArgs, FlowOrder, HeaderPattern,
 };
-use crate::commands::bench::machine::BenchMachineInfo;
+use crate::machine::BenchMachineInfo;
 use serde::Serialize;
 
 /// All results of a command, with what is needed to repeat it.
@@ -75,7 +75,7 @@ impl DatapathBenchReport {
         as_json: bool,
     ) -> anyhow::Result<()> {
         if !as_json {
-            crate::output::print(&workers::lines(&together, one_alone))?;
+            weir_terminal::output::print(&workers::lines(&together, one_alone))?;
         }
         self.together.push(together);
         Ok(())
@@ -86,7 +86,7 @@ impl DatapathBenchReport {
         let together: Vec<&MultiWorkerFigures> =
             self.together.iter().filter(|together| together.case == case).collect();
         if !as_json && !together.is_empty() {
-            crate::output::print(&workers::summary(one_alone, &together))?;
+            weir_terminal::output::print(&workers::summary(one_alone, &together))?;
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl DatapathBenchReport {
             text += "case        entries    flows     Mpps  (best, median, p10 of windows)       ns  cycles   load s  B/entry   hits\n";
         }
         text += &line(figures, self.machine.tsc_mhz);
-        crate::output::print(&text)
+        weir_terminal::output::print(&text)
     }
 
     /// Prints the end of the output: a remark if the run was stopped, or the whole document.
@@ -109,7 +109,7 @@ impl DatapathBenchReport {
             (false, true) => "stopped: partial results\n".to_owned(),
             (false, false) => return Ok(()),
         };
-        crate::output::print(&text)
+        weir_terminal::output::print(&text)
     }
 }
 

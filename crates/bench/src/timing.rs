@@ -92,7 +92,7 @@ pub(crate) fn run(args: &TimingBenchArgs) -> anyhow::Result<ExitCode> {
         stood: with.watched.sum(),
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// Standard output accepts no more bytes, for example on a full disk.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+pub fn print(text: &str) -> anyhow::Result<()> {
     print_to(std::io::stdout().lock(), text).context("cannot write the whole result to standard output")
 }
 
 /// Prints a line of a program that goes on running, such as its ready line. If the line cannot be written, a warning
 /// with the line is logged and the program goes on.
-pub(crate) fn announce(line: &str) {
+pub fn announce(line: &str) {
     if let Err(error) = print(&format!("{line}\n")) {
         tracing::warn!("{error:#}: {line}");
     }
@@ -25,7 +25,7 @@ pub(crate) fn announce(line: &str) {
 ///
 /// # Errors
 /// The folder is missing, is not writable, or has no space left; the older file is unchanged.
-pub(crate) fn write_file(path: &Path, text: &str) -> io::Result<()> {
+pub fn write_file(path: &Path, text: &str) -> io::Result<()> {
     let Some(mut beside) = ReplacementFile::create(path)? else {
         return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
     };
@@ -38,7 +38,7 @@ pub(crate) fn write_file(path: &Path, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// The errors of [`write_file`], except for missing space.
-pub(crate) fn check_file(path: &Path) -> io::Result<()> {
+pub fn check_file(path: &Path) -> io::Result<()> {
     ReplacementFile::create(path).map(drop)
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &PredictBenchArgs) -> anyhow::Result<ExitCode> {
         slowest_s: seconds[seconds.len() - 1],
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { line(&result) };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn run(args: &UpdateBenchArgs) -> anyhow::Result<ExitCode> {
     }
     if args.json {
         let text = serde_json::to_string_pretty(&report)? + "\n";
-        crate::output::print(&text)?;
+        weir_terminal::output::print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

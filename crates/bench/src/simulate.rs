@@ -58,7 +58,7 @@ pub(crate) fn run_bench(args: &SimulateBenchArgs) -> anyhow::Result<ExitCode> {
         };
         speeds.iter().map(line).collect()
     };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

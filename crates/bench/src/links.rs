@@ -129,7 +129,7 @@ pub(crate) fn run(args: &LinkBenchArgs) -> anyhow::Result<ExitCode> {
         starved: rate.starved,
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(args, &result) };
-    crate::output::print(&text)?;
+    weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -17,12 +17,12 @@ mod workers;
 mod write;
 
 use super::machine::BenchMachineInfo;
-use crate::commands::run::{STOPPED, StopSignalHandler};
 use anyhow::{bail, ensure};
 use case::{BenchCaseName, BenchCaseSettings, DatapathBenchCase};
 use count::CountArg;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::TimeSpan;
 
 /// Exit status if packets did not leave by the expected port.
