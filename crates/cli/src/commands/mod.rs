@@ -1,5 +1,4 @@
 //! Subcommands of `weir`, one module each.
-mod bench;
 mod cleanup;
 mod compare;
 mod controller;
@@ -69,7 +68,7 @@ pub(crate) enum CliCommand {
     /// Decode and encode OpenFlow messages
     Ofp(ofp::OfpArgs),
     /// Measure this machine or a switch: packets per second, flow-mods, the cost of changing tables
-    Bench(bench::BenchArgs),
+    Bench(weir_bench::BenchArgs),
     /// Print the licence of weir and those of the libraries in it
     Licenses,
 }
@@ -93,7 +92,7 @@ impl CliCommand {
             CliCommand::Controller(args) => controller::run(args),
             CliCommand::Experiment(args) => experiment::run(args),
             CliCommand::Ofp(args) => ofp::run(args),
-            CliCommand::Bench(args) => bench::run(args),
+            CliCommand::Bench(args) => weir_bench::run(args),
             CliCommand::Licenses => licenses::run(),
         }
     }

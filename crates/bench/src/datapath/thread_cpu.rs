@@ -44,7 +44,7 @@ fn list(cores: &[usize]) -> String {
 }
 
 /// Returns the processor time of this thread, without the time of other threads on the same core.
-pub(in crate::commands::bench) fn thread_time() -> Duration {
+pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

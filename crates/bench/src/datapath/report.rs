@@ -4,7 +4,7 @@ use super::workers::{self, MultiWorkerFigures};
 use super::{
     BenchCacheMode, BenchCaseName, BenchLookupMode, BenchPortKind, DatapathBenchArgs, FlowOrder, HeaderPattern,
 };
-use crate::commands::bench::machine::BenchMachineInfo;
+use crate::machine::BenchMachineInfo;
 use serde::Serialize;
 
 /// All results of a command, with what is needed to repeat it.

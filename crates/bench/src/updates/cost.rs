@@ -1,6 +1,6 @@
 //! Measures the cost of one flow-mod, and of one entry in flow statistics, for several numbers of entries: the
 //! datapath alone, on this thread.
-use crate::commands::bench::entries::EntryMatchKind;
+use crate::entries::EntryMatchKind;
 use serde::Serialize;
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};

@@ -1,9 +1,9 @@
 //! Runs a live switch that forwards without pause on one processor while a controller changes its table from another.
 use super::poll_gaps::{PAUSED, PollGapHistogram, PollGapPort, PollGapRecorder};
 use super::{ResidentMemory, UpdateBenchArgs};
-use crate::commands::bench::PATIENCE;
-use crate::commands::bench::entries::{self, EntryMatchKind};
-use crate::commands::bench::machine;
+use crate::PATIENCE;
+use crate::entries::{self, EntryMatchKind};
+use crate::machine;
 use anyhow::{Context as _, anyhow, ensure};
 use serde::Serialize;
 use std::sync::Arc;

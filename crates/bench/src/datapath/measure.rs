@@ -2,7 +2,7 @@
 use super::case::{BenchCaseName, DatapathBenchCase};
 use super::testbed::{BURST, DatapathTestbed};
 use super::{DatapathBenchArgs, thread_cpu};
-use crate::commands::bench::machine;
+use crate::machine;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //! engine may spend on control work. The rate at which this exceeds the limit of a gap, per second of spinning, is
 //! the machine's effect under the same load; the gaps' rate beyond it is the engine's.
 use super::page_faults::PageFaultCounter;
-use crate::commands::bench::datapath::thread_cpu::thread_time;
+use crate::datapath::thread_cpu::thread_time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;

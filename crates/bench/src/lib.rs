@@ -20,8 +20,9 @@ use std::time::Duration;
 /// Longest time to wait for any answer of a switch before a measurement is aborted.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Options of `weir bench`.
 #[derive(clap::Args)]
-pub(crate) struct BenchArgs {
+pub struct BenchArgs {
     #[command(subcommand)]
     command: BenchCommand,
 }
@@ -53,7 +54,12 @@ enum BenchCommand {
     Updates(updates::UpdateBenchArgs),
 }
 
-pub(crate) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
+/// Measures what the command asks for and prints the result. Returns the exit status.
+///
+/// # Errors
+/// An option is not valid, the machine has no room or no permission for the measurement, what is measured fails, or the
+/// result cannot be printed.
+pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         BenchCommand::Datapath(args) => datapath::run(args),
         BenchCommand::Emulate(args) => labs::run(&args),
