@@ -214,7 +214,7 @@ fn what_a_live_switch_hides_is_found() {
     let tables = found.tables.expect("tables");
     // On a busy machine the policy may be undetermined, but must not be wrong.
     let wrong =
-        tables.policy.0.iter().any(|rank| format!("{rank:?}") != "Rank { attribute: Priority, evicts: Lowest }");
+        tables.policy.0.iter().any(|rank| format!("{rank:?}") != "EvictionCriterion { attribute: Priority, evicts: Lowest }");
     assert!(!wrong, "{:?}", tables.policy);
 }
 

@@ -33,7 +33,7 @@
 //! let controller = &mut Session::controller(SessionConfig::default(), Instant::ZERO);
 //! let mut switch = Session::switch(SessionConfig::default(), Instant::ZERO);
 //! switch.receive(Instant::ZERO, controller.output());
-//! assert_eq!(switch.next_event(), Some(SessionEvent::Up { version: Version::V15, features: None }));
+//! assert_eq!(switch.take_event(), Some(SessionEvent::Up { version: Version::V15, features: None }));
 //! # Ok(())
 //! # }
 //! ```
