@@ -213,8 +213,11 @@ fn what_a_live_switch_hides_is_found() {
     assert!(is_doubted || sizes(&found).into_iter().flatten().sum::<u64>() == 24 + 60, "{said}");
     let tables = found.tables.expect("tables");
     // On a busy machine the policy may be undetermined, but must not be wrong.
-    let wrong =
-        tables.policy.0.iter().any(|rank| format!("{rank:?}") != "EvictionCriterion { attribute: Priority, evicts: Lowest }");
+    let wrong = tables
+        .policy
+        .0
+        .iter()
+        .any(|rank| format!("{rank:?}") != "EvictionCriterion { attribute: Priority, evicts: Lowest }");
     assert!(!wrong, "{:?}", tables.policy);
 }
 
