@@ -7,7 +7,7 @@ Starts weir (release build, null ports) for each case. One session sends an echo
 10 ms, and notes when each reply arrives. Meanwhile one load runs:
 
 idle      nothing
-changes   another session adds COUNT flow entries, in bundles of 10,000 and one by one, and deletes them
+changes   another session adds COUNT flow entries one by one, then up to 100,000 in one bundle, and deletes them
 echoes    another session sends echo requests as fast as the switch takes them
 frames    the ports receive 60-byte frames as fast as the switch takes them, and forward them
 workers   the same with two workers
@@ -35,6 +35,8 @@ from veth import ROOT, WEIR, run, stop, wait_for
 HELLO, ECHO_REQUEST, ECHO_REPLY, BARRIER_REQUEST, BARRIER_REPLY = 0, 2, 3, 20, 21
 VERSION = 4  # OpenFlow 1.3
 INTERVAL = 0.01
+# A bundle holds at most 32 MiB of messages.
+MAX_BUNDLE = 100_000
 ADDRESS = ("127.0.0.1", 16997)
 
 
@@ -117,7 +119,7 @@ def measure(case, options, folder):
     """Runs one case. Returns its row for the record."""
     control = folder / f"{case}.sock"
     frames = case in ("frames", "workers", "punts")
-    ports = "null:a,rx=on,flows=1000 null:b".split() if frames else "null:a null:b".split()
+    ports = "null:a,rx=on,headers=udp,flows=1000 null:b".split() if frames else "null:a null:b".split()
     more = {"workers": "--workers 2", "punts": "--packet-in-rate 1000"}.get(case, "")
     command = f"{WEIR} switch --port 1={ports[0]} --port 2={ports[1]} --listen ptcp:{ADDRESS[1]}:{ADDRESS[0]} " \
               f"--control-socket {control} {more}"
@@ -129,8 +131,8 @@ def measure(case, options, folder):
             action = "CONTROLLER:128" if case == "punts" else "output:2"
             run(f"{WEIR} ctl --switch {control} add-flow in_port=1,actions={action}")
         if case == "changes":
-            ways = [f"{WEIR} bench flow-mods tcp:{ADDRESS[0]}:{ADDRESS[1]} --way {way} --count {options.count} --rounds 1 --json"
-                    for way in ("bundle", "plain")]
+            ways = [f"{WEIR} bench flow-mods tcp:{ADDRESS[0]}:{ADDRESS[1]} --way {way} --count {count} --rounds 1 --json"
+                    for way, count in (("plain", options.count), ("bundle", min(options.count, MAX_BUNDLE)))]
             load = subprocess.Popen(" && ".join(ways), shell=True, stdout=subprocess.DEVNULL, start_new_session=True)
         if case == "echoes":
             thread = threading.Thread(target=flood, args=(stopped,))
