@@ -1,4 +1,25 @@
-//! `weir bench`: measures the figures that the documentation promises.
+//! Measures on this machine what weir promises its users: the benchmarks of `weir bench`.
+//!
+//! [`BenchArgs`] are the command's options, and [`run`] measures, prints and returns the exit status. The crate has no
+//! other interface. A benchmark is a module with four parts: its options, the measurement, a report that is written as
+//! JSON, and the report's text for people.
+//!
+//! | module | `weir bench` | measures |
+//! |---|---|---|
+//! | `datapath` | `datapath` | the packet path alone: tables and pipeline between ports in memory, on pinned threads |
+//! | `threads` | `threads` | several threads of a switch compared with one, also on cores that others use |
+//! | `tenants` | `tenants` | what virtual switches get while one of them overloads the switch |
+//! | `flow_mods` | `flow-mods` | flow-mods over an OpenFlow channel, for any switch |
+//! | `updates` | `updates` | what changes of a table cost: gaps in forwarding, time of a flow-mod, memory |
+//! | `links`, `timing` | `link`, `timing` | how exactly links and switches with a profile keep their times |
+//! | `labs` | `emulate` | how long labs take to start, to answer all pings, and to end |
+//! | `predict`, `simulate` | `predict`, `simulate` | how fast formulas and virtual time give answers |
+//!
+//! Several benchmarks use `machine` (the machine, for records), `entries` (flow entries), `tree` (a network of many
+//! switches) and `stalls` (times at which the machine stopped a thread).
+//!
+//! Other benchmarks are elsewhere: programs for single data structures in the `benches` folders of their crates, and
+//! scripts that run weir beside other programs in the project's folder `bench`.
 mod datapath;
 mod entries;
 mod flow_mods;

@@ -3,7 +3,7 @@
 //! A switch in this process sends what it receives on one port out of another, which has the link. This thread is at
 //! the far ends of both memory ports and reads the switch's clock. The delay of the setup itself is measured first,
 //! with a link without rate and delay. Frames that were delayed by stops of the machine are counted separately
-//! ([`super::stood`]).
+//! ([`super::stalls`]).
 use super::machine::BenchMachineInfo;
 use super::stalls::{StallRecord, StallSummary, StallWatch, lateness_s};
 use anyhow::{Context as _, ensure};

@@ -1,6 +1,6 @@
 //! `weir bench timing`: measures from outside how exactly a switch with a profile keeps its times: packets pass a
 //! data path with the same service time for each. Packets delayed by stops of the machine are counted separately
-//! ([`super::stood`]).
+//! ([`super::stalls`]).
 use super::machine::BenchMachineInfo;
 use super::stalls::{StallRecord, StallSummary, StallWatch, lateness_s};
 use anyhow::ensure;

@@ -1,9 +1,9 @@
 //! Measures the effect of a hostile tenant on the others, and the cost of a packet.
-use super::super::PATIENCE;
-use super::super::entries::{self, EntryMatchKind as EntryKind};
 use super::report::{EngineTimeShares, OverloadResult, VirtualSwitchCost};
 use super::tenant_ports::SMALLEST;
 use super::testbed::{TenantTestbed, TenantTraffic, pause};
+use crate::PATIENCE;
+use crate::entries::{self, EntryMatchKind as EntryKind};
 use anyhow::{Context as _, anyhow};
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,7 +1,7 @@
 //! Prints the results next to the promised values.
-use super::super::machine::BenchMachineInfo;
 use super::tenant_ports::LARGEST;
 use super::{TenantBenchArgs, overload};
+use crate::machine::BenchMachineInfo;
 use serde::Serialize;
 use std::io::Write as _;
 use std::time::Duration;
