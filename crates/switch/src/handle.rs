@@ -145,7 +145,7 @@ impl AssembledSwitch {
             refuse_profile_conflicts(profile, &config.threads, !has_virtuals)?;
             engine.start_profile(profile)?;
         }
-        engine.install(&config.entries)?;
+        engine.physical().install(&config.entries)?;
         if let Some(fabric) = config.fabric {
             engine.set_fabric(fabric);
         }
@@ -328,7 +328,7 @@ impl SwitchHandle {
     /// Fails if there is no virtual switch of that name, or with the error that a controller would receive.
     pub fn virtual_flow_mod(&self, name: &str, flow: FlowMod) -> Result<(), SwitchError> {
         let name = name.to_owned();
-        self.engine.call(move |engine| engine.serve_named(&name, |engine| engine.flow_mod(&flow))?)?
+        self.engine.call(move |engine| engine.served_named(&name)?.flow_mod(&flow))?
     }
 
     /// Opens a control channel on a stream to a controller, in this process (`tokio::io::duplex`) or elsewhere. The
@@ -357,7 +357,7 @@ impl SwitchHandle {
     /// # Errors
     /// [`SwitchError::Stopped`].
     pub fn snapshot(&self) -> Result<SwitchSnapshot, SwitchError> {
-        let engine = self.engine.call(Engine::snapshot)?;
+        let engine = self.engine.call(|engine| engine.snapshot(None))?.ok_or(SwitchError::Ended)?;
         Ok(SwitchSnapshot::new(&self.identity, engine, &self.registry))
     }
 
@@ -367,10 +367,10 @@ impl SwitchHandle {
     /// # Errors
     /// Fails if there is no such table; [`SwitchError::Stopped`].
     pub fn flows(&self, request: FlowRequest) -> Result<Vec<FlowStats>, SwitchError> {
-        let mut next = Some(self.engine.call(move |engine| engine.flow_walk(&request))??);
+        let mut next = Some(self.engine.call_served(move |served| served.flow_walk(&request))??);
         let mut flows = Vec::new();
         while let Some(walk) = next {
-            let (found, more) = self.engine.call(|engine| engine.walk(walk))?;
+            let (found, more) = self.engine.call_served(|served| served.walk(walk))?;
             flows.extend(found);
             next = more;
         }
@@ -382,7 +382,7 @@ impl SwitchHandle {
     /// # Errors
     /// The error that a controller would receive.
     pub fn flow_mod(&self, flow: FlowMod) -> Result<(), SwitchError> {
-        self.engine.call(move |engine| engine.flow_mod(&flow))?
+        self.engine.call_served(move |served| served.flow_mod(&flow))?
     }
 
     /// Carries out many flow-mods in order, as [`SwitchHandle::flow_mod`] does one. Those before a refused one stay
@@ -395,7 +395,7 @@ impl SwitchHandle {
         while rest.peek().is_some() {
             // Forwarding continues between the parts.
             let part: Vec<FlowMod> = rest.by_ref().take(FLOW_MODS_AT_ONCE).collect();
-            self.engine.call(move |engine| part.iter().try_for_each(|flow| engine.flow_mod(flow)))??;
+            self.engine.call_served(move |served| part.iter().try_for_each(|flow| served.flow_mod(flow)))??;
         }
         Ok(())
     }
@@ -406,7 +406,7 @@ impl SwitchHandle {
     /// Fails if there is no such port.
     pub fn trace(&self, in_port: PortNo, frame: &[u8]) -> Result<PipelineTrace, SwitchError> {
         let frame = Frame::from_bytes(frame);
-        self.engine.call(move |engine| engine.trace(in_port, &frame))?
+        self.engine.call_served(move |served| served.trace(in_port, &frame))?
     }
 
     /// Waits until a request to stop arrives on the control socket; for ever if there is no control socket.

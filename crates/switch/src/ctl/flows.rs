@@ -26,7 +26,7 @@ pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Res
         CtlRequest::DumpFlows { filter } => dump(engine, &filter).await,
         CtlRequest::FlowMod { command, flow } => {
             let flow = text::parse_flow(&flow, command.into()).map_err(wrong)?;
-            engine.call_async(move |engine| engine.flow_mod(&flow)).await??;
+            engine.call_served_async(move |served| served.flow_mod(&flow)).await??;
             Ok(json!({}))
         }
         CtlRequest::Trace { in_port, packet } => trace(engine, in_port, &packet).await,
@@ -45,10 +45,10 @@ async fn add_port(engine: &EngineClient, port: &str) -> Result<Value, SwitchErro
 
 async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError> {
     let request = if filter.is_empty() { FlowRequest::all() } else { request(filter)? };
-    let mut next = Some(engine.call_async(move |engine| engine.flow_walk(&request)).await??);
+    let mut next = Some(engine.call_served_async(move |served| served.flow_walk(&request)).await??);
     let (mut found, mut left_out) = (Vec::new(), 0);
     while let Some(walk) = next {
-        let (part, more) = engine.call_async(|engine| engine.walk(walk)).await?;
+        let (part, more) = engine.call_served_async(|served| served.walk(walk)).await?;
         found.extend(part);
         left_out += found.len().saturating_sub(MAX_FLOWS);
         found.truncate(MAX_FLOWS);
@@ -86,14 +86,14 @@ async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<V
     let described = super::packet::described(packet).map_err(wrong)?;
     let frame = Arc::new(described.frame);
     let traced = Arc::clone(&frame);
-    let traced = engine.call_async(move |engine| {
-        let number = engine.find_port(&in_port)?;
+    let traced = engine.call_served_async(move |served| {
+        let number = served.find_port(&in_port)?;
         if let Some(other) = described.in_port.filter(|other| *other != number) {
             return Err(wrong(format!(
                 "found in_port={other} in the packet, expected {number}, the port named before it"
             )));
         }
-        Ok::<_, SwitchError>((number, engine.trace(number, &traced)?))
+        Ok::<_, SwitchError>((number, served.trace(number, &traced)?))
     });
     let (number, mut trace) = traced.await??;
     trace.times = times(engine, number, frame).await?.filter(|times| times.steps_ns.len() == trace.steps.len());
@@ -106,9 +106,9 @@ async fn times(engine: &EngineClient, port: PortNo, frame: Arc<Frame>) -> Result
     let (mut best, mut rate) = (TraceCycles::default(), 1.0);
     for _ in 0..TRACE_SLICES {
         let frame = Arc::clone(&frame);
-        let timed = engine.call_async(move |engine| (engine.time_trace(port, &frame), engine.cycles_per_ns()));
-        let (took, cycles_per_ns) = timed.await?;
-        if !best.merge(&took?) {
+        let timed = engine.call_served_async(move |served| served.time_trace(port, &frame));
+        let (took, cycles_per_ns) = timed.await??;
+        if !best.merge(&took) {
             return Ok(None);
         }
         rate = cycles_per_ns;

@@ -16,17 +16,17 @@ pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Res
     match request {
         CtlRequest::GroupMod { command, group } => {
             let change = text::parse_group(&group, command.of_group_mod()).map_err(wrong)?;
-            engine.call_async(move |engine| engine.group_mod(&change)).await??;
+            engine.call_served_async(move |served| served.group_mod(&change)).await??;
             Ok(json!({}))
         }
         CtlRequest::DumpGroupStats { group } => {
             let wanted = group.map_or(GroupId::ALL, GroupId);
-            let stats = engine.call_async(move |engine| engine.group_stats(wanted)).await?;
+            let stats = engine.call_served_async(move |served| served.group_stats(wanted)).await?;
             let text = |group: &GroupStats| DumpedGroup { text: text::format_group_stats(group), group: json!(group) };
             run_blocking(move || json!(GroupDump { groups: stats.iter().map(text).collect() })).await
         }
         _ => {
-            let groups = engine.call_async(crate::engine::Engine::groups).await?;
+            let groups = engine.call_served_async(|served| served.groups()).await?;
             let text = |group: &GroupDesc| DumpedGroup { text: text::format_group(group), group: json!(group) };
             run_blocking(move || json!(GroupDump { groups: groups.iter().map(text).collect() })).await
         }

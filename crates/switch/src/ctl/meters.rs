@@ -18,7 +18,7 @@ pub(super) async fn change(engine: &EngineClient, verb: MeterVerb, meter: &str) 
         MeterVerb::Delete => MeterCommand::Delete,
     };
     let change = text::parse_meter(meter, command).map_err(wrong)?;
-    engine.call_async(move |engine| engine.meter_mod(&change)).await??;
+    engine.call_served_async(move |served| served.meter_mod(&change)).await??;
     Ok(json!({}))
 }
 
@@ -28,7 +28,7 @@ pub(super) async fn change(engine: &EngineClient, verb: MeterVerb, meter: &str) 
 /// Fails if the text is wrong or there is no such meter.
 pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
-    let found = engine.call_async(move |engine| engine.meters(wanted)).await??;
+    let found = engine.call_served_async(move |served| served.meters(wanted)).await??;
     let text = |meter: &MeterConfig| DumpedMeter {
         text: text::format_meter(meter.meter, meter.flags, &meter.bands),
         meter: json!(meter),
@@ -42,7 +42,7 @@ pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, Sw
 /// Fails if the text is wrong or there is no such meter.
 pub(super) async fn stats(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
-    let found = engine.call_async(move |engine| engine.meter_stats(wanted)).await??;
+    let found = engine.call_served_async(move |served| served.meter_stats(wanted)).await??;
     let text = |stats: &MeterStats| DumpedMeter { text: text::format_meter_stats(stats), meter: json!(stats) };
     run_blocking(move || json!(MeterDump { meters: found.iter().map(text).collect() })).await
 }

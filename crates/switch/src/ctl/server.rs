@@ -171,12 +171,12 @@ async fn carry_out_here(context: &CtlContext, request: CtlRequest) -> Result<Val
     let engine = &context.control.engine;
     match request {
         CtlRequest::Show => {
-            let snapshot = engine.call_async(Engine::snapshot).await?;
+            let snapshot = engine.snapshot().await?;
             Ok(json!(SwitchSnapshot::new(&context.identity, snapshot, &context.control.registry)))
         }
         CtlRequest::DelPort { port } => {
             let removed = engine.call_async(move |engine| {
-                let number = engine.find_port(&port)?;
+                let number = engine.physical().find_port(&port)?;
                 Ok::<_, SwitchError>((number, engine.remove_port(number)))
             });
             let (number, slot) = removed.await??;
@@ -186,12 +186,18 @@ async fn carry_out_here(context: &CtlContext, request: CtlRequest) -> Result<Val
         }
         CtlRequest::SetQueue { port, queue } => {
             let config: PortQueueConfig = queue.parse().map_err(SwitchError::Request)?;
-            let set = move |engine: &mut Engine| engine.set_queue(engine.find_port(&port)?, config);
+            let set = move |engine: &mut Engine| {
+                let number = engine.physical().find_port(&port)?;
+                engine.set_queue(number, config)
+            };
             engine.call_async(set).await??;
             Ok(json!({ "queue": config.id }))
         }
         CtlRequest::DelQueue { port, queue } => {
-            let remove = move |engine: &mut Engine| engine.remove_queue(engine.find_port(&port)?, queue);
+            let remove = move |engine: &mut Engine| {
+                let number = engine.physical().find_port(&port)?;
+                engine.remove_queue(number, queue)
+            };
             engine.call_async(remove).await??;
             Ok(json!({ "removed": queue }))
         }

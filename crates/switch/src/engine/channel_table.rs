@@ -7,17 +7,16 @@
 //! A channel whose message changed many flow entries also waits afterwards: messages of other channels, and one
 //! message of each other waiting channel, come before its next one. A message therefore waits for at most one such
 //! change of each other channel, however many they have sent.
-use super::Engine;
 use super::inbox::FromChannel;
 #[cfg(any(test, feature = "schedules"))]
 use super::inbox::{BATCH, MAX_BATCHES};
+use super::served::ServedSwitch;
 use crate::control::backlog::{Outbox, PART_BYTES, ReplyPart};
 use foldhash::HashMap;
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, LongReply};
 use weir_device::DelayedDatapath;
-use weir_openflow::Message;
-use weir_units::{Clock, Instant};
+use weir_units::Instant;
 
 /// Flow entries visited in one step of a reply; a step takes some ten microseconds.
 pub(super) const PART_ENTRIES: usize = 32;
@@ -197,11 +196,12 @@ impl ChannelEntry {
     }
 }
 
-impl Engine {
+impl ServedSwitch<'_> {
     /// Continues long replies and the messages that wait behind them. Runs at least one step, and no step that would
-    /// end after `until` if it took as long as the one before. Returns true if there was any work.
+    /// end after `until` if it took as long as the one before. Ends earlier if the engine must handle an event of a
+    /// port first. Returns true if there was any work.
     pub(super) fn advance_channels(&mut self, now: Instant, until: Instant) -> bool {
-        let (mut worked, mut stuck, mut began) = (false, 0, self.clock.now());
+        let (mut worked, mut stuck, mut began) = (false, 0, self.io.now());
         while stuck < self.logical.channels.held.len()
             && let Some(channel) = self.logical.channels.held.pop_front()
         {
@@ -211,8 +211,8 @@ impl Engine {
                 ChannelStep::Done => continue,
             }
             self.logical.channels.held.push_back(channel);
-            let ended = self.clock.now();
-            if self.logical.is_busy || ended + ended.since(began) >= until {
+            let ended = self.io.now();
+            if self.logical.is_busy || self.io.has_events() || ended + ended.since(began) >= until {
                 break;
             }
             began = ended;
@@ -240,15 +240,6 @@ impl Engine {
         };
         self.carry_out(now, message);
         ChannelStep::Moved
-    }
-
-    /// Begins the reply to `message` if it may be long; otherwise returns the message.
-    pub(super) fn begin_long_reply(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
-        match self.logical.datapath.get().long_reply(channel, &message) {
-            Some(reply) => self.logical.channels.begin(channel, reply),
-            None => return Some(message),
-        }
-        None
     }
 }
 

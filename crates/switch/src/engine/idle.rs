@@ -3,7 +3,7 @@
 //!
 //! A port is watched after [`QUIET_ROUNDS`] rounds in a row without a frame. When its descriptor becomes readable, it
 //! is read in every round again. Ports that only read memory (AF_XDP, memory, null) are always read.
-use super::ports::{PortSlot, PortSlots};
+use super::ports::{PortPolling, PortSlot, PortSlots};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -49,10 +49,11 @@ impl IdlePorts {
 
     /// Returns true if a port can be skipped in this round.
     pub(crate) fn may_pass_over(&mut self, slot: &PortSlot, now: Instant) -> bool {
-        let holds_back = || slot.port.as_ref().and_then(|port| port.next_wake()).is_some_and(|at| at <= now);
-        let watched = slot.is_watched && !holds_back();
-        self.any |= slot.is_watched;
-        watched
+        if slot.polling != PortPolling::Watched {
+            return false;
+        }
+        self.any = true;
+        !slot.port.as_ref().and_then(|port| port.next_wake()).is_some_and(|at| at <= now)
     }
 
     /// Records whether a port had frames, and starts to watch it after a long quiet time.
@@ -60,10 +61,11 @@ impl IdlePorts {
         if had_frames {
             return slot.ask_again();
         }
-        slot.quiet_rounds = slot.quiet_rounds.saturating_add(1);
-        if slot.quiet_rounds == QUIET_ROUNDS && slot.costs_a_call {
-            slot.is_watched = self.watch(slot);
-            self.any |= slot.is_watched;
+        let PortPolling::EachRound { quiet_rounds } = &mut slot.polling else { return };
+        *quiet_rounds = quiet_rounds.saturating_add(1);
+        if *quiet_rounds == QUIET_ROUNDS && slot.costs_a_call && self.watch(slot) {
+            slot.polling = PortPolling::Watched;
+            self.any = true;
         }
     }
 
@@ -91,6 +93,6 @@ impl IdlePorts {
 impl PortSlot {
     /// Reads the port in each round from now on.
     pub(crate) fn ask_again(&mut self) {
-        (self.is_watched, self.quiet_rounds) = (false, 0);
+        self.polling = PortPolling::EachRound { quiet_rounds: 0 };
     }
 }

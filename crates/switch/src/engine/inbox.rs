@@ -3,7 +3,8 @@
 //! There are two queues, so that a flooding controller fills only the channels' queue. In that queue each channel
 //! waits for its turn (tokio's queues are fair). Calls of the owner pass by it.
 use super::virtuals::VirtualId;
-use super::{Engine, wake::ThreadWaker};
+use super::wake::ThreadWaker;
+use super::{Engine, EngineSnapshot, ServedSwitch};
 use crate::control::backlog::Outbox;
 use crate::handle::SwitchError;
 use crossbeam_channel::{Receiver, Sender};
@@ -52,7 +53,7 @@ pub(crate) struct EngineClient {
     calls: Sender<EngineCall>,
     messages: mpsc::Sender<FromChannel>,
     waker: Arc<ThreadWaker>,
-    /// The virtual switch that calls and messages are for; `None` for the physical switch.
+    /// The virtual switch that served calls and messages are for; `None` for the physical switch.
     of: Option<VirtualId>,
 }
 
@@ -75,64 +76,83 @@ impl EngineClient {
         (EngineClient { messages, of: Some(id), ..self.clone() }, messages_in)
     }
 
-    /// Wraps `what` in a closure that runs it on the engine and passes the result to `answer`.
-    fn prepare<R>(
+    /// Returns a call that runs `what` on the logical switch of this client; its result is `None` if that is gone.
+    fn on_served<R>(
         &self,
-        what: impl FnOnce(&mut Engine) -> R + Send + 'static,
-        answer: impl FnOnce(R) + Send + 'static,
-    ) -> EngineCall {
+        what: impl FnOnce(&mut ServedSwitch<'_>) -> R + Send + 'static,
+    ) -> impl FnOnce(&mut Engine) -> Option<R> + Send + 'static {
         let of = self.of;
-        Box::new(move |engine| match of {
-            None => answer(what(engine)),
-            // For a removed virtual switch the answer is dropped, which ends the caller's wait.
-            Some(id) => _ = engine.serve(id, what).map(answer),
-        })
-    }
-
-    /// Returns the error for a call without an answer.
-    fn no_answer(&self) -> SwitchError {
-        if self.of.is_some() { SwitchError::Ended } else { SwitchError::Stopped }
+        move |engine| engine.served(of).map(|mut served| what(&mut served))
     }
 
     /// Runs `what` on the engine's thread and waits for its result.
     ///
     /// # Errors
-    /// [`SwitchError::Stopped`] if the engine has ended; [`SwitchError::Ended`] if the virtual switch is gone.
+    /// [`SwitchError::Stopped`] if the engine has ended.
     pub(crate) fn call<R: Send + 'static>(
         &self,
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
     ) -> Result<R, SwitchError> {
         let (answer, answered) = crossbeam_channel::bounded(1);
-        let call = self.prepare(what, move |result| drop(answer.send(result)));
+        let call: EngineCall = Box::new(move |engine| drop(answer.send(what(engine))));
         self.calls.send(call).map_err(|_| SwitchError::Stopped)?;
         self.waker.wake();
-        answered.recv().map_err(|_| self.no_answer())
+        answered.recv().map_err(|_| SwitchError::Stopped)
+    }
+
+    /// Runs `what` on the physical switch, or on the virtual switch that this client is for, and waits for its result.
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`] if the engine has ended; [`SwitchError::Ended`] if the virtual switch is gone.
+    pub(crate) fn call_served<R: Send + 'static>(
+        &self,
+        what: impl FnOnce(&mut ServedSwitch<'_>) -> R + Send + 'static,
+    ) -> Result<R, SwitchError> {
+        self.call(self.on_served(what))?.ok_or(SwitchError::Ended)
     }
 
     /// Runs `what` on the engine's thread and awaits its result, without blocking the control thread.
     ///
     /// # Errors
-    /// [`SwitchError::Stopped`] if the engine has ended; [`SwitchError::Ended`] if the virtual switch is gone;
-    /// [`SwitchError::Busy`] if too many calls wait.
+    /// [`SwitchError::Stopped`] if the engine has ended; [`SwitchError::Busy`] if too many calls wait.
     pub(crate) async fn call_async<R: Send + 'static>(
         &self,
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
     ) -> Result<R, SwitchError> {
         let (answer, answered) = oneshot::channel();
-        let call = self.prepare(what, move |result| drop(answer.send(result)));
+        let call: EngineCall = Box::new(move |engine| drop(answer.send(what(engine))));
         self.calls.try_send(call).map_err(|error| match error {
             crossbeam_channel::TrySendError::Full(_) => SwitchError::Busy,
             crossbeam_channel::TrySendError::Disconnected(_) => SwitchError::Stopped,
         })?;
         self.waker.wake();
-        answered.await.map_err(|_| self.no_answer())
+        answered.await.map_err(|_| SwitchError::Stopped)
+    }
+
+    /// Runs `what` on the physical switch, or on the virtual switch that this client is for, and awaits its result.
+    ///
+    /// # Errors
+    /// As [`EngineClient::call_async`]; [`SwitchError::Ended`] if the virtual switch is gone.
+    pub(crate) async fn call_served_async<R: Send + 'static>(
+        &self,
+        what: impl FnOnce(&mut ServedSwitch<'_>) -> R + Send + 'static,
+    ) -> Result<R, SwitchError> {
+        self.call_async(self.on_served(what)).await?.ok_or(SwitchError::Ended)
+    }
+
+    /// Returns the state of the physical switch, or of the virtual switch that this client is for.
+    ///
+    /// # Errors
+    /// As [`EngineClient::call_served_async`].
+    pub(crate) async fn snapshot(&self) -> Result<EngineSnapshot, SwitchError> {
+        let of = self.of;
+        self.call_async(move |engine| engine.snapshot(of)).await?.ok_or(SwitchError::Ended)
     }
 
     /// Queues `what` for the engine's thread without waiting for it to run. The call is dropped if the switch has
     /// stopped, or if the queue stays full for [`POST_PATIENCE`].
     pub(crate) fn post(&self, what: impl FnOnce(&mut Engine) + Send + 'static) {
-        let call = self.prepare(what, drop);
-        if self.calls.send_timeout(call, POST_PATIENCE).is_ok() {
+        if self.calls.send_timeout(Box::new(what), POST_PATIENCE).is_ok() {
             self.waker.wake();
         }
     }

@@ -3,11 +3,12 @@
 //!
 //! Polling covers ports that are no interfaces (memory, wrapped devices), and interfaces that moved to another
 //! network namespace, whose changes the kernel does not report to this engine.
-use super::{Engine, ports};
+use super::io::{EngineIo, PortEvent};
+use super::ports::{PortSlot, speed_kbps};
 use std::time::Duration;
 use weir_openflow::model::PortNo;
 use weir_port::netlink::{LinkEvent, LinkMonitor};
-use weir_units::{Clock, Instant};
+use weir_units::Instant;
 
 /// Polling interval while some ports' changes are not reported by the kernel.
 const ASK_INTERVAL: Duration = Duration::from_millis(500);
@@ -69,21 +70,22 @@ impl LinkStateWatcher {
     }
 }
 
-impl Engine {
-    /// Handles the kernel's reports, and polls links when the interval has passed.
+impl EngineIo {
+    /// Handles the kernel's reports, and polls links when the interval has passed. Changes become events for the
+    /// engine.
     pub(super) fn watch_links(&mut self, now: Instant) {
         if self.links.has_more || now >= self.links.look_at {
             self.links.look_at = now + LOOK_INTERVAL;
-            self.take_link_events(now);
+            self.take_link_events();
         }
         if now >= self.links.ask_at {
             let all_told = self.links.monitor.is_some() && self.ports.iter().all(|slot| slot.is_interface());
             self.links.ask_at = now + if all_told { TOLD_INTERVAL } else { ASK_INTERVAL };
-            self.ask_links(now, |_| true);
+            self.poll_links(|_| true);
         }
     }
 
-    fn take_link_events(&mut self, now: Instant) {
+    fn take_link_events(&mut self) {
         self.links.has_more = true;
         for _ in 0..MAX_EVENTS {
             let Some(event) = self.links.next_event() else {
@@ -91,30 +93,30 @@ impl Engine {
                 return;
             };
             match event {
-                LinkEvent::Changed { index, name, .. } => self.interface_changed(now, index, &name),
+                LinkEvent::Changed { index, name, .. } => self.interface_changed(index, &name),
                 // The interface may have been renamed since its port was opened. Polling a port's link detects that
                 // its device is gone.
-                LinkEvent::Removed { .. } => self.ask_links(now, ports::PortSlot::is_interface),
+                LinkEvent::Removed { .. } => self.poll_links(PortSlot::is_interface),
                 LinkEvent::Missed => {
-                    self.ports.iter_mut().for_each(ports::PortSlot::look_at_name);
-                    self.ask_links(now, |_| true);
+                    self.ports.iter_mut().for_each(PortSlot::look_at_name);
+                    self.poll_links(|_| true);
                     self.absent.try_now();
                 }
             }
         }
     }
 
-    fn interface_changed(&mut self, now: Instant, index: u32, name: &str) {
+    fn interface_changed(&mut self, index: u32, name: &str) {
         self.ports.iter_mut().for_each(|slot| slot.note_name(index, name));
-        let is_meant = |slot: &ports::PortSlot| slot.is_interface() && (slot.name() == name || slot.is_on(index));
+        let is_meant = |slot: &PortSlot| slot.is_interface() && (slot.name() == name || slot.is_on(index));
         if self.ports.iter().any(|slot| is_meant(slot) && slot.port.is_none()) {
             self.absent.try_now();
         }
-        self.ask_links(now, is_meant);
+        self.poll_links(is_meant);
     }
 
     /// Sets a port administratively up or down, as a controller requested.
-    pub(super) fn set_admin(&mut self, now: Instant, number: PortNo, up: bool) {
+    pub(super) fn set_admin(&mut self, number: PortNo, up: bool) {
         let Some(place) = self.ports.place(number) else { return };
         let slot = self.ports.at(place);
         let state = if up { "up" } else { "down" };
@@ -125,29 +127,18 @@ impl Engine {
             // The datapath passes no frames of a port that is administratively down, whatever its device does.
             tracing::warn!("port {number} ({}): cannot set the device {state} ({error})", slot.spec());
         }
-        self.ask_links(now, |slot| slot.number == number);
+        self.poll_links(|slot| slot.number == number);
     }
 
-    /// Polls the links of all ports now.
-    pub(crate) fn look_at_links(&mut self) {
-        self.ask_links(self.clock.now(), |_| true);
-    }
-
-    /// Polls the links of the selected ports and reports changes to the datapath.
-    fn ask_links(&mut self, now: Instant, is_meant: impl Fn(&ports::PortSlot) -> bool) {
+    /// Polls the links of the selected ports. Changes become events for the engine.
+    pub(super) fn poll_links(&mut self, is_meant: impl Fn(&PortSlot) -> bool) {
+        let mut changes = Vec::new();
         for slot in self.ports.iter_mut().filter(|slot| is_meant(slot)) {
             if let Some(link) = slot.link_change() {
                 tracing::info!("port {} ({}): link {}", slot.number, slot.spec(), if link.up { "up" } else { "down" });
-                self.logical.datapath.get().set_link(
-                    now,
-                    slot.number,
-                    link.up,
-                    ports::speed_kbps(link),
-                    &mut self.logical.out,
-                );
+                changes.push(PortEvent::Link(slot.number, link.up, speed_kbps(link)));
             }
         }
-        self.deliver(now);
-        self.follow_links(now);
+        changes.into_iter().for_each(|change| self.note(change));
     }
 }

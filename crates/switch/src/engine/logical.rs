@@ -1,5 +1,5 @@
-//! Combines a datapath with its channels: the switch that controllers see (OpenFlow calls it a logical switch). The
-//! engine serves one at a time, the one in [`Engine::logical`](super::Engine).
+//! Combines a datapath with its channels: the switch that controllers see (OpenFlow calls it a logical switch). An
+//! engine has one for the physical switch, and one for each virtual switch.
 use super::channel_table::ChannelTable;
 use super::inbox::FromChannel;
 use super::monitors::PausedMonitors;
@@ -48,6 +48,20 @@ impl LogicalSwitch {
             out: DatapathOutput::default(),
             expire_at: Instant::ZERO,
         }
+    }
+
+    /// Ends a channel, if it is up.
+    pub(super) fn channel_down(&mut self, now: Instant, channel: ChannelId) {
+        if self.channels.remove(channel) {
+            self.datapath.get().tell_channel(channel, false, &mut self.out);
+            self.datapath.get().channel_down(now, channel);
+        }
+    }
+
+    /// Returns true if there are messages or other control work at `now`.
+    pub(super) fn has_control_work(&self, now: Instant) -> bool {
+        let waits = self.is_busy || self.unfinished_batch.is_some() || self.channels.holds();
+        waits || now >= self.expire_at || !self.messages.is_empty()
     }
 
     /// Returns true if no message can be carried out now.

@@ -1,6 +1,7 @@
 //! Pauses the flow monitors of controllers that do not read. Their updates share a queue with other notices, and the
 //! pause comes before notices would be dropped (OpenFlow 1.4.1, 7.3.5.17).
-use super::Engine;
+use super::logical::LogicalSwitch;
+use super::served::ServedSwitch;
 use std::time::Duration;
 use weir_datapath::ChannelId;
 use weir_units::Instant;
@@ -22,34 +23,42 @@ impl PausedMonitors {
     }
 }
 
-impl Engine {
+impl LogicalSwitch {
     /// Pauses the monitors of channels with too many waiting messages. The channels are sent a notice of the pause.
     pub(super) fn pause_monitors(&mut self, now: Instant, crowded: Vec<ChannelId>) {
         for channel in crowded {
-            if !self.logical.paused_monitors.channels.contains(&channel) {
-                self.logical.paused_monitors.channels.push(channel);
-                self.logical.paused_monitors.look_at.get_or_insert(now + LOOK);
-                self.logical.datapath.get().pause_monitors(channel, &mut self.logical.out);
+            if !self.paused_monitors.channels.contains(&channel) {
+                self.paused_monitors.channels.push(channel);
+                self.paused_monitors.look_at.get_or_insert(now + LOOK);
+                self.datapath.get().pause_monitors(channel, &mut self.out);
             }
         }
     }
 
-    /// Resumes the monitors of channels that have read enough, if a check is due.
-    pub(super) fn resume_monitors(&mut self, now: Instant) {
-        if now < self.logical.paused_monitors.due() {
-            return;
+    /// Resumes the monitors of channels that have read enough, if a check is due. Returns true if it was.
+    fn resume_monitors(&mut self, now: Instant) -> bool {
+        if now < self.paused_monitors.due() {
+            return false;
         }
-        let paused = std::mem::take(&mut self.logical.paused_monitors.channels);
+        let paused = std::mem::take(&mut self.paused_monitors.channels);
         for channel in paused {
-            match self.logical.channels.outbox(channel).map(|outbox| outbox.is_notice_room()) {
-                Some(true) => self.logical.datapath.get().resume_monitors(channel, &mut self.logical.out),
-                Some(false) => self.logical.paused_monitors.channels.push(channel),
+            match self.channels.outbox(channel).map(|outbox| outbox.is_notice_room()) {
+                Some(true) => self.datapath.get().resume_monitors(channel, &mut self.out),
+                Some(false) => self.paused_monitors.channels.push(channel),
                 // The channel ended.
                 None => {}
             }
         }
-        self.logical.paused_monitors.look_at =
-            (!self.logical.paused_monitors.channels.is_empty()).then_some(now + LOOK);
-        self.deliver(now);
+        self.paused_monitors.look_at = (!self.paused_monitors.channels.is_empty()).then_some(now + LOOK);
+        true
+    }
+}
+
+impl ServedSwitch<'_> {
+    /// Resumes the monitors of channels that have read enough, if a check is due and no change is under way.
+    pub(super) fn resume_monitors(&mut self, now: Instant) {
+        if !self.logical.is_busy && self.logical.resume_monitors(now) {
+            self.deliver(now);
+        }
     }
 }

@@ -2,17 +2,10 @@
 use super::Engine;
 use crate::clock::{SwitchClock, cycles};
 use crate::ctl::{PerfReport, ThreadPerf, ThreadPlacement};
-use crate::handle::SwitchError;
 use std::sync::Arc;
-use std::time::Duration;
-use weir_datapath::TraceCycles;
-use weir_datapath::perf::Perf;
-use weir_openflow::model::PortNo;
-use weir_packet::{Frame, SharedBuffers};
+use weir_datapath::perf::{Perf, Stopwatch, ThreadStage};
+use weir_packet::SharedBuffers;
 use weir_units::{Clock, Instant};
-
-/// Maximum time that one trace measurement takes from forwarding.
-const TRACE_SLICE: Duration = Duration::from_micros(40);
 
 /// Start point for the rate of the time stamp counter, which is found by comparison with the clock.
 #[derive(Debug)]
@@ -42,28 +35,45 @@ pub(crate) struct PerfBaseline {
     drops: Vec<(String, u64)>,
 }
 
+/// Stopwatch of the engine's own work, which runs while at least one measurement does.
+#[derive(Debug, Default)]
+pub(super) struct EnginePerf {
+    pub(super) watch: Stopwatch,
+    watchers: u32,
+}
+
+impl EnginePerf {
+    /// Number of measurements that run.
+    pub(super) fn watchers(&self) -> u32 {
+        self.watchers
+    }
+
+    /// Notes the end of a stage that handled `packets`: `stage` if it did work, otherwise idle time.
+    #[inline]
+    pub(super) fn lap(&mut self, stage: ThreadStage, worked: bool, packets: usize) {
+        self.watch.lap(if worked { stage } else { ThreadStage::Idle }, packets);
+    }
+}
+
 impl Engine {
     /// Begins a measurement. Several may run at once.
     pub(crate) fn begin_perf(&mut self) -> PerfBaseline {
-        self.watchers += 1;
-        if self.watchers == 1 {
-            self.watch.watch(true);
-            self.logical.datapath.get().watch_mut().watch(true);
-            self.workers.watch(true);
+        self.perf.watchers += 1;
+        if self.perf.watchers == 1 {
+            self.watch_stages(true);
         }
-        PerfBaseline { at: self.clock.now(), perf: self.perf(), workers: self.workers.perf(), drops: self.drops() }
+        let drops = self.drops(None).unwrap_or_default();
+        PerfBaseline { at: self.io.now(), perf: self.measured(), workers: self.workers.perf(), drops }
     }
 
     /// Ends a measurement and returns what was measured since it began.
     pub(crate) fn end_perf(&mut self, begun: PerfBaseline) -> PerfReport {
-        let perf = self.perf().since(&begun.perf);
-        let own = self.workers.own_watch();
-        let samples = own.unwrap_or_else(|| self.logical.datapath.get().watch_mut()).samples().to_vec();
-        self.watchers = self.watchers.saturating_sub(1);
-        if self.watchers == 0 {
-            self.watch.watch(false);
-            self.logical.datapath.get().watch_mut().watch(false);
-            self.workers.watch(false);
+        let perf = self.measured().since(&begun.perf);
+        let datapath = self.physical.datapath.get();
+        let samples = self.workers.own_watch().unwrap_or_else(|| datapath.watch_mut()).samples().to_vec();
+        self.perf.watchers = self.perf.watchers.saturating_sub(1);
+        if self.perf.watchers == 0 {
+            self.watch_stages(false);
         }
         let workers = self.workers.perf().into_iter().zip(begun.workers).enumerate();
         let name = self.workers.thread_names();
@@ -71,47 +81,38 @@ impl Engine {
             ThreadPerf::new(&name(number), self.workers.place_of(number + 1), &now.since(&before))
         });
         PerfReport {
-            seconds: self.clock.now().since(begun.at).as_secs_f64(),
-            cycles_per_ns: self.cycles_per_ns(),
+            seconds: self.io.now().since(begun.at).as_secs_f64(),
+            cycles_per_ns: self.io.cycles_per_ns(),
             nodes: self.workers.node_count(),
             threads: [ThreadPerf::new("engine", self.workers.place_of(0), &perf)].into_iter().chain(workers).collect(),
             workers: self.workers.snapshot(),
-            tables: self.logical.datapath.get().table_shapes(&samples),
-            drops: grown(&begun.drops, self.drops()),
+            tables: self.physical.datapath.get().table_shapes(&samples),
+            drops: grown(&begun.drops, self.drops(None).unwrap_or_default()),
             buffers: None,
         }
     }
 
-    /// Returns the frame buffers allocated at the start, and the locations of the threads that wrote to them first.
-    pub(crate) fn buffers(&self) -> (Arc<SharedBuffers>, Vec<ThreadPlacement>) {
-        self.pool.report_count();
-        self.workers.buffers()
+    /// Starts or stops the stopwatches of the engine, the datapath and the workers.
+    fn watch_stages(&mut self, is_watched: bool) {
+        self.perf.watch.watch(is_watched);
+        self.physical.datapath.get().watch_mut().watch(is_watched);
+        self.workers.watch(is_watched);
     }
 
     /// Returns the times of the engine's thread so far, outside and inside the datapath.
-    fn perf(&mut self) -> Perf {
-        let mut perf = self.watch.perf().clone();
-        perf.add(self.logical.datapath.get().watch_mut().perf());
+    fn measured(&mut self) -> Perf {
+        let mut perf = self.perf.watch.perf().clone();
+        perf.add(self.physical.datapath.get().watch_mut().perf());
         if let Some(own) = self.workers.own_watch() {
             perf.add(own.perf());
         }
         perf
     }
 
-    /// Returns the rate of the time stamp counter, in counts per nanosecond.
-    pub(crate) fn cycles_per_ns(&self) -> f64 {
-        self.calibration.cycles_per_ns(self.clock)
-    }
-
-    /// Runs a traced frame's steps repeatedly for a bounded time and returns how long the steps took.
-    ///
-    /// # Errors
-    /// Fails if there is no such port.
-    pub(crate) fn time_trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<TraceCycles, SwitchError> {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousands")]
-        let budget = (TRACE_SLICE.as_nanos() as f64 * self.cycles_per_ns()) as u64;
-        self.has_port(in_port)?;
-        Ok(self.logical.datapath.get().time_trace(self.clock.now(), in_port, frame.bytes(), budget))
+    /// Returns the frame buffers allocated at the start, and the locations of the threads that wrote to them first.
+    pub(crate) fn buffers(&self) -> (Arc<SharedBuffers>, Vec<ThreadPlacement>) {
+        self.io.pool.report_count();
+        self.workers.buffers()
     }
 }
 

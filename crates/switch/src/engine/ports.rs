@@ -21,17 +21,36 @@ pub(crate) struct PortSlot {
     pub(super) kept_queues: Option<Vec<PortQueueConfig>>,
     /// True if reading frames costs a system call.
     pub(super) costs_a_call: bool,
-    /// True if the port is watched instead of read; see [`super::idle`].
-    pub(super) is_watched: bool,
-    /// Number of rounds in a row without a frame.
-    pub(super) quiet_rounds: u32,
-    /// True if received frames carry their arrival time; `None` if time stamps were not requested yet.
-    is_stamped: Option<bool>,
+    pub(super) polling: PortPolling,
+    stamps: ArrivalStamps,
     info: PortInfo,
     is_interface: bool,
     /// The interface of the port, if the kernel reports its changes.
     device: Option<PortInterface>,
     link: LinkState,
+}
+
+/// How the engine learns of a port's frames; see [`super::idle`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PortPolling {
+    /// The port is read in every round; the last `quiet_rounds` in a row had no frame.
+    EachRound {
+        /// Number of rounds in a row without a frame.
+        quiet_rounds: u32,
+    },
+    /// The port is not read before its descriptor becomes readable.
+    Watched,
+}
+
+/// Whether a port's received frames carry their arrival time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ArrivalStamps {
+    /// Time stamps were not requested yet.
+    NotRequested,
+    /// Frames carry their arrival time.
+    Stamped,
+    /// The port cannot stamp frames.
+    Unavailable,
 }
 
 /// An interface, whose name may have changed since the port was opened. The port stays on the interface.
@@ -59,17 +78,14 @@ impl PortSlot {
         let (info, link) = (port.info().clone(), port.link());
         let (is_interface, device) = (is_interface(&info), PortInterface::of(&info));
         let costs_a_call = costs_a_call(&info);
-        let (is_watched, quiet_rounds, kept_queues, is_stamped) = (false, 0, None, None);
-        let port = Some(port);
         PortSlot {
             number,
-            port,
+            port: Some(port),
             reopen,
-            kept_queues,
+            kept_queues: None,
             costs_a_call,
-            is_watched,
-            quiet_rounds,
-            is_stamped,
+            polling: PortPolling::EachRound { quiet_rounds: 0 },
+            stamps: ArrivalStamps::NotRequested,
             info,
             is_interface,
             device,
@@ -81,7 +97,7 @@ impl PortSlot {
     pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: PortReopener) {
         (self.info, self.link) = (port.info().clone(), port.link());
         self.device = PortInterface::of(&self.info);
-        (self.port, self.reopen, self.is_stamped) = (Some(port), Some(reopen), None);
+        (self.port, self.reopen, self.stamps) = (Some(port), Some(reopen), ArrivalStamps::NotRequested);
         self.ask_again();
     }
 
@@ -89,17 +105,16 @@ impl PortSlot {
     /// false, because frames already received have no time. It also makes the port keep a schedule, and report
     /// departure times where it can.
     pub(super) fn stamps_arrivals(&mut self, clock: SwitchClock) -> bool {
-        if let Some(is_stamped) = self.is_stamped {
-            return is_stamped;
-        }
-        self.is_stamped = self.port.as_mut().map(|port| {
+        if self.stamps == ArrivalStamps::NotRequested
+            && let Some(port) = &mut self.port
+        {
             let clock = machine_clock(clock);
-            let is_stamped = port.stamp_arrivals(clock);
+            self.stamps = if port.stamp_arrivals(clock) { ArrivalStamps::Stamped } else { ArrivalStamps::Unavailable };
             port.stamp_departures(clock);
             port.keep_schedule();
-            is_stamped
-        });
-        false
+            return false;
+        }
+        self.stamps == ArrivalStamps::Stamped
     }
 
     /// Kind and name, as the user wrote them.
@@ -252,6 +267,18 @@ impl PortSlots {
     /// Returns the index of the port with this number.
     pub(crate) fn place(&self, number: PortNo) -> Option<usize> {
         self.slots.binary_search_by_key(&number, |slot| slot.number).ok()
+    }
+
+    /// Returns the open port with this number; `None` if there is none, or if its device is gone.
+    #[inline]
+    pub(crate) fn open_port(&mut self, number: PortNo) -> Option<&mut dyn Port> {
+        let place = self.place(number)?;
+        self.slots[place].port.as_deref_mut().map(|port| port as &mut dyn Port)
+    }
+
+    /// Returns the numbers and names of all ports.
+    pub(crate) fn named(&self) -> Vec<(PortNo, String)> {
+        self.slots.iter().map(|slot| (slot.number, slot.name().to_owned())).collect()
     }
 
     /// Returns the slot at index `place`, mutably. Panics if there is none.

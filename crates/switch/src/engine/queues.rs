@@ -1,30 +1,26 @@
 //! Configures the queues of ports and reports them to controllers.
-use super::Engine;
+use super::io::EngineIo;
 use super::ports::PortSlot;
 use crate::handle::SwitchError;
 use weir_datapath::{PortQueue, PortQueues};
-use weir_openflow::Body;
 use weir_openflow::model::PortNo;
-use weir_openflow::model::multipart::RequestBody;
 use weir_packet::FramePool;
 use weir_port::Port;
 use weir_port::queues::{PortQueueConfig, QueueState, QueuedPort, TransmitQueues};
-use weir_units::{Clock, Instant};
+use weir_units::Instant;
 
 /// Maximum number of queues of all ports together. OpenFlow 1.3 lists all in one message of at most 64 KiB, with 48
 /// bytes each.
 const MAX_QUEUES: usize = 1024;
 
-impl Engine {
+impl EngineIo {
     /// Adds a queue to a port, or changes an existing one.
     ///
     /// # Errors
-    /// Fails if there is no such port, if its device is gone, if virtual switches share the port, if the
-    /// configuration is invalid, or if there are too many queues.
-    pub(crate) fn set_queue(&mut self, number: PortNo, config: PortQueueConfig) -> Result<(), SwitchError> {
-        let now = self.clock.now();
-        let total = self.count_queues();
-        self.has_no_share(number)?;
+    /// Fails if there is no such port, if its device is gone, if the configuration is invalid, or if there are too
+    /// many queues.
+    pub(super) fn set_queue(&mut self, number: PortNo, config: PortQueueConfig) -> Result<(), SwitchError> {
+        let (now, total) = (self.now(), self.count_queues());
         let slot = self.slot_with_port(number)?;
         let wrong = |problem: String| SwitchError::PortNumber { number, problem };
         // The first queue of a port creates the port's default queue as well.
@@ -40,25 +36,16 @@ impl Engine {
     ///
     /// # Errors
     /// Fails if there is no such port or queue, or if the port's device is gone.
-    pub(crate) fn remove_queue(&mut self, number: PortNo, id: u32) -> Result<(), SwitchError> {
-        let now = self.clock.now();
+    pub(super) fn remove_queue(&mut self, number: PortNo, id: u32) -> Result<(), SwitchError> {
+        let now = self.now();
         self.slot_with_port(number)?;
-        let port = self.ports.iter_mut().find(|slot| slot.number == number).and_then(|slot| slot.port.as_mut());
+        let port = self.ports.open_port(number);
         let removed = port.and_then(|port| port.queues_mut(|queues| queues.remove(now, id, &mut self.pool)));
         if removed == Some(true) {
             Ok(())
         } else {
             Err(SwitchError::PortNumber { number, problem: format!("it has no queue {id}") })
         }
-    }
-
-    /// Returns an error if virtual switches share the port.
-    fn has_no_share(&self, number: PortNo) -> Result<(), SwitchError> {
-        if self.serving.is_some() || self.is_shared(number) {
-            let problem = "virtual switches share it; their queues are their crosspoints' buffers".to_owned();
-            return Err(SwitchError::PortNumber { number, problem });
-        }
-        Ok(())
     }
 
     fn slot_with_port(&mut self, number: PortNo) -> Result<&mut PortSlot, SwitchError> {
@@ -85,27 +72,6 @@ impl Engine {
     fn count_queues(&self) -> usize {
         self.ports.iter().filter_map(|slot| slot.queues(|queues| queues.iter().count())).sum()
     }
-
-    /// Copies the queues' state into the datapath if a message asks for it.
-    pub(super) fn tell_queues_for(&mut self, body: &Body) {
-        let asks = match body {
-            Body::QueueGetConfigRequest(_) => true,
-            Body::MultipartRequest(request) => {
-                matches!(request.body, RequestBody::Queue { .. } | RequestBody::QueueDesc { .. })
-            }
-            _ => false,
-        };
-        if !asks {
-            return;
-        }
-        if self.serving.is_some() {
-            return self.tell_virtual_queues();
-        }
-        for slot in self.ports.iter() {
-            let queues = slot.queues(told).unwrap_or_default();
-            self.logical.datapath.get().set_port_queues(slot.number, queues);
-        }
-    }
 }
 
 fn too_many() -> String {
@@ -113,7 +79,7 @@ fn too_many() -> String {
 }
 
 /// Converts queues to the datapath's form.
-fn told(queues: &TransmitQueues) -> PortQueues {
+pub(super) fn port_queues(queues: &TransmitQueues) -> PortQueues {
     let queue = |state: QueueState| PortQueue {
         id: state.config.id,
         min: state.config.min,

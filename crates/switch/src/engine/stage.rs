@@ -1,8 +1,10 @@
 //! Runs the engine of a switch with a profile: messages and packets take the time of the profile's device
 //! ([`DelayedDatapath`]).
-use super::Engine;
 use super::arrivals::FrameArrival;
+use super::io::EngineIo;
 use super::logical::LogicalSwitch;
+use super::served::ServedSwitch;
+use super::{CONTROL_TIME, Engine};
 use crate::ctl::ProfileReply;
 use crate::handle::SwitchError;
 use weir_datapath::ChannelId;
@@ -10,7 +12,7 @@ use weir_datapath::perf::ThreadStage;
 use weir_device::{CSV_HEAD, DelayedDatapath, ProfileConfig, SendDuration};
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
-use weir_units::{Clock, Instant};
+use weir_units::Instant;
 
 /// Maximum number of items released before their frames and messages are handed out.
 const RELEASED_AT_ONCE: usize = 32;
@@ -21,47 +23,27 @@ impl Engine {
     /// # Errors
     /// Fails if the profile has parts that a switch cannot reproduce.
     pub(crate) fn start_profile(&mut self, config: &ProfileConfig) -> Result<(), SwitchError> {
-        let timed = DelayedDatapath::new(&config.profile, config.seed, self.logical.datapath.get())?;
-        self.logical.timed = timed.map(Box::new);
-        if self.logical.timed.is_some() {
-            let clock = self.clock;
-            self.ports.iter_mut().for_each(|slot| _ = slot.stamps_arrivals(clock));
+        let timed = DelayedDatapath::new(&config.profile, config.seed, self.physical.datapath.get())?;
+        self.physical.timed = timed.map(Box::new);
+        if self.physical.timed.is_some() {
+            let clock = self.io.clock;
+            self.io.ports.iter_mut().for_each(|slot| _ = slot.stamps_arrivals(clock));
         }
         Ok(())
     }
 
-    /// Passes a message that arrived at `came` to the served switch's timing. Returns the message if it must be
-    /// carried out now.
-    #[inline]
-    pub(super) fn defer_message(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
-        if self.logical.timed.is_none() { Some(message) } else { self.delay_message(came, channel, message) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn delay_message(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
-        let now = self.clock.now();
-        let LogicalSwitch { timed, datapath, out, channels: lines, .. } = &mut *self.logical;
-        let Some(timed) = timed else { return Some(message) };
-        let message = timed.message((now, came.min(now)), (channel, message), datapath.get(), &mut self.pool, out);
-        if timed.awaits_answer(channel) {
-            lines.wait(channel);
-        }
-        message
-    }
-
-    /// Queues the frames of `batch` with their arrival times, to be looked up in order.
+    /// Queues the frames of the batch with their arrival times, to be looked up in order.
     #[cold]
     #[inline(never)]
     pub(super) fn pass_to_stage(&mut self, now: Instant, port: PortNo) {
-        let clock = self.clock;
+        let EngineIo { clock, ports, batch, burst, .. } = &mut self.io;
         // An engine that had to be woken reads late, so the time of packets counts from their arrival.
-        let is_stamped = self.ports.place(port).is_some_and(|place| self.ports.at(place).stamps_arrivals(clock));
-        if self.batch.len() >= self.burst {
-            let last = self.batch.last().map_or(now, |frame| Instant::from_nanos(frame.arrived()));
+        let is_stamped = ports.place(port).is_some_and(|place| ports.at(place).stamps_arrivals(*clock));
+        if batch.len() >= *burst {
+            let last = batch.last().map_or(now, |frame| Instant::from_nanos(frame.arrived()));
             self.arrivals.may_have_more(if is_stamped { last } else { now });
         }
-        for frame in self.batch.drain(..) {
+        for frame in batch.drain(..) {
             let came = if is_stamped { Instant::from_nanos(frame.arrived()) } else { now };
             self.stalls.iter_mut().for_each(|stopped| stopped.found(came));
             self.arrivals.put(FrameArrival { arrived_at: came, port, frame });
@@ -73,52 +55,114 @@ impl Engine {
     #[cold]
     pub(super) fn forward_in_order(&mut self, now: Instant) -> bool {
         let mut worked = self.forward(now);
-        if let LogicalSwitch { timed: Some(timed), channels: lines, .. } = &mut *self.logical {
+        if let LogicalSwitch { timed: Some(timed), channels: lines, .. } = &mut self.physical {
             lines.written().for_each(|(given, written)| timed.said(written, written.since(given)));
         }
         let seen = self.arrivals.sort(now);
         let (mut packets, mut keeps_up) = (0, true);
         while let Some(came) = self.arrivals.due(seen) {
             // A packet matches the flow entries that were in effect at its arrival.
-            keeps_up = self.release(came, &mut worked);
+            keeps_up = self.physical().release(came, &mut worked);
             if !keeps_up {
                 break;
             }
             let Some(FrameArrival { port, frame, .. }) = self.arrivals.next() else { break };
-            let at = self.clock.now();
-            let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
+            let at = self.io.now();
+            let LogicalSwitch { timed, datapath, out, .. } = &mut self.physical;
             match timed {
-                Some(timed) => timed.packet(at, came, (port, frame), datapath.get(), &mut self.pool, out),
-                None => self.pool.give(frame),
+                Some(timed) => timed.packet(at, came, (port, frame), datapath.get(), &mut self.io.pool, out),
+                None => self.io.pool.give(frame),
             }
             packets += 1;
         }
         if packets > 0 {
-            self.watch.start();
-            self.deliver(self.clock.now());
-            self.watch.lap(ThreadStage::Transmit, packets);
+            self.perf.watch.start();
+            let now = self.io.now();
+            self.physical().deliver(now);
+            self.perf.lap(ThreadStage::Transmit, true, packets);
         }
         if keeps_up {
-            self.release(seen, &mut worked);
+            self.physical().release(seen, &mut worked);
         }
+        self.settle(now);
         worked || packets > 0
+    }
+
+    /// Returns the timing of a switch with a profile, with its command records as CSV lines if `commands` is set.
+    pub(crate) fn profiled(&mut self, commands: bool) -> Option<ProfileReply> {
+        let timed = self.physical.timed.as_mut()?;
+        let commands = commands.then(|| {
+            let heading = std::iter::once(CSV_HEAD.to_owned());
+            heading.chain(timed.take_records()).collect()
+        });
+        Some(ProfileReply { timing: timed.snapshot(), commands })
+    }
+
+    /// Returns true if the next release is so near that the engine must wait for it awake.
+    pub(super) fn awaits_release(&self, now: Instant) -> bool {
+        self.physical.timed.is_some() && self.spinner.awaits(now, self.physical.release_due())
+    }
+
+    /// Records how late the engine woke up for a release at `wanted`.
+    pub(super) fn note_wake_up(&mut self, wanted: Instant) {
+        let now = self.io.now();
+        if now >= wanted {
+            self.spinner.overslept(now.since(wanted));
+        }
+    }
+
+    /// Time at which a sleeping engine must wake up for the next release.
+    pub(super) fn wakes_for_release(&self) -> Instant {
+        match self.physical.release_due() {
+            Instant::FAR => Instant::FAR,
+            due => self.spinner.wakes_for(due),
+        }
+    }
+}
+
+impl LogicalSwitch {
+    /// Time at which the switch's timing releases its next item; [`Instant::FAR`] if none.
+    fn release_due(&self) -> Instant {
+        self.timed.as_ref().map_or(Instant::FAR, |timed| timed.due())
+    }
+}
+
+impl ServedSwitch<'_> {
+    /// Passes a message that arrived at `came` to the switch's timing. Returns the message if it must be carried out
+    /// now.
+    #[inline]
+    pub(super) fn defer_message(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
+        if self.logical.timed.is_none() { Some(message) } else { self.delay_message(came, channel, message) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn delay_message(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
+        let now = self.io.now();
+        let LogicalSwitch { timed, datapath, out, channels: lines, .. } = &mut *self.logical;
+        let Some(timed) = timed else { return Some(message) };
+        let message = timed.message((now, came.min(now)), (channel, message), datapath.get(), &mut self.io.pool, out);
+        if timed.awaits_answer(channel) {
+            lines.wait(channel);
+        }
+        message
     }
 
     /// Releases everything due by `until`. Returns false if that took so long that other work must have its turn
     /// first.
     #[cold]
     fn release(&mut self, until: Instant, worked: &mut bool) -> bool {
-        let began = self.clock.now();
+        let began = self.io.now();
         let mut now = began;
         let mut is_all = true;
-        while self.logical.timed.as_ref().is_some_and(|timed| timed.due() <= until) {
+        while self.logical.release_due() <= until {
             self.release_some(now, until);
             // Released messages may have added flow entries that expire earlier.
             self.logical.expire_at = self.logical.expire_at.min(now);
             *worked = true;
-            now = self.clock.now();
-            if now.since(began) >= super::CONTROL_TIME {
-                is_all = self.logical.timed.as_ref().is_none_or(|timed| timed.due() > until);
+            now = self.io.now();
+            if now.since(began) >= CONTROL_TIME {
+                is_all = self.logical.release_due() > until;
                 break;
             }
         }
@@ -136,7 +180,7 @@ impl Engine {
         for _ in 0..RELEASED_AT_ONCE {
             let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
             let Some(timed) = timed else { break };
-            let Some(due) = timed.release(now, until, datapath.get(), &mut self.pool, out) else { break };
+            let Some(due) = timed.release(now, until, datapath.get(), &mut self.io.pool, out) else { break };
             last = due;
             if timed.next() > due {
                 began = self.hand_out(began, due);
@@ -152,17 +196,14 @@ impl Engine {
         let outboxes = out.messages.iter().filter_map(|(channel, _)| lines.outbox(*channel));
         outboxes.for_each(|outbox| outbox.ask_when_written(began));
         // On scheduled ports, frames carry their due time, so the small cost of handing them out does not matter.
-        let ports = &self.ports;
-        let is_told = |number: PortNo| {
-            let place = ports.place(number);
-            place.and_then(|place| ports.slot(place).port.as_ref()).is_some_and(|port| !port.is_scheduled())
-        };
+        let ports = &mut self.io.ports;
+        let mut is_told = |number: PortNo| ports.open_port(number).is_some_and(|port| !port.is_scheduled());
         let told = out.frames.iter().filter(|(number, frames)| !frames.is_empty() && is_told(*number));
         let (last, frames) = told.fold((None, 0), |(_, sum), (number, frames)| (Some(*number), sum + frames.len()));
         self.deliver(due);
-        let ended = self.clock.now();
+        let ended = self.io.now();
         if let (Some(last), Ok(frames)) = (last, u32::try_from(frames)) {
-            let port = self.ports.place(last).and_then(|place| self.ports.at(place).port.as_mut());
+            let port = self.io.ports.open_port(last);
             let left = port.and_then(|port| port.departed()).filter(|left| *left >= began);
             let each = |until: Instant| until.since(began) / frames;
             let took = left.map_or_else(|| SendDuration::AtMost(each(ended)), |left| SendDuration::Exactly(each(left)));
@@ -171,42 +212,6 @@ impl Engine {
             }
         }
         ended
-    }
-
-    /// Returns the timing of a switch with a profile, with its command records as CSV lines if `commands` is set.
-    pub(crate) fn profiled(&mut self, commands: bool) -> Option<ProfileReply> {
-        let timed = self.logical.timed.as_mut()?;
-        let commands = commands.then(|| {
-            let heading = std::iter::once(CSV_HEAD.to_owned());
-            heading.chain(timed.take_records()).collect()
-        });
-        Some(ProfileReply { timing: timed.snapshot(), commands })
-    }
-
-    /// Time at which the switch's timing releases its next item; [`Instant::FAR`] if none.
-    fn release_due(&self) -> Instant {
-        self.logical.timed.as_ref().map_or(Instant::FAR, |timed| timed.due())
-    }
-
-    /// Returns true if the next release is so near that the engine must wait for it awake.
-    pub(super) fn awaits_release(&self, now: Instant) -> bool {
-        self.logical.timed.is_some() && self.spinner.awaits(now, self.release_due())
-    }
-
-    /// Records how late the engine woke up for a release at `wanted`.
-    pub(super) fn note_wake_up(&mut self, wanted: Instant) {
-        let now = self.clock.now();
-        if now >= wanted {
-            self.spinner.overslept(now.since(wanted));
-        }
-    }
-
-    /// Time at which a sleeping engine must wake up for the next release.
-    pub(super) fn wakes_for_release(&self) -> Instant {
-        match self.release_due() {
-            Instant::FAR => Instant::FAR,
-            due => self.spinner.wakes_for(due),
-        }
     }
 }
 
@@ -251,8 +256,8 @@ mod tests {
             host.stamp_arrivals(clock);
             host.keep_schedule();
         }
-        engine.logical.datapath.get().channel_up(Instant::ZERO, CHANNEL, Version::V13);
-        while engine.clock.now() < Instant::ZERO + Duration::from_millis(20) {
+        engine.physical.datapath.get().channel_up(Instant::ZERO, CHANNEL, Version::V13);
+        while engine.io.now() < Instant::ZERO + Duration::from_millis(20) {
             std::hint::spin_loop();
         }
         (engine, hosts)
@@ -285,22 +290,25 @@ mod tests {
     fn packets_meet_what_had_come_to_be_when_they_came() {
         let (mut engine, mut hosts) = stopped(3);
         let ms = |count: u32| Duration::from_micros(100) * count;
-        let from = engine.clock.now() - Duration::from_millis(10);
+        let from = engine.io.now() - Duration::from_millis(10);
         let add = Message { xid: 1, body: Body::FlowMod(to_the_third()) };
-        assert_eq!(engine.defer_message(from, CHANNEL, add), None);
+        assert_eq!(engine.physical().defer_message(from, CHANNEL, add), None);
         for (port, tenths) in [(0, 5_u32), (0, 11), (0, 30), (1, 2), (1, 9), (1, 12), (1, 31)] {
             send(&mut hosts[port], from + ms(tenths), u8::try_from(tenths).unwrap());
         }
-        assert!(engine.forward_in_order(engine.clock.now()));
-        engine.forward_in_order(engine.clock.now());
+        assert!(engine.forward_in_order(engine.io.now()));
+        engine.forward_in_order(engine.io.now());
         let shown = received(&mut hosts[2]);
         assert_eq!(shown, [11, 12, 30, 31], "those that came after the entry, in their order, whoever was asked first");
         let delete = FlowMod { command: weir_openflow::model::FlowCommand::Delete, ..to_the_third() };
-        let from = engine.clock.now() - Duration::from_millis(5);
-        assert_eq!(engine.defer_message(from, CHANNEL, Message { xid: 2, body: Body::FlowMod(delete) }), None);
+        let from = engine.io.now() - Duration::from_millis(5);
+        assert_eq!(
+            engine.physical().defer_message(from, CHANNEL, Message { xid: 2, body: Body::FlowMod(delete) }),
+            None
+        );
         [9_u32, 11].iter().for_each(|tenths| send(&mut hosts[1], from + ms(*tenths), u8::try_from(*tenths).unwrap()));
-        engine.forward_in_order(engine.clock.now());
-        engine.forward_in_order(engine.clock.now());
+        engine.forward_in_order(engine.io.now());
+        engine.forward_in_order(engine.io.now());
         assert_eq!(received(&mut hosts[2]), [9], "what is to go is met until it goes");
     }
 
@@ -314,17 +322,17 @@ mod tests {
             engine.add_port(PortConfig::new(PortNo(3), Box::new(port))).unwrap();
             hosts[2] = host;
         }
-        let from = engine.clock.now() - Duration::from_millis(10);
+        let from = engine.io.now() - Duration::from_millis(10);
         let add = Message { xid: 1, body: Body::FlowMod(to_the_third()) };
-        assert_eq!(engine.defer_message(from, CHANNEL, add), None);
+        assert_eq!(engine.physical().defer_message(from, CHANNEL, add), None);
         [5, 6].iter().for_each(|ms| send(&mut hosts[0], from + Duration::from_millis(*ms), 1));
-        engine.forward_in_order(engine.clock.now());
-        engine.forward_in_order(engine.clock.now());
+        engine.forward_in_order(engine.io.now());
+        engine.forward_in_order(engine.io.now());
         assert_eq!(received(&mut hosts[2]), [1, 1]);
-        let now = engine.clock.now();
+        let now = engine.io.now();
         send(&mut hosts[0], now, 2);
         engine.forward_in_order(now + Duration::from_nanos(1));
-        let timed = engine.logical.timed.as_ref().unwrap();
+        let timed = engine.physical.timed.as_ref().unwrap();
         assert_eq!(timed.next(), now + Duration::from_micros(100));
         timed.next().since(timed.due())
     }
@@ -338,16 +346,16 @@ mod tests {
     #[test]
     fn what_was_said_behind_an_answer_counts_from_the_answer() {
         let (mut engine, _hosts) = stopped(1);
-        let from = engine.clock.now() - Duration::from_millis(10);
+        let from = engine.io.now() - Duration::from_millis(10);
         let say = |engine: &mut Engine, xid, body| {
-            assert_eq!(engine.defer_message(from, CHANNEL, Message { xid, body }), None);
-            engine.forward_in_order(engine.clock.now());
-            engine.forward_in_order(engine.clock.now());
+            assert_eq!(engine.physical().defer_message(from, CHANNEL, Message { xid, body }), None);
+            engine.forward_in_order(engine.io.now());
+            engine.forward_in_order(engine.io.now());
         };
         say(&mut engine, 1, Body::FlowMod(to_the_third()));
         say(&mut engine, 2, Body::BarrierRequest);
         say(&mut engine, 3, Body::FlowMod(FlowMod { priority: 2, ..to_the_third() }));
-        let timed = engine.logical.timed.as_mut().unwrap();
+        let timed = engine.physical.timed.as_mut().unwrap();
         let lines = timed.take_records();
         assert_eq!(lines.len(), 2, "{lines:?}");
         let starts: Vec<f64> = lines.iter().map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();

@@ -4,7 +4,7 @@ use super::controller::ScriptedController;
 use super::run::{CableHost, ScheduleRun};
 use super::scheduled_switch::ScheduledSwitch;
 use super::tenant;
-use crate::engine::Engine;
+use crate::engine::ServedSwitch;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_openflow::Version;
@@ -21,16 +21,16 @@ pub(super) fn at_rest(world: &mut ScheduleRun) -> Result<(), String> {
 /// Checks that each flow entry that a connected controller added exists, was replaced, or was reported to that
 /// controller by one flow-removed message.
 fn entries_are_told(world: &mut ScheduleRun) -> Result<(), String> {
-    let mut are_there: HashSet<u64> = flows(&mut world.parts.engine).iter().map(|flow| flow.cookie).collect();
-    if let Ok(virtual_flows) = world.parts.engine.serve_named(tenant::NAME, flows) {
-        are_there.extend(virtual_flows.iter().map(|flow| flow.cookie));
+    let mut are_there: HashSet<u64> = flows(world.parts.engine.physical()).iter().map(|flow| flow.cookie).collect();
+    if let Ok(tenant) = world.parts.engine.served_named(tenant::NAME) {
+        are_there.extend(flows(tenant).iter().map(|flow| flow.cookie));
     }
     world.controllers.iter().try_for_each(|controller| controller.check_entries(&are_there))
 }
 
-/// Returns all flow entries of the switch that the engine is serving now: the physical switch or a virtual one.
-fn flows(engine: &mut Engine) -> Vec<FlowStats> {
-    let parts = engine.ask(RequestBody::Flow(FlowRequest::all()));
+/// Returns all flow entries of a logical switch.
+fn flows(mut switch: ServedSwitch<'_>) -> Vec<FlowStats> {
+    let parts = switch.ask(RequestBody::Flow(FlowRequest::all()));
     let flows = parts.into_iter().flat_map(|part| match part {
         ReplyBody::Flow(flows) => flows,
         _ => Vec::new(),
@@ -41,14 +41,14 @@ fn flows(engine: &mut Engine) -> Vec<FlowStats> {
 /// Checks that no entry counts more packets than were sent for it, and that tables count as many lookups as packets
 /// arrived and as many misses as were dropped.
 fn counters_add_up(world: &mut ScheduleRun) -> Result<(), String> {
-    for flow in flows(&mut world.parts.engine) {
+    for flow in flows(world.parts.engine.physical()) {
         let key = u16::try_from(flow.cookie >> 32).unwrap_or(0);
         let sent = world.ledger.sent_of(key);
         if flow.packet_count > sent {
             return Err(format!("an entry of key {key} counts {} packets, {sent} were sent", flow.packet_count));
         }
     }
-    let tables = world.parts.engine.ask(RequestBody::Table);
+    let tables = world.parts.engine.physical().ask(RequestBody::Table);
     let table = tables.into_iter().find_map(|part| match part {
         ReplyBody::Table(tables) => tables.into_iter().next(),
         _ => None,
@@ -111,7 +111,7 @@ fn frames_add_up(world: &mut ScheduleRun) -> Result<(), String> {
 }
 
 fn drops(world: &mut ScheduleRun) -> Vec<(String, u64)> {
-    world.parts.engine.drops()
+    world.parts.engine.drops(None).unwrap_or_default()
 }
 
 /// Ends the switch. Checks that all frame buffers were returned to their pools, and that the control thread's state

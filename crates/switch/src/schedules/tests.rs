@@ -37,7 +37,7 @@ fn a_seed_gives_the_same_run() {
 /// Adds a flow entry that outputs all packets to `to`, which is a port or the controllers.
 fn forward_all(world: &mut ScheduleRun, to: PortNo) {
     let apply = vec![Instruction::ApplyActions(vec![Action::output(to)])];
-    world.parts.engine.flow_mod(&FlowMod::add(1, Match::any(), apply)).unwrap();
+    world.parts.engine.physical().flow_mod(&FlowMod::add(1, Match::any(), apply)).unwrap();
 }
 
 /// Regression test. Defect: after a port vanished, the round over the ports continued at an index that no longer had a
@@ -80,7 +80,7 @@ fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     }
     world.hosts[1].end.vanish();
     world.rest();
-    let drops: HashMap<String, u64> = world.parts.engine.drops().into_iter().collect();
+    let drops: HashMap<String, u64> = world.parts.engine.drops(None).unwrap().into_iter().collect();
     let refused = world.hosts[1].end.counters().tx_dropped();
     assert_eq!(drops.values().sum::<u64>() + refused, 3, "{drops:?}, {refused} refused by the port");
     ThreadVirtualTime::end();
@@ -99,7 +99,7 @@ fn packet_ins_for_a_channel_that_has_just_ended_are_counted() {
     assert!(world.hosts[0].end.send(frame(1, 0)));
     world.rest();
     let (_, sums) = world.parts.control.registry.snapshot(&HashMap::new());
-    let drops: u64 = world.parts.engine.drops().iter().map(|(_, count)| count).sum();
+    let drops: u64 = world.parts.engine.drops(None).unwrap().iter().map(|(_, count)| count).sum();
     assert_eq!(sums.taken + sums.dropped + drops, 1);
     ThreadVirtualTime::end();
 }

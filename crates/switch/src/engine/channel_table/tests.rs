@@ -11,7 +11,7 @@ use weir_datapath::{ChannelId, Datapath, DatapathConfig, FailMode};
 use weir_openflow::model::{FlowCommand, FlowMod, Match};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
-use weir_units::{Clock, Instant, SystemClock};
+use weir_units::{Instant, SystemClock};
 
 /// Number of flow entries: far more than one step of a change visits.
 const ENTRIES: u32 = 5000;
@@ -34,11 +34,11 @@ impl Bench {
             Engine::new(datapath, FailMode::Secure, Spin::default(), clock, inbox, messages, Arc::default());
         for number in 0..ENTRIES {
             let flow = FlowMod::add(1, Match::any().with(Field::EthDst, number), Vec::new());
-            engine.logical.datapath.get().flow_mod(Instant::ZERO, &flow).unwrap();
+            engine.physical.datapath.get().flow_mod(Instant::ZERO, &flow).unwrap();
         }
         let told = [BUSY, OTHER].map(|channel| {
             let (outbox, told) = outbox(Arc::new(Backlog::new(Arc::<ChannelCounters>::default())));
-            engine.carry_out(Instant::ZERO, FromChannel::Up(channel, Version::V13, outbox));
+            engine.physical().carry_out(Instant::ZERO, FromChannel::Up(channel, Version::V13, outbox));
             told
         });
         Bench { engine, client, told }
@@ -62,7 +62,7 @@ impl Bench {
     }
 
     fn round(&mut self) {
-        let now = self.engine.clock.now();
+        let now = self.engine.io.now();
         self.engine.control(now, false);
     }
 }

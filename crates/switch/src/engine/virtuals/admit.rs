@@ -1,19 +1,19 @@
 //! Adds, resizes and removes virtual switches. A request is checked before anything changes.
 use super::turns::ControlTimeAccount;
-use super::{EngineVirtualSwitch, EngineVirtualSwitches, VirtualId};
+use super::{EngineFabric, EngineVirtualSwitch, EngineVirtualSwitches, VirtualId, VirtualPorts, no_such_switch};
 use crate::engine::Engine;
 use crate::engine::inbox::FromChannel;
 use crate::engine::logical::LogicalSwitch;
+use crate::engine::ports::PortSlot;
+use crate::engine::workers::EngineThreads;
 use crate::handle::SwitchError;
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use weir_datapath::Datapath;
-use weir_fabric::{Fabric, VirtualSwitchConfig};
+use weir_datapath::{Datapath, DatapathOutput};
+use weir_fabric::VirtualSwitchConfig;
 use weir_openflow::model::PortNo;
-use weir_slicing::{
-    CpuShares, FabricEgressLine, FabricPort, FabricSpec, TenantClassifier, VirtualPortState, VirtualSwitch,
-};
-use weir_units::{Clock, Instant};
+use weir_packet::FramePool;
+use weir_slicing::{CpuShares, FabricPort, FabricSpec, TenantClassifier, VirtualPortState, VirtualSwitch};
+use weir_units::Instant;
 
 /// Specification, datapath and channels of a virtual switch to be added.
 pub(crate) struct NewVirtualSwitch {
@@ -34,13 +34,13 @@ impl Engine {
     /// Returns the fabric that virtual switches are cut from: the configured one, or all ports that have rates.
     pub(crate) fn fabric_shape(&self) -> FabricSpec {
         if let Some(virtuals) = &self.virtuals {
-            return virtuals.shape.clone();
+            return virtuals.fabric.shape.clone();
         }
         self.fabric.clone().unwrap_or_else(|| {
-            let rated = |slot: &crate::engine::ports::PortSlot| {
+            let rated = |slot: &PortSlot| {
                 slot.number.is_ordinary().then(|| Some(FabricPort { port: slot.number.0, rate: slot.rate()? }))?
             };
-            FabricSpec { ports: self.ports.iter().filter_map(rated).collect(), ..FabricSpec::default() }
+            FabricSpec { ports: self.io.ports.iter().filter_map(rated).collect(), ..FabricSpec::default() }
         })
     }
 
@@ -55,59 +55,30 @@ impl Engine {
     /// Fails if its name or datapath ID is taken, if a port is not available, or if a port or crosspoint has too
     /// little left; the error then says what is short and by how much. Nothing changes on an error.
     pub(crate) fn add_virtual(&mut self, coming: NewVirtualSwitch) -> Result<(), SwitchError> {
-        let now = self.clock.now();
+        let now = self.io.now();
         let NewVirtualSwitch { id, spec, mut datapath, messages, lives } = coming;
-        let name = spec.name.clone();
+        let (name, fail_mode) = (spec.name.clone(), spec.fail_mode);
         self.check_names(&spec)?;
         self.check_virtual(&spec, None)?;
         // A new datapath has no channels, so this output stays empty.
-        let mut nobody = weir_datapath::DatapathOutput::default();
+        let mut nobody = DatapathOutput::default();
         for port in &spec.ports {
-            let desc = self.ports.describe_virtual(port);
+            let desc = self.io.ports.describe_virtual(port);
             datapath.add_port(now, desc, &mut nobody).map_err(|problem| refused(&name, problem))?;
         }
         datapath.add_entries(now, &spec.entries).map_err(|problem| refused(&name, problem))?;
-        let is_new = self.virtuals.is_none();
-        if is_new {
-            let shape = self.fabric_shape();
-            self.virtuals =
-                Some(Box::new(EngineVirtualSwitches::new(shape, now).map_err(|problem| refused(&name, problem))?));
-        }
-        let added = self.virtuals.as_mut().map(|virtuals| {
-            let added = virtuals.fabric.add(now, in_fabric(&spec, &virtuals.shape, now));
-            added.map_err(|problem| virtuals.shape.numbered(problem))
-        });
-        let index = match added {
-            Some(Ok(index)) => index,
-            Some(Err(problem)) => {
-                self.forget_virtuals_if_none();
-                return Err(refused(&name, problem));
+        let mut virtuals = match self.virtuals.take() {
+            Some(virtuals) => virtuals,
+            None => {
+                let fabric = EngineFabric::new(self.fabric_shape()).map_err(|problem| refused(&name, problem))?;
+                Box::new(EngineVirtualSwitches::new(fabric, now))
             }
-            None => return Err(SwitchError::Stopped),
         };
-        let fail_mode = spec.fail_mode;
-        let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
-        let cut = EngineVirtualSwitch {
-            id,
-            inlets: VirtualPortState::all(now, &spec, &virtuals.shape),
-            expires: spec.lifetime.map(|lifetime| now + lifetime),
-            index,
-            logical: Box::new(LogicalSwitch::new(datapath, fail_mode, messages)),
-            turn: ControlTimeAccount::default(),
-            _lives: lives,
-            spec,
-        };
-        tracing::info!("virtual switch {name}: added, dpid {:#018x}", cut.spec.dpid);
-        let place = usize::from(index.0);
-        if virtuals.switches.len() <= place {
-            virtuals.switches.resize_with(place + 1, || None);
-        }
-        virtuals.shares.add(index.0, cut.spec.time_weight());
-        virtuals.switches[place] = Some(Box::new(cut));
-        virtuals.order.push(index.0);
-        virtuals.compile();
-        self.follow_links(now);
-        Ok(())
+        let added = virtuals.add(now, id, spec, LogicalSwitch::new(datapath, fail_mode, messages), lives);
+        virtuals.follow_links(now, &mut self.io);
+        self.virtuals = Some(virtuals);
+        self.forget_virtuals_if_none();
+        added
     }
 
     /// Changes the ports, rates, buffers, disciplines or selectors of a virtual switch. Queued frames that still fit
@@ -116,43 +87,44 @@ impl Engine {
     /// # Errors
     /// Fails for the reasons of [`Engine::add_virtual`], or if `spec` changes a property that is fixed.
     pub(crate) fn resize_virtual(&mut self, spec: VirtualSwitch) -> Result<(), SwitchError> {
-        let now = self.clock.now();
+        let now = self.io.now();
         let name = spec.name.clone();
         let place = self.find_virtual(&name)?;
         self.check_virtual(&spec, Some(place))?;
-        let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
-        let config = in_fabric(&spec, &virtuals.shape, now);
-        let EngineVirtualSwitches { fabric, switches: cuts, dropped, shape, .. } = &mut **virtuals;
-        let Some(cut) = cuts[usize::from(place)].as_deref_mut() else { return Err(SwitchError::Stopped) };
-        unchanged(&cut.spec, &spec).map_err(|problem| refused(&name, problem))?;
-        let resized = fabric.resize(now, cut.index, config, dropped);
-        resized.map_err(|problem| refused(&name, shape.numbered(problem)))?;
-        virtuals.give_back(&mut self.pool);
-        let inlets = VirtualPortState::all(now, &spec, &virtuals.shape);
-        let Some(cut) = virtuals.cut(place) else { return Err(SwitchError::Stopped) };
-        let before = std::mem::replace(&mut cut.inlets, inlets);
+        let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Ended) };
+        let EngineVirtualSwitches { fabric, switches, .. } = &mut **virtuals;
+        let switch = switches.get_mut(usize::from(place)).and_then(Option::as_deref_mut);
+        let Some(switch) = switch else { return Err(SwitchError::Ended) };
+        unchanged(&switch.ports.spec, &spec).map_err(|problem| refused(&name, problem))?;
+        let config = in_fabric(&spec, &fabric.shape, now);
+        let resized = fabric.fabric.resize(now, switch.ports.index, config, &mut fabric.dropped);
+        resized.map_err(|problem| refused(&name, fabric.shape.numbered(problem)))?;
+        fabric.give_back(&mut self.io.pool);
+        let inlets = VirtualPortState::all(now, &spec, &fabric.shape);
+        let before = std::mem::replace(&mut switch.ports.inlets, inlets);
+        let LogicalSwitch { datapath, out, .. } = &mut switch.logical;
         for old in &before {
-            match cut.inlets.iter_mut().find(|new| (new.number, new.physical) == (old.number, old.physical)) {
+            match switch.ports.inlets.iter_mut().find(|new| (new.number, new.physical) == (old.number, old.physical)) {
                 Some(new) => new.keep(old),
-                None => _ = cut.logical.datapath.get().remove_port(now, old.number, &mut cut.logical.out),
+                None => _ = datapath.get().remove_port(now, old.number, out),
             }
         }
         for port in &spec.ports {
             if !before.iter().any(|old| (old.number.0, old.physical.0) == (port.number, port.port)) {
-                let desc = self.ports.describe_virtual(port);
-                let added = cut.logical.datapath.get().add_port(now, desc, &mut cut.logical.out);
-                added.map_err(|problem| refused(&name, problem))?;
+                let desc = self.io.ports.describe_virtual(port);
+                datapath.get().add_port(now, desc, out).map_err(|problem| refused(&name, problem))?;
             }
         }
         if let Some(lifetime) = spec.lifetime {
-            cut.expires = Some(now + lifetime);
+            switch.expires = Some(now + lifetime);
         }
-        let weight = spec.time_weight();
-        cut.spec = spec;
-        virtuals.shares.reweigh(place, weight);
+        virtuals.shares.reweigh(place, spec.time_weight());
+        if let Some(switch) = virtuals.switch(place) {
+            switch.ports.spec = spec;
+        }
         virtuals.compile();
         tracing::info!("virtual switch {name}: resized");
-        self.follow_links(now);
+        virtuals.follow_links(now, &mut self.io);
         Ok(())
     }
 
@@ -162,8 +134,8 @@ impl Engine {
     /// Fails if there is none of that name.
     pub(crate) fn virtual_spec(&self, name: &str) -> Result<VirtualSwitch, SwitchError> {
         let place = self.find_virtual(name)?;
-        let cut = self.virtuals.as_ref().and_then(|virtuals| virtuals.switches[usize::from(place)].as_ref());
-        cut.map(|cut| cut.spec.clone()).ok_or(SwitchError::Ended)
+        let switch = self.virtuals.as_ref().and_then(|virtuals| virtuals.switches[usize::from(place)].as_ref());
+        switch.map(|switch| switch.ports.spec.clone()).ok_or(SwitchError::Ended)
     }
 
     /// Removes a virtual switch: closes its channels and drops its frames. Other virtual switches continue.
@@ -179,8 +151,8 @@ impl Engine {
     /// Removes virtual switches whose lifetime is over.
     pub(super) fn end_expired(&mut self, now: Instant) {
         let over = |virtuals: &EngineVirtualSwitches| {
-            let mut cuts = virtuals.all();
-            cuts.find(|cut| cut.expires.is_some_and(|at| at <= now)).map(|cut| cut.index.0)
+            let mut switches = virtuals.all();
+            switches.find(|switch| switch.expires.is_some_and(|at| at <= now)).map(EngineVirtualSwitch::place)
         };
         while let Some(place) = self.virtuals.as_deref().and_then(over) {
             self.end_virtual(place, "its lifetime is over; removed");
@@ -188,18 +160,11 @@ impl Engine {
     }
 
     fn end_virtual(&mut self, place: u16, why: &str) {
-        let now = self.clock.now();
-        let Some(virtuals) = &mut self.virtuals else { return };
-        let Some(cut) = virtuals.switches.get_mut(usize::from(place)).and_then(Option::take) else { return };
-        virtuals.order.retain(|other| *other != place);
-        virtuals.fabric.remove(now, cut.index, &mut virtuals.dropped);
-        virtuals.give_back(&mut self.pool);
-        virtuals.shares.remove(place).for_each(|frame| self.pool.give(frame));
-        virtuals.compile();
-        tracing::info!("virtual switch {}: {why}", cut.spec.name);
-        for channel in cut.logical.channels.channels() {
-            if let Some(outbox) = cut.logical.channels.outbox(channel) {
-                outbox.close("its virtual switch was removed");
+        let now = self.io.now();
+        if let Some(virtuals) = &mut self.virtuals {
+            let removed = virtuals.remove(now, place, &mut self.io.pool);
+            if let Some(name) = removed {
+                tracing::info!("virtual switch {name}: {why}");
             }
         }
         self.forget_virtuals_if_none();
@@ -210,64 +175,133 @@ impl Engine {
     fn forget_virtuals_if_none(&mut self) {
         if let Some(virtuals) = self.virtuals.take_if(|virtuals| virtuals.order.is_empty()) {
             let mut virtuals = *virtuals;
-            virtuals.outlets.iter_mut().for_each(|outlet| outlet.forget_own(&mut self.pool));
+            virtuals.fabric.lines.iter_mut().for_each(|line| line.forget_own(&mut self.io.pool));
         }
     }
 
-    pub(super) fn find_virtual(&self, name: &str) -> Result<u16, SwitchError> {
-        let all = self.virtuals.as_ref().map(|virtuals| virtuals.all());
-        let found = all.clone().into_iter().flatten().find(|cut| cut.spec.name == name).map(|cut| cut.index.0);
-        found.ok_or_else(|| {
-            let names: Vec<&str> = all.into_iter().flatten().map(|cut| cut.spec.name.as_str()).collect();
-            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            SwitchError::Request(format!("no virtual switch `{name}`; there are: {there}"))
-        })
+    fn find_virtual(&self, name: &str) -> Result<u16, SwitchError> {
+        self.virtuals.as_ref().map_or_else(|| Err(no_such_switch(name, "")), |virtuals| virtuals.find(name))
     }
 
     fn check_names(&mut self, spec: &VirtualSwitch) -> Result<(), SwitchError> {
         let wrong = |problem: String| Err(refused(&spec.name, problem));
-        if self.logical.datapath.get().datapath_id() == spec.dpid {
+        if self.physical.datapath.get().datapath_id() == spec.dpid {
             return wrong(format!("dpid: found {:#x}, which the switch itself has; expected another", spec.dpid));
         }
-        for other in self.virtuals.iter().flat_map(|virtuals| virtuals.all()) {
-            if other.spec.name == spec.name {
+        for VirtualPorts { spec: other, .. } in self.virtual_ports() {
+            if other.name == spec.name {
                 return wrong("there is one of this name already; remove it, or resize it".to_owned());
             }
-            if other.spec.dpid == spec.dpid {
-                return wrong(format!("dpid: found {:#x}, which {} has; expected another", spec.dpid, other.spec.name));
+            if other.dpid == spec.dpid {
+                return wrong(format!("dpid: found {:#x}, which {} has; expected another", spec.dpid, other.name));
             }
         }
         Ok(())
+    }
+
+    /// Returns the ports of all virtual switches.
+    fn virtual_ports(&self) -> impl Iterator<Item = &VirtualPorts> {
+        self.virtuals.iter().flat_map(|virtuals| virtuals.all()).map(|switch| &switch.ports)
     }
 
     /// Checks the ports and selectors of a virtual switch. `own` is the fabric index of the switch to be changed, if
     /// it exists.
     fn check_virtual(&self, spec: &VirtualSwitch, own: Option<u16>) -> Result<(), SwitchError> {
         let wrong = |problem: String| Err(refused(&spec.name, problem));
-        if self.workers.several.is_some() {
+        if let EngineThreads::RunToCompletion(_) = self.workers.threads {
             return wrong(
                 "the switch runs on several threads; virtual switches need --workers 1, or --mode pipeline".to_owned(),
             );
         }
-        if self.logical.timed.is_some() {
+        if self.physical.timed.is_some() {
             return wrong(
                 "the switch has a profile, which is of one switch: expected one without --profile".to_owned(),
             );
         }
         for port in &spec.ports {
             let number = PortNo(port.port);
-            let Some(place) = self.ports.place(number) else { return Err(self.no_port(number)) };
-            if self.ports.slot(place).queues(|_| ()).is_some() {
+            let Some(place) = self.io.ports.place(number) else { return Err(self.no_port(number)) };
+            if self.io.ports.slot(place).queues(|_| ()).is_some() {
                 return wrong(format!("port {number} has queues; remove them first (weir ctl del-queue)"));
             }
         }
-        let others = self.virtuals.iter().flat_map(|virtuals| virtuals.all()).filter(|cut| Some(cut.index.0) != own);
-        for other in others {
+        for other in self.virtual_ports().filter(|ports| Some(ports.index.0) != own) {
             if let Some(twin) = spec.select.iter().find(|selector| other.spec.select.contains(selector)) {
                 return wrong(format!("select: found {twin}, which {} has", other.spec.name));
             }
         }
         Ok(())
+    }
+}
+
+impl EngineVirtualSwitches {
+    /// Returns the state without virtual switches.
+    fn new(fabric: EngineFabric, now: Instant) -> EngineVirtualSwitches {
+        EngineVirtualSwitches {
+            fabric,
+            classifier: TenantClassifier::default(),
+            switches: Vec::new(),
+            order: Vec::new(),
+            shares: CpuShares::default(),
+            asked_at: 0,
+            turn: Vec::new(),
+            first: 0,
+            turned_at: now,
+        }
+    }
+
+    /// Adds a virtual switch, if the fabric has enough left.
+    fn add(
+        &mut self,
+        now: Instant,
+        id: VirtualId,
+        spec: VirtualSwitch,
+        logical: LogicalSwitch,
+        lives: watch::Sender<()>,
+    ) -> Result<(), SwitchError> {
+        let EngineFabric { fabric, shape, .. } = &mut self.fabric;
+        let added = fabric.add(now, in_fabric(&spec, shape, now));
+        let index = added.map_err(|problem| refused(&spec.name, shape.numbered(problem)))?;
+        tracing::info!("virtual switch {}: added, dpid {:#018x}", spec.name, spec.dpid);
+        let place = usize::from(index.0);
+        if self.switches.len() <= place {
+            self.switches.resize_with(place + 1, || None);
+        }
+        self.shares.add(index.0, spec.time_weight());
+        self.order.push(index.0);
+        self.switches[place] = Some(Box::new(EngineVirtualSwitch {
+            id,
+            logical,
+            turn: ControlTimeAccount::default(),
+            expires: spec.lifetime.map(|lifetime| now + lifetime),
+            ports: VirtualPorts { index, inlets: VirtualPortState::all(now, &spec, shape), spec },
+            _lives: lives,
+        }));
+        self.compile();
+        Ok(())
+    }
+
+    /// Removes the virtual switch of fabric index `place`: closes its channels and drops its frames. Returns its name.
+    fn remove(&mut self, now: Instant, place: u16, pool: &mut FramePool) -> Option<String> {
+        let switch = self.switches.get_mut(usize::from(place))?.take()?;
+        self.order.retain(|other| *other != place);
+        self.fabric.fabric.remove(now, switch.ports.index, &mut self.fabric.dropped);
+        self.fabric.give_back(pool);
+        self.shares.remove(place).for_each(|frame| pool.give(frame));
+        self.compile();
+        for channel in switch.logical.channels.channels() {
+            if let Some(outbox) = switch.logical.channels.outbox(channel) {
+                outbox.close("its virtual switch was removed");
+            }
+        }
+        Some(switch.ports.spec.name)
+    }
+
+    /// Compiles the first lookup anew.
+    fn compile(&mut self) {
+        let EngineVirtualSwitches { classifier, order, switches, .. } = self;
+        let all = order.iter().filter_map(|place| switches.get(usize::from(*place))?.as_deref());
+        classifier.compile(all.map(|switch| (switch.place(), &switch.ports.spec)));
     }
 }
 
@@ -290,39 +324,5 @@ fn unchanged(old: &VirtualSwitch, new: &VirtualSwitch) -> Result<(), String> {
     match fixed.iter().find(|(_, is_same)| !is_same) {
         Some((what, _)) => Err(format!("{what} cannot change while it runs; remove it and add it anew")),
         None => Ok(()),
-    }
-}
-
-impl EngineVirtualSwitches {
-    fn new(shape: FabricSpec, now: Instant) -> Result<EngineVirtualSwitches, String> {
-        if shape.ports.is_empty() {
-            return Err(
-                "no port has a rate that could be shared: give ports one (--port 1=memory:a,rate=1Gbit/s), or say \
-                        `rate` in [fabric] of the file with virtual switches"
-                    .to_owned(),
-            );
-        }
-        let fabric = Fabric::new(shape.config(Duration::ZERO, 0)).map_err(|problem| problem.to_string())?;
-        let outlets = FabricEgressLine::all(&shape);
-        Ok(EngineVirtualSwitches {
-            fabric,
-            shape,
-            sorter: TenantClassifier::default(),
-            switches: Vec::new(),
-            order: Vec::new(),
-            outlets,
-            shares: CpuShares::default(),
-            asked_at: 0,
-            turn: Vec::new(),
-            dropped: Vec::new(),
-            first: 0,
-            turned_at: now,
-        })
-    }
-
-    fn compile(&mut self) {
-        let EngineVirtualSwitches { sorter, order, switches: cuts, .. } = self;
-        let all = order.iter().filter_map(|place| cuts.get(usize::from(*place))?.as_deref());
-        sorter.compile(all.map(|cut| (cut.index.0, &cut.spec)));
     }
 }

@@ -1,63 +1,59 @@
 //! Reports the state of virtual switches for snapshots.
-use super::{EngineVirtualSwitch, EngineVirtualSwitches};
+use super::{EngineVirtualSwitch, EngineVirtualSwitches, VirtualId, VirtualPorts};
 use crate::engine::Engine;
+use crate::engine::ports::PortSlots;
 use crate::snapshot::{CpuShareSnapshot, CrosspointSnapshot, PortSnapshot, VirtualPortSnapshot, VirtualSwitchSnapshot};
 use std::collections::BTreeMap;
 use weir_fabric::{CrosspointCounters, FabricDropReason};
 use weir_port::FrameCounters;
-use weir_units::Clock;
 
 impl Engine {
     /// Returns the state of all virtual switches, in the order of the first lookup.
     pub(crate) fn virtual_snapshots(&self) -> Vec<VirtualSwitchSnapshot> {
-        let now = self.clock.now();
-        let all = self.virtuals.iter().flat_map(|virtuals| virtuals.all().map(move |cut| (virtuals, cut)));
-        all.map(|(virtuals, cut)| VirtualSwitchSnapshot {
-            spec: serde_json::json!(cut.spec),
-            name: cut.spec.name.clone(),
-            datapath_id: cut.spec.dpid,
-            ends_in_s: cut.expires.map(|at| at.since(now).as_secs_f64()),
-            ports: (0..cut.inlets.len()).map(|at| virtuals.port_snapshot(cut, at)).collect(),
-            time: self.time_of(virtuals, cut),
-            crosspoints: virtuals.crosspoint_snapshots(cut),
+        let (now, cycles_per_ns) = (self.io.now(), self.io.cycles_per_ns());
+        let all = self.virtuals.iter().flat_map(|virtuals| virtuals.all().map(move |switch| (virtuals, switch)));
+        all.map(|(virtuals, switch)| VirtualSwitchSnapshot {
+            spec: serde_json::json!(switch.ports.spec),
+            name: switch.ports.spec.name.clone(),
+            datapath_id: switch.ports.spec.dpid,
+            ends_in_s: switch.expires.map(|at| at.since(now).as_secs_f64()),
+            ports: (0..switch.ports.inlets.len()).map(|at| virtuals.port_snapshot(&switch.ports, at)).collect(),
+            time: virtuals.time_of(switch, cycles_per_ns),
+            crosspoints: virtuals.crosspoint_snapshots(&switch.ports),
         })
         .collect()
     }
+}
 
-    fn time_of(&self, virtuals: &EngineVirtualSwitches, cut: &EngineVirtualSwitch) -> CpuShareSnapshot {
-        let Some(had) = virtuals.shares.had(cut.index.0) else { return CpuShareSnapshot::default() };
+impl EngineVirtualSwitches {
+    fn time_of(&self, switch: &EngineVirtualSwitch, cycles_per_ns: f64) -> CpuShareSnapshot {
+        let Some(had) = self.shares.had(switch.place()) else { return CpuShareSnapshot::default() };
         CpuShareSnapshot {
             weight: had.weight,
             part: had.part,
-            used_s: had.total as f64 / self.cycles_per_ns() / 1e9,
+            used_s: had.total as f64 / cycles_per_ns / 1e9,
             waiting: had.waiting as u64,
             dropped: had.dropped,
         }
     }
 
-    /// Returns the number of packets dropped because too many waited for their virtual switch's turn: of the served
-    /// switch, or of all.
-    pub(in crate::engine) fn unserved(&self) -> u64 {
-        let of = |virtuals: &EngineVirtualSwitches, place| virtuals.shares.had(place).map_or(0, |had| had.dropped);
-        let Some(virtuals) = self.virtuals.as_deref() else { return 0 };
-        match self.serving {
-            Some(place) => of(virtuals, place),
-            None => virtuals.order.iter().map(|place| of(virtuals, *place)).sum(),
-        }
+    /// Returns the number of packets dropped because too many waited for their virtual switch's turn: of the virtual
+    /// switch `of`, or of all.
+    pub(in crate::engine) fn unserved(&self, of: Option<VirtualId>) -> u64 {
+        let switches = self.all().filter(|switch| of.is_none_or(|id| switch.id == id));
+        switches.filter_map(|switch| self.shares.had(switch.place())).map(|had| had.dropped).sum()
     }
 
-    /// Returns the ports of the served virtual switch; `None` if the physical switch is served.
-    pub(in crate::engine) fn virtual_port_snapshots(&self) -> Option<Vec<PortSnapshot>> {
-        let virtuals = self.virtuals.as_deref()?;
-        let cut = virtuals.switches.get(usize::from(self.serving?))?.as_deref()?;
-        let ports = (0..cut.inlets.len()).filter_map(|at| {
-            let inlet = &cut.inlets[at];
-            let physical = self.ports.slot(self.ports.place(inlet.physical)?).snapshot();
-            let sent = virtuals.to_port(cut, at);
+    /// Returns the ports of a virtual switch; `None` if it does not exist.
+    pub(in crate::engine) fn port_snapshots(&self, of: VirtualId, physical: &PortSlots) -> Option<Vec<PortSnapshot>> {
+        let ports = &self.all().find(|switch| switch.id == of)?.ports;
+        let snapshots = ports.inlets.iter().enumerate().filter_map(|(at, inlet)| {
+            let physical = physical.slot(physical.place(inlet.physical)?).snapshot();
+            let sent = self.fabric.to_port(ports, at);
             Some(PortSnapshot {
                 number: inlet.number,
                 spec: format!("virtual:{}", inlet.physical),
-                speed_bps: Some(cut.spec.ports[at].rate_out.0),
+                speed_bps: Some(ports.spec.ports[at].rate_out.0),
                 counters: FrameCounters {
                     rx_packets: inlet.received.packets,
                     rx_bytes: inlet.received.bytes,
@@ -71,19 +67,17 @@ impl Engine {
                 ..physical
             })
         });
-        Some(ports.collect())
+        Some(snapshots.collect())
     }
 
     /// Returns the number of frames from the physical switch's own tables that found no room behind the virtual
     /// switches' frames.
     pub(in crate::engine) fn own_dropped(&self) -> u64 {
-        self.virtuals.iter().flat_map(|virtuals| &virtuals.outlets).map(|outlet| outlet.own_dropped).sum()
+        self.fabric.lines.iter().map(|line| line.own_dropped).sum()
     }
-}
 
-impl EngineVirtualSwitches {
-    fn port_snapshot(&self, cut: &EngineVirtualSwitch, at: usize) -> VirtualPortSnapshot {
-        let (inlet, port, sent) = (&cut.inlets[at], &cut.spec.ports[at], self.to_port(cut, at));
+    fn port_snapshot(&self, ports: &VirtualPorts, at: usize) -> VirtualPortSnapshot {
+        let (inlet, port, sent) = (&ports.inlets[at], &ports.spec.ports[at], self.fabric.to_port(ports, at));
         VirtualPortSnapshot {
             number: inlet.number,
             port: inlet.physical,
@@ -101,14 +95,14 @@ impl EngineVirtualSwitches {
     }
 
     /// Returns the crosspoints at which packets have arrived.
-    fn crosspoint_snapshots(&self, cut: &EngineVirtualSwitch) -> Vec<CrosspointSnapshot> {
-        let places = 0..cut.inlets.len();
+    fn crosspoint_snapshots(&self, ports: &VirtualPorts) -> Vec<CrosspointSnapshot> {
+        let places = 0..ports.inlets.len();
         let pairs = places.clone().flat_map(|from| places.clone().map(move |to| (from, to)));
-        let seen = pairs.map(|(from, to)| (from, to, self.crosspoint(cut, from, to)));
+        let seen = pairs.map(|(from, to)| (from, to, self.fabric.crosspoint(ports, from, to)));
         seen.filter(|(_, _, counters)| counters.arrived.packets > 0)
             .map(|(from, to, counters)| CrosspointSnapshot {
-                from: cut.inlets[from].number,
-                to: cut.inlets[to].number,
+                from: ports.inlets[from].number,
+                to: ports.inlets[to].number,
                 packets: counters.departed.packets,
                 bytes: counters.departed.bytes,
                 queued_bytes: counters.queued.bytes,

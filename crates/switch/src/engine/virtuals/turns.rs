@@ -2,9 +2,10 @@
 //! switch gets a small guaranteed share, and more while there is little to forward. A turn is a piece of this time for
 //! one virtual switch. Flow-mods of one virtual switch, however many, therefore cost the packets of the others almost
 //! no time.
-use crate::engine::Engine;
+use super::EngineVirtualSwitches;
+use crate::engine::io::EngineIo;
 use std::time::Duration;
-use weir_units::{Clock, Instant};
+use weir_units::Instant;
 
 /// Guaranteed share of the engine's time for the control work of one virtual switch while packets need all of it: one
 /// part in this many.
@@ -59,52 +60,45 @@ impl ControlTimeAccount {
     }
 }
 
-impl Engine {
+impl EngineVirtualSwitches {
     /// Gives a turn to each virtual switch that has messages or due work. `forwarded` is true if the engine forwarded
     /// packets in this round. Returns true if any turn did work.
-    pub(super) fn take_turns(&mut self, now: Instant, forwarded: bool) -> bool {
-        let Some(virtuals) = &mut self.virtuals else { return false };
-        let passed = now.since(virtuals.turned_at);
+    pub(super) fn take_turns(&mut self, now: Instant, io: &mut EngineIo, forwarded: bool) -> bool {
+        let passed = now.since(self.turned_at);
         if forwarded && passed < EVERY {
             return false;
         }
-        virtuals.turned_at = now;
-        let count = virtuals.order.len();
+        self.turned_at = now;
+        let count = self.order.len();
         // Each round begins with another virtual switch, because a turn delays all packets behind it.
-        virtuals.first = if count == 0 { 0 } else { (virtuals.first + 1) % count };
+        self.first = if count == 0 { 0 } else { (self.first + 1) % count };
         let mut worked = false;
         for turn in 0..count {
-            let Some(virtuals) = &mut self.virtuals else { break };
-            let place = virtuals.order[(virtuals.first + turn) % count];
-            let Some(cut) = virtuals.cut(place) else { continue };
-            cut.turn.earn(passed);
-            if cut.logical.is_quiet() && cut.logical.due() > now {
+            let place = self.order[(self.first + turn) % count];
+            let Some(switch) = self.switch(place) else { continue };
+            switch.turn.earn(passed);
+            if switch.logical.is_quiet() && switch.logical.due() > now {
                 continue;
             }
-            let length = cut.turn.length(!forwarded);
+            let length = switch.turn.length(!forwarded);
             if length.is_zero() {
                 continue;
             }
-            worked |= self.take_turn(place, length, !forwarded);
+            worked |= self.take_turn(place, io, length, !forwarded);
         }
         worked
     }
 
-    fn take_turn(&mut self, place: u16, length: Duration, is_spare: bool) -> bool {
-        let began = self.clock.now();
-        self.virtual_control_limit = length;
-        let worked = self.serve_at(place, |engine| {
-            let worked = engine.run_control(began, began, false);
-            if !engine.logical.is_busy {
-                engine.resume_monitors(began);
-            }
-            worked
-        });
-        let took = self.clock.now().since(began);
-        if let Some(cut) = self.virtuals.as_mut().and_then(|virtuals| virtuals.cut(place)) {
-            cut.turn.spend(took, is_spare);
+    fn take_turn(&mut self, place: u16, io: &mut EngineIo, length: Duration, is_spare: bool) -> bool {
+        let began = io.now();
+        let Some(mut served) = self.served_at(place, io) else { return false };
+        let worked = served.run_control(began, began + length, false);
+        served.resume_monitors(began);
+        let took = io.now().since(began);
+        if let Some(switch) = self.switch(place) {
+            switch.turn.spend(took, is_spare);
         }
-        worked.unwrap_or(false)
+        worked
     }
 }
 
