@@ -132,6 +132,19 @@ fn the_files_named_in_documents_exist() {
     at_most(0, "name the file that has it now", &found);
 }
 
+/// Reading a way through the code takes as many steps as it has files. Each section of ARCHITECTURE tells one in the
+/// table that it begins with.
+#[test]
+fn the_ways_of_a_frame_and_a_flow_mod_are_short() {
+    let page = std::fs::read_to_string(weir_testing::workspace().join("docs/ARCHITECTURE.md")).unwrap();
+    for (heading, most) in [("## Life of a frame", 12), ("## Life of a flow-mod", 14)] {
+        let section = page.split_once(heading).unwrap_or_else(|| panic!("there is no section `{heading}`")).1;
+        let table = section.lines().skip_while(|line| !line.starts_with("| file")).skip(2);
+        let files = table.take_while(|line| line.starts_with("| `crates/")).count();
+        assert!(files > 0 && files <= most, "{heading}: {files} files, expected at most {most}: shorten the way");
+    }
+}
+
 fn is_part_of_path(c: char) -> bool {
     c.is_ascii_alphanumeric() || ['/', '.', '_', '-'].contains(&c)
 }

@@ -30,7 +30,7 @@ pub(crate) struct PortSlot {
     link: LinkState,
 }
 
-/// How the engine learns of a port's frames; see [`super::idle`].
+/// Way in which the engine learns of a port's frames; see [`super::idle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PortPolling {
     /// The port is read in every round; the last `quiet_rounds` in a row had no frame.
@@ -42,7 +42,7 @@ pub(super) enum PortPolling {
     Watched,
 }
 
-/// Whether a port's received frames carry their arrival time.
+/// Availability of arrival times for a port's received frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArrivalStamps {
     /// Time stamps were not requested yet.
