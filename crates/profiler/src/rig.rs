@@ -25,7 +25,7 @@ use weir_units::{Clock as _, Instant, Seconds, SystemClock};
 const PACKETS: u32 = 20;
 /// Passes over all cases; the least value counts, because other programs delay some packets.
 const LOOKS: usize = 2;
-/// Packets before each case's, which find cold caches.
+/// Packets sent before the measured ones of each case, to warm up the caches.
 const WARM: u32 = 5;
 /// Packet length (bytes) while the gap varies, and gap (us) while the length varies.
 const BYTES: u32 = 128;

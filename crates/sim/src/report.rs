@@ -97,7 +97,7 @@ struct ReportRowKey {
     class: Option<u8>,
 }
 
-/// Returns a row for each distinct key, in the order of the groups.
+/// Returns the report's rows: one for all groups with the same key, in the order of the groups.
 fn rows(
     groups: &[MeasurementGroup],
     runs: &[FabricRunResult],

@@ -10,7 +10,7 @@ use crate::{Law, ModelError};
 const OURS: &str = "weir's own";
 const LAM: ModelParameter = required("lam", "1/s", "the rate of packets, Poisson");
 
-/// Interference, packets before their entry, batches, polling, ticks, TCP.
+/// Models of interference, packets before their entry, batches, polling, ticks and TCP.
 pub(super) const MODELS: &[RegisteredModel] = &[
     RegisteredModel {
         name: "interference",

@@ -158,7 +158,8 @@ struct ExtensionHeaderOrder {
 impl ExtensionHeaderOrder {
     const LAST: u8 = 7;
 
-    /// Returns the bits to set for a header with bit `bit`: its own, and those for an unexpected repetition or order.
+    /// Records the next extension header, whose bit in the flow key is `bit`. Returns the bits to set for it: its own,
+    /// and those that say that it was repeated or out of order.
     fn see(&mut self, bit: u64) -> u64 {
         let (rank, repeated) = match bit {
             ipv6_exthdr::HOP => (1, self.seen & bit != 0),

@@ -154,7 +154,8 @@ impl<'a> QueueingRun<'a> {
         Ok(run)
     }
 
-    /// Returns `at` if a flow's packet of this time is sent, [`Instant::FAR`] if the flow or the window has ended.
+    /// Returns the time of a flow's packet that is planned for `at`: `at`, or [`Instant::FAR`] if the flow or the
+    /// measurement has ended by then.
     fn in_time(&self, flow: &FlowPlan, at: Instant) -> Instant {
         if at < flow.stop.min(self.window.end) { at } else { Instant::FAR }
     }

@@ -37,7 +37,7 @@ pub struct ProbeRecorder {
     last_ns: u64,
 }
 
-/// Indices into [`ProbeRecorder::delays`].
+/// Index of the delays of all packets in [`ProbeRecorder::delays`]; behind them come those of known and of new flows.
 const ALL: usize = 0;
 const KNOWN: usize = 1;
 const NEW: usize = 2;
