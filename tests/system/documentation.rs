@@ -1,6 +1,7 @@
 //! Compares documents with the program: tests, fields and errors named in docs/openflow.md exist, and so do the
 //! commands and options in the blocks of all pages.
 use crate::bed::weir;
+use crate::pages::{command_of, pages, root};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +12,6 @@ use weir_openflow::model::error::{
     SwitchConfigFailed, TableFeaturesFailed, TableModFailed,
 };
 use weir_packet::Field;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn page() -> String {
     fs::read_to_string(root().join("docs/openflow.md")).expect("docs/openflow.md is there")
@@ -159,31 +156,17 @@ fn commands(page: &str) -> Vec<(usize, Vec<&str>)> {
         if line.trim_start().starts_with("```") {
             in_block = !in_block;
         }
-        let line = line.trim_start().trim_start_matches(['$', '#']).trim_start();
-        let line = line.strip_prefix("sudo ").unwrap_or(line);
-        let rest = line.strip_prefix("./weir ").or_else(|| line.strip_prefix("weir ")).filter(|_| in_block);
+        let rest = command_of(line).filter(|_| in_block);
         let is_end = |word: &&str| ["|", ";", "&", "&&", ">", "<", "#", "\\"].contains(word) || word.contains("$(");
         found.extend(rest.map(|rest| (number, rest.split_whitespace().take_while(|word| !is_end(word)).collect())));
     }
     found
 }
 
-fn pages(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        if path.is_dir() && name != "target" && name != ".git" {
-            pages(&path, into);
-        } else if path.extension().is_some_and(|end| end == "md") {
-            into.push(path);
-        }
-    }
-}
-
 #[test]
 fn commands_in_documents_exist_with_their_options() {
-    let (mut files, mut helps, mut count, mut problems) = (Vec::new(), Helps::default(), 0, Vec::new());
-    pages(&root(), &mut files);
-    for file in files {
+    let (mut helps, mut count, mut problems) = (Helps::default(), 0, Vec::new());
+    for file in pages() {
         let page = fs::read_to_string(&file).expect("a page");
         for (line, command) in commands(&page) {
             // `./weir test` is the script's own.

@@ -25,6 +25,7 @@ mod meters;
 mod mininet;
 mod model;
 mod ofctl;
+mod pages;
 mod port_mod;
 mod predict;
 mod profile;
