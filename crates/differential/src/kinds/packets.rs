@@ -303,7 +303,8 @@ pub(super) const KINDS: &[DifferenceKind] = &[
         name: "extension_in_a_bucket",
         whose: Free,
         clause: "1.3.5, 5.10: the order of experimenter actions is the switch's",
-        why: "a bucket that writes a register by an extension and outputs: weir outputs first",
+        why: "weir executes Nicira's actions of a bucket in their order behind its set-fields and copies; Open vSwitch \
+              executes loads, set-fields and copies in their order, and none of the others",
         is: |seen| {
             let writes = |action: &Action| matches!(action, Action::Nx(_));
             let in_bucket =
