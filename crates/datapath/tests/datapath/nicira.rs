@@ -137,6 +137,21 @@ fn in_a_bucket_they_run_in_their_order_before_the_output() {
 }
 
 #[test]
+fn a_bucket_has_the_packets_stack() {
+    let ports = |actions: &str| {
+        let mut bench = Bench::controlled();
+        assert_eq!(add_group(&mut bench, "group_id=1,type=indirect,bucket=pop:reg0[],output:reg0[]"), None);
+        add(&mut bench, &[&format!("actions=load:2->reg1[],load:3->reg2[],push:reg1[],push:reg2[],{actions}")]);
+        bench.ports_of(1, &frame())
+    };
+    assert_eq!(ports("group:1"), [3], "on the packet itself");
+    assert_eq!(ports("group:1,output:4"), [3, 4], "on a copy");
+    // The stack is that of the time when the packet came to the group, and what a bucket takes is still there for others.
+    assert_eq!(ports("group:1,pop:reg4[],output:reg4[]"), [3, 3]);
+    assert_eq!(ports("group:1,push:reg1[],output:4"), [3, 4]);
+}
+
+#[test]
 fn tags_are_written_whole() {
     let mut bench = Bench::new();
     add(&mut bench, &["actions=load:0x3005->NXM_OF_VLAN_TCI[],output:2,load:0->NXM_OF_VLAN_TCI[],output:3"]);
