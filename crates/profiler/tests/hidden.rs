@@ -426,3 +426,14 @@ fn barriers_that_lie_are_told_where_changes_take_effect_later() {
         found.summary().text()
     );
 }
+
+/// Only a file that is not there means that nothing is stored.
+#[test]
+fn a_file_that_cannot_be_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RawDataStore::folder(folder.path(), &grid()).unwrap();
+    assert_eq!(store.rig().unwrap(), None);
+    std::fs::create_dir(folder.path().join("rig.json")).unwrap();
+    let error = store.rig().unwrap_err().to_string();
+    assert!(error.contains("rig.json") && error.contains("reading it"), "{error}");
+}
