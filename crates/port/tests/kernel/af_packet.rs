@@ -199,7 +199,8 @@ fn segments_are_counted_where_the_port_cuts() {
     let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0,offload=off");
     let before = port.counters();
     host.transmit(Instant::ZERO, &mut pool, &mut vec![super_frame(3000)]).unwrap();
-    let got = receive(&mut *port, &mut pool, |got| got.len() == 54 + 3000 - 2 * 1448).expect("the last segment arrives");
+    let got =
+        receive(&mut *port, &mut pool, |got| got.len() == 54 + 3000 - 2 * 1448).expect("the last segment arrives");
     assert!(got.offload.is_none());
     let counters = port.counters();
     // Three segments, each with headers of its own.
