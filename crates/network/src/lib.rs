@@ -1,9 +1,9 @@
 //! Makes a scenario into hosts, links, datapaths and results, for the engines that run it.
 //!
 //! For programs that run a scenario in their own way. Labs in real time (`weir-emulator`) and networks in virtual time
-//! (`weir-sim`) are made of these parts. That is why both treat one scenario alike: hosts send equal packets, links draw
-//! equal random numbers, and results have one form. The parts have no thread, no clock and no network socket. An engine
-//! gives them `now`, and they return the time of their next call.
+//! (`weir-sim`) are made of these parts. That is why both treat one scenario alike: hosts send equal packets, links
+//! draw equal random numbers, and results have one form. The parts have no thread, no clock and no network socket. An
+//! engine gives them `now`, and they return the time of their next call.
 //!
 //! Start with:
 //!

@@ -146,7 +146,8 @@ fn a_bucket_has_the_packets_stack() {
     };
     assert_eq!(ports("group:1"), [3], "on the packet itself");
     assert_eq!(ports("group:1,output:4"), [3, 4], "on a copy");
-    // The stack is that of the time when the packet came to the group, and what a bucket takes is still there for others.
+    // The stack is that of the time when the packet came to the group, and what a bucket takes is still there for
+    // others.
     assert_eq!(ports("group:1,pop:reg4[],output:reg4[]"), [3, 3]);
     assert_eq!(ports("group:1,push:reg1[],output:4"), [3, 4]);
 }
