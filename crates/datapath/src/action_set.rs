@@ -1,8 +1,9 @@
 //! The action set: actions that a packet collects in the tables, run at the pipeline's end in the specification's
 //! order.
-use weir_openflow::model::{Action, PortNo};
+use weir_openflow::model::{Action, NxAction, PortNo};
 
-/// An action set (OpenFlow 1.3.5, 5.10): at most one action of each type, and one set-field for each field.
+/// An action set (OpenFlow 1.3.5, 5.10): at most one action of each type, one set-field for each field, and any number
+/// of Nicira's actions, which only the action sets of buckets have.
 #[derive(Debug, Default)]
 pub(crate) struct ActionSet {
     /// The actions with their ranks, ascending by rank.
@@ -24,10 +25,19 @@ impl ActionSet {
         self.actions.is_empty()
     }
 
-    /// Adds actions. Each replaces the present action of its type.
+    /// Adds actions. Each replaces the present action of its type, except Nicira's actions, which stay in the order
+    /// in which they are added.
     pub(crate) fn write(&mut self, actions: &[Action]) {
         for action in actions {
             let rank = rank(action);
+            if let Action::Nx(nx) = action {
+                // `exit` is left out: there is no later action that it could skip, because the output comes last.
+                if **nx != NxAction::Exit {
+                    let end = self.actions.partition_point(|(present, _)| *present <= rank);
+                    self.actions.insert(end, (rank, action.clone()));
+                }
+                continue;
+            }
             match self.actions.binary_search_by_key(&rank, |(rank, _)| *rank) {
                 Ok(at) => self.actions[at].1 = action.clone(),
                 Err(at) => self.actions.insert(at, (rank, action.clone())),
@@ -56,12 +66,14 @@ impl ActionSet {
 }
 
 /// Returns an action's place in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). A set holds at
-/// most one action of each rank.
+/// most one action of each rank, except of Nicira's actions, which share one.
 pub(crate) fn rank(action: &Action) -> u16 {
     const FIELDS: u16 = 30;
     // At most one copy-field, which runs after the set-fields (OpenFlow 1.5.1, 5.6).
     const COPY: u16 = FIELDS + 256;
-    const BEHIND_FIELDS: u16 = COPY + 1;
+    // Experimenter actions: the specification leaves their place to the switch. Here an output sees what they write.
+    const EXTENSIONS: u16 = COPY + 1;
+    const BEHIND_FIELDS: u16 = EXTENSIONS + 1;
     match action {
         // 1. copy TTL inwards
         Action::CopyTtlIn => 0,
@@ -93,12 +105,13 @@ pub(crate) fn rank(action: &Action) -> u16 {
         Action::SetTpDst(_) => 21,
         Action::SetField { field, .. } | Action::SetFieldMasked { field, .. } => FIELDS + *field as u16,
         Action::Move { .. } => COPY,
+        Action::Nx(_) => EXTENSIONS,
         // 9. quality of service: meter (OpenFlow 1.5.1, 5.6), queue
         Action::Meter(_) => BEHIND_FIELDS,
         Action::SetQueue(_) => BEHIND_FIELDS + 1,
         // 10, 11. group, output; the remaining actions are refused before they get here
         Action::Group(_) => BEHIND_FIELDS + 2,
         Action::Output { .. } | Action::Enqueue { .. } => BEHIND_FIELDS + 3,
-        Action::Nx(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 4,
+        Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 4,
     }
 }

@@ -264,7 +264,8 @@ impl<'a> PipelinePacket<'a> {
     }
 
     /// Pushes a value onto the stack. Returns false if the stack is full.
-    pub(crate) fn push(&mut self, value: u128) -> bool {
+    pub(crate) fn push(&mut self, value: u128, fx: &mut impl Effects) -> bool {
+        self.flush_bucket(fx);
         let has_room = self.stack.len() < MAX_STACK;
         if has_room {
             self.stack.push(value);
@@ -273,7 +274,8 @@ impl<'a> PipelinePacket<'a> {
     }
 
     /// Removes and returns the latest value of the stack.
-    pub(crate) fn pop(&mut self) -> Option<u128> {
+    pub(crate) fn pop(&mut self, fx: &mut impl Effects) -> Option<u128> {
+        self.flush_bucket(fx);
         self.stack.pop()
     }
 
@@ -359,27 +361,18 @@ impl<'a> PipelinePacket<'a> {
         self.set_queue(later);
     }
 
-    /// Runs a pending bucket on a copy, before a pipeline field changes or a controller receives the packet. The
-    /// bucket's actions come first (OpenFlow 1.3.5, 5.11).
+    /// Runs a pending bucket on a copy, before a pipeline field or the stack changes or a controller receives the
+    /// packet. The bucket's actions come first (OpenFlow 1.3.5, 5.11).
     pub(crate) fn flush_bucket(&mut self, fx: &mut impl Effects) {
         if let Some(PendingOutput::Bucket(..)) = self.waiting {
             self.flush(fx);
         }
     }
 
-    /// Runs a bucket on a copy of the packet.
+    /// Runs a bucket on a copy of the packet, which counts towards the limits of the packet.
     #[cold]
     fn run_copy(&mut self, bucket: BucketRef, origin: PuntOrigin, fx: &mut impl Effects) {
-        let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
-        let mut copy = PipelinePacket {
-            stale: self.stale,
-            is_leaving: self.is_leaving,
-            ..PipelinePacket::new(&mut frame, &mut parsed, self.in_port)
-        };
-        copy.buckets_left = self.buckets_left;
-        fx.run_bucket(bucket, &mut copy, origin);
-        copy.finish(fx);
-        self.buckets_left = copy.buckets_left;
+        self.on_copy(fx, |copy, fx| fx.run_bucket(bucket, copy, origin));
     }
 
     /// Runs the pending bucket, and any bucket that follows from it, on the packet itself, because no other action

@@ -1,19 +1,51 @@
 //! A datapath with a device's delays: it holds messages and packets until the profiled device would be done with them.
 //!
-//! A [`TimingStage`] computes when: flow-mods wait for their batch and their turn, packets for the data path and its
-//! ticks, messages for the agents. Its items have any type `T`, such as messages, frames or their lengths. A
-//! [`DelayedDatapath`] holds the messages and packets of one [`weir_datapath::Datapath`] in such a stage.
+//! For switches, simulators and tests that imitate a measured device. Flow-mods wait for their batch and their turn,
+//! packets for the data path and its ticks, messages for the agents. The code has no clock, thread or socket: callers
+//! pass arrivals and `now`, and get what is due and the time of the next call. The same code therefore delays live
+//! switches, simulated ones, and the hidden switches that the profiler measures in virtual time.
 //!
-//! The code has no clock, thread or socket. Callers pass arrivals and `now`, and get what is due and the time of the
-//! next call. The same code therefore delays live switches, simulated ones, and the hidden switches that the profiler
-//! measures in virtual time.
+//! Start with:
 //!
-//! Left out: profile files and the meaning of their figures (`weir_profile`), the measurement of devices
-//! (`weir_profiler`), and the threads and channels of a switch (`weir_switch`).
+//! - [`TimingStage`]: all of a device's timing. Its items have any type `T`, such as messages, frames or their lengths.
+//! - [`DelayedDatapath`]: such a stage around the messages and packets of a datapath.
+//! - [`FifoServer`]: one queue with its server, the smallest part.
 //!
-//! Reading order: `stage` (all of a device's timing), `commands` and `tables` (changes of tables that take time),
-//! `server` and `gate` (queues and the places where packets wait for each other), `delayed_datapath` (the stage around
-//! a datapath).
+//! Reading order: `stage`, `commands` and `tables` (changes of tables that take time), `server` and `gate` (queues and
+//! the places where packets wait for each other), `delayed_datapath`.
+//!
+//! Not in this crate: profile files and the meaning of their figures (`weir-profile`), flow tables and pipeline
+//! (`weir-datapath`), formulas for the same devices (`weir-model`), threads, channels and ports of a switch.
+//!
+//! ```
+//! use weir_device::{TableEffect, TimingStage};
+//! use weir_profile::Profile;
+//! use weir_units::Instant;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let text = r#"
+//!     name = "slow"
+//!     device = "A switch that writes an entry in two milliseconds"
+//!     origin = "assumed"
+//!     source = "An example"
+//!     [[level]]
+//!     name = "only"
+//!     write = "2ms"
+//! "#;
+//! let mut stage = TimingStage::new(&Profile::parse(text, "slow.toml")?, 1)?.expect("a profile that takes time");
+//! // Two flow-mods arrive at once. The items are their names here; a switch has the messages.
+//! stage.command(Instant::ZERO, "first");
+//! stage.command(Instant::ZERO, "second");
+//! let mut released = Vec::new();
+//! while stage.due() != Instant::FAR {
+//!     let now = stage.due();
+//!     while let Some(one) = stage.release(now, &mut |_| TableEffect::Add { priority: 10 }) {
+//!         released.push((one.item, one.due.as_nanos() / 1_000_000));
+//!     }
+//! }
+//! assert_eq!(released, [("first", 2), ("second", 4)]);
+//! # Ok(())
+//! # }
+//! ```
 mod commands;
 mod delayed_datapath;
 mod effect;

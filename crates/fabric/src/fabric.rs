@@ -78,8 +78,8 @@ impl<T> Fabric<T> {
     }
 
     /// Changes a virtual switch. Other virtual switches are not affected. Its packets stay as far as its new buffers
-    /// have room; the youngest are dropped. Round-robin positions and RED averages are reset. A merge keeps the
-    /// number it expects next, and a ceiling keeps its history.
+    /// have room; the youngest are dropped. Round-robin positions are reset. A merge keeps the number it expects next
+    /// and its finished inputs, RED keeps its averages, and a ceiling keeps its history.
     ///
     /// # Errors
     /// Fails for the reasons of [`Fabric::check`], where the switch's own resources count as free, or if the switch

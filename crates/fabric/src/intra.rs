@@ -182,6 +182,8 @@ pub(crate) struct MergeScheduler {
     first: TournamentTree,
     /// Inputs by which packets may still arrive.
     expecting: IndexBitSet,
+    /// Inputs that were declared finished.
+    finished: IndexBitSet,
     /// Number after the one served last.
     next: u64,
     /// True if the last proposal was made because the patience had run out.
@@ -198,6 +200,7 @@ impl MergeScheduler {
             patience,
             first: TournamentTree::new(inputs),
             expecting: members,
+            finished: IndexBitSet::default(),
             next: 0,
             impatient: false,
             counters: MergeCounters::default(),
@@ -241,10 +244,13 @@ impl MergeScheduler {
     /// Declares that no more packets will arrive by an input.
     pub(crate) fn finish(&mut self, input: u16) {
         self.expecting.remove(input);
+        self.finished.insert(input);
     }
 
-    /// Takes over the expected number and the counters of the merge that this one replaces.
+    /// Takes over the expected number, the finished inputs and the counters of the merge that this one replaces. An
+    /// input that no longer leads here is forgotten, so that it is expected again if it ever leads here again.
     pub(crate) fn resume(&mut self, before: &MergeScheduler) {
         (self.next, self.counters) = (before.next, before.counters);
+        before.finished.and(&self.expecting).iter().for_each(|input| self.finish(input));
     }
 }

@@ -14,8 +14,8 @@
 //! - [`FabricConfig`] and [`VirtualSwitchConfig`]: ports, buffers, and what each tenant is guaranteed.
 //! - [`InterDiscipline`] and [`IntraDiscipline`]: who is served next.
 //!
-//! Not in this crate: the choice of a packet's virtual switch and output (`weir-switch`), traffic to try it with
-//! (`weir-traffic`), networks of fabrics in virtual time (`weir-sim`), formulas (`weir-model`).
+//! Not in this crate: the choice of a packet's virtual switch and the way there (`weir-slicing`), traffic to try it
+//! with (`weir-traffic`), networks of fabrics in virtual time (`weir-sim`), formulas (`weir-model`).
 //!
 //! ```
 //! use weir_fabric::*;

@@ -302,8 +302,8 @@ impl OutputShare {
         if let IntraScheduler::Merge(merge) = &self.intra { Some(merge.counters) } else { None }
     }
 
-    /// Takes over packets, counters, deficit, merge state and ceiling history from the outlet that it replaces.
-    /// Round-robin positions and RED averages start anew.
+    /// Takes over packets, counters, deficit, merge state, RED averages and ceiling history from the outlet that it
+    /// replaces. Round-robin positions start anew.
     pub(crate) fn resume<T>(&mut self, before: OutputShare, slab: &PacketSlab<T>) {
         for (queue, old) in self.queues.iter_mut().zip(before.queues) {
             queue.resume(old);
@@ -311,6 +311,9 @@ impl OutputShare {
         self.drops = before.drops;
         if let (IntraScheduler::Merge(merge), IntraScheduler::Merge(old)) = (&mut self.intra, &before.intra) {
             merge.resume(old);
+        }
+        for (red, old) in self.red.iter_mut().zip(before.red) {
+            red.resume(old);
         }
         (self.active, self.n_accepted) = (before.active, before.n_accepted);
         self.deficit = if self.active.is_empty() { 0 } else { before.deficit.min(self.quantum) };

@@ -48,6 +48,11 @@ impl RedState {
         RedState { min: min as f64, max: max as f64, average: 0.0, since_drop: None, empty_since: Some(Instant::ZERO) }
     }
 
+    /// Takes over the average and the drops of the queue that this one replaces; the thresholds are this one's own.
+    pub(crate) fn resume(&mut self, before: RedState) {
+        *self = RedState { min: self.min, max: self.max, ..before };
+    }
+
     /// Returns the reason to drop a packet that arrives at a queue with `queued` bytes; `None` to accept it. `random`
     /// returns a uniform number in [0, 1).
     pub(crate) fn decide_drop(

@@ -105,6 +105,16 @@ fn a_finished_path_is_not_waited_for() {
 }
 
 #[test]
+fn a_finished_path_is_not_waited_for_after_a_resize() {
+    let mut merge = Merge::new(Duration::MAX);
+    merge.fabric.finish(merge.at(1));
+    let config = merge.fabric.switch(merge.switch).unwrap().clone();
+    merge.fabric.resize(Instant::ZERO, merge.switch, config, &mut merge.dropped).unwrap();
+    merge.arrives(0, 0, 7);
+    merge.serves(0, 7);
+}
+
+#[test]
 fn a_link_that_starts_anew_is_served() {
     let mut merge = Merge::new(PATIENCE);
     merge.arrives(0, 0, 1 << 40);

@@ -1,17 +1,58 @@
 //! Makes a scenario into hosts, links, datapaths and results, for the engines that run it.
 //!
-//! Labs in real time (`weir-emulator`) and networks in virtual time (`weir-sim`) are made of these parts. That is why
-//! both treat one scenario alike: hosts send equal packets, links draw equal random numbers, and results have one form.
-//! The parts have no thread, no clock and no network socket. An engine gives them `now`, and they return the time of
-//! their next call.
+//! For programs that run a scenario in their own way. Labs in real time (`weir-emulator`) and networks in virtual time
+//! (`weir-sim`) are made of these parts. That is why both treat one scenario alike: hosts send equal packets, links
+//! draw equal random numbers, and results have one form. The parts have no thread, no clock and no network socket. An
+//! engine gives them `now`, and they return the time of their next call.
 //!
-//! Not here: switches with threads and control channels (`weir-switch`), hosts in network namespaces, the order of
-//! events, and waiting. Engines own these.
+//! Start with:
 //!
-//! Start with [`StackHost`], a host with its network stack. [`link`] makes the ports at the ends of links, [`datapath`]
-//! the settings of switches, and [`controller`] the application of the embedded controller. [`traffic`] sums up what
-//! the ends of an item of traffic have measured, and [`result`] has the results of a run. [`refuse_loops`] and
-//! [`check_addresses`] are checks before the start.
+//! - [`memory_hosts`] and [`StackHost`]: hosts with their network stacks, at the ends of their links.
+//! - [`link`], [`datapath`] and [`controller`]: the ports at the ends of links, the settings of switches, and the
+//!   application of the embedded controller.
+//! - [`traffic`] and [`result`]: what the ends of an item of traffic have measured, and the results of a run.
+//! - [`refuse_loops`] and [`check_addresses`]: checks before the start.
+//!
+//! Not in this crate: scenario files (`weir-scenario`), flow tables (`weir-datapath`), emulated links and other ports
+//! (`weir-port`), hosts in network namespaces, the order of events, and waiting. Engines own the last three.
+//!
+//! ```
+//! use std::time::Duration;
+//! use weir_network::memory_hosts;
+//! use weir_packet::FramePool;
+//! use weir_scenario::Scenario;
+//! use weir_units::Instant;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let text = r#"
+//!     switch = [{ name = "s" }]
+//!     host = [
+//!         { name = "a", switch = "s", ip = "10.0.0.1/24", delay = "1ms" },
+//!         { name = "b", switch = "s", ip = "10.0.0.2/24" },
+//!     ]
+//!     traffic = [{ kind = "ping", from = "a", to = "b", count = 1 }]
+//! "#;
+//! let scenario = Scenario::parse(text, "two-hosts.toml")?;
+//! let (mut hosts, mut ports) = memory_hosts(&scenario, None)?;
+//! hosts.iter_mut().enumerate().for_each(|(number, host)| host.start(&scenario, number, Instant::ZERO));
+//! let (mut pool, mut done, mut now) = (FramePool::default(), Vec::new(), Instant::ZERO);
+//! while done.is_empty() {
+//!     for host in &mut hosts {
+//!         host.receive(now);
+//!         host.poll(now, &mut done);
+//!     }
+//!     // In the switch's place: what comes in by one port leaves by the other.
+//!     for (from, to) in [(0, 1), (1, 0)] {
+//!         let mut frames = Vec::new();
+//!         ports[from].receive(now, &mut pool, &mut frames, 64)?;
+//!         ports[to].transmit(now, &mut pool, &mut frames)?;
+//!     }
+//!     now = now + Duration::from_micros(100);
+//! }
+//! let (_, measured) = hosts.remove(0).finish().measured.remove(0);
+//! assert_eq!((measured.sent, measured.received), (1, 1));
+//! # Ok(())
+//! # }
+//! ```
 pub mod certificate;
 pub mod controller;
 pub mod datapath;

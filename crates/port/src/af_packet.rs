@@ -151,15 +151,14 @@ impl AfPacket {
             self.counters.rx_errors += 1;
             return pool.give(frame);
         }
-        let length = frame.len() as u64;
+        let before = batch.len();
         if self.hand_on || frame.offload.is_none() {
             batch.push(frame);
         } else if !offload::finish(frame, pool, batch) {
             self.counters.rx_errors += 1;
             return;
         }
-        self.counters.rx_packets += 1;
-        self.counters.rx_bytes += length;
+        self.counters.note_received(&batch[before..]);
     }
 
     /// Sends all frames as far as possible and counts them. Records the departure time of the last one if it was

@@ -94,15 +94,14 @@ impl TapPort {
 
     /// Appends a frame to `batch`, finished in software if required, and counts it.
     fn accept(&mut self, frame: Frame, pool: &mut FramePool, batch: &mut Vec<Frame>) {
-        let length = frame.len() as u64;
+        let before = batch.len();
         if self.hand_on || frame.offload.is_none() {
             batch.push(frame);
         } else if !offload::finish(frame, pool, batch) {
             self.counters.rx_errors += 1;
             return;
         }
-        self.counters.rx_packets += 1;
-        self.counters.rx_bytes += length;
+        self.counters.note_received(&batch[before..]);
     }
 
     /// Sends one frame and counts it. An error means that the device is gone; a refused frame is only counted.

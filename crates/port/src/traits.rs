@@ -174,7 +174,7 @@ pub struct LinkState {
 }
 
 /// Counters of a port. A received or sent frame is counted in packets and bytes (without frame check sequence; a
-/// super-frame as one frame). A dropped frame is counted under its reason.
+/// super-frame as one frame, unless the port cuts it into segments). A dropped frame is counted under its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct FrameCounters {
     /// Frames received from the device or peer.
@@ -202,6 +202,12 @@ pub struct FrameCounters {
 }
 
 impl FrameCounters {
+    /// Counts frames that were received.
+    pub(crate) fn note_received(&mut self, frames: &[Frame]) {
+        self.rx_packets += frames.len() as u64;
+        self.rx_bytes += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
+    }
+
     /// Returns the number of frames that should have been sent and were not. Losses on the emulated link are not
     /// included.
     pub fn tx_dropped(&self) -> u64 {

@@ -12,8 +12,8 @@
 //! - [`SwitchTiming`]: service times of the data path and of the path to the controller.
 //! - [`Profile::parameters`]: every figure with its unit and [`Evidence`]. [`differences()`] compares two profiles.
 //!
-//! Not in this crate: measuring a device (`weir-profiler`), the formulas that use the figures (`weir-model`), a switch
-//! that behaves like this (`weir-switch`).
+//! Not in this crate: measuring a device (`weir-profiler`), the formulas that use the figures (`weir-model`), a
+//! datapath that takes these times (`weir-device`).
 //!
 //! ```
 //! # fn main() -> Result<(), weir_profile::ProfileError> {

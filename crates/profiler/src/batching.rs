@@ -141,9 +141,8 @@ impl BatchingSearch<'_, '_> {
         Ok(self.first_done(2, apart)? > usual + apart / 2)
     }
 
-    /// Returns a lower and an upper bound of the time-out. Returns `None` if the switch does not wait, or if no upper
-    /// bound was found before the time tried exceeded [`LONGEST`]. Times are doubled, so time-outs above half of
-    /// [`LONGEST`] may be missed.
+    /// Returns a lower and an upper bound of the time-out. Returns `None` if the switch does not wait, or if it still
+    /// waits for a command that comes after [`LONGEST`].
     fn timeout(
         &mut self,
         alone: Duration,
@@ -153,15 +152,15 @@ impl BatchingSearch<'_, '_> {
         // A time-out that is much shorter than the time of a single command, the noise or the time between test
         // packets cannot be measured, and hardly changes the times of commands.
         let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(blur * 2);
-        if !self.waits(usual, shortest)? {
+        if shortest >= LONGEST || !self.waits(usual, shortest)? {
             return Ok(None);
         }
-        let (mut low, mut high) = (shortest, shortest * 2);
+        let (mut low, mut high) = (shortest, LONGEST.min(shortest * 2));
         while self.waits(usual, high)? {
-            (low, high) = (high, high * 2);
-            if high > LONGEST {
+            if high == LONGEST {
                 return Ok(None);
             }
+            (low, high) = (high, LONGEST.min(high * 2));
         }
         while (high - low).as_secs_f64() > PRECISION * low.as_secs_f64() {
             let middle = (low + high) / 2;

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use weir_model::fit::cache_policy::ProbedEntry;
 
@@ -122,7 +123,7 @@ impl RawDataStore {
                 let problem = "found runs of another grid, expected those of this one; give another --out, or the grid they were measured with";
                 return Err(file(&path, problem.to_owned()));
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 std::fs::write(&path, text).map_err(|error| file(&path, format!("writing it: {error}")))?;
             }
             Err(error) => return Err(file(&path, format!("reading it: {error}"))),
@@ -133,7 +134,7 @@ impl RawDataStore {
     /// Records which switch and interfaces the runs belong to.
     ///
     /// # Errors
-    /// The folder has runs of another device; a file cannot be parsed or written.
+    /// The folder has runs of another device; a file cannot be read, parsed or written.
     pub fn of(&self, whose: &str) -> Result<(), ProfilerError> {
         match self.kept::<String>("of")? {
             Some(there) if there == whose => Ok(()),
@@ -149,7 +150,7 @@ impl RawDataStore {
     /// Returns the rig's own delay if it was stored before.
     ///
     /// # Errors
-    /// The file cannot be parsed.
+    /// The file cannot be read or parsed.
     pub fn rig(&self) -> Result<Option<RigDelayTable>, ProfilerError> {
         self.kept("rig")
     }
@@ -215,7 +216,8 @@ impl RawDataStore {
         let path = folder.join(file).with_extension("csv");
         let failed = |problem: String| ProfilerError::File { path: path.display().to_string(), problem };
         match std::fs::metadata(&path) {
-            Err(_) => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(format!("reading it: {error}"))),
             Ok(data) if data.len() > MAX_FILE => {
                 return Err(failed(format!("found {} bytes, expected at most {MAX_FILE}", data.len())));
             }
@@ -258,12 +260,13 @@ impl RawDataStore {
     pub(crate) fn kept<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ProfilerError> {
         let Some(folder) = &self.folder else { return Ok(None) };
         let path = folder.join(name).with_extension("json");
-        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
-        let failed = |error: serde_json::Error| ProfilerError::File {
-            path: path.display().to_string(),
-            problem: error.to_string(),
+        let failed = |problem: String| ProfilerError::File { path: path.display().to_string(), problem };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(format!("reading it: {error}"))),
         };
-        serde_json::from_str(&text).map(Some).map_err(failed)
+        serde_json::from_str(&text).map(Some).map_err(|error| failed(error.to_string()))
     }
 }
 

@@ -193,6 +193,22 @@ fn a_level_that_is_far_slower_than_packets_come_is_found() {
     }
 }
 
+#[test]
+fn a_time_out_of_nearly_a_second_is_found() {
+    let text = TWO_LEVELS
+        .replace("timeout = \"2ms\"", "timeout = \"900ms\"")
+        .replace("size = 97", "size = 24")
+        .replace("size = 203", "size = 60");
+    let truth = Profile::parse(&text, "patient.toml").unwrap();
+    let mut switch = VirtualTimeSwitch::new(&truth, 2, 5).unwrap();
+    let parts = MeasurementParts { control: false, tables: true, data: false };
+    let (found, ended) = measured(&mut switch, grid(), parts, &mut RawDataStore::none(), &mut || false);
+    ended.unwrap();
+    let (found, known) = (found.profile(&about()).unwrap().tables.unwrap(), truth.tables.unwrap());
+    assert_eq!(found.batching.most, known.batching.most);
+    assert!((found.batching.timeout_s / known.batching.timeout_s - 1.0).abs() < 0.02, "{:?}", found.batching);
+}
+
 /// Checks that costs are found although the policy of the switch considers packets: the packets that check whether
 /// commands were carried out then move entries between levels.
 #[test]
@@ -409,4 +425,15 @@ fn barriers_that_lie_are_told_where_changes_take_effect_later() {
         profile.to_toml(),
         found.summary().text()
     );
+}
+
+/// Only a file that is not there means that nothing is stored.
+#[test]
+fn a_file_that_cannot_be_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RawDataStore::folder(folder.path(), &grid()).unwrap();
+    assert_eq!(store.rig().unwrap(), None);
+    std::fs::create_dir(folder.path().join("rig.json")).unwrap();
+    let error = store.rig().unwrap_err().to_string();
+    assert!(error.contains("rig.json") && error.contains("reading it"), "{error}");
 }

@@ -21,7 +21,7 @@ pub struct GapRecorder {
     /// Actual gaps.
     found: TimeHistogram,
     /// Sampled gaps in ns: planned, actual.
-    kept: Vec<[u32; 2]>,
+    kept: Vec<[u64; 2]>,
     /// Sampling interval: one of this many gaps is kept.
     every: u64,
 }
@@ -106,8 +106,7 @@ impl GapRecorder {
                 return;
             }
         }
-        // Gaps above 2^32 ns (4.3 s) are stored as 2^32 ns.
-        self.kept.push(gaps.map(|gap| u32::try_from(gap).unwrap_or(u32::MAX)));
+        self.kept.push(gaps);
     }
 
     /// Returns the accuracy of the gaps; `None` if none was recorded. The actual gaps are tested against the
@@ -119,7 +118,7 @@ impl GapRecorder {
             let mean = self.sums[at] / n;
             if mean > 0.0 { (self.squares[at] / n / (mean * mean) - 1.0).max(0.0) } else { 0.0 }
         };
-        let seconds = |at: usize| self.kept.iter().map(|pair| f64::from(pair[at]) / 1e9).collect::<Vec<_>>();
+        let seconds = |at: usize| self.kept.iter().map(|pair| pair[at] as f64 / 1e9).collect::<Vec<_>>();
         (self.count > 0).then(|| GapQuality {
             gaps: self.count,
             planned_mean_us: planned / 1e3,
@@ -175,6 +174,20 @@ mod tests {
         assert!(found.mean_error.abs() < 0.001, "{found:?}");
         assert!(!found.fit.unwrap().fits() && found.distance_from_plan.unwrap() > 0.5, "{found:?}");
         assert!(found.scv > 2.0 && found.errors.unwrap().p99_us > 20.0, "{found:?}");
+    }
+
+    /// With a packet every ten seconds, most gaps are above 2^32 ns.
+    #[test]
+    fn long_gaps_are_compared_as_they_are() {
+        let (law, mut random) = (ArrivalProcess::Poisson, RandomStream::new(1, 0, 0));
+        let mut arrivals = ArrivalSampler::new(&law, 0.1, &mut random).unwrap();
+        let (mut gaps, mut at) = (GapRecorder::default(), 0);
+        for _ in 0..1000 {
+            at += arrivals.next(&mut random);
+            gaps.record(at, at + at / 10);
+        }
+        let found = gaps.quality(GapLaw::of(&law, 0.1 / 1.1).as_ref()).unwrap();
+        assert!(found.fit.unwrap().fits() && found.distance_from_plan.unwrap() > 0.02, "{found:?}");
     }
 
     #[test]

@@ -40,8 +40,7 @@ pub(crate) struct BundleCommit {
     is_held_back: bool,
     has_others: bool,
     messages: ChunkedQueue<Box<Message>>,
-    /// A message about many entries, and the rest of its change.
-    begun: Option<(Box<Message>, RestOfSweep)>,
+    begun: Option<BegunChange>,
     /// The journal's record of this commit, while no step runs.
     noted: RecordedChanges,
     /// Recorded changes after all messages have succeeded, to be dropped.
@@ -49,6 +48,21 @@ pub(crate) struct BundleCommit {
     rest: ChunkedQueue<CommitEffect>,
     /// Output of the messages, held back until all have succeeded.
     held: DatapathOutput,
+}
+
+/// A message about many entries whose change takes several steps.
+#[derive(Debug)]
+struct BegunChange {
+    message: Box<Message>,
+    rest: RestOfChange,
+}
+
+/// Remaining part of a message's change of many flow entries.
+#[derive(Debug)]
+struct RestOfChange {
+    sweep: RestOfSweep,
+    /// Error of the buffer id that the message names. Only a message that is done can fail by it.
+    buffer: Option<ErrorType>,
 }
 
 /// Stage of a commit.
@@ -155,14 +169,14 @@ impl BundleCommit {
         let mut most = sweep::STEP;
         while most > 0 {
             let (message, changed) = match self.begun.take() {
-                Some((message, mut sweep)) => {
+                Some(BegunChange { message, mut rest }) => {
                     let by = (self.channel, message.xid);
-                    match datapath.sweep_on(now, by, &mut sweep, &mut most, &mut self.held) {
+                    match datapath.sweep_on(now, by, &mut rest.sweep, &mut most, &mut self.held) {
                         Ok(false) => {
-                            self.begun = Some((message, sweep));
+                            self.begun = Some(BegunChange { message, rest });
                             break;
                         }
-                        changed => (message, changed.map(drop)),
+                        changed => (message, changed.and_then(|_| rest.buffer.map_or(Ok(()), Err))),
                     }
                 }
                 None => {
@@ -175,8 +189,8 @@ impl BundleCommit {
                     let mut request =
                         AgentRequest::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
                     match change(datapath, &message, &mut request, &mut self.rest) {
-                        Ok(Some(sweep)) => {
-                            self.begun = Some((message, sweep));
+                        Ok(Some(rest)) => {
+                            self.begun = Some(BegunChange { message, rest });
                             continue;
                         }
                         changed => (message, changed.map(drop)),
@@ -261,17 +275,20 @@ fn change(
     message: &Message,
     request: &mut AgentRequest<'_>,
     later: &mut ChunkedQueue<CommitEffect>,
-) -> Result<Option<RestOfSweep>, ErrorType> {
+) -> Result<Option<RestOfChange>, ErrorType> {
     match &message.body {
         Body::FlowMod(flow) => {
             let rest = datapath.change_entries(flow, FlowModSemantics::of(flow, request.version), request)?;
-            match released(flow).map(|buffer| datapath.plane.take_buffered(request.channel, buffer)) {
-                Some(Ok(kept)) => later.push(CommitEffect::Release(kept)),
+            let buffer = match released(flow).map(|buffer| datapath.plane.take_buffered(request.channel, buffer)) {
+                Some(Ok(kept)) => {
+                    later.push(CommitEffect::Release(kept));
+                    None
+                }
                 Some(Err(error)) if rest.is_none() => return Err(error),
-                // Only a message that is done can fail by its buffer id.
-                Some(Err(_)) | None => {}
-            }
-            Ok(rest)
+                Some(Err(error)) => Some(error),
+                None => None,
+            };
+            Ok(rest.map(|sweep| RestOfChange { sweep, buffer }))
         }
         Body::PacketOut(packet) => {
             let kept = match packet.buffer_id {
@@ -282,7 +299,7 @@ fn change(
             later.push(CommitEffect::PacketOut(packet.clone(), kept));
             checked.map(|()| None)
         }
-        body => datapath.answer(body, request),
+        body => Ok(datapath.answer(body, request)?.map(|sweep| RestOfChange { sweep, buffer: None })),
     }
 }
 

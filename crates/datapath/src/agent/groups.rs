@@ -1,4 +1,4 @@
-//! Handles group-mods and requests about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
+//! Handles group-mods and requests about groups (OpenFlow 1.3.5, 7.3.4.2 and 7.3.5.9 to 7.3.5.11).
 use super::RestOfSweep;
 use crate::flow_mod::EntrySweep;
 use crate::group::{GroupModContext, GroupTable};

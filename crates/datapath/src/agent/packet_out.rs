@@ -37,7 +37,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// Runs a buffered packet through the pipeline, as a flow-mod that names it requests (OpenFlow 1.3.5, 7.3.4.2).
+    /// Runs a buffered packet through the pipeline, as a flow-mod that names it requests (OpenFlow 1.3.5, 7.3.4.1).
     ///
     /// # Errors
     /// There is no packet with that buffer id.

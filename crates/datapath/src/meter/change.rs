@@ -1,4 +1,4 @@
-//! Adds, changes and deletes meters (OpenFlow 1.3.5, 6.5 and 7.3.4.4).
+//! Adds, changes and deletes meters (OpenFlow 1.3.5, 6.6 and 7.3.4.4).
 use super::bucket::TokenBucket;
 use super::{BandState, MAX_BANDS, MAX_METERS, MeterState, MeterTable, SharedMeter};
 use weir_openflow::model::MeterId;
@@ -43,7 +43,7 @@ impl MeterTable {
         Ok(None)
     }
 
-    /// Deletes a meter or all meters. A meter that does not exist is no error (OpenFlow 1.3.5, 6.5).
+    /// Deletes a meter or all meters. A meter that does not exist is no error (OpenFlow 1.3.5, 6.6).
     fn delete(&mut self, meter: MeterId) {
         match meter {
             MeterId::ALL => self.by_id.clear(),

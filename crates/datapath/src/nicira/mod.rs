@@ -90,14 +90,14 @@ fn act(
         NxAction::Controller(controller) => tell(controller, packet, origin, fx),
         NxAction::Push(src) => {
             let value = read(packet, *src);
-            if !packet.push(value) {
+            if !packet.push(value, fx) {
                 packet.dropped(DropReason::StackFull, fx);
                 return ControlFlow::Break(());
             }
         }
         NxAction::Pop(dst) => {
             // Popping an empty stack writes nothing (as in Open vSwitch).
-            if let Some(value) = packet.pop() {
+            if let Some(value) = packet.pop(fx) {
                 write(packet, *dst, value, fx);
             }
         }

@@ -288,6 +288,22 @@ fn kept_packets_are_released_or_kept_on() {
 }
 
 #[test]
+fn an_unknown_buffer_fails_a_change_of_many_entries() {
+    let mut bench = bench();
+    for port in 0..500 {
+        bench.add(5, from_port(port), output(3));
+    }
+    let before = state(&mut bench);
+    let command = FlowCommand::Modify;
+    let buffer_id = Some(BufferId(7));
+    let modify = FlowMod { command, buffer_id, ..FlowMod::add(5, Match::any(), apply(output(2))) };
+    add(&mut bench, 1, 1, Body::FlowMod(modify));
+    let told = control(&mut bench, 1, BundleCommand::CommitRequest);
+    assert_eq!(errors(told)[0], (1, BadRequest::BufferUnknown.into()));
+    assert_eq!(state(&mut bench), before);
+}
+
+#[test]
 fn entries_that_come_back_still_end() {
     let mut bench = bench();
     let flags = FlowFlags::SEND_FLOW_REM;

@@ -2,9 +2,10 @@
 use crate::bench::*;
 use weir_datapath::ChannelId;
 use weir_openflow::model::error::{BadAction, BadInstruction, TableFeaturesFailed};
+use weir_openflow::model::group::{Bucket, BucketId, GroupCommand, GroupKind, GroupMod};
 use weir_openflow::model::multipart::TableFeaturesCommand::{Disable, Enable, Modify};
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableFeatures, TableFeaturesCommand};
-use weir_openflow::model::{Action, FlowMod, GroupId, Instruction, Match, PacketOut, PortNo, TableId};
+use weir_openflow::model::{Action, FlowMod, GroupId, Instruction, Match, NxAction, PacketOut, PortNo, TableId};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
 
@@ -110,6 +111,25 @@ fn a_mark_stays_where_the_output_is_noted() {
     let marked = Match::any().with(Field::PktMark, 0xffff_ffff_u32).with(Field::ActsetOutput, 2_u32);
     bench.flow_mod(&entry(1, marked, apply(output(4)))).unwrap();
     assert_eq!(bench.ports_of(1, &frame()), [2, 4]);
+}
+
+/// Buckets that run on copies count towards the packet's limit of resubmits.
+#[test]
+fn buckets_share_the_packets_limit_of_resubmits() {
+    let mut bench = bench();
+    let buckets = (0..3).map(|id| Bucket::new(BucketId(id), vec![Action::output(PortNo(2))])).collect();
+    let (command, kind, group) = (GroupCommand::Add, GroupKind::All, GroupId(1));
+    let add = GroupMod { command, kind, group, command_bucket: BucketId::ALL, buckets, properties: Vec::new() };
+    assert_eq!(bench.error_of(NEWEST, Body::GroupMod(add)), None);
+    bench.add(1, Match::any(), vec![Action::Group(group), Action::output(PortNo(3))]);
+    bench.flow_mod(&entry(10, to(3), vec![])).unwrap();
+    // Each output to port 2 makes 2 + 4 + ... + 2048 resubmits, nearly as many as a packet may have.
+    for table in 10..21 {
+        let next = NxAction::Resubmit { port: PortNo::IN_PORT, table: Some(TableId(table + 1)) }.into_action();
+        bench.flow_mod(&entry(table, to(2), apply(vec![next.clone(), next]))).unwrap();
+    }
+    bench.receive(1, &frame());
+    assert!(bench.datapath.drops().resubmits > 0);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Nicira's actions and messages: their effects, and the errors of invalid ones.
 use crate::bench::{Bench, CONTROLLER, OLD_CONTROLLER, PORTS, frame};
 use weir_openflow::model::error::{BadAction, BadMatch, BadRequest};
+use weir_openflow::model::group::GroupCommand;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
 use weir_openflow::model::role::{Role, RoleMessage};
-use weir_openflow::model::{Body, FlowCommand, FlowMod, PortNo};
-use weir_openflow::text::{parse_actions, parse_flow};
+use weir_openflow::model::{Body, ErrorType, FlowCommand, FlowMod, PortNo};
+use weir_openflow::text::{parse_actions, parse_flow, parse_group};
 use weir_openflow::{Version, decode, encode};
 use weir_packet::Field;
 
@@ -102,6 +103,53 @@ fn the_stack_gives_back_the_latest_first() {
     );
     bench.receive(1, &frame());
     assert_eq!(bench.datapath.drops().stack_full, 0);
+}
+
+fn add_group(bench: &mut Bench, group: &str) -> Option<ErrorType> {
+    bench.error_of(CONTROLLER, Body::GroupMod(parse_group(group, GroupCommand::Add).unwrap()))
+}
+
+#[test]
+fn in_a_bucket_they_run_in_their_order_before_the_output() {
+    let ports = |actions: &str| {
+        let mut bench = Bench::controlled();
+        assert_eq!(add_group(&mut bench, &format!("group_id=1,type=indirect,bucket={actions}")), None);
+        add(&mut bench, &["actions=group:1"]);
+        bench.ports_of(1, &frame())
+    };
+    assert_eq!(ports("output:4,load:2->reg0[],load:3->reg1[],output:reg0[],output:reg1[]"), [2, 3, 4]);
+    // Set-fields and copies come first.
+    assert_eq!(ports("load:2->reg0[],output:reg0[],set_field:3->reg0"), [2]);
+    assert_eq!(ports("output:reg1[],set_field:3->reg0,move:reg0[]->reg1[]"), [3]);
+    assert_eq!(
+        ports("output:4,load:3->reg0[],push:reg0[],load:2->reg0[],push:reg0[],pop:reg1[],output:reg1[]"),
+        [2, 4]
+    );
+    // There is nothing behind the output that `exit` could skip.
+    assert_eq!(ports("exit,output:2"), [2]);
+    // A queue is for the output, and nothing takes it back.
+    let mut bench = Bench::controlled();
+    assert_eq!(add_group(&mut bench, "group_id=1,type=indirect,bucket=set_queue:5,output:2,pop_queue"), None);
+    add(&mut bench, &["actions=group:1"]);
+    let mut frames = vec![weir_packet::Frame::from_bytes(&frame())];
+    bench.datapath.process(bench.now, PortNo(1), &mut frames, &mut bench.pool, &mut bench.out);
+    assert_eq!(bench.out.frames.drain(..).flat_map(|(_, list)| list).map(|frame| frame.queue).collect::<Vec<_>>(), [5]);
+}
+
+#[test]
+fn a_bucket_has_the_packets_stack() {
+    let ports = |actions: &str| {
+        let mut bench = Bench::controlled();
+        assert_eq!(add_group(&mut bench, "group_id=1,type=indirect,bucket=pop:reg0[],output:reg0[]"), None);
+        add(&mut bench, &[&format!("actions=load:2->reg1[],load:3->reg2[],push:reg1[],push:reg2[],{actions}")]);
+        bench.ports_of(1, &frame())
+    };
+    assert_eq!(ports("group:1"), [3], "on the packet itself");
+    assert_eq!(ports("group:1,output:4"), [3, 4], "on a copy");
+    // The stack is that of the time when the packet came to the group, and what a bucket takes is still there for
+    // others.
+    assert_eq!(ports("group:1,pop:reg4[],output:reg4[]"), [3, 3]);
+    assert_eq!(ports("group:1,push:reg1[],output:4"), [3, 4]);
 }
 
 #[test]

@@ -303,11 +303,22 @@ pub(super) const KINDS: &[DifferenceKind] = &[
         name: "extension_in_a_bucket",
         whose: Free,
         clause: "1.3.5, 5.10: the order of experimenter actions is the switch's",
-        why: "a bucket that writes a register by an extension and outputs: weir outputs first",
+        why: "weir executes Nicira's actions of a bucket in their order behind its set-fields and copies; Open vSwitch \
+              executes loads, set-fields and copies in their order, and none of the others",
         is: |seen| {
-            let writes = |action: &Action| matches!(action, Action::Nx(_));
-            let in_bucket =
-                seen.causes().map(super::features::parts).any(|parts| parts.flow.is_none() && parts.has_action(writes));
+            // Notes and `exit` do nothing in a bucket of either switch, and loads alone do the same in both.
+            let is_load = |action: &Action| matches!(action, Action::Nx(nx) if matches!(**nx, NxAction::Load { .. }));
+            let is_other = |action: &Action| {
+                let is_idle = |nx: &NxAction| matches!(nx, NxAction::Note(_) | NxAction::Exit);
+                matches!(action, Action::Nx(nx) if !is_idle(nx)) && !is_load(action)
+            };
+            let sets = |action: &Action| {
+                matches!(action, Action::SetField { .. } | Action::SetFieldMasked { .. } | Action::Move { .. })
+            };
+            let in_bucket = seen.causes().map(super::features::parts).any(|parts| {
+                let of_two_kinds = parts.has_action(is_load) && parts.has_action(sets);
+                parts.flow.is_none() && (parts.has_action(is_other) || of_two_kinds)
+            });
             seen.is_of_packets() && in_bucket
         },
     },

@@ -270,7 +270,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
     DifferenceKind {
         name: "notice_of_a_deleted_meter",
         whose: Theirs,
-        clause: "1.3.5, 6.5: an entry with OFPFF_SEND_FLOW_REM that is removed is told of",
+        clause: "1.3.5, 5.5: an entry with OFPFF_SEND_FLOW_REM that is removed is told of",
         why: "Open vSwitch does not tell of entries that go with their meter",
         is: |seen| {
             let (ours, theirs) = &seen.difference.told;
@@ -318,7 +318,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
     DifferenceKind {
         name: "counters_of_a_modified_group",
         whose: Theirs,
-        clause: "1.3.5, 7.3.4.3: a modify replaces a group's configuration, and its counters go on",
+        clause: "1.3.5, 7.3.4.2: a modify replaces a group's configuration, and its counters go on",
         why: "Open vSwitch sets the counters of a group that is modified to 0",
         is: |seen| {
             let modifies = |body: &Body| matches!(body, Body::GroupMod(group) if group.command == GroupCommand::Modify);
@@ -338,7 +338,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
     DifferenceKind {
         name: "second_notice_of_a_modified_entry",
         whose: Theirs,
-        clause: "1.3.5, 6.5: an entry with OFPFF_SEND_FLOW_REM that is removed is told of",
+        clause: "1.3.5, 5.5: an entry with OFPFF_SEND_FLOW_REM that is removed is told of",
         why: "of an entry that was modified Open vSwitch tells twice now and then",
         is: |seen| {
             let modifies = |flow: &FlowMod| matches!(flow.command, FlowCommand::Modify | FlowCommand::ModifyStrict);
@@ -352,7 +352,7 @@ pub(super) const KINDS: &[DifferenceKind] = &[
     DifferenceKind {
         name: "both_time_outs_up",
         whose: Free,
-        clause: "1.3.5, 6.5: an entry is removed when either time-out is up",
+        clause: "1.3.5, 5.5: an entry is removed when either time-out is up",
         why: "both of an entry's time-outs were up when the switch looked: weir tells the one that ended first, Open \
               vSwitch the hard one",
         is: |seen| {

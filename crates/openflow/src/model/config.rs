@@ -33,7 +33,7 @@ pub mod eviction {
     pub const LIFETIME: u32 = 1 << 2;
 }
 
-/// Table configuration: `ofp_table_mod` (OpenFlow 1.3.5, 7.3.4.1; OpenFlow 1.4.1, 7.3.4.1). Also used for
+/// Table configuration: `ofp_table_mod` (OpenFlow 1.3.5, 7.3.3; OpenFlow 1.4.1, 7.3.4.1). Also used for
 /// `ofp_table_desc`, which has the same content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableMod {

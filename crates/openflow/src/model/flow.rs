@@ -24,7 +24,7 @@ impl fmt::Display for TableId {
 
 /// Command of a flow-mod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[allow(missing_docs, reason = "each is named by the specification (OpenFlow 1.3.5, 7.3.4.2)")]
+#[allow(missing_docs, reason = "each is named by the specification (OpenFlow 1.3.5, 7.3.4.1)")]
 pub enum FlowCommand {
     Add,
     Modify,
@@ -33,7 +33,7 @@ pub enum FlowCommand {
     DeleteStrict,
 }
 
-/// Flow-mod flags, `OFPFF_*` (OpenFlow 1.3.5, 7.3.4.2), in 1.3's bits; the codec of 1.0 translates.
+/// Flow-mod flags, `OFPFF_*` (OpenFlow 1.3.5, 7.3.4.1), in 1.3's bits; the codec of 1.0 translates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Default)]
 #[serde(transparent)]
 pub struct FlowFlags(pub u16);
@@ -60,7 +60,7 @@ impl FlowFlags {
     }
 }
 
-/// Flow-mod, `ofp_flow_mod` (OpenFlow 1.3.5, 7.3.4.2).
+/// Flow-mod, `ofp_flow_mod` (OpenFlow 1.3.5, 7.3.4.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowMod {
     /// Value chosen by the controller, opaque to the switch. Set by add; compared under `cookie_mask` by modify and

@@ -82,7 +82,8 @@ pub struct GroupMod {
     pub kind: GroupKind,
     /// Number of the group.
     pub group: GroupId,
-    /// 1.5: the bucket before which to insert, or which to remove. [`BucketId::ALL`] in earlier versions.
+    /// 1.5: the bucket behind which to insert, or which to remove (OpenFlow 1.5.1, 6.7). [`BucketId::ALL`] in earlier
+    /// versions.
     pub command_bucket: BucketId,
     /// Buckets to set, or to insert.
     pub buckets: Vec<Bucket>,

@@ -1,4 +1,4 @@
-//! Reads and writes flow-mods, flow-removed, and the multipart messages about flow entries (OpenFlow 1.3.5, 7.3.4.2,
+//! Reads and writes flow-mods, flow-removed, and the multipart messages about flow entries (OpenFlow 1.3.5, 7.3.4.1,
 //! 7.4.2, 7.3.5.2).
 use super::{instruction, oxm};
 use crate::model::error::{BadInstruction, BadRequest};

@@ -1,4 +1,4 @@
-//! Reads and writes table configuration, statistics and features (OpenFlow 1.3.5, 7.3.4.1, 7.3.5.4, 7.3.5.5).
+//! Reads and writes table configuration, statistics and features (OpenFlow 1.3.5, 7.3.3, 7.3.5.4, 7.3.5.5).
 use super::oxm;
 use crate::model::config::TableMod;
 use crate::model::error::{BadProperty, TableFeaturesFailed};

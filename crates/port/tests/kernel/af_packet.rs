@@ -194,6 +194,21 @@ fn offloads_travel_under_pushed_tags() {
 }
 
 #[test]
+fn segments_are_counted_where_the_port_cuts() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0,offload=off");
+    let before = port.counters();
+    host.transmit(Instant::ZERO, &mut pool, &mut vec![super_frame(3000)]).unwrap();
+    let got =
+        receive(&mut *port, &mut pool, |got| got.len() == 54 + 3000 - 2 * 1448).expect("the last segment arrives");
+    assert!(got.offload.is_none());
+    let counters = port.counters();
+    // Three segments, each with headers of its own.
+    let counted = (counters.rx_packets - before.rx_packets, counters.rx_bytes - before.rx_bytes);
+    assert_eq!(counted, (3, 3 * 54 + 3000));
+}
+
+#[test]
 fn too_long_and_down_are_counted() {
     let Some(bed) = Bed::new() else { return };
     let mut pool = FramePool::default();

@@ -73,6 +73,9 @@ impl TuplePruner {
             if let SliceView::High(high) = view {
                 looked_at.look_at_high(high, false);
             }
+            if looked_at.tuples == 0 {
+                looked_at.forget_spills();
+            }
             self.columns.put_all_high(slice, bit, true);
         }
         self.columns.give(bit);
@@ -241,4 +244,24 @@ fn high_byte(value: u16) -> u8 {
 #[expect(clippy::cast_possible_truncation, reason = "sixteen bits of it are meant")]
 fn slices_of(mask: u64) -> impl Iterator<Item = (u8, u16)> {
     [48_u8, 32, 16, 0].into_iter().map(move |shift| (shift, (mask >> shift) as u16)).filter(|(_, mask)| *mask != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slice that was spilled into is searched only as long as tuples cover it.
+    #[test]
+    fn a_slice_without_tuples_forgets_what_was_spilled() {
+        let mut pruner = TuplePruner::default();
+        let mask = || std::iter::once(WordMask { word: 3, mask: 0xffff });
+        let bit = pruner.add_tuple(mask()).unwrap();
+        pruner.slices[0].spill();
+        assert!(!pruner.slices[0].is_constant());
+        pruner.remove_tuple(bit);
+        assert!(pruner.is_clean() && pruner.slices[0].is_constant());
+        // The next tuple gets the same slice.
+        pruner.add_tuple(std::iter::once(WordMask { word: 5, mask: 0xffff })).unwrap();
+        assert!(pruner.slices.len() == 1 && pruner.slices[0].is_constant() && !pruner.slices[0].has_spilled);
+    }
 }

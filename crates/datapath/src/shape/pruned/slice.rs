@@ -31,7 +31,7 @@ pub(super) struct KeySlice {
     /// [`KeySlice::spill`].
     pub(super) high: u8,
     /// True after [`KeySlice::spill`]: some tuple of [`SliceView::Whole`] passes all values of a high byte, because
-    /// there was no room for its set.
+    /// there was no room for its set. Until no tuple covers the slice any more.
     pub(super) has_spilled: bool,
 }
 
@@ -64,6 +64,12 @@ impl KeySlice {
     pub(super) fn spill(&mut self) {
         self.has_spilled = true;
         self.high = u8::MAX;
+    }
+
+    /// Forgets that tuples were spilled, because no tuple covers the slice any more.
+    pub(super) fn forget_spills(&mut self) {
+        self.has_spilled = false;
+        self.high = 0;
     }
 
     /// Returns true if searches skip this slice, because it excludes hardly any tuple: no bit of the high byte counts,

@@ -74,7 +74,7 @@ pub(in crate::kinds) const OURS: &[DifferenceKind] = &[
     DifferenceKind {
         name: "watched_group_deleted",
         whose: Free,
-        clause: "1.3.5, 7.3.4.3: deletes of groups that others lead to; OFPGMFC_CHAINED_GROUP",
+        clause: "1.3.5, 7.3.4.2: deletes of groups that others lead to; OFPGMFC_CHAINED_GROUP",
         why: "weir refuses to delete a group that another one leads to or watches",
         is: |seen| seen.only_we_refuse(&[ErrorType::GroupModFailed(GroupModFailed::ChainedGroup)]),
     },
@@ -163,7 +163,7 @@ pub(in crate::kinds) const OURS: &[DifferenceKind] = &[
     DifferenceKind {
         name: "group_of_a_group_not_there",
         whose: Free,
-        clause: "1.3.5, 7.3.4.3: support of chaining is a switch's choice",
+        clause: "1.3.5, 7.3.4.2: support of chaining is a switch's choice",
         why: "weir refuses buckets that lead to groups or watch groups that are not there; Open vSwitch takes them",
         is: |seen| {
             seen.only_we_refuse(&[OUT_GROUP, BAD_WATCH]) && seen.body().is_some_and(|body| group_of(body).is_some())

@@ -10,7 +10,7 @@ pub(super) fn table_mod(table_mod: &TableMod, show: PrintContext) -> String {
         TableId::ALL => " table_id: ALL_TABLES".to_owned(),
         table => format!(" table_id={}", table.0),
     };
-    // 1.3 has only deprecated configuration bits, which mean nothing (OpenFlow 1.3.5, 7.3.4.1).
+    // 1.3 has only deprecated configuration bits, which mean nothing (OpenFlow 1.3.5, 7.3.3).
     if show.version < Version::V14 {
         return text;
     }
