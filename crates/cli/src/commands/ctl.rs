@@ -298,11 +298,11 @@ fn present(snapshot: &SwitchSnapshot) -> Vec<&PortSnapshot> {
 
 fn show(switch: &SwitchSnapshot) -> String {
     let mut text = format!(
-        "switch {}, dpid {:#018x}, up {:.1} s, {} flow entries\n",
+        "switch {}, dpid {:#018x}, up {:.1} s, {}\n",
         switch.name,
         switch.datapath_id,
         switch.uptime_s,
-        switch.entries()
+        weir_units::counted(switch.entries(), "flow entry", "flow entries")
     );
     let mut ports = table(&["port", "name", "kind", "address", "link", "rate"], &[0]);
     for port in &switch.ports {
@@ -329,6 +329,7 @@ fn show(switch: &SwitchSnapshot) -> String {
     if !switch.workers.is_empty() {
         let _ = writeln!(text, "\n{}", workers(&switch.workers));
     }
+    text += &virtuals::list(switch);
     let _ = write!(text, "\n{}", channels(&switch.channels));
     text += &switch.timing.as_ref().map(|timing| format!("\n{}", profile::line(timing))).unwrap_or_default();
     text + &drops(switch)
@@ -361,12 +362,11 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
     let mut rows = table(&header, &[2, 3, 4, 5, 6]);
     for channel in channels {
         let state = match &channel.state {
-            ChannelState::Connecting => "connecting".to_owned(),
-            ChannelState::Handshake => "handshake".to_owned(),
-            ChannelState::Up { version } => match channel.role.as_deref() {
-                None | Some("equal") => format!("up, OpenFlow {version}"),
-                Some(role) => format!("up, OpenFlow {version}, {role}"),
+            state @ ChannelState::Up { .. } => match channel.role.as_deref() {
+                None | Some("equal") => state.to_string(),
+                Some(role) => format!("{state}, {role}"),
             },
+            state => state.to_string(),
         };
         rows.add_row([
             &channel.target,
@@ -392,6 +392,7 @@ fn drops(switch: &SwitchSnapshot) -> String {
         reasons.push(format!("packet-ins over a controller's limit {}", switch.packet_ins_limited));
     }
     reasons.extend(queues::drops(switch));
+    reasons.extend(virtuals::drops(switch));
     if reasons.is_empty() { "\nno drops\n".to_owned() } else { format!("\ndropped: {}\n", reasons.join(", ")) }
 }
 
@@ -439,6 +440,8 @@ fn counters_json(switch: &SwitchSnapshot) -> Value {
         "tables": switch.tables,
         "channels": switch.channels,
         "drops": switch.drops.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "virtual_switches": switch.virtual_switches.iter().map(|cut| (&cut.name, virtuals::dropped(cut)))
+            .collect::<std::collections::BTreeMap<_, _>>(),
         "packet_ins": switch.packet_ins,
         "packet_ins_dropped": switch.packet_ins_dropped,
         "packet_ins_limited": switch.packet_ins_limited,
@@ -463,4 +466,48 @@ fn table(header: &[&str], numbers: &[usize]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A switch without ports, with one virtual switch that has dropped packets at a crosspoint.
+    fn with_virtual_switch() -> SwitchSnapshot {
+        let port = |number: u32, dropped: u64| {
+            serde_json::json!({
+                "number": number, "port": number, "rate_in": "1Mbit/s", "rate_out": "1Mbit/s", "ceiling": null,
+                "rx_packets": 10, "rx_bytes": 640, "tx_packets": 4, "tx_bytes": 256, "dropped": dropped,
+                "queued_bytes": 64,
+            })
+        };
+        let gold = serde_json::json!({
+            "name": "gold", "datapath_id": 0x101, "ends_in_s": null, "ports": [port(1, 0), port(2, 845_001)],
+            "crosspoints": [{
+                "from": 1, "to": 2, "packets": 8, "bytes": 512, "queued_bytes": 128, "peak_bytes": 9000,
+                "dropped": {"buffer_full": 845_000},
+            }],
+            "spec": null,
+        });
+        let switch = serde_json::json!({
+            "name": "s1", "datapath_id": 1, "uptime_s": 1.0, "ports": [], "virtual_switches": [gold], "tables": [],
+            "channels": [], "drops": [], "packet_ins": 0, "packet_ins_dropped": 0, "packet_ins_limited": 0,
+        });
+        serde_json::from_value(switch).unwrap()
+    }
+
+    #[test]
+    fn a_switch_shows_its_virtual_switches_and_their_drops() {
+        let switch = with_virtual_switch();
+        let shown = show(&switch);
+        let line = shown.lines().find(|line| line.trim_start().starts_with("gold")).expect("a line for gold");
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(cells, ["gold", "0x0000000000000101", "2", "20", "8", "128B", "845001"], "{shown}");
+        let dropped = "\ndropped: virtual switch gold buffer full 845000, virtual switch gold untagged 1\n";
+        assert!(shown.ends_with(dropped), "{shown}");
+        assert!(counters(&switch).ends_with(dropped));
+        assert_eq!(counters_json(&switch)["virtual_switches"]["gold"]["buffer_full"], 845_000);
+        let without = SwitchSnapshot { virtual_switches: Vec::new(), ..switch };
+        assert!(show(&without).ends_with("\nno drops\n"));
+    }
 }
