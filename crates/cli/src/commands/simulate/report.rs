@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_sim::report::FabricReportRow;
 use weir_sim::stats::Estimate;
+use weir_units::counted;
 
 /// Formats the whole report. `asked` is the number of points that were to be simulated.
 pub(super) fn text(answers: &[SimulatedPoint], asked: usize) -> String {
@@ -18,7 +19,9 @@ pub(super) fn text(answers: &[SimulatedPoint], asked: usize) -> String {
         match &answer.result {
             SimulateResult::Streams(result) => text += &streams(result),
             SimulateResult::Stations(result) => text += &report_stations::text(result),
-            SimulateResult::Network(result) => text += &crate::commands::run::report::text(result),
+            SimulateResult::Network(network) => {
+                text += &crate::commands::run::report::simulated_text(&network.result, network.took);
+            }
         }
     }
     if answers.len() < asked {
@@ -88,18 +91,18 @@ fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
 pub(super) fn conditions(setup: &SimulationSetup, is_sure: Option<bool>, is_partial: bool) -> String {
     let build = if setup.release_build { "release" } else { "debug" };
     let mut text = format!(
-        "Simulated {} replications of {} s (after {} s) in {:.1} s, {:.1} million events a second on {} threads, with weir {} \
-         ({build} build), scenario {}, seed {}; ± is half a 95% interval; on {} cores of {}, Linux {}\n",
-        setup.replications,
+        "Simulated {} of {} s (after {} s) in {:.1} s, {:.1} million events a second on {}, with weir {} \
+         ({build} build), scenario {}, seed {}; ± is half a 95% interval; on {} of {}, Linux {}\n",
+        counted(setup.replications, "replication", "replications"),
         setup.duration_s,
         setup.warm_up_s,
         setup.wall_s,
         setup.events_per_second / 1e6,
-        setup.threads,
+        counted(setup.threads, "thread", "threads"),
         setup.version,
         setup.scenario,
         setup.seed,
-        setup.machine.cores,
+        counted(setup.machine.cores, "core", "cores"),
         setup.machine.cpu,
         setup.machine.kernel,
     );
@@ -138,7 +141,9 @@ pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
         let (header, rows) = match &answer.result {
             SimulateResult::Streams(result) => (STREAM_CELLS, rows(result).map(stream_cells).collect::<Vec<_>>()),
             SimulateResult::Stations(result) => (report_stations::CELLS, report_stations::cells(result)),
-            SimulateResult::Network(result) => (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect()),
+            SimulateResult::Network(network) => {
+                (TRAFFIC_CELLS, network.result.traffic.iter().map(traffic_cells).collect())
+            }
         };
         if number == 0 {
             line(&keys, &[header.to_owned()]);
