@@ -245,7 +245,7 @@ fn without_kind(found: &str) -> String {
         Some((PortKind::Null, _)) => "",
         Some((PortKind::Vxlan | PortKind::VxlanGpe | PortKind::Gre, _)) => "NAME,remote=ADDRESS",
     };
-    format!("found a kind without a colon, expected {found}:{rest}")
+    format!("found a kind without a colon, expected `{found}:{rest}`")
 }
 
 /// Returns the error text for an unknown kind.
@@ -303,8 +303,8 @@ mod tests {
         assert_eq!(problem("afxdp:eth0"), format!("port afxdp:eth0: no kind `afxdp`, perhaps af_xdp; {all}"));
         assert_eq!(problem("dpdk:0"), format!("port dpdk:0: no kind `dpdk`; {all}"));
         assert_eq!(problem("eth0"), format!("port eth0: expected KIND:NAME; no kind `eth0`; {all}"));
-        assert_eq!(problem("null"), "port null: found a kind without a colon, expected null:");
-        assert!(problem("af_packet").ends_with("expected af_packet:INTERFACE"));
+        assert_eq!(problem("null"), "port null: found a kind without a colon, expected `null:`");
+        assert!(problem("af_packet").ends_with("expected `af_packet:INTERFACE`"));
         assert_eq!(problem("null:,rx"), "port null:,rx: found `rx`, expected option=value");
         assert_eq!(problem("null:,rx=on,rx=on"), "port null:,rx=on,rx=on: option rx is given twice");
         assert_eq!(problem("null:,rx=maybe"), "port null:,rx=maybe: option rx: found `maybe`, expected on or off");
