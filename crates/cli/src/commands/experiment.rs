@@ -41,8 +41,8 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Write the report as a page with charts, report.html, and each chart as SVG, to this directory, too
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
+    #[arg(long, alias = "plots", value_name = "DIR")]
+    plot: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -59,8 +59,8 @@ pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.record {
         output::check_file(path).with_context(|| format!("--record: create {}", path.display()))?;
     }
-    if let Some(folder) = &args.plots {
-        std::fs::create_dir_all(folder).with_context(|| format!("--plots: create {}", folder.display()))?;
+    if let Some(folder) = &args.plot {
+        std::fs::create_dir_all(folder).with_context(|| format!("--plot: create {}", folder.display()))?;
     }
     let options = options(&args, &signals);
     let report = experiment.run(&options, &mut |doing| eprintln!("weir: {doing}"))?;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.record {
         output::write_file(path, &json).with_context(|| format!("--record: write {}", path.display()))?;
     }
-    if let Some(folder) = &args.plots {
+    if let Some(folder) = &args.plot {
         write_plots(&report, folder)?;
     }
     output::print(&if args.json { json } else { report.to_string() })?;
@@ -94,7 +94,7 @@ fn options(args: &ExperimentArgs, signals: &StopSignalHandler) -> ExperimentOpti
 fn write_plots(report: &ExperimentReport, folder: &Path) -> anyhow::Result<()> {
     let write = |name: String, text: String| {
         let path = folder.join(name);
-        output::write_file(&path, &text).with_context(|| format!("--plots: write {}", path.display()))
+        output::write_file(&path, &text).with_context(|| format!("--plot: write {}", path.display()))
     };
     report.plots.iter().try_for_each(|plot| write(format!("{}.svg", plot.name()), plot.svg()))?;
     write("report.html".into(), report.html())

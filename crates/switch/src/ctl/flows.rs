@@ -45,7 +45,11 @@ async fn add_port(engine: &EngineClient, port: &str) -> Result<Value, SwitchErro
 }
 
 async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError> {
-    let request = if filter.is_empty() { FlowRequest::all() } else { request(&port_names::numbered(engine, filter.to_owned()).await?)? };
+    let request = if filter.is_empty() {
+        FlowRequest::all()
+    } else {
+        request(&port_names::numbered(engine, filter.to_owned()).await?)?
+    };
     let mut next = Some(engine.call_async(move |engine| engine.flow_walk(&request)).await??);
     let (mut found, mut left_out) = (Vec::new(), 0);
     while let Some(walk) = next {

@@ -85,7 +85,8 @@ fn words(text: &str) -> Vec<PortWord> {
             continue;
         }
         let before = &lower[..start];
-        let place = PLACES.iter().find(|place| before.ends_with(*place) && begins(&before[..before.len() - place.len()]));
+        let place =
+            PLACES.iter().find(|place| before.ends_with(*place) && begins(&before[..before.len() - place.len()]));
         let is_alone = place.is_none()
             && start > first_list
             && (before.ends_with(',') || LISTS.iter().any(|list| before.ends_with(list)));
@@ -120,9 +121,15 @@ fn word(text: &str, start: usize, is_port: bool) -> Option<PortWord> {
     };
     let (name, after) = rest.split_at(length);
     // `output:reg0[]` names a field, and an action with arguments is no port.
-    let ends = if is_port { !after.starts_with(['[', '=']) } else { matches!(after.chars().next(), None | Some(',' | ')')) };
-    let is_keyword = name.parse::<PortNo>().is_ok() || !is_port && ACTIONS.contains(&name.to_ascii_lowercase().as_str());
-    (ends && !name.is_empty() && !is_keyword).then(|| PortWord { at: start..start + length, name: name.to_owned(), is_port })
+    let ends =
+        if is_port { !after.starts_with(['[', '=']) } else { matches!(after.chars().next(), None | Some(',' | ')')) };
+    let is_keyword =
+        name.parse::<PortNo>().is_ok() || !is_port && ACTIONS.contains(&name.to_ascii_lowercase().as_str());
+    (ends && !name.is_empty() && !is_keyword).then(|| PortWord {
+        at: start..start + length,
+        name: name.to_owned(),
+        is_port,
+    })
 }
 
 #[cfg(test)]
@@ -152,7 +159,10 @@ mod tests {
                 "group_id=1,type=ff,bucket=watch_port:veth1,actions=output:veth1,bucket=watch_port:1,output:s1-eth2",
                 "group_id=1,type=ff,bucket=watch_port:1,actions=output:1,bucket=watch_port:1,output:2",
             ),
-            ("in_port=1,actions=clone(veth1),write_actions(output:veth1)", "in_port=1,actions=clone(1),write_actions(output:1)"),
+            (
+                "in_port=1,actions=clone(veth1),write_actions(output:veth1)",
+                "in_port=1,actions=clone(1),write_actions(output:1)",
+            ),
         ] {
             assert_eq!(of(text).as_deref(), Ok(expected));
         }
