@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(
             show(&broken, &TopologyMeasures::of(&broken)),
             "small\n  nodes       4\n  links       3\n  degree      0 to 3, 1.50 in the mean\n  \
-             diameter    2 links, 1.33 links between two nodes in the mean\n  rates       10Mbit/s, 1 links without\n  \
-             delays      3 links without\n  parts       2 that nothing joins, the largest of 3 nodes\n  duplicates  1 links beside another one\n"
+             diameter    2 links, 1.33 links between two nodes in the mean\n  rates       10Mbit/s, 1 link without\n  \
+             delays      3 links without\n  parts       2 that nothing joins, the largest of 3 nodes\n  duplicates  1 link beside another one\n"
         );
         let list = list(&broken);
         assert!(list.starts_with("  node  links  place\n  n0    2      -\n"), "{list}");

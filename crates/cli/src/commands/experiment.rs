@@ -1,5 +1,6 @@
 //! `weir experiment`: repeats measurements from the literature. Exit status 0 if the figures show what they are
 //! expected to show, 1 if not, 130 if stopped.
+use super::csv;
 use super::run::NOT_AS_EXPECTED;
 use anyhow::Context;
 use std::fmt::Write as _;
@@ -44,8 +45,11 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, alias = "plots", value_name = "DIR")]
     plot: Option<PathBuf>,
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the figures as CSV, a line for each case and quantity
+    #[arg(long)]
+    csv: bool,
 }
 
 pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
@@ -71,7 +75,11 @@ pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &args.plot {
         write_plots(&report, folder)?;
     }
-    output::print(&if args.json { json } else { report.to_string() })?;
+    output::print(&match (args.json, args.csv) {
+        (true, _) => json,
+        (_, true) => csv(&report),
+        _ => report.to_string(),
+    })?;
     Ok(status(&report))
 }
 
@@ -88,6 +96,17 @@ fn options(args: &ExperimentArgs, signals: &StopSignalHandler) -> ExperimentOpti
         switch,
         trace: args.trace.clone(),
     }
+}
+
+/// Formats one CSV line for each figure.
+fn csv(report: &ExperimentReport) -> String {
+    let rows = report.figures.iter().map(|figure| {
+        let published = figure.published.as_ref().map(|published| published.value);
+        let numbers = [published, Some(figure.ours), figure.sd].map(csv::figure);
+        let words = [figure.case.as_str(), figure.metric, figure.unit].map(csv::quoted);
+        words.into_iter().chain(numbers).chain([figure.samples.to_string()]).collect()
+    });
+    csv::lines("case,metric,unit,published,ours,sd,samples", rows)
 }
 
 /// Writes the report as an HTML page, and each of its charts as an SVG file.

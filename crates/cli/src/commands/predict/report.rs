@@ -1,5 +1,6 @@
 //! Formats a prediction as text and as CSV.
 use super::PredictedPoint;
+use crate::commands::csv::quoted;
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
@@ -353,10 +354,6 @@ pub(super) fn csv(answers: &[PredictedPoint]) -> String {
         }
     }
     text
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Formats the result of a run as text.
+use crate::commands::csv::{self, figure, quoted};
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_network::LabResult;
-use weir_network::result::{LabHostKind, TrafficResult};
+use weir_network::result::{LabHostKind, StreamResult, TrafficResult};
 use weir_scenario::TrafficExpectation;
 use weir_traffic::TimeStatistics;
 use weir_units::{Bps, counted};
@@ -279,6 +280,64 @@ fn drops(result: &LabResult) -> Table {
     }
     right_from(&mut table, 2);
     table
+}
+
+/// Columns of traffic as CSV.
+pub(crate) const TRAFFIC_CELLS: &str =
+    "kind,from,to,reached,ok,sent,received,loss,goodput_bps,delay_mean_us,delay_p99_us";
+/// Columns of streams as CSV.
+const STREAM_CELLS: &str = "stream,switch,virtual_switch,port,class,sent,received,throughput,loss,rate_bps,share,delay_mean_us,\
+                            delay_p50_us,delay_p95_us,delay_p99_us,delay_max_us";
+
+/// Formats one CSV line for each item of traffic, or for each stream if the scenario has streams only.
+pub(crate) fn csv(result: &LabResult) -> String {
+    if result.traffic.is_empty() && !result.streams.is_empty() {
+        return csv::lines(STREAM_CELLS, result.streams.iter().map(stream_cells));
+    }
+    csv::lines(TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells))
+}
+
+/// Returns the cells of an item of traffic, in the order of [`TRAFFIC_CELLS`].
+pub(crate) fn traffic_cells(item: &TrafficResult) -> Vec<String> {
+    let delay = item.rtt.or(item.delay);
+    vec![
+        item.kind.to_owned(),
+        item.from.clone(),
+        item.to.clone(),
+        item.reached.to_string(),
+        item.ok.to_string(),
+        item.sent.map_or(String::new(), |sent| sent.to_string()),
+        item.received.to_string(),
+        figure(item.loss),
+        figure(item.goodput_bps),
+        figure(delay.map(|delay| delay.mean_us)),
+        figure(delay.map(|delay| delay.p99_us)),
+    ]
+}
+
+fn stream_cells(stream: &StreamResult) -> Vec<String> {
+    let mut cells = vec![
+        quoted(&stream.name),
+        stream.switch.clone(),
+        stream.virtual_switch.clone().unwrap_or_default(),
+        stream.output.to_string(),
+        stream.class.to_string(),
+        stream.sent.to_string(),
+        stream.received.to_string(),
+        figure(stream.throughput),
+        figure(stream.loss),
+        stream.rate_bps.to_string(),
+        figure(stream.share),
+    ];
+    let delay = |of: fn(&TimeStatistics) -> f64| figure(stream.delay.as_ref().map(of));
+    cells.extend([
+        delay(|d| d.mean_us),
+        delay(|d| d.p50_us),
+        delay(|d| d.p95_us),
+        delay(|d| d.p99_us),
+        delay(|d| d.max_us),
+    ]);
+    cells
 }
 
 fn table(header: &[&str]) -> Table {

@@ -2,6 +2,8 @@
 use super::report_stations;
 use super::streams::{SimulationSetup, StreamSimulation};
 use super::{SimulateResult, SimulatedPoint};
+use crate::commands::csv::{figure, quoted};
+use crate::commands::run::report::{TRAFFIC_CELLS, traffic_cells};
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
@@ -155,16 +157,6 @@ pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
 
 const STREAM_CELLS: &str = "switch,port,class,packets,throughput,throughput_ci,loss,loss_ci,rate_bps,rate_bps_ci,share,share_ci,\
                             delay_s,delay_s_ci,delay_p50_s,delay_p99_s,delay_p99_s_ci,delay_max_s";
-const TRAFFIC_CELLS: &str = "kind,from,to,reached,ok,sent,received,loss,goodput_bps,delay_mean_us,delay_p99_us";
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
-/// Formats a number; empty for `None`.
-pub(super) fn figure(value: Option<f64>) -> String {
-    value.map_or(String::new(), |value| value.to_string())
-}
 
 fn stream_cells(row: &FabricReportRow) -> Vec<String> {
     let mut cells = vec![
@@ -182,21 +174,4 @@ fn stream_cells(row: &FabricReportRow) -> Vec<String> {
     cells.push(figure(row.delay_p99_s.and_then(|estimate| estimate.half_width)));
     cells.push(figure(row.delays.as_ref().map(|delays| delays.max_s)));
     cells
-}
-
-fn traffic_cells(item: &weir_network::result::TrafficResult) -> Vec<String> {
-    let delay = item.rtt.or(item.delay);
-    vec![
-        item.kind.to_owned(),
-        item.from.clone(),
-        item.to.clone(),
-        item.reached.to_string(),
-        item.ok.to_string(),
-        item.sent.map_or(String::new(), |sent| sent.to_string()),
-        item.received.to_string(),
-        figure(item.loss),
-        figure(item.goodput_bps),
-        figure(delay.map(|delay| delay.mean_us)),
-        figure(delay.map(|delay| delay.p99_us)),
-    ]
 }
