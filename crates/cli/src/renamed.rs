@@ -1,7 +1,7 @@
 //! Old names of options: they are accepted for one release, with a notice on standard error.
 //!
-//! One name stands for one thing: `--plot` is a page with charts, `-o` and `--out` any other file or folder that a command
-//! makes, `--record` the JSON of a measurement.
+//! One name stands for one thing: `--plot` is a page with charts, `-o` and `--out` any other file or folder that a
+//! command makes, `--record` the JSON of a measurement.
 
 /// An option that got another name.
 struct RenamedOption {

@@ -49,8 +49,8 @@ pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit.trim()))
 }
 
-/// Implements serde for a quantity type with its text form, through `FromStr` and `Display`. `$expected` describes valid
-/// texts, for errors about values that are no text, such as a number without its unit.
+/// Implements serde for a quantity type with its text form, through `FromStr` and `Display`. `$expected` describes
+/// valid texts, for errors about values that are no text, such as a number without its unit.
 macro_rules! serde_as_text {
     ($type:ty, $expected:expr) => {
         impl<'de> serde::Deserialize<'de> for $type {

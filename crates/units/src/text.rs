@@ -24,8 +24,8 @@ pub fn counted(count: impl TryInto<u64>, one: &str, many: &str) -> String {
 }
 
 /// Rewords what serde says of a value in a file, for people who do not know the program's types: what was found, what
-/// is expected. `examples` has values of keys that a file may lack, for example `("buffer", "\"24kB\"")`. Other messages
-/// stay as they are.
+/// is expected. `examples` has values of keys that a file may lack, for example `("buffer", "\"24kB\"")`. Other
+/// messages stay as they are.
 pub fn reworded(message: &str, examples: &[(&str, &str)]) -> String {
     let first = message.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     if let Some(key) = first.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {

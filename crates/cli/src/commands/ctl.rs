@@ -108,8 +108,8 @@ enum CtlCommand {
     },
     /// Add a group
     AddGroup {
-        /// The group, such as group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2; the switch's name may come
-        /// first
+        /// The group, such as group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2; the switch's name may
+        /// come first
         #[arg(num_args = 1..=2, required = true, value_names = ["SWITCH", "GROUP"])]
         words: Vec<String>,
     },

@@ -30,9 +30,9 @@ const LINK: usize = 0;
 const PATIENCE: Duration = Duration::from_millis(20);
 const LOST_FIRST: &str = "lost where it is split";
 const LOST_SECOND: &str = "lost where it is merged";
-/// Percentage of packets below which the thesis's figures would show zero: a tenth of what buffers of 24 kB lose. At load
-/// 1 the queues grow with the length of a run, so that single runs lose some packets from any buffer: seeds 1 to 10 lost
-/// up to 0.0215 %.
+/// Percentage of packets below which the thesis's figures would show zero: a tenth of what buffers of 24 kB lose. At
+/// load 1 the queues grow with the length of a run, so that single runs lose some packets from any buffer: seeds 1 to
+/// 10 lost up to 0.0215 %.
 const ZERO: f64 = 0.025;
 const LATE: &str = "packets out of order";
 const HALF: Bps = Bps(LINE.0 / 2);

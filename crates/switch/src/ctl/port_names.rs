@@ -4,7 +4,7 @@ use crate::handle::SwitchError;
 use std::ops::Range;
 use weir_openflow::model::PortNo;
 
-/// What stands in front of a port, in matches and in actions.
+/// Texts in front of a port, in matches and in actions.
 const PLACES: [&str; 10] = [
     "in_port=",
     "in_phy_port=",
@@ -17,7 +17,7 @@ const PLACES: [&str; 10] = [
     "watch_port:",
     "watch_port=",
 ];
-/// What begins a list of actions, in which a port may stand alone.
+/// Texts in front of a list of actions, in which a port may stand alone.
 const LISTS: [&str; 5] = ["actions=", "bucket=", "apply_actions(", "write_actions(", "clone("];
 /// Actions without arguments: a port of such a name must be quoted.
 const ACTIONS: [&str; 12] = [
