@@ -35,7 +35,7 @@ const CASES: [(&str, &str, usize, &str); 35] = [
     ("name = \"red\"", "name = \"Red\"", 4, "name: found `Red`, expected 1 to 10 characters of a-z, 0-9 and -"),
     ("vlan = 10", "vlan = 4095", 5, "tenant red: vlan: found 4095, expected 1 to 4094"),
     ("vlan = 10", "wlan = 10", 5, "unknown field `wlan`, expected `name` or `vlan`"),
-    ("vlan = 10", "vlan = \"ten\"", 5, "found `ten`, expected a whole number from 0 to 65535"),
+    ("vlan = 10", "vlan = \"ten\"", 5, "found `\"ten\"`, expected a whole number from 0 to 65535"),
     ("vlan = 10", "", 3, "found no `vlan`, expected it, such as vlan = 10"),
     (
         "rate = \"1Gbit/s\"",

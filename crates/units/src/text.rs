@@ -34,6 +34,12 @@ pub fn reworded(message: &str, examples: &[(&str, &str)]) -> String {
             None => format!("found no `{key}`, expected it"),
         };
     }
+    if first == "wanted string or table" {
+        return "found another kind of value, expected a text in quotes".to_owned();
+    }
+    if first.starts_with("string values must be quoted") {
+        return "found a text without quotes, expected it in quotes, such as \"24kB\"".to_owned();
+    }
     let wrong = ["invalid type: ", "invalid value: ", "invalid length "];
     let Some((prefix, rest)) = wrong.iter().find_map(|prefix| Some((*prefix, first.strip_prefix(prefix)?))) else {
         return first;
@@ -45,10 +51,10 @@ pub fn reworded(message: &str, examples: &[(&str, &str)]) -> String {
     format!("found {}, expected {}", found_value(found), expected_value(expected))
 }
 
-/// Returns what was found without the name of its type: the value itself for numbers and texts.
+/// Returns what was found without the name of its type: the value itself for numbers and texts, these in quotes.
 fn found_value(found: &str) -> String {
     let kinds = ["integer ", "floating point ", "boolean ", "string "];
-    let value = kinds.iter().find_map(|kind| found.strip_prefix(kind)).map(|value| value.trim_matches(['`', '"']));
+    let value = kinds.iter().find_map(|kind| found.strip_prefix(kind)).map(|value| value.trim_matches('`'));
     match (value, found) {
         (Some(value), _) => format!("`{value}`"),
         (None, "sequence") => "a list".to_owned(),
@@ -99,12 +105,17 @@ mod tests {
             ("missing field `buffer`", "found no `buffer`, expected it, such as buffer = \"24kB\""),
             ("missing field `to`", "found no `to`, expected it"),
             ("invalid type: integer `100`, expected a string", "found `100`, expected a text in quotes"),
-            ("invalid type: string \"ten\", expected u16", "found `ten`, expected a whole number from 0 to 65535"),
+            ("invalid type: string \"ten\", expected u16", "found `\"ten\"`, expected a whole number from 0 to 65535"),
             ("invalid value: integer `-1`, expected u64", "found `-1`, expected a whole number of 0 or more"),
             ("invalid type: map, expected a sequence", "found a table, expected a list in brackets"),
             ("invalid type: integer `3`, expected struct VirtualPortToml", "found `3`, expected a table"),
             ("invalid length 1, expected an array of length 2", "found a list of 1, expected a list of 2"),
             ("unknown field `wlan`, expected `vlan`", "unknown field `wlan`, expected `vlan`"),
+            ("wanted string or table", "found another kind of value, expected a text in quotes"),
+            (
+                "string values must be quoted, expected literal string",
+                "found a text without quotes, expected it in quotes, such as \"24kB\"",
+            ),
             ("invalid array\nexpected `]`", "invalid array; expected `]`"),
         ] {
             assert_eq!(reworded(message, &examples), expected);
