@@ -143,7 +143,7 @@ class Case:
     def __init__(self, folder, arguments, generator):
         self.arguments, self.folder = arguments, folder / "case"
         shutil.rmtree(self.folder, ignore_errors=True)
-        run([str(WEIR), "bench", "datapath", *arguments, "--write", str(self.folder)])
+        run([str(WEIR), "bench", "datapath", *arguments, "--out", str(self.folder)])
         told = json.loads((self.folder / "generator.json").read_text())
         self.entries, self.flows = told["entries"], told["flows"]
         names = ("headers", "flows", "spread", "size", "order", "seed")

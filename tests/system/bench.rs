@@ -132,7 +132,7 @@ fn the_peer_s_generator_makes_the_same_packets() {
     ];
     for (number, arguments) in all.into_iter().enumerate() {
         let case = folder.path().join(number.to_string());
-        let output = bench(&[arguments, &["--write", case.to_str().unwrap()]].concat());
+        let output = bench(&[arguments, &["--out", case.to_str().unwrap()]].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let first = std::fs::read(case.join("first")).unwrap();
         assert_eq!(first.len(), 256 * 60);

@@ -52,7 +52,7 @@ fn models_are_held_against_simulated_stations() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     let arguments =
-        ["--model", "mahmood", "--model", "mg1", "--duration", "20s", "--replications", "3", "--csv", "--report"];
+        ["--model", "mahmood", "--model", "mg1", "--duration", "20s", "--replications", "3", "--csv", "--plot"];
     let output = compare("at-x510.toml", &[&arguments[..], &[page.to_str().unwrap()]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -158,6 +158,7 @@ fn links_change_while_frames_pass() {
     let down = talk.tell("pingall 200ms");
     assert!(down.starts_with("h1 -> X\nh2 -> X\n0 of 2 reached"), "{down}");
     assert!(talk.tell("show s2").contains("s2-s1  link DOWN"), "{}", talk.tell("show s2"));
+    assert!(talk.tell("show s2").contains("  up, OpenFlow 1.3\n"), "{}", talk.tell("show s2"));
     talk.tell("link s2 s1 up delay 30ms rate 10M");
     assert!(talk.tell("links").contains("up, 10Mbit/s, delay 30ms"));
     let slow = talk.tell("h1 ping -c 2 h2");

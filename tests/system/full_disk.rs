@@ -58,11 +58,11 @@ fn a_reader_that_leaves_is_no_error() {
 fn a_missing_folder_is_found_before_the_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("missing/page.html");
-    let output = Command::new(weir()).args(["compare", "--report"]).arg(&page).arg(example("quickstart.toml")).output();
+    let output = Command::new(weir()).args(["compare", "--plot"]).arg(&page).arg(example("quickstart.toml")).output();
     let output = output.expect("weir starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.starts_with("weir: --report: write ") && said.contains("No such file or directory"), "{said}");
+    assert!(said.starts_with("weir: --plot: write ") && said.contains("No such file or directory"), "{said}");
     assert!(output.stdout.is_empty());
 }
 

@@ -40,7 +40,7 @@ fn profiles_are_compared_and_drawn() {
     assert!(stdout(&apart).contains("intervals apart"), "{}", stdout(&apart));
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
-    let drawn = run(&["profile", "plot", "two-level-tcam", "--output", page.to_str().unwrap()]);
+    let drawn = run(&["profile", "plot", "two-level-tcam", "--out", page.to_str().unwrap()]);
     assert!(drawn.status.success(), "{}", stderr(&drawn));
     let page = std::fs::read_to_string(page).unwrap();
     assert_eq!(page.matches("<figure>").count(), 4);

@@ -169,7 +169,7 @@ fn a_bridge_is_measured_without_openflow() {
     assert!(code == Some(0) && said.contains("not measured") && said.contains("of the rig's own taken off"), "{said}");
     assert_eq!(weir_in_rig(&["profile", "validate", &profile]).0, Some(0));
     assert_eq!(weir_in_rig(&["profile", "diff", &profile, &profile]).0, Some(0));
-    assert_eq!(weir_in_rig(&["profile", "plot", &profile, "--output", &file("page.html")]).0, Some(0));
+    assert_eq!(weir_in_rig(&["profile", "plot", &profile, "--out", &file("page.html")]).0, Some(0));
     let scenario = "duration = '1s'\n[controller]\nconnect = 'none'\n[[switch]]\nname = 's1'\nfail_mode = 'standalone'\n\
         profile = 'bridge/profile.toml'\n[[host]]\nname = 'a'\nswitch = 's1'\nip = '10.0.0.1/24'\n\
         [[host]]\nname = 'b'\nswitch = 's1'\nip = '10.0.0.2/24'\n\

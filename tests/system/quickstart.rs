@@ -108,3 +108,15 @@ fn bad_input_is_one_line_and_status_2() {
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains("no-such-file.toml: cannot read the scenario"), "{said}");
 }
+
+#[test]
+fn results_are_printed_as_csv() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let csv = |arguments: &[&str]| weir_testing::run(Command::new(weir()).args(arguments));
+    let text = csv(&["quickstart", "--duration", "100ms", "--csv"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() == 7 && lines[0].starts_with("kind,from,to,reached,ok,sent"), "{text}");
+    assert!(lines[1].starts_with("ping,red-a,red-b,true,true,"), "{text}");
+    let text = csv(&["experiment", "vx-split-path", "--csv"]);
+    assert!(text.starts_with("case,metric,unit,published,ours,sd,samples\n\"equal paths, 12 kB\","), "{text}");
+}

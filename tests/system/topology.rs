@@ -15,7 +15,7 @@ fn a_file_is_shown_listed_and_becomes_a_scenario_that_runs_in_virtual_time() {
         "edges": [{"source": 1, "target": 2, "dist": 100}, {"source": 2, "target": 3, "dist": 100}, {"source": 3, "target": 1, "dist": 100}]}"#;
     std::fs::write(folder.path().join("net.json"), net).expect("a file");
     let (ok, shown) = weir_says(&["topology", "show", "net.json"], folder.path());
-    assert!(ok && shown.contains("  diameter    1 links, 1.00 links between two nodes in the mean\n"), "{shown}");
+    assert!(ok && shown.contains("  diameter    1 link, 1.00 links between two nodes in the mean\n"), "{shown}");
     let (ok, listed) = weir_says(&["topology", "list", "net.json"], folder.path());
     assert!(ok && listed.contains("  A          B   -     500µs\n"), "{listed}");
     let (ok, refused) = weir_says(&["topology", "show", "net.json", "--toml"], folder.path());

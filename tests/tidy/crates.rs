@@ -148,3 +148,23 @@ fn the_ways_of_a_frame_and_a_flow_mod_are_short() {
 fn is_part_of_path(c: char) -> bool {
     c.is_ascii_alphanumeric() || ['/', '.', '_', '-'].contains(&c)
 }
+
+/// CONTRIBUTING.md and docs/ARCHITECTURE.md say that two crates have unsafe code.
+#[test]
+fn two_crates_have_unsafe_code() {
+    let begins = ["unsafe {", "unsafe fn ", "unsafe impl "];
+    let mut found = Vec::new();
+    for text in texts(&[".rs"]) {
+        let is_theirs =
+            ["crates/port/", "crates/memory/", "tests/tidy/"].iter().any(|path| text.path.starts_with(path));
+        if !is_theirs && text.path.starts_with("crates/") {
+            let lines = text.lines().filter(|(_, line)| begins.iter().any(|begin| line.contains(begin)));
+            found.extend(lines.map(|(line, what)| Finding {
+                file: text.path.clone(),
+                line,
+                what: what.trim().to_owned(),
+            }));
+        }
+    }
+    at_most(0, "move the code to `port` or `memory`", &found);
+}

@@ -2,11 +2,13 @@
 //! its `Args`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "flags say `[:PORT]` in their help, which clap prints as it stands")]
 mod commands;
+mod renamed;
 mod threads;
 mod tls;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
+use std::ffi::OsStr;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
@@ -21,6 +23,9 @@ const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = commands::Cli::parse();
+    for notice in renamed::notices(std::env::args().skip(1)) {
+        eprintln!("weir: {notice}");
+    }
     init_log(cli.verbose);
     match cli.command.run() {
         Ok(code) => code,
@@ -31,6 +36,11 @@ fn main() -> ExitCode {
     }
 }
 
+/// Returns true if output to a terminal may have colours: unless NO_COLOR has a value (no-color.org).
+fn has_colour(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
+    is_terminal && no_color.is_none_or(OsStr::is_empty)
+}
+
 /// Writes log lines to standard error, at the level of `-v`; `RUST_LOG` overrides it.
 fn init_log(verbose: u8) {
     let default = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
@@ -38,7 +48,18 @@ fn init_log(verbose: u8) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(has_colour(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()))
         .with_target(false)
         .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_color_is_heeded() {
+        assert!(has_colour(true, None) && has_colour(true, Some(OsStr::new(""))));
+        assert!(!has_colour(true, Some(OsStr::new("1"))) && !has_colour(false, None));
+    }
 }

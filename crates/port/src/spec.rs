@@ -73,7 +73,7 @@ impl FromStr for PortSpec {
 
     fn from_str(text: &str) -> Result<Self, PortError> {
         let error = |problem: String| PortError::Spec { spec: text.to_owned(), problem };
-        let (kind, rest) = text.split_once(':').ok_or_else(|| error(format!("expected KIND:NAME; {}", kinds(text))))?;
+        let (kind, rest) = text.split_once(':').ok_or_else(|| error(without_kind(text)))?;
         let kind = PortKind::ALL.iter().find(|(_, name)| *name == kind).ok_or_else(|| error(kinds(kind)))?.0;
         let mut parts = rest.split(',').peekable();
         let name = parts.next_if(|first| !first.contains('=')).unwrap_or_default().to_owned();
@@ -234,6 +234,20 @@ pub(crate) fn synthetic_mac(text: &str) -> MacAddr {
     MacAddr([0x02, b, c, d, e, f])
 }
 
+/// Returns the error text for a specification without a colon: a kind of which the colon was forgotten, or a name
+/// without its kind.
+fn without_kind(found: &str) -> String {
+    let rest = match PortKind::ALL.iter().find(|(_, name)| *name == found) {
+        None => return format!("expected KIND:NAME; {}", kinds(found)),
+        Some((PortKind::AfXdp | PortKind::AfPacket, _)) => "INTERFACE",
+        Some((PortKind::Tap | PortKind::Memory, _)) => "NAME",
+        Some((PortKind::Pcap, _)) => "in=FILE,out=FILE",
+        Some((PortKind::Null, _)) => "",
+        Some((PortKind::Vxlan | PortKind::VxlanGpe | PortKind::Gre, _)) => "NAME,remote=ADDRESS",
+    };
+    format!("found a kind without a colon, expected `{found}:{rest}`")
+}
+
 /// Returns the error text for an unknown kind.
 fn kinds(found: &str) -> String {
     let names = PortKind::ALL.map(|(_, name)| name);
@@ -289,6 +303,8 @@ mod tests {
         assert_eq!(problem("afxdp:eth0"), format!("port afxdp:eth0: no kind `afxdp`, perhaps af_xdp; {all}"));
         assert_eq!(problem("dpdk:0"), format!("port dpdk:0: no kind `dpdk`; {all}"));
         assert_eq!(problem("eth0"), format!("port eth0: expected KIND:NAME; no kind `eth0`; {all}"));
+        assert_eq!(problem("null"), "port null: found a kind without a colon, expected `null:`");
+        assert!(problem("af_packet").ends_with("expected `af_packet:INTERFACE`"));
         assert_eq!(problem("null:,rx"), "port null:,rx: found `rx`, expected option=value");
         assert_eq!(problem("null:,rx=on,rx=on"), "port null:,rx=on,rx=on: option rx is given twice");
         assert_eq!(problem("null:,rx=maybe"), "port null:,rx=maybe: option rx: found `maybe`, expected on or off");

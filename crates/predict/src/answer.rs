@@ -32,7 +32,8 @@ pub enum PredictionStatus {
     Ok,
     /// No steady state: an unlimited queue gets as much load as it can serve, or more.
     Unstable,
-    /// Steady state, with an answer: TCP keeps a queue full.
+    /// Steady state, with an answer: a queue is full, because TCP keeps it so, or because it is limited and gets as
+    /// much load as it can serve, or more.
     Full,
     /// No packet is delivered, because the hosts are isolated from each other.
     Isolated,

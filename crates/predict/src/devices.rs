@@ -64,7 +64,8 @@ impl DevicePeaks {
 impl DevicePeak {
     fn new(station: &AnalyticStation, place: QueueLocation, solved: Option<StationSolution>) -> DevicePeak {
         let utilisation = solved.as_ref().map_or(station.state.offered, |solved| solved.utilisation);
-        let full = station.is_full();
+        // A limited queue that gets more than it can serve is full, too: what finds no place is lost.
+        let full = station.is_full() || station.is_overloaded() && !station.is_unstable();
         DevicePeak {
             name: station.name.clone(),
             place,
@@ -136,7 +137,10 @@ pub(crate) fn warning(device: &DevicePrediction) -> Option<Warning> {
             format!("utilisation {utilisation:.3} at {name}: no steady state; {advice}"),
         ));
     }
-    let near = device.status == PredictionStatus::Ok && *utilisation > NEAR_SATURATION;
+    let has_loss = device.loss.is_some_and(|loss| loss > 0.0);
+    // TCP fills its queue without losing packets by this, and adapts to it: its load has no error.
+    let counts = device.status == PredictionStatus::Ok || device.status == PredictionStatus::Full && has_loss;
+    let near = counts && *utilisation > NEAR_SATURATION;
     near.then(|| {
         let text =
             format!("utilisation {utilisation:.3} at {name}: a small error in its load is a large one in its delay");

@@ -206,6 +206,20 @@ fn a_buffer_makes_too_much_a_loss() {
 }
 
 #[test]
+fn a_limited_queue_with_too_much_load_is_full() {
+    let text = one_switch(
+        "service = \"1ms\"\nbuffer = 20",
+        "data = \"9us\"\npacket_in = \"10us\"\npacket_out = \"10us\"",
+        &format!("rate = 4000\nnew_flows = 0.5\n{SMALL}"),
+    );
+    let prediction = predicted(&text);
+    let device = prediction.devices.iter().find(|device| device.device == "controller").unwrap();
+    near(device.utilisation, 1.0, 1e-3);
+    assert_eq!(device.status, PredictionStatus::Full);
+    assert!(prediction.warnings.iter().any(|warning| warning.kind == "NEAR_SATURATION"), "{:?}", prediction.warnings);
+}
+
+#[test]
 fn more_new_flows_make_the_tail_longer() {
     let p99 = |p| stages(60.0, p, "").delay.unwrap().p99_s;
     let [a, b, c] = [0.1, 0.2, 0.4].map(p99);

@@ -43,6 +43,6 @@ impl ProfileError {
 
     pub(crate) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> ProfileError {
         let span = error.span().unwrap_or(0..0);
-        ProfileError::at(file, text, SpannedProblem { span, text: error.message().to_owned() })
+        ProfileError::at(file, text, SpannedProblem { span, text: weir_units::reworded(error.message(), &[]) })
     }
 }

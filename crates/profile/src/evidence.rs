@@ -102,7 +102,7 @@ fn take_keys(table: &mut DeTable<'_>, path: &str) -> Checked<Option<Evidence>> {
     let spanned = Spanned::new(whole.clone(), DeValue::Table(taken));
     let written = EvidenceToml::deserialize(ValueDeserializer::from(spanned)).map_err(|error| SpannedProblem {
         span: error.span().unwrap_or(whole),
-        text: format!("{path}: {}", error.message()),
+        text: format!("{path}: {}", weir_units::reworded(error.message(), &[])),
     })?;
     written.checked(path).map(Some)
 }

@@ -33,7 +33,7 @@ pub(crate) struct NumberOrTime(pub(crate) f64);
 impl<'de> Deserialize<'de> for NumberOrTime {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a number, or a time such as `7.5ms`")]
+        #[serde(untagged, expecting = "found another kind of value, expected a number, or a time such as `7.5ms`")]
         enum NumberOrText {
             Number(f64),
             Text(String),

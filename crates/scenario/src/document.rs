@@ -244,7 +244,10 @@ pub(crate) struct TrafficToml {
 
 /// Rate in bits or in packets.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a rate such as `10Mbit/s`, or a number of packets a second")]
+#[serde(
+    untagged,
+    expecting = "found another kind of value, expected a rate such as `10Mbit/s`, or a number of packets a second"
+)]
 pub(crate) enum RateToml {
     Packets(f64),
     Bits(String),
@@ -266,7 +269,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for OneOrMore<Spanned<T>> {
         /// Untagged enums lose places in the file. The text is therefore read first, and each item parsed with its
         /// own message.
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, expecting = "found another kind of value, expected a text in quotes or a list of such")]
         enum OneOrMoreStrings {
             One(String),
             More(Vec<String>),

@@ -2,6 +2,33 @@
 use std::fmt;
 use std::ops::Range;
 
+/// Values of keys that some section of a scenario needs, as examples in errors.
+const EXAMPLES: [(&str, &str); 18] = [
+    ("name", "\"s1\""),
+    ("vlan", "10"),
+    ("switch", "\"s1\""),
+    ("ends", "[\"s1\", \"s2\"]"),
+    ("queue", "1"),
+    ("ports", "[{ port = 1, rate = \"100Mbit/s\" }, { port = 2, rate = \"100Mbit/s\" }]"),
+    ("port", "1"),
+    ("buffer", "\"24kB\""),
+    ("inputs", "\"1-4\""),
+    ("output", "5"),
+    ("high", "3.0"),
+    ("low", "0.5"),
+    ("time", "\"500us\""),
+    ("on", "\"1ms\""),
+    ("off", "\"9ms\""),
+    ("shape", "1.5"),
+    ("mean", "\"600B\""),
+    ("file", "\"trace.csv\""),
+];
+
+/// Returns what the TOML reader says of a value, in words of scenario files.
+pub(crate) fn said(error: &toml::de::Error) -> String {
+    weir_units::reworded(error.message(), &EXAMPLES)
+}
+
 /// Error in a scenario: file, line, value found and value expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
@@ -24,7 +51,7 @@ impl ScenarioError {
     /// Returns an error of text that is not TOML, or a value that does not have its type.
     pub(crate) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_of(text, &span));
-        ScenarioError { file: file.to_owned(), line, problem: error.message().to_owned() }
+        ScenarioError { file: file.to_owned(), line, problem: said(error) }
     }
 
     /// Returns an error of an impossible value.
@@ -44,7 +71,7 @@ impl ScenarioError {
 }
 
 /// Returns the line, from 1, on which a span starts.
-fn line_of(text: &str, span: &Range<usize>) -> usize {
+pub(crate) fn line_of(text: &str, span: &Range<usize>) -> usize {
     let start = span.start.min(text.len());
     1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count()
 }

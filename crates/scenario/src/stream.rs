@@ -23,6 +23,8 @@ pub struct PacketStream {
     pub start: Duration,
     /// Length; `None` for as long as the run.
     pub duration: Option<Duration>,
+    /// Line of the file on which the stream begins, from 1, for errors; `None` if the text is not the user's own.
+    pub line: Option<usize>,
 }
 
 /// Settings of a scenario's simulation.

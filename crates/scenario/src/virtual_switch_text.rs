@@ -1,5 +1,5 @@
 //! Reads virtual switches that are described outside a scenario, with the keys of a scenario's file.
-use crate::{ScenarioError, check, document};
+use crate::{ScenarioError, check, document, error};
 use std::collections::BTreeMap;
 use toml::Table;
 use weir_slicing::{FabricSpec, PacketSelector, QueueManager, VirtualPortSpec, VirtualSwitch, VirtualSwitchReader};
@@ -49,7 +49,7 @@ fn changed_virtual_switch(
 
 /// Returns the text of a virtual switch after changes.
 fn merged(old: &VirtualSwitch, changes: &str) -> Result<String, String> {
-    let changes: Table = changes.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let changes: Table = changes.parse().map_err(|error: toml::de::Error| error::said(&error))?;
     let mut all = Table::try_from(old).map_err(|error| error.to_string())?;
     // A lifetime counts from the time of the request that gives it.
     all.remove("lifetime");

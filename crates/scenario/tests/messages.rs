@@ -31,11 +31,20 @@ to = "h2"
 "#;
 
 /// Cases: text replaced, replacement, line of the error, and its message.
-const CASES: [(&str, &str, usize, &str); 31] = [
+const CASES: [(&str, &str, usize, &str); 35] = [
     ("name = \"red\"", "name = \"Red\"", 4, "name: found `Red`, expected 1 to 10 characters of a-z, 0-9 and -"),
     ("vlan = 10", "vlan = 4095", 5, "tenant red: vlan: found 4095, expected 1 to 4094"),
     ("vlan = 10", "wlan = 10", 5, "unknown field `wlan`, expected `name` or `vlan`"),
-    ("vlan = 10", "vlan = \"ten\"", 5, "invalid type: string \"ten\", expected u16"),
+    ("vlan = 10", "vlan = \"ten\"", 5, "found `\"ten\"`, expected a whole number from 0 to 65535"),
+    ("vlan = 10", "", 3, "found no `vlan`, expected it, such as vlan = 10"),
+    (
+        "rate = \"1Gbit/s\"",
+        "rate = 100",
+        21,
+        "found `100`, expected a rate above zero such as `100Mbit/s`, `2.5Gbit/s` or `64kbit/s`",
+    ),
+    ("ends = [\"s1\", \"s2\"]", "ends = [\"s1\"]", 20, "found a list of 1, expected a list of 2"),
+    ("ip = \"10.0.0.1/24\"", "ip = 10", 14, "found another kind of value, expected a text in quotes or a list of such"),
     ("name = \"s2\"", "name = \"s1\"", 9, "name: found `s1` twice, expected each name once"),
     ("dpid = 2", "dpid = 1", 8, "found dpid 0x1 twice, expected each once"),
     ("dpid = 2", "tables = 0", 10, "switch s2: tables: found 0, expected 1 to 254"),

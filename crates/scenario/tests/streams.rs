@@ -31,7 +31,7 @@ sizes = { kind = "bimodal", short = 1.0 }
 "#;
 
 /// Cases: text replaced, replacement, line of the error, and its message.
-const CASES: [(&str, &str, usize, &str); 18] = [
+const CASES: [(&str, &str, usize, &str); 24] = [
     ("until = 0.01", "until = 1.0", 5, "until: found 1, expected a share of the mean between 0 and 1, such as 0.01"),
     ("until = 0.01", "replications = 0", 5, "replications: found 0, expected 1 to 10000"),
     ("switch = \"s1\"", "switch = \"s2\"", 18, "stream: switch: found `s2`, expected one of s1"),
@@ -69,7 +69,41 @@ const CASES: [(&str, &str, usize, &str); 18] = [
         "{ kind = \"mmpp\", high",
         "{ kind = \"mmpp\", hihg",
         23,
-        "`constant`, `poisson`, or a table with `kind`, for example { kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }",
+        "stream: arrival: unknown field `hihg`, expected one of `high`, `low`, `time`",
+    ),
+    (", time = \"500us\"", "", 23, "stream: arrival: found no `time`, expected it, such as time = \"500us\""),
+    (
+        "time = \"500us\"",
+        "time = 500",
+        23,
+        "stream: arrival: found `500`, expected a time such as `250us`, `1.5ms`, `10s` or `2min`",
+    ),
+    (
+        "{ kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }",
+        "3",
+        23,
+        "found another kind of value, expected `constant`, `poisson`, or a table with `kind`, for example \
+         { kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }",
+    ),
+    (
+        "{ kind = \"bimodal\", short = 1.0 }",
+        "\"1515B\"",
+        24,
+        "stream: sizes: found packets of up to 1515 bytes, expected at most `max_packet` of [switch.fabric], 1514B: make \
+         it larger, and buffers at least as large",
+    ),
+    (
+        "{ port = 33, rate_out = \"100Mbit/s\" }",
+        "{ port = 33, rate_in = \"100Mbit/s\" }, { port = 3, rate_out = \"1Mbit/s\" }",
+        17,
+        "stream: output: found port 33, for which virtual switch gold has no `rate_out`, expected one: all packets would \
+         be lost",
+    ),
+    (
+        "{ port = 2, rate_in =",
+        "{ port = 2, rate_out =",
+        17,
+        "stream: inputs: found port 2, for which virtual switch gold has no `rate_in`, expected one: nothing gets in",
     ),
     (
         "{ kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }",
@@ -114,6 +148,7 @@ fn the_right_one_says_what_it_means() {
         class: 0,
         start: Duration::ZERO,
         duration: None,
+        line: Some(17),
     };
     assert_eq!(scenario.streams, [expected]);
     let simulate = scenario.simulate;

@@ -275,7 +275,12 @@ const CASES: [(&str, &str, usize, &str); 41] = [
         30,
         "rate: found `60`, expected a rate of bits such as \"10Mbit/s\", or a number of packets a second",
     ),
-    ("rate = 60", "rate = true", 30, "a rate such as `10Mbit/s`, or a number of packets a second"),
+    (
+        "rate = 60",
+        "rate = true",
+        30,
+        "found another kind of value, expected a rate such as `10Mbit/s`, or a number of packets a second",
+    ),
     ("new_flows = 0.25", "new_flows = 1.5", 33, "new_flows: found 1.5, expected a share of the packets, 0 to 1"),
     ("new_flows = 0.25", "new_flows = nan", 33, "new_flows: found NaN, expected a share of the packets, 0 to 1"),
     (

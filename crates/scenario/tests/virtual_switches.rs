@@ -27,7 +27,7 @@ red = { min = "1kB", max = "2kB", probability = 0.1 }
 "#;
 
 /// Cases: text replaced, replacement, line of the error, and its message.
-const CASES: [(&str, &str, usize, &str); 34] = [
+const CASES: [(&str, &str, usize, &str); 38] = [
     (
         "rate_in = \"1Mbit/s\"",
         "rate_in = \"800Mbit/s\"",
@@ -47,6 +47,14 @@ const CASES: [(&str, &str, usize, &str); 34] = [
         "virtual switch tin: found no port to come in or none to leave by, expected both",
     ),
     ("quantum = \"64B\"", "quantum = \"0B\"", 17, "quantum: found 0B, expected 60B to 16MiB"),
+    ("buffer = \"3kB\"", "", 13, "found no `buffer`, expected it, such as buffer = \"24kB\""),
+    ("buffer = \"3kB\"", "buffer = 100", 18, "found `100`, expected a size such as `64kB`, `1500B` or `2MiB`"),
+    (
+        "{ port = 1, rate_in = \"1Mbit/s\", rate_out = \"2Mbit/s\", quantum = \"64B\" }",
+        "7",
+        17,
+        "found `7`, expected a table",
+    ),
     ("buffer = \"3kB\"", "buffer = \"1kB\"", 18, "buffer: found 1kB, expected 1514B to 192kB"),
     (
         "queue = \"red\"",
@@ -88,7 +96,14 @@ const CASES: [(&str, &str, usize, &str); 34] = [
         10,
         "virtual switch gold: port: found 9, expected one of the switch's 4 ports",
     ),
-    ("number = 2", "number = 1", 10, "virtual switch gold: ports: found port 4 twice, expected each once"),
+    ("port = 4, number = 2", "port = 1", 10, "virtual switch gold: ports: found port 1 twice, expected each once"),
+    (
+        "number = 2",
+        "number = 1",
+        10,
+        "virtual switch gold: ports: found number 1 for ports 1 and 4, expected each number once: give one of them \
+         another `number`",
+    ),
     ("number = 2", "number = 65280", 10, "port: found 65280, expected 1 to 65279"),
     (
         "{ port = 1, rate = \"250Mbit/s\" }",
@@ -205,7 +220,10 @@ fn one_alone_is_read_like_one_in_a_scenario() {
     let read = parse_virtual_switch(alone, "tin.toml", switch.fabric.as_ref().unwrap()).unwrap();
     assert_eq!(read, switch.virtual_switches[1]);
     let error = parse_virtual_switch("name = \"a\"", "a.toml", switch.fabric.as_ref().unwrap()).unwrap_err();
-    assert_eq!(error.to_string(), "a.toml:1: missing field `ports`");
+    assert_eq!(
+        error.to_string(),
+        "a.toml:1: found no `ports`, expected it, such as ports = [{ port = 1, rate = \"100Mbit/s\" }, { port = 2, rate = \"100Mbit/s\" }]"
+    );
 }
 
 /// Selectors of ports with an outside VLAN contain the VLAN, whether written or made by default.

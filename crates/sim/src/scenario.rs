@@ -136,7 +136,8 @@ fn chosen(stream: &PacketStream, switch: &ScenarioSwitch) -> Result<usize, Simul
         (None, _) => {
             let names: Vec<&str> = cuts.iter().map(|cut| cut.name.as_str()).collect();
             let problem = "found no `virtual`, expected the virtual switch it is for, since lengths alone do not say";
-            Err(SimulateError(format!("stream {}: {problem}: one of {}", stream.name, names.join(", "))))
+            let place = stream.line.map_or(String::new(), |line| format!("line {line}: "));
+            Err(SimulateError(format!("{place}stream {}: {problem}: one of {}", stream.name, names.join(", "))))
         }
     }
 }

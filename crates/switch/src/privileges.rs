@@ -1,17 +1,23 @@
 //! Drops the privileges that a switch does not need once its ports are open.
 //!
 //! Kept, as far as the process has them: the right to open raw sockets and to configure interfaces (`CAP_NET_RAW`,
-//! `CAP_NET_ADMIN`), to load the small program that AF_XDP needs (`CAP_BPF`) and to lock memory (`CAP_IPC_LOCK`).
-//! They are needed because ports are added while the switch runs, restored when it ends, and reopened when a device
-//! comes back. Among those dropped is entering other network namespaces (`CAP_SYS_ADMIN`): an AF_XDP port opened
+//! `CAP_NET_ADMIN`), to load the small program that AF_XDP needs (`CAP_BPF`), to lock memory (`CAP_IPC_LOCK`) and to
+//! listen on TCP ports below 1024 (`CAP_NET_BIND_SERVICE`). They are needed because ports are added while the switch
+//! runs, restored when it ends, and reopened when a device comes back, and because virtual switches with listeners are
+//! added. Among those dropped is entering other network namespaces (`CAP_SYS_ADMIN`): an AF_XDP port opened
 //! after that cannot configure the other end of its veth there, and warns if that would be necessary.
 use caps::{CapSet, Capability, CapsHashSet};
 use rustix::process::{Gid, Uid};
 use rustix::thread;
 
-/// Capabilities that a switch needs to add, restore and reopen ports.
-const KEPT: [Capability; 4] =
-    [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF, Capability::CAP_IPC_LOCK];
+/// Capabilities that a switch needs to add, restore and reopen ports, and to listen for controllers.
+const KEPT: [Capability; 5] = [
+    Capability::CAP_NET_RAW,
+    Capability::CAP_NET_ADMIN,
+    Capability::CAP_BPF,
+    Capability::CAP_IPC_LOCK,
+    Capability::CAP_NET_BIND_SERVICE,
+];
 
 /// User and group ids for the process to take on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,5 +100,20 @@ mod tests {
         let (permitted, effective) = kept.join().unwrap();
         assert!(permitted.iter().all(|capability| KEPT.contains(capability)), "{permitted:?}");
         assert_eq!(permitted, effective);
+    }
+
+    /// The switch listens after it has given up its privileges, so root may use ports below 1024 only if this right
+    /// stays.
+    #[test]
+    fn the_right_to_listen_below_1024_stays() {
+        let (before, after) = std::thread::spawn(|| {
+            let has = || caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_BIND_SERVICE).unwrap();
+            let before = has();
+            reduce(None).unwrap();
+            (before, has())
+        })
+        .join()
+        .unwrap();
+        assert_eq!(before, after);
     }
 }

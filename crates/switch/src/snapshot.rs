@@ -4,6 +4,7 @@ use crate::engine::EngineSnapshot;
 use crate::handle::SwitchIdentity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use weir_device::TimingSnapshot;
 use weir_openflow::model::PortNo;
 use weir_port::FrameCounters;
@@ -256,6 +257,16 @@ pub enum ChannelState {
         /// OpenFlow version: `1.0`, `1.3`, `1.4` or `1.5`.
         version: String,
     },
+}
+
+impl fmt::Display for ChannelState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChannelState::Connecting => f.write_str("connecting"),
+            ChannelState::Handshake => f.write_str("handshake"),
+            ChannelState::Up { version } => write!(f, "up, OpenFlow {version}"),
+        }
+    }
 }
 
 impl SwitchSnapshot {

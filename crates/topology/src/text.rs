@@ -1,7 +1,7 @@
 //! Formats topologies as text for the terminal.
 use crate::{Topology, TopologyMeasures};
 use std::fmt::Write as _;
-use weir_units::TimeSpan;
+use weir_units::{TimeSpan, counted};
 
 /// Returns the measures of a topology as text, one line per measure.
 pub fn show(topology: &Topology, measures: &TopologyMeasures) -> String {
@@ -12,7 +12,7 @@ pub fn show(topology: &Topology, measures: &TopologyMeasures) -> String {
         ("degree", format!("{} to {}, {:.2} in the mean", m.degree_min, m.degree_max, m.degree_mean)),
     ];
     let mean = m.hops_mean.map(|mean| format!(", {mean:.2} links between two nodes in the mean")).unwrap_or_default();
-    rows.push(("diameter", format!("{} links{mean}", m.diameter)));
+    rows.push(("diameter", format!("{}{mean}", counted(m.diameter, "link", "links"))));
     rows.push(("rates", range(m.rates.map(|ends| ends.map(|rate| rate.to_string())), m.without_rate)));
     rows.push(("delays", range(m.delays.map(|ends| ends.map(|delay| TimeSpan(delay).to_string())), m.without_delay)));
     if m.parts > 1 {
@@ -20,7 +20,7 @@ pub fn show(topology: &Topology, measures: &TopologyMeasures) -> String {
         rows.push(("parts", parts));
     }
     if m.duplicates > 0 {
-        rows.push(("duplicates", format!("{} links beside another one", m.duplicates)));
+        rows.push(("duplicates", format!("{} beside another one", counted(m.duplicates, "link", "links"))));
     }
     let mut text = topology.name.as_ref().map(|name| format!("{name}\n")).unwrap_or_default();
     for (what, value) in rows {
@@ -31,7 +31,7 @@ pub fn show(topology: &Topology, measures: &TopologyMeasures) -> String {
 
 fn range(ends: Option<[String; 2]>, without: usize) -> String {
     let known = ends.map(|[low, high]| if low == high { low } else { format!("{low} to {high}") });
-    let without = (without > 0).then(|| format!("{without} links without"));
+    let without = (without > 0).then(|| format!("{} without", counted(without, "link", "links")));
     let parts: Vec<String> = known.into_iter().chain(without).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(
             show(&broken, &TopologyMeasures::of(&broken)),
             "small\n  nodes       4\n  links       3\n  degree      0 to 3, 1.50 in the mean\n  \
-             diameter    2 links, 1.33 links between two nodes in the mean\n  rates       10Mbit/s, 1 links without\n  \
-             delays      3 links without\n  parts       2 that nothing joins, the largest of 3 nodes\n  duplicates  1 links beside another one\n"
+             diameter    2 links, 1.33 links between two nodes in the mean\n  rates       10Mbit/s, 1 link without\n  \
+             delays      3 links without\n  parts       2 that nothing joins, the largest of 3 nodes\n  duplicates  1 link beside another one\n"
         );
         let list = list(&broken);
         assert!(list.starts_with("  node  links  place\n  n0    2      -\n"), "{list}");

@@ -22,6 +22,20 @@ pub struct TimeStatistics {
     pub max_us: f64,
 }
 
+impl TimeStatistics {
+    /// Returns true if there are enough samples to tell the time that a share (`0.0..=1.0`) of them does not exceed: at
+    /// least one sample is above it. Of ten samples, the 95th percentile is no more than the largest of them.
+    pub fn has_percentile(&self, share: f64) -> bool {
+        has_percentile(self.samples, share)
+    }
+}
+
+/// Returns true if so many samples can tell the time that a share (`0.0..=1.0`) of them does not exceed.
+pub fn has_percentile(samples: u64, share: f64) -> bool {
+    // A little more, because 1 - 0.95 is not exactly a twentieth.
+    samples as f64 * (1.0 - share) > 1.0 - 1e-9
+}
+
 /// Returns the shares at which distributions are tabulated: every hundredth, and two near the tail.
 pub fn shares() -> impl Iterator<Item = f64> {
     (1..100).map(|hundredths| f64::from(hundredths) / 100.0).chain([0.995, 0.999])
@@ -109,6 +123,13 @@ impl TimeHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_samples_do_not_tell_high_percentiles() {
+        for (share, least) in [(0.5, 2), (0.95, 20), (0.99, 100), (0.999, 1000)] {
+            assert!(has_percentile(least, share) && !has_percentile(least - 1, share), "{share}");
+        }
+    }
 
     #[test]
     fn delays_are_summed_up() {

@@ -45,7 +45,7 @@ mod trace;
 
 pub use arrival::{ArrivalProcess, ArrivalSampler, OnOff, ParetoOnOff};
 pub use concurrent_flows::{ConcurrentFlows, FlowOfPacket, MAX_FLOWS};
-pub use delays::{TimeHistogram, TimeStatistics, shares};
+pub use delays::{TimeHistogram, TimeStatistics, has_percentile, shares};
 pub use flows::{FlowArrivals, FlowMix, MAX_ACTIVE};
 pub use gaps::{GapQuality, GapRecorder};
 pub use goodness::{GapLaw, GoodnessOfFit};

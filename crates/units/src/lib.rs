@@ -19,7 +19,7 @@ pub use rate::Bps;
 pub use size::ByteSize;
 pub use span::{Seconds, TimeSpan};
 pub use stall_log::{MAX_STOPS, StallLog, StallTotals};
-pub use text::read_text;
+pub use text::{counted, read_text, reworded};
 pub use throttle::LogThrottle;
 pub use time::Instant;
 
@@ -49,13 +49,26 @@ pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit.trim()))
 }
 
-/// Implements serde for a quantity type with its text form, through `FromStr` and `Display`.
+/// Implements serde for a quantity type with its text form, through `FromStr` and `Display`. `$expected` describes
+/// valid texts, for errors about values that are no text, such as a number without its unit.
 macro_rules! serde_as_text {
-    ($type:ty) => {
+    ($type:ty, $expected:expr) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
-                text.parse().map_err(serde::de::Error::custom)
+                struct TextVisitor;
+
+                impl serde::de::Visitor<'_> for TextVisitor {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expected)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                from.deserialize_str(TextVisitor)
             }
         }
 

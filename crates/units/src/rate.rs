@@ -55,7 +55,7 @@ impl fmt::Display for Bps {
     }
 }
 
-crate::serde_as_text!(Bps);
+crate::serde_as_text!(Bps, EXPECTED);
 
 #[cfg(test)]
 mod tests {

@@ -40,7 +40,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-crate::serde_as_text!(ByteSize);
+crate::serde_as_text!(ByteSize, EXPECTED);
 
 #[cfg(test)]
 mod tests {

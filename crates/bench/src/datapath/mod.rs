@@ -97,8 +97,8 @@ pub(crate) struct DatapathBenchArgs {
     json: bool,
     /// Measure nothing; write the entries (as ovs-ofctl reads them) and the flows of one case to a new directory, for
     /// other switches
-    #[arg(long, value_name = "DIRECTORY")]
-    write: Option<PathBuf>,
+    #[arg(short, long, alias = "write", value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -141,8 +141,8 @@ enum BenchPortKind {
 pub(crate) fn run(args: DatapathBenchArgs) -> anyhow::Result<ExitCode> {
     args.check()?;
     let names = if args.cases.is_empty() { BenchCaseName::WITHOUT_FILE.to_vec() } else { args.cases.clone() };
-    if let Some(folder) = &args.write {
-        let [name] = names[..] else { bail!("--write: found {} cases, expected one", names.len()) };
+    if let Some(folder) = &args.out {
+        let [name] = names[..] else { bail!("--out: found {} cases, expected one", names.len()) };
         write::write(DatapathBenchCase::new(name, &args.wanted())?, &args, folder)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -191,10 +191,7 @@ impl DatapathBenchArgs {
             sizes.start(),
             sizes.end()
         );
-        ensure!(
-            self.workers == 1 || self.write.is_none(),
-            "--write: writes what one worker is given; leave --workers out"
-        );
+        ensure!(self.workers == 1 || self.out.is_none(), "--out: writes what one worker is given; leave --workers out");
         Ok(())
     }
 

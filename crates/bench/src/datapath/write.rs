@@ -35,7 +35,7 @@ const FIRST_BYTES: usize = 60;
 /// of the first 256 frames), `list` for listed flows (4 bytes for each destination, 64 for each header), and
 /// `flows.pcap` for ports that loop a capture.
 pub(super) fn write(case: DatapathBenchCase, args: &DatapathBenchArgs, folder: &Path) -> anyhow::Result<()> {
-    fs::create_dir(folder).with_context(|| format!("--write: cannot make the directory {}", folder.display()))?;
+    fs::create_dir(folder).with_context(|| format!("--out: cannot make the directory {}", folder.display()))?;
     fs::write(folder.join("first"), first(testbed::source(&case, args, 0))?)?;
     if args.ports == BenchPortKind::Pcap {
         testbed::capture(testbed::source(&case, args, 0), case.flows.count(), &folder.join("flows.pcap"))?;

@@ -16,8 +16,8 @@ use weir_units::TimeSpan;
 
 #[derive(clap::Args)]
 pub(crate) struct ControllerArgs {
-    /// Address to listen on for switches: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; may be repeated. Only ssl: is
-    /// encrypted
+    /// Address to listen on for switches: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH, or as Open vSwitch writes it,
+    /// ptcp:[PORT][:IP], pssl:[PORT][:IP] or punix:PATH; may be repeated. Only ssl: is encrypted
     #[arg(long, value_name = "ADDRESS", default_value = "tcp:127.0.0.1:6653")]
     listen: Vec<ListenAddress>,
     #[command(flatten)]

@@ -34,7 +34,11 @@ pub(crate) struct CtlArgs {
 #[derive(clap::Subcommand)]
 enum CtlCommand {
     /// Show ports, tables, control channels and drops
-    Show,
+    Show {
+        /// Name of the switch, as for --socket
+        #[arg(value_name = "SWITCH")]
+        switch: Option<String>,
+    },
     /// Open and add a port
     AddPort {
         /// N=KIND:NAME[,option=value...]; without N= the lowest free number
@@ -73,50 +77,60 @@ enum CtlCommand {
     DumpQueues,
     /// Show flow entries with their counters
     DumpFlows {
-        /// Entries to show, such as table=0,ip,nw_dst=10.0.0.0/8
-        #[arg(default_value = "", hide_default_value = true)]
-        filter: String,
+        /// Entries to show, such as table=0,ip,nw_dst=10.0.0.0/8; as for ovs-ofctl, the switch's name may come first
+        #[arg(num_args = 0..=2, value_names = ["SWITCH", "FILTER"])]
+        words: Vec<String>,
     },
     /// Add a flow entry
     AddFlow {
-        /// The flow entry, such as priority=10,in_port=1,actions=output:2
-        flow: String,
+        /// The flow entry, such as priority=10,in_port=1,actions=output:2, with numbers or names of ports; the switch's
+        /// name may come first
+        #[arg(num_args = 1..=2, required = true, value_names = ["SWITCH", "FLOW"])]
+        words: Vec<String>,
     },
     /// Change the actions of flow entries
     ModFlows {
-        /// A match that selects the entries, and the new actions
-        flow: String,
+        /// A match that selects the entries, and the new actions; the switch's name may come first
+        #[arg(num_args = 1..=2, required = true, value_names = ["SWITCH", "FLOW"])]
+        words: Vec<String>,
         /// Change only the entry with exactly this match and priority
         #[arg(long)]
         strict: bool,
     },
     /// Delete flow entries
     DelFlows {
-        /// Entries to delete; all if omitted
-        #[arg(default_value = "", hide_default_value = true)]
-        flow: String,
+        /// Entries to delete; all if omitted. The switch's name may come first
+        #[arg(num_args = 0..=2, value_names = ["SWITCH", "FLOW"])]
+        words: Vec<String>,
         /// Delete only the entry with exactly this match and priority
         #[arg(long)]
         strict: bool,
     },
     /// Add a group
     AddGroup {
-        /// The group, such as group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2
-        group: String,
+        /// The group, such as group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2; the switch's name may
+        /// come first
+        #[arg(num_args = 1..=2, required = true, value_names = ["SWITCH", "GROUP"])]
+        words: Vec<String>,
     },
     /// Replace a group's type and buckets
     ModGroup {
-        /// The complete new group
-        group: String,
+        /// The complete new group; the switch's name may come first
+        #[arg(num_args = 1..=2, required = true, value_names = ["SWITCH", "GROUP"])]
+        words: Vec<String>,
     },
     /// Delete groups, and the flow entries that send packets to them
     DelGroups {
-        /// Group to delete, as group_id=1; all if omitted
-        #[arg(default_value = "", hide_default_value = true)]
-        group: String,
+        /// Group to delete, as group_id=1; all if omitted. The switch's name may come first
+        #[arg(num_args = 0..=2, value_names = ["SWITCH", "GROUP"])]
+        words: Vec<String>,
     },
     /// Show groups with their buckets
-    DumpGroups,
+    DumpGroups {
+        /// Name of the switch, as for --socket
+        #[arg(value_name = "SWITCH")]
+        switch: Option<String>,
+    },
     /// Show groups with their counters
     DumpGroupStats {
         /// The group's number; all if omitted
@@ -151,7 +165,11 @@ enum CtlCommand {
         meter: String,
     },
     /// Show the present ports with their counters
-    DumpPorts,
+    DumpPorts {
+        /// Name of the switch, as for --socket
+        #[arg(value_name = "SWITCH")]
+        switch: Option<String>,
+    },
     /// Show drops by reason and the traffic of the control channels
     Counters,
     /// Show how the switch would process a packet, and how long each step takes
@@ -182,7 +200,14 @@ enum CtlCommand {
 }
 
 pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
-    let path = ctl::find(args.socket.as_deref()).map_err(anyhow::Error::msg)?;
+    let (first, _) = args.command.words();
+    anyhow::ensure!(
+        first.is_none() || args.socket.is_none(),
+        "found the switch twice, as {} and as --socket {}: expected it once",
+        first.unwrap_or_default(),
+        args.socket.as_deref().unwrap_or_default()
+    );
+    let path = ctl::find(args.socket.as_deref().or(first)).map_err(anyhow::Error::msg)?;
     let request = match args.of {
         Some(name) => CtlRequest::Of { name, what: Box::new(args.command.request()?) },
         None => args.command.request()?,
@@ -194,9 +219,27 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl CtlCommand {
+    /// Returns the name of the switch, if it stands before the other words as for `ovs-ofctl`, and the text after it.
+    fn words(&self) -> (Option<&str>, &str) {
+        match self {
+            CtlCommand::Show { switch } | CtlCommand::DumpPorts { switch } | CtlCommand::DumpGroups { switch } => {
+                (switch.as_deref(), "")
+            }
+            CtlCommand::AddFlow { words }
+            | CtlCommand::ModFlows { words, .. }
+            | CtlCommand::AddGroup { words }
+            | CtlCommand::ModGroup { words } => switch_and_text(words, |_| false),
+            CtlCommand::DumpFlows { words } | CtlCommand::DelFlows { words, .. } | CtlCommand::DelGroups { words } => {
+                switch_and_text(words, runs)
+            }
+            _ => (None, ""),
+        }
+    }
+
     fn request(&self) -> anyhow::Result<CtlRequest> {
+        let (_, text) = self.words();
         Ok(match self {
-            CtlCommand::Show | CtlCommand::DumpPorts | CtlCommand::DumpQueues | CtlCommand::Counters => {
+            CtlCommand::Show { .. } | CtlCommand::DumpPorts { .. } | CtlCommand::DumpQueues | CtlCommand::Counters => {
                 CtlRequest::Show
             }
             CtlCommand::AddPort { port } => CtlRequest::AddPort { port: port.clone() },
@@ -206,16 +249,16 @@ impl CtlCommand {
                 CtlRequest::SetQueue { port: port.clone(), queue: format!("{queue}{}", settings.collect::<String>()) }
             }
             CtlCommand::DelQueue { port, queue } => CtlRequest::DelQueue { port: port.clone(), queue: *queue },
-            CtlCommand::DumpFlows { filter } => CtlRequest::DumpFlows { filter: filter.clone() },
-            CtlCommand::AddFlow { flow } => flow_mod(FlowVerb::Add, flow),
-            CtlCommand::ModFlows { flow, strict: false } => flow_mod(FlowVerb::Modify, flow),
-            CtlCommand::ModFlows { flow, strict: true } => flow_mod(FlowVerb::ModifyStrict, flow),
-            CtlCommand::DelFlows { flow, strict: false } => flow_mod(FlowVerb::Delete, flow),
-            CtlCommand::DelFlows { flow, strict: true } => flow_mod(FlowVerb::DeleteStrict, flow),
-            CtlCommand::AddGroup { group } => group_mod(GroupVerb::Add, group),
-            CtlCommand::ModGroup { group } => group_mod(GroupVerb::Modify, group),
-            CtlCommand::DelGroups { group } => group_mod(GroupVerb::Delete, group),
-            CtlCommand::DumpGroups => CtlRequest::DumpGroups,
+            CtlCommand::DumpFlows { .. } => CtlRequest::DumpFlows { filter: text.to_owned() },
+            CtlCommand::AddFlow { .. } => flow_mod(FlowVerb::Add, text),
+            CtlCommand::ModFlows { strict: false, .. } => flow_mod(FlowVerb::Modify, text),
+            CtlCommand::ModFlows { strict: true, .. } => flow_mod(FlowVerb::ModifyStrict, text),
+            CtlCommand::DelFlows { strict: false, .. } => flow_mod(FlowVerb::Delete, text),
+            CtlCommand::DelFlows { strict: true, .. } => flow_mod(FlowVerb::DeleteStrict, text),
+            CtlCommand::AddGroup { .. } => group_mod(GroupVerb::Add, text),
+            CtlCommand::ModGroup { .. } => group_mod(GroupVerb::Modify, text),
+            CtlCommand::DelGroups { .. } => group_mod(GroupVerb::Delete, text),
+            CtlCommand::DumpGroups { .. } => CtlRequest::DumpGroups,
             CtlCommand::DumpGroupStats { group } => CtlRequest::DumpGroupStats { group: *group },
             CtlCommand::AddMeter { meter } => meter_mod(MeterVerb::Add, meter),
             CtlCommand::ModMeter { meter } => meter_mod(MeterVerb::Modify, meter),
@@ -235,7 +278,7 @@ impl CtlCommand {
     /// Converts the answer to the JSON document that is printed with `--json`.
     fn json(&self, answer: Value) -> anyhow::Result<Value> {
         Ok(match self {
-            CtlCommand::DumpPorts => serde_json::json!(present(&read::<SwitchSnapshot>(answer)?)),
+            CtlCommand::DumpPorts { .. } => serde_json::json!(present(&read::<SwitchSnapshot>(answer)?)),
             CtlCommand::DumpQueues => queues::json(&read(answer)?),
             CtlCommand::Counters => counters_json(&read(answer)?),
             CtlCommand::Profile { commands } => profile::json(&read(answer)?, commands.as_deref())?,
@@ -246,14 +289,14 @@ impl CtlCommand {
     /// Converts the answer to text for a terminal.
     fn text(&self, mut answer: Value) -> anyhow::Result<String> {
         Ok(match self {
-            CtlCommand::Show => show(&read(answer)?),
-            CtlCommand::DumpPorts => port_counters(&present(&read::<SwitchSnapshot>(answer)?)),
+            CtlCommand::Show { .. } => show(&read(answer)?),
+            CtlCommand::DumpPorts { .. } => port_counters(&present(&read::<SwitchSnapshot>(answer)?)),
             CtlCommand::DumpQueues => queues::text(&read(answer)?),
             CtlCommand::Counters => counters(&read(answer)?),
             CtlCommand::Perf { .. } => perf::text(&read(answer)?),
             CtlCommand::Profile { commands } => profile::text(&read(answer)?, commands.as_deref())?,
             CtlCommand::DumpFlows { .. } => flows(&read(answer)?),
-            CtlCommand::DumpGroups | CtlCommand::DumpGroupStats { .. } => {
+            CtlCommand::DumpGroups { .. } | CtlCommand::DumpGroupStats { .. } => {
                 read::<GroupDump>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
             }
             CtlCommand::AddGroup { .. } | CtlCommand::ModGroup { .. } | CtlCommand::DelGroups { .. } => String::new(),
@@ -273,6 +316,22 @@ impl CtlCommand {
             | CtlCommand::DelQueue { .. } => String::new(),
         })
     }
+}
+
+/// Splits words into the name of a switch and a text. One word alone is the switch if `runs` says that a switch of this
+/// name runs.
+fn switch_and_text(words: &[String], runs: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
+    match words {
+        [] => (None, ""),
+        [one] if runs(one) => (Some(one), ""),
+        [one] => (None, one),
+        [switch, text, ..] => (Some(switch), text),
+    }
+}
+
+/// Returns true if a word is the name of a running switch and cannot be part of a flow entry's or group's text.
+fn runs(word: &str) -> bool {
+    !word.contains(['=', ',']) && ctl::find(Some(word)).is_ok_and(|socket| socket.exists())
 }
 
 fn flow_mod(command: FlowVerb, flow: &str) -> CtlRequest {
@@ -298,11 +357,11 @@ fn present(snapshot: &SwitchSnapshot) -> Vec<&PortSnapshot> {
 
 fn show(switch: &SwitchSnapshot) -> String {
     let mut text = format!(
-        "switch {}, dpid {:#018x}, up {:.1} s, {} flow entries\n",
+        "switch {}, dpid {:#018x}, up {:.1} s, {}\n",
         switch.name,
         switch.datapath_id,
         switch.uptime_s,
-        switch.entries()
+        weir_units::counted(switch.entries(), "flow entry", "flow entries")
     );
     let mut ports = table(&["port", "name", "kind", "address", "link", "rate"], &[0]);
     for port in &switch.ports {
@@ -329,6 +388,7 @@ fn show(switch: &SwitchSnapshot) -> String {
     if !switch.workers.is_empty() {
         let _ = writeln!(text, "\n{}", workers(&switch.workers));
     }
+    text += &virtuals::list(switch);
     let _ = write!(text, "\n{}", channels(&switch.channels));
     text += &switch.timing.as_ref().map(|timing| format!("\n{}", profile::line(timing))).unwrap_or_default();
     text + &drops(switch)
@@ -361,12 +421,11 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
     let mut rows = table(&header, &[2, 3, 4, 5, 6]);
     for channel in channels {
         let state = match &channel.state {
-            ChannelState::Connecting => "connecting".to_owned(),
-            ChannelState::Handshake => "handshake".to_owned(),
-            ChannelState::Up { version } => match channel.role.as_deref() {
-                None | Some("equal") => format!("up, OpenFlow {version}"),
-                Some(role) => format!("up, OpenFlow {version}, {role}"),
+            state @ ChannelState::Up { .. } => match channel.role.as_deref() {
+                None | Some("equal") => state.to_string(),
+                Some(role) => format!("{state}, {role}"),
             },
+            state => state.to_string(),
         };
         rows.add_row([
             &channel.target,
@@ -392,6 +451,7 @@ fn drops(switch: &SwitchSnapshot) -> String {
         reasons.push(format!("packet-ins over a controller's limit {}", switch.packet_ins_limited));
     }
     reasons.extend(queues::drops(switch));
+    reasons.extend(virtuals::drops(switch));
     if reasons.is_empty() { "\nno drops\n".to_owned() } else { format!("\ndropped: {}\n", reasons.join(", ")) }
 }
 
@@ -439,6 +499,8 @@ fn counters_json(switch: &SwitchSnapshot) -> Value {
         "tables": switch.tables,
         "channels": switch.channels,
         "drops": switch.drops.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "virtual_switches": switch.virtual_switches.iter().map(|cut| (&cut.name, virtuals::dropped(cut)))
+            .collect::<std::collections::BTreeMap<_, _>>(),
         "packet_ins": switch.packet_ins,
         "packet_ins_dropped": switch.packet_ins_dropped,
         "packet_ins_limited": switch.packet_ins_limited,
@@ -463,4 +525,64 @@ fn table(header: &[&str], numbers: &[usize]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A switch without ports, with one virtual switch that has dropped packets at a crosspoint.
+    fn with_virtual_switch() -> SwitchSnapshot {
+        let port = |number: u32, dropped: u64| {
+            serde_json::json!({
+                "number": number, "port": number, "rate_in": "1Mbit/s", "rate_out": "1Mbit/s", "ceiling": null,
+                "rx_packets": 10, "rx_bytes": 640, "tx_packets": 4, "tx_bytes": 256, "dropped": dropped,
+                "queued_bytes": 64,
+            })
+        };
+        let gold = serde_json::json!({
+            "name": "gold", "datapath_id": 0x101, "ends_in_s": null, "ports": [port(1, 0), port(2, 845_001)],
+            "crosspoints": [{
+                "from": 1, "to": 2, "packets": 8, "bytes": 512, "queued_bytes": 128, "peak_bytes": 9000,
+                "dropped": {"buffer_full": 845_000},
+            }],
+            "spec": null,
+        });
+        let switch = serde_json::json!({
+            "name": "s1", "datapath_id": 1, "uptime_s": 1.0, "ports": [], "virtual_switches": [gold], "tables": [],
+            "channels": [], "drops": [], "packet_ins": 0, "packet_ins_dropped": 0, "packet_ins_limited": 0,
+        });
+        serde_json::from_value(switch).unwrap()
+    }
+
+    #[test]
+    fn the_switch_may_stand_before_the_text() {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let split = |line: &str| {
+            let words = words(line);
+            let (switch, text) = switch_and_text(&words, |word| word == "s1");
+            (switch.map(str::to_owned), text.to_owned())
+        };
+        let some = |switch: &str, text: &str| (Some(switch.to_owned()), text.to_owned());
+        assert_eq!(split(""), (None, String::new()));
+        assert_eq!(split("ip"), (None, "ip".to_owned()));
+        assert_eq!(split("s1"), some("s1", ""));
+        assert_eq!(split("s1 ip,in_port=1"), some("s1", "ip,in_port=1"));
+        assert_eq!(split("s2 actions=drop"), some("s2", "actions=drop"));
+    }
+
+    #[test]
+    fn a_switch_shows_its_virtual_switches_and_their_drops() {
+        let switch = with_virtual_switch();
+        let shown = show(&switch);
+        let line = shown.lines().find(|line| line.trim_start().starts_with("gold")).expect("a line for gold");
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(cells, ["gold", "0x0000000000000101", "2", "20", "8", "128B", "845001"], "{shown}");
+        let dropped = "\ndropped: virtual switch gold buffer full 845000, virtual switch gold untagged 1\n";
+        assert!(shown.ends_with(dropped), "{shown}");
+        assert!(counters(&switch).ends_with(dropped));
+        assert_eq!(counters_json(&switch)["virtual_switches"]["gold"]["buffer_full"], 845_000);
+        let without = SwitchSnapshot { virtual_switches: Vec::new(), ..switch };
+        assert!(show(&without).ends_with("\nno drops\n"));
+    }
 }

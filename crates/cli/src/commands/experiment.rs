@@ -1,5 +1,6 @@
 //! `weir experiment`: repeats measurements from the literature. Exit status 0 if the figures show what they are
 //! expected to show, 1 if not, 130 if stopped.
+use super::csv;
 use super::run::NOT_AS_EXPECTED;
 use anyhow::Context;
 use std::fmt::Write as _;
@@ -41,11 +42,14 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Write the report as a page with charts, report.html, and each chart as SVG, to this directory, too
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
+    #[arg(long, alias = "plots", value_name = "DIR")]
+    plot: Option<PathBuf>,
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the figures as CSV, a line for each case and quantity
+    #[arg(long)]
+    csv: bool,
 }
 
 pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
@@ -59,8 +63,8 @@ pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.record {
         output::check_file(path).with_context(|| format!("--record: create {}", path.display()))?;
     }
-    if let Some(folder) = &args.plots {
-        std::fs::create_dir_all(folder).with_context(|| format!("--plots: create {}", folder.display()))?;
+    if let Some(folder) = &args.plot {
+        std::fs::create_dir_all(folder).with_context(|| format!("--plot: create {}", folder.display()))?;
     }
     let options = options(&args, &signals);
     let report = experiment.run(&options, &mut |doing| eprintln!("weir: {doing}"))?;
@@ -68,10 +72,14 @@ pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.record {
         output::write_file(path, &json).with_context(|| format!("--record: write {}", path.display()))?;
     }
-    if let Some(folder) = &args.plots {
+    if let Some(folder) = &args.plot {
         write_plots(&report, folder)?;
     }
-    output::print(&if args.json { json } else { report.to_string() })?;
+    output::print(&match (args.json, args.csv) {
+        (true, _) => json,
+        (_, true) => csv(&report),
+        _ => report.to_string(),
+    })?;
     Ok(status(&report))
 }
 
@@ -90,11 +98,22 @@ fn options(args: &ExperimentArgs, signals: &StopSignalHandler) -> ExperimentOpti
     }
 }
 
+/// Formats one CSV line for each figure.
+fn csv(report: &ExperimentReport) -> String {
+    let rows = report.figures.iter().map(|figure| {
+        let published = figure.published.as_ref().map(|published| published.value);
+        let numbers = [published, Some(figure.ours), figure.sd].map(csv::figure);
+        let words = [figure.case.as_str(), figure.metric, figure.unit].map(csv::quoted);
+        words.into_iter().chain(numbers).chain([figure.samples.to_string()]).collect()
+    });
+    csv::lines("case,metric,unit,published,ours,sd,samples", rows)
+}
+
 /// Writes the report as an HTML page, and each of its charts as an SVG file.
 fn write_plots(report: &ExperimentReport, folder: &Path) -> anyhow::Result<()> {
     let write = |name: String, text: String| {
         let path = folder.join(name);
-        output::write_file(&path, &text).with_context(|| format!("--plots: write {}", path.display()))
+        output::write_file(&path, &text).with_context(|| format!("--plot: write {}", path.display()))
     };
     report.plots.iter().try_for_each(|plot| write(format!("{}.svg", plot.name()), plot.svg()))?;
     write("report.html".into(), report.html())

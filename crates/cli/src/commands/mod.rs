@@ -2,6 +2,7 @@
 mod cleanup;
 mod compare;
 mod controller;
+mod csv;
 mod ctl;
 mod emulate;
 mod experiment;

@@ -158,8 +158,9 @@ pub(crate) fn points(file: &Path, sweeps: &[ParameterSweep]) -> anyhow::Result<V
     let read = |(point, document): (SweptValues, toml::Table)| {
         let text = toml::to_string(&document)?;
         // The error omits line numbers, which would refer to the rewritten text; the swept values identify the place.
-        let scenario = Scenario::parse(&text, &file.display().to_string())
+        let mut scenario = Scenario::parse(&text, &file.display().to_string())
             .map_err(|error| anyhow!("--sweep: with {point}: {}", error.problem()))?;
+        scenario.streams.iter_mut().for_each(|stream| stream.line = None);
         Ok((point, scenario))
     };
     points.into_iter().map(read).collect()
@@ -255,6 +256,30 @@ mod tests {
         assert_eq!(after("a.c"), [[Some(7), None, None], [None, Some(1), None], [Some(7), None, None]]);
         let everywhere = [[Some(1), None, Some(7)], [None, Some(1), Some(7)], [Some(2), None, Some(7)]];
         assert_eq!(after("a.e"), everywhere);
+    }
+
+    /// Returns the sweeps in the command blocks of a page, each with the file that it is for.
+    fn documented(page: &str) -> Vec<(String, Vec<ParameterSweep>)> {
+        let commands = page.lines().filter(|line| line.contains("weir ") && line.contains(" --sweep "));
+        let read = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches('\'')).collect();
+            let file = words.iter().find(|word| word.starts_with("examples/"))?;
+            let sweeps = words.windows(2).filter(|pair| pair[0] == "--sweep");
+            Some(((*file).to_owned(), sweeps.map(|pair| pair[1].parse().expect(line)).collect()))
+        };
+        commands.filter_map(read).collect()
+    }
+
+    #[test]
+    fn sweeps_in_the_documents_work() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folder = |name: &str| std::fs::read_dir(root.join(name)).unwrap().map(|entry| entry.unwrap().path());
+        let pages = folder("docs/guide").chain(folder("examples")).filter(|path| path.is_file());
+        let sweeps: Vec<_> = pages.flat_map(|page| documented(&std::fs::read_to_string(page).unwrap())).collect();
+        assert!(sweeps.len() > 4, "only {} sweeps are documented", sweeps.len());
+        for (file, sweeps) in sweeps {
+            points(&root.join(&file), &sweeps).unwrap_or_else(|error| panic!("{file}: {error:#}"));
+        }
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl SwitchSettings {
             weir_units::read_text(path).with_context(|| format!("{}: cannot read the settings", path.display()))?;
         toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            anyhow!("{}:{line}: {}", path.display(), error.message())
+            anyhow!("{}:{line}: {}", path.display(), weir_units::reworded(error.message(), &[]))
         })
     }
 

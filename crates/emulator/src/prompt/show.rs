@@ -5,6 +5,7 @@ use std::io::Write;
 use weir_openflow::Version;
 use weir_openflow::model::multipart::FlowRequest;
 use weir_scenario::{Scenario, ScenarioController};
+use weir_units::counted;
 
 /// Lists hosts and switches.
 pub(super) fn nodes(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
@@ -21,9 +22,9 @@ pub(super) fn nodes(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
         )?;
     }
     for switch in &scenario.switches {
-        let ports = ports(scenario, &switch.name);
+        let ports = counted(ports(scenario, &switch.name), "port", "ports");
         let openflow = lab.folder().join(format!("{}.mgmt", switch.name));
-        writeln!(out, "{}  datapath id {:#x}  {ports} ports  unix:{}", switch.name, switch.dpid, openflow.display())?;
+        writeln!(out, "{}  datapath id {:#x}  {ports}  unix:{}", switch.name, switch.dpid, openflow.display())?;
     }
     match &scenario.control {
         ScenarioController::Embedded { .. } => writeln!(out, "controller: a learning switch in this process"),
@@ -61,8 +62,8 @@ pub(super) fn switch(lab: &Lab, switch: usize, out: &mut dyn Write) -> Result<()
         )?;
     }
     for channel in &snapshot.channels {
-        writeln!(out, "channel {}  {:?}", channel.target, channel.state)?;
+        writeln!(out, "channel {}  {}", channel.target, channel.state)?;
     }
-    writeln!(out, "{} flow entries", snapshot.entries())?;
+    writeln!(out, "{}", counted(snapshot.entries(), "flow entry", "flow entries"))?;
     Ok(())
 }

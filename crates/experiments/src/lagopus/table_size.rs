@@ -30,16 +30,25 @@ const LOSS_AT_SHARE: &str = "loss at 0.7 of capacity";
 /// Smallest accepted ratio of the capacity with more workers to that with one.
 const NOT_WORSE: f64 = 0.9;
 
-fn case(entries: u32, workers: usize) -> String {
-    format!("{entries} entries, {workers} worker{}", if workers == 1 { "" } else { "s" })
+/// Returns the name of a case. Several workers are four in the publication, and no more than processors here, so the
+/// name does not count them.
+fn case(entries: u32, published: usize) -> String {
+    format!("{entries} entries, {}", if published == 1 { "1 worker" } else { "several workers" })
+}
+
+/// Says how many workers several are, on this machine and in the publication.
+fn several(here: usize) -> String {
+    let [_, published] = WORKERS;
+    if here == published {
+        return format!("several workers are {published}, as published");
+    }
+    format!("several workers are {here} here, {published} in the publication: no more than this machine has processors")
 }
 
 /// Measures all table sizes with each number of workers.
 pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     let here: Vec<usize> = WORKERS.into_iter().map(workers_here).collect();
-    if here != WORKERS {
-        run.note(format!("this machine has {} processors: {} workers stand for the published 4", here[1], here[1]));
-    }
+    run.note(several(here[1]));
     for entries in ENTRIES {
         for (published, workers) in WORKERS.into_iter().zip(&here) {
             if run.options.cancel.is_cancelled() {
@@ -50,7 +59,7 @@ pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError
             }
         }
     }
-    claims(run);
+    claims(run, here[1]);
     run.note("labels come in random order over all entries");
     Ok(())
 }
@@ -112,7 +121,7 @@ fn label_entries(count: u32) -> Vec<FlowMod> {
     (0..count).map(|label| entry(100, any.clone().with(Field::MplsLabel, label), Vec::new(), PORTS[1])).collect()
 }
 
-fn claims(run: &mut ExperimentRun<'_>) {
+fn claims(run: &mut ExperimentRun<'_>, several: usize) {
     for (metric, offered) in [(LOSS, "the published rate"), (LOSS_AT_SHARE, "0.7 of capacity")] {
         let losses: Vec<(String, f64)> = ENTRIES
             .into_iter()
@@ -128,7 +137,7 @@ fn claims(run: &mut ExperimentRun<'_>) {
         run.claims.push(Claim::tested(format!("no loss at {offered}"), lossy.is_empty(), because));
     }
     for entries in ENTRIES {
-        let text = format!("four workers are never worse than one, {entries} entries");
+        let text = format!("{several} workers are never worse than one, {entries} entries");
         let claim = match WORKERS.map(|workers| run.value(&case(entries, workers), CAPACITY)) {
             [Some(one), Some(more)] => {
                 Claim::tested(text, more > one * NOT_WORSE, format!("{} and {} Mpps", short(more), short(one)))
@@ -136,5 +145,22 @@ fn claims(run: &mut ExperimentRun<'_>) {
             _ => Claim::untested(text, "more than one worker needs more than one processor"),
         };
         run.claims.push(claim);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_counted_as_they_ran() {
+        assert_eq!(case(100_000, 1), "100000 entries, 1 worker");
+        assert_eq!(case(100_000, 4), "100000 entries, several workers");
+        assert!(several(2).starts_with("several workers are 2 here, 4 in the publication"));
+        assert_eq!(several(4), "several workers are 4, as published");
+        let published = include_str!("../../../../experiments/lagopus-table-size/experiment.toml");
+        for entries in ENTRIES {
+            assert!(WORKERS.iter().all(|workers| published.contains(&case(entries, *workers))), "{entries}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use weir_units::{Seconds, TimeSpan};
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a time such as `9us`, or a table with `law`, for example { law = \"exponential\", mean = \"7.5ms\" }"
+    expecting = "found another kind of value, expected a time such as `9us`, or a table with `law`, for example { law = \"exponential\", mean = \"7.5ms\" }"
 )]
 pub enum LawToml {
     /// Constant time, with its unit.
@@ -55,7 +55,7 @@ pub(crate) struct ControlPathToml {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "`direct`, `fifo`, `priority`, or a table such as { order = \"priority\", service = \"5us\", buffer = 10 }"
+    expecting = "found another kind of value, expected `direct`, `fifo`, `priority`, or a table such as { order = \"priority\", service = \"5us\", buffer = 10 }"
 )]
 pub(crate) enum ReturnsToml {
     Order(ReturnOrder),

@@ -2,11 +2,12 @@
 use super::traffic_laws::{RuleOrTrace, TrafficLawParser};
 use super::{MAX_DURATION, ScenarioResult, SourceFile, duration, find};
 use crate::document;
+use crate::error::line_of;
 use crate::{PacketStream, ScenarioSwitch, SimulationSettings};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use toml::Spanned;
-use weir_slicing::FabricSpec;
+use weir_slicing::{FabricSpec, VirtualPortSpec, VirtualSwitch};
 use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, PacketSizeSampler, TrafficTrace};
 use weir_units::Bps;
 
@@ -70,13 +71,18 @@ pub(super) fn stream(
         return Err(source.error(item.output.span(), problem));
     };
     if let Some(cut) = virtual_switch.map(|index| &virtuals[index]) {
-        let missing = inputs.iter().chain([&output]).find(|number| cut.ports.iter().all(|port| port.port != **number));
-        if let Some(missing) = missing {
-            let problem = format!("stream: found port {missing}, expected only ports of virtual switch {}", cut.name);
-            return Err(source.error(span, problem));
-        }
+        passes(cut, &inputs, output).map_err(|problem| source.error(span.clone(), format!("stream: {problem}")))?;
     }
     let made = source_traffic(source, &span, &item, inputs.len(), port.rate)?;
+    if let Some(longest) = longest(&made).filter(|longest| u64::from(*longest) > fabric.max_packet.0) {
+        let place = item.sizes.as_ref().map(Spanned::span).or(item.arrival.as_ref().map(Spanned::span));
+        let problem = format!(
+            "stream: sizes: found packets of up to {longest} bytes, expected at most `max_packet` of [switch.fabric], {}: \
+             make it larger, and buffers at least as large",
+            fabric.max_packet
+        );
+        return Err(source.error(place.unwrap_or(span), problem));
+    }
     Ok(PacketStream {
         name: item.name.or(item.r#virtual.map(Spanned::into_inner)).unwrap_or_else(|| "stream".to_owned()),
         switch: index,
@@ -87,7 +93,41 @@ pub(super) fn stream(
         class: item.class.unwrap_or(0),
         start: item.start.map_or(Ok(Duration::ZERO), |start| duration(source, "start", &start))?,
         duration: item.duration.map(|time| duration(source, "duration", &time)).transpose()?,
+        line: Some(line_of(source.text, &span)),
     })
+}
+
+/// Checks that a virtual switch has the ports of a stream, and passes packets in the stream's direction.
+fn passes(cut: &VirtualSwitch, inputs: &[u32], output: u32) -> Result<(), String> {
+    let share = |number: u32| cut.ports.iter().find(|port| port.port == number);
+    if let Some(missing) = inputs.iter().chain([&output]).find(|number| share(**number).is_none()) {
+        return Err(format!("found port {missing}, expected only ports of virtual switch {}", cut.name));
+    }
+    let has = |number: u32, rate: fn(&VirtualPortSpec) -> Bps| share(number).is_some_and(|port| rate(port).0 > 0);
+    if let Some(closed) = inputs.iter().find(|number| !has(**number, |port| port.rate_in)) {
+        return Err(format!(
+            "inputs: found port {closed}, for which virtual switch {} has no `rate_in`, expected one: nothing gets in",
+            cut.name
+        ));
+    }
+    if !has(output, |port| port.rate_out) {
+        return Err(format!(
+            "output: found port {output}, for which virtual switch {} has no `rate_out`, expected one: all packets would \
+             be lost",
+            cut.name
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the length of a stream's longest packet; `None` if lengths have no limit.
+fn longest(offered: &OfferedPackets) -> Option<u32> {
+    match offered {
+        // Lengths of formulas, without a limit; they are cut off nowhere.
+        OfferedPackets::Rule { size: PacketSizeLaw::Exponential(_), .. } => None,
+        OfferedPackets::Rule { size, .. } => PacketSizeSampler::new(size).ok().map(|sizes| sizes.longest()),
+        OfferedPackets::Trace(trace) => trace.0.iter().map(|packet| packet.bytes).max(),
+    }
 }
 
 /// Parses ports as numbers and ranges: `1-32` or `1,3,5-8`.

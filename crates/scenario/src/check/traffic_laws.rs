@@ -1,6 +1,8 @@
 //! Parses laws of arrivals and sizes of sources, for streams and for traffic between hosts.
 use super::{ScenarioResult, SourceFile};
 use crate::document::{self, ArrivalLawToml, SizeLawToml};
+use crate::error;
+use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -35,19 +37,17 @@ impl TrafficLawParser<'_> {
                 "poisson" => ArrivalProcess::Poisson,
                 _ => return Err(wrong(format!("found `{name}`, expected constant, poisson, or a table with `kind`"))),
             },
-            document::ArrivalToml::Law(law) => match law {
+            document::ArrivalToml::Law(law) => match parameters(law).map_err(wrong)? {
                 ArrivalLawToml::Mmpp { high, low, time } => {
-                    ArrivalProcess::TwoState(TwoStateMmpp { high: *high, low: *low, high_s: time.0.as_secs_f64() })
+                    ArrivalProcess::TwoState(TwoStateMmpp { high, low, high_s: time.0.as_secs_f64() })
                 }
-                ArrivalLawToml::MmppGeneral { rates, transitions } => {
-                    ArrivalProcess::Mmpp(Mmpp { rates: rates.clone(), transitions: transitions.clone() })
-                }
+                ArrivalLawToml::MmppGeneral { rates, transitions } => ArrivalProcess::Mmpp(Mmpp { rates, transitions }),
                 ArrivalLawToml::ParetoOnOff { on, off, shape } => {
                     let (on_s, off_s) = (on.0.as_secs_f64(), off.0.as_secs_f64());
-                    ArrivalProcess::ParetoOnOff(ParetoOnOff { on_s, off_s, shape: *shape })
+                    ArrivalProcess::ParetoOnOff(ParetoOnOff { on_s, off_s, shape })
                 }
                 ArrivalLawToml::Trace { file } => {
-                    let text = read(self.source, file).map_err(wrong)?;
+                    let text = read(self.source, &file).map_err(wrong)?;
                     return TrafficTrace::parse(&text)
                         .map(RuleOrTrace::Trace)
                         .map_err(|error| wrong(format!("{file}: {error}")));
@@ -70,21 +70,23 @@ impl TrafficLawParser<'_> {
                     PacketSizeLaw::Fixed(bytes.ok_or_else(|| wrong(format!("found `{name}`, {expected}")))?)
                 }
             },
-            document::SizeToml::Law(SizeLawToml::Bimodal { short, short_bytes, long_bytes }) => {
-                let default = BimodalSizes::default();
-                PacketSizeLaw::Bimodal(BimodalSizes {
-                    short: short.unwrap_or(default.short),
-                    short_bytes: short_bytes.unwrap_or(default.short_bytes),
-                    long_bytes: long_bytes.unwrap_or(default.long_bytes),
-                })
-            }
-            document::SizeToml::Law(SizeLawToml::Exponential { mean }) => PacketSizeLaw::Exponential(mean.0 as f64),
-            document::SizeToml::Law(SizeLawToml::Empirical { file }) => {
-                let text = read(self.source, file).map_err(wrong)?;
-                PacketSizeLaw::Empirical(
-                    EmpiricalSizes::parse(&text).map_err(|error| wrong(format!("{file}: {error}")))?,
-                )
-            }
+            document::SizeToml::Law(law) => match parameters(law).map_err(wrong)? {
+                SizeLawToml::Bimodal { short, short_bytes, long_bytes } => {
+                    let default = BimodalSizes::default();
+                    PacketSizeLaw::Bimodal(BimodalSizes {
+                        short: short.unwrap_or(default.short),
+                        short_bytes: short_bytes.unwrap_or(default.short_bytes),
+                        long_bytes: long_bytes.unwrap_or(default.long_bytes),
+                    })
+                }
+                SizeLawToml::Exponential { mean } => PacketSizeLaw::Exponential(mean.0 as f64),
+                SizeLawToml::Empirical { file } => {
+                    let text = read(self.source, &file).map_err(wrong)?;
+                    PacketSizeLaw::Empirical(
+                        EmpiricalSizes::parse(&text).map_err(|error| wrong(format!("{file}: {error}")))?,
+                    )
+                }
+            },
         })
     }
 
@@ -100,6 +102,11 @@ impl TrafficLawParser<'_> {
             .map_err(|error| self.source.error(place, format!("{}: arrival: {error}", self.what)))?;
         Ok(OfferedPackets::Rule { arrival, per_second, size })
     }
+}
+
+/// Reads the parameters of a law from its table.
+fn parameters<T: DeserializeOwned>(law: &toml::Table) -> Result<T, String> {
+    T::deserialize(law.clone()).map_err(|error: toml::de::Error| error::said(&error))
 }
 
 /// Reads a file that the scenario names, relative to the scenario's own folder.

@@ -119,9 +119,14 @@ fn ports(
     for item in items.into_inner() {
         let span = item.span();
         let port = port(source, name, item, fabric)?;
-        if ports.iter().any(|other| other.number == port.number || other.port == port.port) {
-            let problem = format!("virtual switch {name}: ports: found port {} twice, expected each once", port.port);
-            return Err(source.error(span, problem));
+        let wrong = |problem: String| source.error(span, format!("virtual switch {name}: ports: {problem}"));
+        if ports.iter().any(|other| other.port == port.port) {
+            return Err(wrong(format!("found port {} twice, expected each once", port.port)));
+        }
+        if let Some(other) = ports.iter().find(|other| other.number == port.number) {
+            let problem = "expected each number once: give one of them another `number`";
+            let (number, first, second) = (port.number, other.port, port.port);
+            return Err(wrong(format!("found number {number} for ports {first} and {second}, {problem}")));
         }
         ports.push(port);
     }

@@ -24,7 +24,7 @@ pub(crate) struct LinkEffectsToml {
 pub(crate) struct ShareToml(pub(crate) f64);
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a share such as 0.015 or `1.5%`")]
+#[serde(untagged, expecting = "found another kind of value, expected a share such as 0.015 or `1.5%`")]
 enum NumberOrPercent {
     Number(f64),
     Text(String),

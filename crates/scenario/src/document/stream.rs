@@ -24,11 +24,12 @@ pub(crate) struct StreamToml {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "`constant`, `poisson`, or a table with `kind`, for example { kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }"
+    expecting = "found another kind of value, expected `constant`, `poisson`, or a table with `kind`, for example { kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }"
 )]
 pub(crate) enum ArrivalToml {
     Named(String),
-    Law(ArrivalLawToml),
+    /// Read by hand as an [`ArrivalLawToml`], because an untagged form would hide which parameter is wrong.
+    Law(toml::Table),
 }
 
 #[derive(Deserialize)]
@@ -44,11 +45,12 @@ pub(crate) enum ArrivalLawToml {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a size such as `1500B`, `bimodal`, `imix`, or a table with `kind`, for example { kind = \"bimodal\", short = 0.3 }"
+    expecting = "found another kind of value, expected a size such as `1500B`, `bimodal`, `imix`, or a table with `kind`, for example { kind = \"bimodal\", short = 0.3 }"
 )]
 pub(crate) enum SizeToml {
     Named(String),
-    Law(SizeLawToml),
+    /// Read by hand as a [`SizeLawToml`].
+    Law(toml::Table),
 }
 
 #[derive(Deserialize)]

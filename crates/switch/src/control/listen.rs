@@ -67,7 +67,9 @@ fn advice(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "; another program listens there: stop it or choose another port".to_owned(),
         io::ErrorKind::AddrNotAvailable => "; no interface of this machine has that address".to_owned(),
-        io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 need CAP_NET_BIND_SERVICE: run as root (sudo), or choose a higher port".to_owned()
+        }
         _ => String::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Carries out those requests on the control socket whose arguments are texts to parse: adding a port, listing and
 //! changing flow entries, and tracing a packet.
-use super::{CtlRequest, DumpedFlow, FlowDump, FlowVerb, MAX_FLOWS, TraceReply};
+use super::{CtlRequest, DumpedFlow, FlowDump, FlowVerb, MAX_FLOWS, TraceReply, port_names};
 use crate::config::{PortArgument, PortConfig};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
@@ -25,6 +25,7 @@ pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Res
         CtlRequest::AddPort { port } => add_port(engine, &port).await,
         CtlRequest::DumpFlows { filter } => dump(engine, &filter).await,
         CtlRequest::FlowMod { command, flow } => {
+            let flow = port_names::numbered(engine, flow).await?;
             let flow = text::parse_flow(&flow, command.into()).map_err(wrong)?;
             engine.call_served_async(move |served| served.flow_mod(&flow)).await??;
             Ok(json!({}))
@@ -44,7 +45,11 @@ async fn add_port(engine: &EngineClient, port: &str) -> Result<Value, SwitchErro
 }
 
 async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError> {
-    let request = if filter.is_empty() { FlowRequest::all() } else { request(filter)? };
+    let request = if filter.is_empty() {
+        FlowRequest::all()
+    } else {
+        request(&port_names::numbered(engine, filter.to_owned()).await?)?
+    };
     let mut next = Some(engine.call_served_async(move |served| served.flow_walk(&request)).await??);
     let (mut found, mut left_out) = (Vec::new(), 0);
     while let Some(walk) = next {

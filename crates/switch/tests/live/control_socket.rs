@@ -56,6 +56,25 @@ fn every_request_is_answered() {
     assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
 }
 
+/// Names of ports stand for their numbers in flow entries, in filters and in groups.
+#[test]
+fn ports_are_known_by_name() {
+    let bed = bed();
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    let add = |flow: &str| CtlRequest::FlowMod { command: FlowVerb::Add, flow: flow.into() };
+    ask(&mut client, &add("in_port=p1,actions=output:p2")).unwrap();
+    ask(&mut client, &add("in_port=p2,actions=p1")).unwrap();
+    let listed = ask(&mut client, &CtlRequest::DumpFlows { filter: "in_port=p1".into() }).unwrap();
+    let flows: FlowDump = serde_json::from_value(listed).unwrap();
+    assert_eq!(flows.flows.len(), 1);
+    assert!(flows.flows[0].text.ends_with("in_port=1 actions=output:2"), "{flows:?}");
+    let group = "group_id=1,type=indirect,bucket=output:p2".to_owned();
+    ask(&mut client, &CtlRequest::GroupMod { command: GroupVerb::Add, group }).unwrap();
+    assert!(ask(&mut client, &CtlRequest::DumpGroups).unwrap().to_string().contains("output:2"));
+    let error = ask(&mut client, &add("in_port=p9,actions=drop")).unwrap_err();
+    assert!(error.contains("p9") && error.contains("1=p1, 2=p2"), "{error}");
+}
+
 /// Values of 128 bits in matches, masks, actions and buckets are listed as text and in the entry, as are all other
 /// settings.
 #[test]

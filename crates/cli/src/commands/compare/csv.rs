@@ -1,4 +1,5 @@
 //! Formats a comparison as CSV: one line for each subject, answer and figure.
+use crate::commands::csv::quoted;
 use std::fmt::Write as _;
 use weir_compare::page::SweptComparison;
 use weir_compare::{AnswerRowStatus, Comparison, PerformanceMetric, SubjectKind};
@@ -59,8 +60,4 @@ fn rows(text: &mut String, values: &str, comparison: &Comparison) {
 /// Returns the metric's name as in JSON.
 fn key(metric: PerformanceMetric) -> String {
     serde_json::to_value(metric).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

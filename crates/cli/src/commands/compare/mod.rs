@@ -77,8 +77,8 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     csv: bool,
     /// Write a page with charts, too
-    #[arg(long, value_name = "FILE.html")]
-    report: Option<PathBuf>,
+    #[arg(long, alias = "report", value_name = "FILE.html")]
+    plot: Option<PathBuf>,
 }
 
 /// Default number of replications in packet-by-packet simulation, enough for an interval.
@@ -92,8 +92,8 @@ fn reference(text: &str) -> Result<EvaluationMethod, String> {
 pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
     let signals = StopSignalHandler::watch()?;
     // Checked before all rounds, so that no result is lost.
-    if let Some(path) = &args.report {
-        output::check_file(path).with_context(|| format!("--report: write {}", path.display()))?;
+    if let Some(path) = &args.plot {
+        output::check_file(path).with_context(|| format!("--plot: write {}", path.display()))?;
     }
     if args.path.is_dir() {
         ensure!(args.sweep.is_empty(), "--sweep: found a folder, expected one scenario file");
@@ -140,10 +140,10 @@ fn json<T: Serialize + ?Sized>(what: &T) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(what).context("cannot write the result as JSON")? + "\n")
 }
 
-/// Writes the result's page if `--report` is given, and prints the result.
+/// Writes the result's page if `--plot` is given, and prints the result.
 fn write_result(args: &CompareArgs, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
-    if let Some(path) = &args.report {
-        output::write_file(path, &html()).with_context(|| format!("--report: write {}", path.display()))?;
+    if let Some(path) = &args.plot {
+        output::write_file(path, &html()).with_context(|| format!("--plot: write {}", path.display()))?;
     }
     output::print(text)
 }

@@ -2,10 +2,11 @@
 use super::{read, table};
 use anyhow::{Context, bail};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use weir_switch::ctl::CtlRequest;
-use weir_switch::{CpuShareSnapshot, VirtualSwitchSnapshot};
+use weir_switch::{CpuShareSnapshot, SwitchSnapshot, VirtualPortSnapshot, VirtualSwitchSnapshot};
 use weir_units::{Bps, ByteSize};
 
 #[derive(clap::Subcommand)]
@@ -94,6 +95,55 @@ fn added(answer: &Value) -> String {
     let name = answer["added"].as_str().unwrap_or_default();
     let listens = if listeners.is_empty() { String::new() } else { format!(", listens on {}", listeners.join(", ")) };
     format!("virtual switch {name} is added{listens}\n")
+}
+
+/// Lists the virtual switches of a switch, one line for each; empty without any.
+pub(super) fn list(switch: &SwitchSnapshot) -> String {
+    if switch.virtual_switches.is_empty() {
+        return String::new();
+    }
+    let header = ["virtual switch", "dpid", "ports", "rx packets", "tx packets", "waiting", "dropped"];
+    let mut rows = table(&header, &[2, 3, 4, 5, 6]);
+    for cut in &switch.virtual_switches {
+        let sum = |of: fn(&VirtualPortSnapshot) -> u64| cut.ports.iter().map(of).sum::<u64>();
+        let dropped = dropped(cut).values().sum::<u64>() + cut.time.dropped;
+        rows.add_row([
+            cut.name.clone(),
+            format!("{:#018x}", cut.datapath_id),
+            cut.ports.len().to_string(),
+            sum(|port| port.rx_packets).to_string(),
+            sum(|port| port.tx_packets).to_string(),
+            ByteSize(sum(|port| port.queued_bytes)).to_string(),
+            dropped.to_string(),
+        ]);
+    }
+    format!("\n{}\n", rows.trim_fmt())
+}
+
+/// Returns the packets dropped in the queues of a virtual switch, by reason. Packets that waited too long for its turn
+/// are not included: the switch's own drops have them.
+pub(super) fn dropped(cut: &VirtualSwitchSnapshot) -> BTreeMap<String, u64> {
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    for (reason, count) in cut.crosspoints.iter().flat_map(|point| &point.dropped) {
+        *reasons.entry(reason.clone()).or_default() += count;
+    }
+    let in_queues: u64 = reasons.values().sum();
+    // What ports dropped and no crosspoint did is frames whose VLAN tag could not be put on.
+    let untagged = cut.ports.iter().map(|port| port.dropped).sum::<u64>().saturating_sub(in_queues);
+    if untagged > 0 {
+        reasons.insert("untagged".to_owned(), untagged);
+    }
+    reasons
+}
+
+/// Lists the packets dropped in the queues of virtual switches, one text for each virtual switch and reason.
+pub(super) fn drops(switch: &SwitchSnapshot) -> impl Iterator<Item = String> {
+    switch.virtual_switches.iter().flat_map(|cut| {
+        let text = |(reason, count): (String, u64)| {
+            format!("virtual switch {} {} {count}", cut.name, reason.replace('_', " "))
+        };
+        dropped(cut).into_iter().map(text)
+    })
 }
 
 fn show(all: &[VirtualSwitchSnapshot]) -> String {

@@ -17,7 +17,7 @@ use weir_network::certificate::FidelityVerdict;
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
 use weir_terminal::signals::STOPPED;
-use weir_units::TimeSpan;
+use weir_units::{TimeSpan, counted};
 
 /// Exit status of a run whose times cannot be trusted, with `--strict`.
 const NOT_FAITHFUL: u8 = 3;
@@ -103,11 +103,13 @@ pub(crate) fn run(args: EmulateArgs) -> anyhow::Result<ExitCode> {
 /// Prints to standard error what was started, and how long that took.
 fn tell_start(scenario: &Scenario, lab: &Lab) {
     let started = lab.started();
-    let (switches, hosts, links) = (scenario.switches.len(), scenario.hosts.len(), scenario.links.len());
+    let (switches, hosts) = (scenario.switches.len(), scenario.hosts.len());
+    let (some_switches, some_hosts) = (counted(switches, "switch", "switches"), counted(hosts, "host", "hosts"));
+    let some_links = counted(scenario.links.len(), "link", "links");
     let s = |time: std::time::Duration| time.as_secs_f64();
     let each = s(started.sum()) * 1000.0 / (switches + hosts).max(1) as f64;
     eprintln!(
-        "weir: {switches} switches, {hosts} hosts and {links} links between switches in {:.2} s, {each:.1} ms a node (hosts {:.2} s, switches {:.2} s, control and links up {:.2} s)",
+        "weir: {some_switches}, {some_hosts} and {some_links} between switches in {:.2} s, {each:.1} ms a node (hosts {:.2} s, switches {:.2} s, control and links up {:.2} s)",
         s(started.sum()),
         s(started.hosts),
         s(started.switches),

@@ -1,8 +1,10 @@
 //! Formats a prediction as text and as CSV.
 use super::PredictedPoint;
+use crate::commands::csv::quoted;
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
+use weir_model::Warning;
 use weir_plot::short;
 use weir_predict::{AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus};
 
@@ -199,9 +201,38 @@ fn swept_text(answers: &[PredictedPoint]) -> String {
     let mut text = format!("Traffic (times in {})\n{}\n\n", unit.name, table.trim_fmt());
     let _ = writeln!(
         text,
-        "{rows} rows of traffic, {unstable} of them UNSTABLE: without a steady state, and without numbers"
+        "{rows} {} of traffic, {unstable} of them UNSTABLE: without a steady state, and without numbers",
+        if rows == 1 { "row" } else { "rows" }
     );
-    text
+    text + &swept_warnings(answers)
+}
+
+/// Lists the warnings of a sweep, one line for each device or assumption that they are about: at how many points, and
+/// the warning at the last of these, which is the farthest in a rising sweep. `UNSTABLE` stands in the table already.
+fn swept_warnings(answers: &[PredictedPoint]) -> String {
+    let mut found: Vec<(String, usize, &PredictedPoint, &Warning)> = Vec::new();
+    for answer in answers {
+        let warnings = answer.prediction.warnings.iter().filter(|warning| warning.kind != "UNSTABLE");
+        for warning in warnings {
+            let about = without_numbers(warning);
+            match found.iter_mut().find(|(known, ..)| *known == about) {
+                Some((_, times, at, last)) => (*times, *at, *last) = (*times + 1, answer, warning),
+                None => found.push((about, 1, answer, warning)),
+            }
+        }
+    }
+    let total = answers.len();
+    let line = |(_, times, at, warning): &(String, usize, &PredictedPoint, &Warning)| {
+        format!("{} at {times} of {total} points, last at {}: {}\n", warning.kind, at.point, warning.text)
+    };
+    found.iter().map(line).collect()
+}
+
+/// Returns the text of a warning without numbers, in which warnings about one thing differ from point to point.
+fn without_numbers(warning: &Warning) -> String {
+    let text = warning.to_string();
+    let is_number = |word: &str| word.trim_end_matches([':', ';', ',', '%']).parse::<f64>().is_ok();
+    text.split(' ').filter(|word| !is_number(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Formats status, packet rate, loss and delays of a flow.
@@ -278,7 +309,7 @@ fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
 pub(super) fn csv(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&String> = answers.first().map(|answer| answer.point.0.keys().collect()).unwrap_or_default();
     let mut head: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
-    head.push("kind,from,to,status,packets_per_s,loss,mean_s,p50_s,p95_s,p99_s,control_mean_s,control_p99_s,goodput_bps,bottleneck,notes".into());
+    head.push("kind,from,to,status,packets_per_s,loss,mean_s,p50_s,p95_s,p99_s,control_mean_s,control_p99_s,goodput_bps,bottleneck,notes,warnings".into());
     let mut text = head.join(",") + "\n";
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value}"));
     for answer in answers {
@@ -287,6 +318,7 @@ pub(super) fn csv(answers: &[PredictedPoint]) -> String {
             let all: Vec<String> = values.iter().cloned().chain(cells).collect();
             text += &(all.join(",") + "\n");
         };
+        let warnings = answer.prediction.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         for flow in &answer.prediction.flows {
             let delay = |of: fn(&PredictedDelay) -> f64| number(flow.delay.as_ref().map(of));
             line(vec![
@@ -305,6 +337,7 @@ pub(super) fn csv(answers: &[PredictedPoint]) -> String {
                 number(flow.goodput_bps),
                 quoted(flow.bottleneck.as_deref().unwrap_or_default()),
                 quoted(&flow.notes.join("; ")),
+                quoted(&warnings),
             ]);
         }
         for one in &answer.prediction.alternatives {
@@ -316,13 +349,43 @@ pub(super) fn csv(answers: &[PredictedPoint]) -> String {
             };
             let mut cells = vec!["model".into(), one.model.clone(), String::new(), status.into(), String::new()];
             cells.extend(numbers.map(number));
-            cells.extend([String::new(), String::new(), String::new(), String::new(), quoted(&reason)]);
+            cells.extend([String::new(), String::new(), String::new(), String::new(), quoted(&reason), String::new()]);
             line(cells);
         }
     }
     text
 }
 
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::sweep;
+    use weir_predict::{PredictSettings, predict};
+
+    #[test]
+    fn sweeps_have_the_warnings_of_their_points() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/at-x510.toml");
+        let points = sweep::points(&file, &["traffic.rate=60,500,600".parse().unwrap()]).unwrap();
+        let answer = |(point, scenario)| {
+            let prediction = predict(&scenario, &PredictSettings::default()).unwrap();
+            PredictedPoint { point, prediction }
+        };
+        let answers: Vec<PredictedPoint> = points.into_iter().map(answer).collect();
+        let text = swept_text(&answers);
+        let near: Vec<&str> = text.lines().filter(|line| line.starts_with("NEAR_SATURATION at")).collect();
+        assert!(
+            near.iter().any(|line| {
+                line.starts_with("NEAR_SATURATION at 2 of 3 points, last at traffic.rate = 600: utilisation")
+                    && line.contains("at controller: ")
+            }),
+            "{text}"
+        );
+        let csv = csv(&answers);
+        let lines: Vec<&str> = csv.lines().collect();
+        assert!(lines[0].ends_with(",notes,warnings"), "{csv}");
+        assert_eq!(
+            lines.iter().map(|line| line.contains("NEAR_SATURATION")).collect::<Vec<_>>(),
+            [false, false, true, true]
+        );
+    }
 }

@@ -83,8 +83,8 @@ struct ProfilePlotArgs {
     #[arg(value_name = "PROFILE")]
     profile: String,
     /// File to which the page is written
-    #[arg(short, long, value_name = "FILE.html", default_value = "profile.html")]
-    output: PathBuf,
+    #[arg(short, long, alias = "output", value_name = "FILE.html", default_value = "profile.html")]
+    out: PathBuf,
 }
 
 pub(crate) fn run(args: ProfileArgs) -> anyhow::Result<ExitCode> {
@@ -182,8 +182,8 @@ fn plot(plot: &ProfilePlotArgs) -> anyhow::Result<ExitCode> {
         "{}: found no [[level]], expected one at least: charts show what changes of tables cost",
         plot.profile
     );
-    output::write_file(&plot.output, &text::page(&profile, &charts))
-        .with_context(|| format!("--output: write {}", plot.output.display()))?;
-    output::print(&format!("{} charts in {}\n", charts.len(), plot.output.display()))?;
+    output::write_file(&plot.out, &text::page(&profile, &charts))
+        .with_context(|| format!("--out: write {}", plot.out.display()))?;
+    output::print(&format!("{} charts in {}\n", charts.len(), plot.out.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -34,8 +34,11 @@ pub(crate) struct LabArgs {
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeSpan>,
     /// Print the result as one JSON document
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result as CSV, a line for each item of traffic, or for each stream if there is no traffic
+    #[arg(long)]
+    csv: bool,
 }
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
@@ -53,7 +56,11 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
     let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.update(&progress));
     shown.clear();
     let result = result?;
-    let text = if args.json { json(&result)? } else { report::text(&result) };
+    let text = match (args.json, args.csv) {
+        (true, _) => json(&result)?,
+        (_, true) => report::csv(&result),
+        _ => report::text(&result),
+    };
     weir_terminal::output::print(&text)?;
     Ok(match (result.partial, result.passed) {
         (true, _) => ExitCode::from(STOPPED),

@@ -45,10 +45,11 @@ fn tell_bar(bar: &ProgressBar, progress: &LabProgress) {
     match progress {
         LabProgress::Step(step) => bar.set_message(*step),
         LabProgress::Traffic { done, items, elapsed, expected } => {
+            let items = weir_units::counted(*items, "item", "items");
             let ms = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
             bar.set_length(ms(expected));
             bar.set_position(ms(elapsed).min(ms(expected)));
-            bar.set_message(format!("traffic: {done} of {items} items are through"));
+            bar.set_message(format!("traffic: {done} of {items} are through"));
         }
         LabProgress::Pings { done, pings, .. } => {
             let count = |number: &usize| u64::try_from(*number).unwrap_or(u64::MAX);
@@ -66,7 +67,8 @@ fn tell_line(due: &mut Duration, progress: &LabProgress) {
         LabProgress::Traffic { done, items, elapsed, expected } if elapsed >= due => {
             *due = *elapsed + LINE_EVERY;
             let (elapsed, expected) = (elapsed.as_secs_f64(), expected.as_secs_f64());
-            eprintln!("weir: traffic: {done} of {items} items are through after {elapsed:.1} of {expected:.1} s");
+            let items = weir_units::counted(*items, "item", "items");
+            eprintln!("weir: traffic: {done} of {items} are through after {elapsed:.1} of {expected:.1} s");
         }
         LabProgress::Pings { done, pings, elapsed } if elapsed >= due => {
             // The first line is omitted, so that short runs print none.

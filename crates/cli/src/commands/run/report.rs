@@ -1,17 +1,28 @@
 //! Formats the result of a run as text.
+use crate::commands::csv::{self, figure, quoted};
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
+use std::time::Duration;
 use weir_network::LabResult;
-use weir_network::result::{LabHostKind, TrafficResult};
+use weir_network::result::{LabHostKind, StreamResult, TrafficResult};
 use weir_scenario::TrafficExpectation;
 use weir_traffic::TimeStatistics;
-use weir_units::Bps;
+use weir_units::{Bps, counted};
 
 /// Maximum number of hosts for a matrix; wider ones do not fit a screen.
 const MATRIX_HOSTS: usize = 12;
 
 /// Formats the whole report.
 pub(crate) fn text(result: &LabResult) -> String {
+    report(result, None)
+}
+
+/// Formats the whole report of a simulation that took this time.
+pub(crate) fn simulated_text(result: &LabResult, took: Duration) -> String {
+    report(result, Some(took))
+}
+
+fn report(result: &LabResult, took: Option<Duration>) -> String {
     let sections = [
         matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
         (!result.traffic.is_empty()).then(|| ("Traffic (times in microseconds)", traffic(result))),
@@ -23,11 +34,11 @@ pub(crate) fn text(result: &LabResult) -> String {
     for (title, table) in sections.into_iter().flatten() {
         let _ = writeln!(text, "{title}\n{}\n", table.trim_fmt());
     }
-    text + &footer(result)
+    text + &footer(result, took)
 }
 
 /// Formats what follows the tables: counts, conditions, and the verdict as the last line.
-fn footer(result: &LabResult) -> String {
+fn footer(result: &LabResult, took: Option<Duration>) -> String {
     let mut text = String::new();
     if result.drops.is_empty() {
         text += "Packets dropped: none\n";
@@ -40,24 +51,32 @@ fn footer(result: &LabResult) -> String {
         );
     }
     let certificate = result.certificate.as_ref().map(ToString::to_string).unwrap_or_default();
-    text + &lateness(result) + &certificate + &conditions(result) + &verdict(result)
+    text + &lateness(result) + &certificate + &conditions(result, took) + &verdict(result)
 }
 
-fn conditions(result: &LabResult) -> String {
+/// Says how long what was run, with what and on what. `took` is the time that a simulation took, whose own time is
+/// virtual.
+fn conditions(result: &LabResult, took: Option<Duration>) -> String {
     let setup = &result.setup;
     let hosts = match setup.mode {
         LabHostKind::Memory => "hosts in this process",
         LabHostKind::Netns => "hosts in network namespaces",
-        LabHostKind::Virtual => "in virtual time",
+        LabHostKind::Virtual => "hosts in virtual time",
     };
     let build = if setup.release_build { "release" } else { "debug" };
+    let how = match (setup.mode, took) {
+        (LabHostKind::Virtual, Some(took)) => {
+            format!("Simulated {:.1} s of virtual time in {:.1} s", setup.duration_s, took.as_secs_f64())
+        }
+        (LabHostKind::Virtual, None) => format!("Simulated {:.1} s of virtual time", setup.duration_s),
+        _ => format!("Measured in {:.1} s", setup.duration_s),
+    };
     format!(
-        "Measured in {:.1} s with weir {} ({build} build), scenario {}, seed {}, {hosts}, on {} cores of {}, Linux {}\n",
-        setup.duration_s,
+        "{how} with weir {} ({build} build), scenario {}, seed {}, {hosts}, on {} of {}, Linux {}\n",
         setup.version,
         setup.scenario,
         setup.seed,
-        setup.machine.cores,
+        counted(setup.machine.cores, "core", "cores"),
         setup.machine.cpu,
         setup.machine.kernel
     )
@@ -71,15 +90,19 @@ fn verdict(result: &LabResult) -> String {
             return "Stopped early, results are partial\n".to_owned();
         }
         let through = result.traffic.iter().filter(|item| !item.partial).count();
-        return format!("Stopped early, results are partial: {through} of {items} items of traffic were through\n");
+        let items = counted(items, "item", "items");
+        return format!("Stopped early, results are partial: {through} of {items} of traffic were through\n");
     }
     if items == 0 {
         return if result.streams.is_empty() { "The scenario has no traffic\n" } else { "" }.to_owned();
     }
+    if result.passed && items == 1 {
+        return "The item of traffic did what was expected\n".to_owned();
+    }
     if result.passed {
         return format!("All {items} items of traffic did what was expected\n");
     }
-    format!("FAILED: {} of {items} items of traffic did not do what was expected\n", items - ok)
+    format!("FAILED: {} of {} of traffic did not do what was expected\n", items - ok, counted(items, "item", "items"))
 }
 
 /// Returns the matrix of hosts by hosts, or `None` if there are too many hosts or there is no traffic.
@@ -221,7 +244,16 @@ fn sent(item: &TrafficResult) -> String {
 
 fn times(delay: Option<&TimeStatistics>) -> [String; 6] {
     let Some(delay) = delay else { return Default::default() };
-    [delay.min_us, delay.mean_us, delay.p50_us, delay.p95_us, delay.p99_us, delay.max_us].map(|us| format!("{us:.0}"))
+    let percentile = |share: f64, us: f64| delay.has_percentile(share).then_some(us);
+    let times = [
+        Some(delay.min_us),
+        Some(delay.mean_us),
+        percentile(0.5, delay.p50_us),
+        percentile(0.95, delay.p95_us),
+        percentile(0.99, delay.p99_us),
+        Some(delay.max_us),
+    ];
+    times.map(|us| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0}")))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate above zero, far from the limit")]
@@ -248,6 +280,64 @@ fn drops(result: &LabResult) -> Table {
     }
     right_from(&mut table, 2);
     table
+}
+
+/// Columns of traffic as CSV.
+pub(crate) const TRAFFIC_CELLS: &str =
+    "kind,from,to,reached,ok,sent,received,loss,goodput_bps,delay_mean_us,delay_p99_us";
+/// Columns of streams as CSV.
+const STREAM_CELLS: &str = "stream,switch,virtual_switch,port,class,sent,received,throughput,loss,rate_bps,share,delay_mean_us,\
+                            delay_p50_us,delay_p95_us,delay_p99_us,delay_max_us";
+
+/// Formats one CSV line for each item of traffic, or for each stream if the scenario has streams only.
+pub(crate) fn csv(result: &LabResult) -> String {
+    if result.traffic.is_empty() && !result.streams.is_empty() {
+        return csv::lines(STREAM_CELLS, result.streams.iter().map(stream_cells));
+    }
+    csv::lines(TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells))
+}
+
+/// Returns the cells of an item of traffic, in the order of [`TRAFFIC_CELLS`].
+pub(crate) fn traffic_cells(item: &TrafficResult) -> Vec<String> {
+    let delay = item.rtt.or(item.delay);
+    vec![
+        item.kind.to_owned(),
+        item.from.clone(),
+        item.to.clone(),
+        item.reached.to_string(),
+        item.ok.to_string(),
+        item.sent.map_or(String::new(), |sent| sent.to_string()),
+        item.received.to_string(),
+        figure(item.loss),
+        figure(item.goodput_bps),
+        figure(delay.map(|delay| delay.mean_us)),
+        figure(delay.map(|delay| delay.p99_us)),
+    ]
+}
+
+fn stream_cells(stream: &StreamResult) -> Vec<String> {
+    let mut cells = vec![
+        quoted(&stream.name),
+        stream.switch.clone(),
+        stream.virtual_switch.clone().unwrap_or_default(),
+        stream.output.to_string(),
+        stream.class.to_string(),
+        stream.sent.to_string(),
+        stream.received.to_string(),
+        figure(stream.throughput),
+        figure(stream.loss),
+        stream.rate_bps.to_string(),
+        figure(stream.share),
+    ];
+    let delay = |of: fn(&TimeStatistics) -> f64| figure(stream.delay.as_ref().map(of));
+    cells.extend([
+        delay(|d| d.mean_us),
+        delay(|d| d.p50_us),
+        delay(|d| d.p95_us),
+        delay(|d| d.p99_us),
+        delay(|d| d.max_us),
+    ]);
+    cells
 }
 
 fn table(header: &[&str]) -> Table {

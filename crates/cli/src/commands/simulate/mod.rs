@@ -20,7 +20,7 @@ use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
 use weir_sim::network::{VirtualTimeSettings, simulate};
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
-use weir_units::{Bps, TimeSpan};
+use weir_units::{Bps, Clock, Instant, SystemClock, TimeSpan};
 
 /// Interval for showing progress and checking for a signal.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -112,7 +112,17 @@ struct SimulatedPoint {
 enum SimulateResult {
     Streams(Box<streams::StreamSimulation>),
     Stations(Box<stations::StationSimulation>),
-    Network(Box<LabResult>),
+    Network(Box<NetworkSimulation>),
+}
+
+/// Result of a whole network in virtual time, packet by packet.
+#[derive(Debug, Serialize)]
+struct NetworkSimulation {
+    #[serde(flatten)]
+    result: LabResult,
+    /// Time that the simulation took.
+    #[serde(skip)]
+    took: Duration,
 }
 
 impl SimulateResult {
@@ -120,14 +130,14 @@ impl SimulateResult {
         match self {
             SimulateResult::Streams(result) => result.partial,
             SimulateResult::Stations(result) => result.partial,
-            SimulateResult::Network(result) => result.partial,
+            SimulateResult::Network(network) => network.result.partial,
         }
     }
 
     fn has_passed(&self) -> bool {
         match self {
             SimulateResult::Streams(_) | SimulateResult::Stations(_) => true,
-            SimulateResult::Network(result) => result.passed,
+            SimulateResult::Network(network) => network.result.passed,
         }
     }
 }
@@ -200,12 +210,15 @@ fn answer(
         let control_delay = args.control_delay.map_or(delay, |given| given.0);
         let settings = VirtualTimeSettings { link_rate: args.link_rate, control_delay, wake_up: args.wake_up.0 };
         let mut shown = super::run::progress::LabProgressDisplay::new();
+        let clock = SystemClock::start();
         let result = simulate(scenario, &settings, &watch, &mut |progress| {
             shown.update(&progress);
             watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
         });
         shown.clear();
-        return Ok(SimulateResult::Network(Box::new(result.with_context(of_file)?)));
+        let result = result.with_context(of_file)?;
+        let took = clock.now().since(Instant::ZERO);
+        return Ok(SimulateResult::Network(Box::new(NetworkSimulation { result, took })));
     }
     let model = weir_sim::scenario::model(scenario).with_context(of_file)?;
     let simulated = watched(&watch, cancel, title, scenario, || streams::simulate(scenario, &model, threads, &watch));

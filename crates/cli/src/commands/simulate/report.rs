@@ -2,11 +2,14 @@
 use super::report_stations;
 use super::streams::{SimulationSetup, StreamSimulation};
 use super::{SimulateResult, SimulatedPoint};
+use crate::commands::csv::{figure, quoted};
+use crate::commands::run::report::{TRAFFIC_CELLS, traffic_cells};
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_sim::report::FabricReportRow;
 use weir_sim::stats::Estimate;
+use weir_units::counted;
 
 /// Formats the whole report. `asked` is the number of points that were to be simulated.
 pub(super) fn text(answers: &[SimulatedPoint], asked: usize) -> String {
@@ -18,7 +21,9 @@ pub(super) fn text(answers: &[SimulatedPoint], asked: usize) -> String {
         match &answer.result {
             SimulateResult::Streams(result) => text += &streams(result),
             SimulateResult::Stations(result) => text += &report_stations::text(result),
-            SimulateResult::Network(result) => text += &crate::commands::run::report::text(result),
+            SimulateResult::Network(network) => {
+                text += &crate::commands::run::report::simulated_text(&network.result, network.took);
+            }
         }
     }
     if answers.len() < asked {
@@ -88,18 +93,18 @@ fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
 pub(super) fn conditions(setup: &SimulationSetup, is_sure: Option<bool>, is_partial: bool) -> String {
     let build = if setup.release_build { "release" } else { "debug" };
     let mut text = format!(
-        "Simulated {} replications of {} s (after {} s) in {:.1} s, {:.1} million events a second on {} threads, with weir {} \
-         ({build} build), scenario {}, seed {}; ± is half a 95% interval; on {} cores of {}, Linux {}\n",
-        setup.replications,
+        "Simulated {} of {} s (after {} s) in {:.1} s, {:.1} million events a second on {}, with weir {} \
+         ({build} build), scenario {}, seed {}; ± is half a 95% interval; on {} of {}, Linux {}\n",
+        counted(setup.replications, "replication", "replications"),
         setup.duration_s,
         setup.warm_up_s,
         setup.wall_s,
         setup.events_per_second / 1e6,
-        setup.threads,
+        counted(setup.threads, "thread", "threads"),
         setup.version,
         setup.scenario,
         setup.seed,
-        setup.machine.cores,
+        counted(setup.machine.cores, "core", "cores"),
         setup.machine.cpu,
         setup.machine.kernel,
     );
@@ -138,7 +143,9 @@ pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
         let (header, rows) = match &answer.result {
             SimulateResult::Streams(result) => (STREAM_CELLS, rows(result).map(stream_cells).collect::<Vec<_>>()),
             SimulateResult::Stations(result) => (report_stations::CELLS, report_stations::cells(result)),
-            SimulateResult::Network(result) => (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect()),
+            SimulateResult::Network(network) => {
+                (TRAFFIC_CELLS, network.result.traffic.iter().map(traffic_cells).collect())
+            }
         };
         if number == 0 {
             line(&keys, &[header.to_owned()]);
@@ -150,16 +157,6 @@ pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
 
 const STREAM_CELLS: &str = "switch,port,class,packets,throughput,throughput_ci,loss,loss_ci,rate_bps,rate_bps_ci,share,share_ci,\
                             delay_s,delay_s_ci,delay_p50_s,delay_p99_s,delay_p99_s_ci,delay_max_s";
-const TRAFFIC_CELLS: &str = "kind,from,to,reached,ok,sent,received,loss,goodput_bps,delay_mean_us,delay_p99_us";
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
-/// Formats a number; empty for `None`.
-pub(super) fn figure(value: Option<f64>) -> String {
-    value.map_or(String::new(), |value| value.to_string())
-}
 
 fn stream_cells(row: &FabricReportRow) -> Vec<String> {
     let mut cells = vec![
@@ -177,21 +174,4 @@ fn stream_cells(row: &FabricReportRow) -> Vec<String> {
     cells.push(figure(row.delay_p99_s.and_then(|estimate| estimate.half_width)));
     cells.push(figure(row.delays.as_ref().map(|delays| delays.max_s)));
     cells
-}
-
-fn traffic_cells(item: &weir_network::result::TrafficResult) -> Vec<String> {
-    let delay = item.rtt.or(item.delay);
-    vec![
-        item.kind.to_owned(),
-        item.from.clone(),
-        item.to.clone(),
-        item.reached.to_string(),
-        item.ok.to_string(),
-        item.sent.map_or(String::new(), |sent| sent.to_string()),
-        item.received.to_string(),
-        figure(item.loss),
-        figure(item.goodput_bps),
-        figure(delay.map(|delay| delay.mean_us)),
-        figure(delay.map(|delay| delay.p99_us)),
-    ]
 }

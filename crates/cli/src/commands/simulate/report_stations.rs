@@ -1,6 +1,7 @@
 //! Formats the results of simulated stations as text and as CSV.
-use super::report::{conditions, figure, table, within};
+use super::report::{conditions, table, within};
 use super::stations::StationSimulation;
+use crate::commands::csv::figure;
 use comfy_table::CellAlignment;
 use std::fmt::Write as _;
 use weir_sim::stations::report::{FlowRow, StationRow, SwitchRow};

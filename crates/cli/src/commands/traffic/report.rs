@@ -153,8 +153,19 @@ fn table(rows: &[(String, TimeStatistics)]) -> Table {
         .load_style(presets::NOTHING)
         .set_header(["", "samples", "min", "mean", "sd", "p50", "p95", "p99", "p99.9", "max"]);
     for (name, d) in rows {
-        let times = [d.min_us, d.mean_us, d.sd_us, d.p50_us, d.p95_us, d.p99_us, d.p999_us, d.max_us];
-        let cells = [name.clone(), d.samples.to_string()].into_iter().chain(times.map(|us| format!("{us:.2}")));
+        let percentile = |share: f64, us: f64| d.has_percentile(share).then_some(us);
+        let times = [
+            Some(d.min_us),
+            Some(d.mean_us),
+            Some(d.sd_us),
+            percentile(0.5, d.p50_us),
+            percentile(0.95, d.p95_us),
+            percentile(0.99, d.p99_us),
+            percentile(0.999, d.p999_us),
+            Some(d.max_us),
+        ];
+        let times = times.map(|us| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.2}")));
+        let cells = [name.clone(), d.samples.to_string()].into_iter().chain(times);
         table.add_row(cells);
     }
     table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
