@@ -19,11 +19,10 @@ mod rate_tests;
 pub use control::{LinkControl, LinkParameters};
 pub use lateness::LinkLatenessHistogram;
 
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo};
 use control::LinkControlTracker;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_traffic::impair::{ImpairmentRng, LinkJitter, LinkLoss};
@@ -190,6 +189,14 @@ impl Port for LinkEmulator {
         self.port.info()
     }
 
+    fn inner(&self) -> Option<&dyn Port> {
+        Some(&*self.port)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Port> {
+        Some(&mut *self.port)
+    }
+
     fn receive(
         &mut self,
         now: Instant,
@@ -221,14 +228,6 @@ impl Port for LinkEmulator {
         true
     }
 
-    fn keep_schedule(&mut self) {
-        self.port.keep_schedule();
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.port.is_scheduled()
-    }
-
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         if !self.follow(now, pool) {
             self.cut.tx += frames.len() as u64;
@@ -238,16 +237,17 @@ impl Port for LinkEmulator {
         self.flush(now, pool)
     }
 
-    fn arm(&mut self) -> ReceiveReadiness {
-        self.port.arm()
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.port.fd()
-    }
-
     fn next_wake(&self) -> Option<Instant> {
         [self.egress.next_due(), self.ingress.next_due(), self.port.next_wake()].into_iter().flatten().min()
+    }
+
+    /// False: frames leave after the call of [`Port::transmit`] that brought them.
+    fn stamp_departures(&mut self, _clock: SystemClock) -> bool {
+        false
+    }
+
+    fn departed(&mut self) -> Option<Instant> {
+        None
     }
 
     fn link(&mut self) -> LinkState {
@@ -258,10 +258,6 @@ impl Port for LinkEmulator {
         }
         let link = self.port.link();
         LinkState { speed: self.egress.shape.rate.or(link.speed), up: link.up && wanted != Some(false) }
-    }
-
-    fn takes_any_packet_type(&self) -> bool {
-        self.port.takes_any_packet_type()
     }
 
     fn counters(&self) -> FrameCounters {

@@ -46,6 +46,29 @@ impl PortKind {
         (PortKind::VxlanGpe, "vxlan-gpe"),
         (PortKind::Gre, "gre"),
     ];
+
+    /// Returns true if reading a port's frames costs a system call, so that an idle port is better asked less often.
+    pub const fn costs_a_call(self) -> bool {
+        match self {
+            PortKind::AfPacket | PortKind::Tap | PortKind::Vxlan | PortKind::VxlanGpe | PortKind::Gre => true,
+            PortKind::AfXdp | PortKind::Pcap | PortKind::Null | PortKind::Memory => false,
+        }
+    }
+
+    /// Returns true if a port is a network interface, whose changes the kernel reports.
+    pub const fn is_interface(self) -> bool {
+        match self {
+            PortKind::AfXdp | PortKind::AfPacket | PortKind::Tap => true,
+            PortKind::Pcap | PortKind::Null | PortKind::Memory => false,
+            PortKind::Vxlan | PortKind::VxlanGpe | PortKind::Gre => false,
+        }
+    }
+
+    /// Returns the kind of a specification without reading its name and options; `None` if there is no such kind.
+    pub fn of(spec: &str) -> Option<PortKind> {
+        let (kind, _) = spec.split_once(':')?;
+        PortKind::ALL.into_iter().find(|(_, name)| *name == kind).map(|(kind, _)| kind)
+    }
 }
 
 /// A parsed port specification.
@@ -74,7 +97,7 @@ impl FromStr for PortSpec {
     fn from_str(text: &str) -> Result<Self, PortError> {
         let error = |problem: String| PortError::Spec { spec: text.to_owned(), problem };
         let (kind, rest) = text.split_once(':').ok_or_else(|| error(format!("expected KIND:NAME; {}", kinds(text))))?;
-        let kind = PortKind::ALL.iter().find(|(_, name)| *name == kind).ok_or_else(|| error(kinds(kind)))?.0;
+        let kind = PortKind::of(text).ok_or_else(|| error(kinds(kind)))?;
         let mut parts = rest.split(',').peekable();
         let name = parts.next_if(|first| !first.contains('=')).unwrap_or_default().to_owned();
         let mut options = PortOptions::none(text);

@@ -19,13 +19,11 @@ pub use config::PortQueueConfig;
 use config::{MAX_BUFFER, MIN_BUFFER};
 pub use scheduler::{MAX_QUEUES, QueueCounters, QueueDeparture, QueueScheduler, QueueState};
 
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo};
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::BorrowedFd;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool};
-use weir_units::{Bps, Instant, SystemClock};
+use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// Queues of one port.
 #[derive(Debug)]
@@ -154,6 +152,14 @@ impl Port for QueuedPort {
         self.port.info()
     }
 
+    fn inner(&self) -> Option<&dyn Port> {
+        Some(&*self.port)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Port> {
+        Some(&mut *self.port)
+    }
+
     fn receive(
         &mut self,
         now: Instant,
@@ -177,29 +183,23 @@ impl Port for QueuedPort {
         Ok(())
     }
 
-    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
-        self.port.stamp_arrivals(clock)
-    }
-
-    fn keep_schedule(&mut self) {
-        self.port.keep_schedule();
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.port.is_scheduled()
-    }
-
-    fn arm(&mut self) -> ReceiveReadiness {
-        self.port.arm()
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.port.fd()
-    }
-
     fn next_wake(&self) -> Option<Instant> {
         let line = self.on_line.front().map(|(ends, _)| *ends);
         [line, self.queues.scheduler.next_begin(), self.port.next_wake()].into_iter().flatten().min()
+    }
+
+    /// False: frames leave after the call of [`Port::transmit`] that brought them.
+    fn stamp_departures(&mut self, _clock: SystemClock) -> bool {
+        false
+    }
+
+    fn departed(&mut self) -> Option<Instant> {
+        None
+    }
+
+    /// The queues have taken the rate over.
+    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
+        None
     }
 
     fn link(&mut self) -> LinkState {
@@ -213,17 +213,9 @@ impl Port for QueuedPort {
         link
     }
 
-    fn takes_any_packet_type(&self) -> bool {
-        self.port.takes_any_packet_type()
-    }
-
     fn counters(&self) -> FrameCounters {
         let counters = self.port.counters();
         FrameCounters { tx_full: counters.tx_full + self.queues.dropped, ..counters }
-    }
-
-    fn set_admin(&mut self, up: bool) -> io::Result<()> {
-        self.port.set_admin(up)
     }
 
     fn look_at_queues(&self, look: &mut dyn FnMut(&TransmitQueues)) {

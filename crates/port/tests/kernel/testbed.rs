@@ -56,6 +56,13 @@ impl Bed {
         run(self.a.command("ping").args(["-c", "3", "-i", "0.05", "-W", "2", "fd77::2"]));
     }
 
+    /// Pings from a to b, and moves `bytes` over TCP there and back, over IPv4 and IPv6.
+    pub(crate) fn talk(&self, bytes: usize) {
+        self.ping();
+        self.tcp("10.77.0.2", bytes);
+        self.tcp("fd77::2", bytes);
+    }
+
     /// Moves `bytes` over one TCP connection from a to b and back again and checks them. Returns the time it took.
     pub(crate) fn tcp(&self, address: &str, bytes: usize) -> Duration {
         self.tcp_from(&self.a, address, bytes)
@@ -143,6 +150,21 @@ pub(crate) fn pass(from: &mut dyn Port, to: &mut dyn Port, pool: &mut FramePool,
     let got = receive(to, pool, is_it).expect("arrives");
     assert_eq!(got.bytes(), sent);
     assert!(got.offload.is_none());
+}
+
+/// Sends a frame from the first port to the second, and back.
+pub(crate) fn pass_both_ways(first: &mut dyn Port, second: &mut dyn Port, pool: &mut FramePool, sent: &[u8]) {
+    pass(first, second, pool, sent);
+    pass(second, first, pool, sent);
+}
+
+/// Checks that a forwarder between ports of this kind ends when one of the devices vanishes.
+pub(crate) fn a_vanished_device_is_noticed(kind: &str) {
+    let Some(bed) = Bed::new() else { return };
+    let forwarder = bed.forward(&format!("{kind}:s0"), &format!("{kind}:s1"));
+    bed.ping();
+    bed.switch.ip("link del s0");
+    forwarder.lose();
 }
 
 /// Returns a test frame: addresses, type, and a payload filled with `mark`.
