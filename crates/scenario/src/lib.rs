@@ -95,6 +95,12 @@ pub enum EmbeddedApp {
     Learning,
 }
 
+impl EmbeddedApp {
+    /// All applications with their names in files and on the command line, and what they do.
+    pub const ALL: [(EmbeddedApp, &'static str, &'static str); 1] =
+        [(EmbeddedApp::Learning, "learning", "Learning switch: learns addresses per VLAN, adds entries")];
+}
+
 /// OpenFlow version that scenario files can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub enum OpenFlowVersion {
