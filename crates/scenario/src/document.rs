@@ -9,13 +9,16 @@ pub(crate) use stream::{ArrivalLawToml, ArrivalToml, SimulateToml, SizeLawToml, 
 pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
 pub(crate) use weir_profile::written::{LawToml, TimingToml};
 
-use crate::{BufferSharing, EmbeddedApp, FailMode, InstallScope, InterDiscipline, OpenFlowVersion, TrafficExpectation};
+use crate::{
+    BufferSharing, EmbeddedApp, FailMode, InstallScope, InterDiscipline, IntraDiscipline, OpenFlowVersion,
+    TrafficExpectation,
+};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
 use toml::Spanned;
 use weir_packet::{IpNet, MacAddr};
-use weir_slicing::{IntraDisciplineKind, QueueManager, RedSpec};
+use weir_slicing::{QueueManager, RedSpec};
 use weir_units::{Bps, ByteSize, TimeSpan};
 
 /// Whole scenario file.
@@ -110,7 +113,7 @@ pub(crate) struct VirtualSwitchToml {
     pub(crate) buffers: Vec<Spanned<CrosspointBufferToml>>,
     pub(crate) queue: Option<QueueManager>,
     pub(crate) red: Option<Spanned<RedSpec>>,
-    pub(crate) discipline: Option<IntraDisciplineKind>,
+    pub(crate) discipline: Option<IntraDiscipline>,
     pub(crate) intra_quantum: Option<Spanned<ByteSize>>,
     pub(crate) priority: Option<Spanned<u8>>,
     pub(crate) time_weight: Option<Spanned<u64>>,
