@@ -1,6 +1,6 @@
 //! Damages frames of any port on purpose: drops, corrupts and duplicates them in both directions, at random from a
 //! seed so that a run can be repeated.
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -72,25 +72,9 @@ impl FaultyPort {
 }
 
 impl Port for FaultyPort {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn inner(&self) -> Option<&dyn Port> {
-        Some(&*self.port)
-    }
-
-    fn inner_mut(&mut self) -> Option<&mut dyn Port> {
-        Some(&mut *self.port)
-    }
-
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let before = batch.len();
         // Half of `max`, so that the batch stays within the limit even if every frame is duplicated.
         self.port.receive(now, pool, batch, max.div_ceil(2))?;
@@ -102,7 +86,7 @@ impl Port for FaultyPort {
         Ok(())
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.pass(pool, frames.drain(..));
         self.port.transmit(now, pool, &mut self.held)
     }

@@ -19,7 +19,7 @@ mod rate_tests;
 pub use control::{LinkControl, LinkParameters};
 pub use lateness::LinkLatenessHistogram;
 
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use control::LinkControlTracker;
 use std::collections::VecDeque;
 use std::io;
@@ -117,7 +117,7 @@ impl LinkEmulator {
     }
 
     /// Transmits the frames that are due to the port.
-    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> PortResult {
         let late = self.followed.as_ref().map(LinkControlTracker::lateness);
         match self.egress.take_due(now, usize::MAX, &mut self.due, late) {
             // Downstream ports count from the last frame's arrival, not from when the engine ran.
@@ -185,25 +185,9 @@ impl LinkEmulator {
 }
 
 impl Port for LinkEmulator {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn inner(&self) -> Option<&dyn Port> {
-        Some(&*self.port)
-    }
-
-    fn inner_mut(&mut self) -> Option<&mut dyn Port> {
-        Some(&mut *self.port)
-    }
-
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let is_there = self.follow(now, pool);
         self.flush(now, pool)?;
         self.port.receive(now, pool, &mut self.due, max)?;
@@ -228,7 +212,7 @@ impl Port for LinkEmulator {
         true
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         if !self.follow(now, pool) {
             self.cut.tx += frames.len() as u64;
             frames.drain(..).for_each(|frame| pool.give(frame));

@@ -4,7 +4,7 @@
 //! also accepts the options of [`crate::wrap`], which shape, record or damage a port's frames. Values cannot contain
 //! a comma.
 use crate::tunnel::{TunnelKind, TunnelPort};
-use crate::{Port, PortError, af_packet, af_xdp, memory, null, pcap, tap, wrap};
+use crate::{Port, PortError, PortResult, af_packet, af_xdp, memory, null, pcap, tap, wrap};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -169,7 +169,7 @@ impl PortOptions {
     ///
     /// # Errors
     /// [`PortError::Spec`] that names the unknown option, the nearest known one, and all of them.
-    pub(crate) fn expect_only(&self, known: &[&'static str]) -> Result<(), PortError> {
+    pub(crate) fn expect_only(&self, known: &[&'static str]) -> PortResult {
         let known = || known.iter().copied().chain(wrap::OPTIONS);
         let Some((wrong, _)) = self.values.iter().find(|(key, _)| !known().any(|name| name == key)) else {
             return Ok(());
@@ -185,7 +185,7 @@ impl PortOptions {
         PortError::Spec { spec: self.spec.clone(), problem: problem.into() }
     }
 
-    fn add(&mut self, part: &str) -> Result<(), PortError> {
+    fn add(&mut self, part: &str) -> PortResult {
         let Some((key, value)) = part.split_once('=').filter(|(key, _)| !key.is_empty()) else {
             return Err(self.error(format!("found `{part}`, expected option=value")));
         };

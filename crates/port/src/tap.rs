@@ -10,7 +10,7 @@ use crate::spec::PortOptions;
 use crate::sys::ioctl::{self, InterfaceRequest};
 use crate::sys::messages::{ReceiveBufferPair, read_frame, write_frame};
 use crate::sys::{errno, while_busy};
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, unfinished, virtio};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, unfinished, virtio};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -145,13 +145,7 @@ impl Port for TapPort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        _now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, _now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         for _ in 0..max {
             match self.read(pool) {
                 Ok(Some(frame)) => self.accept(frame, pool, batch),
@@ -163,7 +157,7 @@ impl Port for TapPort {
         Ok(())
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         let finish = if self.hand_on { unfinished::finish_hidden } else { unfinished::finish };
         self.counters.tx_errors += finish(frames, &mut self.finished, pool);
         let mut result = Ok(());

@@ -1,6 +1,6 @@
 //! Records every frame of any port, in both directions, in a capture file, and logs it at level `trace`.
 use crate::pcap::PcapFileWriter;
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -36,32 +36,16 @@ impl PortTracer {
 }
 
 impl Port for PortTracer {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn inner(&self) -> Option<&dyn Port> {
-        Some(&*self.port)
-    }
-
-    fn inner_mut(&mut self) -> Option<&mut dyn Port> {
-        Some(&mut *self.port)
-    }
-
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let before = batch.len();
         self.port.receive(now, pool, batch, max)?;
         self.record(now, "received", &batch[before..]);
         Ok(())
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.record(now, "transmitted", frames);
         self.port.transmit(now, pool, frames)
     }

@@ -27,13 +27,7 @@ pub trait Port: Send {
     /// # Errors
     /// [`PortError::Gone`] if the device vanished: the port delivers no more frames and must be closed. Transient
     /// problems (no buffer, a frame too long, a full ring) are counted, not returned.
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError>;
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult;
 
     /// Sends all `frames` in order; drops and counts frames that do not fit. Buffers of frames go to `pool` or to the
     /// receiver, and `frames` is empty afterwards. Checksums and segmentation that the frames' sender left undone are
@@ -41,7 +35,7 @@ pub trait Port: Send {
     ///
     /// # Errors
     /// [`PortError::Gone`] when the device vanished; the frames count as dropped.
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError>;
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult;
 
     /// Requests a wake-up; called right before the engine sleeps on [`Port::fd`]. [`ReceiveReadiness::Now`] means that
     /// frames arrived in the meantime and the engine must not sleep.
@@ -167,6 +161,25 @@ pub enum ReceiveReadiness {
     OnDescriptor,
 }
 
+/// Implements the methods by which a wrapper names its inner port, the field `port`.
+macro_rules! inner_port {
+    () => {
+        fn info(&self) -> &$crate::PortInfo {
+            self.port.info()
+        }
+
+        fn inner(&self) -> Option<&dyn $crate::Port> {
+            Some(&*self.port)
+        }
+
+        fn inner_mut(&mut self) -> Option<&mut dyn $crate::Port> {
+            Some(&mut *self.port)
+        }
+    };
+}
+
+pub(crate) use inner_port;
+
 /// Fixed properties of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortInfo {
@@ -225,12 +238,21 @@ pub struct FrameCounters {
 }
 
 impl FrameCounters {
+    /// Counts frames that were handed to the device or peer.
+    pub(crate) fn count_sent(&mut self, frames: &[Frame]) {
+        self.tx_packets += frames.len() as u64;
+        self.tx_bytes += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
+    }
+
     /// Returns the number of frames that should have been sent and were not. Losses on the emulated link are not
     /// included.
     pub fn tx_dropped(&self) -> u64 {
         self.tx_full + self.tx_too_long + self.tx_errors
     }
 }
+
+/// Outcome of moving frames.
+pub type PortResult = Result<(), PortError>;
 
 /// Error of opening or using a port.
 #[derive(Debug, thiserror::Error)]

@@ -19,7 +19,7 @@ pub use config::PortQueueConfig;
 use config::{MAX_BUFFER, MIN_BUFFER};
 pub use scheduler::{MAX_QUEUES, QueueCounters, QueueDeparture, QueueScheduler, QueueState};
 
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use std::collections::VecDeque;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool};
@@ -130,7 +130,7 @@ impl QueuedPort {
     }
 
     /// Transmits the frames that are due to the port.
-    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> PortResult {
         while let Some(departure) = self.queues.scheduler.pop(now) {
             if self.is_link {
                 self.on_line.push_back((departure.ends, departure.item));
@@ -148,30 +148,14 @@ impl QueuedPort {
 }
 
 impl Port for QueuedPort {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn inner(&self) -> Option<&dyn Port> {
-        Some(&*self.port)
-    }
-
-    fn inner_mut(&mut self) -> Option<&mut dyn Port> {
-        Some(&mut *self.port)
-    }
-
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         self.flush(now, pool)?;
         self.port.receive(now, pool, batch, max)
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.flush(now, pool)?;
         for frame in frames.drain(..) {
             self.queues.push(now, frame, pool);

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_port::{FrameCounters, Port, PortError, PortSpec};
+use weir_port::{FrameCounters, Port, PortError, PortResult, PortSpec};
 use weir_testing::{Namespace, root, run, wait_until};
 use weir_units::Instant;
 
@@ -194,7 +194,7 @@ pub(crate) struct Forwarder {
 /// Final state of a forwarder.
 pub(crate) struct Outcome {
     pub(crate) counters: [FrameCounters; 2],
-    pub(crate) result: Result<(), PortError>,
+    pub(crate) result: PortResult,
 }
 
 impl Forwarder {
@@ -238,7 +238,7 @@ impl Drop for Forwarder {
     }
 }
 
-fn forward(ports: &mut [Box<dyn Port>; 2], stop: &AtomicBool) -> Result<(), PortError> {
+fn forward(ports: &mut [Box<dyn Port>; 2], stop: &AtomicBool) -> PortResult {
     let mut pool = FramePool::default();
     let mut batch = Vec::new();
     let mut idle = 0u64;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Longest stay of a thread, so that a failing test ends.
@@ -102,18 +102,12 @@ impl Port for Held {
         Some(&mut *self.port)
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         self.is_asked();
         self.port.receive(now, pool, batch, max)
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.idle();
         self.port.transmit(now, pool, frames)
     }
