@@ -10,9 +10,9 @@ pub trait Port: Send {
     /// Returns name, address and MTU of the port, which are fixed while the port is open.
     fn info(&self) -> &PortInfo;
 
-    /// Returns the port around which this one is a wrapper, if it is one. What a wrapper does not do itself, it leaves to
-    /// that port. One that holds frames back answers [`Port::stamp_departures`] and [`Port::departed`] itself, because it
-    /// does not know when they leave.
+    /// Returns the port around which this one is a wrapper, if it is one. What a wrapper does not do itself, it leaves
+    /// to that port. One that holds frames back answers [`Port::stamp_departures`] and [`Port::departed`] itself,
+    /// because it does not know when they leave.
     fn inner(&self) -> Option<&dyn Port> {
         None
     }
