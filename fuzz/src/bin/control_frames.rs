@@ -15,7 +15,7 @@ use weir_network::StackHost;
 use weir_openflow::model::{Body, Bytes, FeaturesReply, Match, PacketIn, PacketInReason, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version, decode, encode};
 use weir_packet::{Field, Frame, FramePool, MacAddr, checksum, parse};
-use weir_port::{FrameCounters, LinkState, Port, PortResult, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult};
 use weir_scenario::Scenario;
 use weir_units::Instant;
 
