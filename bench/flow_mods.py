@@ -10,7 +10,6 @@ and the median of the rounds' ratios. Writes a record to bench/records. Open vSw
 `bundle` and `atomic` mean the same for it.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -19,10 +18,9 @@ import shutil
 import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 
-from veth import ROOT, WEIR, machine, run, stop, wait_for
+from veth import ROOT, WEIR, run, save_record, stop, wait_for
 
 
 def resident(process):
@@ -97,18 +95,7 @@ def main():
             stop(process)
         shutil.rmtree(folder, ignore_errors=True)
     if not options.no_record:
-        write_record(results)
-
-
-def write_record(results):
-    commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
-    record = {"command": "bench/flow_mods.py " + " ".join(sys.argv[1:]), "commit": commit, "machine": machine(),
-              "load": os.getloadavg(), "results": results}
-    cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
-    file = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}" / "flow_mods.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"record: {file.relative_to(ROOT)}")
+        save_record("flow_mods", {"load": os.getloadavg(), "results": results})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ A measurement that the machine does not support is reported and left out (a kern
 TCLink). Writes a record to bench/records. Needs root, iproute2, iputils-ping and Debian's mininet.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -213,7 +212,7 @@ def main():
         kind, *numbers = sys.argv[2:]
         found = mininet_rate(int(numbers[0]), float(numbers[1])) if kind == "rate" else mininet_delay(int(numbers[0]))
         return print(json.dumps(found))
-    from veth import ROOT, WEIR, machine, run
+    from veth import ROOT, WEIR, run, save_record
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
@@ -227,16 +226,8 @@ def main():
         run("cargo build --quiet --release --locked -p weir-cli", cwd=ROOT)
         options.weir = WEIR
     results = {"rates": compare_rates(options), "delays": compare_delays(options)}
-    if options.no_record:
-        return
-    commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
-    record = {"command": "bench/link.py " + " ".join(sys.argv[1:]), "commit": commit, "machine": machine(), "load": os.getloadavg()[0], "results": results}
-    cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
-    folder = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}"
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "tclink.json"
-    file.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"record: {file.relative_to(ROOT)}")
+    if not options.no_record:
+        save_record("tclink", {"load": os.getloadavg()[0], "results": results})
 
 
 if __name__ == "__main__":

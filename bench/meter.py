@@ -14,17 +14,15 @@ tcp     one iperf3 stream through 10 and 100 Mbit/s, without offloads and with t
         super-frames, with which TCP through Open vSwitch fails
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
 
 import veth
-from veth import ROOT, SWITCHES, Bed, machine, run, stop, wait_for
+from veth import ROOT, SWITCHES, Bed, run, stop, wait_for
 
 # Paced sender: each millisecond it sends all datagrams that are due, so it catches up after a late wake-up.
 SENDER = """
@@ -149,18 +147,7 @@ def main():
         results[name] = {"rate": rate, "measured": found}
         print(f"{name:32}" + "".join(f"{shown(name, rate, found[switch]):>18}" for switch in switches), flush=True)
     if not options.no_record:
-        write_record(options, results, loads)
-
-
-def write_record(options, results, loads):
-    commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
-    record = {"command": "bench/meter.py " + " ".join(sys.argv[1:]), "commit": commit, "machine": machine(), "seconds": options.seconds,
-              "load_average": loads, "units": "kbit/s or packets/s", "results": results}
-    cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
-    file = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}" / "meter.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"record: {file.relative_to(ROOT)}")
+        veth.save_record("meter", {"seconds": options.seconds, "load_average": loads, "units": "kbit/s or packets/s", "results": results})
 
 
 if __name__ == "__main__":

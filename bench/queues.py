@@ -9,7 +9,6 @@ are counted, except for the first and the last second. Prints the medians over t
 in percent of the link's rate, and the largest deviation. Writes a record to bench/records. Needs root and iperf3.
 """
 import argparse
-import datetime
 import json
 import re
 import statistics
@@ -17,7 +16,7 @@ import sys
 import tempfile
 
 import veth
-from veth import ROOT, WEIR, Bed, machine, run, wait_for
+from veth import ROOT, WEIR, Bed, run, wait_for
 
 # By case: the settings of queues 1 and 2, and the expected share of each, in percent of the link's rate.
 CASES = {
@@ -95,18 +94,7 @@ def main():
             got = " ".join(f"{value:6.2f} of {wanted:3}" for value, wanted in zip(medians, due))
             print(f"{mbit:4} Mbit/s  {case:9} {got}   at most {worst:.2f} percent of the rate off")
     if not options.no_record:
-        write_record(results)
-
-
-def write_record(results):
-    commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
-    record = {"command": "bench/queues.py " + " ".join(sys.argv[1:]), "commit": commit, "machine": machine(), "results": results}
-    cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
-    folder = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}"
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "queues.json"
-    file.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"record: {file.relative_to(ROOT)}")
+        veth.save_record("queues", {"results": results})
 
 
 if __name__ == "__main__":

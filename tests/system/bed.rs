@@ -1,6 +1,6 @@
 //! Test bed: hosts in namespaces and switches in another one, joined by veth pairs.
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use weir_testing::{Namespace, TestProcess, run, wait_until};
 
@@ -10,6 +10,27 @@ const READY: Duration = Duration::from_secs(10);
 /// Returns the path of the weir command under test.
 pub(crate) fn weir() -> &'static str {
     env!("CARGO_BIN_EXE_weir")
+}
+
+/// Runs weir and returns what it wrote and its status.
+pub(crate) fn run_weir(arguments: &[&str]) -> Output {
+    Command::new(weir()).args(arguments).output().unwrap_or_else(|error| panic!("cannot start weir: {error}"))
+}
+
+/// Runs a command of weir on a file of the examples.
+pub(crate) fn run_on_example(command: &str, file: &str, arguments: &[&str]) -> Output {
+    let path = format!("{}/../../examples/{file}", env!("CARGO_MANIFEST_DIR"));
+    run_weir(&[&[command, &path], arguments].concat())
+}
+
+/// Returns what a command wrote on standard output.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Returns what a command wrote on standard error.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A namespace for switches, and two hosts `10.9.0.1` and `10.9.0.2` (`fd09::1`, `fd09::2`), whose veths end there as

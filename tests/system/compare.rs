@@ -1,13 +1,11 @@
 //! Tests `weir compare` on the examples: formulas, simulation and the live switch side by side.
-use crate::bed::weir;
+use crate::bed::run_on_example;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn compare(file: &str, arguments: &[&str]) -> Output {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
-    let output = Command::new(weir()).arg("compare").arg(path).args(arguments).output();
-    output.unwrap_or_else(|error| panic!("cannot start weir: {error}"))
+    run_on_example("compare", file, arguments)
 }
 
 const SHORT: [&str; 4] = ["--duration", "100ms", "--rounds", "2"];

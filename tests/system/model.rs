@@ -1,18 +1,9 @@
 //! Tests `weir model`: single evaluations, files of them, and its errors.
-use crate::bed::weir;
-use std::process::{Command, Output};
+use crate::bed::{run_weir, stderr, stdout};
+use std::process::Output;
 
 fn model(arguments: &[&str]) -> Output {
-    let output = Command::new(weir()).arg("model").args(arguments).output();
-    output.unwrap_or_else(|error| panic!("cannot start weir: {error}"))
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    run_weir(&[&["model"], arguments].concat())
 }
 
 #[test]

@@ -1,16 +1,9 @@
 //! Tests `weir predict` on the examples: its answers, sweeps, pages, and errors.
-use crate::bed::weir;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use crate::bed::{run_on_example, stdout};
+use std::process::Output;
 
 fn predict(file: &str, arguments: &[&str]) -> Output {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
-    let output = Command::new(weir()).arg("predict").arg(path).args(arguments).output();
-    output.unwrap_or_else(|error| panic!("cannot start weir: {error}"))
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    run_on_example("predict", file, arguments)
 }
 
 fn json(file: &str, arguments: &[&str]) -> serde_json::Value {

@@ -1,16 +1,9 @@
 //! Tests `weir simulate` on the examples: its answers, their reproducibility, and its errors.
-use crate::bed::weir;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use crate::bed::{run_on_example, stdout};
+use std::process::Output;
 
 fn simulate(file: &str, arguments: &[&str]) -> Output {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
-    let output = Command::new(weir()).arg("simulate").arg(path).args(arguments).output();
-    output.unwrap_or_else(|error| panic!("cannot start weir: {error}"))
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    run_on_example("simulate", file, arguments)
 }
 
 /// Options for a short run of the example with two virtual switches.

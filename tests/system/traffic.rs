@@ -1,5 +1,5 @@
 //! Tests `weir traffic`: in memory, into captures, through a switch in another process, and through a controller.
-use crate::bed::{Bed, ready, weir};
+use crate::bed::{Bed, ready, run_weir, weir};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use weir_testing::{Namespace, Signal, TestProcess, programs, root, run, wait_until};
@@ -8,8 +8,7 @@ use weir_testing::{Namespace, Signal, TestProcess, programs, root, run, wait_unt
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn traffic(arguments: &[&str]) -> Output {
-    let output = Command::new(weir()).arg("traffic").args(arguments).output();
-    output.unwrap_or_else(|error| panic!("cannot start weir: {error}"))
+    run_weir(&[&["traffic"], arguments].concat())
 }
 
 fn json(text: &str) -> serde_json::Value {

@@ -6,9 +6,9 @@ use anyhow::{bail, ensure};
 use std::process::ExitCode;
 use std::time::Duration;
 use weir_client::{OpenFlowClient, SwitchAddress};
+use weir_openflow::model::FlowMod;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
-use weir_openflow::model::{FlowMod, GroupId, Match, PortNo, TableId};
 use weir_openflow::{Body, Version};
 use weir_terminal::output;
 use weir_units::{Clock as _, SystemClock};
@@ -153,15 +153,7 @@ fn delete_all(link: &mut OpenFlowClient, clock: SystemClock) -> anyhow::Result<D
 /// # Errors
 /// The switch has another number of entries, or does not report it.
 fn check(link: &mut OpenFlowClient, count: u32) -> anyhow::Result<()> {
-    let all = FlowRequest {
-        table: TableId::ALL,
-        out_port: PortNo::ANY,
-        out_group: GroupId::ANY,
-        cookie: 0,
-        cookie_mask: 0,
-        matching: Match::any(),
-    };
-    let request = MultipartRequest { more: false, body: RequestBody::Aggregate(all) };
+    let request = MultipartRequest { more: false, body: RequestBody::Aggregate(FlowRequest::all()) };
     let Body::MultipartReply(reply) = link.ask(Body::MultipartRequest(request))? else {
         bail!("the switch does not answer a request for aggregate statistics");
     };

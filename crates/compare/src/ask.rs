@@ -241,7 +241,7 @@ struct ReplicatedRuns<R> {
     is_partial: bool,
 }
 
-/// Runs the scenario's number of replications.
+/// Runs the scenario's number of replications. Fails if not one was through.
 fn replicated<R: Send, E: std::fmt::Display + Send>(
     scenario: &Scenario,
     plan: &ComparisonPlan,
@@ -255,6 +255,9 @@ fn replicated<R: Send, E: std::fmt::Display + Send>(
     let number = weir_sim::ReplicationLimits { least: asked, most: asked, threads: plan.threads };
     let done = while_watched(&watch, cancel, || replicate(&number, |place| one(place, &watch), |_| true));
     let runs = done.map_err(|why| why.to_string())?.results;
+    if runs.is_empty() {
+        return Err("stopped before a replication was through".to_owned());
+    }
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     let machine = LabMachineInfo::this();
     let conditions = format!(
@@ -279,21 +282,16 @@ fn simulated_streams(
     cancel: &CancelHandle,
     tell: &mut dyn FnMut(ComparisonProgress<'_>),
 ) -> ScenarioAnswer {
-    let none = |why: String| ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Simulate), why);
-    let model = match weir_sim::scenario::model(scenario) {
-        Ok(model) => model,
-        Err(why) => return none(why.to_string()),
-    };
-    tell(ComparisonProgress::RoundStarted(EvaluationMethod::Simulate, 1, 1));
+    let level = "lengths and classes through the fabric in virtual time";
     let window = weir_sim::scenario::window(scenario);
-    let one = |number, watch: &SimulationMonitor| {
-        let result = run(&model, window, scenario.seed, number, watch)?;
-        Ok::<_, weir_sim::FabricNetworkError>(Some(result).filter(|result| !result.partial))
-    };
-    match replicated(scenario, plan, cancel, "lengths and classes through the fabric in virtual time", one) {
-        Ok(done) => streams::simulated(&model.groups, &done.runs, done.conditions, done.is_partial),
-        Err(why) => none(why),
-    }
+    replicated_answer(tell, weir_sim::scenario::model(scenario), |model| {
+        let one = |number, watch: &SimulationMonitor| {
+            let result = run(model, window, scenario.seed, number, watch)?;
+            Ok::<_, weir_sim::FabricNetworkError>(Some(result).filter(|result| !result.partial))
+        };
+        let done = replicated(scenario, plan, cancel, level, one)?;
+        Ok(streams::simulated(&model.groups, &done.runs, done.conditions, done.is_partial))
+    })
 }
 
 fn simulated_stations(
@@ -302,21 +300,29 @@ fn simulated_stations(
     cancel: &CancelHandle,
     tell: &mut dyn FnMut(ComparisonProgress<'_>),
 ) -> ScenarioAnswer {
-    let none = |why: String| ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Simulate), why);
-    let made = match weir_sim::stations::plan(scenario) {
-        Ok(made) => made,
-        Err(why) => return none(why.to_string()),
-    };
-    tell(ComparisonProgress::RoundStarted(EvaluationMethod::Simulate, 1, 1));
+    let level = "devices as queueing stations in virtual time";
     let window = weir_sim::scenario::window(scenario);
-    let one = |number, watch: &SimulationMonitor| {
-        let result = weir_sim::stations::run(&made, window, scenario.seed, number, watch)?;
-        Ok::<_, weir_traffic::TrafficError>(Some(result).filter(|result| !result.partial))
-    };
-    match replicated(scenario, plan, cancel, "devices as queueing stations in virtual time", one) {
-        Ok(done) => stations::answer(scenario, &made, &done.runs, done.conditions, done.is_partial),
-        Err(why) => none(why),
-    }
+    replicated_answer(tell, weir_sim::stations::plan(scenario), |made| {
+        let one = |number, watch: &SimulationMonitor| {
+            let result = weir_sim::stations::run(made, window, scenario.seed, number, watch)?;
+            Ok::<_, weir_traffic::TrafficError>(Some(result).filter(|result| !result.partial))
+        };
+        let done = replicated(scenario, plan, cancel, level, one)?;
+        Ok(stations::answer(scenario, made, &done.runs, done.conditions, done.is_partial))
+    })
+}
+
+/// Answers with replications of what was made of the scenario, or says why there is no answer.
+fn replicated_answer<M, E: std::fmt::Display>(
+    tell: &mut dyn FnMut(ComparisonProgress<'_>),
+    made: Result<M, E>,
+    answer: impl FnOnce(&M) -> Result<ScenarioAnswer, String>,
+) -> ScenarioAnswer {
+    let answered = made.map_err(|why| why.to_string()).and_then(|made| {
+        tell(ComparisonProgress::RoundStarted(EvaluationMethod::Simulate, 1, 1));
+        answer(&made)
+    });
+    answered.unwrap_or_else(|why| ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Simulate), why))
 }
 
 /// Runs work that a watch can stop, and sets the watch if `cancel` is cancelled.

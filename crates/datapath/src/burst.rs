@@ -7,7 +7,7 @@ use crate::VerdictCacheMode;
 use crate::cache::{CacheCounts, CacheQuery, WorkerVerdictCache};
 use crate::counting::CountingMode;
 use crate::edits::Edits;
-use crate::shape::{EntryId, Lanes, MAX_BURST};
+use crate::shape::{BurstEntries, BurstHeaders, EntryId, Lanes, MAX_BURST};
 use crate::table::FlowTable;
 use crate::verdict::{EntryVerdict, LookupResult, VerdictWord};
 use weir_memory::SimdInstructions;
@@ -18,13 +18,13 @@ use weir_packet::{Field, Frame, FrameBody, ParsedHeaders, parse_common, parse_fr
 /// Working memory for one burst: the parsed packets, and the verdicts found for them.
 #[derive(Debug)]
 pub(crate) struct BurstState {
-    pub(crate) parsed: Box<[ParsedHeaders; MAX_BURST]>,
+    pub(crate) parsed: Box<BurstHeaders>,
     /// Places of `parsed` that hold data of earlier packets which [`parse_common`] and [`parse_frequent`] do not
     /// overwrite.
     stale: Lanes,
     /// Places of `stale` in which only the IPv6 addresses are such data.
     ipv6: Lanes,
-    found: Box<[EntryId; MAX_BURST]>,
+    found: Box<BurstEntries>,
     /// Packets with metadata beyond their bytes, or without Ethernet header.
     special: Lanes,
     /// Packets of `special` without Ethernet header.

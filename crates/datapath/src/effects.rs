@@ -1,14 +1,16 @@
 //! Defines the pipeline's effects beyond the packet itself (sending, punting, counting, learning) as a trait. The live
 //! switch performs the effects and a trace records them, so both run the same pipeline.
-use crate::DropReason;
 use crate::action_set::ActionSet;
+use crate::flow_tables::FlowTables;
+use crate::group::{self, GroupTable};
 use crate::normal::NormalDestination;
 use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
+use crate::{DropReason, pipeline};
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use weir_openflow::model::nicira::ControllerAction;
 use weir_openflow::model::{Action, FlowMod, GroupId, MeterId, PacketInReason, PortNo};
 use weir_packet::offload::WireSize;
@@ -75,20 +77,37 @@ impl fmt::Display for MeterVerdict {
 
 /// [`Effects`] for callers that forward whole bursts.
 pub(crate) trait BurstEffects: Effects {
+    /// Returns the pool of frames.
+    fn pool(&mut self) -> &mut FramePool;
     /// Drops a frame that could not be parsed as a packet, and counts it with this reason.
-    fn refuse(&mut self, frame: &mut Frame, reason: DropReason);
+    fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
+        self.dropped(reason);
+        self.recycle(std::mem::take(frame));
+    }
     /// Sends frames that entries output unchanged to an ordinary port.
     fn send_directly(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]);
 }
 
 /// Access of the pipeline and its actions to the rest of the switch.
-pub(crate) trait Effects {
+pub(crate) trait Effects: Sized {
+    /// Reference to the flow tables. Packets run through them while these effects change.
+    type Tables: Deref<Target = FlowTables> + Copy;
+    /// Reference to the groups, likewise.
+    type Groups: Deref<Target = GroupTable> + Copy;
+
+    /// Returns the flow tables.
+    fn tables(&self) -> Self::Tables;
+    /// Returns the groups.
+    fn groups(&self) -> Self::Groups;
     /// Returns the ports of the datapath.
     fn ports(&self) -> &Ports;
-    /// Returns the first egress table, if there is one.
-    fn first_egress(&self) -> Option<u8>;
+    /// Notice that a packet is about to run through the egress tables, to be output to a port.
+    fn leaving(&mut self, _port: PortNo) {}
     /// Runs a packet that is output to a port through the egress tables.
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket);
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
+        self.leaving(port);
+        pipeline::egress(self.tables().all(), first, port, packet, self);
+    }
     /// Notice that a packet is about to be looked up in a table.
     fn looking_up(&mut self) {}
     /// Counts a lookup of a packet of `bytes` in a table, and the packet at the entry found, if there is one.
@@ -100,7 +119,10 @@ pub(crate) trait Effects {
     /// Notice that an action is about to be executed.
     fn acting(&mut self, _action: &Action) {}
     /// Sends a copy of a frame to a port.
-    fn send_copy(&mut self, port: PortNo, frame: &Frame);
+    fn send_copy(&mut self, port: PortNo, frame: &Frame) {
+        let copy = self.copy(frame);
+        self.send(port, copy);
+    }
     /// Sends a frame to a port.
     fn send(&mut self, port: PortNo, frame: Frame);
     /// Returns the buffer of a frame to the pool.
@@ -127,7 +149,9 @@ pub(crate) trait Effects {
         port: PortNo,
         packet: &mut PipelinePacket,
         set: &mut ActionSet,
-    ) -> ControlFlow<()>;
+    ) -> ControlFlow<()> {
+        pipeline::resubmit(self.tables().all(), table, port, packet, set, self)
+    }
     /// Punts a packet to the controllers that an action names.
     ///
     /// # Errors
@@ -143,9 +167,13 @@ pub(crate) trait Effects {
     /// Adds a flow entry that a `learn` action created from a packet.
     fn learn(&mut self, flow: FlowMod);
     /// Runs a group on the packet, which itself stays unchanged.
-    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin);
+    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin) {
+        group::run(&self.groups(), group, packet, origin, self);
+    }
     /// Runs a bucket on a packet. The bucket may change the packet, because it is a copy or is not used afterwards.
-    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin);
+    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin) {
+        group::run_bucket(&self.groups(), bucket, packet, origin, self);
+    }
     /// Counts a packet of `bytes` at the group with index `slot`.
     fn grouped(&mut self, slot: usize, bytes: usize);
     /// Counts a packet of `bytes` at a bucket of a group.
@@ -161,15 +189,18 @@ pub(crate) trait Effects {
     fn dropped(&mut self, reason: DropReason);
 }
 
-/// Carries out a frame's pending offloads (segmentation and checksums) and returns the resulting frames, each
+/// Carries out a frame's pending offloads (segmentation and checksums) and sends the resulting frames to a port, each
 /// truncated to its first `bytes` bytes. The offloads come first because a device could not carry them out on a
-/// truncated frame. Returns `None` if they cannot be carried out.
+/// truncated frame. Drops the frame if they cannot be carried out.
 #[cold]
-pub(crate) fn starts(pool: &mut FramePool, frame: &Frame, bytes: usize) -> Option<Vec<Frame>> {
-    let mut finished = Vec::new();
+pub(crate) fn send_start(fx: &mut impl BurstEffects, port: PortNo, frame: &Frame, bytes: usize) {
+    let (mut finished, pool) = (Vec::new(), fx.pool());
     let copy = pool.copy(frame);
-    offload::finish(copy, pool, &mut finished).then(|| {
-        finished.iter_mut().for_each(|frame| frame.truncate(bytes));
-        finished
-    })
+    if !offload::finish(copy, pool, &mut finished) {
+        return fx.dropped(DropReason::BadOffload);
+    }
+    for mut start in finished {
+        start.truncate(bytes);
+        fx.send(port, start);
+    }
 }

@@ -1,5 +1,4 @@
 //! Performs the effects of packets in the live switch: counters, frames to send, messages to controllers.
-use crate::action_set::ActionSet;
 use crate::buffers::{BufferedPacket, PacketInBuffers};
 use crate::channels::{Channel, DatapathChannels};
 use crate::counting::WorkerNo;
@@ -8,15 +7,14 @@ use crate::effects::BucketRef;
 use crate::effects::MeterVerdict;
 use crate::effects::{self, BurstEffects, Effects, NO_COOKIE, PuntOrigin};
 use crate::flow_tables::FlowTables;
-use crate::group::{self, GroupCounters, GroupTable};
+use crate::group::{GroupCounters, GroupTable};
 use crate::meter::{self, MeterTable};
 use crate::normal::{FilteringDatabase, NormalDestination};
 use crate::packet::PipelinePacket;
 use crate::ports::Ports;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, FlowTable};
+use crate::table::FlowEntry;
 use crate::{ChannelId, DatapathOutput, DropReason, Drops, pipeline};
-use std::ops::ControlFlow;
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::nicira::{ControllerAction, NxMessage, PacketIn2, PacketInFormat};
@@ -58,9 +56,7 @@ impl PipelineState {
 /// Access to the live switch while it handles a batch or a message.
 pub(crate) struct EngineEffects<'a> {
     pub(crate) now: Instant,
-    pub(crate) tables: &'a [FlowTable],
-    /// The first egress table, if there is one.
-    first_egress: Option<u8>,
+    pub(crate) tables: &'a FlowTables,
     pub(crate) groups: &'a GroupTable,
     pub(crate) plane: &'a mut PipelineState,
     pub(crate) pool: &'a mut FramePool,
@@ -80,8 +76,7 @@ impl<'a> EngineEffects<'a> {
         pool: &'a mut FramePool,
         out: &'a mut DatapathOutput,
     ) -> EngineEffects<'a> {
-        let (tables, first_egress) = (tables.all(), tables.first_egress());
-        EngineEffects { now, tables, first_egress, groups, plane, pool, out, last: 0, met: None }
+        EngineEffects { now, tables, groups, plane, pool, out, last: 0, met: None }
     }
 
     /// Returns `self` with a list that records the stamps of the entries that packets match.
@@ -223,9 +218,8 @@ fn pipeline_fields(packet: &PipelinePacket) -> Match {
 }
 
 impl BurstEffects for EngineEffects<'_> {
-    fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
-        self.dropped(reason);
-        self.pool.give(std::mem::take(frame));
+    fn pool(&mut self) -> &mut FramePool {
+        self.pool
     }
 
     #[inline(always)]
@@ -236,14 +230,26 @@ impl BurstEffects for EngineEffects<'_> {
     }
 }
 
-impl Effects for EngineEffects<'_> {
+impl<'a> Effects for EngineEffects<'a> {
+    type Groups = &'a GroupTable;
+    type Tables = &'a FlowTables;
+
+    #[inline]
+    fn tables(&self) -> &'a FlowTables {
+        self.tables
+    }
+
+    fn groups(&self) -> &'a GroupTable {
+        self.groups
+    }
+
     fn ports(&self) -> &Ports {
         &self.plane.ports
     }
 
     #[inline]
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
-        let Some(table) = self.tables.get(usize::from(table)) else { return };
+        let Some(table) = self.tables.all().get(usize::from(table)) else { return };
         table.met(WorkerNo::ENGINE, self.now, found.map(|(id, _)| id), bytes);
         if let (Some(met), Some((_, entry))) = (&mut self.met, found) {
             met.push(entry.stamp);
@@ -252,26 +258,12 @@ impl Effects for EngineEffects<'_> {
 
     #[cold]
     fn recount(&mut self, table: u8, from: EntryId, to: Option<EntryId>, bytes: usize) {
-        let Some(table) = self.tables.get(usize::from(table)) else { return };
+        let Some(table) = self.tables.all().get(usize::from(table)) else { return };
         table.recount(WorkerNo::ENGINE, self.now, from, to, bytes);
-    }
-
-    #[inline]
-    fn first_egress(&self) -> Option<u8> {
-        self.first_egress
-    }
-
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
-        pipeline::egress(self.tables, first, port, packet, self);
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
         self.plane.meters.measure(self.now, meter, size)
-    }
-
-    fn send_copy(&mut self, port: PortNo, frame: &Frame) {
-        let copy = self.pool.copy(frame);
-        self.send(port, copy);
     }
 
     #[inline]
@@ -305,17 +297,7 @@ impl Effects for EngineEffects<'_> {
     }
 
     fn resubmit(&mut self, packet: &mut PipelinePacket) {
-        pipeline::again(self.tables, packet, self);
-    }
-
-    fn resubmit_to(
-        &mut self,
-        table: u8,
-        port: PortNo,
-        packet: &mut PipelinePacket,
-        set: &mut ActionSet,
-    ) -> ControlFlow<()> {
-        pipeline::resubmit(self.tables, table, port, packet, set, self)
+        pipeline::again(self.tables.all(), packet, self);
     }
 
     #[cold]
@@ -331,10 +313,7 @@ impl Effects for EngineEffects<'_> {
 
     #[cold]
     fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize) {
-        let Some(starts) = effects::starts(self.pool, frame, bytes) else {
-            return self.dropped(DropReason::BadOffload);
-        };
-        starts.into_iter().for_each(|start| self.send(port, start));
+        effects::send_start(self, port, frame, bytes);
     }
 
     #[cold]
@@ -344,14 +323,6 @@ impl Effects for EngineEffects<'_> {
         } else {
             self.dropped(DropReason::LearnedTooMuch);
         }
-    }
-
-    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin) {
-        group::run(self.groups, group, packet, origin, self);
-    }
-
-    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin) {
-        group::run_bucket(self.groups, bucket, packet, origin, self);
     }
 
     fn grouped(&mut self, slot: usize, bytes: usize) {

@@ -97,7 +97,7 @@ impl<'a> PipelinePacket<'a> {
     #[inline]
     pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
         self.flush(fx);
-        if let Some(first) = fx.first_egress().filter(|_| !self.is_leaving) {
+        if let Some(first) = fx.tables().first_egress().filter(|_| !self.is_leaving) {
             return self.go_out(first, port, fx);
         }
         if !self.frame.packet_type().is_ethernet() && !fx.ports().takes_any_packet_type(port) {

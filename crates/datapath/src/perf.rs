@@ -2,10 +2,10 @@
 //! while it is off, because the code with measuring is another instance of the same generic functions, chosen once
 //! per burst.
 use crate::CacheCounts;
-use crate::shape::{Lanes, MAX_BURST};
+use crate::shape::{BurstHeaders, Lanes, MAX_BURST};
 use serde::{Deserialize, Serialize};
 use weir_memory::cycles;
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 
 /// A stage of the work of a switch's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -202,7 +202,7 @@ impl Stopwatch {
 /// Receiver of the laps within a burst.
 pub(crate) trait LapSink {
     /// Called after parsing `packets` frames, of which the packets `looked_up` are looked up next.
-    fn parsed(&mut self, parsed: &[ParsedHeaders; MAX_BURST], looked_up: Lanes, packets: usize);
+    fn parsed(&mut self, parsed: &BurstHeaders, looked_up: Lanes, packets: usize);
     /// Called at the beginning of a burst.
     fn burst(&mut self, packets: usize);
     /// Called after the lookup; `counts` returns the verdict cache's counters.
@@ -216,7 +216,7 @@ pub(crate) struct NoLaps;
 
 impl LapSink for NoLaps {
     #[inline(always)]
-    fn parsed(&mut self, _parsed: &[ParsedHeaders; MAX_BURST], _looked_up: Lanes, _packets: usize) {}
+    fn parsed(&mut self, _parsed: &BurstHeaders, _looked_up: Lanes, _packets: usize) {}
 
     #[inline(always)]
     fn burst(&mut self, _packets: usize) {}
@@ -229,7 +229,7 @@ impl LapSink for NoLaps {
 }
 
 impl LapSink for Stopwatch {
-    fn parsed(&mut self, parsed: &[ParsedHeaders; MAX_BURST], looked_up: Lanes, packets: usize) {
+    fn parsed(&mut self, parsed: &BurstHeaders, looked_up: Lanes, packets: usize) {
         self.count(ThreadStage::Parse, packets);
         if looked_up.is_empty() {
             return;

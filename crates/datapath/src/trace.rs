@@ -9,7 +9,8 @@ use crate::channels::Channel;
 use crate::effects::BucketRef;
 use crate::effects::MeterVerdict;
 use crate::effects::{Effects, PuntOrigin};
-use crate::group;
+use crate::flow_tables::FlowTables;
+use crate::group::GroupTable;
 use crate::meter::PUNT_METERS;
 use crate::normal::NormalDestination;
 use crate::packet::PipelinePacket;
@@ -20,7 +21,6 @@ use crate::validate::KnownFields;
 use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
 use std::fmt;
-use std::ops::ControlFlow;
 use time::TraceStopwatch;
 use weir_memory::cycles;
 use weir_openflow::model::nicira::ControllerAction;
@@ -213,7 +213,18 @@ impl<'a> TraceEffects<'a> {
     }
 }
 
-impl Effects for TraceEffects<'_> {
+impl<'a> Effects for TraceEffects<'a> {
+    type Groups = &'a GroupTable;
+    type Tables = &'a FlowTables;
+
+    fn tables(&self) -> &'a FlowTables {
+        &self.datapath.tables
+    }
+
+    fn groups(&self) -> &'a GroupTable {
+        &self.datapath.groups
+    }
+
     fn ports(&self) -> &Ports {
         &self.datapath.plane.ports
     }
@@ -234,13 +245,8 @@ impl Effects for TraceEffects<'_> {
         }
     }
 
-    fn first_egress(&self) -> Option<u8> {
-        self.datapath.tables.first_egress()
-    }
-
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
+    fn leaving(&mut self, port: PortNo) {
         self.step(|| TraceStep::Egress { port });
-        pipeline::egress(self.datapath.tables.all(), first, port, packet, self);
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
@@ -290,16 +296,6 @@ impl Effects for TraceEffects<'_> {
     /// Ignored, because only packet-outs may output to TABLE, and a packet-out is not traced.
     fn resubmit(&mut self, _packet: &mut PipelinePacket) {}
 
-    fn resubmit_to(
-        &mut self,
-        table: u8,
-        port: PortNo,
-        packet: &mut PipelinePacket,
-        set: &mut ActionSet,
-    ) -> ControlFlow<()> {
-        pipeline::resubmit(self.datapath.tables.all(), table, port, packet, set, self)
-    }
-
     fn punt_to(
         &mut self,
         packet: &PipelinePacket,
@@ -317,14 +313,6 @@ impl Effects for TraceEffects<'_> {
 
     /// Ignored, because the step of the action already shows it.
     fn learn(&mut self, _flow: FlowMod) {}
-
-    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin) {
-        group::run(&self.datapath.groups, group, packet, origin, self);
-    }
-
-    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin) {
-        group::run_bucket(&self.datapath.groups, bucket, packet, origin, self);
-    }
 
     fn grouped(&mut self, _slot: usize, _bytes: usize) {}
 

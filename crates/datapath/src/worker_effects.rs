@@ -3,7 +3,6 @@
 //!
 //! Steps that only one thread at a time can do (sending packet-ins, learning) are deferred in [`DeferredWork`].
 //! [`crate::Datapath::process_for`] does them afterwards. Deferred packets keep their order among each other.
-use crate::action_set::ActionSet;
 use crate::counting::WorkerNo;
 use crate::direct_output::DirectOutput;
 use crate::effects::BucketRef;
@@ -12,14 +11,13 @@ use crate::effects::{self, BurstEffects, Effects, PuntOrigin};
 use crate::engine_effects::{EngineEffects, MAX_TO_LEARN, PipelineState};
 use crate::execute;
 use crate::flow_tables::FlowTables;
-use crate::group::{self, GroupTable};
+use crate::group::GroupTable;
 use crate::normal::NormalDestination;
 use crate::packet::{ParkedPacket, PipelinePacket};
 use crate::ports::Ports;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, FlowTable};
+use crate::table::FlowEntry;
 use crate::{DatapathOutput, DropReason, Drops, pipeline};
-use std::ops::ControlFlow;
 use weir_openflow::Version;
 use weir_openflow::model::nicira::ControllerAction;
 use weir_openflow::model::{FlowMod, GroupId, MeterId, PacketInReason, PortNo};
@@ -50,16 +48,14 @@ enum DeferredStep {
 /// State that workers share while they forward.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedTables<'a> {
-    tables: &'a [FlowTable],
-    /// The first egress table, if there is one.
-    first_egress: Option<u8>,
+    tables: &'a FlowTables,
     groups: &'a GroupTable,
     plane: &'a PipelineState,
 }
 
 impl<'a> SharedTables<'a> {
     pub(crate) fn new(tables: &'a FlowTables, groups: &'a GroupTable, plane: &'a PipelineState) -> SharedTables<'a> {
-        SharedTables { tables: tables.all(), first_egress: tables.first_egress(), groups, plane }
+        SharedTables { tables, groups, plane }
     }
 }
 
@@ -140,9 +136,8 @@ impl DeferredStep {
 }
 
 impl BurstEffects for WorkerEffects<'_> {
-    fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
-        self.dropped(reason);
-        self.pool.give(std::mem::take(frame));
+    fn pool(&mut self) -> &mut FramePool {
+        self.pool
     }
 
     #[inline(always)]
@@ -153,39 +148,37 @@ impl BurstEffects for WorkerEffects<'_> {
     }
 }
 
-impl Effects for WorkerEffects<'_> {
+impl<'a> Effects for WorkerEffects<'a> {
+    type Groups = &'a GroupTable;
+    type Tables = &'a FlowTables;
+
+    #[inline]
+    fn tables(&self) -> &'a FlowTables {
+        self.common.tables
+    }
+
+    fn groups(&self) -> &'a GroupTable {
+        self.common.groups
+    }
+
     fn ports(&self) -> &Ports {
         &self.common.plane.ports
     }
 
     #[inline]
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
-        let Some(table) = self.common.tables.get(usize::from(table)) else { return };
+        let Some(table) = self.common.tables.all().get(usize::from(table)) else { return };
         table.met(self.worker, self.now, found.map(|(id, _)| id), bytes);
     }
 
     #[cold]
     fn recount(&mut self, table: u8, from: EntryId, to: Option<EntryId>, bytes: usize) {
-        let Some(table) = self.common.tables.get(usize::from(table)) else { return };
+        let Some(table) = self.common.tables.all().get(usize::from(table)) else { return };
         table.recount(self.worker, self.now, from, to, bytes);
-    }
-
-    #[inline]
-    fn first_egress(&self) -> Option<u8> {
-        self.common.first_egress
-    }
-
-    fn egress(&mut self, first: u8, port: PortNo, packet: &mut PipelinePacket) {
-        pipeline::egress(self.common.tables, first, port, packet, self);
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> MeterVerdict {
         self.common.plane.meters.measure_shared(self.now, meter, size)
-    }
-
-    fn send_copy(&mut self, port: PortNo, frame: &Frame) {
-        let copy = self.pool.copy(frame);
-        self.send(port, copy);
     }
 
     #[inline]
@@ -222,17 +215,7 @@ impl Effects for WorkerEffects<'_> {
     }
 
     fn resubmit(&mut self, packet: &mut PipelinePacket) {
-        pipeline::again(self.common.tables, packet, self);
-    }
-
-    fn resubmit_to(
-        &mut self,
-        table: u8,
-        port: PortNo,
-        packet: &mut PipelinePacket,
-        set: &mut ActionSet,
-    ) -> ControlFlow<()> {
-        pipeline::resubmit(self.common.tables, table, port, packet, set, self)
+        pipeline::again(self.common.tables.all(), packet, self);
     }
 
     #[cold]
@@ -247,10 +230,7 @@ impl Effects for WorkerEffects<'_> {
 
     #[cold]
     fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize) {
-        let Some(starts) = effects::starts(self.pool, frame, bytes) else {
-            return self.dropped(DropReason::BadOffload);
-        };
-        starts.into_iter().for_each(|start| self.send(port, start));
+        effects::send_start(self, port, frame, bytes);
     }
 
     #[cold]
@@ -260,14 +240,6 @@ impl Effects for WorkerEffects<'_> {
         } else {
             self.dropped(DropReason::LearnedTooMuch);
         }
-    }
-
-    fn group(&mut self, group: GroupId, packet: &mut PipelinePacket, origin: PuntOrigin) {
-        group::run(self.common.groups, group, packet, origin, self);
-    }
-
-    fn run_bucket(&mut self, bucket: BucketRef, packet: &mut PipelinePacket, origin: PuntOrigin) {
-        group::run_bucket(self.common.groups, bucket, packet, origin, self);
     }
 
     fn grouped(&mut self, slot: usize, bytes: usize) {

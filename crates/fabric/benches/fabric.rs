@@ -34,11 +34,11 @@ fn main() {
         _ => (WINDOWS, vec![(1, 2), (2, 2), (2, 32), (8, 32), (32, 32)]),
     };
     let disciplines = [
-        ("drr, drr", InterDiscipline::Drr, IntraDiscipline::Drr { quantum: 1500 }),
+        ("drr, drr", InterDiscipline::Drr, IntraDiscipline::Drr),
         ("drr, round robin", InterDiscipline::Drr, IntraDiscipline::RoundRobin),
         ("drr, fcfs", InterDiscipline::Drr, IntraDiscipline::Fcfs),
         ("drr, lqf", InterDiscipline::Drr, IntraDiscipline::Lqf),
-        ("strict, drr", InterDiscipline::StrictPriority, IntraDiscipline::Drr { quantum: 1500 }),
+        ("strict, drr", InterDiscipline::StrictPriority, IntraDiscipline::Drr),
     ];
     let only = numbers.get(2).copied().map(usize::from);
     for (switches, ports) in cases {

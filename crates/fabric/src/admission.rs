@@ -331,7 +331,7 @@ impl CommittedResources {
 use crate::VirtualPort;
 
 fn check_disciplines(now: Instant, switch: &VirtualSwitchConfig) -> Result<(), AdmissionError> {
-    let intra = if let IntraDiscipline::Drr { quantum } = switch.intra { Some(quantum) } else { None };
+    let intra = (switch.intra == IntraDiscipline::Drr).then_some(switch.intra_quantum);
     let quanta = switch.outputs().map(|port| port.quantum).chain(intra);
     if let Some(wrong) = quanta.into_iter().find(|quantum| !(1..=MAX_QUANTUM).contains(quantum)) {
         return Err(AdmissionError::Quantum(wrong));

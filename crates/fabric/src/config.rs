@@ -100,6 +100,8 @@ pub struct VirtualSwitchConfig {
     pub drop_policy: DropPolicy,
     /// Discipline that picks which of its queues an output serves next.
     pub intra: IntraDiscipline,
+    /// Bytes that each queue may send per round of [`IntraDiscipline::Drr`]. Other disciplines ignore it.
+    pub intra_quantum: u32,
     /// Priority number under [`InterDiscipline::StrictPriority`]: 0 is served first.
     pub priority: u8,
     /// End of the virtual switch's lifetime ([`Fabric::expire`](crate::Fabric::expire)); `None`: unlimited.
@@ -116,7 +118,8 @@ impl VirtualSwitchConfig {
             forwarding: ForwardingMatrix::All,
             buffers: CrosspointBuffers { default: buffer, per_crosspoint: Vec::new() },
             drop_policy: DropPolicy::TailDrop,
-            intra: IntraDiscipline::Drr { quantum: 1500 },
+            intra: IntraDiscipline::Drr,
+            intra_quantum: 1500,
             priority: 0,
             expires: None,
         }
@@ -240,23 +243,24 @@ impl RedConfig {
 }
 
 /// Discipline among a virtual switch's queues to an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum IntraDiscipline {
     /// Round robin: one packet of each queue in turn.
     RoundRobin,
-    /// Deficit round robin with one quantum for all queues.
-    Drr {
-        /// Bytes that a queue may send per round.
-        quantum: u32,
-    },
+    /// Deficit round robin with one quantum for all queues, [`VirtualSwitchConfig::intra_quantum`].
+    #[default]
+    Drr,
     /// First come, first served: the packet that arrived first.
     Fcfs,
     /// Longest queue first: the queue with the most bytes; among equals the next one after the queue served last.
     Lqf,
-    /// Order of the packets' numbers, which rise within each queue: reassembles a split virtual link.
+    /// Order of the packets' numbers, which rise within each queue: reassembles a split virtual link. Not in files.
+    #[serde(skip_deserializing)]
     Merge {
         /// Time that a packet waits for packets with smaller numbers. Then it is served, and the missing packets are
         /// given up.
+        #[serde(skip)]
         patience: Duration,
     },
 }

@@ -29,13 +29,17 @@ pub(crate) enum IntraScheduler {
 }
 
 impl IntraScheduler {
-    /// Creates the state of a discipline. `members` are the inputs that lead to the output, out of `inputs` in total.
-    pub(crate) fn new(discipline: IntraDiscipline, inputs: usize, members: IndexBitSet) -> IntraScheduler {
+    /// Creates the state of a discipline. `quantum` is that of deficit round robin. `members` are the inputs that lead
+    /// to the output, out of `inputs` in total.
+    pub(crate) fn new(
+        discipline: IntraDiscipline,
+        quantum: u32,
+        inputs: usize,
+        members: IndexBitSet,
+    ) -> IntraScheduler {
         match discipline {
             IntraDiscipline::RoundRobin => IntraScheduler::RoundRobin { last: BEFORE_FIRST },
-            IntraDiscipline::Drr { quantum } => {
-                IntraScheduler::Drr(DeficitRoundRobin { quantum, last: BEFORE_FIRST, open: false })
-            }
+            IntraDiscipline::Drr => IntraScheduler::Drr(DeficitRoundRobin { quantum, last: BEFORE_FIRST, open: false }),
             IntraDiscipline::Fcfs => IntraScheduler::Fcfs(TournamentTree::new(inputs)),
             IntraDiscipline::Lqf => IntraScheduler::Lqf { largest: TournamentTree::new(inputs), last: BEFORE_FIRST },
             IntraDiscipline::Merge { patience } => {

@@ -63,6 +63,7 @@ fn after_turns(deficit: u32, quantum: u32, bytes: u32) -> u32 {
 pub(crate) struct OutputShareParams {
     pub(crate) capacities: Vec<u32>,
     pub(crate) intra: crate::IntraDiscipline,
+    pub(crate) intra_quantum: u32,
     pub(crate) manager: DropPolicy,
     pub(crate) law: Option<RedParams>,
     pub(crate) quantum: u32,
@@ -81,7 +82,7 @@ impl OutputShare {
         OutputShare {
             drops: vec![QueueDropCounts::default(); queues.len()],
             active: IndexBitSet::default(),
-            intra: IntraScheduler::new(plan.intra, queues.len(), members),
+            intra: IntraScheduler::new(plan.intra, plan.intra_quantum, queues.len(), members),
             n_accepted: 0,
             deficit: 0,
             quantum: plan.quantum,

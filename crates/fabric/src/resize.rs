@@ -40,6 +40,7 @@ fn plan_outlet(
     OutputShareParams {
         capacities,
         intra: switch.intra,
+        intra_quantum: switch.intra_quantum,
         manager: switch.drop_policy,
         law,
         quantum: port.quantum,

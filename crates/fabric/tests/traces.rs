@@ -18,6 +18,7 @@ struct Switch {
     quantum: u32,
     priority: u8,
     intra: IntraDiscipline,
+    intra_quantum: u32,
 }
 
 /// Result of a trace; packets are identified by their place in the list.
@@ -49,6 +50,7 @@ fn fabric(inputs: usize, discipline: InterDiscipline, switches: &[Switch]) -> Fa
             buffers: CrosspointBuffers { default: switch.buffer, per_crosspoint: Vec::new() },
             priority: switch.priority,
             intra: switch.intra,
+            intra_quantum: switch.intra_quantum,
             ..VirtualSwitchConfig::new(&format!("v{index}"), (0..inputs).map(port).collect(), 0)
         };
         fabric.add(Instant::ZERO, config).unwrap();
@@ -87,7 +89,7 @@ fn run(mut fabric: Fabric<usize>, arrivals: &[Arrival]) -> Outcome {
 }
 
 fn drr(buffer: u64, quantum: u32) -> Switch {
-    Switch { buffer, quantum, priority: 0, intra: IntraDiscipline::Drr { quantum: 1500 } }
+    Switch { buffer, quantum, priority: 0, intra: IntraDiscipline::Drr, intra_quantum: 1500 }
 }
 
 #[test]
@@ -143,12 +145,13 @@ fn run_published(parameters: &serde_json::Value) -> Outcome {
             quantum: number(&parameters["quantum"][v]),
             priority: u8::try_from(number(&parameters["prio"][v])).unwrap(),
             intra: match parameters["intra"][v].as_str().unwrap() {
-                "drr" => IntraDiscipline::Drr { quantum },
+                "drr" => IntraDiscipline::Drr,
                 "rr" => IntraDiscipline::RoundRobin,
                 "fcfs" => IntraDiscipline::Fcfs,
                 "lqf" => IntraDiscipline::Lqf,
                 other => panic!("unknown discipline {other}"),
             },
+            intra_quantum: quantum,
         })
         .collect();
     let host = match parameters["host"].as_str().unwrap() {

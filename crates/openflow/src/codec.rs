@@ -1,4 +1,6 @@
 //! Converts messages to bytes and back, in every OpenFlow version.
+pub(crate) mod kind;
+
 use crate::model::error::BadRequest;
 use crate::model::{Body, ErrorType, Message, Version};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter, error, hello};
@@ -48,20 +50,6 @@ pub struct EncodeError {
     pub version: Version,
     /// Part that the version cannot carry, and the reason.
     pub what: String,
-}
-
-/// Message type numbers that several versions share.
-pub(crate) mod kind {
-    pub(crate) const HELLO: u8 = 0;
-    pub(crate) const ERROR: u8 = 1;
-    pub(crate) const ECHO_REQUEST: u8 = 2;
-    pub(crate) const ECHO_REPLY: u8 = 3;
-    /// Called "vendor" in 1.0.
-    pub(crate) const EXPERIMENTER: u8 = 4;
-    /// Request-forward, in 1.4 and later. [`holds_messages`](super::holds_messages) counts on numbers 32 to 34 being
-    /// request-forward, bundle control and bundle add.
-    pub(crate) const REQUESTFORWARD: u8 = 32;
-    pub(crate) const BUNDLE_ADD: u8 = 34;
 }
 
 /// Returns true for types of messages that can contain other messages: request-forward and bundle messages. Bundle

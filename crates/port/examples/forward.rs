@@ -4,7 +4,7 @@
 //! Serves as a baseline for ports: the difference to a switch's cost per frame is the switch's own cost.
 use std::os::fd::AsRawFd as _;
 use weir_packet::FramePool;
-use weir_port::{Port, PortError, PortSpec, ReceiveReadiness};
+use weir_port::{Port, PortResult, PortSpec, ReceiveReadiness};
 use weir_units::{Clock as _, SystemClock};
 
 /// Number of rounds without a frame before the loop sleeps.
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn forward(ports: &mut [Box<dyn Port>; 2], busy: bool) -> Result<(), PortError> {
+fn forward(ports: &mut [Box<dyn Port>; 2], busy: bool) -> PortResult {
     let clock = SystemClock::start();
     let mut pool = FramePool::default();
     let mut batch = Vec::new();

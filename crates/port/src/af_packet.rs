@@ -30,7 +30,7 @@ use crate::interface::{AdminDownGuard, KernelInterface, refused};
 use crate::spec::PortOptions;
 use crate::sys::messages::{PacketSocketFrame, ReceiveSlots, SendSlots, left_ns};
 use crate::sys::{PlainData as _, errno, socket};
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness, unfinished};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness, unfinished};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -158,12 +158,12 @@ impl AfPacket {
             self.counters.rx_errors += 1;
             return;
         }
-        self.counters.note_received(&batch[before..]);
+        self.counters.count_received(&batch[before..]);
     }
 
     /// Sends all frames as far as possible and counts them. Records the departure time of the last one if it was
     /// requested.
-    fn send_stamped(&mut self, clock: SystemClock, frames: &[Frame]) -> Result<(), PortError> {
+    fn send_stamped(&mut self, clock: SystemClock, frames: &[Frame]) -> PortResult {
         let began = clock.now();
         let asks = began.since(self.sent) >= OFTEN;
         let result = self.send(frames, asks);
@@ -174,14 +174,13 @@ impl AfPacket {
     }
 
     /// Sends all frames as far as possible and counts them. `asks` requests a departure timestamp.
-    fn send(&mut self, frames: &[Frame], asks: bool) -> Result<(), PortError> {
+    fn send(&mut self, frames: &[Frame], asks: bool) -> PortResult {
         let mut sent = 0;
         let mut retries = 0;
         while sent < frames.len() {
             match self.sending.send(self.socket.as_fd(), &frames[sent..], asks) {
                 Ok(count) => {
-                    self.counters.tx_packets += count as u64;
-                    self.counters.tx_bytes += frames[sent..sent + count].iter().map(|f| f.len() as u64).sum::<u64>();
+                    self.counters.count_sent(&frames[sent..sent + count]);
                     sent += count;
                     retries = 0;
                 }
@@ -229,7 +228,7 @@ impl AfPacket {
     }
 
     /// Returns [`PortError::Gone`] if the interface vanished. An interface that is only down may come up again.
-    fn check_device(&self) -> Result<(), PortError> {
+    fn check_device(&self) -> PortResult {
         if self.interface.exists() { Ok(()) } else { Err(PortError::Gone { spec: self.info.spec.clone() }) }
     }
 }
@@ -239,13 +238,7 @@ impl Port for AfPacket {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        _now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, _now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         if self.vanished {
             return self.check_device();
         }
@@ -284,7 +277,7 @@ impl Port for AfPacket {
         self.slots.are_stamped
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         let finish = if self.hand_on { unfinished::finish_hidden } else { unfinished::finish };
         self.counters.tx_errors += finish(frames, &mut self.finished, pool);
         let result = match self.departures {

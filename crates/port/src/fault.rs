@@ -1,9 +1,8 @@
 //! Damages frames of any port on purpose: drops, corrupts and duplicates them in both directions, at random from a
 //! seed so that a run can be repeated.
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
-use std::os::fd::BorrowedFd;
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use weir_packet::{Frame, FramePool};
-use weir_units::{Bps, ByteSize, Instant, SystemClock};
+use weir_units::Instant;
 
 /// Probabilities of faults, in `0.0..=1.0`, each drawn independently. Default: no faults.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -73,17 +72,9 @@ impl FaultyPort {
 }
 
 impl Port for FaultyPort {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let before = batch.len();
         // Half of `max`, so that the batch stays within the limit even if every frame is duplicated.
         self.port.receive(now, pool, batch, max.div_ceil(2))?;
@@ -95,49 +86,13 @@ impl Port for FaultyPort {
         Ok(())
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.pass(pool, frames.drain(..));
         self.port.transmit(now, pool, &mut self.held)
     }
 
-    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
-        self.port.stamp_arrivals(clock)
-    }
-
-    fn stamp_departures(&mut self, clock: SystemClock) -> bool {
-        self.port.stamp_departures(clock)
-    }
-
-    fn departed(&mut self) -> Option<Instant> {
-        self.port.departed()
-    }
-
-    fn keep_schedule(&mut self) {
-        self.port.keep_schedule();
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.port.is_scheduled()
-    }
-
-    fn arm(&mut self) -> ReceiveReadiness {
-        self.port.arm()
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.port.fd()
-    }
-
-    fn next_wake(&self) -> Option<Instant> {
-        self.port.next_wake()
-    }
-
     fn link(&mut self) -> LinkState {
         self.port.link()
-    }
-
-    fn takes_any_packet_type(&self) -> bool {
-        self.port.takes_any_packet_type()
     }
 
     /// Lost received frames count as missed. Lost transmitted frames are not counted, as on a real wire.
@@ -147,14 +102,6 @@ impl Port for FaultyPort {
         counters.rx_bytes = counters.rx_bytes.saturating_sub(self.lost_rx.1);
         counters.rx_missed += self.lost_rx.0;
         counters
-    }
-
-    fn set_admin(&mut self, up: bool) -> std::io::Result<()> {
-        self.port.set_admin(up)
-    }
-
-    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
-        self.port.take_rate()
     }
 }
 

@@ -58,4 +58,4 @@ pub mod wrap;
 
 pub use spec::{PortSpec, open, open_alone};
 pub use sys::slice::ask_for_slices_of;
-pub use traits::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+pub use traits::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness};

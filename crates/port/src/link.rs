@@ -19,11 +19,10 @@ mod rate_tests;
 pub use control::{LinkControl, LinkParameters};
 pub use lateness::LinkLatenessHistogram;
 
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use control::LinkControlTracker;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_traffic::impair::{ImpairmentRng, LinkJitter, LinkLoss};
@@ -118,7 +117,7 @@ impl LinkEmulator {
     }
 
     /// Transmits the frames that are due to the port.
-    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> PortResult {
         let late = self.followed.as_ref().map(LinkControlTracker::lateness);
         match self.egress.take_due(now, usize::MAX, &mut self.due, late) {
             // Downstream ports count from the last frame's arrival, not from when the engine ran.
@@ -186,17 +185,9 @@ impl LinkEmulator {
 }
 
 impl Port for LinkEmulator {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let is_there = self.follow(now, pool);
         self.flush(now, pool)?;
         self.port.receive(now, pool, &mut self.due, max)?;
@@ -221,15 +212,7 @@ impl Port for LinkEmulator {
         true
     }
 
-    fn keep_schedule(&mut self) {
-        self.port.keep_schedule();
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.port.is_scheduled()
-    }
-
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         if !self.follow(now, pool) {
             self.cut.tx += frames.len() as u64;
             frames.drain(..).for_each(|frame| pool.give(frame));
@@ -238,16 +221,17 @@ impl Port for LinkEmulator {
         self.flush(now, pool)
     }
 
-    fn arm(&mut self) -> ReceiveReadiness {
-        self.port.arm()
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.port.fd()
-    }
-
     fn next_wake(&self) -> Option<Instant> {
         [self.egress.next_due(), self.ingress.next_due(), self.port.next_wake()].into_iter().flatten().min()
+    }
+
+    /// False: frames leave after the call of [`Port::transmit`] that brought them.
+    fn stamp_departures(&mut self, _clock: SystemClock) -> bool {
+        false
+    }
+
+    fn departed(&mut self) -> Option<Instant> {
+        None
     }
 
     fn link(&mut self) -> LinkState {
@@ -258,10 +242,6 @@ impl Port for LinkEmulator {
         }
         let link = self.port.link();
         LinkState { speed: self.egress.shape.rate.or(link.speed), up: link.up && wanted != Some(false) }
-    }
-
-    fn takes_any_packet_type(&self) -> bool {
-        self.port.takes_any_packet_type()
     }
 
     fn counters(&self) -> FrameCounters {

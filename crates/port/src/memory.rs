@@ -5,7 +5,7 @@
 //! costs a system call only if the reader announced ([`Port::arm`]) that it is about to sleep.
 use crate::event::EventFd;
 use crate::spec::synthetic_mac;
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use crate::{FrameCounters, LinkState, Port, PortInfo, PortResult, ReceiveReadiness};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::collections::HashMap;
 use std::io;
@@ -149,13 +149,7 @@ impl Port for MemoryPort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        _now: Instant,
-        _pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, _now: Instant, _pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let count = self.from_peer.slots().min(max);
         let Ok(chunk) = self.from_peer.read_chunk(count) else { return Ok(()) };
         let before = batch.len();
@@ -186,7 +180,7 @@ impl Port for MemoryPort {
         self.keeps_schedule && self.peer_wake.keeps_schedule.load(Ordering::Relaxed)
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         if frames.is_empty() {
             return Ok(());
         }

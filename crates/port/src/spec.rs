@@ -4,7 +4,7 @@
 //! also accepts the options of [`crate::wrap`], which shape, record or damage a port's frames. Values cannot contain
 //! a comma.
 use crate::tunnel::{TunnelKind, TunnelPort};
-use crate::{Port, PortError, af_packet, af_xdp, memory, null, pcap, tap, wrap};
+use crate::{Port, PortError, PortResult, af_packet, af_xdp, memory, null, pcap, tap, wrap};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -46,6 +46,29 @@ impl PortKind {
         (PortKind::VxlanGpe, "vxlan-gpe"),
         (PortKind::Gre, "gre"),
     ];
+
+    /// Returns true if reading a port's frames costs a system call, so that an idle port is better asked less often.
+    pub const fn costs_a_call(self) -> bool {
+        match self {
+            PortKind::AfPacket | PortKind::Tap | PortKind::Vxlan | PortKind::VxlanGpe | PortKind::Gre => true,
+            PortKind::AfXdp | PortKind::Pcap | PortKind::Null | PortKind::Memory => false,
+        }
+    }
+
+    /// Returns true if a port is a network interface, whose changes the kernel reports.
+    pub const fn is_interface(self) -> bool {
+        match self {
+            PortKind::AfXdp | PortKind::AfPacket | PortKind::Tap => true,
+            PortKind::Pcap | PortKind::Null | PortKind::Memory => false,
+            PortKind::Vxlan | PortKind::VxlanGpe | PortKind::Gre => false,
+        }
+    }
+
+    /// Returns the kind of a specification without reading its name and options; `None` if there is no such kind.
+    pub fn of(spec: &str) -> Option<PortKind> {
+        let (kind, _) = spec.split_once(':')?;
+        PortKind::ALL.into_iter().find(|(_, name)| *name == kind).map(|(kind, _)| kind)
+    }
 }
 
 /// A parsed port specification.
@@ -74,7 +97,7 @@ impl FromStr for PortSpec {
     fn from_str(text: &str) -> Result<Self, PortError> {
         let error = |problem: String| PortError::Spec { spec: text.to_owned(), problem };
         let (kind, rest) = text.split_once(':').ok_or_else(|| error(without_kind(text)))?;
-        let kind = PortKind::ALL.iter().find(|(_, name)| *name == kind).ok_or_else(|| error(kinds(kind)))?.0;
+        let kind = PortKind::of(text).ok_or_else(|| error(kinds(kind)))?;
         let mut parts = rest.split(',').peekable();
         let name = parts.next_if(|first| !first.contains('=')).unwrap_or_default().to_owned();
         let mut options = PortOptions::none(text);
@@ -146,7 +169,7 @@ impl PortOptions {
     ///
     /// # Errors
     /// [`PortError::Spec`] that names the unknown option, the nearest known one, and all of them.
-    pub(crate) fn expect_only(&self, known: &[&'static str]) -> Result<(), PortError> {
+    pub(crate) fn expect_only(&self, known: &[&'static str]) -> PortResult {
         let known = || known.iter().copied().chain(wrap::OPTIONS);
         let Some((wrong, _)) = self.values.iter().find(|(key, _)| !known().any(|name| name == key)) else {
             return Ok(());
@@ -162,7 +185,7 @@ impl PortOptions {
         PortError::Spec { spec: self.spec.clone(), problem: problem.into() }
     }
 
-    fn add(&mut self, part: &str) -> Result<(), PortError> {
+    fn add(&mut self, part: &str) -> PortResult {
         let Some((key, value)) = part.split_once('=').filter(|(key, _)| !key.is_empty()) else {
             return Err(self.error(format!("found `{part}`, expected option=value")));
         };

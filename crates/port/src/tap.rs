@@ -10,7 +10,7 @@ use crate::spec::PortOptions;
 use crate::sys::ioctl::{self, InterfaceRequest};
 use crate::sys::messages::{ReceiveBufferPair, read_frame, write_frame};
 use crate::sys::{errno, while_busy};
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, unfinished, virtio};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, unfinished, virtio};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -101,7 +101,7 @@ impl TapPort {
             self.counters.rx_errors += 1;
             return;
         }
-        self.counters.note_received(&batch[before..]);
+        self.counters.count_received(&batch[before..]);
     }
 
     /// Sends one frame and counts it. An error means that the device is gone; a refused frame is only counted.
@@ -144,13 +144,7 @@ impl Port for TapPort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        _now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, _now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         for _ in 0..max {
             match self.read(pool) {
                 Ok(Some(frame)) => self.accept(frame, pool, batch),
@@ -162,7 +156,7 @@ impl Port for TapPort {
         Ok(())
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         let finish = if self.hand_on { unfinished::finish_hidden } else { unfinished::finish };
         self.counters.tx_errors += finish(frames, &mut self.finished, pool);
         let mut result = Ok(());

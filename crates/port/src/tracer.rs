@@ -1,9 +1,8 @@
 //! Records every frame of any port, in both directions, in a capture file, and logs it at level `trace`.
 use crate::pcap::PcapFileWriter;
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
-use std::os::fd::BorrowedFd;
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use weir_packet::{Frame, FramePool};
-use weir_units::{Bps, ByteSize, Instant, SystemClock};
+use weir_units::Instant;
 
 /// Wrapper that records a port's frames.
 pub struct PortTracer {
@@ -37,58 +36,18 @@ impl PortTracer {
 }
 
 impl Port for PortTracer {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let before = batch.len();
         self.port.receive(now, pool, batch, max)?;
         self.record(now, "received", &batch[before..]);
         Ok(())
     }
 
-    fn stamp_departures(&mut self, clock: SystemClock) -> bool {
-        self.port.stamp_departures(clock)
-    }
-
-    fn departed(&mut self) -> Option<Instant> {
-        self.port.departed()
-    }
-
-    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
-        self.port.stamp_arrivals(clock)
-    }
-
-    fn keep_schedule(&mut self) {
-        self.port.keep_schedule();
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.port.is_scheduled()
-    }
-
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.record(now, "transmitted", frames);
         self.port.transmit(now, pool, frames)
-    }
-
-    fn arm(&mut self) -> ReceiveReadiness {
-        self.port.arm()
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.port.fd()
-    }
-
-    fn next_wake(&self) -> Option<Instant> {
-        self.port.next_wake()
     }
 
     /// Flushes the capture file so that its readers see recent frames, and returns the inner port's link.
@@ -97,20 +56,8 @@ impl Port for PortTracer {
         self.port.link()
     }
 
-    fn takes_any_packet_type(&self) -> bool {
-        self.port.takes_any_packet_type()
-    }
-
     fn counters(&self) -> FrameCounters {
         self.port.counters()
-    }
-
-    fn set_admin(&mut self, up: bool) -> std::io::Result<()> {
-        self.port.set_admin(up)
-    }
-
-    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
-        self.port.take_rate()
     }
 }
 

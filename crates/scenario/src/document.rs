@@ -3,19 +3,22 @@ mod link_effects;
 mod stream;
 mod topology;
 
-pub(crate) use link_effects::{LinkEffectsToml, ShareToml};
+use link_effects::section_of_link;
+pub(crate) use link_effects::{LinkEffectsToml, LinkSectionToml, ShareToml};
 pub(crate) use stream::{ArrivalLawToml, ArrivalToml, SimulateToml, SizeLawToml, SizeToml, StreamToml};
 pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
 pub(crate) use weir_profile::written::{LawToml, TimingToml};
 
-use crate::{BufferSharing, EmbeddedApp, FailMode, InstallScope, InterDiscipline, OpenFlowVersion, TrafficExpectation};
+use crate::{
+    BufferSharing, EmbeddedApp, FailMode, InstallScope, InterDiscipline, IntraDiscipline, OpenFlowVersion,
+    TrafficExpectation,
+};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
 use toml::Spanned;
 use weir_packet::{IpNet, MacAddr};
-use weir_slicing::{IntraDisciplineKind, QueueManager, RedSpec};
-use weir_traffic::impair::JitterLaw;
+use weir_slicing::{QueueManager, RedSpec};
 use weir_units::{Bps, ByteSize, TimeSpan};
 
 /// Whole scenario file.
@@ -110,7 +113,7 @@ pub(crate) struct VirtualSwitchToml {
     pub(crate) buffers: Vec<Spanned<CrosspointBufferToml>>,
     pub(crate) queue: Option<QueueManager>,
     pub(crate) red: Option<Spanned<RedSpec>>,
-    pub(crate) discipline: Option<IntraDisciplineKind>,
+    pub(crate) discipline: Option<IntraDiscipline>,
     pub(crate) intra_quantum: Option<Spanned<ByteSize>>,
     pub(crate) priority: Option<Spanned<u8>>,
     pub(crate) time_weight: Option<Spanned<u64>>,
@@ -169,44 +172,30 @@ pub(crate) struct CrosspointBufferToml {
     pub(crate) buffer: Spanned<ByteSize>,
 }
 
-/// Host. `queues` and the link settings are for its access link. Hosts of a topology may leave out switch and
-/// address.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct HostToml {
-    pub(crate) name: Spanned<String>,
-    pub(crate) switch: Option<Spanned<String>>,
-    pub(crate) port: Option<Spanned<u32>>,
-    pub(crate) tenant: Option<Spanned<String>>,
-    pub(crate) ip: Option<OneOrMore<Spanned<IpNet>>>,
-    pub(crate) mac: Option<Spanned<MacAddr>>,
-    pub(crate) rate: Option<Bps>,
-    pub(crate) delay: Option<Spanned<TimeSpan>>,
-    pub(crate) buffer: Option<Spanned<ByteSize>>,
-    pub(crate) jitter: Option<Spanned<TimeSpan>>,
-    pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
-    pub(crate) reorder: Option<Spanned<bool>>,
-    pub(crate) loss: Option<Spanned<ShareToml>>,
-    pub(crate) loss_burst: Option<Spanned<f64>>,
-    #[serde(default)]
-    pub(crate) queues: Vec<Spanned<QueueToml>>,
+section_of_link! {
+    /// Host. `queues` and the link settings are for its access link. Hosts of a topology may leave out switch and
+    /// address.
+    pub(crate) struct HostToml {
+        pub(crate) name: Spanned<String>,
+        pub(crate) switch: Option<Spanned<String>>,
+        pub(crate) port: Option<Spanned<u32>>,
+        pub(crate) tenant: Option<Spanned<String>>,
+        pub(crate) ip: Option<OneOrMore<Spanned<IpNet>>>,
+        pub(crate) mac: Option<Spanned<MacAddr>>,
+        ..LinkEffectsToml,
+        #[serde(default)]
+        pub(crate) queues: Vec<Spanned<QueueToml>>,
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LinkToml {
-    pub(crate) ends: [Spanned<String>; 2],
-    pub(crate) ports: Option<[Spanned<u32>; 2]>,
-    pub(crate) rate: Option<Bps>,
-    pub(crate) delay: Option<Spanned<TimeSpan>>,
-    pub(crate) buffer: Option<Spanned<ByteSize>>,
-    pub(crate) jitter: Option<Spanned<TimeSpan>>,
-    pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
-    pub(crate) reorder: Option<Spanned<bool>>,
-    pub(crate) loss: Option<Spanned<ShareToml>>,
-    pub(crate) loss_burst: Option<Spanned<f64>>,
-    #[serde(default)]
-    pub(crate) queues: Vec<Spanned<QueueToml>>,
+section_of_link! {
+    pub(crate) struct LinkToml {
+        pub(crate) ends: [Spanned<String>; 2],
+        pub(crate) ports: Option<[Spanned<u32>; 2]>,
+        ..LinkEffectsToml,
+        #[serde(default)]
+        pub(crate) queues: Vec<Spanned<QueueToml>>,
+    }
 }
 
 #[derive(Deserialize)]

@@ -22,7 +22,7 @@ pub use stream::{PacketStream, SimulationSettings};
 pub use timing::{ControllerTiming, InstallScope};
 pub use virtual_switch_text::{TomlVirtualSwitchReader, parse_slicing, parse_virtual_switch};
 pub use weir_datapath::FailMode;
-pub use weir_fabric::{BufferSharing, InterDiscipline};
+pub use weir_fabric::{BufferSharing, InterDiscipline, IntraDiscipline};
 pub use weir_profile::Profile;
 pub use weir_profile::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
 pub use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
@@ -93,6 +93,12 @@ pub enum ScenarioController {
 pub enum EmbeddedApp {
     /// Learning switch, with isolated tenants.
     Learning,
+}
+
+impl EmbeddedApp {
+    /// All applications with their names in files and on the command line, and what they do.
+    pub const ALL: [(EmbeddedApp, &'static str, &'static str); 1] =
+        [(EmbeddedApp::Learning, "learning", "Learning switch: learns addresses per VLAN, adds entries")];
 }
 
 /// OpenFlow version that scenario files can name.

@@ -1,5 +1,8 @@
 //! Tests that every error message names file, line, value found and value expected.
+mod wrong_lines;
+
 use weir_scenario::Scenario;
+use wrong_lines::{WrongLine, each_says_where_and_why};
 
 /// Valid scenario; each case breaks one line of it.
 const RIGHT: &str = r#"
@@ -30,8 +33,8 @@ from = "h1"
 to = "h2"
 "#;
 
-/// Cases: text replaced, replacement, line of the error, and its message.
-const CASES: [(&str, &str, usize, &str); 35] = [
+/// Lines that make it wrong.
+const CASES: &[WrongLine] = &[
     ("name = \"red\"", "name = \"Red\"", 4, "name: found `Red`, expected 1 to 10 characters of a-z, 0-9 and -"),
     ("vlan = 10", "vlan = 4095", 5, "tenant red: vlan: found 4095, expected 1 to 4094"),
     ("vlan = 10", "wlan = 10", 5, "unknown field `wlan`, expected `name` or `vlan`"),
@@ -145,12 +148,7 @@ fn the_right_one_is_right() {
 
 #[test]
 fn wrong_ones_say_where_and_why() {
-    for (right, wrong, line, message) in CASES {
-        assert!(RIGHT.contains(right), "{right}");
-        let text = RIGHT.replacen(right, wrong, 1);
-        let error = Scenario::parse(&text, "two.toml").expect_err(wrong);
-        assert_eq!(error.to_string(), format!("two.toml:{line}: {message}"), "{wrong}");
-    }
+    each_says_where_and_why(RIGHT, CASES);
 }
 
 #[test]

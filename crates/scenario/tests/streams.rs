@@ -1,7 +1,10 @@
 //! Tests streams in scenario files.
+mod wrong_lines;
+
 use std::time::Duration;
 use weir_scenario::{PacketStream, Scenario};
 use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, TwoStateMmpp};
+use wrong_lines::{WrongLine, each_says_where_and_why};
 
 /// Switch with 33 ports and streams of two virtual switches; each case breaks one line of it.
 const RIGHT: &str = r#"
@@ -30,8 +33,8 @@ arrival = { kind = "mmpp", high = 3.0, low = 0.5, time = "500us" }
 sizes = { kind = "bimodal", short = 1.0 }
 "#;
 
-/// Cases: text replaced, replacement, line of the error, and its message.
-const CASES: [(&str, &str, usize, &str); 24] = [
+/// Lines that make it wrong.
+const CASES: &[WrongLine] = &[
     ("until = 0.01", "until = 1.0", 5, "until: found 1, expected a share of the mean between 0 and 1, such as 0.01"),
     ("until = 0.01", "replications = 0", 5, "replications: found 0, expected 1 to 10000"),
     ("switch = \"s1\"", "switch = \"s2\"", 18, "stream: switch: found `s2`, expected one of s1"),
@@ -159,12 +162,7 @@ fn the_right_one_says_what_it_means() {
 
 #[test]
 fn wrong_ones_say_where_and_why() {
-    for (found, replaced, line, says) in CASES {
-        let at = RIGHT.rfind(found).unwrap_or_else(|| panic!("no {found}"));
-        let text = format!("{}{replaced}{}", &RIGHT[..at], &RIGHT[at + found.len()..]);
-        let error = Scenario::parse(&text, "wrong.toml").unwrap_err().to_string();
-        assert_eq!(error, format!("wrong.toml:{line}: {says}"), "{replaced}");
-    }
+    each_says_where_and_why(RIGHT, CASES);
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! Tests timing of devices and traffic by rule: parsed values, and the message of every error.
+mod wrong_lines;
+
 use std::time::Duration;
 use weir_model::Law;
 use weir_scenario::{
     ControlPathTiming, InstallScope, ReleaseGate, ReturnDiscipline, Scenario, ServiceTime, TrafficKind,
 };
 use weir_traffic::{ArrivalProcess, OfferedPackets, PacketSizeLaw};
+use wrong_lines::{WrongLine, each_says_where_and_why};
 
 /// Valid scenario; each case breaks one line of it.
 const RIGHT: &str = r#"
@@ -127,8 +130,8 @@ fn datagrams_come_as_streams_do() {
     assert_eq!((offered.shortest(), offered.longest()), (Ok(Some(60)), Ok(Some(1514))));
 }
 
-/// Cases: text replaced, replacement, line of the error, and its message.
-const CASES: [(&str, &str, usize, &str); 41] = [
+/// Lines that make it wrong.
+const CASES: &[WrongLine] = &[
     (
         "\"5.9ms\"",
         "\"5.9\"",
@@ -344,11 +347,7 @@ const CASES: [(&str, &str, usize, &str); 41] = [
 
 #[test]
 fn wrong_ones_say_where_and_why() {
-    for (right, wrong, line, message) in CASES {
-        assert!(RIGHT.contains(right), "{right}");
-        let error = parse(&RIGHT.replacen(right, wrong, 1)).expect_err(wrong);
-        assert_eq!(error, format!("t.toml:{line}: {message}"), "{wrong}");
-    }
+    each_says_where_and_why(RIGHT, CASES);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Tests virtual switches in scenario files.
+mod wrong_lines;
+
 use weir_scenario::{Scenario, parse_virtual_switch};
 use weir_slicing::{FabricPort, PacketSelector};
 use weir_units::{Bps, ByteSize};
+use wrong_lines::{WrongLine, each_says_where_and_why};
 
 /// Switch with two virtual switches; each case breaks one line of it.
 const RIGHT: &str = r#"
@@ -26,8 +29,8 @@ queue = "red"
 red = { min = "1kB", max = "2kB", probability = 0.1 }
 "#;
 
-/// Cases: text replaced, replacement, line of the error, and its message.
-const CASES: [(&str, &str, usize, &str); 38] = [
+/// Lines that make it wrong.
+const CASES: &[WrongLine] = &[
     (
         "rate_in = \"1Mbit/s\"",
         "rate_in = \"800Mbit/s\"",
@@ -194,11 +197,7 @@ fn the_right_one_says_what_it_means() {
 
 #[test]
 fn wrong_ones_say_where_and_why() {
-    for (found, replaced, line, says) in CASES {
-        assert!(RIGHT.contains(found), "{found}");
-        let error = Scenario::parse(&RIGHT.replacen(found, replaced, 1), "wrong.toml").unwrap_err().to_string();
-        assert_eq!(error, format!("wrong.toml:{line}: {says}"), "{replaced}");
-    }
+    each_says_where_and_why(RIGHT, CASES);
 }
 
 #[test]

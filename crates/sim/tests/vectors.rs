@@ -79,9 +79,9 @@ fn line(params: &Value) -> LineModel {
     }
 }
 
-fn intra(name: &str, quantum: f64) -> IntraDiscipline {
+fn intra(name: &str) -> IntraDiscipline {
     match name {
-        "drr" => IntraDiscipline::Drr { quantum: u32::try_from(whole(quantum)).unwrap() },
+        "drr" => IntraDiscipline::Drr,
         "rr" => IntraDiscipline::RoundRobin,
         "fcfs" => IntraDiscipline::Fcfs,
         "lqf" => IntraDiscipline::Lqf,
@@ -111,7 +111,8 @@ fn port_model(params: &Value) -> FabricNetwork {
         let quantum = u32::try_from(whole(quanta[v])).unwrap();
         let share = Bps(rate.0 / caps.len() as u64);
         let mut config = VirtualSwitchConfig::new(&format!("v{v}"), ports(inputs, 1, share, quantum), whole(caps[v]));
-        config.intra = intra(params["intra"][v].as_str().unwrap(), number(params, "q"));
+        config.intra = intra(params["intra"][v].as_str().unwrap());
+        config.intra_quantum = u32::try_from(whole(number(params, "q"))).unwrap();
         config.priority = u8::try_from(params["prio"][v].as_u64().unwrap()).unwrap();
         config
     };

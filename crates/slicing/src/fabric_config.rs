@@ -1,5 +1,5 @@
 //! Converts fabrics and virtual switches to configurations of `weir_fabric`.
-use crate::{FabricSpec, IntraDisciplineKind, QueueManager, RedSpec, VirtualSwitch};
+use crate::{FabricSpec, QueueManager, RedSpec, VirtualSwitch};
 use std::time::Duration;
 use weir_fabric::{
     AdmissionError, CrosspointBuffers, DropPolicy, FabricConfig, ForwardingMatrix, InputConfig, OutputConfig,
@@ -59,14 +59,8 @@ impl VirtualSwitch {
             forwarding: forwarding.map_or(ForwardingMatrix::All, ForwardingMatrix::Paths),
             buffers: CrosspointBuffers { default: self.buffer.0, per_crosspoint: certain.collect() },
             drop_policy: queue(self.queue, &self.red),
-            intra: match self.discipline {
-                IntraDisciplineKind::RoundRobin => weir_fabric::IntraDiscipline::RoundRobin,
-                IntraDisciplineKind::Drr => {
-                    weir_fabric::IntraDiscipline::Drr { quantum: saturated(self.intra_quantum) }
-                }
-                IntraDisciplineKind::Fcfs => weir_fabric::IntraDiscipline::Fcfs,
-                IntraDisciplineKind::Lqf => weir_fabric::IntraDiscipline::Lqf,
-            },
+            intra: self.discipline,
+            intra_quantum: saturated(self.intra_quantum),
             priority: self.priority,
             expires: self.lifetime.map(|lifetime| now + lifetime),
         }

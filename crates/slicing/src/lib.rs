@@ -84,6 +84,5 @@ pub use reader::VirtualSwitchReader;
 pub use tenant_classifier::TenantClassifier;
 pub use virtual_port::VirtualPortState;
 pub use virtual_switch::{
-    CrosspointBuffer, IntraDisciplineKind, MAX_QUANTUM, MAX_TIME_WEIGHT, MIN_QUANTUM, QueueManager, RedSpec,
-    VirtualPortSpec, VirtualSwitch,
+    CrosspointBuffer, MAX_QUANTUM, MAX_TIME_WEIGHT, MIN_QUANTUM, QueueManager, RedSpec, VirtualPortSpec, VirtualSwitch,
 };

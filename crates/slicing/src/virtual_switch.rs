@@ -3,6 +3,7 @@ use crate::{FabricPort, FabricSpec, PacketSelector};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use weir_datapath::{DatapathConfig, FailMode};
+use weir_fabric::IntraDiscipline;
 use weir_units::{Bps, ByteSize};
 
 /// Smallest quantum in bytes, the length of the smallest frame. A smaller quantum would only need more rounds for equal
@@ -17,21 +18,6 @@ pub const MAX_TIME_WEIGHT: u64 = 1_000_000;
 const DEFAULT_ROUND_BYTES: u64 = 32 * 1514;
 /// Default maximum number of packet-in messages per second.
 const DEFAULT_PACKET_INS: u32 = 1000;
-
-/// Discipline that picks which of a virtual switch's inputs sends next on an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IntraDisciplineKind {
-    /// Each input in turn sends one packet.
-    RoundRobin,
-    /// Deficit round robin with equal quanta.
-    #[default]
-    Drr,
-    /// First come, first served: the packet that has waited longest.
-    Fcfs,
-    /// Longest queue first: the input with most bytes.
-    Lqf,
-}
 
 /// Treatment of packets when a buffer fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -107,8 +93,8 @@ pub struct VirtualSwitch {
     /// Settings of [`QueueManager::Red`].
     pub red: RedSpec,
     /// Discipline that picks the input that sends next on an output.
-    pub discipline: IntraDisciplineKind,
-    /// Bytes that an input may send in a round of [`IntraDisciplineKind::Drr`].
+    pub discipline: IntraDiscipline,
+    /// Bytes that an input may send in a round of [`IntraDiscipline::Drr`].
     pub intra_quantum: ByteSize,
     /// Rank under [`weir_fabric::InterDiscipline::StrictPriority`]: 0 is first.
     pub priority: u8,
@@ -156,7 +142,7 @@ impl VirtualSwitch {
             buffers: Vec::new(),
             queue: QueueManager::default(),
             red: RedSpec::default(),
-            discipline: IntraDisciplineKind::default(),
+            discipline: IntraDiscipline::default(),
             intra_quantum: fabric.max_packet,
             priority: 0,
             time_weight: None,

@@ -15,7 +15,7 @@ use weir_network::StackHost;
 use weir_openflow::model::{Body, Bytes, FeaturesReply, Match, PacketIn, PacketInReason, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version, decode, encode};
 use weir_packet::{Field, Frame, FramePool, MacAddr, checksum, parse};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult};
 use weir_scenario::Scenario;
 use weir_units::Instant;
 
@@ -85,14 +85,14 @@ impl Port for Wire {
         &self.info
     }
 
-    fn receive(&mut self, _: Instant, _: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> Result<(), PortError> {
+    fn receive(&mut self, _: Instant, _: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let mut incoming = self.incoming.lock().unwrap();
         let count = incoming.len().min(max);
         batch.extend(incoming.drain(..count));
         Ok(())
     }
 
-    fn transmit(&mut self, _: Instant, _: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _: Instant, _: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.sent.lock().unwrap().append(frames);
         Ok(())
     }

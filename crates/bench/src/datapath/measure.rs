@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::time::Duration;
 use weir_emulator::CancelHandle;
-use weir_port::PortError;
+use weir_port::PortResult;
 use weir_units::{Clock, SystemClock};
 
 /// Bursts per window: 65536 packets, a millisecond at 65 million packets per second.
@@ -175,7 +175,7 @@ fn warm_up(bed: &mut DatapathTestbed, time: Duration, cancel: &CancelHandle) -> 
 
 /// Runs for `time`, and returns the windows.
 pub(super) fn windows(
-    run: &mut impl FnMut(usize) -> Result<(), PortError>,
+    run: &mut impl FnMut(usize) -> PortResult,
     time: Duration,
     clock: &SystemClock,
     cancel: &CancelHandle,

@@ -14,7 +14,7 @@ use weir_packet::frame::SMALL_BUFFER;
 use weir_packet::{Frame, FramePool, SharedBuffers};
 use weir_port::null::{FlowSequence, NullPort};
 use weir_port::pcap::PcapFileWriter;
-use weir_port::{Port, PortError, PortSpec, memory};
+use weir_port::{Port, PortResult, PortSpec, memory};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Frames per burst, as in the engine.
@@ -106,7 +106,7 @@ impl DatapathTestbed {
     ///
     /// # Errors
     /// A port fails.
-    pub(super) fn run(&mut self, now: Instant, bursts: usize) -> Result<(), PortError> {
+    pub(super) fn run(&mut self, now: Instant, bursts: usize) -> PortResult {
         let DatapathTestbed { datapath, way, .. } = self;
         way.run(now, bursts, |frames, pool, out| datapath.process(now, IN, frames, pool, out))?;
         datapath.expire(now, &mut way.out);
@@ -206,7 +206,7 @@ impl BenchPacketPath {
         now: Instant,
         bursts: usize,
         mut process: impl FnMut(&mut Vec<Frame>, &mut FramePool, &mut DatapathOutput),
-    ) -> Result<(), PortError> {
+    ) -> PortResult {
         for _ in 0..bursts {
             if let Some(ends) = &mut self.ends {
                 ends.feed(now, &mut self.pool)?;
@@ -225,7 +225,7 @@ impl BenchPacketPath {
         Ok(())
     }
 
-    fn deliver(&mut self, now: Instant) -> Result<(), PortError> {
+    fn deliver(&mut self, now: Instant) -> PortResult {
         for (number, frames) in &mut self.out.frames {
             match *number {
                 OUT => self.output.transmit(now, &mut self.pool, frames)?,
@@ -253,13 +253,13 @@ pub(super) fn source(case: &DatapathBenchCase, args: &DatapathBenchArgs, thread:
 
 impl MemoryPortEnds {
     /// Sends a burst of the source's frames towards the datapath.
-    fn feed(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+    fn feed(&mut self, now: Instant, pool: &mut FramePool) -> PortResult {
         self.source.receive(now, pool, &mut self.batch, BURST)?;
         self.near.transmit(now, pool, &mut self.batch)
     }
 
     /// Frees frames that left the datapath.
-    fn drain(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+    fn drain(&mut self, now: Instant, pool: &mut FramePool) -> PortResult {
         self.far.receive(now, pool, &mut self.batch, BURST)?;
         self.sink.transmit(now, pool, &mut self.batch)
     }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_datapath::Datapath;
 use weir_emulator::CancelHandle;
-use weir_port::PortError;
+use weir_port::PortResult;
 use weir_switch::threads::sharded_lock::{ShardReader, ShardWriter};
 use weir_units::{Clock, SystemClock};
 
@@ -146,7 +146,7 @@ fn run_worker(
     let pinned = thread_cpu::pin_to_core(core);
     barrier.wait();
     pinned?;
-    let mut run = |bursts| -> Result<(), PortError> {
+    let mut run = |bursts| -> PortResult {
         let now = clock.now();
         way.run(now, bursts, |frames, pool, out| {
             let beside = |datapath: &Datapath| datapath.forward(&mut worker, now, IN, frames, pool, out);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool, MacAddr, craft::FrameBuilder};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult, ReceiveReadiness};
 use weir_units::{Bps, Instant};
 
 /// Offsets in a frame of its due time and of its tenant's number.
@@ -79,13 +79,7 @@ impl Port for TenantSourcePort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let now_ns = now.as_nanos() as f64;
         let oldest = now_ns - MAX_BACKLOG.as_nanos() as f64;
         if self.next_ns < oldest {
@@ -105,7 +99,7 @@ impl Port for TenantSourcePort {
         Ok(())
     }
 
-    fn transmit(&mut self, _: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         frames.drain(..).for_each(|frame| pool.give(frame));
         Ok(())
     }
@@ -160,11 +154,11 @@ impl Port for TenantSinkPort {
         &self.info
     }
 
-    fn receive(&mut self, _: Instant, _: &mut FramePool, _: &mut Vec<Frame>, _: usize) -> Result<(), PortError> {
+    fn receive(&mut self, _: Instant, _: &mut FramePool, _: &mut Vec<Frame>, _: usize) -> PortResult {
         Ok(())
     }
 
-    fn transmit(&mut self, _: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         let now = weir_units::Clock::now(&self.clock).as_nanos();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for frame in frames.drain(..) {

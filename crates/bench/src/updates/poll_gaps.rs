@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_port::null::NullPort;
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult, ReceiveReadiness};
 use weir_units::{Clock as _, Instant, SystemClock};
 
 /// Promised upper bound of a gap.
@@ -259,13 +259,7 @@ impl Port for PollGapPort {
         self.port.info()
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         self.record_poll(now);
         let set = self.seen.now.load(Relaxed);
         if set == PAUSED {
@@ -276,7 +270,7 @@ impl Port for PollGapPort {
         Ok(())
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.port.transmit(now, pool, frames)
     }
 

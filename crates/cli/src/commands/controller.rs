@@ -2,6 +2,7 @@
 use crate::tls::TlsArgs;
 use anyhow::Context;
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::model::role::Role;
 use weir_openflow::session::SessionConfig;
+use weir_scenario::EmbeddedApp;
 use weir_units::TimeSpan;
 
 #[derive(clap::Args)]
@@ -34,8 +36,8 @@ pub(crate) struct ControllerArgs {
     #[arg(long, value_name = "N")]
     generation_id: Option<u64>,
     /// Application that the controller runs
-    #[arg(long, value_enum, default_value_t = AppName::Learning)]
-    app: AppName,
+    #[arg(long, value_parser = app_parser(), default_value = "learning")]
+    app: EmbeddedApp,
     /// Make a port an untagged access port of a VLAN: it reaches only ports of the same VLAN; all other ports are
     /// trunks and carry tags. DPID is hexadecimal, as in 1:2=100; may be repeated
     #[arg(long, value_name = "DPID:PORT=VLAN", value_parser = parse_access)]
@@ -55,10 +57,13 @@ pub(crate) struct ControllerArgs {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum AppName {
-    /// Learning switch: learns addresses per VLAN, adds entries
-    Learning,
+/// Returns the parser of an application's name.
+fn app_parser() -> impl TypedValueParser<Value = EmbeddedApp> {
+    let names = EmbeddedApp::ALL.map(|(_, name, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(names).try_map(|found| {
+        let known = EmbeddedApp::ALL.into_iter().find(|(_, name, _)| *name == found);
+        known.map(|(app, _, _)| app).ok_or(std::fmt::Error)
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,7 +90,7 @@ pub(crate) fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
         observer: Some(Box::new(move |event| weir_terminal::output::announce(&event_line(event, json)))),
         ..ControllerConfig::default()
     };
-    let AppName::Learning = args.app;
+    let EmbeddedApp::Learning = args.app;
     let app = LearningSwitch::new(learning_config(&args)?);
     let signals =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;

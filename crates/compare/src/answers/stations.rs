@@ -11,7 +11,7 @@ use weir_sim::stations::{QueueingPlan, QueueingRunResult};
 use weir_sim::stats::{Confidence, DelayTally, Estimate};
 use weir_traffic::shares;
 
-/// Makes the answer of the replications. `is_partial`: more replications were planned.
+/// Makes the answer of the replications, of which there is at least one. `is_partial`: more replications were planned.
 pub fn answer(
     scenario: &Scenario,
     plan: &QueueingPlan,
@@ -19,12 +19,6 @@ pub fn answer(
     conditions: String,
     is_partial: bool,
 ) -> ScenarioAnswer {
-    if runs.is_empty() {
-        return ScenarioAnswer::left_out(
-            AnswerSource::new(EvaluationMethod::Simulate),
-            "stopped before a replication was through",
-        );
-    }
     let report = report(plan, runs, Confidence::P95);
     let names = names(scenario, &report.flows);
     let flow = |(place, (row, name)): (usize, (&FlowRow, String))| {

@@ -45,19 +45,13 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Makes the answer of the replications. `is_partial`: more replications were planned.
+/// Makes the answer of the replications, of which there is at least one. `is_partial`: more replications were planned.
 pub fn simulated(
     groups: &[MeasurementGroup],
     runs: &[FabricRunResult],
     conditions: String,
     is_partial: bool,
 ) -> ScenarioAnswer {
-    if runs.is_empty() {
-        return ScenarioAnswer::left_out(
-            AnswerSource::new(EvaluationMethod::Simulate),
-            "stopped before a replication was through",
-        );
-    }
     let row = |(place, group): (usize, &MeasurementGroup)| {
         let mut row = AnswerRow::new(SubjectKind::Flow, group_name(&group.switch, &group.port, group.class));
         let tally = |run: &FabricRunResult| run.groups.get(place).cloned().unwrap_or_default();

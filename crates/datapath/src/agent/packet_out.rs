@@ -116,7 +116,7 @@ pub(super) fn release_kept(kept: BufferedPacket, set: &mut ActionSet, live: &mut
         return live.pool.give(frame);
     };
     let mut packet = PipelinePacket::new(&mut frame, &mut parsed, in_port);
-    pipeline::run(live.tables, &mut packet, set, live);
+    pipeline::run(live.tables.all(), &mut packet, set, live);
     packet.finish(live);
 }
 

@@ -18,7 +18,7 @@ mod table_paths;
 
 use crate::VerdictCacheMode;
 use crate::counting::CountingMode;
-use crate::shape::{EntryId, Lanes, MAX_BURST};
+use crate::shape::{BurstEntries, BurstHeaders, EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, tally_two};
 use crate::verdict::LookupResult;
 use crate::verdict::VerdictWord;
@@ -29,7 +29,6 @@ use policy::{BurstLookupMode, BurstLookupOutcome, CachePolicy};
 use store::{CacheHits, VerdictStore};
 use table_paths::{TablePath, TablePaths};
 use weir_memory::{SimdInstructions, SimdOperation, cycles, run_simd};
-use weir_packet::ParsedHeaders;
 
 /// Inverse rate of storing: when the cache is full, the misses of one in this many bursts with many misses are stored.
 const SPARSE: u32 = 8;
@@ -75,7 +74,7 @@ pub(crate) struct CacheQuery<'a> {
     pub(crate) tables: &'a [FlowTable],
     /// Incremented whenever the tables may have changed.
     pub(crate) generation: u64,
-    pub(crate) keys: &'a [ParsedHeaders; MAX_BURST],
+    pub(crate) keys: &'a BurstHeaders,
     pub(crate) lanes: Lanes,
     pub(crate) bytes: &'a [u32; MAX_BURST],
     pub(crate) counting: CountingMode,
@@ -167,14 +166,14 @@ impl WorkerVerdictCache {
 
     /// Records that packets reached a table. `found` contains the entries that they match there.
     #[inline(never)]
-    pub(crate) fn note(&mut self, table: u8, lanes: Lanes, found: &[EntryId; MAX_BURST]) {
+    pub(crate) fn note(&mut self, table: u8, lanes: Lanes, found: &BurstEntries) {
         self.inner.paths.note(table, lanes, found);
     }
 
     /// Ends the burst begun by [`WorkerVerdictCache::begin`]: stores the results of packets that were not found (all or
     /// a selection), and records the burst's outcome for the decision whether the cache is used.
     #[inline(never)]
-    pub(crate) fn end(&mut self, keys: &[ParsedHeaders; MAX_BURST], fates: &[LookupResult; MAX_BURST]) {
+    pub(crate) fn end(&mut self, keys: &BurstHeaders, fates: &[LookupResult; MAX_BURST]) {
         let inner = &mut *self.inner;
         if self.notes {
             inner.store.keep(&inner.depends_on.words, keys, inner.kept, &inner.hits, &inner.paths, fates);

@@ -15,11 +15,11 @@
 use super::policy;
 use super::table_paths::{TablePath, TablePaths};
 use crate::shape::hash::{HashSecret, MergedWords, PairReader};
-use crate::shape::{EntryId, Lanes, MAX_BURST};
+use crate::shape::{BurstHeaders, EntryId, Lanes, MAX_BURST};
 use crate::verdict::LookupResult;
 use crate::verdict::VerdictWord;
 use weir_memory::{HugePageArray, OutOfMemory, prefetch};
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 
 /// Cache lines of a worker's slots: 1 MiB, half of a common second-level cache.
 const LINES: usize = 1 << 14;
@@ -238,13 +238,7 @@ impl VerdictStore {
 
     /// Looks up packets. Returns those that were found.
     #[inline(always)]
-    pub(super) fn find(
-        &self,
-        words: &[MergedWords],
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        hits: &mut CacheHits,
-    ) -> Lanes {
+    pub(super) fn find(&self, words: &[MergedWords], keys: &BurstHeaders, lanes: Lanes, hits: &mut CacheHits) -> Lanes {
         macro_rules! with { ($($n:literal)*) => {
             match words.len() {
                 $($n => if let Some(words) = words.first_chunk::<$n>() { self.find_by(words, keys, lanes, hits) } else { Lanes::default() },)*
@@ -255,13 +249,7 @@ impl VerdictStore {
     }
 
     #[inline(always)]
-    fn find_by(
-        &self,
-        words: &impl ComparedWords,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        hits: &mut CacheHits,
-    ) -> Lanes {
+    fn find_by(&self, words: &impl ComparedWords, keys: &BurstHeaders, lanes: Lanes, hits: &mut CacheHits) -> Lanes {
         // Pass 1: compute each packet's hash, and prefetch the tags of its set.
         for lane in lanes {
             let hash = words.hash(self.secret, self.seed, &keys[lane].key);
@@ -304,7 +292,7 @@ impl VerdictStore {
     pub(super) fn keep(
         &mut self,
         words: &[MergedWords],
-        keys: &[ParsedHeaders; MAX_BURST],
+        keys: &BurstHeaders,
         lanes: Lanes,
         hits: &CacheHits,
         ways: &TablePaths,

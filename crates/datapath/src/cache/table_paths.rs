@@ -1,6 +1,6 @@
 //! Records the paths of packets through the tables during their lookup.
 use super::dependencies::MAX_STEPS;
-use crate::shape::{EntryId, Lanes, MAX_BURST};
+use crate::shape::{BurstEntries, EntryId, Lanes, MAX_BURST};
 
 /// Tables that a packet reached, in order: one byte each, the first one lowest; [`NO_TABLE`] after the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl TablePaths {
     }
 
     /// Records that packets reached a table; `found` has their entries there.
-    pub(super) fn note(&mut self, table: u8, lanes: Lanes, found: &[EntryId; MAX_BURST]) {
+    pub(super) fn note(&mut self, table: u8, lanes: Lanes, found: &BurstEntries) {
         lanes.each(|lane| {
             let step = usize::from(self.lens[lane]);
             if step < MAX_STEPS {

@@ -7,9 +7,9 @@ use super::hash::EntryRows;
 use super::linear::LinearClassifier;
 use super::prefix::PrefixOverlay;
 use super::pruned::PrunedTupleSpace;
-use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use super::{BurstEntries, BurstHeaders, Classifier, EntryId, Lanes, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 use weir_units::Instant;
 
 /// Maximum number of entries that are compared one by one. At this number comparing costs as much as hashing
@@ -213,13 +213,7 @@ impl Classifier for AdaptiveClassifier {
     }
 
     #[inline(always)]
-    fn lookup_burst(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
-    ) {
+    fn lookup_burst(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries, soon: impl Fn(EntryId)) {
         match &self.linear {
             Some(linear) => linear.lookup_burst(keys, lanes, found, soon),
             None => match self.hashed.prefixes.whole() {

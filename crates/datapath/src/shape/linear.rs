@@ -3,9 +3,9 @@
 //! A lookup takes time in proportion to the number of entries above the one found. Inserting and removing an entry
 //! does not depend on the number of entries, only (by a binary search) on the number of priorities in use.
 use super::describe::ClassifierInfo;
-use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use super::{BurstEntries, BurstHeaders, Classifier, EntryId, Lanes, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 
 /// The reference classifier: see the [module](self).
 #[derive(Debug, Default)]
@@ -86,13 +86,7 @@ impl Classifier for LinearClassifier {
 
     /// Compares each entry with all packets, not each packet with all entries: the entry's words stay in registers.
     #[inline(always)]
-    fn lookup_burst(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
-    ) {
+    fn lookup_burst(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries, soon: impl Fn(EntryId)) {
         let mut left = lanes;
         for candidate in self.groups.iter().flat_map(|group| &group.candidates) {
             if left.is_empty() {

@@ -23,6 +23,12 @@ use weir_packet::{FlowKey, ParsedHeaders};
 /// Maximum number of packets in a burst.
 pub(crate) const MAX_BURST: usize = 64;
 
+/// Parsed headers of the packets of a burst, by lane.
+pub(crate) type BurstHeaders = [ParsedHeaders; MAX_BURST];
+
+/// Entries that the packets of a burst match, by lane; [`EntryId::NONE`] for none.
+pub(crate) type BurstEntries = [EntryId; MAX_BURST];
+
 /// Set of packets of a burst: bit `n` stands for packet `n`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Lanes(pub(crate) u64);
@@ -151,13 +157,7 @@ pub(crate) trait Classifier {
     /// Looks up those packets of a burst that are in `lanes`. Writes each one's entry, or [`EntryId::NONE`], to its
     /// place in `found`. Calls `soon` with an entry as soon as that entry is the probable result, so that the caller
     /// can prefetch what belongs to it.
-    fn lookup_burst(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
-    ) {
+    fn lookup_burst(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries, soon: impl Fn(EntryId)) {
         lanes.each(|lane| {
             let id = self.lookup(&keys[lane].key).unwrap_or(EntryId::NONE);
             found[lane] = id;

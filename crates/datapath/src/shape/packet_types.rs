@@ -4,9 +4,9 @@
 use super::adaptive::AdaptiveClassifier;
 use super::describe::ClassifierInfo;
 use super::hash::EntryRows;
-use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use super::{BurstEntries, BurstHeaders, Classifier, EntryId, Lanes, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{Field, FlowKey, ParsedHeaders};
+use weir_packet::{Field, FlowKey};
 use weir_units::Instant;
 
 /// Classifier for entries of all packet types: see the [module](self).
@@ -61,12 +61,7 @@ impl PacketTypeClassifier {
     /// Looks up those packets of a burst that are in `lanes` and have no Ethernet header, as
     /// [`Classifier::lookup_burst`] does for Ethernet packets.
     #[cold]
-    pub(crate) fn lookup_others(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-    ) {
+    pub(crate) fn lookup_others(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries) {
         match &self.others {
             Some(others) => others.lookup_burst(keys, lanes, found, |id| self.rows().soon(id)),
             None => lanes.each(|lane| found[lane] = EntryId::NONE),
@@ -156,22 +151,17 @@ impl Classifier for PacketTypeClassifier {
 
     /// Looks up packets with an Ethernet header. For other packets there is [`PacketTypeClassifier::lookup_others`].
     #[inline(always)]
-    fn lookup_burst(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
-    ) {
+    fn lookup_burst(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries, soon: impl Fn(EntryId)) {
         self.ethernet.lookup_burst(keys, lanes, found, soon);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::MAX_BURST;
     use super::*;
     use proptest::prelude::*;
-    use weir_packet::{FlowMask, PacketType};
+    use weir_packet::{FlowMask, PacketType, ParsedHeaders};
 
     /// Returns the match of an entry for a packet type (0 for Ethernet) and an IPv4 destination, or any destination.
     fn words(kind: u32, destination: Option<u32>) -> WordMatches {

@@ -1,9 +1,9 @@
 //! Matches as tables compare them: masked values of the words of the flow key.
-use super::{Lanes, MAX_BURST};
+use super::{BurstHeaders, Lanes};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use weir_packet::field::FlowKeyPosition;
-use weir_packet::{Field, FlowKey, FlowMask, ParsedHeaders};
+use weir_packet::{Field, FlowKey, FlowMask};
 
 /// Number of words that a match stores inline. Most matches need no more.
 const NEAR: usize = 3;
@@ -87,7 +87,7 @@ impl WordMatches {
 
     /// Returns those packets of `lanes` that match.
     #[inline(always)]
-    pub(crate) fn matches_of(&self, keys: &[ParsedHeaders; MAX_BURST], lanes: Lanes) -> Lanes {
+    pub(crate) fn matches_of(&self, keys: &BurstHeaders, lanes: Lanes) -> Lanes {
         let mut hits = lanes;
         for one in self.iter() {
             let word = usize::from(one.word);

@@ -167,45 +167,22 @@ fn check_actions(
 
 /// Returns the instruction's type, or its experimenter id.
 fn instruction_id(instruction: &Instruction) -> FeatureTypeId<InstructionType> {
-    FeatureTypeId::Standard(match instruction {
-        Instruction::GotoTable(_) => InstructionType::GotoTable,
-        Instruction::WriteMetadata { .. } => InstructionType::WriteMetadata,
-        Instruction::WriteActions(_) => InstructionType::WriteActions,
-        Instruction::ApplyActions(_) => InstructionType::ApplyActions,
-        Instruction::ClearActions => InstructionType::ClearActions,
-        Instruction::Meter(_) => InstructionType::Meter,
-        Instruction::StatTrigger { .. } => InstructionType::StatTrigger,
-        Instruction::Experimenter { id, .. } => {
-            return FeatureTypeId::Experimenter { id: *id, data: Default::default() };
-        }
-    })
+    match instruction {
+        Instruction::Experimenter { id, .. } => experimenter_id(*id),
+        standard => standard.kind().map_or_else(|| experimenter_id(NICIRA), FeatureTypeId::Standard),
+    }
 }
 
-/// Returns the action's type, or its experimenter id. Actions of OpenFlow 1.0 have the type of their
-/// later equivalent.
+/// Returns the action's type, or its experimenter id.
 fn action_id(action: &Action) -> FeatureTypeId<ActionType> {
-    FeatureTypeId::Standard(match action {
-        Action::Output { .. } | Action::Enqueue { .. } => ActionType::Output,
-        Action::CopyTtlOut => ActionType::CopyTtlOut,
-        Action::CopyTtlIn => ActionType::CopyTtlIn,
-        Action::SetMplsTtl(_) => ActionType::SetMplsTtl,
-        Action::DecMplsTtl => ActionType::DecMplsTtl,
-        Action::PushVlan(_) => ActionType::PushVlan,
-        Action::PopVlan => ActionType::PopVlan,
-        Action::PushMpls(_) => ActionType::PushMpls,
-        Action::PopMpls(_) => ActionType::PopMpls,
-        Action::SetQueue(_) => ActionType::SetQueue,
-        Action::Group(_) => ActionType::Group,
-        Action::SetNwTtl(_) => ActionType::SetNwTtl,
-        Action::DecNwTtl => ActionType::DecNwTtl,
-        Action::PushPbb(_) => ActionType::PushPbb,
-        Action::PopPbb => ActionType::PopPbb,
-        Action::Move { .. } => ActionType::CopyField,
-        Action::Meter(_) => ActionType::Meter,
-        action if set_field(action).is_some() => ActionType::SetField,
-        Action::Experimenter { id, .. } => return FeatureTypeId::Experimenter { id: *id, data: Default::default() },
-        _ => return FeatureTypeId::Experimenter { id: NICIRA, data: Default::default() },
-    })
+    match action {
+        Action::Experimenter { id, .. } => experimenter_id(*id),
+        action => action.kind().map_or_else(|| experimenter_id(NICIRA), FeatureTypeId::Standard),
+    }
+}
+
+fn experimenter_id<T>(id: u32) -> FeatureTypeId<T> {
+    FeatureTypeId::Experimenter { id, data: Default::default() }
 }
 
 /// Returns the field that an action sets.

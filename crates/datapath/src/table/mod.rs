@@ -36,13 +36,13 @@ use crate::LookupMethod;
 use crate::program::EntryProgram;
 use crate::shape::describe::ClassifierInfo;
 use crate::shape::packet_types::PacketTypeClassifier;
-use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use crate::shape::{BurstEntries, BurstHeaders, Classifier, EntryId, Lanes, WordMatches};
 use crate::slab::ChunkedSlab;
 use crate::verdict::EntryVerdict;
 use std::sync::Arc;
 use weir_memory::OutOfMemory;
 use weir_openflow::model::GroupId;
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 use weir_units::Instant;
 
 /// A flow table. Workers can share it, because packets change nothing but counters, and each worker has its own
@@ -128,23 +128,13 @@ impl FlowTable {
     /// Looks up those packets of a burst that are in `lanes`, all with an Ethernet header. Writes each one's entry, or
     /// [`EntryId::NONE`], to `found`.
     #[inline(always)]
-    pub(crate) fn lookup_burst(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-    ) {
+    pub(crate) fn lookup_burst(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries) {
         self.classifier.lookup_burst(keys, lanes, found, |id| self.classifier.rows().soon(id));
     }
 
     /// Looks up packets of a burst like [`FlowTable::lookup_burst`], but packets without an Ethernet header.
     #[cold]
-    pub(crate) fn lookup_others(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-    ) {
+    pub(crate) fn lookup_others(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries) {
         self.classifier.lookup_others(keys, lanes, found);
     }
 

@@ -6,6 +6,7 @@ use weir_device::DelayedDatapath;
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::group::{BucketId, GroupCommand, GroupKind, GroupMod};
+use weir_openflow::model::port::bits;
 use weir_openflow::model::{
     Action, FlowCommand, FlowMod, GroupId, Instruction, Match, PacketOut, PortDesc, PortNo, TableId,
 };
@@ -130,20 +131,8 @@ impl Rig {
 }
 
 fn port(number: u32) -> PortDesc {
-    PortDesc {
-        port_no: PortNo(number),
-        hw_addr: MacAddr([2, 0, 0, 0, 0, u8::try_from(number).unwrap()]),
-        name: format!("p{number}"),
-        config: 0,
-        state: 4,
-        curr: 0,
-        advertised: 0,
-        supported: 0,
-        peer: 0,
-        curr_speed: 0,
-        max_speed: 0,
-        properties: Vec::new(),
-    }
+    let address = MacAddr([2, 0, 0, 0, 0, u8::try_from(number).unwrap()]);
+    PortDesc { state: bits::LIVE, ..PortDesc::new(PortNo(number), address, format!("p{number}")) }
 }
 
 fn frame(last: u8) -> Frame {

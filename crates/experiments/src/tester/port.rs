@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Maximum number of echo replies waiting to be sent; pings are few.
@@ -108,13 +108,7 @@ impl Port for TesterPort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         self.asked = now;
         let mut seen = lock(&self.seen);
         seen.receives(now);
@@ -132,7 +126,7 @@ impl Port for TesterPort {
         Ok(())
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         if frames.is_empty() {
             return Ok(());
         }

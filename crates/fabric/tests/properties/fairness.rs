@@ -32,8 +32,8 @@ proptest! {
         let mut fabric = fabric(4, InterDiscipline::StrictPriority);
         let mut ports: Vec<VirtualPort> = (0..4).map(|port| VirtualPort::new(PortIndex(port), Bps(1_000_000))).collect();
         ports[1..].iter_mut().for_each(|port| port.rate_out = Bps(0));
-        let intra = IntraDiscipline::Drr { quantum };
-        let config = VirtualSwitchConfig { intra, ..VirtualSwitchConfig::new("v", ports, 20_000) };
+        let intra = IntraDiscipline::Drr;
+        let config = VirtualSwitchConfig { intra, intra_quantum: quantum, ..VirtualSwitchConfig::new("v", ports, 20_000) };
         fabric.add(Instant::ZERO, config.clone()).unwrap();
         fabric.add(Instant::ZERO, config).unwrap();
         let places: Vec<Crosspoint> = (0..2).flat_map(|switch| (0..4).map(move |input| at(switch, input))).collect();

@@ -69,14 +69,15 @@ pub(crate) fn switch_configs() -> impl Strategy<Value = VirtualSwitchConfig> {
     ];
     let intra = prop_oneof![
         Just(IntraDiscipline::RoundRobin),
-        (1..3000u32).prop_map(|quantum| IntraDiscipline::Drr { quantum }),
+        Just(IntraDiscipline::Drr),
         Just(IntraDiscipline::Fcfs),
         Just(IntraDiscipline::Lqf),
         (0..50_000u64).prop_map(|ns| IntraDiscipline::Merge { patience: Duration::from_nanos(ns) }),
     ];
     let certain = vec((0..INPUTS, 0..OUTPUTS, 1500..3000u64), 0..3);
+    let intra = (intra, 1..3000u32);
     (vec(port, usize::from(INPUTS)), queue, intra, 1500..4000u64, certain, any::<bool>(), 0..3u8).prop_map(
-        |(ports, queue, intra, default, certain, forwards_all, priority)| {
+        |(ports, queue, (intra, intra_quantum), default, certain, forwards_all, priority)| {
             let port = |(index, (rate, ceiling, quantum)): (u16, (u64, Option<u64>, u32))| VirtualPort {
                 physical: PortIndex(index),
                 rate_in: Bps(200_000_000),
@@ -96,6 +97,7 @@ pub(crate) fn switch_configs() -> impl Strategy<Value = VirtualSwitchConfig> {
                 },
                 drop_policy: queue,
                 intra,
+                intra_quantum,
                 priority,
                 ..VirtualSwitchConfig::new("random", (0..).zip(ports).map(port).collect(), 0)
             }

@@ -138,22 +138,11 @@ impl Port for Copying {
         self.inner.info()
     }
 
-    fn receive(
-        &mut self,
-        _: Instant,
-        _: &mut FramePool,
-        _: &mut Vec<Frame>,
-        _: usize,
-    ) -> Result<(), weir_port::PortError> {
+    fn receive(&mut self, _: Instant, _: &mut FramePool, _: &mut Vec<Frame>, _: usize) -> weir_port::PortResult {
         Ok(())
     }
 
-    fn transmit(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        frames: &mut Vec<Frame>,
-    ) -> Result<(), weir_port::PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> weir_port::PortResult {
         let wrapped = |frame: &Frame| Frame::from_bytes(&[&[0_u8; 91][..], frame.bytes()].concat());
         self.copies.transmit(now, pool, &mut frames.iter().map(wrapped).collect())?;
         self.inner.transmit(now, pool, frames)

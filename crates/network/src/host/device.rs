@@ -3,7 +3,7 @@ use super::neighbours::{ETHERNET_BYTES, IncomingFrameKind, NeighbourCache};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use std::collections::VecDeque;
 use weir_packet::{Frame, FramePool, IpNet, MacAddr};
-use weir_port::{Port, PortError};
+use weir_port::{Port, PortError, PortResult};
 use weir_units::Instant;
 
 /// Frames taken from the port at once.
@@ -84,7 +84,7 @@ impl StackDevice {
     }
 
     /// Sends the frames that the stack has made.
-    pub(crate) fn flush(&mut self, now: Instant) -> Result<(), PortError> {
+    pub(crate) fn flush(&mut self, now: Instant) -> PortResult {
         if self.outgoing.is_empty() { Ok(()) } else { self.port.transmit(now, &mut self.pool, &mut self.outgoing) }
     }
 }

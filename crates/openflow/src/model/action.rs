@@ -229,6 +229,45 @@ impl Action {
         Action::Output { port: PortNo::CONTROLLER, max_len: NO_BUFFER }
     }
 
+    /// Returns the type of the action, or `None` if it belongs to an experimenter or sets an unknown field. Actions of
+    /// 1.0 have the type of their later equivalent.
+    pub const fn kind(&self) -> Option<ActionType> {
+        Some(match self {
+            Action::Output { .. } | Action::Enqueue { .. } => ActionType::Output,
+            Action::CopyTtlOut => ActionType::CopyTtlOut,
+            Action::CopyTtlIn => ActionType::CopyTtlIn,
+            Action::SetMplsTtl(_) => ActionType::SetMplsTtl,
+            Action::DecMplsTtl => ActionType::DecMplsTtl,
+            Action::PushVlan(_) => ActionType::PushVlan,
+            Action::PopVlan => ActionType::PopVlan,
+            Action::PushMpls(_) => ActionType::PushMpls,
+            Action::PopMpls(_) => ActionType::PopMpls,
+            Action::SetQueue(_) => ActionType::SetQueue,
+            Action::Group(_) => ActionType::Group,
+            Action::SetNwTtl(_) => ActionType::SetNwTtl,
+            Action::DecNwTtl => ActionType::DecNwTtl,
+            Action::SetField { .. }
+            | Action::SetFieldMasked { .. }
+            | Action::SetVlanVid(_)
+            | Action::SetVlanPcp(_)
+            | Action::SetNwSrc(_)
+            | Action::SetNwDst(_)
+            | Action::SetNwTos(_)
+            | Action::SetTpSrc(_)
+            | Action::SetTpDst(_) => ActionType::SetField,
+            Action::PushPbb(_) => ActionType::PushPbb,
+            Action::PopPbb => ActionType::PopPbb,
+            Action::Move { .. } => ActionType::CopyField,
+            Action::Meter(_) => ActionType::Meter,
+            Action::DecNshTtl
+            | Action::Encap(_)
+            | Action::Decap(_)
+            | Action::Nx(_)
+            | Action::Experimenter { .. }
+            | Action::SetFieldRaw(_) => return None,
+        })
+    }
+
     /// Returns an action that sets a field holding an Ethernet address.
     pub const fn set_mac(field: Field, mac: MacAddr) -> Action {
         Action::SetField { field, value: mac.to_bits() as u128 }
@@ -285,6 +324,20 @@ numbered_enum! {
 }
 
 impl Instruction {
+    /// Returns the type of the instruction, or `None` if it belongs to an experimenter.
+    pub const fn kind(&self) -> Option<InstructionType> {
+        Some(match self {
+            Instruction::GotoTable(_) => InstructionType::GotoTable,
+            Instruction::WriteMetadata { .. } => InstructionType::WriteMetadata,
+            Instruction::WriteActions(_) => InstructionType::WriteActions,
+            Instruction::ApplyActions(_) => InstructionType::ApplyActions,
+            Instruction::ClearActions => InstructionType::ClearActions,
+            Instruction::Meter(_) => InstructionType::Meter,
+            Instruction::StatTrigger { .. } => InstructionType::StatTrigger,
+            Instruction::Experimenter { .. } => return None,
+        })
+    }
+
     /// Returns the position, from 0, at which a switch executes the instruction (OpenFlow 1.3.5, 5.9). Experimenter
     /// instructions come last; the specification leaves their position open.
     pub fn execution_order(&self) -> u8 {

@@ -2,19 +2,19 @@
 //! extension of the Open Networking Foundation (`ONFMP_FLOW_MONITOR`). Both have the same layout, except for ports,
 //! matches and instructions, which have the layout of their version.
 use super::nxm;
-use crate::model::error::{BadAction, BadRequest, FlowMonitorFailed};
-use crate::model::flow::FlowRemovedReason;
+use crate::model::error::{BadAction, FlowMonitorFailed};
 use crate::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorCommand, MonitorFlags};
 use crate::model::{GroupId, Match, PortNo, TableId, Version};
 use crate::v10::{flow as v10_flow, port};
 use crate::v13::{flow::proto, instruction, oxm};
-use crate::wire::{Decoded, Encoded, WireReader, WireWriter, flow};
+use crate::wire::monitor::{self, EventNumbers};
+use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
 /// All defined flags, `NXFMF_*`. They equal 1.4's, which has one more.
 const FLAGS: u16 = 0x3f;
-/// Events in the order of their numbers, `NXFME_*`. Entries that exist at the beginning are reported as added.
-const EVENTS: [FlowEvent; 3] = [FlowEvent::Added, FlowEvent::Removed, FlowEvent::Modified];
-const ABBREV: u16 = 3;
+/// Events, `NXFME_*`. Entries that exist at the beginning are reported as added.
+const EVENTS: EventNumbers =
+    EventNumbers { full: &[FlowEvent::Added, FlowEvent::Removed, FlowEvent::Modified], abbrev: 3, has_pauses: false };
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<FlowMonitor> {
     let id = reader.read_u32()?;
@@ -87,32 +87,13 @@ fn encode_match(matching: &Match, place: usize, writer: &mut WireWriter<'_>) -> 
 }
 
 pub(crate) fn decode_update(reader: &mut WireReader<'_>) -> Decoded<FlowUpdate> {
-    let mut part = reader.take_element("flow update", 0, 8, BadRequest::BadLen)?;
-    part.skip(2)?;
-    let at = part.at();
-    let update = match part.read_u16()? {
-        ABBREV => FlowUpdate::Abbrev { xid: part.read_u32()? },
-        event => {
-            let event = EVENTS.get(usize::from(event)).copied().ok_or_else(|| {
-                part.error_at(at, FlowMonitorFailed::Unknown, format_args!("found event {event}, expected 0 to 3"))
-            })?;
-            FlowUpdate::Full(decode_full(event, &mut part)?)
-        }
-    };
-    part.finish()?;
-    Ok(update)
+    EVENTS.decode_update(reader, decode_full)
 }
 
 fn decode_full(event: FlowEvent, part: &mut WireReader<'_>) -> Decoded<FlowUpdateFull> {
-    // High byte of the reason. In other events the reason has no meaning.
+    // High byte of the reason.
     part.skip(1)?;
-    let reason = match event {
-        FlowEvent::Removed => Some(flow::decode_reason(part, FlowRemovedReason::Eviction)?),
-        _ => {
-            part.skip(1)?;
-            None
-        }
-    };
+    let reason = monitor::decode_reason(event, part)?;
     let (priority, idle_timeout, hard_timeout) = (part.read_u16()?, part.read_u16()?, part.read_u16()?);
     let (length, table) = (part.read_u16()?, TableId(part.read_u8()?));
     part.skip(1)?;
@@ -127,19 +108,7 @@ fn decode_full(event: FlowEvent, part: &mut WireReader<'_>) -> Decoded<FlowUpdat
 }
 
 pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut WireWriter<'_>) -> Encoded {
-    let start = writer.at();
-    writer.write_u16(0);
-    match update {
-        FlowUpdate::Full(full) => encode_full(full, writer)?,
-        FlowUpdate::Abbrev { xid } => {
-            writer.write_u16(ABBREV);
-            writer.write_u32(*xid);
-        }
-        FlowUpdate::Paused | FlowUpdate::Resumed => {
-            return Err(writer.cannot("a pause among updates, for which it has a message"));
-        }
-    }
-    writer.set_length(start, start)
+    EVENTS.encode_update(update, writer, encode_full)
 }
 
 fn encode_full(full: &FlowUpdateFull, writer: &mut WireWriter<'_>) -> Encoded {
@@ -168,6 +137,7 @@ fn encode_full(full: &FlowUpdateFull, writer: &mut WireWriter<'_>) -> Encoded {
 mod tests {
     use super::*;
     use crate::codec;
+    use crate::model::flow::FlowRemovedReason;
     use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
     use crate::model::nicira::NxMessage;
     use crate::model::{Action, Body, Instruction, Message};

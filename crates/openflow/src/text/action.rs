@@ -1,4 +1,5 @@
 //! Parses action lists, such as `set_field:4197->vlan_vid,output:2`.
+use super::nicira_parse::ActionParser;
 use super::scan::{KeyValueItem, KeyValueScanner};
 use super::{ParseError, encap, field_value, instruction, nicira_parse, number, raw};
 use crate::model::action::NO_BUFFER;
@@ -6,46 +7,56 @@ use crate::model::{Action, GroupId, MeterId, NxAction, PortNo};
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
-/// Names of actions, except names of ports that stand for an output.
-const ACTIONS: [&str; 38] = [
-    "encap",
-    "decap",
-    "dec_nsh_ttl",
-    "output",
-    "controller",
-    "drop",
-    "group",
-    "set_queue",
-    "enqueue",
-    "push_vlan",
-    "pop_vlan",
-    "strip_vlan",
-    "push_mpls",
-    "pop_mpls",
-    "push_pbb",
-    "pop_pbb",
-    "mod_vlan_vid",
-    "mod_vlan_pcp",
-    "set_vlan_vid",
-    "set_vlan_pcp",
-    "mod_dl_src",
-    "mod_dl_dst",
-    "mod_nw_src",
-    "mod_nw_dst",
-    "mod_nw_tos",
-    "mod_nw_ttl",
-    "mod_tp_src",
-    "mod_tp_dst",
-    "set_field",
-    "dec_ttl",
-    "set_mpls_label",
-    "set_mpls_tc",
-    "set_mpls_ttl",
-    "dec_mpls_ttl",
-    "copy_ttl_in",
-    "copy_ttl_out",
-    "experimenter",
-    "set_nw_ttl",
+/// The actions by name, except names of ports that stand for an output and those that [`nicira_parse`] parses. Some
+/// have several names.
+const PARSERS: [(&str, ActionParser); 40] = [
+    ("encap", encap::parse),
+    ("decap", encap::parse_decap),
+    ("dec_nsh_ttl", |item| simple(item, Action::DecNshTtl)),
+    ("output", |item| output(item, item.value("a port")?)),
+    ("controller", controller),
+    ("CONTROLLER", controller),
+    ("group", |item| Ok(Action::Group(GroupId(item.parsed("a group number", number::u32)?)))),
+    // Metering and metadata as actions, inside other actions. Outside, they are parsed as instructions.
+    ("meter", |item| Ok(Action::Meter(MeterId(item.parsed("a meter number", number::u32)?)))),
+    ("write_metadata", |item| {
+        let (metadata, mask) = instruction::metadata(item)?;
+        Ok(NxAction::WriteMetadata { metadata, mask }.into_action())
+    }),
+    ("set_queue", |item| Ok(Action::SetQueue(item.parsed("a queue number", number::u32)?))),
+    ("enqueue", enqueue),
+    ("push_vlan", |item| Ok(Action::PushVlan(item.parsed("an EtherType, 0x8100 or 0x88a8", number::u16)?))),
+    ("pop_vlan", |item| simple(item, Action::PopVlan)),
+    ("strip_vlan", |item| simple(item, Action::PopVlan)),
+    ("push_mpls", |item| Ok(Action::PushMpls(item.parsed("an EtherType, 0x8847 or 0x8848", number::u16)?))),
+    ("pop_mpls", |item| Ok(Action::PopMpls(item.parsed("the EtherType of what is under the label", number::u16)?))),
+    ("push_pbb", |item| Ok(Action::PushPbb(item.parsed("the EtherType 0x88e7", number::u16)?))),
+    ("pop_pbb", |item| simple(item, Action::PopPbb)),
+    ("mod_vlan_vid", vlan_vid),
+    ("mod_vlan_pcp", vlan_pcp),
+    ("set_vlan_vid", vlan_vid),
+    ("set_vlan_pcp", vlan_pcp),
+    ("mod_dl_src", |item| set(item, Field::EthSrc)),
+    ("mod_dl_dst", |item| set(item, Field::EthDst)),
+    ("mod_nw_src", |item| address(item).map(Action::SetNwSrc)),
+    ("mod_nw_dst", |item| address(item).map(Action::SetNwDst)),
+    ("mod_nw_tos", tos),
+    ("mod_nw_ttl", |item| item.parsed(TTL, number::u8).map(Action::SetNwTtl)),
+    ("mod_tp_src", |item| item.parsed("a port number", number::u16).map(Action::SetTpSrc)),
+    ("mod_tp_dst", |item| item.parsed("a port number", number::u16).map(Action::SetTpDst)),
+    ("set_field", set_field),
+    ("dec_ttl", |item| simple(item, Action::DecNwTtl)),
+    ("set_mpls_label", |item| set(item, Field::MplsLabel)),
+    ("set_mpls_tc", |item| set(item, Field::MplsTc)),
+    ("set_mpls_ttl", |item| item.parsed(TTL, number::u8).map(Action::SetMplsTtl)),
+    ("dec_mpls_ttl", |item| simple(item, Action::DecMplsTtl)),
+    ("copy_ttl_in", |item| simple(item, Action::CopyTtlIn)),
+    ("copy_ttl_out", |item| simple(item, Action::CopyTtlOut)),
+    ("experimenter", |item| {
+        let (id, data) = experimenter(item)?;
+        Ok(Action::Experimenter { id, data: data.into() })
+    }),
+    ("set_nw_ttl", |item| item.parsed(TTL, number::u8).map(Action::SetNwTtl)),
 ];
 
 /// Names of reserved ports, which stand for an output to the port.
@@ -79,7 +90,7 @@ impl ActionListParser {
             item.alone()?;
             self.drop = Some(item.at);
         } else {
-            action(item, &mut self.actions)?;
+            self.actions.push(action(item)?);
         }
         Ok(())
     }
@@ -92,80 +103,35 @@ impl ActionListParser {
     }
 }
 
-fn action(item: &KeyValueItem<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
+fn action(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
     if let Some(nicira) = nicira_parse::parse(item)? {
-        out.push(nicira);
-        return Ok(());
+        return Ok(nicira);
     }
-    let wrong = |expected: String| item.wrong(expected);
-    let value = |expected: &str| item.value(expected);
-    let u8_value = |expected: &str| number::u8(item.value(expected)?).map_err(wrong);
-    let u16_value = |expected: &str| number::u16(item.value(expected)?).map_err(wrong);
-    let u32_value = |expected: &str| number::u32(item.value(expected)?).map_err(wrong);
-    let set = |field: Field| {
-        let value = field_value::parse(field, item.value("a value")?).map_err(wrong)?;
-        Ok::<_, ParseError>(Action::SetField { field, value: value.0 })
-    };
-    out.push(match item.key {
-        "output" => output(item, value("a port")?)?,
-        "controller" | "CONTROLLER" => controller(item)?,
-        "group" => Action::Group(GroupId(u32_value("a group number")?)),
-        // Metering and metadata as actions, inside other actions. Outside, they are parsed as instructions.
-        "meter" => Action::Meter(MeterId(u32_value("a meter number")?)),
-        "write_metadata" => {
-            let (metadata, mask) = instruction::metadata(item)?;
-            NxAction::WriteMetadata { metadata, mask }.into_action()
-        }
-        "set_queue" => Action::SetQueue(u32_value("a queue number")?),
-        "enqueue" => enqueue(item)?,
-        "push_vlan" => Action::PushVlan(u16_value("an EtherType, 0x8100 or 0x88a8")?),
-        "pop_vlan" | "strip_vlan" => simple(item, Action::PopVlan)?,
-        "push_mpls" => Action::PushMpls(u16_value("an EtherType, 0x8847 or 0x8848")?),
-        "pop_mpls" => Action::PopMpls(u16_value("the EtherType of what is under the label")?),
-        "push_pbb" => Action::PushPbb(u16_value("the EtherType 0x88e7")?),
-        "pop_pbb" => simple(item, Action::PopPbb)?,
-        "mod_vlan_vid" | "set_vlan_vid" => vlan_vid(item, u16_value(VID)?)?,
-        "mod_vlan_pcp" | "set_vlan_pcp" => vlan_pcp(item, u8_value(PCP)?)?,
-        "mod_dl_src" => set(Field::EthSrc)?,
-        "mod_dl_dst" => set(Field::EthDst)?,
-        "mod_nw_src" => Action::SetNwSrc(address(item)?),
-        "mod_nw_dst" => Action::SetNwDst(address(item)?),
-        "mod_nw_tos" => tos(item, u8_value("the DSCP times four")?)?,
-        "mod_nw_ttl" | "set_nw_ttl" => Action::SetNwTtl(u8_value("a TTL from 0 to 255")?),
-        "mod_tp_src" => Action::SetTpSrc(u16_value("a port number")?),
-        "mod_tp_dst" => Action::SetTpDst(u16_value("a port number")?),
-        "set_field" => set_field(item)?,
-        "dec_ttl" => simple(item, Action::DecNwTtl)?,
-        "set_mpls_label" => set(Field::MplsLabel)?,
-        "set_mpls_tc" => set(Field::MplsTc)?,
-        "set_mpls_ttl" => Action::SetMplsTtl(u8_value("a TTL from 0 to 255")?),
-        "dec_mpls_ttl" => simple(item, Action::DecMplsTtl)?,
-        "copy_ttl_in" => simple(item, Action::CopyTtlIn)?,
-        "copy_ttl_out" => simple(item, Action::CopyTtlOut)?,
-        "dec_nsh_ttl" => simple(item, Action::DecNshTtl)?,
-        "encap" => encap::parse(item)?,
-        "decap" => encap::parse_decap(item)?,
-        "experimenter" => {
-            let (id, data) = experimenter(item)?;
-            Action::Experimenter { id, data: data.into() }
-        }
-        word => bare_port(item, word)?,
-    });
-    Ok(())
+    let known = PARSERS.into_iter().find(|(name, _)| *name == item.key);
+    known.map_or_else(|| bare_port(item, item.key), |(_, parse)| parse(item))
 }
 
 const VID: &str = "a VLAN id from 0 to 4095";
 const PCP: &str = "a VLAN priority from 0 to 7";
+const TTL: &str = "a TTL from 0 to 255";
 
-fn vlan_vid(item: &KeyValueItem<'_>, vid: u16) -> Result<Action, ParseError> {
+fn set(item: &KeyValueItem<'_>, field: Field) -> Result<Action, ParseError> {
+    let (value, _) = field_value::parse(field, item.value("a value")?).map_err(|expected| item.wrong(expected))?;
+    Ok(Action::SetField { field, value })
+}
+
+fn vlan_vid(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
+    let vid = item.parsed(VID, number::u16)?;
     if vid < VLAN_PRESENT { Ok(Action::SetVlanVid(vid)) } else { Err(item.wrong(VID)) }
 }
 
-fn vlan_pcp(item: &KeyValueItem<'_>, pcp: u8) -> Result<Action, ParseError> {
+fn vlan_pcp(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
+    let pcp = item.parsed(PCP, number::u8)?;
     if pcp <= 7 { Ok(Action::SetVlanPcp(pcp)) } else { Err(item.wrong(PCP)) }
 }
 
-fn tos(item: &KeyValueItem<'_>, tos: u8) -> Result<Action, ParseError> {
+fn tos(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
+    let tos = item.parsed("the DSCP times four", number::u8)?;
     let expected = "a number from 0 to 252 whose two low bits are zero";
     if tos & 3 == 0 { Ok(Action::SetNwTos(tos)) } else { Err(item.wrong(expected)) }
 }
@@ -181,7 +147,13 @@ fn bare_port(item: &KeyValueItem<'_>, word: &str) -> Result<Action, ParseError> 
         Ok(PortNo::CONTROLLER) if is_word => controller(item),
         Ok(port) if is_word || number::u32(word).is_ok() => simple(item, output_to(port)),
         _ => {
-            let known = ACTIONS.into_iter().chain(nicira_parse::NAMES).chain(instruction::NAMES).chain(PORTS);
+            let known = PARSERS
+                .map(|(name, _)| name)
+                .into_iter()
+                .chain(["drop"])
+                .chain(nicira_parse::names())
+                .chain(instruction::NAMES)
+                .chain(PORTS);
             Err(ParseError::unknown(item.at, word, "an action or instruction", known))
         }
     }
@@ -276,6 +248,10 @@ mod tests {
         assert_eq!(
             error("output:2,psuh_vlan:0x8100"),
             "column 10: found `psuh_vlan`, expected an action or instruction; did you mean `push_vlan`?"
+        );
+        assert_eq!(
+            error("check_pkt_lager(200)->reg0[0]"),
+            "column 1: found `check_pkt_lager`, expected an action or instruction; did you mean `check_pkt_larger`?"
         );
         assert_eq!(
             error("set_field:1->ipdst"),

@@ -46,7 +46,7 @@ pub(super) fn field_name(field: Field) -> String {
         (Some(nxm), _) => nxm.name.into(),
         (None, Field::ActsetOutput) => "ONFOXM_ET_ACTSET_OUTPUT".into(),
         (None, field) if field.is_wide_register() => format!("OXM_OF_PKT_REG{}", field as u8 - Field::Xreg0 as u8),
-        (None, field) if field as u8 >= Field::NshFlags as u8 => format!("NXOXM_{}", upper()),
+        (None, field) if field.is_nsh() => format!("NXOXM_{}", upper()),
         (None, _) => format!("OXM_OF_{}", upper()),
     }
 }

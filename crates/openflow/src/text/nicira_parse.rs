@@ -11,72 +11,65 @@ use crate::model::nicira::{
 use crate::model::{Action, PacketInReason, PortNo, Subfield, TableId};
 use weir_packet::Field;
 
-/// Names of the actions that only this module parses.
-pub(super) const NAMES: [&str; 16] = [
-    "resubmit",
-    "load",
-    "move",
-    "set_tunnel",
-    "set_tunnel64",
-    "pop_queue",
-    "note",
-    "exit",
-    "multipath",
-    "bundle",
-    "bundle_load",
-    "learn",
-    "fin_timeout",
-    "push",
-    "pop",
-    "clone",
+/// Parser of an action with a certain name.
+pub(super) type ActionParser = fn(&KeyValueItem<'_>) -> Result<Action, ParseError>;
+
+/// The actions that only this module parses, by name.
+const PARSERS: [(&str, ActionParser); 17] = [
+    ("resubmit", |item| resubmit(item).map(NxAction::into_action)),
+    ("load", |item| load(item).map(NxAction::into_action)),
+    ("move", move_bits),
+    ("set_tunnel", |item| {
+        let id = item.parsed("a tunnel id", number::u64)?;
+        Ok(NxAction::SetTunnel { id, wide: id > u64::from(u32::MAX) }.into_action())
+    }),
+    ("set_tunnel64", |item| {
+        Ok(NxAction::SetTunnel { id: item.parsed("a tunnel id", number::u64)?, wide: true }.into_action())
+    }),
+    ("pop_queue", |item| alone(item, NxAction::PopQueue)),
+    ("note", |item| {
+        let bytes = note(item.value.unwrap_or_default()).map_err(|expected| item.wrong(expected))?;
+        Ok(NxAction::Note(bytes.into()).into_action())
+    }),
+    ("exit", |item| alone(item, NxAction::Exit)),
+    ("multipath", |item| Ok(NxAction::Multipath(multipath(item)?).into_action())),
+    ("bundle", |item| Ok(NxAction::Bundle(bundle(item)?).into_action())),
+    ("bundle_load", |item| Ok(NxAction::Bundle(bundle(item)?).into_action())),
+    ("learn", |item| Ok(NxAction::Learn(learn(item)?).into_action())),
+    ("fin_timeout", |item| fin_timeout(item).map(NxAction::into_action)),
+    ("push", |item| Ok(NxAction::Push(item.parsed("a field", part)?).into_action())),
+    ("pop", |item| Ok(NxAction::Pop(item.parsed("a field", part)?).into_action())),
+    ("clone", |item| clone(item).map(NxAction::into_action)),
+    // Written as `check_pkt_larger(200)->reg0[0]`.
+    ("check_pkt_larger", |item| check_larger(item).map(NxAction::into_action)),
 ];
 
-/// Key of `check_pkt_larger(200)->reg0[0]`.
-const CHECK: &str = "check_pkt_larger";
+/// Returns the names of the actions that only this module parses.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PARSERS.into_iter().map(|(name, _)| name)
+}
 
 /// Parses a Nicira action; returns `None` if the key is not the name of one.
 pub(super) fn parse(item: &KeyValueItem<'_>) -> Result<Option<Action>, ParseError> {
-    let wrong = |expected: String| item.wrong(expected);
-    let nx = match item.key {
-        "resubmit" => resubmit(item)?,
-        "load" => load(item)?,
-        "move" => {
-            let (src, dst) = arrow(item)?;
-            let (src, dst) = (part(src).map_err(wrong)?, part(dst).map_err(wrong)?);
-            if src.bits != dst.bits {
-                return Err(item.wrong(format!("as many bits in both; found {} and {}", src.bits, dst.bits)));
-            }
-            return Ok(Some(Action::Move { src, dst }));
-        }
-        "set_tunnel" => {
-            let id = number::u64(item.value("a tunnel id")?).map_err(wrong)?;
-            NxAction::SetTunnel { id, wide: id > u64::from(u32::MAX) }
-        }
-        "set_tunnel64" => {
-            NxAction::SetTunnel { id: number::u64(item.value("a tunnel id")?).map_err(wrong)?, wide: true }
-        }
-        "pop_queue" => alone(item, NxAction::PopQueue)?,
-        "exit" => alone(item, NxAction::Exit)?,
-        "note" => NxAction::Note(note(item.value.unwrap_or_default()).map_err(wrong)?.into()),
-        "push" => NxAction::Push(part(item.value("a field")?).map_err(wrong)?),
-        "pop" => NxAction::Pop(part(item.value("a field")?).map_err(wrong)?),
-        "multipath" => NxAction::Multipath(multipath(item)?),
-        "bundle" | "bundle_load" => NxAction::Bundle(bundle(item)?),
-        "learn" => NxAction::Learn(learn(item)?),
-        "fin_timeout" => fin_timeout(item)?,
-        "clone" => clone(item)?,
-        CHECK => check_larger(item)?,
-        "dec_ttl" if item.value.is_some_and(|value| !value.is_empty()) => {
-            let ids = item.value("")?.split(',').map(|id| number::u16(id.trim())).collect::<Result<_, _>>();
-            NxAction::DecTtl(ids.map_err(wrong)?)
-        }
-        _ => return Ok(None),
-    };
-    Ok(Some(nx.into_action()))
+    if item.key == "dec_ttl" && item.value.is_some_and(|value| !value.is_empty()) {
+        let ids = item.value("")?.split(',').map(|id| number::u16(id.trim())).collect::<Result<_, _>>();
+        return Ok(Some(NxAction::DecTtl(ids.map_err(|expected| item.wrong(expected))?).into_action()));
+    }
+    PARSERS.into_iter().find(|(name, _)| *name == item.key).map(|(_, parse)| parse(item)).transpose()
 }
 
-fn alone(item: &KeyValueItem<'_>, action: NxAction) -> Result<NxAction, ParseError> {
-    item.alone().map(|()| action)
+fn move_bits(item: &KeyValueItem<'_>) -> Result<Action, ParseError> {
+    let wrong = |expected: String| item.wrong(expected);
+    let (src, dst) = arrow(item)?;
+    let (src, dst) = (part(src).map_err(wrong)?, part(dst).map_err(wrong)?);
+    if src.bits != dst.bits {
+        return Err(item.wrong(format!("as many bits in both; found {} and {}", src.bits, dst.bits)));
+    }
+    Ok(Action::Move { src, dst })
+}
+
+fn alone(item: &KeyValueItem<'_>, action: NxAction) -> Result<Action, ParseError> {
+    item.alone().map(|()| action.into_action())
 }
 
 /// Splits a text `SOURCE->DESTINATION` at the arrow.

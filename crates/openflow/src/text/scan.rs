@@ -19,6 +19,11 @@ impl<'a> KeyValueItem<'a> {
         self.value.filter(|value| !value.is_empty()).ok_or_else(|| ParseError::new(self.value_at, "", expected))
     }
 
+    /// Returns the value as `parse` reads it; fails if it is missing, empty or wrong.
+    pub(super) fn parsed<T>(&self, expected: &str, parse: fn(&str) -> Result<T, String>) -> Result<T, ParseError> {
+        parse(self.value(expected)?).map_err(|expected| self.wrong(expected))
+    }
+
     /// Returns the error that the value is wrong.
     pub(super) fn wrong(&self, expected: impl Into<String>) -> ParseError {
         ParseError::new(self.value_at, self.value.unwrap_or_default(), expected)

@@ -13,23 +13,15 @@ mod queue;
 mod switch;
 mod table;
 
-use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
+use crate::codec::kind::{
+    self, EXPERIMENTER, FEATURES_REPLY, FEATURES_REQUEST, FLOW_MOD, FLOW_REMOVED, GET_CONFIG_REPLY, GET_CONFIG_REQUEST,
+    PACKET_IN, PACKET_OUT, PORT_STATUS, SET_CONFIG,
+};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
 use crate::nicira;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter, config, opaque};
 
-const VENDOR: u8 = 4;
-const FEATURES_REQUEST: u8 = 5;
-const FEATURES_REPLY: u8 = 6;
-const GET_CONFIG_REQUEST: u8 = 7;
-const GET_CONFIG_REPLY: u8 = 8;
-const SET_CONFIG: u8 = 9;
-const PACKET_IN: u8 = 10;
-const FLOW_REMOVED: u8 = 11;
-const PORT_STATUS: u8 = 12;
-const PACKET_OUT: u8 = 13;
-const FLOW_MOD: u8 = 14;
 const PORT_MOD: u8 = 15;
 const STATS_REQUEST: u8 = 16;
 const STATS_REPLY: u8 = 17;
@@ -38,23 +30,8 @@ const BARRIER_REPLY: u8 = 19;
 const QUEUE_GET_CONFIG_REQUEST: u8 = 20;
 const QUEUE_GET_CONFIG_REPLY: u8 = 21;
 
-/// Names of message types, indexed by number.
-const NAMES: [&str; 22] = [
-    "hello",
-    "error",
-    "echo request",
-    "echo reply",
-    "vendor",
-    "features request",
-    "features reply",
-    "get-config request",
-    "get-config reply",
-    "set-config",
-    "packet-in",
-    "flow-removed",
-    "port-status",
-    "packet-out",
-    "flow-mod",
+/// Names of message types from [`PORT_MOD`] on.
+const NAMES: [&str; 7] = [
     "port-mod",
     "statistics request",
     "statistics reply",
@@ -66,9 +43,9 @@ const NAMES: [&str; 22] = [
 
 /// Reads the body of a message of type `kind`, other than hello, error and echo.
 pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {
-    reader.rename(NAMES.get(usize::from(kind)).unwrap_or(&"message"));
+    reader.rename(if kind == EXPERIMENTER { "vendor" } else { kind::name(kind, &NAMES) });
     Ok(match kind {
-        VENDOR => nicira::message::decode(reader, Version::V10)?,
+        EXPERIMENTER => nicira::message::decode(reader, Version::V10)?,
         FEATURES_REQUEST => Body::FeaturesRequest,
         FEATURES_REPLY => Body::FeaturesReply(switch::decode_features(reader)?),
         GET_CONFIG_REQUEST => Body::GetConfigRequest,
@@ -95,42 +72,17 @@ pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {
 
 /// Returns the type number of a message, or the name of what 1.0 lacks.
 pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
-    Ok(match body {
-        Body::Hello(_) => HELLO,
-        Body::Error(_) => ERROR,
-        Body::EchoRequest(_) => ECHO_REQUEST,
-        Body::EchoReply(_) => ECHO_REPLY,
-        Body::Experimenter(_) | Body::Nx(_) => VENDOR,
-        Body::FeaturesRequest => FEATURES_REQUEST,
-        Body::FeaturesReply(_) => FEATURES_REPLY,
-        Body::GetConfigRequest => GET_CONFIG_REQUEST,
-        Body::GetConfigReply(_) => GET_CONFIG_REPLY,
-        Body::SetConfig(_) => SET_CONFIG,
-        Body::PacketIn(_) => PACKET_IN,
-        Body::FlowRemoved(_) => FLOW_REMOVED,
-        Body::PortStatus(_) => PORT_STATUS,
-        Body::PacketOut(_) => PACKET_OUT,
-        Body::FlowMod(_) => FLOW_MOD,
-        Body::PortMod(_) => PORT_MOD,
-        Body::MultipartRequest(_) => STATS_REQUEST,
-        Body::MultipartReply(_) => STATS_REPLY,
-        Body::BarrierRequest => BARRIER_REQUEST,
-        Body::BarrierReply => BARRIER_REPLY,
-        Body::QueueGetConfigRequest(_) => QUEUE_GET_CONFIG_REQUEST,
-        Body::QueueGetConfigReply(_) => QUEUE_GET_CONFIG_REPLY,
-        Body::GroupMod(_) => return Err("groups"),
-        Body::MeterMod(_) => return Err("meters"),
-        Body::TableMod(_) => return Err("table configuration"),
-        Body::RoleRequest(_) | Body::RoleReply(_) => return Err("controller roles"),
-        Body::GetAsyncRequest | Body::GetAsyncReply(_) | Body::SetAsync(_) => {
-            return Err("asynchronous configuration");
-        }
-        Body::RoleStatus(_) => return Err("role status"),
-        Body::TableStatus(_) => return Err("table status"),
-        Body::RequestForward(_) => return Err("forwarded requests"),
-        Body::BundleControl(_) | Body::BundleAdd(_) => return Err("bundles"),
-        Body::ControllerStatus(_) => return Err("controller status"),
-    })
+    match kind::of(body) {
+        shared @ ..=FLOW_MOD => Ok(shared),
+        kind::PORT_MOD => Ok(PORT_MOD),
+        kind::MULTIPART_REQUEST => Ok(STATS_REQUEST),
+        kind::MULTIPART_REPLY => Ok(STATS_REPLY),
+        kind::BARRIER_REQUEST => Ok(BARRIER_REQUEST),
+        kind::BARRIER_REPLY => Ok(BARRIER_REPLY),
+        kind::QUEUE_GET_CONFIG_REQUEST => Ok(QUEUE_GET_CONFIG_REQUEST),
+        kind::QUEUE_GET_CONFIG_REPLY => Ok(QUEUE_GET_CONFIG_REPLY),
+        other => Err(kind::lacking(other)),
+    }
 }
 
 /// Writes the body of a message other than hello, error and echo.

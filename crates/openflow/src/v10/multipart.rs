@@ -1,20 +1,13 @@
 //! Reads and writes statistics requests and replies (OpenFlow 1.0.0, 5.3.5), which are multipart messages in the
 //! model.
 use super::{flow, port, queue, table};
-use crate::codec::HEADER_BYTES;
+use crate::codec::{DecodeError, HEADER_BYTES};
 use crate::model::Version;
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::nicira;
+use crate::wire::multipart::kind::{self, AGGREGATE, DESC, EXPERIMENTER, FLOW, PORT_STATS, QUEUE, TABLE};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter, multipart, opaque};
-
-const DESC: u16 = 0;
-const FLOW: u16 = 1;
-const AGGREGATE: u16 = 2;
-const TABLE: u16 = 3;
-const PORT_STATS: u16 = 4;
-const QUEUE: u16 = 5;
-const VENDOR: u16 = 0xffff;
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRequest> {
     let (kind, more) = multipart::decode_head(reader)?;
@@ -32,29 +25,21 @@ pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRe
             let (port, queue) = queue::decode_stats_request(reader)?;
             RequestBody::Queue { port, queue }
         }
-        VENDOR => nicira::multipart::decode_request(reader)?,
-        kind => {
-            let reason = format!("found statistics type {kind}, which 1.0 does not have");
-            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
-        }
+        EXPERIMENTER => nicira::multipart::decode_request(reader)?,
+        kind => return Err(no_type(kind, reader)),
     };
     Ok(MultipartRequest { more, body })
 }
 
+/// Returns the error that 1.0 has no statistics of this type.
+fn no_type(kind: u16, reader: &WireReader<'_>) -> DecodeError {
+    let reason = format!("found statistics type {kind}, which 1.0 does not have");
+    reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason)
+}
+
 pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
-    let kind = match &request.body {
-        RequestBody::Desc => DESC,
-        RequestBody::Flow(_) => FLOW,
-        RequestBody::Aggregate(_) => AGGREGATE,
-        RequestBody::Table => TABLE,
-        RequestBody::PortStats(_) => PORT_STATS,
-        RequestBody::Queue { .. } => QUEUE,
-        RequestBody::Experimenter(_)
-        | RequestBody::NxFlow(_)
-        | RequestBody::NxAggregate(_)
-        | RequestBody::FlowMonitor(_) => VENDOR,
-        _ => return Err(writer.cannot("this statistics request, which only 1.3 has")),
-    };
+    let kind = kind::of_request(&request.body, Version::V10)
+        .ok_or_else(|| writer.cannot("this statistics request, which only 1.3 has"))?;
     multipart::encode_head(kind, request.more, writer);
     match &request.body {
         RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::encode_request(request, writer),
@@ -81,28 +66,15 @@ pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartRepl
         TABLE => ReplyBody::Table(reader.read_list(table::decode_stats)?),
         PORT_STATS => ReplyBody::PortStats(reader.read_list(port::decode_stats)?),
         QUEUE => ReplyBody::Queue(reader.read_list(queue::decode_stats)?),
-        VENDOR => nicira::multipart::decode_reply(reader)?,
-        kind => {
-            let reason = format!("found statistics type {kind}, which 1.0 does not have");
-            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
-        }
+        EXPERIMENTER => nicira::multipart::decode_reply(reader)?,
+        kind => return Err(no_type(kind, reader)),
     };
     Ok(MultipartReply { more, body })
 }
 
 pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
-    let kind = match &reply.body {
-        ReplyBody::Desc(_) => DESC,
-        ReplyBody::Flow(_) => FLOW,
-        ReplyBody::Aggregate(_) => AGGREGATE,
-        ReplyBody::Table(_) => TABLE,
-        ReplyBody::PortStats(_) => PORT_STATS,
-        ReplyBody::Queue(_) => QUEUE,
-        ReplyBody::Experimenter(_) | ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_) | ReplyBody::FlowMonitor(_) => {
-            VENDOR
-        }
-        _ => return Err(writer.cannot("this statistics reply, which only 1.3 has")),
-    };
+    let kind = kind::of_reply(&reply.body, Version::V10)
+        .ok_or_else(|| writer.cannot("this statistics reply, which only 1.3 has"))?;
     multipart::encode_head(kind, reply.more, writer);
     match &reply.body {
         ReplyBody::Desc(desc) => multipart::encode_desc(desc, writer),

@@ -15,36 +15,21 @@ use crate::wire::{Decoded, Encoded, WireReader, WireWriter, port};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, ip_proto};
 
-const OUTPUT: u16 = ActionType::Output.number();
-const COPY_TTL_OUT: u16 = ActionType::CopyTtlOut.number();
-const COPY_TTL_IN: u16 = ActionType::CopyTtlIn.number();
-const SET_MPLS_TTL: u16 = ActionType::SetMplsTtl.number();
-const DEC_MPLS_TTL: u16 = ActionType::DecMplsTtl.number();
-const PUSH_VLAN: u16 = ActionType::PushVlan.number();
-const POP_VLAN: u16 = ActionType::PopVlan.number();
-const PUSH_MPLS: u16 = ActionType::PushMpls.number();
-const POP_MPLS: u16 = ActionType::PopMpls.number();
-const SET_QUEUE: u16 = ActionType::SetQueue.number();
-const GROUP: u16 = ActionType::Group.number();
-const SET_NW_TTL: u16 = ActionType::SetNwTtl.number();
-const DEC_NW_TTL: u16 = ActionType::DecNwTtl.number();
-const SET_FIELD: u16 = ActionType::SetField.number();
-const PUSH_PBB: u16 = ActionType::PushPbb.number();
-const POP_PBB: u16 = ActionType::PopPbb.number();
-const EXPERIMENTER: u16 = 0xffff;
+/// Type of the actions of experimenters, `OFPAT_EXPERIMENTER`.
+const EXPERIMENTER: ActionType = ActionType::Unknown(0xffff);
 
 /// Reads one action.
 pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
     let at = reader.at();
     let (kind, mut action) = element(reader)?;
-    let decoded = match kind {
-        SET_FIELD => return decode_set_field(&mut action),
-        v15::COPY_FIELD if action.version() >= Version::V15 => return v15::decode_copy(&mut action),
+    let decoded = match ActionType::from_number(kind) {
+        ActionType::SetField => return decode_set_field(&mut action),
+        ActionType::CopyField if action.version() >= Version::V15 => return v15::decode_copy(&mut action),
         EXPERIMENTER => {
             let id = action.read_u32()?;
             nicira::action::decode(id, &mut action, decode)?
         }
-        OUTPUT => {
+        ActionType::Output => {
             let port = port::output(&mut action, |action| action.read_u32().map(PortNo))?;
             let output = Action::Output { port, max_len: action.read_u16()? };
             action.skip(6)?;
@@ -53,7 +38,8 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
         kind => {
             let argument = ActionArgument::decode(&mut action)?;
             small(kind, argument, action.version()).ok_or_else(|| {
-                let reason = format!("found action type {kind}, which {} does not have", action.version().name());
+                let reason =
+                    format!("found action type {}, which {} does not have", kind.number(), action.version().name());
                 action.error_at(at, BadAction::BadType, reason)
             })?
         }
@@ -63,23 +49,23 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Action> {
 }
 
 /// Returns an eight-byte action, given its type and argument; `None` if the version has no such type.
-fn small(kind: u16, ActionArgument { byte, short, long }: ActionArgument, version: Version) -> Option<Action> {
+fn small(kind: ActionType, ActionArgument { byte, short, long }: ActionArgument, version: Version) -> Option<Action> {
     Some(match kind {
-        COPY_TTL_OUT => Action::CopyTtlOut,
-        COPY_TTL_IN => Action::CopyTtlIn,
-        SET_MPLS_TTL => Action::SetMplsTtl(byte),
-        DEC_MPLS_TTL => Action::DecMplsTtl,
-        PUSH_VLAN => Action::PushVlan(short),
-        POP_VLAN => Action::PopVlan,
-        PUSH_MPLS => Action::PushMpls(short),
-        POP_MPLS => Action::PopMpls(short),
-        SET_QUEUE => Action::SetQueue(long),
-        GROUP => Action::Group(GroupId(long)),
-        SET_NW_TTL => Action::SetNwTtl(byte),
-        DEC_NW_TTL => Action::DecNwTtl,
-        PUSH_PBB => Action::PushPbb(short),
-        POP_PBB => Action::PopPbb,
-        v15::METER if version >= Version::V15 => Action::Meter(MeterId(long)),
+        ActionType::CopyTtlOut => Action::CopyTtlOut,
+        ActionType::CopyTtlIn => Action::CopyTtlIn,
+        ActionType::SetMplsTtl => Action::SetMplsTtl(byte),
+        ActionType::DecMplsTtl => Action::DecMplsTtl,
+        ActionType::PushVlan => Action::PushVlan(short),
+        ActionType::PopVlan => Action::PopVlan,
+        ActionType::PushMpls => Action::PushMpls(short),
+        ActionType::PopMpls => Action::PopMpls(short),
+        ActionType::SetQueue => Action::SetQueue(long),
+        ActionType::Group => Action::Group(GroupId(long)),
+        ActionType::SetNwTtl => Action::SetNwTtl(byte),
+        ActionType::DecNwTtl => Action::DecNwTtl,
+        ActionType::PushPbb => Action::PushPbb(short),
+        ActionType::PopPbb => Action::PopPbb,
+        ActionType::Meter if version >= Version::V15 => Action::Meter(MeterId(long)),
         _ => return None,
     })
 }
@@ -121,22 +107,22 @@ pub(crate) fn encode_list(actions: &[Action], proto: Option<u8>, writer: &mut Wi
 fn encode(action: &Action, proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, writer),
-        Action::Meter(meter) if writer.version() >= Version::V15 => long(v15::METER, meter.0, writer),
+        Action::Meter(meter) if writer.version() >= Version::V15 => long(ActionType::Meter, meter.0, writer),
         Action::Meter(_) => return Err(writer.cannot("the meter action")),
-        Action::Group(group) => long(GROUP, group.0, writer),
-        Action::SetQueue(queue) => long(SET_QUEUE, queue, writer),
-        Action::CopyTtlOut => long(COPY_TTL_OUT, 0, writer),
-        Action::CopyTtlIn => long(COPY_TTL_IN, 0, writer),
-        Action::SetMplsTtl(ttl) => byte(SET_MPLS_TTL, ttl, writer),
-        Action::DecMplsTtl => long(DEC_MPLS_TTL, 0, writer),
-        Action::SetNwTtl(ttl) => byte(SET_NW_TTL, ttl, writer),
-        Action::DecNwTtl => long(DEC_NW_TTL, 0, writer),
-        Action::PushVlan(eth_type) => short(PUSH_VLAN, eth_type, writer),
-        Action::PopVlan => long(POP_VLAN, 0, writer),
-        Action::PushMpls(eth_type) => short(PUSH_MPLS, eth_type, writer),
-        Action::PopMpls(eth_type) => short(POP_MPLS, eth_type, writer),
-        Action::PushPbb(eth_type) => short(PUSH_PBB, eth_type, writer),
-        Action::PopPbb => long(POP_PBB, 0, writer),
+        Action::Group(group) => long(ActionType::Group, group.0, writer),
+        Action::SetQueue(queue) => long(ActionType::SetQueue, queue, writer),
+        Action::CopyTtlOut => long(ActionType::CopyTtlOut, 0, writer),
+        Action::CopyTtlIn => long(ActionType::CopyTtlIn, 0, writer),
+        Action::SetMplsTtl(ttl) => byte(ActionType::SetMplsTtl, ttl, writer),
+        Action::DecMplsTtl => long(ActionType::DecMplsTtl, 0, writer),
+        Action::SetNwTtl(ttl) => byte(ActionType::SetNwTtl, ttl, writer),
+        Action::DecNwTtl => long(ActionType::DecNwTtl, 0, writer),
+        Action::PushVlan(eth_type) => short(ActionType::PushVlan, eth_type, writer),
+        Action::PopVlan => long(ActionType::PopVlan, 0, writer),
+        Action::PushMpls(eth_type) => short(ActionType::PushMpls, eth_type, writer),
+        Action::PopMpls(eth_type) => short(ActionType::PopMpls, eth_type, writer),
+        Action::PushPbb(eth_type) => short(ActionType::PushPbb, eth_type, writer),
+        Action::PopPbb => long(ActionType::PopPbb, 0, writer),
         Action::SetField { field, value } => return set_field(field, value, writer),
         Action::SetVlanVid(vid) => return set_field(Field::VlanVid, vid | VLAN_PRESENT, writer),
         Action::SetVlanPcp(pcp) => return set_field(Field::VlanPcp, pcp, writer),
@@ -146,7 +132,7 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut WireWriter<'_>) -> En
         Action::SetTpSrc(port) => return set_field(source_port(proto), port, writer),
         Action::SetTpDst(port) => return set_field(destination_port(proto), port, writer),
         Action::Enqueue { port, queue } => {
-            long(SET_QUEUE, queue, writer);
+            long(ActionType::SetQueue, queue, writer);
             output(port, 0, writer);
         }
         Action::Experimenter { id, ref data } => {
@@ -156,7 +142,7 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut WireWriter<'_>) -> En
             return nicira::encode_action(extension, writer);
         }
         Action::SetFieldMasked { field, value, mask } if writer.version() >= Version::V15 => {
-            return padded(SET_FIELD, writer, |writer| oxm::encode_field(field, value, Some(mask), writer));
+            return padded(ActionType::SetField, writer, |writer| oxm::encode_field(field, value, Some(mask), writer));
         }
         Action::Move { src, dst } if writer.version() >= Version::V15 => return v15::encode_copy(src, dst, writer),
         Action::SetFieldMasked { field, value, mask } => {
@@ -164,7 +150,9 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut WireWriter<'_>) -> En
         }
         Action::Move { src, dst } => return nicira::action::encode_move(src, dst, writer),
         Action::Nx(ref nx) => return encode_nicira(nx, proto, writer),
-        Action::SetFieldRaw(ref raw) => return padded(SET_FIELD, writer, |writer| oxm::encode_raw(raw, writer)),
+        Action::SetFieldRaw(ref raw) => {
+            return padded(ActionType::SetField, writer, |writer| oxm::encode_raw(raw, writer));
+        }
     }
     Ok(())
 }
@@ -194,7 +182,7 @@ const fn destination_port(proto: Option<u8>) -> Field {
 }
 
 fn output(port: PortNo, max_len: u16, writer: &mut WireWriter<'_>) {
-    head(OUTPUT, 16, writer);
+    head(ActionType::Output, 16, writer);
     writer.write_u32(port.0);
     writer.write_u16(max_len);
     writer.write_zeros(6);
@@ -205,5 +193,5 @@ fn set_field(field: Field, value: impl Into<u128>, writer: &mut WireWriter<'_>) 
     if value > field.all_ones() {
         return Err(writer.cannot(format!("{value:#x} in {field}, which has {} bits", field.bits())));
     }
-    padded(SET_FIELD, writer, |writer| oxm::encode_field(field, value, None, writer))
+    padded(ActionType::SetField, writer, |writer| oxm::encode_field(field, value, None, writer))
 }

@@ -6,13 +6,8 @@ use crate::model::{MeterId, TableId, Version};
 use crate::v15::instruction as v15;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 
-const GOTO_TABLE: u16 = InstructionType::GotoTable.number();
-const WRITE_METADATA: u16 = InstructionType::WriteMetadata.number();
-const WRITE_ACTIONS: u16 = InstructionType::WriteActions.number();
-const APPLY_ACTIONS: u16 = InstructionType::ApplyActions.number();
-const CLEAR_ACTIONS: u16 = InstructionType::ClearActions.number();
-const METER: u16 = InstructionType::Meter.number();
-const EXPERIMENTER: u16 = 0xffff;
+/// Type of the instructions of experimenters, `OFPIT_EXPERIMENTER`.
+const EXPERIMENTER: InstructionType = InstructionType::Unknown(0xffff);
 
 /// Reads one instruction.
 pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Instruction> {
@@ -22,29 +17,30 @@ pub(crate) fn decode(reader: &mut WireReader<'_>) -> Decoded<Instruction> {
     if !length.is_multiple_of(8) {
         return Err(part.error(BadInstruction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
     }
-    let kind = part.read_u16()?;
+    let kind = InstructionType::from_number(part.read_u16()?);
     part.skip(2)?;
     let decoded = match kind {
-        GOTO_TABLE => {
+        InstructionType::GotoTable => {
             let table = TableId(part.read_u8()?);
             part.skip(3)?;
             Instruction::GotoTable(table)
         }
-        WRITE_METADATA => {
+        InstructionType::WriteMetadata => {
             part.skip(4)?;
             Instruction::WriteMetadata { metadata: part.read_u64()?, mask: part.read_u64()? }
         }
-        WRITE_ACTIONS => Instruction::WriteActions(actions(&mut part)?),
-        APPLY_ACTIONS => Instruction::ApplyActions(actions(&mut part)?),
-        CLEAR_ACTIONS => {
+        InstructionType::WriteActions => Instruction::WriteActions(actions(&mut part)?),
+        InstructionType::ApplyActions => Instruction::ApplyActions(actions(&mut part)?),
+        InstructionType::ClearActions => {
             part.skip(4)?;
             Instruction::ClearActions
         }
-        METER if part.version() < Version::V15 => Instruction::Meter(MeterId(part.read_u32()?)),
-        v15::STAT_TRIGGER if part.version() >= Version::V15 => v15::decode_trigger(&mut part)?,
+        InstructionType::Meter if part.version() < Version::V15 => Instruction::Meter(MeterId(part.read_u32()?)),
+        InstructionType::StatTrigger if part.version() >= Version::V15 => v15::decode_trigger(&mut part)?,
         EXPERIMENTER => Instruction::Experimenter { id: part.read_u32()?, data: part.read_rest() },
         kind => {
-            let reason = format!("found instruction type {kind}, which {} does not have", part.version().name());
+            let (kind, version) = (kind.number(), part.version().name());
+            let reason = format!("found instruction type {kind}, which {version} does not have");
             return Err(part.error_at(at, BadInstruction::UnknownInst, reason));
         }
     };
@@ -69,17 +65,10 @@ pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, write
 
 fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut WireWriter<'_>) -> Encoded {
     let start = writer.at();
-    writer.write_u16(match instruction {
-        Instruction::GotoTable(_) => GOTO_TABLE,
-        Instruction::WriteMetadata { .. } => WRITE_METADATA,
-        Instruction::WriteActions(_) => WRITE_ACTIONS,
-        Instruction::ApplyActions(_) => APPLY_ACTIONS,
-        Instruction::ClearActions => CLEAR_ACTIONS,
-        Instruction::Meter(_) => METER,
-        Instruction::StatTrigger { .. } if writer.version() >= Version::V15 => v15::STAT_TRIGGER,
-        Instruction::StatTrigger { .. } => return Err(writer.cannot("statistics triggers")),
-        Instruction::Experimenter { .. } => EXPERIMENTER,
-    });
+    if matches!(instruction, Instruction::StatTrigger { .. }) && writer.version() < Version::V15 {
+        return Err(writer.cannot("statistics triggers"));
+    }
+    writer.write_u16(instruction.kind().unwrap_or(EXPERIMENTER).number());
     writer.write_u16(0);
     match instruction {
         Instruction::GotoTable(table) => {

@@ -20,55 +20,18 @@ mod switch;
 pub(crate) mod table;
 
 use crate::codec::DecodeError;
-use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
+use crate::codec::kind::{
+    self, BARRIER_REPLY, BARRIER_REQUEST, BUNDLE_ADD, BUNDLE_CONTROL, EXPERIMENTER, FEATURES_REPLY, FEATURES_REQUEST,
+    FLOW_MOD, FLOW_REMOVED, GET_ASYNC_REPLY, GET_ASYNC_REQUEST, GET_CONFIG_REPLY, GET_CONFIG_REQUEST, GROUP_MOD,
+    METER_MOD, MULTIPART_REPLY, MULTIPART_REQUEST, PACKET_IN, PACKET_OUT, PORT_MOD, PORT_STATUS,
+    QUEUE_GET_CONFIG_REPLY, QUEUE_GET_CONFIG_REQUEST, ROLE_REPLY, ROLE_REQUEST, SET_ASYNC, SET_CONFIG, TABLE_MOD,
+};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter, config, opaque};
 
-const EXPERIMENTER: u8 = 4;
-const FEATURES_REQUEST: u8 = 5;
-const FEATURES_REPLY: u8 = 6;
-const GET_CONFIG_REQUEST: u8 = 7;
-const GET_CONFIG_REPLY: u8 = 8;
-const SET_CONFIG: u8 = 9;
-const PACKET_IN: u8 = 10;
-const FLOW_REMOVED: u8 = 11;
-const PORT_STATUS: u8 = 12;
-const PACKET_OUT: u8 = 13;
-const FLOW_MOD: u8 = 14;
-const GROUP_MOD: u8 = 15;
-const PORT_MOD: u8 = 16;
-const TABLE_MOD: u8 = 17;
-const MULTIPART_REQUEST: u8 = 18;
-const MULTIPART_REPLY: u8 = 19;
-const BARRIER_REQUEST: u8 = 20;
-const BARRIER_REPLY: u8 = 21;
-const QUEUE_GET_CONFIG_REQUEST: u8 = 22;
-const QUEUE_GET_CONFIG_REPLY: u8 = 23;
-const ROLE_REQUEST: u8 = 24;
-const ROLE_REPLY: u8 = 25;
-const GET_ASYNC_REQUEST: u8 = 26;
-const GET_ASYNC_REPLY: u8 = 27;
-const SET_ASYNC: u8 = 28;
-const METER_MOD: u8 = 29;
-
-/// Names of message types, indexed by number.
-const NAMES: [&str; 30] = [
-    "hello",
-    "error",
-    "echo request",
-    "echo reply",
-    "experimenter",
-    "features request",
-    "features reply",
-    "get-config request",
-    "get-config reply",
-    "set-config",
-    "packet-in",
-    "flow-removed",
-    "port-status",
-    "packet-out",
-    "flow-mod",
+/// Names of message types from [`GROUP_MOD`] on.
+const NAMES: [&str; 15] = [
     "group-mod",
     "port-mod",
     "table-mod",
@@ -124,7 +87,7 @@ pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {
 
 /// Returns the name of a message type, for error messages.
 pub(crate) fn name(kind: u8) -> &'static str {
-    NAMES.get(usize::from(kind)).unwrap_or(&"message")
+    kind::name(kind, &NAMES)
 }
 
 /// Returns the error that the version has no message of this type.
@@ -135,43 +98,12 @@ pub(crate) fn no_type(kind: u8, reader: &WireReader<'_>) -> DecodeError {
 
 /// Returns the type number of a message, or the name of what the version lacks.
 pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
-    Ok(match body {
-        Body::Hello(_) => HELLO,
-        Body::Error(_) => ERROR,
-        Body::EchoRequest(_) => ECHO_REQUEST,
-        Body::EchoReply(_) => ECHO_REPLY,
-        Body::Experimenter(_) | Body::Nx(_) => EXPERIMENTER,
-        Body::FeaturesRequest => FEATURES_REQUEST,
-        Body::FeaturesReply(_) => FEATURES_REPLY,
-        Body::GetConfigRequest => GET_CONFIG_REQUEST,
-        Body::GetConfigReply(_) => GET_CONFIG_REPLY,
-        Body::SetConfig(_) => SET_CONFIG,
-        Body::PacketIn(_) => PACKET_IN,
-        Body::FlowRemoved(_) => FLOW_REMOVED,
-        Body::PortStatus(_) => PORT_STATUS,
-        Body::PacketOut(_) => PACKET_OUT,
-        Body::FlowMod(_) => FLOW_MOD,
-        Body::GroupMod(_) => GROUP_MOD,
-        Body::PortMod(_) => PORT_MOD,
-        Body::TableMod(_) => TABLE_MOD,
-        Body::MultipartRequest(_) => MULTIPART_REQUEST,
-        Body::MultipartReply(_) => MULTIPART_REPLY,
-        Body::BarrierRequest => BARRIER_REQUEST,
-        Body::BarrierReply => BARRIER_REPLY,
-        Body::QueueGetConfigRequest(_) => QUEUE_GET_CONFIG_REQUEST,
-        Body::QueueGetConfigReply(_) => QUEUE_GET_CONFIG_REPLY,
-        Body::RoleRequest(_) => ROLE_REQUEST,
-        Body::RoleReply(_) => ROLE_REPLY,
-        Body::GetAsyncRequest => GET_ASYNC_REQUEST,
-        Body::GetAsyncReply(_) => GET_ASYNC_REPLY,
-        Body::SetAsync(_) => SET_ASYNC,
-        Body::MeterMod(_) => METER_MOD,
-        Body::RoleStatus(_) => return Err("role status"),
-        Body::TableStatus(_) => return Err("table status"),
-        Body::RequestForward(_) => return Err("forwarded requests"),
-        Body::BundleControl(_) | Body::BundleAdd(_) => EXPERIMENTER,
-        Body::ControllerStatus(_) => return Err("controller status"),
-    })
+    match kind::of(body) {
+        // They are experimenters' messages in 1.3.
+        BUNDLE_CONTROL | BUNDLE_ADD => Ok(EXPERIMENTER),
+        known @ ..=METER_MOD => Ok(known),
+        later => Err(kind::lacking(later)),
+    }
 }
 
 /// Writes the body of a message other than hello, error and echo.

@@ -4,23 +4,11 @@ use crate::codec::{DecodeError, HEADER_BYTES};
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::model::{GroupId, PortNo, Version};
+use crate::wire::multipart::kind::{
+    self, AGGREGATE, DESC, EXPERIMENTER, FLOW, GROUP, GROUP_DESC, GROUP_FEATURES, METER, METER_CONFIG, METER_FEATURES,
+    PORT_DESC, PORT_STATS, QUEUE, TABLE, TABLE_FEATURES,
+};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter, multipart, opaque};
-
-const DESC: u16 = 0;
-const FLOW: u16 = 1;
-const AGGREGATE: u16 = 2;
-const TABLE: u16 = 3;
-const PORT_STATS: u16 = 4;
-const QUEUE: u16 = 5;
-const GROUP: u16 = 6;
-const GROUP_DESC: u16 = 7;
-const GROUP_FEATURES: u16 = 8;
-const METER: u16 = 9;
-const METER_CONFIG: u16 = 10;
-const METER_FEATURES: u16 = 11;
-const TABLE_FEATURES: u16 = 12;
-const PORT_DESC: u16 = 13;
-const EXPERIMENTER: u16 = 0xffff;
 
 pub(crate) fn decode_head(reader: &mut WireReader<'_>) -> Decoded<(u16, bool)> {
     let head = multipart::decode_head(reader)?;
@@ -28,7 +16,7 @@ pub(crate) fn decode_head(reader: &mut WireReader<'_>) -> Decoded<(u16, bool)> {
     Ok(head)
 }
 
-pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut WireWriter<'_>) {
+fn encode_head(kind: u16, more: bool, writer: &mut WireWriter<'_>) {
     multipart::encode_head(kind, more, writer);
     writer.write_zeros(4);
 }
@@ -66,30 +54,24 @@ fn no_type(kind: u16, reader: &WireReader<'_>) -> DecodeError {
 }
 
 pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
-    let kind = match request.body {
-        RequestBody::Desc => DESC,
-        RequestBody::Flow(_) => FLOW,
-        RequestBody::Aggregate(_) => AGGREGATE,
-        RequestBody::Table => TABLE,
-        RequestBody::PortStats(_) => PORT_STATS,
-        RequestBody::Queue { .. } => QUEUE,
-        RequestBody::Group(_) => GROUP,
-        RequestBody::GroupDesc(_) => GROUP_DESC,
-        RequestBody::GroupFeatures => GROUP_FEATURES,
-        RequestBody::Meter(_) => METER,
-        RequestBody::MeterConfig(_) => METER_CONFIG,
-        RequestBody::MeterFeatures => METER_FEATURES,
-        RequestBody::TableFeatures(_) => TABLE_FEATURES,
-        RequestBody::PortDesc(_) => PORT_DESC,
-        RequestBody::FlowMonitor(_) | RequestBody::Experimenter(_) => EXPERIMENTER,
-        _ => return Err(writer.cannot("this multipart request, which other versions have")),
-    };
+    encode_request_head(request, writer)?;
+    encode_request_body(&request.body, writer)
+}
+
+/// Writes the head of a request in the writer's version.
+pub(crate) fn encode_request_head(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
+    let kind = kind::of_request(&request.body, writer.version())
+        .ok_or_else(|| writer.cannot("this multipart request, which other versions have"))?;
     encode_head(kind, request.more, writer);
+    Ok(())
+}
+
+pub(crate) fn encode_request_body(body: &RequestBody, writer: &mut WireWriter<'_>) -> Encoded {
     let mut number = |number: u32| {
         writer.write_u32(number);
         writer.write_zeros(4);
     };
-    match &request.body {
+    match body {
         RequestBody::PortStats(port) => number(port.0),
         RequestBody::Group(group) => number(group.0),
         RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => number(meter.0),
@@ -133,26 +115,20 @@ pub(crate) fn decode_reply_body(kind: u16, reader: &mut WireReader<'_>) -> Decod
 }
 
 pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
-    let kind = match reply.body {
-        ReplyBody::Desc(_) => DESC,
-        ReplyBody::Flow(_) => FLOW,
-        ReplyBody::Aggregate(_) => AGGREGATE,
-        ReplyBody::Table(_) => TABLE,
-        ReplyBody::PortStats(_) => PORT_STATS,
-        ReplyBody::Queue(_) => QUEUE,
-        ReplyBody::Group(_) => GROUP,
-        ReplyBody::GroupDesc(_) => GROUP_DESC,
-        ReplyBody::GroupFeatures(_) => GROUP_FEATURES,
-        ReplyBody::Meter(_) => METER,
-        ReplyBody::MeterConfig(_) => METER_CONFIG,
-        ReplyBody::MeterFeatures(_) => METER_FEATURES,
-        ReplyBody::TableFeatures(_) => TABLE_FEATURES,
-        ReplyBody::PortDesc(_) => PORT_DESC,
-        ReplyBody::FlowMonitor(_) | ReplyBody::Experimenter(_) => EXPERIMENTER,
-        _ => return Err(writer.cannot("this multipart reply, which other versions have")),
-    };
+    encode_reply_head(reply, writer)?;
+    encode_reply_body(&reply.body, writer)
+}
+
+/// Writes the head of a reply in the writer's version.
+pub(crate) fn encode_reply_head(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
+    let kind = kind::of_reply(&reply.body, writer.version())
+        .ok_or_else(|| writer.cannot("this multipart reply, which other versions have"))?;
     encode_head(kind, reply.more, writer);
-    match &reply.body {
+    Ok(())
+}
+
+pub(crate) fn encode_reply_body(body: &ReplyBody, writer: &mut WireWriter<'_>) -> Encoded {
+    match body {
         ReplyBody::Desc(desc) => multipart::encode_desc(desc, writer),
         ReplyBody::Flow(list) => list.iter().try_for_each(|stats| flow::encode_stats(stats, writer))?,
         ReplyBody::Aggregate(stats) => multipart::encode_aggregate(stats, writer),

@@ -40,14 +40,11 @@ pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut WireWriter<'_>) {
 }
 
 pub(crate) fn decode_status(reader: &mut WireReader<'_>) -> Decoded<PortStatus> {
-    let reason = port::decode_reason(reader)?;
-    reader.skip(7)?;
-    Ok(PortStatus { reason, desc: decode_desc(reader)? })
+    port::decode_status(reader, decode_desc)
 }
 
 pub(crate) fn encode_status(status: &PortStatus, writer: &mut WireWriter<'_>) {
-    writer.write_u8(status.reason as u8);
-    writer.write_zeros(7);
+    port::encode_status_head(status, writer);
     encode_desc(&status.desc, writer);
 }
 

@@ -9,25 +9,13 @@ mod queue;
 pub(crate) mod status;
 mod table;
 
+use crate::codec::kind::{
+    self, BUNDLE_ADD, BUNDLE_CONTROL, GET_ASYNC_REPLY, MULTIPART_REPLY, MULTIPART_REQUEST, PORT_MOD, PORT_STATUS,
+    QUEUE_GET_CONFIG_REPLY, QUEUE_GET_CONFIG_REQUEST, REQUESTFORWARD, ROLE_STATUS, SET_ASYNC, TABLE_MOD, TABLE_STATUS,
+};
 use crate::model::{Body, Version};
 use crate::v13;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
-
-const PORT_STATUS: u8 = 12;
-const PORT_MOD: u8 = 16;
-const TABLE_MOD: u8 = 17;
-const MULTIPART_REQUEST: u8 = 18;
-const MULTIPART_REPLY: u8 = 19;
-/// Types of 1.3 that are multipart messages in 1.4.
-const QUEUE_GET_CONFIG_REQUEST: u8 = 22;
-const QUEUE_GET_CONFIG_REPLY: u8 = 23;
-const GET_ASYNC_REPLY: u8 = 27;
-const SET_ASYNC: u8 = 28;
-const ROLE_STATUS: u8 = 30;
-const TABLE_STATUS: u8 = 31;
-const REQUESTFORWARD: u8 = 32;
-const BUNDLE_CONTROL: u8 = 33;
-const BUNDLE_ADD: u8 = 34;
 
 /// Names of the message types that 1.3 lacks, from [`ROLE_STATUS`] on.
 const NAMES: [&str; 5] = ["role-status", "table-status", "requestforward", "bundle control", "bundle add-message"];
@@ -63,17 +51,12 @@ pub(crate) fn name(kind: u8) -> &'static str {
 
 /// Returns the type number of a message, or the name of what the version lacks.
 pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
-    Ok(match body {
-        Body::QueueGetConfigRequest(_) | Body::QueueGetConfigReply(_) => {
-            return Err("queue configuration other than as queue descriptions");
-        }
-        Body::RoleStatus(_) => ROLE_STATUS,
-        Body::TableStatus(_) => TABLE_STATUS,
-        Body::RequestForward(_) => REQUESTFORWARD,
-        Body::BundleControl(_) => BUNDLE_CONTROL,
-        Body::BundleAdd(_) => BUNDLE_ADD,
-        body => return v13::kind(body),
-    })
+    match kind::of(body) {
+        // They are multipart messages in 1.4.
+        old @ (QUEUE_GET_CONFIG_REQUEST | QUEUE_GET_CONFIG_REPLY) => Err(kind::lacking(old)),
+        known @ ..=BUNDLE_ADD => Ok(known),
+        later => Err(kind::lacking(later)),
+    }
 }
 
 /// Writes the body of a message other than hello, error and echo.

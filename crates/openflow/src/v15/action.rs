@@ -1,13 +1,9 @@
-//! Reads and writes 1.5's copy-field action (OpenFlow 1.5.1, 7.2.6.8), and defines the type numbers of actions that
-//! 1.5 adds.
+//! Reads and writes 1.5's copy-field action (OpenFlow 1.5.1, 7.2.6.8).
 use crate::model::action::{Action, ActionType, Subfield};
 use crate::model::error::BadAction;
 use crate::v13::oxm;
 use crate::wire::action::padded;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
-
-pub(crate) const COPY_FIELD: u16 = ActionType::CopyField.number();
-pub(crate) const METER: u16 = ActionType::Meter.number();
 
 /// Reads a copy-field after its type and length. Fails if weir does not know one of the fields.
 pub(crate) fn decode_copy(action: &mut WireReader<'_>) -> Decoded<Action> {
@@ -36,7 +32,7 @@ pub(crate) fn encode_copy(src: Subfield, dst: Subfield, writer: &mut WireWriter<
     if src.bits != dst.bits {
         return Err(writer.cannot(format!("copying {} bits to {}", src.bits, dst.bits)));
     }
-    padded(COPY_FIELD, writer, |writer| {
+    padded(ActionType::CopyField, writer, |writer| {
         writer.write_u16(src.bits);
         writer.write_u16(src.offset);
         writer.write_u16(dst.offset);

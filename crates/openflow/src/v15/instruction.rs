@@ -1,11 +1,9 @@
 //! Reads and writes the instructions that differ in 1.5 (OpenFlow 1.5.1, 7.2.5): 1.5 adds a statistics trigger, and
 //! replaces the meter instruction by an action.
 use super::stats;
-use crate::model::action::{Action, Instruction, InstructionType};
+use crate::model::action::{Action, Instruction};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
 use std::borrow::Cow;
-
-pub(crate) const STAT_TRIGGER: u16 = InstructionType::StatTrigger.number();
 
 /// Reads a statistics trigger after its type and length.
 pub(crate) fn decode_trigger(part: &mut WireReader<'_>) -> Decoded<Instruction> {

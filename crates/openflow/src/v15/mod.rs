@@ -9,16 +9,10 @@ mod multipart;
 mod packet;
 mod stats;
 
+use crate::codec::kind::{CONTROLLER_STATUS, FLOW_REMOVED, GROUP_MOD, MULTIPART_REPLY, MULTIPART_REQUEST, PACKET_OUT};
 use crate::model::Body;
 use crate::v14;
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
-
-const FLOW_REMOVED: u8 = 11;
-const PACKET_OUT: u8 = 13;
-const GROUP_MOD: u8 = 15;
-const MULTIPART_REQUEST: u8 = 18;
-const MULTIPART_REPLY: u8 = 19;
-const CONTROLLER_STATUS: u8 = 35;
 
 /// Reads the body of a message of type `kind`, other than hello, error and echo.
 pub(crate) fn decode(kind: u8, reader: &mut WireReader<'_>) -> Decoded<Body> {

@@ -3,19 +3,12 @@ use super::{bundle, controller, flow, group};
 use crate::model::PortNo;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::v13;
-use crate::v13::multipart::{decode_head, encode_head};
+use crate::v13::multipart::{decode_head, encode_reply_head, encode_request_head};
 use crate::v14::multipart as v14;
+use crate::wire::multipart::kind::{
+    AGGREGATE, BUNDLE_FEATURES, CONTROLLER_STATUS, FLOW, FLOW_COUNTERS, GROUP_DESC, PORT_DESC,
+};
 use crate::wire::{Decoded, Encoded, WireReader, WireWriter};
-
-/// `OFPMP_FLOW_DESC`, called flow statistics in earlier versions.
-const FLOW: u16 = 1;
-const AGGREGATE: u16 = 2;
-const GROUP_DESC: u16 = 7;
-const PORT_DESC: u16 = 13;
-/// `OFPMP_FLOW_STATS`: statistics without instructions.
-const FLOW_COUNTERS: u16 = 17;
-const CONTROLLER_STATUS: u16 = 18;
-const BUNDLE_FEATURES: u16 = 19;
 
 pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRequest> {
     let (kind, more) = decode_head(reader)?;
@@ -35,27 +28,19 @@ pub(crate) fn decode_request(reader: &mut WireReader<'_>) -> Decoded<MultipartRe
 }
 
 pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut WireWriter<'_>) -> Encoded {
-    let head = |kind, writer: &mut WireWriter<'_>| encode_head(kind, request.more, writer);
-    let number = |kind, number: u32, writer: &mut WireWriter<'_>| {
-        head(kind, writer);
+    encode_request_head(request, writer)?;
+    let number = |number: u32, writer: &mut WireWriter<'_>| {
         writer.write_u32(number);
         writer.write_zeros(4);
+        Ok(())
     };
     match &request.body {
-        RequestBody::GroupDesc(group) => number(GROUP_DESC, group.0, writer),
-        RequestBody::PortDesc(port) => number(PORT_DESC, port.0, writer),
-        RequestBody::FlowCounters(request) => {
-            head(FLOW_COUNTERS, writer);
-            v13::flow::encode_request(request, writer)?;
-        }
-        RequestBody::ControllerStatus => head(CONTROLLER_STATUS, writer),
-        RequestBody::BundleFeatures(request) => {
-            head(BUNDLE_FEATURES, writer);
-            bundle::encode_request(request, writer)?;
-        }
-        _ => return v14::encode_request(request, writer),
+        RequestBody::GroupDesc(group) => number(group.0, writer),
+        RequestBody::PortDesc(port) => number(port.0, writer),
+        RequestBody::FlowCounters(request) => v13::flow::encode_request(request, writer),
+        RequestBody::BundleFeatures(request) => bundle::encode_request(request, writer),
+        body => v14::encode_request_body(body, writer),
     }
-    Ok(())
 }
 
 pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartReply> {
@@ -73,16 +58,7 @@ pub(crate) fn decode_reply(reader: &mut WireReader<'_>) -> Decoded<MultipartRepl
 }
 
 pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) -> Encoded {
-    let kind = match &reply.body {
-        ReplyBody::Flow(_) => FLOW,
-        ReplyBody::Aggregate(_) => AGGREGATE,
-        ReplyBody::GroupDesc(_) => GROUP_DESC,
-        ReplyBody::FlowCounters(_) => FLOW_COUNTERS,
-        ReplyBody::ControllerStatus(_) => CONTROLLER_STATUS,
-        ReplyBody::BundleFeatures(_) => BUNDLE_FEATURES,
-        _ => return v14::encode_reply(reply, writer),
-    };
-    encode_head(kind, reply.more, writer);
+    encode_reply_head(reply, writer)?;
     match &reply.body {
         ReplyBody::Flow(list) => list.iter().try_for_each(|entry| flow::encode_desc(entry, writer)),
         ReplyBody::Aggregate(stats) => flow::encode_aggregate(stats, writer),
@@ -90,6 +66,6 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut WireWriter<'_>) 
         ReplyBody::FlowCounters(list) => list.iter().try_for_each(|entry| flow::encode_counters(entry, writer)),
         ReplyBody::ControllerStatus(list) => list.iter().try_for_each(|one| controller::encode(one, writer)),
         ReplyBody::BundleFeatures(features) => bundle::encode_features(features, writer),
-        _ => Ok(()),
+        body => v14::encode_reply_body(body, writer),
     }
 }

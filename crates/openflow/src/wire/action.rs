@@ -31,27 +31,27 @@ impl ActionArgument {
     }
 }
 
-pub(crate) fn head(kind: u16, length: u16, writer: &mut WireWriter<'_>) {
-    writer.write_u16(kind);
+pub(crate) fn head(kind: impl Into<u16>, length: u16, writer: &mut WireWriter<'_>) {
+    writer.write_u16(kind.into());
     writer.write_u16(length);
 }
 
-pub(crate) fn long(kind: u16, argument: u32, writer: &mut WireWriter<'_>) {
+pub(crate) fn long(kind: impl Into<u16>, argument: u32, writer: &mut WireWriter<'_>) {
     head(kind, 8, writer);
     writer.write_u32(argument);
 }
 
-pub(crate) fn short(kind: u16, argument: u16, writer: &mut WireWriter<'_>) {
+pub(crate) fn short(kind: impl Into<u16>, argument: u16, writer: &mut WireWriter<'_>) {
     long(kind, u32::from(argument) << 16, writer);
 }
 
-pub(crate) fn byte(kind: u16, argument: u8, writer: &mut WireWriter<'_>) {
+pub(crate) fn byte(kind: impl Into<u16>, argument: u8, writer: &mut WireWriter<'_>) {
     long(kind, u32::from(argument) << 24, writer);
 }
 
 /// Writes an action of any length, padded to a multiple of eight bytes.
 pub(crate) fn padded(
-    kind: u16,
+    kind: impl Into<u16>,
     writer: &mut WireWriter<'_>,
     body: impl FnOnce(&mut WireWriter<'_>) -> Encoded,
 ) -> Encoded {
@@ -64,7 +64,13 @@ pub(crate) fn padded(
 
 /// Writes an action of an experimenter (1.0: vendor). `what` names the experimenter or vendor in the error. Fails if
 /// the data is not a multiple of eight bytes.
-pub(crate) fn encode_experimenter(kind: u16, what: &str, id: u32, data: &[u8], writer: &mut WireWriter<'_>) -> Encoded {
+pub(crate) fn encode_experimenter(
+    kind: impl Into<u16>,
+    what: &str,
+    id: u32,
+    data: &[u8],
+    writer: &mut WireWriter<'_>,
+) -> Encoded {
     if !data.len().is_multiple_of(8) {
         return Err(writer.cannot(format!("{what} action of {} bytes: not a multiple of 8", data.len() + 8)));
     }

@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod flow;
 pub(crate) mod hello;
+pub(crate) mod monitor;
 pub(crate) mod multipart;
 pub(crate) mod opaque;
 pub(crate) mod port;

@@ -1,5 +1,7 @@
 //! Reads and writes what multipart messages (statistics in 1.0) of all versions share: the head, the description and
 //! the aggregate (OpenFlow 1.3.5, 7.3.5; OpenFlow 1.0.0, 5.3.5).
+pub(crate) mod kind;
+
 use super::{Decoded, WireReader, WireWriter};
 use crate::model::multipart::{AggregateStats, SwitchDesc};
 

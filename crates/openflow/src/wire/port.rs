@@ -1,10 +1,26 @@
 //! Reads and writes what the port messages of all versions share: counters, status reasons, and output ports.
 use super::{Decoded, WireReader, WireWriter};
-use crate::model::PortNo;
 use crate::model::error::{BadAction, BadRequest};
-use crate::model::port::{PortStats, PortStatusReason};
+use crate::model::port::{PortStats, PortStatus, PortStatusReason};
+use crate::model::{PortDesc, PortNo};
 
-pub(crate) fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PortStatusReason> {
+/// Reads a port status. `decode_desc` reads the port's description.
+pub(crate) fn decode_status<'a>(
+    reader: &mut WireReader<'a>,
+    decode_desc: impl FnOnce(&mut WireReader<'a>) -> Decoded<PortDesc>,
+) -> Decoded<PortStatus> {
+    let reason = decode_reason(reader)?;
+    reader.skip(7)?;
+    Ok(PortStatus { reason, desc: decode_desc(reader)? })
+}
+
+/// Writes a port status up to the port's description.
+pub(crate) fn encode_status_head(status: &PortStatus, writer: &mut WireWriter<'_>) {
+    writer.write_u8(status.reason as u8);
+    writer.write_zeros(7);
+}
+
+fn decode_reason(reader: &mut WireReader<'_>) -> Decoded<PortStatusReason> {
     let at = reader.at();
     Ok(match reader.read_u8()? {
         0 => PortStatusReason::Add,

@@ -480,6 +480,11 @@ impl Field {
         matches!(self as u8, 146..=157)
     }
 
+    /// Returns true if the field is in the network service header (RFC 8300).
+    pub const fn is_nsh(self) -> bool {
+        matches!(self.prerequisite(), Prerequisite::EthType([eth_type::NSH]))
+    }
+
     /// Returns true if the field is another name for the bits of several other fields: a wide register, or the whole
     /// VLAN tag.
     pub const fn is_alias(self) -> bool {

@@ -24,7 +24,7 @@ use crate::interface::{AdminDownGuard, KernelInterface, LINK_HEADER_MAX, refused
 use crate::peer::{self, VethPeer};
 use crate::spec::PortOptions;
 use crate::sys::{PlainData as _, errno, socket};
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness, af_packet, unfinished};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness, af_packet, unfinished};
 use program::{XdpAttachMode, XdpProgram};
 use queue::{XdpQueue, XdpReceiveResult};
 use std::io;
@@ -199,7 +199,7 @@ impl AfXdp {
 
     /// Returns [`PortError::Gone`] if the interface vanished or outgrew the port. An interface that is only down may
     /// come up again.
-    fn check_device(&self) -> Result<(), PortError> {
+    fn check_device(&self) -> PortResult {
         if self.interface.exists() && !self.outgrown {
             Ok(())
         } else {
@@ -213,13 +213,7 @@ impl Port for AfXdp {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         if self.vanished || self.outgrown {
             return self.check_device();
         }
@@ -248,7 +242,7 @@ impl Port for AfXdp {
         Ok(())
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
         let result = self.send(frames);
         pool.give_burst(frames);

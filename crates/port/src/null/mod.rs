@@ -21,7 +21,7 @@ pub use flow_sequence::{FlowSequence, MAX_FLOWS};
 pub use flows::{FlowHeaderKind, GeneratedFlows, HEADER, HeaderBytes, SIZES};
 
 use crate::spec::{PortOptions, synthetic_mac};
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness};
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -73,13 +73,7 @@ impl Port for NullPort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        _now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, _now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let size = match &mut self.source {
             NullFrameSource::Nothing => return Ok(()),
             NullFrameSource::Zeroes(size) => {
@@ -96,7 +90,7 @@ impl Port for NullPort {
         Ok(())
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         let mut bytes = 0;
         self.counters.tx_packets += frames.len() as u64;
         frames.iter().for_each(|frame| bytes += frame.len() as u64);

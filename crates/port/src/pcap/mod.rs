@@ -14,7 +14,7 @@ pub use reader::{DamagedCaptureError, PcapFileReader};
 pub use writer::PcapFileWriter;
 
 use crate::spec::{PortOptions, synthetic_mac};
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -79,13 +79,7 @@ impl Port for PcapPort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let Some(source) = &mut self.source else { return Ok(()) };
         for _ in 0..max {
             let Some(frame) = source.next_due(now, pool, &mut self.counters) else { break };
@@ -96,7 +90,7 @@ impl Port for PcapPort {
         Ok(())
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         for frame in frames.drain(..) {
             if frame.offload.is_none() {
                 self.write(now, pool, frame);

@@ -19,13 +19,11 @@ pub use config::PortQueueConfig;
 use config::{MAX_BUFFER, MIN_BUFFER};
 pub use scheduler::{MAX_QUEUES, QueueCounters, QueueDeparture, QueueScheduler, QueueState};
 
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use crate::{FrameCounters, LinkState, Port, PortResult};
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::BorrowedFd;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool};
-use weir_units::{Bps, Instant, SystemClock};
+use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// Queues of one port.
 #[derive(Debug)]
@@ -132,7 +130,7 @@ impl QueuedPort {
     }
 
     /// Transmits the frames that are due to the port.
-    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> PortResult {
         while let Some(departure) = self.queues.scheduler.pop(now) {
             if self.is_link {
                 self.on_line.push_back((departure.ends, departure.item));
@@ -150,22 +148,14 @@ impl QueuedPort {
 }
 
 impl Port for QueuedPort {
-    fn info(&self) -> &PortInfo {
-        self.port.info()
-    }
+    crate::traits::inner_port!();
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         self.flush(now, pool)?;
         self.port.receive(now, pool, batch, max)
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.flush(now, pool)?;
         for frame in frames.drain(..) {
             self.queues.push(now, frame, pool);
@@ -177,29 +167,23 @@ impl Port for QueuedPort {
         Ok(())
     }
 
-    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
-        self.port.stamp_arrivals(clock)
-    }
-
-    fn keep_schedule(&mut self) {
-        self.port.keep_schedule();
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.port.is_scheduled()
-    }
-
-    fn arm(&mut self) -> ReceiveReadiness {
-        self.port.arm()
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.port.fd()
-    }
-
     fn next_wake(&self) -> Option<Instant> {
         let line = self.on_line.front().map(|(ends, _)| *ends);
         [line, self.queues.scheduler.next_begin(), self.port.next_wake()].into_iter().flatten().min()
+    }
+
+    /// False: frames leave after the call of [`Port::transmit`] that brought them.
+    fn stamp_departures(&mut self, _clock: SystemClock) -> bool {
+        false
+    }
+
+    fn departed(&mut self) -> Option<Instant> {
+        None
+    }
+
+    /// The queues have taken the rate over.
+    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
+        None
     }
 
     fn link(&mut self) -> LinkState {
@@ -213,17 +197,9 @@ impl Port for QueuedPort {
         link
     }
 
-    fn takes_any_packet_type(&self) -> bool {
-        self.port.takes_any_packet_type()
-    }
-
     fn counters(&self) -> FrameCounters {
         let counters = self.port.counters();
         FrameCounters { tx_full: counters.tx_full + self.queues.dropped, ..counters }
-    }
-
-    fn set_admin(&mut self, up: bool) -> io::Result<()> {
-        self.port.set_admin(up)
     }
 
     fn look_at_queues(&self, look: &mut dyn FnMut(&TransmitQueues)) {

@@ -30,7 +30,7 @@ use crate::interface::refused;
 use crate::spec::{PortOptions, synthetic_mac};
 use crate::sys::datagrams::{DatagramSendSlots, HEADER_MAX, OuterHeader};
 use crate::sys::{errno, socket};
-use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness, unfinished};
+use crate::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness, unfinished};
 use endpoint::{TunnelEndpoint, TunnelEndpointConfig, TunnelKeySelector, TunnelSelector, TunnelSendOptions};
 use header::Encapsulation;
 use std::io;
@@ -152,8 +152,7 @@ impl TunnelPort {
         while sent < frames.len() {
             match self.sending.send(self.endpoint.socket.as_fd(), &self.headings[sent..], &frames[sent..]) {
                 Ok(count) => {
-                    self.counters.tx_packets += count as u64;
-                    self.counters.tx_bytes += frames[sent..sent + count].iter().map(|f| f.len() as u64).sum::<u64>();
+                    self.counters.count_sent(&frames[sent..sent + count]);
                     sent += count;
                     retries = 0;
                 }
@@ -184,13 +183,7 @@ impl Port for TunnelPort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let before = batch.len();
         let found = self.endpoint.receive(self.wanted, now, pool, batch, max);
         self.counters.rx_errors += found.errors;
@@ -199,7 +192,7 @@ impl Port for TunnelPort {
         Ok(())
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
         let mut headings = std::mem::take(&mut self.headings);
         headings.clear();

@@ -1,5 +1,5 @@
 //! Tests of packet socket ports.
-use crate::testbed::{Bed, SOON, features, frame, open, pass, receive, send};
+use crate::testbed::{Bed, SOON, features, frame, open, pass, pass_both_ways, receive, send};
 use std::time::Duration;
 use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
 use weir_testing::{Namespace, root, run, wait_until};
@@ -13,8 +13,7 @@ fn frames_pass_unchanged_each_way() {
     assert_eq!((port.info().name.as_str(), port.info().mtu), ("s0", 1500));
     for (mark, payload) in [(1, 46), (2, 1), (3, 1500)] {
         let sent = frame(&[0x88, 0xb5], mark, payload);
-        pass(&mut *host, &mut *port, &mut pool, &sent);
-        pass(&mut *port, &mut *host, &mut pool, &sent);
+        pass_both_ways(&mut *host, &mut *port, &mut pool, &sent);
     }
     let (counted, other) = (port.counters(), host.counters());
     assert_eq!((counted.tx_packets, counted.tx_bytes), (3, 3 * 14 + 46 + 1 + 1500));
@@ -124,9 +123,7 @@ fn vlan_tags_are_kept() {
 fn hosts_with_offloads_talk_through() {
     let Some(bed) = Bed::new() else { return };
     let forwarder = bed.forward("af_packet:s0", "af_packet:s1");
-    bed.ping();
-    bed.tcp("10.77.0.2", 20_000_000);
-    bed.tcp("fd77::2", 20_000_000);
+    bed.talk(20_000_000);
     let outcome = forwarder.stop();
     outcome.result.unwrap();
     let [first, second] = outcome.counters;
@@ -263,11 +260,7 @@ fn lost_frames_are_counted_once() {
 
 #[test]
 fn a_vanished_device_is_noticed() {
-    let Some(bed) = Bed::new() else { return };
-    let forwarder = bed.forward("af_packet:s0", "af_packet:s1");
-    bed.ping();
-    bed.switch.ip("link del s0");
-    forwarder.lose();
+    crate::testbed::a_vanished_device_is_noticed("af_packet");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Tests of AF_XDP ports.
-use crate::testbed::{Bed, SOON, details, features, frame, open, pass, send, within};
+use crate::testbed::{Bed, SOON, details, features, frame, open, pass_both_ways, send, within};
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -16,8 +16,7 @@ fn frames_pass_unchanged_each_way() {
         let tag = [0x81, 0, 0x20, 5, 0x88, 0xb5];
         for (mark, ethertype, payload) in [(1, &tag[4..], 46), (2, &tag[4..], 1), (3, &tag, 1500), (4, &tag, 46)] {
             let sent = frame(ethertype, mark, payload);
-            pass(&mut *host, &mut *port, &mut pool, &sent);
-            pass(&mut *port, &mut *host, &mut pool, &sent);
+            pass_both_ways(&mut *host, &mut *port, &mut pool, &sent);
         }
         let counted = port.counters();
         assert_eq!((counted.tx_packets, counted.tx_bytes), (4, 2 * 14 + 2 * 18 + 46 + 1 + 1500 + 46));
@@ -31,9 +30,7 @@ fn hosts_with_default_offloads_talk_through() {
     for mode in ["native", "generic"] {
         let Some(bed) = Bed::new() else { return };
         let forwarder = bed.forward(&format!("af_xdp:s0,mode={mode}"), &format!("af_xdp:s1,mode={mode}"));
-        bed.ping();
-        bed.tcp("10.77.0.2", 20_000_000);
-        bed.tcp("fd77::2", 20_000_000);
+        bed.talk(20_000_000);
         let outcome = forwarder.stop();
         outcome.result.unwrap();
         let [first, second] = outcome.counters;
@@ -47,9 +44,7 @@ fn hosts_with_default_offloads_talk_through() {
 fn kinds_mix() {
     let Some(bed) = Bed::new() else { return };
     let forwarder = bed.forward("af_xdp:s0,mode=native", "af_packet:s1");
-    bed.ping();
-    bed.tcp("10.77.0.2", 20_000_000);
-    bed.tcp("fd77::2", 20_000_000);
+    bed.talk(20_000_000);
     forwarder.stop().result.unwrap();
 }
 
@@ -118,11 +113,7 @@ fn captures_show_whole_checksums() {
 
 #[test]
 fn a_vanished_device_is_noticed() {
-    let Some(bed) = Bed::new() else { return };
-    let forwarder = bed.forward("af_xdp:s0", "af_xdp:s1");
-    bed.ping();
-    bed.switch.ip("link del s0");
-    forwarder.lose();
+    crate::testbed::a_vanished_device_is_noticed("af_xdp");
 }
 
 #[test]
@@ -261,8 +252,7 @@ fn a_raised_mtu_is_followed() {
     set(1700);
     port.link();
     let longer = frame(&[0x88, 0xb5], 1, 1650);
-    pass(&mut *host, &mut *port, &mut pool, &longer);
-    pass(&mut *port, &mut *host, &mut pool, &longer);
+    pass_both_ways(&mut *host, &mut *port, &mut pool, &longer);
     assert_eq!((port.info().mtu, port.counters().tx_too_long), (1700, 0));
     set(3000);
     port.link();
@@ -271,6 +261,5 @@ fn a_raised_mtu_is_followed() {
     drop(port);
     let mut port = open(&bed.switch, "af_xdp:s0").expect("it opens again");
     let longest = frame(&[0x88, 0xb5], 2, 2900);
-    pass(&mut *host, &mut *port, &mut pool, &longest);
-    pass(&mut *port, &mut *host, &mut pool, &longest);
+    pass_both_ways(&mut *host, &mut *port, &mut pool, &longest);
 }

@@ -1,5 +1,5 @@
 //! Tests of TAP ports.
-use crate::testbed::{Bed, SOON, details, frame, open, pass, send};
+use crate::testbed::{Bed, SOON, details, frame, open, pass_both_ways, send};
 use std::process::Command;
 use weir_packet::FramePool;
 use weir_testing::{Namespace, root, run, wait_until};
@@ -64,8 +64,7 @@ fn counters_and_lost_frames() {
     let mut host = open(&namespace, "af_packet:t0").unwrap();
     // To the machine, and from it.
     let sent = frame(&[0x88, 0xb5], 5, 100);
-    pass(&mut *port, &mut *host, &mut pool, &sent);
-    pass(&mut *host, &mut *port, &mut pool, &sent);
+    pass_both_ways(&mut *port, &mut *host, &mut pool, &sent);
     send(&mut *port, &mut pool, &frame(&[0x88, 0xb5], 5, 2000));
     // More frames than the interface's queue holds.
     for _ in 0..3000 {

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_port::{FrameCounters, Port, PortError, PortSpec};
+use weir_port::{FrameCounters, Port, PortError, PortResult, PortSpec};
 use weir_testing::{Namespace, root, run, wait_until};
 use weir_units::Instant;
 
@@ -54,6 +54,13 @@ impl Bed {
     pub(crate) fn ping(&self) {
         run(self.a.command("ping").args(["-c", "3", "-i", "0.05", "-W", "2", "10.77.0.2"]));
         run(self.a.command("ping").args(["-c", "3", "-i", "0.05", "-W", "2", "fd77::2"]));
+    }
+
+    /// Pings from a to b, and moves `bytes` over TCP there and back, over IPv4 and IPv6.
+    pub(crate) fn talk(&self, bytes: usize) {
+        self.ping();
+        self.tcp("10.77.0.2", bytes);
+        self.tcp("fd77::2", bytes);
     }
 
     /// Moves `bytes` over one TCP connection from a to b and back again and checks them. Returns the time it took.
@@ -145,6 +152,21 @@ pub(crate) fn pass(from: &mut dyn Port, to: &mut dyn Port, pool: &mut FramePool,
     assert!(got.offload.is_none());
 }
 
+/// Sends a frame from the first port to the second, and back.
+pub(crate) fn pass_both_ways(first: &mut dyn Port, second: &mut dyn Port, pool: &mut FramePool, sent: &[u8]) {
+    pass(first, second, pool, sent);
+    pass(second, first, pool, sent);
+}
+
+/// Checks that a forwarder between ports of this kind ends when one of the devices vanishes.
+pub(crate) fn a_vanished_device_is_noticed(kind: &str) {
+    let Some(bed) = Bed::new() else { return };
+    let forwarder = bed.forward(&format!("{kind}:s0"), &format!("{kind}:s1"));
+    bed.ping();
+    bed.switch.ip("link del s0");
+    forwarder.lose();
+}
+
 /// Returns a test frame: addresses, type, and a payload filled with `mark`.
 pub(crate) fn frame(ethertype: &[u8], mark: u8, payload: usize) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 0xb, 2, 0, 0, 0, 0, 0xa];
@@ -172,7 +194,7 @@ pub(crate) struct Forwarder {
 /// Final state of a forwarder.
 pub(crate) struct Outcome {
     pub(crate) counters: [FrameCounters; 2],
-    pub(crate) result: Result<(), PortError>,
+    pub(crate) result: PortResult,
 }
 
 impl Forwarder {
@@ -216,7 +238,7 @@ impl Drop for Forwarder {
     }
 }
 
-fn forward(ports: &mut [Box<dyn Port>; 2], stop: &AtomicBool) -> Result<(), PortError> {
+fn forward(ports: &mut [Box<dyn Port>; 2], stop: &AtomicBool) -> PortResult {
     let mut pool = FramePool::default();
     let mut batch = Vec::new();
     let mut idle = 0u64;

@@ -1,5 +1,6 @@
 //! Checks tenants, switches, hosts and links.
 use super::{ClaimedNames, ScenarioResult, SourceFile, find, links, queues, timing};
+use crate::document::LinkSectionToml;
 use crate::{FailMode, LinkEnd, ScenarioHost, ScenarioLink, ScenarioSwitch, Tenant, document};
 use std::collections::BTreeSet;
 use toml::Spanned;

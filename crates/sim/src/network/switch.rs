@@ -109,18 +109,10 @@ impl SimulatedSwitch {
         let (info, link) = (port.info().clone(), port.link());
         let speed = link.speed.map_or(0, |rate| u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX));
         let desc = PortDesc {
-            port_no: number,
-            hw_addr: info.mac,
-            name: info.name,
-            config: 0,
             state: bits::LIVE,
-            curr: 0,
-            advertised: 0,
-            supported: 0,
-            peer: 0,
             curr_speed: speed,
             max_speed: speed,
-            properties: Vec::new(),
+            ..PortDesc::new(number, info.mac, info.name)
         };
         let refused = |problem: String| NetworkError::Scenario(format!("switch {}: {problem}", self.name));
         if let Some(cuts) = &mut self.cuts {

@@ -7,7 +7,7 @@ use weir_openflow::model::port::{bits, feature};
 use weir_openflow::model::{PortDesc, PortNo};
 use weir_port::queues::{PortQueueConfig, QueueState, TransmitQueues};
 use weir_port::spec::PortKind;
-use weir_port::{LinkState, Port, PortInfo, PortSpec, interface};
+use weir_port::{LinkState, Port, PortInfo, interface};
 
 /// A port of the switch and its state.
 pub(crate) struct PortSlot {
@@ -337,15 +337,13 @@ impl PortSlots {
 
 /// Returns true if reading a port's frames costs a system call.
 fn costs_a_call(info: &PortInfo) -> bool {
-    const KINDS: [PortKind; 5] =
-        [PortKind::AfPacket, PortKind::Tap, PortKind::Vxlan, PortKind::VxlanGpe, PortKind::Gre];
-    info.spec.parse::<PortSpec>().is_ok_and(|spec| KINDS.contains(&spec.kind))
+    use PortKind::{AfPacket, Gre, Tap, Vxlan, VxlanGpe};
+    matches!(info.kind(), Some(AfPacket | Tap | Vxlan | VxlanGpe | Gre))
 }
 
 /// Returns true if a port is an interface whose changes the kernel reports.
 pub(crate) fn is_interface(info: &PortInfo) -> bool {
-    let spec = info.spec.parse::<PortSpec>();
-    spec.is_ok_and(|spec| matches!(spec.kind, PortKind::AfXdp | PortKind::AfPacket | PortKind::Tap))
+    matches!(info.kind(), Some(PortKind::AfXdp | PortKind::AfPacket | PortKind::Tap))
 }
 
 /// Returns the link's rate in kbit/s, or 0 if it has none.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_port::event::EventFd;
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness};
 use weir_units::Instant;
 
 /// State shared by both ends of a cable.
@@ -114,13 +114,7 @@ impl Port for CablePort {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        _now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, _now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let mut cable = locked(&self.cable);
         if cable.is_gone {
             return Err(self.gone());
@@ -136,7 +130,7 @@ impl Port for CablePort {
         Ok(())
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         let mut cable = locked(&self.cable);
         for frame in frames.drain(..) {
             if cable.is_gone || !cable.is_up {

@@ -31,6 +31,14 @@ fn switch(namespace: &Namespace, kind: &str) -> SwitchHandle {
     std::thread::spawn(start).join().unwrap()
 }
 
+/// Returns a switch on one end of a veth, with the namespaces of that end, `s0`, and of the other, `h0`.
+fn on_a_veth(kind: &str) -> (Namespace, Namespace, SwitchHandle) {
+    let [inside, outside] = [Namespace::new(), Namespace::new()];
+    inside.join("s0", &outside, "h0");
+    let switch = switch(&inside, kind);
+    (inside, outside, switch)
+}
+
 async fn status(controller: &mut Controller<DuplexStream>) -> (PortStatusReason, bool) {
     let told = controller.expect(|message| match message.body {
         Body::PortStatus(status) => Some((status.reason, status.desc.state & bits::LINK_DOWN == 0)),
@@ -77,9 +85,7 @@ async fn a_device_that_comes_back_is_opened_at_once() {
         return;
     }
     for kind in ["af_packet", "af_xdp"] {
-        let [inside, outside] = [Namespace::new(), Namespace::new()];
-        inside.join("s0", &outside, "h0");
-        let switch = switch(&inside, kind);
+        let (inside, outside, switch) = on_a_veth(kind);
         let mut controller = Controller::embedded(&switch, 64 * 1024).await;
         controller.barrier().await;
         let clock = SystemClock::start();
@@ -106,9 +112,7 @@ async fn a_renamed_device_is_followed_and_named() {
         return;
     }
     for kind in ["af_packet", "af_xdp"] {
-        let [inside, outside] = [Namespace::new(), Namespace::new()];
-        inside.join("s0", &outside, "h0");
-        let switch = switch(&inside, kind);
+        let (inside, _outside, switch) = on_a_veth(kind);
         let rename = |from: &str, to: &str| {
             inside.ip(&format!("link set {from} down"));
             inside.ip(&format!("link set {from} name {to}"));

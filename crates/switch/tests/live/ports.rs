@@ -6,7 +6,7 @@ use weir_openflow::Body;
 use weir_openflow::model::PortNo;
 use weir_openflow::model::port::PortStatusReason;
 use weir_packet::{Frame, FramePool};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult};
 use weir_switch::{PortConfig, SoftwareSwitchConfig, SwitchError};
 use weir_units::Instant;
 
@@ -17,7 +17,7 @@ struct Fragile {
 }
 
 impl Fragile {
-    fn check(&self) -> Result<(), PortError> {
+    fn check(&self) -> PortResult {
         let gone = || PortError::Gone { spec: self.port.info().spec.clone() };
         if self.pulled.load(Ordering::Relaxed) { Err(gone()) } else { Ok(()) }
     }
@@ -28,18 +28,12 @@ impl Port for Fragile {
         self.port.info()
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         self.check()?;
         self.port.receive(now, pool, batch, max)
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.check()?;
         self.port.transmit(now, pool, frames)
     }

@@ -1,11 +1,10 @@
 //! Ports held by threads that do not return for a while, as when another program has their core.
 use crate::bed::PATIENCE;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Longest stay of a thread, so that a failing test ends.
@@ -95,32 +94,22 @@ impl Port for Held {
         self.port.info()
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn inner(&self) -> Option<&dyn Port> {
+        Some(&*self.port)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Port> {
+        Some(&mut *self.port)
+    }
+
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         self.is_asked();
         self.port.receive(now, pool, batch, max)
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.idle();
         self.port.transmit(now, pool, frames)
-    }
-
-    fn arm(&mut self) -> ReceiveReadiness {
-        self.port.arm()
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.port.fd()
-    }
-
-    fn next_wake(&self) -> Option<Instant> {
-        self.port.next_wake()
     }
 
     fn link(&mut self) -> LinkState {

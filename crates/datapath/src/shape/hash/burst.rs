@@ -3,8 +3,7 @@
 use super::EntryHashTable;
 use super::masks::{TupleMasks, with_masks};
 use super::tuples::TupleId;
-use crate::shape::{EntryId, Lanes, MAX_BURST};
-use weir_packet::ParsedHeaders;
+use crate::shape::{BurstHeaders, EntryId, Lanes, MAX_BURST};
 
 impl EntryHashTable {
     /// Looks up packets in a tuple. Calls `hit` with the lane, the priority and the entry for each packet that
@@ -13,7 +12,7 @@ impl EntryHashTable {
     pub(crate) fn get_burst(
         &self,
         tuple: TupleId,
-        keys: &[ParsedHeaders; MAX_BURST],
+        keys: &BurstHeaders,
         lanes: Lanes,
         hit: impl FnMut(usize, u16, EntryId),
     ) {
@@ -25,7 +24,7 @@ impl EntryHashTable {
         &self,
         masks: &impl TupleMasks,
         tuple: TupleId,
-        keys: &[ParsedHeaders; MAX_BURST],
+        keys: &BurstHeaders,
         lanes: Lanes,
         mut hit: impl FnMut(usize, u16, EntryId),
     ) {

@@ -6,9 +6,9 @@
 //! from packets.
 use super::EntryHashTable;
 use crate::shape::describe::ClassifierInfo;
-use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use crate::shape::{BurstEntries, BurstHeaders, Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 
 /// Tuple space search over the entries of a table: see the [module](self).
 #[derive(Debug, Default)]
@@ -85,13 +85,7 @@ impl Classifier for TupleSpace {
     }
 
     #[inline(always)]
-    fn lookup_burst(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-        _soon: impl Fn(EntryId),
-    ) {
+    fn lookup_burst(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries, _soon: impl Fn(EntryId)) {
         lanes.each(|lane| found[lane] = EntryId::NONE);
         let mut order = self.entries.tuples().in_order();
         if order.len() == 1

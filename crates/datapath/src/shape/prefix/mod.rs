@@ -20,7 +20,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-use super::{EntryId, Lanes, MAX_BURST, WordMatches};
+use super::{BurstEntries, BurstHeaders, EntryId, Lanes, MAX_BURST, WordMatches};
 pub(crate) use overlay::PrefixOverlay;
 
 use group::PrefixTrie;
@@ -28,7 +28,7 @@ use layout::PrefixLayout;
 use trie::{Prefix, TrieLeaf};
 use walk::{PrefixAddress, TrieWalk};
 use weir_memory::{OutOfMemory, SimdInstructions, SimdOperation, run_simd};
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 
 /// Maximum number of layouts of a table.
 const MAX_LAYOUTS: usize = 4;
@@ -127,9 +127,9 @@ impl PrefixClassifier {
     #[inline(never)]
     pub(crate) fn lookup_burst(
         &self,
-        keys: &[ParsedHeaders; MAX_BURST],
+        keys: &BurstHeaders,
         lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
+        found: &mut BurstEntries,
         soon: impl Fn(EntryId),
     ) {
         run_simd(PrefixSearch { prefixes: self, keys, lanes, found, soon });
@@ -206,9 +206,9 @@ impl PrefixClassifier {
 /// have an instruction.
 struct PrefixSearch<'a, S> {
     prefixes: &'a PrefixClassifier,
-    keys: &'a [ParsedHeaders; MAX_BURST],
+    keys: &'a BurstHeaders,
     lanes: Lanes,
-    found: &'a mut [EntryId; MAX_BURST],
+    found: &'a mut BurstEntries,
     soon: S,
 }
 
@@ -243,7 +243,7 @@ impl<S: Fn(EntryId)> SimdOperation for PrefixSearch<'_, S> {
 
 /// Best entries found so far for the packets of a burst.
 struct BestLeaves<'a> {
-    found: &'a mut [EntryId; MAX_BURST],
+    found: &'a mut BurstEntries,
     /// Priorities; valid only where an entry was found.
     priority: [u16; MAX_BURST],
 }
@@ -263,12 +263,7 @@ impl BestLeaves<'_> {
 
 /// Looks up the packets of a burst level by level. Requires that the longest prefix is the best.
 #[inline(always)]
-fn all_at_once<A: PrefixAddress>(
-    group: &PrefixTrie,
-    keys: &[ParsedHeaders; MAX_BURST],
-    lanes: Lanes,
-    best: &mut BestLeaves<'_>,
-) {
+fn all_at_once<A: PrefixAddress>(group: &PrefixTrie, keys: &BurstHeaders, lanes: Lanes, best: &mut BestLeaves<'_>) {
     let (mut walk, mut admitted) = (TrieWalk::new(), Lanes::default());
     for lane in lanes {
         let key = &keys[lane].key;
@@ -285,7 +280,7 @@ fn all_at_once<A: PrefixAddress>(
 
 /// Looks up the packets of a burst one by one, for groups whose longest prefix may not be the best.
 #[inline(never)]
-fn one_by_one(group: &PrefixTrie, keys: &[ParsedHeaders; MAX_BURST], lanes: Lanes, best: &mut BestLeaves<'_>) {
+fn one_by_one(group: &PrefixTrie, keys: &BurstHeaders, lanes: Lanes, best: &mut BestLeaves<'_>) {
     for lane in lanes {
         let key = &keys[lane].key;
         if group.layout.admits(key) {

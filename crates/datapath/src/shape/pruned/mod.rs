@@ -28,11 +28,11 @@ mod unpruned;
 
 use super::describe::ClassifierInfo;
 use super::hash::{EntryHashTable, EntryRows, TupleSpace};
-use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use super::{BurstEntries, BurstHeaders, Classifier, EntryId, Lanes, WordMatches};
 use index::{IndexBudget, PrunerIndex};
 use index_rebuild::IndexRebuild;
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, ParsedHeaders};
+use weir_packet::FlowKey;
 use weir_units::Instant;
 
 /// Maximum number of slices in use. Further slices do not distinguish tuples. A 5-tuple of IPv6 has 19. Each slice
@@ -183,13 +183,7 @@ impl Classifier for PrunedTupleSpace {
     }
 
     #[inline(always)]
-    fn lookup_burst(
-        &self,
-        keys: &[ParsedHeaders; MAX_BURST],
-        lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
-    ) {
+    fn lookup_burst(&self, keys: &BurstHeaders, lanes: Lanes, found: &mut BurstEntries, soon: impl Fn(EntryId)) {
         match self.index() {
             Some(index) => index.lookup_burst(self.entries(), keys, lanes, found),
             None => self.space.lookup_burst(keys, lanes, found, soon),

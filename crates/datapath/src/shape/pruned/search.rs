@@ -6,8 +6,8 @@
 use super::index::PrunerIndex;
 use super::tuple_set::{TupleSet, WideTupleSet};
 use crate::shape::hash::{EntryHashTable, TupleProbe};
-use crate::shape::{EntryId, Lanes, MAX_BURST};
-use weir_packet::{FlowKey, ParsedHeaders};
+use crate::shape::{BurstEntries, BurstHeaders, EntryId, Lanes, MAX_BURST};
+use weir_packet::FlowKey;
 
 /// Search for the entry that one packet matches.
 struct PrunedSearch<'a, T> {
@@ -138,9 +138,9 @@ impl PrunerIndex {
     pub(super) fn lookup_burst(
         &self,
         entries: &EntryHashTable,
-        keys: &[ParsedHeaders; MAX_BURST],
+        keys: &BurstHeaders,
         lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
+        found: &mut BurstEntries,
     ) {
         if self.pruner.columns().wide.is_empty() {
             self.burst(entries, keys, lanes, found, |key| self.pruner.narrow(key));
@@ -165,9 +165,9 @@ impl PrunerIndex {
     fn burst<S: TupleCandidates>(
         &self,
         entries: &EntryHashTable,
-        keys: &[ParsedHeaders; MAX_BURST],
+        keys: &BurstHeaders,
         lanes: Lanes,
-        found: &mut [EntryId; MAX_BURST],
+        found: &mut BurstEntries,
         survivors: impl Fn(&FlowKey) -> S,
     ) {
         let is_large = entries.len() > MANY;

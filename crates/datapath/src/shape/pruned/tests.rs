@@ -1,8 +1,9 @@
 use super::*;
+use crate::shape::MAX_BURST;
 use crate::shape::linear::LinearClassifier;
 use proptest::prelude::*;
 use std::time::Duration;
-use weir_packet::{Field, FlowMask};
+use weir_packet::{Field, FlowMask, ParsedHeaders};
 use weir_testing::rules::{self, HeaderSampling, RuleSetEntry, SeededRng};
 
 /// Content of a classifier: its entries' ids, priorities and matches.

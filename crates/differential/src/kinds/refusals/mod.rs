@@ -44,10 +44,6 @@ fn is_optional_field(field: Field) -> bool {
     matches!(field, Field::InPhyPort | Field::PbbIsid | Field::PbbUca | Field::Ipv6Exthdr)
 }
 
-fn is_nsh(field: Field) -> bool {
-    (Field::NshFlags as u8..=Field::NshC4 as u8).contains(&(field as u8))
-}
-
 fn is_modify(seen: &ObservedDifference<'_>) -> bool {
     let command = seen.parts().flow.map(|flow| flow.command);
     matches!(command, Some(FlowCommand::Modify | FlowCommand::ModifyStrict))

@@ -58,7 +58,7 @@ pub(in crate::kinds) const OURS: &[DifferenceKind] = &[
         why: "weir refuses values that NSH fields cannot have; Open vSwitch takes them in groups",
         is: |seen| {
             let is_ours = seen.only_we_refuse(&[SET_ARGUMENT]) || seen.both_refuse(&[SET_ARGUMENT], &[INCONSISTENT]);
-            is_ours && seen.parts().sets(|field, _| is_nsh(field))
+            is_ours && seen.parts().sets(|field, _| field.is_nsh())
         },
     },
     DifferenceKind {

@@ -36,7 +36,7 @@ pub(in crate::kinds) const THEIRS: &[DifferenceKind] = &[
             seen.they_refuse(&[SET_TYPE, SET_LEN, SET_ARGUMENT, TYPE])
                 && seen.parts().sets(|field, _| {
                     is_optional_field(field)
-                        || is_nsh(field)
+                        || field.is_nsh()
                         || matches!(field, Field::MplsBos | Field::EthType | Field::IpProto | Field::IpFrag)
                 })
         },
@@ -123,7 +123,7 @@ pub(in crate::kinds) const THEIRS: &[DifferenceKind] = &[
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
         why: "masks and values of NSH fields are checked by Open vSwitch in another order and to other limits",
-        is: |seen| seen.they_refuse(&[MASK, VALUE]) && seen.parts().has_field(is_nsh),
+        is: |seen| seen.they_refuse(&[MASK, VALUE]) && seen.parts().has_field(Field::is_nsh),
     },
     DifferenceKind {
         name: "cookie_zero_finds_hidden_entries",

@@ -385,21 +385,29 @@ impl<'a> Dice<'a> {
             24 => Body::GetAsyncRequest,
             25 => Body::GetAsyncReply(self.asynchronous(version)),
             26 => Body::SetAsync(self.asynchronous(version)),
-            27 => Body::GroupMod(GroupMod {
-                command: self.u16().into(),
-                kind: self.u8().into(),
-                group: self.group(),
-                command_bucket: if version >= Version::V15 { BucketId(self.u32()) } else { BucketId::ALL },
-                buckets: self.buckets(version),
-                properties: self.since(Version::V15, version, Self::property),
-            }),
+            27 => Body::GroupMod(self.group_mod(version)),
             28 => Body::TableMod(self.table_mod(version)),
-            _ => Body::MeterMod(MeterMod {
-                command: self.u16().into(),
-                flags: self.u16(),
-                meter: MeterId(self.u32()),
-                bands: self.few(Self::band),
-            }),
+            _ => Body::MeterMod(self.meter_mod()),
+        }
+    }
+
+    fn group_mod(&mut self, version: Version) -> GroupMod {
+        GroupMod {
+            command: self.u16().into(),
+            kind: self.u8().into(),
+            group: self.group(),
+            command_bucket: if version >= Version::V15 { BucketId(self.u32()) } else { BucketId::ALL },
+            buckets: self.buckets(version),
+            properties: self.since(Version::V15, version, Self::property),
+        }
+    }
+
+    fn meter_mod(&mut self) -> MeterMod {
+        MeterMod {
+            command: self.u16().into(),
+            flags: self.u16(),
+            meter: MeterId(self.u32()),
+            bands: self.few(Self::band),
         }
     }
 }

@@ -10,6 +10,16 @@ use weir_openflow::model::queue::*;
 use weir_openflow::model::*;
 use weir_packet::Field;
 
+/// Returns how many kinds of multipart messages a version has.
+fn n_kinds(version: Version) -> u8 {
+    match version {
+        Version::V10 => 7,
+        Version::V13 => 15,
+        Version::V14 => 18,
+        Version::V15 => 21,
+    }
+}
+
 impl Dice<'_> {
     pub(super) fn type_id<T: From<u16>>(&mut self) -> FeatureTypeId<T> {
         match self.flag() {
@@ -82,13 +92,7 @@ impl Dice<'_> {
     }
 
     pub(super) fn multipart_request(&mut self, version: Version) -> RequestBody {
-        let n_kinds = match version {
-            Version::V10 => 7,
-            Version::V13 => 15,
-            Version::V14 => 18,
-            Version::V15 => 21,
-        };
-        match self.below(n_kinds) {
+        match self.below(n_kinds(version)) {
             0 => RequestBody::Desc,
             1 => RequestBody::Flow(self.flow_request(version)),
             2 => RequestBody::Aggregate(self.flow_request(version)),
@@ -225,13 +229,7 @@ impl Dice<'_> {
     }
 
     pub(super) fn multipart_reply(&mut self, version: Version) -> ReplyBody {
-        let n_kinds = match version {
-            Version::V10 => 7,
-            Version::V13 => 15,
-            Version::V14 => 18,
-            Version::V15 => 21,
-        };
-        match self.below(n_kinds) {
+        match self.below(n_kinds(version)) {
             0 => ReplyBody::Desc(self.desc()),
             1 => ReplyBody::Flow(self.few(|dice| dice.flow_stats(version))),
             2 => ReplyBody::Aggregate(AggregateStats {

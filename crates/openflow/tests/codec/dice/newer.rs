@@ -3,8 +3,6 @@ use super::Dice;
 use weir_openflow::model::bundle::*;
 use weir_openflow::model::config::{TableMod, VacancyThresholds};
 use weir_openflow::model::flow::*;
-use weir_openflow::model::group::GroupMod;
-use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::monitor::*;
 use weir_openflow::model::packet_io::PacketInReason;
 use weir_openflow::model::port::*;
@@ -285,20 +283,8 @@ impl Dice<'_> {
 
     pub(super) fn forwarded(&mut self, version: Version) -> Message {
         let body = match self.flag() {
-            false => Body::MeterMod(MeterMod {
-                command: self.u16().into(),
-                flags: self.u16(),
-                meter: MeterId(self.u32()),
-                bands: self.few(Self::band),
-            }),
-            true => Body::GroupMod(GroupMod {
-                command: self.u16().into(),
-                kind: self.u8().into(),
-                group: self.group(),
-                command_bucket: if version >= Version::V15 { BucketId(self.u32()) } else { BucketId::ALL },
-                buckets: self.buckets(version),
-                properties: self.since(Version::V15, version, Self::property),
-            }),
+            false => Body::MeterMod(self.meter_mod()),
+            true => Body::GroupMod(self.group_mod(version)),
         };
         Message { xid: self.u32(), body }
     }

@@ -9,7 +9,7 @@ mod graph;
 
 use super::{MAX_NAME, ScenarioResult, SourceFile, timing};
 use crate::document::{
-    HostToml, LinkEffectsToml, LinkToml, OneOrMore, ScenarioToml, SwitchToml, TopologyToml as Written,
+    HostToml, LinkEffectsToml, LinkSectionToml, LinkToml, OneOrMore, ScenarioToml, SwitchToml, TopologyToml as Written,
 };
 use crate::{Profile, SwitchTiming};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -184,7 +184,7 @@ fn hosts_of(
                 .ok_or_else(|| place.error(format!("ip: found {net}, expected room for {total} addresses")))?;
             let mut host = by_name.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_else(|| {
                 let name = place.spanned(name.clone());
-                place.spanned(HostToml::named(name))
+                place.spanned(HostToml::only(name))
             });
             let inner = host.as_mut();
             if inner.switch.is_none() {
@@ -241,7 +241,7 @@ fn links(
         sorted.sort();
         let mut item = by_ends.get_mut(&sorted).and_then(VecDeque::pop_front).unwrap_or_else(|| {
             let ends = ends.map(|end| place.spanned(end));
-            place.spanned(LinkToml::between(ends))
+            place.spanned(LinkToml::only(ends))
         });
         let usual = written.line();
         let delay = link.delay.map(|delay| place.spanned(TimeSpan(delay)));

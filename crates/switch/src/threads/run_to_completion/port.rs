@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_port::queues::{QueuedPort, TransmitQueues};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, ReceiveReadiness};
+use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness};
 use weir_units::Instant;
 
 /// Number of failed attempts in a row to read a port after which a thread waits for it, because others may send by it
@@ -266,13 +266,7 @@ impl Port for SharedPortHandle {
         &self.common.info
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        pool: &mut FramePool,
-        batch: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) -> PortResult {
         let common = &self.common;
         if common.is_lost.load(Ordering::Acquire) {
             return Err(common.lock().lost.take().unwrap_or_else(|| common.gone()));
@@ -285,7 +279,7 @@ impl Port for SharedPortHandle {
         common.using(&mut inner, |port| port.receive(now, pool, batch, max)).unwrap_or_else(|| Err(common.gone()))
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.sender.send(now, pool, frames);
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
-use weir_port::{FrameCounters, LinkState, Port, PortError, PortInfo};
+use weir_port::{FrameCounters, LinkState, Port, PortInfo, PortResult};
 use weir_units::Instant;
 
 /// A port that blocks its user while it is held, and records the frames sent.
@@ -30,17 +30,11 @@ impl Port for Held {
         &self.info
     }
 
-    fn receive(
-        &mut self,
-        _now: Instant,
-        _pool: &mut FramePool,
-        _batch: &mut Vec<Frame>,
-        _max: usize,
-    ) -> Result<(), PortError> {
+    fn receive(&mut self, _now: Instant, _pool: &mut FramePool, _batch: &mut Vec<Frame>, _max: usize) -> PortResult {
         Ok(())
     }
 
-    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> PortResult {
         self.state.is_entered.store(true, Ordering::SeqCst);
         while self.state.is_held.load(Ordering::SeqCst) {
             std::thread::yield_now();
