@@ -15,6 +15,49 @@ echo $$ >"$IDS/cargo"
 wait $!
 "#;
 
+/// A cargo that makes a program which prints its kind, in the folder of the profile that it is asked for.
+const BUILDER: &str = r#"#!/bin/sh
+[ "$1" = build ] || exit 0
+kind=quick
+for word; do [ "$word" = --release ] && kind=release; done
+mkdir -p "$PROJECT/target/$kind"
+printf '#!/bin/sh\necho %s $*\n' "$kind ${WEIR_QUICK:-0}" >"$PROJECT/target/$kind/weir"
+chmod +x "$PROJECT/target/$kind/weir"
+"#;
+
+/// Writes a program that can be run.
+fn program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// First steps take the program that is built quickly; commands that depend on speed take the fast one, and so do all
+/// once it is there.
+#[test]
+fn first_steps_do_not_wait_for_the_fast_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, programs) = (folder.path().join("project"), folder.path().join("programs"));
+    [&project, &programs].iter().for_each(|path| fs::create_dir(path).unwrap());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    ["weir", "rust-toolchain.toml"].iter().for_each(|name| _ = fs::copy(root.join(name), project.join(name)).unwrap());
+    program(&programs.join("cargo"), BUILDER);
+    // The toolchain is there already.
+    program(&programs.join("rustup"), "#!/bin/sh\n");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&path))).unwrap();
+    let run = |words: &[&str]| {
+        let mut script = Command::new(project.join("weir"));
+        let ran = script.args(words).env("PATH", &path).env("PROJECT", &project).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    assert_eq!(run(&["quickstart"]), "quick 1 quickstart\n");
+    assert_eq!(run(&["predict", "file"]), "quick 1 predict file\n");
+    assert_eq!(run(&["--help"]), "quick 1 --help\n");
+    assert_eq!(run(&["switch", "--help"]), "release 0 switch --help\n");
+    assert_eq!(run(&["quickstart"]), "release 0 quickstart\n");
+}
+
 /// A signal to the script alone leaves neither cargo nor its program nor a file behind.
 #[test]
 fn a_script_that_is_ended_ends_its_tests() {
@@ -26,8 +69,7 @@ fn a_script_that_is_ended_ends_its_tests() {
     };
     let (programs, ids, temporary) = (made("programs"), made("ids"), made("temporary"));
     let cargo = programs.join("cargo");
-    fs::write(&cargo, CARGO).unwrap();
-    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    program(&cargo, CARGO);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&path))).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../weir");

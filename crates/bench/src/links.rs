@@ -115,7 +115,7 @@ pub(crate) fn run(args: &LinkBenchArgs) -> anyhow::Result<ExitCode> {
         |frame: &LinkFrameTimes| frame.arrived_at.is_none_or(|came| !watched.stalled_during(frame.sent_at, came));
     let result = LinkBenchReport {
         machine,
-        release_build: !cfg!(debug_assertions),
+        release_build: weir_units::IS_RELEASE_BUILD,
         rate_bps: args.rate.0,
         delay_s: args.delay.0.as_secs_f64(),
         bytes: args.bytes,

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &PredictBenchArgs) -> anyhow::Result<ExitCode> {
     seconds.sort_by(f64::total_cmp);
     let result = PredictBenchReport {
         machine,
-        release_build: !cfg!(debug_assertions),
+        release_build: weir_units::IS_RELEASE_BUILD,
         switches: args.switches,
         flows: sizes.0,
         devices: sizes.1,

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &TimingBenchArgs) -> anyhow::Result<ExitCode> {
     let untouched = |passed: &PassedPacket| !with.watched.stalled_during(passed.sent, passed.received_at);
     let result = TimingBenchReport {
         machine: BenchMachineInfo::detect(),
-        release_build: !cfg!(debug_assertions),
+        release_build: weir_units::IS_RELEASE_BUILD,
         delay_s: delay.as_secs_f64(),
         rate: args.rate,
         without: sum(&without.packets, Duration::ZERO, |_| true)?,

@@ -258,7 +258,7 @@ fn replicated<R: Send, E: std::fmt::Display + Send>(
     if runs.is_empty() {
         return Err("stopped before a replication was through".to_owned());
     }
-    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let build = weir_units::BUILD_KIND;
     let machine = LabMachineInfo::this();
     let conditions = format!(
         "{} x {:.3} s after {:.3} s, {level}, seed {}, in {:.1} s on {} threads, weir {} ({build} build), {} cores of {}, Linux {}",

@@ -198,7 +198,7 @@ impl Experiment {
             partial: options.cancel.is_cancelled(),
             setup: ExperimentSetup {
                 version: env!("CARGO_PKG_VERSION"),
-                release_build: !cfg!(debug_assertions),
+                release_build: weir_units::IS_RELEASE_BUILD,
                 full: options.full,
                 sizes,
                 seed: options.seed,

@@ -185,7 +185,7 @@ impl ExperimentReport {
 impl fmt::Display for ExperimentSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = if self.full { "the published size" } else { "a small size; --full reruns the published one" };
-        let build = if self.release_build { "release" } else { "debug" };
+        let build = weir_units::BUILD_KIND;
         let others = self.others.map_or_else(String::new, |share| format!(" (others used {:.0} %)", share * 100.0));
         write!(
             f,

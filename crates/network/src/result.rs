@@ -203,7 +203,7 @@ impl LabSetup {
             seed: scenario.seed,
             mode,
             version: env!("CARGO_PKG_VERSION"),
-            release_build: !cfg!(debug_assertions),
+            release_build: weir_units::IS_RELEASE_BUILD,
             machine: LabMachineInfo::this(),
             duration_s: duration.as_secs_f64(),
         }

@@ -23,6 +23,16 @@ pub use text::{counted, read_text, reworded};
 pub use throttle::LogThrottle;
 pub use time::Instant;
 
+/// Kind of this build, for reports: `release`; `quick`, which is hardly optimised and is built for first steps (the
+/// variable `WEIR_QUICK` is set while it is built); or `debug`.
+pub const BUILD_KIND: &str = match (cfg!(debug_assertions), option_env!("WEIR_QUICK")) {
+    (true, _) => "debug",
+    (false, Some(_)) => "quick",
+    (false, None) => "release",
+};
+/// True if this is a release build, whose speed is weir's.
+pub const IS_RELEASE_BUILD: bool = !cfg!(debug_assertions) && option_env!("WEIR_QUICK").is_none();
+
 /// Error of a quantity such as `10Mbit/s` that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseQuantityError {

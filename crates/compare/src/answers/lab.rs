@@ -99,7 +99,7 @@ fn per_second(round: &LabResult, count: u64) -> Option<f64> {
 
 fn conditions(result: &LabResult, rounds: usize) -> String {
     let setup = &result.setup;
-    let build = if setup.release_build { "release" } else { "debug" };
+    let build = weir_units::BUILD_KIND;
     let how = match setup.mode {
         LabHostKind::Memory => "hosts in this process",
         LabHostKind::Netns => "hosts in network namespaces",

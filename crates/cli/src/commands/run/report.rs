@@ -63,7 +63,7 @@ fn conditions(result: &LabResult, took: Option<Duration>) -> String {
         LabHostKind::Netns => "hosts in network namespaces",
         LabHostKind::Virtual => "hosts in virtual time",
     };
-    let build = if setup.release_build { "release" } else { "debug" };
+    let build = weir_units::BUILD_KIND;
     let how = match (setup.mode, took) {
         (LabHostKind::Virtual, Some(took)) => {
             format!("Simulated {:.1} s of virtual time in {:.1} s", setup.duration_s, took.as_secs_f64())

@@ -91,7 +91,7 @@ fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
 
 /// Describes the simulation's setup and whether the requested precision was reached.
 pub(super) fn conditions(setup: &SimulationSetup, is_sure: Option<bool>, is_partial: bool) -> String {
-    let build = if setup.release_build { "release" } else { "debug" };
+    let build = weir_units::BUILD_KIND;
     let mut text = format!(
         "Simulated {} of {} s (after {} s) in {:.1} s, {:.1} million events a second on {}, with weir {} \
          ({build} build), scenario {}, seed {}; ± is half a 95% interval; on {} of {}, Linux {}\n",

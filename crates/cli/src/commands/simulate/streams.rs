@@ -120,7 +120,7 @@ impl SimulationSetup {
             wall_s,
             threads,
             version: env!("CARGO_PKG_VERSION"),
-            release_build: !cfg!(debug_assertions),
+            release_build: weir_units::IS_RELEASE_BUILD,
             machine: LabMachineInfo::this(),
         }
     }
