@@ -180,7 +180,7 @@ impl AfPacket {
         while sent < frames.len() {
             match self.sending.send(self.socket.as_fd(), &frames[sent..], asks) {
                 Ok(count) => {
-                    self.counters.count_sent(&frames[sent..sent + count]);
+                    self.counters.note_sent(&frames[sent..sent + count]);
                     sent += count;
                     retries = 0;
                 }

@@ -245,7 +245,7 @@ impl FrameCounters {
     }
 
     /// Counts frames that were handed to the device or peer.
-    pub(crate) fn count_sent(&mut self, frames: &[Frame]) {
+    pub(crate) fn note_sent(&mut self, frames: &[Frame]) {
         self.tx_packets += frames.len() as u64;
         self.tx_bytes += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
     }

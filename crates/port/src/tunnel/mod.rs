@@ -152,7 +152,7 @@ impl TunnelPort {
         while sent < frames.len() {
             match self.sending.send(self.endpoint.socket.as_fd(), &self.headings[sent..], &frames[sent..]) {
                 Ok(count) => {
-                    self.counters.count_sent(&frames[sent..sent + count]);
+                    self.counters.note_sent(&frames[sent..sent + count]);
                     sent += count;
                     retries = 0;
                 }
