@@ -1,8 +1,8 @@
 //! Runs the commands in the blocks of documents, and compares what they print with what the documents show.
 //!
-//! Commands that need only files are run: predictions, simulations, models, topologies, profiles, messages. Their output
-//! must have each line that the page shows, apart from numbers. A page gives a command a file by a comment in front of
-//! the block with its content: `<!-- file: ring.toml -->`. A line `...` stands for any lines.
+//! Commands that need only files are run: predictions, simulations, models, topologies, profiles, messages. Their
+//! output must have each line that the page shows, apart from numbers. A page gives a command a file by a comment in
+//! front of the block with its content: `<!-- file: ring.toml -->`. A line `...` stands for any lines.
 use crate::bed::weir;
 use std::collections::BTreeSet;
 use std::fs;

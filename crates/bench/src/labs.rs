@@ -88,8 +88,12 @@ pub(crate) fn run(args: &EmulateBenchArgs) -> anyhow::Result<ExitCode> {
     for switches in &args.switches {
         rows.push(row(args, usize::from(*switches), &signals)?);
     }
-    let result =
-        EmulateBenchReport { machine, release_build: weir_units::IS_RELEASE_BUILD, profile: args.profile.clone(), rows };
+    let result = EmulateBenchReport {
+        machine,
+        release_build: weir_units::IS_RELEASE_BUILD,
+        profile: args.profile.clone(),
+        rows,
+    };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
     weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
