@@ -112,6 +112,9 @@ pub struct VirtualSwitchSnapshot {
     pub time: CpuShareSnapshot,
     /// Crosspoints that have received packets.
     pub crosspoints: Vec<CrosspointSnapshot>,
+    /// Packets dropped by the virtual switch's tables and actions, by reason.
+    #[serde(default)]
+    pub drops: BTreeMap<String, u64>,
     /// Specification of the virtual switch, in the words of the scenario file.
     pub spec: serde_json::Value,
 }

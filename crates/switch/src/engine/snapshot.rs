@@ -1,9 +1,10 @@
 //! Reports the state of an engine and of its logical switches.
 use super::Engine;
+use super::logical::LogicalSwitch;
 use super::virtuals::VirtualId;
 use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSwitchSnapshot, WorkerSnapshot};
 use std::collections::HashMap;
-use weir_datapath::ChannelId;
+use weir_datapath::{ChannelId, Drops};
 use weir_device::TimingSnapshot;
 use weir_openflow::model::role::Role;
 
@@ -59,8 +60,7 @@ impl Engine {
                 drops.count(reason, count);
             }
         }
-        let serde_json::Value::Object(drops) = serde_json::json!(drops) else { return Some(Vec::new()) };
-        let counted = drops.into_iter().filter_map(|(reason, count)| Some((reason, count.as_u64()?)));
+        let counted = named(&drops).into_iter();
         let (unserved, behind) = self
             .virtuals
             .as_ref()
@@ -71,4 +71,17 @@ impl Engine {
         let all = counted.chain(rest.map(|(reason, count)| (reason.to_owned(), count)));
         Some(all.filter(|(_, count)| *count > 0).collect())
     }
+}
+
+impl LogicalSwitch {
+    /// Returns the packets dropped by the datapath, by reason. Reasons without packets are left out.
+    pub(super) fn drops(&mut self) -> Vec<(String, u64)> {
+        named(&self.datapath.get().drops()).into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// Returns counted drops with the names of their reasons.
+fn named(drops: &Drops) -> Vec<(String, u64)> {
+    let serde_json::Value::Object(drops) = serde_json::json!(drops) else { return Vec::new() };
+    drops.into_iter().filter_map(|(reason, count)| Some((reason, count.as_u64()?))).collect()
 }

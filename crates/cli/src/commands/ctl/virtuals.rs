@@ -120,8 +120,8 @@ pub(super) fn list(switch: &SwitchSnapshot) -> String {
     format!("\n{}\n", rows.trim_fmt())
 }
 
-/// Returns the packets dropped in the queues of a virtual switch, by reason. Packets that waited too long for its turn
-/// are not included: the switch's own drops have them.
+/// Returns the packets dropped by the tables and in the queues of a virtual switch, by reason. Packets that waited too
+/// long for its turn are not included: the switch's own drops have them.
 pub(super) fn dropped(cut: &VirtualSwitchSnapshot) -> BTreeMap<String, u64> {
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     for (reason, count) in cut.crosspoints.iter().flat_map(|point| &point.dropped) {
@@ -133,10 +133,13 @@ pub(super) fn dropped(cut: &VirtualSwitchSnapshot) -> BTreeMap<String, u64> {
     if untagged > 0 {
         reasons.insert("untagged".to_owned(), untagged);
     }
+    for (reason, count) in &cut.drops {
+        *reasons.entry(reason.clone()).or_default() += count;
+    }
     reasons
 }
 
-/// Lists the packets dropped in the queues of virtual switches, one text for each virtual switch and reason.
+/// Lists the packets that virtual switches dropped, one text for each virtual switch and reason.
 pub(super) fn drops(switch: &SwitchSnapshot) -> impl Iterator<Item = String> {
     switch.virtual_switches.iter().flat_map(|cut| {
         let text = |(reason, count): (String, u64)| {

@@ -9,8 +9,11 @@ use weir_port::FrameCounters;
 
 impl Engine {
     /// Returns the state of all virtual switches, in the order of the first lookup.
-    pub(crate) fn virtual_snapshots(&self) -> Vec<VirtualSwitchSnapshot> {
+    pub(crate) fn virtual_snapshots(&mut self) -> Vec<VirtualSwitchSnapshot> {
         let (now, cycles_per_ns) = (self.io.now(), self.io.cycles_per_ns());
+        let switches = self.virtuals.iter_mut().flat_map(|virtuals| virtuals.switches.iter_mut().flatten());
+        let mut drops: BTreeMap<u16, BTreeMap<String, u64>> =
+            switches.map(|switch| (switch.place(), switch.logical.drops().into_iter().collect())).collect();
         let all = self.virtuals.iter().flat_map(|virtuals| virtuals.all().map(move |switch| (virtuals, switch)));
         all.map(|(virtuals, switch)| VirtualSwitchSnapshot {
             spec: serde_json::json!(switch.ports.spec),
@@ -20,6 +23,7 @@ impl Engine {
             ports: (0..switch.ports.inlets.len()).map(|at| virtuals.port_snapshot(&switch.ports, at)).collect(),
             time: virtuals.time_of(switch, cycles_per_ns),
             crosspoints: virtuals.crosspoint_snapshots(&switch.ports),
+            drops: drops.remove(&switch.place()).unwrap_or_default(),
         })
         .collect()
     }
