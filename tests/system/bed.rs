@@ -1,5 +1,6 @@
 //! Test bed: hosts in namespaces and switches in another one, joined by veth pairs.
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use weir_testing::{Namespace, TestProcess, run, wait_until};
@@ -17,10 +18,10 @@ pub(crate) fn run_weir(arguments: &[&str]) -> Output {
     Command::new(weir()).args(arguments).output().unwrap_or_else(|error| panic!("cannot start weir: {error}"))
 }
 
-/// Runs a command of weir on a file of the examples.
+/// Runs a command of weir on a file of the examples, or on another one by its absolute path.
 pub(crate) fn run_on_example(command: &str, file: &str, arguments: &[&str]) -> Output {
-    let path = format!("{}/../../examples/{file}", env!("CARGO_MANIFEST_DIR"));
-    run_weir(&[&[command, &path], arguments].concat())
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
+    run_weir(&[&[command, path.to_str().expect("a path in UTF-8")], arguments].concat())
 }
 
 /// Returns what a command wrote on standard output.
