@@ -77,7 +77,7 @@ impl PortSlot {
     pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<PortReopener>) -> PortSlot {
         let (info, link) = (port.info().clone(), port.link());
         let (is_interface, device) = (is_interface(&info), PortInterface::of(&info));
-        let costs_a_call = costs_a_call(&info);
+        let costs_a_call = info.kind().is_some_and(PortKind::costs_a_call);
         PortSlot {
             number,
             port: Some(port),
@@ -190,18 +190,11 @@ impl PortSlot {
     pub(crate) fn desc(&self) -> PortDesc {
         let speed = speed_kbps(self.link);
         PortDesc {
-            port_no: self.number,
-            hw_addr: self.info.mac,
-            name: self.info.name.clone(),
-            config: 0,
             state: if self.link.up { bits::LIVE } else { bits::LINK_DOWN },
             curr: rate_feature(speed),
-            advertised: 0,
-            supported: 0,
-            peer: 0,
             curr_speed: speed,
             max_speed: speed,
-            properties: Vec::new(),
+            ..PortDesc::new(self.number, self.info.mac, &self.info.name)
         }
     }
 
@@ -335,15 +328,9 @@ impl PortSlots {
     }
 }
 
-/// Returns true if reading a port's frames costs a system call.
-fn costs_a_call(info: &PortInfo) -> bool {
-    use PortKind::{AfPacket, Gre, Tap, Vxlan, VxlanGpe};
-    matches!(info.kind(), Some(AfPacket | Tap | Vxlan | VxlanGpe | Gre))
-}
-
 /// Returns true if a port is an interface whose changes the kernel reports.
 pub(crate) fn is_interface(info: &PortInfo) -> bool {
-    matches!(info.kind(), Some(PortKind::AfXdp | PortKind::AfPacket | PortKind::Tap))
+    info.kind().is_some_and(PortKind::is_interface)
 }
 
 /// Returns the link's rate in kbit/s, or 0 if it has none.

@@ -33,19 +33,13 @@ impl PortSlots {
     /// Returns the description of a virtual switch's port for its controllers.
     pub(super) fn describe_virtual(&self, port: &VirtualPortSpec) -> PortDesc {
         let slot = self.place(PortNo(port.port)).map(|place| self.slot(place).desc());
+        let mac = slot.as_ref().map(|desc| desc.hw_addr).unwrap_or_default();
+        let name = slot.map_or_else(|| format!("port{}", port.port), |desc| desc.name);
         PortDesc {
-            port_no: PortNo(port.number),
-            hw_addr: slot.as_ref().map(|desc| desc.hw_addr).unwrap_or_default(),
-            name: slot.map_or_else(|| format!("port{}", port.port), |desc| desc.name),
-            config: 0,
             state: if self.has_link(PortNo(port.port)) { bits::LIVE } else { bits::LINK_DOWN },
-            curr: 0,
-            advertised: 0,
-            supported: 0,
-            peer: 0,
             curr_speed: kbps(port.rate_out),
             max_speed: kbps(port.ceiling.unwrap_or(port.rate_out)),
-            properties: Vec::new(),
+            ..PortDesc::new(PortNo(port.number), mac, name)
         }
     }
 }
