@@ -2,7 +2,6 @@
 //! virtual switches, and transmits the result.
 use super::Engine;
 use super::workers::EngineThreads;
-use crate::threads::pipeline::Pipeline;
 use weir_datapath::perf::ThreadStage;
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
@@ -132,7 +131,7 @@ impl Engine {
 
     /// Transmits frames that workers have forwarded. Returns true if there were any, or while the pipeline drains.
     fn transmit_forwarded(&mut self, now: Instant, how: TransmitSelection) -> bool {
-        let EngineThreads::Pipeline(Pipeline { tx, .. }) = &mut self.workers.threads else { return false };
+        let EngineThreads::Pipeline(pipeline) = &mut self.workers.threads else { return false };
         let (io, virtuals) = (&mut self.io, &mut self.virtuals);
         let mut send = |number: PortNo, frames: &mut Vec<Frame>| {
             let is_taken =
@@ -142,12 +141,10 @@ impl Engine {
             }
         };
         match how {
-            TransmitSelection::Within => tx.gather(now, &mut send),
-            TransmitSelection::Ends => tx.turn(now, &mut send),
+            TransmitSelection::Within => pipeline.tx.gather(now, &mut send),
+            TransmitSelection::Ends => pipeline.tx.turn(now, &mut send),
             TransmitSelection::Drains => {
-                if let EngineThreads::Pipeline(pipeline) = &mut self.workers.threads {
-                    pipeline.drain(now, &mut send);
-                }
+                pipeline.drain(now, &mut send);
                 true
             }
         }

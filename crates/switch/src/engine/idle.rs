@@ -53,7 +53,7 @@ impl IdlePorts {
             return false;
         }
         self.any = true;
-        !slot.port.as_ref().and_then(|port| port.next_wake()).is_some_and(|at| at <= now)
+        slot.port.as_ref().and_then(|port| port.next_wake()).is_none_or(|at| at > now)
     }
 
     /// Records whether a port had frames, and starts to watch it after a long quiet time.

@@ -31,9 +31,9 @@ pub(super) enum EngineThreads {
     #[default]
     Single,
     /// The engine receives and transmits, and workers look up packets.
-    Pipeline(Pipeline),
+    Pipeline(Box<Pipeline>),
     /// Each of several threads, the engine's among them, does all work of its ports.
-    RunToCompletion(RunToCompletion),
+    RunToCompletion(Box<RunToCompletion>),
 }
 
 /// Threads of the engine, where they run, and how they share their time with control work.
@@ -285,13 +285,13 @@ impl Engine {
                 for slot in self.io.ports.iter_mut() {
                     slot.port = slot.port.take().map(|port| several.share(slot.number, port));
                 }
-                self.workers.threads = EngineThreads::RunToCompletion(several);
+                self.workers.threads = EngineThreads::RunToCompletion(Box::new(several));
             }
             ThreadingMode::Pipeline => {
                 let pipeline = Pipeline::start(start, &mut self.physical.datapath)?;
                 self.io.pool = pipeline.pool();
                 self.io.burst = pipeline.read;
-                self.workers.threads = EngineThreads::Pipeline(pipeline);
+                self.workers.threads = EngineThreads::Pipeline(Box::new(pipeline));
             }
         }
         Ok(())
