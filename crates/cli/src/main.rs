@@ -5,7 +5,7 @@ mod commands;
 mod threads;
 mod tls;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use mimalloc::MiMalloc;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -20,9 +20,10 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = commands::Cli::parse();
+    let matches = commands::Cli::command().get_matches();
+    let cli = commands::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     init_log(cli.verbose);
-    match cli.command.run() {
+    match cli.command.run(&matches) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("weir: {error:#}");

@@ -1,9 +1,13 @@
 //! `weir ctl`: sends a request to a running switch through its control socket and prints the answer.
+mod configuration;
 mod perf;
 mod profile;
 mod queues;
+mod reload;
+mod save;
 mod virtuals;
 
+use anyhow::bail;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -177,12 +181,35 @@ enum CtlCommand {
     /// Add, resize, remove and show virtual switches
     #[command(subcommand)]
     Vs(virtuals::CtlVirtualCommand),
+    /// Write the switch's present configuration to its configuration file, or to another: ports, queues, meters,
+    /// groups, flow entries without time-outs and virtual switches as they are now, the other settings as given
+    Save {
+        /// File to write [default: the file given by --config when the switch was started]
+        file: Option<PathBuf>,
+        /// Leave flow entries, groups and meters as the configuration file has them: controllers add them
+        #[arg(long)]
+        no_entries: bool,
+    },
+    /// Read the switch's configuration file again, and add, change and remove what differs in it; forwarding goes on
+    Reload,
     /// Stop the switch
     Stop,
 }
 
 pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
     let path = ctl::find(args.socket.as_deref()).map_err(anyhow::Error::msg)?;
+    if let CtlCommand::Save { .. } | CtlCommand::Reload = args.command {
+        if args.of.is_some() {
+            bail!("this is for the switch itself; ask it without --vs");
+        }
+        let mut client = CtlClient::connect(&path)?;
+        let (text, json) = match args.command {
+            CtlCommand::Save { file, no_entries } => save::run(&mut client, file.as_deref(), !no_entries)?,
+            _ => reload::run(&mut client)?,
+        };
+        weir_terminal::output::print(&if args.json { format!("{json:#}\n") } else { text })?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let request = match args.of {
         Some(name) => CtlRequest::Of { name, what: Box::new(args.command.request()?) },
         None => args.command.request()?,
@@ -228,6 +255,7 @@ impl CtlCommand {
             CtlCommand::Profile { commands } => CtlRequest::Profile { commands: commands.is_some() },
             CtlCommand::Perf { seconds } => CtlRequest::Perf { seconds: *seconds },
             CtlCommand::Vs(command) => command.request()?,
+            CtlCommand::Save { .. } | CtlCommand::Reload => CtlRequest::Configuration,
             CtlCommand::Stop => CtlRequest::Stop,
         })
     }
@@ -270,6 +298,8 @@ impl CtlCommand {
             | CtlCommand::ModFlows { .. }
             | CtlCommand::DelFlows { .. }
             | CtlCommand::SetQueue { .. }
+            | CtlCommand::Save { .. }
+            | CtlCommand::Reload
             | CtlCommand::DelQueue { .. } => String::new(),
         })
     }
