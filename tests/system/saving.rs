@@ -4,7 +4,8 @@ use crate::bed::{B4, Bed, ping, weir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use weir_testing::TestProcess;
+use std::time::Duration;
+use weir_testing::{TestProcess, wait_until};
 
 /// A bed with a switch that has a configuration file.
 struct ConfiguredBed {
@@ -186,6 +187,32 @@ fn a_changed_file_takes_effect_while_packets_are_forwarded() {
     let summary = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(summary.contains("300 packets transmitted, 300 received"), "{summary}");
     switch.stop();
+}
+
+#[test]
+fn controllers_come_and_go_with_the_file() {
+    let entries = "entry = ['in_port=1,actions=output:2']\n";
+    let Some(this) = ConfiguredBed::new(entries) else { return };
+    let one = this.bed.controller(&["--listen", "tcp:127.0.0.1:6701"]);
+    let other = this.bed.controller(&["--listen", "tcp:127.0.0.1:6702"]);
+    let switch = this.start();
+    let up = |port: u16| {
+        let shown = this.ctl(&["show"]);
+        let line = shown.lines().find(|line| line.contains(&format!("127.0.0.1:{port}"))).map(str::to_owned);
+        line.is_some_and(|line| line.contains("up, OpenFlow"))
+    };
+    this.write(&format!("controller = ['tcp:127.0.0.1:6701']\n{entries}"));
+    assert_eq!(this.ctl(&["reload"]), "controller tcp:127.0.0.1:6701: added\n");
+    assert!(wait_until(Duration::from_secs(10), || up(6701)));
+    this.write(&format!("controller = ['tcp:127.0.0.1:6702']\n{entries}"));
+    this.ctl(&["reload"]);
+    assert!(wait_until(Duration::from_secs(10), || up(6702)));
+    assert!(wait_until(Duration::from_secs(10), || !this.ctl(&["show"]).contains("6701")));
+    this.write(&format!("controller = ['ssl:127.0.0.1:6703']\n{entries}"));
+    let said = this.refused(&["reload"]);
+    assert!(said.contains("TLS needs a private key") && said.contains("the switch is as it was"), "{said}");
+    assert!(wait_until(Duration::from_secs(10), || up(6702)));
+    [one, other, switch].into_iter().for_each(TestProcess::stop);
 }
 
 #[test]

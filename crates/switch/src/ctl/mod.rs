@@ -164,6 +164,16 @@ pub enum CtlRequest {
         /// Request to the virtual switch.
         what: Box<CtlRequest>,
     },
+    /// Connects to a further controller.
+    AddController {
+        /// Controller, as `tcp:IP[:PORT]` with options.
+        controller: String,
+    },
+    /// Ends the connection to a controller.
+    DelController {
+        /// Controller, as it was given.
+        controller: String,
+    },
     /// Reads what a configuration file has to say for a switch that starts as this one is now; the reply is
     /// [`RunningConfiguration`].
     Configuration,

@@ -1,6 +1,6 @@
 //! Serves the control socket: reads requests, carries them out, writes replies.
 use super::{ConfigurationSource, CtlReply, CtlRequest, MAX_REQUEST_BYTES};
-use crate::control::{ControlContext, stopped};
+use crate::control::{ControlContext, ControllerChange, stopped};
 use crate::engine::Engine;
 use crate::handle::{SwitchError, SwitchIdentity};
 use crate::snapshot::SwitchSnapshot;
@@ -171,6 +171,8 @@ fn is_for_virtual(request: &CtlRequest) -> bool {
             | CtlRequest::RemoveVirtual { .. }
             | CtlRequest::ShowVirtual { .. }
             | CtlRequest::Of { .. }
+            | CtlRequest::AddController { .. }
+            | CtlRequest::DelController { .. }
             | CtlRequest::Configuration
             | CtlRequest::SetConfigurationText { .. }
             | CtlRequest::Stop
@@ -228,6 +230,16 @@ async fn carry_out_here(context: &CtlContext, request: CtlRequest) -> Result<Val
         CtlRequest::RemoveVirtual { name } => super::virtuals::remove(&context.control, &name).await,
         CtlRequest::ShowVirtual { name } => super::virtuals::show(&context.control, name.as_deref()).await,
         CtlRequest::Profile { commands } => super::profile::show(engine, commands).await,
+        CtlRequest::AddController { controller } => {
+            let spec = controller.parse().map_err(SwitchError::Request)?;
+            context.control.change_controllers(ControllerChange::Add(spec)).await?;
+            Ok(json!({ "added": controller }))
+        }
+        CtlRequest::DelController { controller } => {
+            let spec = controller.parse().map_err(SwitchError::Request)?;
+            context.control.change_controllers(ControllerChange::Remove(spec)).await?;
+            Ok(json!({ "removed": controller }))
+        }
         CtlRequest::Configuration => super::configuration::read(context).await,
         CtlRequest::SetConfigurationText { text } => super::configuration::set_text(context, text),
         CtlRequest::Perf { seconds } => super::perf::watch(context, seconds).await,

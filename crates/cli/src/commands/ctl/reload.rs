@@ -74,9 +74,10 @@ enum ReloadPhase {
     EntriesRemoved,
     GroupsRemoved,
     MetersRemoved,
+    Controllers,
 }
 
-const PHASES: usize = ReloadPhase::MetersRemoved as usize + 1;
+const PHASES: usize = ReloadPhase::Controllers as usize + 1;
 
 impl ReloadPlan {
     /// Compares two configurations and what the switch is now.
@@ -98,7 +99,8 @@ impl ReloadPlan {
             _ if old.all.get("virtual") != new.all.get("virtual") => plan.later.push("virtual".to_owned()),
             _ => {}
         }
-        let known = ["port", "meter", "group", "entry", "virtual"];
+        plan.controllers(&old.list("controller"), &new.list("controller"));
+        let known = ["port", "meter", "group", "entry", "virtual", "controller"];
         let keys = old.all.keys().chain(new.all.keys()).filter(|key| !known.contains(&key.as_str()));
         let mut differ: Vec<&String> = keys.filter(|key| old.all.get(*key) != new.all.get(*key)).collect();
         differ.sort_unstable();
@@ -230,6 +232,19 @@ impl ReloadPlan {
             }
         }
         Ok(())
+    }
+
+    fn controllers(&mut self, old: &[String], new: &[String]) {
+        let add = |controller: &String| CtlRequest::AddController { controller: controller.clone() };
+        let remove = |controller: &String| CtlRequest::DelController { controller: controller.clone() };
+        for controller in old.iter().filter(|controller| !new.contains(controller)) {
+            let what = format!("controller {controller}: removed");
+            self.add(ReloadPhase::Controllers, what, remove(controller), add(controller));
+        }
+        for controller in new.iter().filter(|controller| !old.contains(controller)) {
+            let what = format!("controller {controller}: added");
+            self.add(ReloadPhase::Controllers, what, add(controller), remove(controller));
+        }
     }
 
     /// Plans the change of a virtual switch from one specification to another.
