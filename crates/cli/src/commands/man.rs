@@ -26,8 +26,7 @@ pub(crate) fn run(args: &ManArgs) -> anyhow::Result<ExitCode> {
 
 /// Returns the names and texts of all pages: of the command, its subcommands and theirs.
 fn pages() -> anyhow::Result<Vec<(String, String)>> {
-    // A page without the subcommand `help` of each command.
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = Cli::command();
     command.build();
     let mut pages = Vec::new();
     add(&command, &mut pages)?;
@@ -39,7 +38,8 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) -> anyhow::Result<(
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).manual("weir").render(&mut page)?;
     pages.push((format!("{name}.1"), String::from_utf8(page)?));
-    command.get_subcommands().filter(|sub| !sub.is_hide_set()).try_for_each(|sub| add(sub, pages))
+    let mut subcommands = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");
+    subcommands.try_for_each(|sub| add(sub, pages))
 }
 
 #[cfg(test)]
