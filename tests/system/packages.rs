@@ -52,7 +52,7 @@ fn the_package_is_whole_and_its_service_starts_saves_and_reloads() {
         "usr/share/fish/vendor_completions.d/weir.fish",
         "usr/share/doc/weir/copyright",
         "etc/weir/switch.toml",
-        "lib/systemd/system/weir@.service",
+        "usr/lib/systemd/system/weir@.service",
     ] {
         assert!(root.join(file).is_file(), "{file} is missing");
     }
@@ -61,14 +61,14 @@ fn the_package_is_whole_and_its_service_starts_saves_and_reloads() {
     for script in ["postinst", "prerm", "postrm"] {
         run(Command::new("sh").arg("-n").arg(folder.path().join("control").join(script)));
     }
-    let template = fs::read_to_string(root.join("lib/systemd/system/weir@.service")).expect("a unit");
+    let template = fs::read_to_string(root.join("usr/lib/systemd/system/weir@.service")).expect("a unit");
     assert_eq!(setting(&template, "ExecReload")[3], "/run/weir/%i.sock");
     the_service_starts(&root, folder.path());
 }
 
 /// Starts what the unit says, as the unit's kind of user, with the unpacked files in place of the installed ones.
 fn the_service_starts(root: &Path, folder: &Path) {
-    let unit = fs::read_to_string(root.join("lib/systemd/system/weir.service")).expect("a unit");
+    let unit = fs::read_to_string(root.join("usr/lib/systemd/system/weir.service")).expect("a unit");
     let bed = Bed::new();
     let run_folder = folder.join("run");
     fs::create_dir(&run_folder).expect("a folder");
