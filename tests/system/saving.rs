@@ -111,7 +111,10 @@ fn what_changed_is_there_after_a_restart() {
 
 #[test]
 fn virtual_switches_are_saved_with_their_tables() {
-    let Some(this) = ConfiguredBed::new("port = ['1=af_packet:pa,rate=100Mbit/s', '2=af_packet:pb,rate=100Mbit/s']\n") else { return };
+    let Some(this) = ConfiguredBed::new("port = ['1=af_packet:pa,rate=100Mbit/s', '2=af_packet:pb,rate=100Mbit/s']\n")
+    else {
+        return;
+    };
     let switch = this.start();
     let ports = r#"ports=[{port=1,rate="1234567bit/s"},{port=2,rate="10Mbit/s"}]"#;
     this.ctl(&["vs", "add", "name=gold", "dpid=0x101", "buffer=24kB", ports]);

@@ -142,7 +142,7 @@ impl ConfiguredPort {
 /// A value cannot be written in TOML.
 pub(super) fn virtual_item(spec: &serde_json::Value) -> anyhow::Result<toml::Table> {
     let mut spec = spec.as_object().cloned().unwrap_or_default();
-    spec.retain(|_, value| !value.is_null());
+    spec.retain(|_, value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()));
     // RED's parameters are refused beside another way of managing the queue.
     if spec.get("queue").is_none_or(|queue| queue != "red") {
         spec.remove("red");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use toml_edit::{Array, ArrayOfTables, DocumentMut, Item};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table};
 use weir_switch::ctl::{CtlClient, CtlRequest, RunningConfiguration, VirtualConfiguration};
 
 /// Settings of the command line that make the file's lists of no effect.
@@ -132,10 +132,12 @@ impl SavedConfiguration {
                 self.temporary.1 += 1;
                 continue;
             }
-            let item = virtual_item(spec)?.to_string();
-            let mut item: DocumentMut = item.parse().context("a virtual switch cannot be written down")?;
+            let text = virtual_item(spec)?.to_string();
+            let read: DocumentMut = text.parse().context("a virtual switch cannot be written down")?;
+            let mut item = Table::new();
+            item.insert("name", Item::None);
             // Lists of tables are written in one line: sections within sections are hard to read.
-            item.iter_mut().for_each(|(_, item)| make_inline(item));
+            read.iter().for_each(|(key, value)| drop(item.insert(key, inline(value))));
             let kept = if entries { tables.clone() } else { kept_tables(document, spec) };
             for (key, _, texts) in lists(&kept, ["meters", "groups", "entries"]) {
                 if !texts.is_empty() {
@@ -143,7 +145,7 @@ impl SavedConfiguration {
                 }
             }
             self.temporary.0 += if entries { tables.temporary_entries } else { 0 };
-            items.push(item.as_table().clone());
+            items.push(item);
         }
         self.virtual_switches = items.len();
         document.remove("virtual");
@@ -299,11 +301,7 @@ fn plain(item: &Item) -> Item {
     item.as_value().map_or_else(|| item.clone(), |value| toml_edit::value(value.clone()))
 }
 
-/// Makes sections and lists of sections values of one line.
-fn make_inline(item: &mut Item) {
-    let taken = std::mem::take(item);
-    *item = match taken.into_value() {
-        Ok(value) => toml_edit::value(value),
-        Err(other) => other,
-    };
+/// Returns a section or a list of sections as a value of one line.
+fn inline(item: &Item) -> Item {
+    item.clone().into_value().map_or_else(|other| other, toml_edit::value)
 }
