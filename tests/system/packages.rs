@@ -86,6 +86,8 @@ fn the_service_starts(root: &Path, folder: &Path) {
     let configuration = root.join("etc/weir/switch.toml");
     let default = fs::read_to_string(&configuration).expect("the default configuration");
     let switch = || {
+        // The socket of the switch before.
+        let _ = fs::remove_file(folder.join("notify"));
         let manager = UnixDatagram::bind(folder.join("notify")).expect("a socket");
         manager.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
         run(Command::new("chmod").arg("666").arg(folder.join("notify")));
@@ -99,7 +101,6 @@ fn the_service_starts(root: &Path, folder: &Path) {
         let length = manager.recv(&mut told).expect("the service manager is told");
         let told = String::from_utf8_lossy(&told[..length]).into_owned();
         assert!(told.starts_with("READY=1\nSTATUS=weir switch switch is ready: "), "{told}");
-        fs::remove_file(folder.join("notify")).expect("removed");
         (process, manager)
     };
     // The default configuration starts.

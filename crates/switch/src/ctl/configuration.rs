@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::PoisonError;
+use weir_openflow::model::meter::MeterConfig;
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{FlowMod, MeterId, Version};
 use weir_openflow::text;
@@ -109,12 +110,18 @@ async fn tables(engine: &EngineClient) -> Result<VirtualConfiguration, SwitchErr
         next = more;
     }
     run_blocking(move || VirtualConfiguration {
-        meters: meters.iter().map(|meter| text::format_meter(meter.meter, meter.flags, &meter.bands)).collect(),
+        meters: meters.iter().map(meter_text).collect(),
         groups: groups.iter().map(text::format_group).collect(),
         entries: lasting.into_iter().map(entry_text).collect(),
         temporary_entries,
     })
     .await
+}
+
+/// Returns the text of a meter in one line.
+fn meter_text(meter: &MeterConfig) -> String {
+    let lines = text::format_meter(meter.meter, meter.flags, &meter.bands);
+    lines.split_whitespace().collect::<Vec<_>>().join(" ").replace("bands= ", "bands=")
 }
 
 /// Returns the text of a flow entry, by which it can be added again.

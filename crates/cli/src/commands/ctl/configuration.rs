@@ -70,7 +70,7 @@ impl TableItem {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace("bands= ", "bands=")
 }
 
 /// A thing of a configuration as text.
@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(kind.canonical(one).unwrap(), kind.canonical(other).unwrap(), "{one}");
         };
         same(TableItem::Entry, "in_port=1,actions=output:2", "priority=32768 in_port=1 table=0 actions=output:2");
-        same(TableItem::Meter, "meter=1,kbps,bands=type=drop,rate=1000", "meter=1 bands= type=drop rate=1000");
+        same(TableItem::Meter, "meter=1,kbps,bands=type=drop,rate=1000", "meter=1 kbps bands= type=drop rate=1000");
         let entry = TableItem::Entry.canonical("table=1,priority=7,tcp,actions=drop").unwrap();
         assert_eq!(entry.id, "table=1,priority=7,tcp");
         let error = TableItem::Group.canonical("group_id=1,type=selct").unwrap_err().to_string();
@@ -194,7 +194,7 @@ mod tests {
         for (kind, text) in [
             (
                 TableItem::Meter,
-                "meter=7,pktps,burst,stats,bands=type=drop,rate=10,burst_size=5,type=dscp_remark,rate=4,prec_level=1",
+                "meter=7,pktps,burst,stats,bands=type=drop,rate=10,burst_size=5,type=dscp_remark,rate=4,burst_size=2,prec_level=1",
             ),
             (
                 TableItem::Entry,

@@ -441,7 +441,7 @@ mod tests {
                 "port 2=null:b: removed",
                 "port 1: queue 1:priority=2: set",
                 "port 3=null:c: added",
-                "meter meter=1 kbps bands= type=drop rate=9: added",
+                "meter meter=1 kbps bands=type=drop rate=9: added",
                 "entry in_port=1 actions=meter:1,output:3: changed",
                 "entry in_port=2 actions=drop: removed",
             ]
