@@ -33,7 +33,7 @@ fn setting<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
     line.unwrap_or_else(|| panic!("no {key}")).split(' ').collect()
 }
 
-/// One test for all: building the package takes seconds.
+// One test for all: building the package takes seconds.
 #[test]
 fn the_package_is_whole_and_its_service_starts_saves_and_reloads() {
     let programs = ["dpkg-deb", "strip", "objdump", "setpriv", "sh", "ping", "ip"];

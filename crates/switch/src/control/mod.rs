@@ -181,7 +181,10 @@ impl ConnectedControllers {
             }
             ControllerChange::Remove(spec) => match place(&spec) {
                 // Dropping its sender ends the connection.
-                Some(place) => Ok(drop(self.0.remove(place))),
+                Some(place) => {
+                    self.0.remove(place);
+                    Ok(())
+                }
                 None => Err(SwitchError::Request(format!("controller {spec}: the switch does not connect to it"))),
             },
         }
@@ -251,7 +254,7 @@ pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) 
                 Some(ControlThreadCommand::Stream(stream)) => drop(tasks.spawn(serve_stream(control.clone(), stream))),
                 Some(ControlThreadCommand::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
                 Some(ControlThreadCommand::ChangeControllers(change, said)) => {
-                    // Nobody waits if the client is gone.
+                    // Without a receiver the client is gone.
                     let _ = said.send(controllers.change(&control, change, &mut tasks));
                 }
                 None => break,

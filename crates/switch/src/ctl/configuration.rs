@@ -1,4 +1,4 @@
-//! What a configuration file has to say for a switch that starts as a running one is now. `weir ctl save` writes it to
+//! Reads the configuration by which a switch would start as a running one is now. `weir ctl save` writes it to
 //! a file, `weir ctl reload` compares files with it.
 use super::MAX_FLOWS;
 use super::flows::{run_blocking, wrong};
@@ -30,7 +30,7 @@ pub struct ConfigurationSource {
     pub fabric: String,
 }
 
-/// What a configuration file has to say for a switch that starts as this one is now.
+/// Configuration by which a switch would start as this one is now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunningConfiguration {
     /// Texts that the switch was started with.

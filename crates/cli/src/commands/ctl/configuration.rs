@@ -1,5 +1,5 @@
-//! What `weir ctl save` and `weir ctl reload` share: parts of a switch's configuration that can change while it runs,
-//! as texts that can be compared.
+//! Parts of configurations that `weir ctl save` and `weir ctl reload` work on, as texts that can be compared: what can
+//! change while a switch runs.
 use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
 use weir_openflow::Version;
@@ -76,7 +76,7 @@ fn one_line(text: &str) -> String {
 /// A thing of a configuration as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CanonicalItem {
-    /// What names the thing.
+    /// Text that names the thing.
     pub(super) id: String,
     /// All of it, in one way of writing.
     pub(super) text: String,
@@ -98,7 +98,7 @@ pub(super) struct ConfiguredPort {
     /// Kind, name and options except queues.
     pub(super) spec: String,
     pub(super) queues: BTreeMap<u32, PortQueueConfig>,
-    /// As it is written.
+    /// The port as it is written.
     pub(super) text: String,
 }
 

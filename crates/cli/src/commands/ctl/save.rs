@@ -16,7 +16,7 @@ const LISTS: [&str; 5] = ["port", "meter", "group", "entry", "virtual"];
 /// and as JSON.
 ///
 /// # Errors
-/// There is no file to write to, it was changed by somebody else, or it cannot be written.
+/// There is no file to write to, it differs from what the switch read, or it cannot be written.
 pub(super) fn run(client: &mut CtlClient, file: Option<&Path>, entries: bool) -> anyhow::Result<(String, Value)> {
     let running = read(client)?;
     let own = running.source.file.clone();
