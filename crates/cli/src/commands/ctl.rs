@@ -181,8 +181,10 @@ enum CtlCommand {
     /// Add, resize, remove and show virtual switches
     #[command(subcommand)]
     Vs(virtuals::CtlVirtualCommand),
-    /// Write the switch's present configuration to its configuration file, or to another: ports, queues, meters,
-    /// groups, flow entries without time-outs and virtual switches as they are now, the other settings as given
+    /// Write the switch's present configuration to its configuration file, or to another
+    ///
+    /// Ports, queues, meters, groups, flow entries without time-outs and virtual switches are saved as they are now, the
+    /// other settings as they were given.
     Save {
         /// File to write [default: the file given by --config when the switch was started]
         file: Option<PathBuf>,
