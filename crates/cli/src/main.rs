@@ -6,7 +6,7 @@ mod renamed;
 mod threads;
 mod tls;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use mimalloc::MiMalloc;
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;
@@ -22,12 +22,13 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = commands::Cli::parse();
+    let matches = commands::Cli::command().get_matches();
+    let cli = commands::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     for notice in renamed::notices(std::env::args().skip(1)) {
         eprintln!("weir: {notice}");
     }
     init_log(cli.verbose);
-    match cli.command.run() {
+    match cli.command.run(&matches) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("weir: {error:#}");

@@ -135,7 +135,7 @@ impl KernelInterface {
         self.request()?.ethtool(self.socket.as_fd(), command)
     }
 
-    fn ask(&self, request: libc::Ioctl) -> io::Result<InterfaceRequest> {
+    fn ask(&self, request: u64) -> io::Result<InterfaceRequest> {
         let mut structure = self.request()?;
         structure.send(self.socket.as_fd(), request)?;
         Ok(structure)

@@ -203,7 +203,7 @@ fn attach(name: &str, options: &PortOptions) -> Result<File, PortError> {
     };
     let device = open_device().map_err(|source| no_device(options, source))?;
     request.set_flags(libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR);
-    match while_busy(|| { request }.send(device.as_fd(), libc::TUNSETIFF)) {
+    match while_busy(|| { request }.send(device.as_fd(), crate::sys::fitted(libc::TUNSETIFF))) {
         Ok(()) => Ok(device),
         Err(source) => Err(not_attached(options, name, source)),
     }

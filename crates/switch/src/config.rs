@@ -1,4 +1,5 @@
 //! Configuration of a switch and of its ports, and the text form of ports.
+use crate::ctl::ConfigurationSource;
 use crate::socket::SocketFile;
 use crate::spin::Spin;
 use crate::targets::{ControllerSpec, ListenTarget};
@@ -27,6 +28,13 @@ pub struct SoftwareSwitchConfig {
     pub ports: Vec<PortConfig>,
     /// Flow entries installed at the start, in the syntax of `ovs-ofctl`.
     pub entries: Vec<String>,
+    /// Groups added at the start before the flow entries, in the syntax of `ovs-ofctl`; groups that send to others may
+    /// come before those.
+    pub groups: Vec<String>,
+    /// Meters added at the start before the groups, in the syntax of `ovs-ofctl`.
+    pub meters: Vec<String>,
+    /// Texts that the program took this configuration from, for `weir ctl save` and `weir ctl reload`.
+    pub source: ConfigurationSource,
     /// Controllers that the switch connects to; it reconnects after a channel ends.
     pub controllers: Vec<ControllerSpec>,
     /// Addresses on which the switch accepts connections from controllers and tools.
@@ -66,6 +74,9 @@ impl Default for SoftwareSwitchConfig {
             threads: ThreadsConfig::default(),
             ports: Vec::new(),
             entries: Vec::new(),
+            groups: Vec::new(),
+            meters: Vec::new(),
+            source: ConfigurationSource::default(),
             controllers: Vec::new(),
             listeners: Vec::new(),
             tls: None,

@@ -4,9 +4,10 @@ use crate::config::{PortConfig, SoftwareSwitchConfig};
 use crate::control::{
     self, AbsentPorts, ByteStream, ChannelRegistry, ControlContext, ControlThreadCommand, ControlThreadSetup,
 };
+use crate::ctl::VirtualConfiguration;
 use crate::ctl::server::CtlServer;
-use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
+use crate::engine::{Engine, ServedSwitch};
 use crate::snapshot::SwitchSnapshot;
 use crate::targets::ListenTarget;
 use crate::threads::{ThreadingMode, ThreadsConfig, ThreadsError};
@@ -19,8 +20,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use weir_datapath::{Datapath, PipelineTrace};
 use weir_device::ProfileConfig;
+use weir_openflow::model::group::GroupCommand;
+use weir_openflow::model::meter::MeterCommand;
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
+use weir_openflow::text;
 use weir_packet::Frame;
 use weir_port::PortError;
 use weir_slicing::VirtualSwitch;
@@ -128,7 +132,8 @@ impl AssembledSwitch {
         let (listeners, addresses) = control::listen(&config.listeners)?;
         let identity = SwitchIdentity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
         let (stop_requested, stop_requests) = watch::channel(false);
-        let ctl = config.control_socket.map(|socket| CtlServer::new(socket, identity.clone(), stop_requested));
+        let ctl =
+            config.control_socket.map(|socket| CtlServer::new(socket, identity.clone(), stop_requested, config.source));
         let (client, inbox, messages) = inbox().map_err(system("making the engine's wake-up"))?;
         let (clock, absent) = (switch_clock(config.clock), Arc::<AbsentPorts>::default());
         let lookup = config.datapath.lookup;
@@ -145,6 +150,8 @@ impl AssembledSwitch {
             refuse_profile_conflicts(profile, &config.threads, !has_virtuals)?;
             engine.start_profile(profile)?;
         }
+        install_meters(&mut engine.physical(), &config.meters)?;
+        install_groups(&mut engine.physical(), &config.groups)?;
         engine.physical().install(&config.entries)?;
         if let Some(fabric) = config.fabric {
             engine.set_fabric(fabric);
@@ -217,6 +224,41 @@ fn refuse_profile_conflicts(
     }
     if !is_whole {
         return wrong("found virtual switches, expected none: a profile is of one switch");
+    }
+    Ok(())
+}
+
+/// Adds the meters that the switch starts with.
+fn install_meters(served: &mut ServedSwitch<'_>, meters: &[String]) -> Result<(), SwitchError> {
+    meters.iter().try_for_each(|text| {
+        let change = text::parse_meter(text, MeterCommand::Add).map_err(|error| error.to_string());
+        let added = change.and_then(|change| served.meter_mod(&change).map_err(|error| error.to_string()));
+        added.map_err(|problem| SwitchError::Request(format!("meter `{text}`: {problem}")))
+    })
+}
+
+/// Adds the groups that the switch starts with. A group may send to one that is later in the list: groups that are
+/// refused are tried again as long as others are accepted.
+fn install_groups(served: &mut ServedSwitch<'_>, groups: &[String]) -> Result<(), SwitchError> {
+    let wrong =
+        |text: &str, problem: &dyn std::fmt::Display| SwitchError::Request(format!("group `{text}`: {problem}"));
+    let parsed = groups.iter().map(|text| {
+        let change = text::parse_group(text, GroupCommand::Add).map_err(|error| wrong(text, &error))?;
+        Ok((text, change))
+    });
+    let mut waiting = parsed.collect::<Result<Vec<_>, SwitchError>>()?;
+    while !waiting.is_empty() {
+        let (before, mut refusal) = (waiting.len(), None);
+        waiting.retain(|(text, change)| match served.group_mod(change) {
+            Ok(()) => false,
+            Err(error) => {
+                refusal.get_or_insert_with(|| wrong(text, &error));
+                true
+            }
+        });
+        if let Some(refusal) = refusal.filter(|_| waiting.len() == before) {
+            return Err(refusal);
+        }
     }
     Ok(())
 }
@@ -329,6 +371,21 @@ impl SwitchHandle {
     pub fn virtual_flow_mod(&self, name: &str, flow: FlowMod) -> Result<(), SwitchError> {
         let name = name.to_owned();
         self.engine.call(move |engine| engine.served_named(&name)?.flow_mod(&flow))?
+    }
+
+    /// Adds meters, groups and flow entries to a virtual switch, in the syntax of `ovs-ofctl`.
+    ///
+    /// # Errors
+    /// Fails if there is no virtual switch of that name, a text cannot be parsed, or one is refused; those before it
+    /// stay.
+    pub fn install_virtual(&self, name: &str, what: VirtualConfiguration) -> Result<(), SwitchError> {
+        let name = name.to_owned();
+        self.engine.call(move |engine| {
+            let mut served = engine.served_named(&name)?;
+            install_meters(&mut served, &what.meters)?;
+            install_groups(&mut served, &what.groups)?;
+            served.install(&what.entries)
+        })?
     }
 
     /// Opens a control channel on a stream to a controller, in this process (`tokio::io::duplex`) or elsewhere. The

@@ -59,10 +59,10 @@ pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit.trim()))
 }
 
-/// Implements serde for a quantity type with its text form, through `FromStr` and `Display`. `$expected` describes
-/// valid texts, for errors about values that are no text, such as a number without its unit.
+/// Implements serde for a quantity type with its text form: read through `FromStr`, written by the function `$written`.
+/// `$expected` describes valid texts, for errors about values that are no text, such as a number without its unit.
 macro_rules! serde_as_text {
-    ($type:ty, $expected:expr) => {
+    ($type:ty, $expected:expr, $written:expr) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 struct TextVisitor;
@@ -84,7 +84,7 @@ macro_rules! serde_as_text {
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
-                into.collect_str(self)
+                into.collect_str(&$written(*self))
             }
         }
     };

@@ -22,6 +22,12 @@ impl Bps {
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
+    /// Returns the text of this rate that is parsed back to it exactly: as it is printed, or else in bit/s.
+    pub fn exact(self) -> String {
+        let printed = self.to_string();
+        if printed.parse() == Ok(self) { printed } else { format!("{}bit/s", self.0) }
+    }
+
     /// Returns the rate of `bytes` bytes in `span`; zero for an empty span.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating float conversion")]
     pub fn measured(bytes: u64, span: Duration) -> Bps {
@@ -55,11 +61,19 @@ impl fmt::Display for Bps {
     }
 }
 
-crate::serde_as_text!(Bps, EXPECTED);
+crate::serde_as_text!(Bps, EXPECTED, Bps::exact);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exact_texts_are_read_back() {
+        for (rate, text) in [(50_000_000, "50Mbit/s"), (2_500_000, "2.50Mbit/s"), (1_234_567, "1234567bit/s")] {
+            assert_eq!(Bps(rate).exact(), text);
+            assert_eq!(text.parse(), Ok(Bps(rate)));
+        }
+    }
 
     #[test]
     fn reads_what_people_write() {

@@ -40,7 +40,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-crate::serde_as_text!(ByteSize, EXPECTED);
+crate::serde_as_text!(ByteSize, EXPECTED, std::convert::identity);
 
 #[cfg(test)]
 mod tests {

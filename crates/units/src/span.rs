@@ -36,7 +36,7 @@ impl fmt::Display for TimeSpan {
     }
 }
 
-crate::serde_as_text!(TimeSpan, EXPECTED);
+crate::serde_as_text!(TimeSpan, EXPECTED, std::convert::identity);
 
 /// A duration in seconds with fractions of a nanosecond, such as a time per byte: `7.96ns`. The text form is that of
 /// a [`TimeSpan`].
@@ -65,7 +65,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-crate::serde_as_text!(Seconds, EXPECTED);
+crate::serde_as_text!(Seconds, EXPECTED, std::convert::identity);
 
 #[cfg(test)]
 mod tests {

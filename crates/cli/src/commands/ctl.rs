@@ -1,9 +1,13 @@
 //! `weir ctl`: sends a request to a running switch through its control socket and prints the answer.
+mod configuration;
 mod perf;
 mod profile;
 mod queues;
+mod reload;
+mod save;
 mod virtuals;
 
+use anyhow::bail;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -195,6 +199,19 @@ enum CtlCommand {
     /// Add, resize, remove and show virtual switches
     #[command(subcommand)]
     Vs(virtuals::CtlVirtualCommand),
+    /// Write the switch's present configuration to its configuration file, or to another
+    ///
+    /// Ports, queues, meters, groups, flow entries without time-outs and virtual switches are saved as they are now, the
+    /// other settings as they were given.
+    Save {
+        /// File to write [default: the file given by --config when the switch was started]
+        file: Option<PathBuf>,
+        /// Leave flow entries, groups and meters as the configuration file has them: controllers add them
+        #[arg(long)]
+        no_entries: bool,
+    },
+    /// Read the switch's configuration file again, and add, change and remove what differs in it; forwarding goes on
+    Reload,
     /// Stop the switch
     Stop,
 }
@@ -208,6 +225,18 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
         args.socket.as_deref().unwrap_or_default()
     );
     let path = ctl::find(args.socket.as_deref().or(first)).map_err(anyhow::Error::msg)?;
+    if let CtlCommand::Save { .. } | CtlCommand::Reload = args.command {
+        if args.of.is_some() {
+            bail!("this is for the switch itself; ask it without --vs");
+        }
+        let mut client = CtlClient::connect(&path)?;
+        let (text, json) = match args.command {
+            CtlCommand::Save { file, no_entries } => save::run(&mut client, file.as_deref(), !no_entries)?,
+            _ => reload::run(&mut client)?,
+        };
+        weir_terminal::output::print(&if args.json { format!("{json:#}\n") } else { text })?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let request = match args.of {
         Some(name) => CtlRequest::Of { name, what: Box::new(args.command.request()?) },
         None => args.command.request()?,
@@ -271,6 +300,7 @@ impl CtlCommand {
             CtlCommand::Profile { commands } => CtlRequest::Profile { commands: commands.is_some() },
             CtlCommand::Perf { seconds } => CtlRequest::Perf { seconds: *seconds },
             CtlCommand::Vs(command) => command.request()?,
+            CtlCommand::Save { .. } | CtlCommand::Reload => CtlRequest::Configuration,
             CtlCommand::Stop => CtlRequest::Stop,
         })
     }
@@ -313,6 +343,8 @@ impl CtlCommand {
             | CtlCommand::ModFlows { .. }
             | CtlCommand::DelFlows { .. }
             | CtlCommand::SetQueue { .. }
+            | CtlCommand::Save { .. }
+            | CtlCommand::Reload
             | CtlCommand::DelQueue { .. } => String::new(),
         })
     }

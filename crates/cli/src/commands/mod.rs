@@ -1,12 +1,14 @@
 //! Subcommands of `weir`, one module each.
 mod cleanup;
 mod compare;
+mod completions;
 mod controller;
 mod csv;
 mod ctl;
 mod emulate;
 mod experiment;
 mod licenses;
+mod man;
 mod model;
 mod ofp;
 mod predict;
@@ -72,10 +74,15 @@ pub(crate) enum CliCommand {
     Bench(weir_bench::BenchArgs),
     /// Print the licence of weir and those of the libraries in it
     Licenses,
+    /// Print the script by which a shell completes weir's commands
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages of all commands
+    Man(man::ManArgs),
 }
 
 impl CliCommand {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    /// Runs the subcommand. `matches` are the arguments of the whole command as they were given.
+    pub(crate) fn run(self, matches: &clap::ArgMatches) -> anyhow::Result<ExitCode> {
         match self {
             CliCommand::Quickstart(args) => quickstart::run(args),
             CliCommand::Run(args) => run::run(args),
@@ -87,7 +94,7 @@ impl CliCommand {
             CliCommand::Model(args) => model::run(args),
             CliCommand::Profile(args) => profile::run(args),
             CliCommand::Topology(args) => topology::run(args),
-            CliCommand::Switch(args) => switch::run(*args),
+            CliCommand::Switch(args) => switch::run(*args, matches.subcommand_matches("switch")),
             CliCommand::Ctl(args) => ctl::run(args),
             CliCommand::Traffic(args) => traffic::run(*args),
             CliCommand::Controller(args) => controller::run(args),
@@ -95,6 +102,8 @@ impl CliCommand {
             CliCommand::Ofp(args) => ofp::run(args),
             CliCommand::Bench(args) => weir_bench::run(args),
             CliCommand::Licenses => licenses::run(),
+            CliCommand::Completions(args) => completions::run(&args),
+            CliCommand::Man(args) => man::run(&args),
         }
     }
 }

@@ -1,9 +1,14 @@
 //! `weir switch`: runs the switch daemon.
+pub(crate) mod document;
+mod notify;
+
 use crate::threads::ThreadsArgs;
 use crate::tls::TlsArgs;
 use anyhow::{Context, anyhow, bail};
+use notify::ServiceManager;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -14,6 +19,7 @@ use weir_openflow::Version;
 use weir_profile::Profile;
 use weir_scenario::{TomlVirtualSwitchReader, parse_slicing};
 use weir_slicing::{FabricSpec, VirtualSwitch};
+use weir_switch::ctl::{ConfigurationSource, VirtualConfiguration};
 use weir_switch::privileges::{self, UnixUser};
 use weir_switch::system_calls;
 use weir_switch::threads::MachineResources;
@@ -56,6 +62,14 @@ struct SwitchSettings {
     /// Repeatable
     #[arg(long, value_name = "FLOW")]
     entry: Vec<String>,
+    /// A group present from the start, in the syntax of ovs-ofctl add-group: group_id=1,type=select,bucket=output:2.
+    /// Repeatable
+    #[arg(long, value_name = "GROUP")]
+    group: Vec<String>,
+    /// A meter present from the start, in the syntax of ovs-ofctl add-meter: meter=1,kbps,bands=type=drop,rate=1000.
+    /// Repeatable
+    #[arg(long, value_name = "METER")]
+    meter: Vec<String>,
     /// A controller to connect to: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; a suffix ,aux=N opens N auxiliary
     /// connections for packet-ins, ,peer-name=NAME accepts only a certificate for that name. Repeatable
     #[arg(long, value_name = "tcp:IP:PORT")]
@@ -111,9 +125,13 @@ struct SwitchSettings {
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
     /// Divide the switch into virtual switches by a TOML file: a section `[fabric]` and items `[[virtual]]`, with the
-    /// keys of a scenario's `[switch.fabric]` and `[[switch.virtual]]`; `weir ctl vs add` can add more
+    /// keys of a scenario's `[switch.fabric]` and `[[switch.virtual]]`; `weir ctl vs add` can add more. The file given
+    /// by `--config` may have these sections itself
     #[arg(long, value_name = "FILE")]
-    r#virtual: Option<PathBuf>,
+    r#virtual: Option<VirtualSetting>,
+    /// Section `[fabric]` of the file, for virtual switches that the file itself describes.
+    #[arg(skip)]
+    fabric: Option<toml::Table>,
     /// Delay messages and packets like a measured device: the name of a profile that comes with weir (`weir profile
     /// list`), or a profile file. One thread only, no virtual switches [default: no added delay]
     #[arg(long, value_name = "NAME|FILE")]
@@ -128,6 +146,22 @@ struct SwitchSettings {
     /// Section `[threads]` of a file; on the command line its options are not grouped.
     #[command(flatten)]
     threads: ThreadsArgs,
+}
+
+/// Virtual switches of a configuration: a file that describes them, or items `[[virtual]]` of the configuration file.
+#[derive(Clone, Deserialize)]
+#[serde(untagged, expecting = "expected the name of a file, or items [[virtual]]")]
+enum VirtualSetting {
+    File(PathBuf),
+    Items(Vec<toml::Table>),
+}
+
+impl FromStr for VirtualSetting {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(VirtualSetting::File(text.into()))
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
@@ -175,17 +209,28 @@ impl TryFrom<String> for DatapathId {
     }
 }
 
-pub(crate) fn run(args: SwitchArgs) -> anyhow::Result<ExitCode> {
+/// Runs a switch until it is told to stop. `matches` are the arguments as they were given.
+pub(crate) fn run(args: SwitchArgs, matches: Option<&clap::ArgMatches>) -> anyhow::Result<ExitCode> {
+    let command_line = matches.map(document::command_line).unwrap_or_default().to_string();
+    let mut source = ConfigurationSource { command_line, ..ConfigurationSource::default() };
     let settings = match &args.config {
-        Some(path) => args.settings.over(SwitchSettings::read(path)?),
+        Some(path) => {
+            // Kept as an absolute path: `weir ctl` runs in other folders.
+            let file = std::path::absolute(path).with_context(|| format!("{}: cannot be found", path.display()))?;
+            source.text = read_settings(path)?;
+            let settings = SwitchSettings::parse(&source.text, path)?;
+            source.file = Some(file);
+            args.settings.over(settings)
+        }
         None => args.settings,
     };
     settings.check()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(settings))
+    runtime.block_on(serve(settings, source))
 }
 
-async fn serve(settings: SwitchSettings) -> anyhow::Result<ExitCode> {
+async fn serve(settings: SwitchSettings, source: ConfigurationSource) -> anyhow::Result<ExitCode> {
+    let manager = ServiceManager::find();
     // Installed first, so that a signal during the following steps is not lost.
     let mut signals = SwitchStopSignals::new()?;
     let user = settings.user.as_deref().map(UnixUser::find).transpose().map_err(said)?;
@@ -196,19 +241,32 @@ async fn serve(settings: SwitchSettings) -> anyhow::Result<ExitCode> {
     }
     let (name, socket) = settings.control_socket().map_err(said)?;
     let path = socket.path().to_owned();
-    let config = settings.into_config(name, ports, socket)?;
+    let virtual_tables = settings.virtual_tables();
+    let config = settings.into_config(name, ports, socket, source)?;
     let controllers = config.controllers.clone();
     let dpid = config.datapath.datapath_id;
     let switch = SoftwareSwitch::start(config).map_err(said)?;
-    say_ready(&switch, dpid, &controllers, &path)?;
+    for (name, tables) in virtual_tables {
+        switch.install_virtual(&name, tables).map_err(|error| anyhow!("virtual switch {name}: {error}"))?;
+    }
+    manager.ready(&say_ready(&switch, dpid, &controllers, &path)?);
     let reason = tokio::select! {
         name = signals.next() => name,
         () = switch.stop_requested() => "weir ctl stop",
         () = switch.failed() => bail!("the switch's engine failed; its message is above"),
     };
     tracing::info!("{}: stopping: {reason}", switch.name());
+    manager.stopping(reason);
     switch.stop();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the text of a configuration file.
+///
+/// # Errors
+/// The file cannot be read, or is not text.
+pub(crate) fn read_settings(path: &Path) -> anyhow::Result<String> {
+    weir_units::read_text(path).with_context(|| format!("{}: cannot read the settings", path.display()))
 }
 
 /// Converts an error whose message already contains its causes.
@@ -216,8 +274,13 @@ fn said(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("{error}")
 }
 
-/// Prints the ready line, which users read and programs wait for.
-fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerSpec], socket: &Path) -> anyhow::Result<()> {
+/// Prints the ready line, which users read and programs wait for, and returns it.
+fn say_ready(
+    switch: &SwitchHandle,
+    dpid: u64,
+    controllers: &[ControllerSpec],
+    socket: &Path,
+) -> anyhow::Result<String> {
     let snapshot = switch.snapshot()?;
     let ports = snapshot.ports.iter().map(|port| format!("{}={}", port.number, port.spec));
     let mut line = format!("weir switch {} is ready: dpid={dpid:#018x} ports={}", switch.name(), list(ports));
@@ -227,8 +290,9 @@ fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerSpec], s
     if !controllers.is_empty() {
         line += &format!(" controllers={}", list(controllers.iter().map(ToString::to_string)));
     }
-    weir_terminal::output::announce(&format!("{line} control={}", socket.display()));
-    Ok(())
+    line += &format!(" control={}", socket.display());
+    weir_terminal::output::announce(&line);
+    Ok(line)
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {
@@ -244,13 +308,37 @@ fn open_ports(ports: &[PortArgument]) -> anyhow::Result<Vec<PortConfig>> {
 }
 
 impl SwitchSettings {
-    fn read(path: &Path) -> anyhow::Result<SwitchSettings> {
-        let text =
-            weir_units::read_text(path).with_context(|| format!("{}: cannot read the settings", path.display()))?;
-        toml::from_str(&text).map_err(|error| {
+    /// Reads the text of a configuration file. `path` names it in errors.
+    ///
+    /// # Errors
+    /// The text is no TOML, or has unknown keys or values; the message has the line.
+    fn parse(text: &str, path: &Path) -> anyhow::Result<SwitchSettings> {
+        let settings: SwitchSettings = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             anyhow!("{}:{line}: {}", path.display(), weir_units::reworded(error.message(), &[]))
-        })
+        })?;
+        if let Some(VirtualSetting::Items(items)) = &settings.r#virtual {
+            document::check_names(items).with_context(|| path.display().to_string())?;
+        }
+        Ok(settings)
+    }
+
+    /// Returns the settings with the file's TLS settings where those of the command line belong.
+    fn with_tls_of_file(self) -> SwitchSettings {
+        SwitchSettings::default().over(self)
+    }
+
+    /// Returns the meters, groups and entries of the virtual switches that the file itself describes with meters or
+    /// groups.
+    fn virtual_tables(&self) -> Vec<(String, VirtualConfiguration)> {
+        let Some(VirtualSetting::Items(items)) = &self.r#virtual else { return Vec::new() };
+        let tables = items.iter().filter(|item| document::has_groups_or_meters(item)).map(|item| {
+            let name = item.get("name").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+            let texts = |key: &str| document::texts(item, key);
+            let (meters, groups, entries) = (texts("meters"), texts("groups"), texts("entries"));
+            (name, VirtualConfiguration { meters, groups, entries, temporary_entries: 0 })
+        });
+        tables.collect()
     }
 
     /// Returns these settings, with unset ones taken from `file`.
@@ -272,6 +360,8 @@ impl SwitchSettings {
             dpid: self.dpid.or(file.dpid),
             port: list(self.port, file.port),
             entry: list(self.entry, file.entry),
+            group: list(self.group, file.group),
+            meter: list(self.meter, file.meter),
             controller: list(self.controller, file.controller),
             listen: list(self.listen, file.listen),
             echo_interval: self.echo_interval.or(file.echo_interval),
@@ -285,6 +375,7 @@ impl SwitchSettings {
             verdict_cache: self.verdict_cache.or(file.verdict_cache),
             control_socket: self.control_socket.or(file.control_socket),
             r#virtual: self.r#virtual.or(file.r#virtual),
+            fabric: self.fabric.or(file.fabric),
             profile: self.profile.or(file.profile),
             user: self.user.or(file.user),
             spin: self.spin.or(file.spin),
@@ -331,15 +422,53 @@ impl SwitchSettings {
         last
     }
 
+    /// Returns the text that divides the switch into virtual switches, and the name of its file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn slicing(&self, source: &ConfigurationSource) -> anyhow::Result<Option<(String, PathBuf)>> {
+        let items = match &self.r#virtual {
+            Some(VirtualSetting::File(path)) if self.fabric.is_some() => {
+                bail!("fabric: found beside virtual = {path:?}, which has its own; leave one out")
+            }
+            Some(VirtualSetting::File(path)) => {
+                let text = weir_units::read_text(path);
+                let text = text.with_context(|| format!("{}: cannot read the virtual switches", path.display()))?;
+                return Ok(Some((text, path.clone())));
+            }
+            Some(VirtualSetting::Items(items)) => items.as_slice(),
+            None if self.fabric.is_none() => return Ok(None),
+            None => &[],
+        };
+        let mut wanted = toml::Table::new();
+        if let Some(fabric) = &self.fabric {
+            wanted.insert("fabric".to_owned(), toml::Value::Table(fabric.clone()));
+        }
+        if !items.is_empty() {
+            let mut items = items.to_vec();
+            // These are added once the virtual switches run, the entries last: they may send to groups.
+            for item in items.iter_mut().filter(|item| document::has_groups_or_meters(item)) {
+                ["meters", "groups", "entries"].iter().for_each(|key| drop(item.remove(*key)));
+            }
+            let items = items.into_iter().map(toml::Value::Table).collect();
+            wanted.insert("virtual".to_owned(), toml::Value::Array(items));
+        }
+        let file = source.file.clone().unwrap_or_else(|| "configuration".into());
+        Ok(Some((document::slicing_text(&source.text, &wanted)?, file)))
+    }
+
     fn into_config(
         self,
         name: String,
         mut ports: Vec<PortConfig>,
         socket: SocketFile,
+        mut source: ConfigurationSource,
     ) -> anyhow::Result<SoftwareSwitchConfig> {
-        let (fabric, virtual_switches) = match &self.r#virtual {
-            Some(path) => {
-                let (fabric, cuts) = cut(path, &name, &mut ports)?;
+        let (fabric, virtual_switches) = match self.slicing(&source)? {
+            Some((text, file)) => {
+                let (fabric, cuts) = cut(&text, &file, &name, &mut ports)?;
+                let section = text.parse::<toml::Table>().ok().and_then(|mut file| file.remove("fabric"));
+                source.fabric = section.map(|section| section.to_string()).unwrap_or_default();
                 (Some(fabric), cuts)
             }
             None => (None, Vec::new()),
@@ -391,6 +520,9 @@ impl SwitchSettings {
             control_socket: Some(socket),
             fabric,
             entries: self.entry,
+            groups: self.group,
+            meters: self.meter,
+            source,
             virtual_switches,
             virtual_switch_reader: Some(&TomlVirtualSwitchReader),
             session,
@@ -406,10 +538,13 @@ impl SwitchSettings {
     }
 }
 
-/// Reads the file that divides the switch into virtual switches.
-fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(FabricSpec, Vec<VirtualSwitch>)> {
-    let text =
-        weir_units::read_text(path).with_context(|| format!("{}: cannot read the virtual switches", path.display()))?;
+/// Reads the text that divides the switch into virtual switches; `file` names it in errors.
+fn cut(
+    text: &str,
+    file: &Path,
+    name: &str,
+    ports: &mut [PortConfig],
+) -> anyhow::Result<(FabricSpec, Vec<VirtualSwitch>)> {
     let mut numbers: Vec<u32> = ports.iter().filter_map(|port| port.number).map(|number| number.0).collect();
     let mut rates = BTreeMap::new();
     for port in ports {
@@ -420,7 +555,7 @@ fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fab
         numbers.push(number);
         rates.insert(number, port.port.link().speed);
     }
-    parse_slicing(&text, &path.display().to_string(), name, rates).map_err(said)
+    parse_slicing(text, &file.display().to_string(), name, rates).map_err(said)
 }
 
 /// Signals that stop the switch.
@@ -454,15 +589,13 @@ mod tests {
     #[test]
     fn the_example_is_right() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/switch/switch.toml");
-        let settings = SwitchSettings::read(&file).unwrap();
+        let settings = SwitchSettings::parse(&read_settings(&file).unwrap(), &file).unwrap();
         settings.check().unwrap();
         assert_eq!((settings.name.as_deref(), settings.port.len()), (Some("s1"), 2));
     }
 
     fn settings(text: &str) -> anyhow::Result<SwitchSettings> {
-        let file = tempfile::NamedTempFile::new()?;
-        std::fs::write(file.path(), text)?;
-        SwitchSettings::read(file.path())
+        SwitchSettings::parse(text, Path::new("switch.toml"))
     }
 
     #[test]

@@ -114,10 +114,10 @@ impl fmt::Display for PortQueueConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id)?;
         if let Some(min) = self.min {
-            write!(f, ":min={min}")?;
+            write!(f, ":min={}", min.exact())?;
         }
         if let Some(max) = self.max {
-            write!(f, ":max={max}")?;
+            write!(f, ":max={}", max.exact())?;
         }
         if self.buffer != DEFAULT_BUFFER {
             write!(f, ":buffer={}", self.buffer)?;

@@ -1,6 +1,6 @@
 //! Receives and sends many IPv4 datagrams in one system call, with their source and destination addresses.
 use super::messages::{BATCH, ReceiveBufferPair, constant_vector, count_of, empty_message, vector};
-use super::{PlainData as _, check};
+use super::{PlainData as _, check, fitted};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -61,7 +61,13 @@ impl DatagramReceiveSlots {
         // buffers that `prepare` just took from its slots; all are borrowed mutably during the call, and the lengths
         // are theirs.
         check(unsafe {
-            libc::recvmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT, std::ptr::null_mut())
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                headers,
+                count_of(count),
+                fitted(libc::MSG_DONTWAIT),
+                std::ptr::null_mut(),
+            )
         })
     }
 
@@ -73,7 +79,7 @@ impl DatagramReceiveSlots {
         header.msg_iov = self.vectors[slot].as_mut_ptr();
         header.msg_iovlen = 2;
         header.msg_control = self.control[slot].0.as_mut_ptr().cast();
-        header.msg_controllen = CONTROL_BYTES;
+        header.msg_controllen = fitted(CONTROL_BYTES);
         header.msg_flags = 0;
     }
 
@@ -142,7 +148,7 @@ impl DatagramSendSlots {
         let headers = self.headers.as_mut_ptr();
         // SAFETY: the first `count` headers point to names and vectors of `self`, and these to `headings` and
         // `frames`, all borrowed during the call; sending only reads through them.
-        check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT) })
+        check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), fitted(libc::MSG_DONTWAIT)) })
     }
 }
 
@@ -163,7 +169,8 @@ fn address(address: libc::in_addr) -> Ipv4Addr {
 fn packet_info(header: &libc::msghdr) -> Option<libc::in_pktinfo> {
     // SAFETY: the header's control pointer and length describe what recvmmsg just wrote.
     let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref()? };
-    let long_enough = control.cmsg_len >= size_of::<libc::cmsghdr>() + size_of::<libc::in_pktinfo>();
+    let long_enough =
+        fitted::<usize, _>(control.cmsg_len) >= size_of::<libc::cmsghdr>() + size_of::<libc::in_pktinfo>();
     if control.cmsg_level != libc::IPPROTO_IP || control.cmsg_type != libc::IP_PKTINFO || !long_enough {
         return None;
     }

@@ -1,5 +1,5 @@
 //! ioctl(2) requests about network interfaces.
-use super::{PlainData, check};
+use super::{PlainData, check, fitted};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -27,9 +27,9 @@ impl InterfaceRequest {
     }
 
     /// Sends a request for which the kernel reads and writes only the structure itself.
-    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<()> {
+    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, request: u64) -> io::Result<()> {
         // SAFETY: the structure is writable; callers use this for requests without a pointer in the union.
-        check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut self.0) })?;
+        check(unsafe { libc::ioctl(socket.as_raw_fd(), fitted(request), &raw mut self.0) })?;
         Ok(())
     }
 
@@ -38,7 +38,7 @@ impl InterfaceRequest {
         self.0.ifr_ifru.ifru_data = (&raw mut *command).cast();
         // SAFETY: `command` is writable during the call, and each caller's type is at least as long as what its command
         // number (and the lengths inside) makes the kernel write.
-        let result = check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut self.0) });
+        let result = check(unsafe { libc::ioctl(socket.as_raw_fd(), fitted(libc::SIOCETHTOOL), &raw mut self.0) });
         self.0.ifr_ifru.ifru_data = std::ptr::null_mut();
         result.map(drop)
     }

@@ -1,5 +1,5 @@
 //! Receives and sends many frames in one system call, each with its virtio header, without copying super-frames.
-use super::{PlainData, check};
+use super::{PlainData, check, fitted};
 use crate::virtio;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -110,7 +110,13 @@ impl ReceiveSlots {
         // `prepare` set them: since then `self` has not moved (`make_ready`) and no frame has been taken out of the
         // slot (`used`). `self` is borrowed mutably during the call; the lengths are the buffers'.
         let received = check(unsafe {
-            libc::recvmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT, std::ptr::null_mut())
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                headers,
+                count_of(count),
+                fitted(libc::MSG_DONTWAIT),
+                std::ptr::null_mut(),
+            )
         });
         // The kernel may have begun to fill the slot after the last one.
         self.used = received.as_ref().map_or(1, |received| (received + 1).min(BATCH));
@@ -135,7 +141,7 @@ impl ReceiveSlots {
         header.msg_iov = self.vectors[slot].as_mut_ptr();
         header.msg_iovlen = 3;
         header.msg_control = self.control[slot].0.as_mut_ptr().cast();
-        header.msg_controllen = CONTROL_BYTES;
+        header.msg_controllen = fitted(CONTROL_BYTES);
         header.msg_flags = 0;
     }
 
@@ -185,14 +191,14 @@ impl SendSlots {
         // SAFETY: integers.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         header.msg_control = ask.0.as_mut_ptr().cast();
-        header.msg_controllen = CONTROL_BYTES;
+        header.msg_controllen = fitted(CONTROL_BYTES);
         // SAFETY: the header's control pointer refers to a buffer with room for one message of an integer, and
         // aligned for it.
         unsafe {
             let control = libc::CMSG_FIRSTHDR(&raw const header);
             (*control).cmsg_level = libc::SOL_SOCKET;
             (*control).cmsg_type = libc::SO_TIMESTAMPING;
-            (*control).cmsg_len = libc::CMSG_LEN(4) as usize;
+            (*control).cmsg_len = fitted(libc::CMSG_LEN(4));
             libc::CMSG_DATA(control).cast::<u32>().write_unaligned(libc::SOF_TIMESTAMPING_TX_SOFTWARE);
         }
         self.ask = Some(ask);
@@ -213,12 +219,12 @@ impl SendSlots {
             // SAFETY: CMSG_SPACE computes a length.
             let length = if ask.is_some() { unsafe { libc::CMSG_SPACE(4) as usize } } else { 0 };
             header.msg_control = ask.map_or(std::ptr::null_mut(), |ask| ask.0.as_mut_ptr().cast());
-            header.msg_controllen = length;
+            header.msg_controllen = fitted(length);
         }
         let headers = self.headers.as_mut_ptr();
         // SAFETY: the first `count` headers point to vectors and a control message of `self`, and the vectors to
         // headers of `self` and to `frames`, all borrowed during the call; sending only reads through the pointers.
-        check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT) })
+        check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), fitted(libc::MSG_DONTWAIT)) })
     }
 }
 
@@ -230,7 +236,7 @@ pub(crate) fn left_ns(socket: BorrowedFd<'_>) -> Option<u64> {
         let mut control = CmsgBuffer([0; CONTROL_BYTES]);
         let mut message = empty_message().msg_hdr;
         message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = CONTROL_BYTES;
+        message.msg_controllen = fitted(CONTROL_BYTES);
         // SAFETY: the header points to a buffer that is borrowed during the call, with its length; there are no
         // vectors and no address.
         let read =
@@ -275,7 +281,7 @@ fn beside<T: PlainData>(header: &libc::msghdr, level: i32, kind: i32) -> Option<
     // SAFETY: null, or a control message that lies within what recvmmsg wrote.
     while let Some(control) = unsafe { at.as_ref() } {
         if control.cmsg_level == level && control.cmsg_type == kind {
-            if control.cmsg_len < size_of::<libc::cmsghdr>() + size_of::<T>() {
+            if fitted::<usize, _>(control.cmsg_len) < size_of::<libc::cmsghdr>() + size_of::<T>() {
                 return None;
             }
             // SAFETY: the message's length was just checked, any bytes are a `T`; it may be unaligned.

@@ -11,6 +11,13 @@ pub(crate) mod socket;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
+/// Converts a number to the type that the system's C library has in its place: musl's types differ from glibc's. The
+/// numbers are small constants and lengths, which fit.
+#[inline]
+pub(crate) fn fitted<T: TryFrom<U> + Default, U>(number: U) -> T {
+    T::try_from(number).unwrap_or_default()
+}
+
 /// Plain data of fixed layout that the kernel may read or fill in.
 ///
 /// # Safety

@@ -5,6 +5,7 @@ use super::registry::ChannelInfo;
 use super::{ControlContext, stopped};
 use crate::targets::{ControllerSpec, ControllerTarget};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
@@ -48,25 +49,30 @@ impl Backoff {
     }
 }
 
-/// Keeps a channel to a controller until the switch stops.
+/// Keeps a channel to a controller until the switch stops or no longer connects to it.
 pub(crate) async fn keep_connected(control: ControlContext, spec: ControllerSpec) {
     let info = control.registry.add(spec.to_string());
+    keep_channel(&control, &spec, &info).await;
+    control.registry.remove(&info);
+}
+
+async fn keep_channel(control: &ControlContext, spec: &ControllerSpec, info: &Arc<ChannelInfo>) {
     let mut stopping = control.stopping.clone();
     let mut backoff = Backoff::new();
     loop {
         let connected = tokio::select! {
             () = stopped(&mut stopping) => return,
-            connected = connect(&control, &spec) => connected,
+            connected = connect(control, spec) => connected,
         };
         match connected {
             Ok(stream) => {
-                let ended = auxiliary::run_with(&control, stream, &info, &spec).await;
+                let ended = auxiliary::run_with(control, stream, info, spec).await;
                 if ended.was_up {
                     backoff.reset();
                 }
-                report(&control, &info, &ended.reason);
+                report(control, info, &ended.reason);
             }
-            Err(error) => report(&control, &info, &weir_tls::explain(&error)),
+            Err(error) => report(control, info, &weir_tls::explain(&error)),
         }
         tokio::select! {
             () = stopped(&mut stopping) => return,

@@ -23,7 +23,7 @@ use std::io;
 use std::sync::Arc;
 use timestamped_stream::TimestampedStream;
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use weir_datapath::LookupMethod;
 use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
@@ -72,6 +72,17 @@ impl ControlContext {
         self.orders.send(ControlThreadCommand::AddVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
     }
 
+    /// Orders a change of the controllers that the switch connects to, and waits until it is made.
+    ///
+    /// # Errors
+    /// The change is refused; the switch stops.
+    pub(crate) async fn change_controllers(&self, change: ControllerChange) -> Result<(), SwitchError> {
+        let (said, answer) = oneshot::channel();
+        let order = ControlThreadCommand::ChangeControllers(change, said);
+        self.orders.send(order).map_err(|_| SwitchError::Stopped)?;
+        answer.await.map_err(|_| SwitchError::Stopped)?
+    }
+
     /// Prepares a TCP stream for a channel.
     ///
     /// # Errors
@@ -108,6 +119,76 @@ pub(crate) enum ControlThreadCommand {
     Stream(ByteStream),
     /// Add a virtual switch, and report the addresses on which it listens.
     AddVirtual(Box<VirtualSwitch>, AddVirtualCallback),
+    /// Connect to a further controller, or end the connection to one, and report whether that was possible.
+    ChangeControllers(ControllerChange, oneshot::Sender<Result<(), SwitchError>>),
+}
+
+/// Change of the controllers that a switch connects to.
+#[derive(Debug)]
+pub(crate) enum ControllerChange {
+    /// Connect to this one, too.
+    Add(ControllerSpec),
+    /// Connect to this one no longer.
+    Remove(ControllerSpec),
+}
+
+/// The controllers that a switch connects to, each with the means to end the connection.
+#[derive(Debug, Default)]
+struct ConnectedControllers(Vec<(ControllerSpec, watch::Sender<bool>)>);
+
+impl ConnectedControllers {
+    /// Keeps a connection to a controller until it is removed or the switch stops.
+    fn add(&mut self, control: &ControlContext, spec: ControllerSpec, tasks: &mut tokio::task::JoinSet<()>) {
+        let (remove, mut removed) = watch::channel(false);
+        self.0.push((spec.clone(), remove));
+        let control = control.clone();
+        tasks.spawn(async move {
+            let (stop, stopping) = watch::channel(false);
+            let mut all = control.stopping.clone();
+            let end = async {
+                tokio::select! {
+                    () = stopped(&mut all) => {}
+                    () = stopped(&mut removed) => {}
+                }
+                stop.send_replace(true);
+            };
+            tokio::join!(connect::keep_connected(ControlContext { stopping, ..control }, spec), end);
+        });
+    }
+
+    /// Carries out a change.
+    ///
+    /// # Errors
+    /// The controller to add is there already or needs credentials that the switch does not have; the one to remove
+    /// is not there.
+    fn change(
+        &mut self,
+        control: &ControlContext,
+        change: ControllerChange,
+        tasks: &mut tokio::task::JoinSet<()>,
+    ) -> Result<(), SwitchError> {
+        let place = |wanted: &ControllerSpec| self.0.iter().position(|(spec, _)| spec == wanted);
+        match change {
+            ControllerChange::Add(spec) if place(&spec).is_some() => {
+                Err(SwitchError::Request(format!("controller {spec}: the switch connects to it already")))
+            }
+            ControllerChange::Add(spec) if spec.target.is_tls() && control.credentials.is_none() => {
+                Err(SwitchError::NoCredentials { target: spec.to_string() })
+            }
+            ControllerChange::Add(spec) => {
+                self.add(control, spec, tasks);
+                Ok(())
+            }
+            ControllerChange::Remove(spec) => match place(&spec) {
+                // Dropping its sender ends the connection.
+                Some(place) => {
+                    self.0.remove(place);
+                    Ok(())
+                }
+                None => Err(SwitchError::Request(format!("controller {spec}: the switch does not connect to it"))),
+            },
+        }
+    }
 }
 
 /// Receives the result of [`ControlThreadCommand::AddVirtual`].
@@ -153,8 +234,9 @@ pub(crate) async fn serve_stream(control: ControlContext, stream: ByteStream) {
 /// Runs the control thread until the switch stops.
 pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) {
     let mut tasks = tokio::task::JoinSet::new();
+    let mut controllers = ConnectedControllers::default();
     for target in start.controllers {
-        tasks.spawn(connect::keep_connected(control.clone(), target));
+        controllers.add(&control, target, &mut tasks);
     }
     for listener in start.listeners {
         tasks.spawn(listen::serve(control.clone(), listener));
@@ -171,6 +253,10 @@ pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) 
             order = start.orders.recv() => match order {
                 Some(ControlThreadCommand::Stream(stream)) => drop(tasks.spawn(serve_stream(control.clone(), stream))),
                 Some(ControlThreadCommand::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
+                Some(ControlThreadCommand::ChangeControllers(change, said)) => {
+                    // Without a receiver the client is gone.
+                    let _ = said.send(controllers.change(&control, change, &mut tasks));
+                }
                 None => break,
             },
             // Collects ended tasks, so that the set does not grow.

@@ -7,6 +7,7 @@
 //! ```
 mod buffers;
 mod client;
+mod configuration;
 mod flows;
 mod groups;
 mod meters;
@@ -20,6 +21,7 @@ mod virtuals;
 
 pub use buffers::{BuffersPerf, PreparedBuffers};
 pub use client::{CtlClient, CtlError};
+pub use configuration::{ConfigurationSource, RunningConfiguration, VirtualConfiguration};
 pub use packet::{DescribedPacket, described};
 pub use path::{default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlacement};
@@ -27,8 +29,8 @@ pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlacem
 use serde::{Deserialize, Serialize};
 pub use weir_device::MAX_RECORDS;
 
-/// Maximum length of a request's line in bytes.
-pub const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// Maximum length of a request's line in bytes: the text of a configuration file with [`MAX_FLOWS`] entries fits.
+pub const MAX_REQUEST_BYTES: usize = 1 << 25;
 /// Maximum number of flow entries in a reply; the reply counts the entries that it leaves out.
 pub const MAX_FLOWS: usize = 100_000;
 
@@ -162,6 +164,25 @@ pub enum CtlRequest {
         name: String,
         /// Request to the virtual switch.
         what: Box<CtlRequest>,
+    },
+    /// Connects to a further controller.
+    AddController {
+        /// Controller, as `tcp:IP[:PORT]` with options.
+        controller: String,
+    },
+    /// Ends the connection to a controller.
+    DelController {
+        /// Controller, as it was given.
+        controller: String,
+    },
+    /// Reads what a configuration file has to say for a switch that starts as this one is now; the reply is
+    /// [`RunningConfiguration`].
+    Configuration,
+    /// Tells the switch that its configuration file now has this text, and that the switch is as it says: what
+    /// [`ConfigurationSource::text`] has from now on.
+    SetConfigurationText {
+        /// Text of the configuration file.
+        text: String,
     },
     /// Stops the switch; the reply is sent before.
     Stop,

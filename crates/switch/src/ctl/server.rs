@@ -1,12 +1,12 @@
 //! Serves the control socket: reads requests, carries them out, writes replies.
-use super::{CtlReply, CtlRequest, MAX_REQUEST_BYTES};
-use crate::control::{ControlContext, stopped};
+use super::{ConfigurationSource, CtlReply, CtlRequest, MAX_REQUEST_BYTES};
+use crate::control::{ControlContext, ControllerChange, stopped};
 use crate::engine::Engine;
 use crate::handle::{SwitchError, SwitchIdentity};
 use crate::snapshot::SwitchSnapshot;
 use crate::socket::SocketFile;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -21,6 +21,7 @@ pub(crate) struct CtlServer {
     socket: SocketFile,
     identity: SwitchIdentity,
     stop: watch::Sender<bool>,
+    source: ConfigurationSource,
 }
 
 /// State needed to serve one client.
@@ -29,12 +30,18 @@ pub(super) struct CtlContext {
     pub(super) control: ControlContext,
     pub(super) identity: SwitchIdentity,
     pub(super) stop: Arc<watch::Sender<bool>>,
+    pub(super) source: Arc<Mutex<ConfigurationSource>>,
 }
 
 impl CtlServer {
     /// Returns a server that is not serving yet. `stop` becomes true when a client requests the switch to stop.
-    pub(crate) fn new(socket: SocketFile, identity: SwitchIdentity, stop: watch::Sender<bool>) -> CtlServer {
-        CtlServer { socket, identity, stop }
+    pub(crate) fn new(
+        socket: SocketFile,
+        identity: SwitchIdentity,
+        stop: watch::Sender<bool>,
+        source: ConfigurationSource,
+    ) -> CtlServer {
+        CtlServer { socket, identity, stop, source }
     }
 
     /// Serves clients until the switch stops, then removes the socket.
@@ -44,7 +51,8 @@ impl CtlServer {
             Err(error) => return tracing::error!("control socket: {error}"),
         };
         let mut stopping = control.stopping.clone();
-        let context = CtlContext { control, identity: self.identity, stop: Arc::new(self.stop) };
+        let (stop, source) = (Arc::new(self.stop), Arc::new(Mutex::new(self.source)));
+        let context = CtlContext { control, identity: self.identity, stop, source };
         let mut clients = tokio::task::JoinSet::new();
         loop {
             tokio::select! {
@@ -144,7 +152,7 @@ async fn carry_out(context: &CtlContext, request: CtlRequest) -> Result<Value, S
         let problem = "this is for the switch itself; ask it without --vs".to_owned();
         return Err(SwitchError::Virtual { name, problem });
     }
-    let context = CtlContext { control: tenant.control, identity: tenant.identity, stop: Arc::clone(&context.stop) };
+    let context = CtlContext { control: tenant.control, identity: tenant.identity, ..context.clone() };
     carry_out_here(&context, *what).await
 }
 
@@ -163,6 +171,10 @@ fn is_for_virtual(request: &CtlRequest) -> bool {
             | CtlRequest::RemoveVirtual { .. }
             | CtlRequest::ShowVirtual { .. }
             | CtlRequest::Of { .. }
+            | CtlRequest::AddController { .. }
+            | CtlRequest::DelController { .. }
+            | CtlRequest::Configuration
+            | CtlRequest::SetConfigurationText { .. }
             | CtlRequest::Stop
     )
 }
@@ -218,6 +230,18 @@ async fn carry_out_here(context: &CtlContext, request: CtlRequest) -> Result<Val
         CtlRequest::RemoveVirtual { name } => super::virtuals::remove(&context.control, &name).await,
         CtlRequest::ShowVirtual { name } => super::virtuals::show(&context.control, name.as_deref()).await,
         CtlRequest::Profile { commands } => super::profile::show(engine, commands).await,
+        CtlRequest::AddController { controller } => {
+            let spec = controller.parse().map_err(SwitchError::Request)?;
+            context.control.change_controllers(ControllerChange::Add(spec)).await?;
+            Ok(json!({ "added": controller }))
+        }
+        CtlRequest::DelController { controller } => {
+            let spec = controller.parse().map_err(SwitchError::Request)?;
+            context.control.change_controllers(ControllerChange::Remove(spec)).await?;
+            Ok(json!({ "removed": controller }))
+        }
+        CtlRequest::Configuration => super::configuration::read(context).await,
+        CtlRequest::SetConfigurationText { text } => super::configuration::set_text(context, text),
         CtlRequest::Perf { seconds } => super::perf::watch(context, seconds).await,
         other => super::flows::carry_out(engine, other).await,
     }

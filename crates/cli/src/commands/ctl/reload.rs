@@ -1,0 +1,462 @@
+//! `weir ctl reload`: reads a switch's configuration file again, and brings the switch from what the file had to what
+//! it has. What is the same in both is not touched, and neither is what controllers and `weir ctl` changed. If a
+//! change is refused, those before it are taken back.
+use super::configuration::{ConfiguredPort, TableItem, by_id, read};
+use super::{flow_mod, group_mod, meter_mod};
+use crate::commands::switch::document::{SettingsDocument, texts};
+use crate::commands::switch::read_settings;
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use toml::Table;
+use weir_switch::ctl::{
+    CtlClient, CtlRequest, FlowVerb, GroupVerb, MeterVerb, RunningConfiguration, VirtualConfiguration,
+};
+
+/// Keys of a virtual switch whose values are lists that are compared item by item.
+const TABLES: [&str; 3] = ["meters", "groups", "entries"];
+
+/// Reads the switch's configuration file again. Returns what was done as text and as JSON.
+///
+/// # Errors
+/// The switch has no configuration file, the file is wrong, or the switch refuses a change; nothing has changed then.
+pub(super) fn run(client: &mut CtlClient) -> anyhow::Result<(String, Value)> {
+    let running = read(client)?;
+    let source = &running.source;
+    let Some(file) = source.file.as_deref() else {
+        bail!("the switch was started without --config: there is no file to read again");
+    };
+    let text = read_settings(file)?;
+    let old = SettingsDocument::new(&source.text, file, source).context("what the switch read before")?;
+    let new = SettingsDocument::new(&text, file, source)?;
+    let plan = ReloadPlan::new(&old, &new, &running).with_context(|| file.display().to_string())?;
+    let done = plan.carry_out(client).with_context(|| file.display().to_string())?;
+    client.ask(&CtlRequest::SetConfigurationText { text })?;
+    let later = plan.later;
+    let mut lines: String = done.iter().map(|line| format!("{line}\n")).collect();
+    if lines.is_empty() && later.is_empty() {
+        lines = format!("nothing differs from what the switch has of {}\n", file.display());
+    }
+    lines.extend(later.iter().map(|key| format!("{key}: differs; takes effect at the next start\n")));
+    Ok((lines, json!({ "file": file, "changed": done, "at_the_next_start": later })))
+}
+
+/// A change of a running switch.
+#[derive(Debug, Clone, PartialEq)]
+struct ReloadStep {
+    /// The change in words.
+    what: String,
+    request: CtlRequest,
+    /// Takes the change back.
+    undo: CtlRequest,
+}
+
+/// The changes that bring a switch from one configuration to another.
+#[derive(Debug, Default)]
+struct ReloadPlan {
+    /// Changes in the order of phases. Within a phase a refused change is tried again after the others: a group may
+    /// send to one that comes later.
+    phases: [Vec<ReloadStep>; PHASES],
+    /// Settings that differ and cannot change while the switch runs.
+    later: Vec<String>,
+}
+
+/// Order of the phases: what is needed by others is added before them and removed after them.
+#[derive(Debug, Clone, Copy)]
+enum ReloadPhase {
+    VirtualsRemoved,
+    PortsRemoved,
+    PortsAdded,
+    VirtualsAdded,
+    MetersAdded,
+    GroupsAdded,
+    EntriesAdded,
+    EntriesRemoved,
+    GroupsRemoved,
+    MetersRemoved,
+    Controllers,
+}
+
+const PHASES: usize = ReloadPhase::Controllers as usize + 1;
+
+impl ReloadPlan {
+    /// Compares two configurations and what the switch is now.
+    ///
+    /// # Errors
+    /// A text of a configuration cannot be parsed.
+    fn new(
+        old: &SettingsDocument,
+        new: &SettingsDocument,
+        running: &RunningConfiguration,
+    ) -> anyhow::Result<ReloadPlan> {
+        let mut plan = ReloadPlan::default();
+        plan.ports(&old.list("port"), &new.list("port"), &running.ports)?;
+        for (kind, key) in [(TableItem::Meter, "meter"), (TableItem::Group, "group"), (TableItem::Entry, "entry")] {
+            plan.tables(kind, None, &old.list(key), &new.list(key), list(&running.tables, kind))?;
+        }
+        match (old.virtual_switches(), new.virtual_switches()) {
+            (Some(before), Some(after)) => plan.virtual_switches(&before, &after, running)?,
+            _ if old.all.get("virtual") != new.all.get("virtual") => plan.later.push("virtual".to_owned()),
+            _ => {}
+        }
+        plan.controllers(&old.list("controller"), &new.list("controller"));
+        let known = ["port", "meter", "group", "entry", "virtual", "controller"];
+        let keys = old.all.keys().chain(new.all.keys()).filter(|key| !known.contains(&key.as_str()));
+        let mut differ: Vec<&String> = keys.filter(|key| old.all.get(*key) != new.all.get(*key)).collect();
+        differ.sort_unstable();
+        differ.dedup();
+        plan.later.extend(differ.into_iter().cloned());
+        Ok(plan)
+    }
+
+    fn add(&mut self, phase: ReloadPhase, what: String, request: CtlRequest, undo: CtlRequest) {
+        self.phases[phase as usize].push(ReloadStep { what, request, undo });
+    }
+
+    fn ports(&mut self, old: &[String], new: &[String], running: &[String]) -> anyhow::Result<()> {
+        let [old, new, running] = [old, new, running].map(ConfiguredPort::parse_all);
+        let (mut old, mut new, running) = (old?, new?, running?);
+        let same: Vec<String> = old.iter().map(ConfiguredPort::canonical).collect();
+        let kept: Vec<String> = new.iter().map(ConfiguredPort::canonical).collect();
+        old.retain(|port| !kept.contains(&port.canonical()));
+        new.retain(|port| !same.contains(&port.canonical()));
+        // A port without a number has the one that the switch gave it.
+        let present = |port: &ConfiguredPort| {
+            let number = |here: &&ConfiguredPort| port.number.is_none() || here.number == port.number;
+            running.iter().filter(number).find(|here| here.spec == port.spec)
+        };
+        let mut stays = Vec::new();
+        for port in &new {
+            let Some(here) = present(port) else { continue };
+            stays.push(here.text.clone());
+            self.queues(here, port);
+        }
+        for here in old.iter().filter_map(present).filter(|here| !stays.contains(&here.text)) {
+            let (port, text) = (number(here), here.text.clone());
+            let undo = CtlRequest::AddPort { port: text.clone() };
+            self.add(ReloadPhase::PortsRemoved, format!("port {text}: removed"), CtlRequest::DelPort { port }, undo);
+        }
+        for port in new.iter().filter(|port| present(port).is_none()) {
+            let text = port.text.clone();
+            // A port without a number is removed by its text.
+            let named =
+                port.text.split_once('=').filter(|_| port.number.is_some()).map_or(&*port.text, |(_, spec)| spec);
+            let undo = CtlRequest::DelPort { port: port.number.map_or_else(|| named.to_owned(), |n| n.to_string()) };
+            self.add(ReloadPhase::PortsAdded, format!("port {text}: added"), CtlRequest::AddPort { port: text }, undo);
+        }
+        Ok(())
+    }
+
+    /// Plans the changes of a present port's queues.
+    fn queues(&mut self, here: &ConfiguredPort, new: &ConfiguredPort) {
+        let port = number(here);
+        let set = |queue: &dyn std::fmt::Display| CtlRequest::SetQueue { port: port.clone(), queue: queue.to_string() };
+        let remove = |queue: u32| CtlRequest::DelQueue { port: port.clone(), queue };
+        for (id, queue) in here.queues.iter().filter(|(id, _)| !new.queues.contains_key(id)) {
+            let what = format!("port {port}: queue {id}: removed");
+            self.add(ReloadPhase::PortsRemoved, what, remove(*id), set(queue));
+        }
+        for (id, queue) in new.queues.iter().filter(|(id, queue)| here.queues.get(id) != Some(queue)) {
+            let undo = here.queues.get(id).map_or_else(|| remove(*id), |before| set(before));
+            self.add(ReloadPhase::PortsAdded, format!("port {port}: queue {queue}: set"), set(queue), undo);
+        }
+    }
+
+    /// Plans the changes of meters, groups or entries of the switch, or of the virtual switch `of`.
+    fn tables(
+        &mut self,
+        kind: TableItem,
+        of: Option<&str>,
+        old: &[String],
+        new: &[String],
+        running: &[String],
+    ) -> anyhow::Result<()> {
+        let (old, new, running) = (by_id(kind, old)?, by_id(kind, new)?, by_id(kind, running)?);
+        let (added, removed) = match kind {
+            TableItem::Meter => (ReloadPhase::MetersAdded, ReloadPhase::MetersRemoved),
+            TableItem::Group => (ReloadPhase::GroupsAdded, ReloadPhase::GroupsRemoved),
+            TableItem::Entry => (ReloadPhase::EntriesAdded, ReloadPhase::EntriesRemoved),
+        };
+        let name = |text: &str| {
+            let of = of.map(|name| format!("virtual switch {name}: ")).unwrap_or_default();
+            format!("{of}{} {text}", kind.name())
+        };
+        for (id, text) in new.iter().filter(|(id, text)| old.get(*id) != Some(text)) {
+            match running.get(id) {
+                Some(here) if here == text => {}
+                Some(here) => {
+                    let (change, back) = (kind.change(text), kind.change(here));
+                    self.add(added, format!("{}: changed", name(text)), to(of, change), to(of, back));
+                }
+                None => {
+                    let (add, remove) = (kind.add(text), kind.remove(id));
+                    self.add(added, format!("{}: added", name(text)), to(of, add), to(of, remove));
+                }
+            }
+        }
+        for (id, here) in old.keys().filter(|id| !new.contains_key(*id)).filter_map(|id| running.get_key_value(id)) {
+            let (remove, add) = (kind.remove(id), kind.add(here));
+            self.add(removed, format!("{}: removed", name(here)), to(of, remove), to(of, add));
+        }
+        Ok(())
+    }
+
+    fn virtual_switches(&mut self, old: &[Table], new: &[Table], running: &RunningConfiguration) -> anyhow::Result<()> {
+        let (old, new) = (by_name(old), by_name(new));
+        let none = VirtualConfiguration::default();
+        for (name, before) in &old {
+            if !new.contains_key(name) && here(running, name).is_some() {
+                let remove = CtlRequest::RemoveVirtual { name: (*name).to_owned() };
+                let what = format!("virtual switch {name}: removed");
+                self.add(ReloadPhase::VirtualsRemoved, what, remove, add_virtual(before, true)?);
+            }
+        }
+        for (name, after) in &new {
+            let present = here(running, name);
+            let before = old.get(name).copied();
+            match (before, present) {
+                (_, None) if before == Some(*after) => continue,
+                (_, None) => {
+                    let remove = CtlRequest::RemoveVirtual { name: (*name).to_owned() };
+                    let what = format!("virtual switch {name}: added");
+                    self.add(ReloadPhase::VirtualsAdded, what, add_virtual(after, false)?, remove);
+                }
+                (Some(before), Some(_)) => self.resize(name, before, after)?,
+                (None, Some(_)) => bail!("virtual switch {name}: there is one of this name already; remove it first"),
+            }
+            let before = before.filter(|_| present.is_some());
+            let tables = present.unwrap_or(&none);
+            for (kind, key) in [TableItem::Meter, TableItem::Group, TableItem::Entry].into_iter().zip(TABLES) {
+                let before = before.map(|before| texts(before, key)).unwrap_or_default();
+                self.tables(kind, Some(name), &before, &texts(after, key), list(tables, kind))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn controllers(&mut self, old: &[String], new: &[String]) {
+        let add = |controller: &String| CtlRequest::AddController { controller: controller.clone() };
+        let remove = |controller: &String| CtlRequest::DelController { controller: controller.clone() };
+        for controller in old.iter().filter(|controller| !new.contains(controller)) {
+            let what = format!("controller {controller}: removed");
+            self.add(ReloadPhase::Controllers, what, remove(controller), add(controller));
+        }
+        for controller in new.iter().filter(|controller| !old.contains(controller)) {
+            let what = format!("controller {controller}: added");
+            self.add(ReloadPhase::Controllers, what, add(controller), remove(controller));
+        }
+    }
+
+    /// Plans the change of a virtual switch from one specification to another.
+    fn resize(&mut self, name: &str, before: &Table, after: &Table) -> anyhow::Result<()> {
+        let own = |table: &Table| -> Table {
+            let own = table.iter().filter(|(key, _)| !TABLES.contains(&key.as_str()));
+            own.map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        let (before, after) = (own(before), own(after));
+        for key in before.keys().filter(|key| !after.contains_key(*key)) {
+            // A running virtual switch keeps what is not said.
+            self.later.push(format!("virtual switch {name}: {key}"));
+        }
+        let differing = |one: &Table, other: &Table| -> Table {
+            let differ = one.iter().filter(|(key, value)| other.get(*key) != Some(value));
+            differ.map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        let (changes, back) = (differing(&after, &before), differing(&before, &after));
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let request = |changes: &Table| {
+            let (name, file) = (name.to_owned(), "configuration".to_owned());
+            Ok::<_, toml::ser::Error>(CtlRequest::ResizeVirtual { name, text: toml::to_string(changes)?, file })
+        };
+        let keys: Vec<&str> = changes.keys().map(String::as_str).collect();
+        let what = format!("virtual switch {name}: {}: changed", keys.join(", "));
+        let (request, undo) = (request(&changes)?, request(&back)?);
+        self.add(ReloadPhase::VirtualsAdded, what, request, undo);
+        Ok(())
+    }
+
+    /// Makes the changes, and returns them in words.
+    ///
+    /// # Errors
+    /// The switch refuses a change. Those before it are taken back.
+    fn carry_out(&self, client: &mut CtlClient) -> anyhow::Result<Vec<String>> {
+        let mut done: Vec<&ReloadStep> = Vec::new();
+        for phase in &self.phases {
+            let mut waiting: Vec<&ReloadStep> = phase.iter().collect();
+            while !waiting.is_empty() {
+                let before = waiting.len();
+                let mut refusal = None;
+                let mut refused = Vec::new();
+                for step in waiting {
+                    match client.ask(&step.request) {
+                        Ok(_) => done.push(step),
+                        Err(error) => {
+                            refusal.get_or_insert_with(|| format!("{}: refused: {error}", step.what));
+                            refused.push(step);
+                        }
+                    }
+                }
+                waiting = refused;
+                if let Some(refusal) = refusal.filter(|_| waiting.len() == before) {
+                    return Err(take_back(client, &done, refusal));
+                }
+            }
+        }
+        Ok(done.into_iter().map(|step| step.what.clone()).collect())
+    }
+}
+
+/// Takes changes back, the last one first. Returns the error to report.
+fn take_back(client: &mut CtlClient, done: &[&ReloadStep], refusal: String) -> anyhow::Error {
+    let failures = done.iter().rev().filter_map(|step| {
+        let error = client.ask(&step.undo).err()?;
+        Some(format!("{}: cannot be taken back: {error}", step.what))
+    });
+    let failures: Vec<String> = failures.collect();
+    if failures.is_empty() {
+        return anyhow!("{refusal}; the switch is as it was");
+    }
+    anyhow!("{refusal}\n{}", failures.join("\n"))
+}
+
+impl TableItem {
+    fn add(self, text: &str) -> CtlRequest {
+        match self {
+            TableItem::Meter => meter_mod(MeterVerb::Add, text),
+            TableItem::Group => group_mod(GroupVerb::Add, text),
+            TableItem::Entry => flow_mod(FlowVerb::Add, text),
+        }
+    }
+
+    /// Returns the request that gives what is there already its new text. An add replaces an entry.
+    fn change(self, text: &str) -> CtlRequest {
+        match self {
+            TableItem::Meter => meter_mod(MeterVerb::Modify, text),
+            TableItem::Group => group_mod(GroupVerb::Modify, text),
+            TableItem::Entry => flow_mod(FlowVerb::Add, text),
+        }
+    }
+
+    fn remove(self, id: &str) -> CtlRequest {
+        match self {
+            TableItem::Meter => meter_mod(MeterVerb::Delete, id),
+            TableItem::Group => group_mod(GroupVerb::Delete, id),
+            TableItem::Entry => flow_mod(FlowVerb::DeleteStrict, id),
+        }
+    }
+}
+
+/// Returns a request to the switch, or to its virtual switch `of`.
+fn to(of: Option<&str>, request: CtlRequest) -> CtlRequest {
+    match of {
+        Some(name) => CtlRequest::Of { name: name.to_owned(), what: Box::new(request) },
+        None => request,
+    }
+}
+
+/// Returns the number of a running port as text.
+fn number(port: &ConfiguredPort) -> String {
+    port.number.map(|number| number.to_string()).unwrap_or_default()
+}
+
+fn list(tables: &VirtualConfiguration, kind: TableItem) -> &[String] {
+    match kind {
+        TableItem::Meter => &tables.meters,
+        TableItem::Group => &tables.groups,
+        TableItem::Entry => &tables.entries,
+    }
+}
+
+fn by_name(items: &[Table]) -> BTreeMap<&str, &Table> {
+    items.iter().filter_map(|item| Some((item.get("name")?.as_str()?, item))).collect()
+}
+
+/// Returns the tables of a running virtual switch.
+fn here<'a>(running: &'a RunningConfiguration, name: &str) -> Option<&'a VirtualConfiguration> {
+    running.virtual_switches.iter().find(|(spec, _)| spec["name"] == name).map(|(_, tables)| tables)
+}
+
+/// Returns the request to add a virtual switch, with or without its entries. Those with groups and meters are added
+/// without, since entries need them.
+fn add_virtual(item: &Table, with_entries: bool) -> anyhow::Result<CtlRequest> {
+    let mut item = item.clone();
+    let with_entries = with_entries && !crate::commands::switch::document::has_groups_or_meters(&item);
+    for key in TABLES.iter().filter(|key| **key != "entries" || !with_entries) {
+        item.remove(*key);
+    }
+    Ok(CtlRequest::AddVirtual { text: toml::to_string(&item)?, file: "configuration".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use weir_switch::ctl::ConfigurationSource;
+
+    fn plan(old: &str, new: &str, running: RunningConfiguration) -> anyhow::Result<ReloadPlan> {
+        let read = |text| SettingsDocument::new(text, Path::new("x"), &ConfigurationSource::default()).unwrap();
+        ReloadPlan::new(&read(old), &read(new), &running)
+    }
+
+    fn running(ports: &[&str], tables: [&[&str]; 3]) -> RunningConfiguration {
+        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let [meters, groups, entries] = tables.map(texts);
+        RunningConfiguration {
+            source: ConfigurationSource::default(),
+            datapath_id: 1,
+            ports: texts(ports),
+            tables: VirtualConfiguration { meters, groups, entries, temporary_entries: 0 },
+            virtual_switches: Vec::new(),
+        }
+    }
+
+    fn words(plan: &ReloadPlan) -> Vec<&str> {
+        plan.phases.iter().flatten().map(|step| step.what.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_the_same_is_not_touched() {
+        let old = "port = ['null:a', '2=null:b']\nentry = ['in_port=1,actions=output:2']\n";
+        let new = "entry = ['priority=32768 in_port=1 actions=output:2']\nport = ['2=null:b', 'null:a']\n";
+        let now = running(&["1=null:a", "2=null:b"], [&[], &[], &["in_port=1 actions=output:2"]]);
+        let plan = plan(old, new, now).unwrap();
+        assert!(words(&plan).is_empty() && plan.later.is_empty(), "{plan:?}");
+    }
+
+    #[test]
+    fn what_others_added_stays_and_the_rest_follows_the_file() {
+        let old = "tables = 8\nport = ['1=null:a', 'null:b']\nentry = ['in_port=1,actions=output:2', 'in_port=2,actions=drop']\n";
+        let new = "tables = 9\nport = ['1=null:a,queue=1:priority=2', '3=null:c']\nmeter = ['meter=1,kbps,bands=type=drop,rate=9']\n\
+                   entry = ['in_port=1,actions=meter:1,output:3']\n";
+        let now = running(
+            &["1=null:a", "2=null:b", "9=null:others"],
+            [&[], &[], &["in_port=1 actions=output:2", "in_port=2 actions=drop", "in_port=9 actions=drop"]],
+        );
+        let plan = plan(old, new, now).unwrap();
+        assert_eq!(
+            words(&plan),
+            [
+                "port 2=null:b: removed",
+                "port 1: queue 1:priority=2: set",
+                "port 3=null:c: added",
+                "meter meter=1 kbps bands=type=drop rate=9: added",
+                "entry in_port=1 actions=meter:1,output:3: changed",
+                "entry in_port=2 actions=drop: removed",
+            ]
+        );
+        assert_eq!(plan.later, ["tables"]);
+        let undone = &plan.phases[ReloadPhase::EntriesAdded as usize][0].undo;
+        assert_eq!(*undone, flow_mod(FlowVerb::Add, "in_port=1 actions=output:2"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_found_before_anything_changes() {
+        let now = || running(&[], [&[], &[], &[]]);
+        let error = plan("", "entry = ['in_prot=1,actions=drop']", now()).unwrap_err().to_string();
+        assert!(error.starts_with("entry `in_prot=1,actions=drop`: "), "{error}");
+        let error = plan("", "group = ['group_id=1,type=selct']", now()).unwrap_err().to_string();
+        assert!(error.starts_with("group `group_id=1,type=selct`: "), "{error}");
+    }
+}
