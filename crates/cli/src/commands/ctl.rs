@@ -201,8 +201,8 @@ enum CtlCommand {
     Vs(virtuals::CtlVirtualCommand),
     /// Write the switch's present configuration to its configuration file, or to another
     ///
-    /// Ports, queues, meters, groups, flow entries without time-outs and virtual switches are saved as they are now, the
-    /// other settings as they were given.
+    /// Ports, queues, meters, groups, flow entries without time-outs and virtual switches are saved as they are now,
+    /// the other settings as they were given.
     Save {
         /// File to write [default: the file given by --config when the switch was started]
         file: Option<PathBuf>,
