@@ -93,6 +93,38 @@ pub(crate) fn cut(name: &str) -> String {
     start + "…"
 }
 
+/// Cuts a name so that its width is at most `length`.
+pub(crate) fn cut_to(name: &str, length: f64) -> String {
+    if width(name) <= length {
+        return name.to_owned();
+    }
+    let mut short = String::new();
+    for letter in name.chars() {
+        if width(&short) + 2.0 * CHARACTER > length {
+            break;
+        }
+        short.push(letter);
+    }
+    short + "…"
+}
+
+/// Breaks a text at spaces into lines whose width is at most `length`; a longer word is cut. Returns no line for an
+/// empty text.
+pub(crate) fn wrapped(text: &str, length: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let word = cut_to(word, length);
+        match lines.last_mut() {
+            Some(line) if width(line) + width(&word) + CHARACTER <= length => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +136,13 @@ mod tests {
         assert_eq!(said, ["0", "0", "0.25", "1500", "-3", "2.5e-7", "1e12", "0.3", "999999", "1e-12", "-"]);
         let said: Vec<String> = [0.0, 939.64, 4468.2, 0.27, 0.0004, f64::INFINITY].map(short).into();
         assert_eq!(said, ["0", "939.6", "4468", "0.270", "4.0e-4", "-"]);
+    }
+
+    #[test]
+    fn texts_are_broken_at_spaces_and_no_line_is_too_wide() {
+        assert_eq!(wrapped("mean delay of all flows", 11.0 * CHARACTER), ["mean delay", "of all", "flows"]);
+        assert_eq!(wrapped("incomprehensible", 6.0 * CHARACTER), ["incom…"]);
+        assert!(wrapped(" ", 100.0).is_empty());
     }
 
     #[test]
