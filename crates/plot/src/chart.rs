@@ -258,12 +258,15 @@ impl SeriesRenderer<'_> {
         }
         let taken: Vec<&ChartPoint> = self.series.points.iter().filter(|point| self.takes(point)).collect();
         if matches!(self.series.look, LineStyle::Line | LineStyle::Dots) {
-            taken.iter().for_each(|point| self.dot(frame, point));
+            // Markers at one place lie on each other, the largest at the bottom.
+            let beneath = self.turn.of.saturating_sub(self.turn.turn + 1);
+            let radius = MARKER + 1.8 * beneath as f64;
+            taken.iter().for_each(|point| self.dot(frame, point, radius));
         } else {
             // Markers of other lines lie elsewhere.
             let step = (taken.len() / SPARSE).max(1);
             let start = (step / 2 + self.at * step / 7) % step;
-            taken.iter().skip(start).step_by(step).for_each(|point| self.marker(frame, point, ""));
+            taken.iter().skip(start).step_by(step).for_each(|point| self.marker(frame, point, MARKER, ""));
         }
     }
 
@@ -275,19 +278,17 @@ impl SeriesRenderer<'_> {
         }
     }
 
-    fn marker(&self, frame: &mut ChartFrame, point: &ChartPoint, interval: &str) {
+    fn marker(&self, frame: &mut ChartFrame, point: &ChartPoint, radius: f64, interval: &str) {
         let says = format!("{}: {}, {}{interval}", self.series.name, number(point.x), number(point.y));
-        // Markers at one place lie on each other, the largest at the bottom.
-        let beneath = self.turn.of.saturating_sub(self.turn.turn + 1);
         let at = self.place(frame, point.x, point.y);
-        frame.drawing.dot(self.pen, PointMarker::place(self.at), at, MARKER + 1.8 * beneath as f64, &says);
+        frame.drawing.dot(self.pen, PointMarker::place(self.at), at, radius, &says);
     }
 
     fn place(&self, frame: &ChartFrame, x: f64, y: f64) -> (f64, f64) {
         frame.at(self.x.place(x), self.y.place(y))
     }
 
-    fn dot(&self, frame: &mut ChartFrame, point: &ChartPoint) {
+    fn dot(&self, frame: &mut ChartFrame, point: &ChartPoint, radius: f64) {
         let mut interval = String::new();
         if let Some([low, high]) = point.ends() {
             let (x, low_y) = self.place(frame, point.x, low);
@@ -295,7 +296,7 @@ impl SeriesRenderer<'_> {
             frame.drawing.interval(self.pen, x, low_y, high_y);
             interval = format!(" ({} to {})", number(low), number(high));
         }
-        self.marker(frame, point, &interval);
+        self.marker(frame, point, radius, &interval);
     }
 
     fn band(&self, frame: &mut ChartFrame, run: &[ChartPoint]) {

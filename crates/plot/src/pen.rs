@@ -64,7 +64,7 @@ impl Pen {
     }
 
     /// Returns pens for all names of a chart: fixed pens, or the first free colours. Each pen has dashes of its own, as
-    /// far as there are any: the colour alone does not tell lines apart for everybody.
+    /// far as there are any: many readers cannot tell lines apart by colour alone.
     pub(crate) fn all<'a>(names: impl IntoIterator<Item = (&'a str, Option<Pen>)>) -> Vec<Pen> {
         let wanted: Vec<Option<Pen>> = names.into_iter().map(|(name, pen)| pen.or_else(|| Pen::of(name))).collect();
         let mut pens: Vec<Option<Pen>> = vec![None; wanted.len()];
@@ -84,8 +84,8 @@ impl Pen {
         pens.into_iter().map(|pen| pen.unwrap_or(Pen::INK)).collect()
     }
 
-    /// Returns the pen, with other dashes if one of `others` has the same: dashes that none of them has, or that none of
-    /// the same colour has. The pen of text is used repeatedly when there are no others.
+    /// Returns the pen, with other dashes if one of `others` has the same: dashes that none of them has, or that none
+    /// of the same colour has. The pen of text is used repeatedly when there are no others.
     fn beside(self, others: &[Option<Pen>]) -> Pen {
         let others = || others.iter().flatten();
         let dashes: Vec<u8> = (self.dash..u8::try_from(DASHES.len()).unwrap_or(u8::MAX)).chain(0..self.dash).collect();

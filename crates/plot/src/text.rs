@@ -71,8 +71,8 @@ pub fn leading_number(text: &str) -> Option<f64> {
 }
 
 /// Returns the label of an axis over swept values of `key`, with their unit, and the position of each value: its
-/// number, or its place in the order given if the values are no numbers of one unit. A rate without a unit is in packets
-/// a second, as in scenario files.
+/// number, or its place in the order given if the values are no numbers of one unit. A rate without a unit is in
+/// packets a second, as in scenario files.
 pub fn swept_axis(key: &str, values: &[String]) -> (String, Vec<f64>) {
     let unit = |text: &String| {
         let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));

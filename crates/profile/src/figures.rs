@@ -5,7 +5,7 @@ use weir_model::switch::device::SwitchModel;
 use weir_model::switch::forward::{BASE, PacketConditions};
 use weir_model::switch::speedup::CommandBatch;
 use weir_model::{Distribution, Law};
-use weir_plot::{Axis, Chart, ChartPoint, ChartSeries, Figure, LineStyle, short};
+use weir_plot::{Axis, AxisScale, Chart, ChartPoint, ChartSeries, Figure, LineStyle, short};
 
 /// Number of entries up to which an unlimited level is drawn.
 const ENTRIES: u64 = 8_000;
@@ -86,6 +86,14 @@ fn command_s(tables: &SwitchModel, at: usize, command: &str, entries: u64, batch
 
 const COMMANDS: [&str; 4] = ["add, one priority", "add, descending", "add, ascending", "modify"];
 
+/// Gives a chart of commands a logarithmic axis if all times are positive: levels differ by orders of magnitude.
+fn by_magnitude(mut chart: Chart) -> Chart {
+    if chart.series.iter().flat_map(|series| &series.points).all(|point| point.y > 0.0) {
+        chart.y.scale = AxisScale::Log;
+    }
+    chart
+}
+
 fn over_entries(profile: &Profile, tables: &SwitchModel) -> Chart {
     let mut series = Vec::new();
     for (at, level) in tables.levels.iter().enumerate() {
@@ -99,7 +107,7 @@ fn over_entries(profile: &Profile, tables: &SwitchModel) -> Chart {
             series.push(ChartSeries::looking(format!("{}: {command}", profile.levels[at]), LineStyle::Curve, points));
         }
     }
-    chart(profile, "entries", "one command alone", Axis::linear("entries in the level"), COMMAND, series)
+    by_magnitude(chart(profile, "entries", "one command alone", Axis::linear("entries in the level"), COMMAND, series))
 }
 
 fn over_batches(profile: &Profile, tables: &SwitchModel) -> Chart {
@@ -117,7 +125,14 @@ fn over_batches(profile: &Profile, tables: &SwitchModel) -> Chart {
             series.push(ChartSeries::looking(name, LineStyle::Curve, points));
         }
     }
-    chart(profile, "batches", "one command of a batch", Axis::linear("commands in the batch"), COMMAND, series)
+    by_magnitude(chart(
+        profile,
+        "batches",
+        "one command of a batch",
+        Axis::linear("commands in the batch"),
+        COMMAND,
+        series,
+    ))
 }
 
 /// Returns a line for each level and kind of match.

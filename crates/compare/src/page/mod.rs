@@ -48,7 +48,8 @@ fn introduce(page: &mut HtmlPage, comparison: &Comparison) {
         return;
     };
     let others = names(comparison.compared.iter().map(|compared| compared.by.to_string()).collect());
-    let asked = format!("Asked: how near does {others} come to {reference}, in scenario {scenario}?");
+    let verb = if comparison.compared.len() > 1 { "do" } else { "does" };
+    let asked = format!("Asked: how near {verb} {others} come to {reference}, in scenario {scenario}?");
     let answers: Vec<String> = comparison.compared.iter().map(in_a_line).collect();
     let answer = if answers.is_empty() { "Open: only one answered.".to_owned() } else { answers.join(" ") };
     page.answer(&asked, &answer);

@@ -242,3 +242,37 @@ fn group(answer: &PredictedPoint, key: &str) -> String {
     let others = answer.point.0.iter().filter(|(other, _)| other.as_str() != key);
     others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::sweep;
+    use weir_predict::{PredictSettings, predict};
+
+    fn of(file: &str, swept: &[&str]) -> String {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
+        let sweeps: Vec<_> = swept.iter().map(|sweep| sweep.parse().unwrap()).collect();
+        let answer = |(point, scenario)| {
+            let prediction = predict(&scenario, &PredictSettings::default()).unwrap();
+            PredictedPoint { point, prediction }
+        };
+        page(&sweep::points(&file, &sweeps).unwrap().into_iter().map(answer).collect::<Vec<_>>(), "footer")
+    }
+
+    #[test]
+    fn pages_begin_with_the_question_and_the_answer() {
+        let one = of("quickstart.toml", &[]);
+        for words in [
+            "Asked: how long do packets take in scenario quickstart, by formulas",
+            "udp blue-a -&gt; blue-b is the slowest of 4 flows with ",
+            "every flow has a steady state.",
+            "mean, us",
+        ] {
+            assert!(one.contains(words), "no `{words}` in {one}");
+        }
+        let swept = of("at-x510.toml", &["traffic.rate=60,500,600"]);
+        for words in ["while traffic.rate goes from 60 to 600, by formulas", "Flows take ", "traffic.rate, packets/s"] {
+            assert!(swept.contains(words), "no `{words}` in {swept}");
+        }
+    }
+}

@@ -85,3 +85,22 @@ pub(super) fn page(profile: &Profile, charts: &[Figure]) -> String {
     });
     page.finish(concat!("weir profile plot, weir ", env!("CARGO_PKG_VERSION")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_begins_with_the_question_and_the_answer() {
+        let profile = Profile::find("two-level-tcam", std::path::Path::new("")).unwrap();
+        let html = page(&profile, &weir_profile::figures(&profile));
+        for words in [
+            "Asked: how long do commands and packets take in a switch with profile two-level-tcam?",
+            "adding an entry to level tcam takes 0.500 ms if it is empty",
+            "time of one command, ms",
+            "delay in the switch, us",
+        ] {
+            assert!(html.contains(words), "no `{words}` in {html}");
+        }
+    }
+}
