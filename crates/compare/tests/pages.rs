@@ -61,6 +61,8 @@ fn parsed(html: &str) -> String {
 fn a_scenario_has_its_charts_and_tables() {
     let text = parsed(&page::single(&comparison(0.5)));
     for words in [
+        "Asked: how near do predict and predict mahmood come to simulate, in scenario made up?",
+        "Mean delay of predict: ",
         "udp \"a\" > b & <c>",
         "mahmood",
         "simulated",
@@ -71,6 +73,8 @@ fn a_scenario_has_its_charts_and_tables() {
     ] {
         assert!(text.contains(words), "no `{words}` in {text}");
     }
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("no `{words}` in {text}"));
+    assert!(place("Mean delay by flow") < place("Against simulate"), "the answer is before the table of errors");
 }
 
 #[test]
@@ -82,6 +86,9 @@ fn a_sweep_keeps_what_is_unstable() {
     let points: Vec<SweptComparison> = [0.2, 0.4, 0.6, 0.8, 1.2, 1.4].into_iter().enumerate().map(point).collect();
     let text = parsed(&page::swept(&points));
     for words in [
+        "in scenario made up while traffic.rate goes from 20 to 140 and p goes from 0.0 to 0.1?",
+        "predict is not wrong at ",
+        "traffic.rate, packets/s",
         "Without a steady state",
         "utilisation 1.31 at <controller>",
         "p = 0.0",
@@ -105,7 +112,12 @@ fn a_board_has_failures_as_rows() {
     let board = Leaderboard::new(entries);
     assert!(!board.places.is_empty());
     let text = parsed(&page::render_leaderboard("scenarios & more", &board));
-    for words in ["scenarios & more", "found `x`, expected <y>", "predict mahmood", "in common"] {
+    for words in [
+        "nearest to the reference in the 2 scenarios of scenarios & more?",
+        "found `x`, expected <y>",
+        "predict mahmood",
+        "in common",
+    ] {
         assert!(text.contains(words), "no `{words}` in {text}");
     }
 }

@@ -189,6 +189,7 @@ impl Experiment {
         let mut report = ExperimentReport {
             experiment: self.id.to_owned(),
             title: definition.title.clone(),
+            question: definition.question.clone(),
             source: definition.source.clone(),
             published_setup: definition.setup.clone(),
             figures: run.figures,

@@ -6,6 +6,7 @@ impl ExperimentReport {
     /// Returns the report as a page: charts, claims, figures, and their setup.
     pub fn html(&self) -> String {
         let mut page = HtmlPage::new(&format!("{}: {}", self.experiment, self.title));
+        page.answer(&format!("Asked, of experiment {}: {}", self.experiment, self.question), &self.in_a_line());
         page.text(&format!("Published: {}; {}", self.source, self.published_setup));
         for plot in &self.plots {
             page.figure(plot, "");
@@ -27,6 +28,16 @@ impl ExperimentReport {
         page.heading("Figures").table(&table(&self.figures));
         page.finish(&self.setup.to_string())
     }
+
+    /// Returns the answer in a line: how many claims hold, and those that fail.
+    fn in_a_line(&self) -> String {
+        let tested: Vec<bool> = self.claims.iter().filter_map(|claim| claim.holds).collect();
+        let failed = self.claims.iter().filter(|claim| claim.holds == Some(false));
+        let failed: Vec<String> = failed.map(|claim| format!("{} ({})", claim.text, claim.because)).collect();
+        let holds = tested.iter().filter(|holds| **holds).count();
+        let fails = if failed.is_empty() { String::new() } else { format!("; fails: {}", failed.join("; ")) };
+        format!("{holds} of {} tested claims hold{fails}.", tested.len())
+    }
 }
 
 fn table(figures: &[ExperimentFigure]) -> HtmlTable {
@@ -38,6 +49,6 @@ fn table(figures: &[ExperimentFigure]) -> HtmlTable {
             .map(Into::into)
             .into()
     };
-    let head = ["case", "", "published", "ours", "+-", "samples", ""].map(str::to_owned).into();
+    let head = ["case", "figure", "published", "ours", "+-", "samples", "unit"].map(str::to_owned).into();
     HtmlTable { head, texts: 2, rows: figures.iter().map(row).collect() }
 }

@@ -15,6 +15,9 @@ pub struct ExperimentReport {
     pub experiment: String,
     /// Title of the experiment.
     pub title: String,
+    /// Question that the experiment answers.
+    #[serde(skip)]
+    pub question: String,
     /// Source of the published figures.
     pub source: String,
     /// Setup of the published figures.

@@ -14,6 +14,7 @@ fn holds(id: &str, but: &[&str]) {
     for plot in &report.plots {
         let weir_plot::Figure::Chart(chart) = plot else { panic!("{} is a chart of lines", plot.name()) };
         assert!(chart.series.iter().all(|series| !series.points.is_empty()), "{}: a line without points", plot.name());
+        assert!(report.html().contains("tested claims hold"), "the page says what came out");
         assert!(report.html().contains(&plot.svg()), "{} is on the page", plot.name());
     }
 }

@@ -1,16 +1,14 @@
 //! Bar charts: groups of bars side by side.
 use crate::chart::Axis;
 use crate::drawing::{FillColour, SvgFragment};
-use crate::frame::{ChartFrame, ChartFrameOptions};
+use crate::frame::{ChartFrame, ChartFrameOptions, LegendEntry, LegendSample, PAGE_WIDTH};
 use crate::pen::Pen;
 use crate::scale::{AxisScale, ScaledAxis};
 use crate::text::number;
 
 const HEIGHT: f64 = 305.0;
-const LEAST_WIDTH: f64 = 320.0;
-const MOST_WIDTH: f64 = 1200.0;
-/// Width of a bar, if there is room.
-const BAR: f64 = 22.0;
+/// Maximum width of a bar.
+const BAR: f64 = 44.0;
 /// Share of a group's width that its bars take.
 const FULL: f64 = 0.8;
 
@@ -43,10 +41,10 @@ pub struct Bar {
 impl BarChart {
     /// Returns the chart as an SVG document.
     pub fn svg(&self) -> String {
-        self.sketch().document(&self.title)
+        self.sketch(PAGE_WIDTH).document(&self.title)
     }
 
-    pub(crate) fn sketch(&self) -> SvgFragment {
+    pub(crate) fn sketch(&self, width: f64) -> SvgFragment {
         let bars = || self.series.iter().flat_map(|(_, bars)| bars.iter().take(self.groups.len()));
         let values = bars()
             .flatten()
@@ -56,9 +54,13 @@ impl BarChart {
         let y = ScaledAxis::over(self.y.scale, values.flatten().chain(floor));
         let pens = Pen::all(self.series.iter().map(|(name, _)| (name.as_str(), None)));
         let count = self.groups.len().max(1) as f64;
-        let wide = BAR * count * self.series.len().max(1) as f64 / FULL;
         let left_out = bars().filter(|bar| bar.is_none_or(|bar| !y.takes(bar.value))).count();
         let place = |at: usize| (at as f64 + 0.5) / count;
+        let entry = |(pen, (name, _)): (&Pen, &(String, Vec<Option<Bar>>))| LegendEntry {
+            pen: *pen,
+            sample: LegendSample::Block,
+            name: name.clone(),
+        };
         let mut frame = ChartFrame::new(ChartFrameOptions {
             title: &self.title,
             x: &self.x,
@@ -67,15 +69,19 @@ impl BarChart {
             y_labels: y.labels(),
             x_names: true,
             grid: [false, true],
-            legend: pens.iter().zip(&self.series).map(|(pen, (name, _))| (*pen, name.clone())).collect(),
-            note: (left_out > 0).then(|| format!("{left_out} without a value")),
-            field: (wide.clamp(LEAST_WIDTH, MOST_WIDTH), HEIGHT),
+            // Bars of one kind need no legend: title and axis say what they are.
+            legend: if pens.len() > 1 { pens.iter().zip(&self.series).map(entry).collect() } else { Vec::new() },
+            notes: (left_out > 0).then(|| format!("{left_out} without a value")).into_iter().collect(),
+            width,
+            height: HEIGHT,
+            ..ChartFrameOptions::default()
         });
-        let width = FULL / count / self.series.len().max(1) as f64;
+        let kinds = self.series.len().max(1) as f64;
+        let width = (FULL / count / kinds).min(BAR / (frame.right - frame.left));
         for (row, ((name, bars), pen)) in self.series.iter().zip(&pens).enumerate() {
             for (at, (group, bar)) in self.groups.iter().zip(bars).enumerate() {
                 let Some(bar) = bar.filter(|bar| y.takes(bar.value)) else { continue };
-                let left = place(at) - FULL / count / 2.0 + width * row as f64;
+                let left = place(at) - width * kinds / 2.0 + width * row as f64;
                 draw(&mut frame, &y, *pen, (left, width), bar, &format!("{group}, {name}"));
             }
         }

@@ -1,11 +1,17 @@
 //! A drawing under construction: SVG elements in sequence.
-use crate::pen::{Pen, style};
+use crate::pen::{Pen, PointMarker, style};
 use crate::text::escape;
 use std::fmt::Write as _;
 
-const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#222}.t{font-weight:600;font-size:15px}.n{fill:#777}.g{stroke:#ddd}\
-    .a{stroke:#555}.f{fill:none}.on{fill:#111}.off{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}.n{fill:#999}.g{stroke:#444}\
+/// Style of a drawing. It follows the reader's choice of light or dark, alone in a file as on a page.
+const STYLE: &str = ":root{color-scheme:light dark}text{font:13px system-ui,sans-serif;fill:#222}.t{font-weight:600;font-size:15px}.n{fill:#666}.y,.x{font-style:italic}.g{stroke:#ddd}\
+    .a{stroke:#555}.f{fill:none}.on{fill:#111}.off{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}.n{fill:#aaa}.g{stroke:#444}\
     .a{stroke:#aaa}.on{fill:#111}.off{fill:#fff}}";
+
+/// Radius of a marker.
+pub(crate) const MARKER: f64 = 3.5;
+/// Length of a piece of a line that is drawn in turn with others.
+const TURN_LENGTH: usize = 9;
 
 /// Alignment of a text relative to its position.
 #[derive(Debug, Clone, Copy)]
@@ -34,14 +40,13 @@ pub(crate) struct SvgFragment {
 }
 
 impl SvgFragment {
-    /// Returns the drawing as an SVG document.
+    /// Returns the drawing as an SVG document, which is as wide as the page around it.
     pub(crate) fn document(&self, title: &str) -> String {
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\" style=\"max-width:{:.0}px\" role=\"img\">\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\" width=\"100%\" role=\"img\">\
              <title>{}</title><style>{STYLE}{}</style>\n{}</svg>\n",
             self.width.ceil(),
             self.height.ceil(),
-            (self.width * 1.25).ceil(),
             escape(title),
             style(),
             self.body
@@ -80,10 +85,21 @@ impl SvgCanvas {
 
     /// Draws a line through corners with a pen; draws nothing for fewer than two corners.
     pub(crate) fn stroke(&mut self, pen: Pen, corners: &[(f64, f64)]) {
+        self.dashed(pen, &pen.dashes(), corners);
+    }
+
+    /// Draws the pieces that belong to line `turn` of `of` lines that coincide, which are drawn in turns.
+    pub(crate) fn stroke_in_turn(&mut self, pen: Pen, (turn, of): (usize, usize), corners: &[(f64, f64)]) {
+        let (gap, start) = (TURN_LENGTH * of.saturating_sub(1), TURN_LENGTH * turn);
+        let dashes = format!(" stroke-dasharray=\"{TURN_LENGTH} {gap}\" stroke-dashoffset=\"-{start}\"");
+        self.dashed(pen, &dashes, corners);
+    }
+
+    fn dashed(&mut self, pen: Pen, dashes: &str, corners: &[(f64, f64)]) {
         if corners.len() < 2 {
             return;
         }
-        let (class, dashes, path) = (pen.class(), pen.dashes(), path(corners));
+        let (class, path) = (pen.class(), path(corners));
         let _ = writeln!(
             self.body,
             "<path class=\"{class}\" d=\"{path}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\"{dashes}/>"
@@ -97,12 +113,29 @@ impl SvgCanvas {
             writeln!(self.body, "<path class=\"{class}\" d=\"{path}Z\" fill=\"currentColor\" fill-opacity=\".18\"/>");
     }
 
-    /// Draws a dot with a tooltip.
-    pub(crate) fn dot(&mut self, pen: Pen, (x, y): (f64, f64), says: &str) {
+    /// Draws a marker of a given radius with a tooltip.
+    pub(crate) fn dot(&mut self, pen: Pen, marker: PointMarker, (x, y): (f64, f64), radius: f64, says: &str) {
         let (class, says) = (pen.class(), escape(says));
+        let shape = match marker {
+            PointMarker::Circle => format!("circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\""),
+            _ => format!("path class=\"{class} m\" d=\"{}\"", marker.path((x, y), radius)),
+        };
+        let name = shape.split(' ').next().unwrap_or_default();
+        let _ = writeln!(self.body, "<{shape} fill=\"currentColor\"><title>{says}</title></{name}>");
+    }
+
+    /// Draws the marker of a legend.
+    pub(crate) fn sample(&mut self, pen: Pen, marker: PointMarker, at: (f64, f64)) {
+        let (class, path) = (pen.class(), marker.path(at, MARKER));
+        let _ = writeln!(self.body, "<path class=\"{class} s\" d=\"{path}\" fill=\"currentColor\"/>");
+    }
+
+    /// Draws the piece of a bar of a legend.
+    pub(crate) fn swatch(&mut self, pen: Pen, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        let class = pen.class();
         let _ = writeln!(
             self.body,
-            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"currentColor\"><title>{says}</title></circle>"
+            "<path class=\"{class} s\" d=\"M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}Z\" fill=\"currentColor\"/>"
         );
     }
 

@@ -1,5 +1,6 @@
 //! Figures: any kind of chart, and several of them in one drawing.
 use crate::drawing::SvgFragment;
+use crate::frame::{PAGE_WIDTH, PANEL_WIDTH};
 use crate::{BarChart, Chart, HeatMap};
 use std::fmt::Write as _;
 
@@ -54,14 +55,26 @@ impl Figure {
 
     /// Returns the figure as an SVG document.
     pub fn svg(&self) -> String {
-        self.sketch().document(self.title())
+        self.sketch(PAGE_WIDTH).document(self.title())
     }
 
-    fn sketch(&self) -> SvgFragment {
+    /// Returns the documents of which the figure consists on a page: its panels if there are several, so that they are
+    /// side by side on a wide page and below each other on a narrow one.
+    pub(crate) fn parts(&self) -> Vec<String> {
         match self {
-            Figure::Chart(chart) => chart.sketch(),
-            Figure::Bars(bars) => bars.sketch(),
-            Figure::HeatMap(map) => map.sketch(),
+            Figure::Panels(panels) => match &panels.figures[..] {
+                [one] => one.parts(),
+                several => several.iter().map(|figure| figure.sketch(PANEL_WIDTH).document(figure.title())).collect(),
+            },
+            one => vec![one.svg()],
+        }
+    }
+
+    fn sketch(&self, width: f64) -> SvgFragment {
+        match self {
+            Figure::Chart(chart) => chart.sketch(width),
+            Figure::Bars(bars) => bars.sketch(width),
+            Figure::HeatMap(map) => map.sketch(width),
             Figure::Panels(panels) => panels.sketch(),
         }
     }
@@ -93,7 +106,7 @@ impl From<Panels> for Figure {
 
 impl Panels {
     fn sketch(&self) -> SvgFragment {
-        let sketches: Vec<SvgFragment> = self.figures.iter().map(Figure::sketch).collect();
+        let sketches: Vec<SvgFragment> = self.figures.iter().map(|figure| figure.sketch(PANEL_WIDTH)).collect();
         let largest = |of: fn(&SvgFragment) -> f64| sketches.iter().map(of).fold(0.0, f64::max) + GAP;
         let (width, height) = (largest(|sketch| sketch.width), largest(|sketch| sketch.height));
         let columns = self.columns.clamp(1, sketches.len().max(1));

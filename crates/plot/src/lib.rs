@@ -22,4 +22,4 @@ pub use heat::HeatMap;
 pub use page::{HtmlCell, HtmlPage, HtmlTable};
 pub use pen::Pen;
 pub use scale::AxisScale;
-pub use text::{escape, leading_number, number, short};
+pub use text::{escape, leading_number, number, short, swept_axis};

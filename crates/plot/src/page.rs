@@ -3,11 +3,17 @@ use crate::figure::Figure;
 use crate::text::escape;
 use std::fmt::Write as _;
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:74em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
-    svg{width:100%;height:auto}figure{margin:1.5em 0}table{border-collapse:collapse;display:block;overflow-x:auto}\
-    th{border-bottom:1px solid #999}td,th{padding:.15em .8em;text-align:right;vertical-align:top}.l{text-align:left}.no{color:#c33;font-weight:600}\
-    .yes{font-weight:600}small,figcaption{color:#777}summary{cursor:pointer;font-weight:600}\
-    @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.no{color:#f77}}";
+const STYLE: &str = ":root{color-scheme:light dark}\
+    body{font:15px/1.5 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
+    h1{line-height:1.25}svg{display:block;width:100%;height:auto}figure{margin:1.5em 0}\
+    .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26em),1fr));gap:1.5em}\
+    .answer{font-size:1.15em;border-left:4px solid #0072b2;margin:1em 0;padding:.2em .8em}\
+    table{border-collapse:collapse;display:block;overflow-x:auto}\
+    th{border-bottom:1px solid #999}td,th{padding:.15em .8em;text-align:right;vertical-align:top}.l{text-align:left}\
+    .no{color:#c33;font-weight:600}.yes{font-weight:600}small,figcaption{color:#666}summary{cursor:pointer;font-weight:600}\
+    @media(max-width:700px){body{margin:1em auto}td,th{padding:.15em .5em}}\
+    @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.no{color:#f77}small,figcaption{color:#aaa}\
+    .answer{border-color:#3d9fdc}}";
 
 /// A page under construction: each element is appended.
 #[derive(Debug, Clone)]
@@ -53,6 +59,11 @@ impl HtmlPage {
     /// Creates an empty page with a title.
     pub fn new(title: &str) -> HtmlPage {
         HtmlPage { title: title.to_owned(), body: String::new() }
+    }
+
+    /// Appends the introduction of a page: what was asked of what, and the answer in a line.
+    pub fn answer(&mut self, asked: &str, answer: &str) -> &mut HtmlPage {
+        self.add(format_args!("<p class=\"asked\">{}</p>\n<p class=\"answer\">{}</p>", escape(asked), escape(answer)))
     }
 
     /// Appends a heading.
@@ -104,7 +115,13 @@ impl HtmlPage {
     pub fn figure(&mut self, figure: &Figure, caption: &str) -> &mut HtmlPage {
         let caption =
             if caption.is_empty() { String::new() } else { format!("<figcaption>{}</figcaption>", escape(caption)) };
-        self.add(format_args!("<figure>{}{caption}</figure>", figure.svg()))
+        match &figure.parts()[..] {
+            [one] => self.add(format_args!("<figure>{one}{caption}</figure>")),
+            several => {
+                let panels: String = several.iter().map(|part| format!("<div>{part}</div>")).collect();
+                self.add(format_args!("<figure><div class=\"panels\">{panels}</div>{caption}</figure>"))
+            }
+        }
     }
 
     /// Appends a section that is collapsed at first; `fill` writes its content.

@@ -13,7 +13,7 @@ const COLOURS: [(&str, &str); 9] = [
     ("#a0522d", "#cf8058"),
     ("#222222", "#dddddd"),
 ];
-const DASHES: [&str; 3] = ["", "6 3", "2 3"];
+const DASHES: [&str; 6] = ["", "7 3", "2 3", "10 3 2 3", "15 4", "6 2 1 2 1 2"];
 /// Index of the text colour.
 const INK: u8 = 8;
 /// Number of colours for names without a fixed pen.
@@ -63,35 +63,36 @@ impl Pen {
             .map(|(_, colour, dash)| Pen { colour: *colour, dash: *dash })
     }
 
-    /// Returns pens for all names of a chart: fixed pens, or the first free ones. Variants of a name share its colour
-    /// and get different dashes, as far as there are any.
+    /// Returns pens for all names of a chart: fixed pens, or the first free colours. Each pen has dashes of its own, as
+    /// far as there are any: many readers cannot tell lines apart by colour alone.
     pub(crate) fn all<'a>(names: impl IntoIterator<Item = (&'a str, Option<Pen>)>) -> Vec<Pen> {
-        let mut wanted: Vec<Option<Pen>> = names.into_iter().map(|(name, pen)| pen.or_else(|| Pen::of(name))).collect();
-        for at in 1..wanted.len() {
-            let (before, rest) = wanted.split_at_mut(at);
-            if let Some(pen) = rest[0].as_mut().filter(|pen| before.contains(&Some(**pen))) {
-                let own = (0u8..).take(DASHES.len()).map(|dash| Pen { dash, ..*pen });
-                *pen = own.into_iter().find(|own| !before.contains(&Some(*own))).unwrap_or(*pen);
+        let wanted: Vec<Option<Pen>> = names.into_iter().map(|(name, pen)| pen.or_else(|| Pen::of(name))).collect();
+        let mut pens: Vec<Option<Pen>> = vec![None; wanted.len()];
+        for (at, wish) in wanted.iter().enumerate() {
+            pens[at] = wish.map(|wish| wish.beside(&pens));
+        }
+        let fixed: Vec<u8> = wanted.iter().flatten().map(|pen| pen.colour).collect();
+        let mut colours: Vec<u8> = (0..PLACES).filter(|colour| !fixed.contains(colour)).collect();
+        colours.extend((0..PLACES).filter(|colour| fixed.contains(colour)));
+        let mut colours = colours.into_iter().cycle();
+        for at in 0..pens.len() {
+            if pens[at].is_none() {
+                let pen = Pen { colour: colours.next().unwrap_or(INK), dash: 0 };
+                pens[at] = Some(pen.beside(&pens));
             }
         }
-        let mut free = (0..)
-            .map(|place: usize| Pen::place(place))
-            .filter(|pen| !wanted.contains(&Some(*pen)))
-            .take(wanted.len())
-            .collect::<Vec<_>>()
-            .into_iter();
-        wanted.iter().map(|pen| pen.or_else(|| free.next()).unwrap_or(Pen::INK)).collect()
+        pens.into_iter().map(|pen| pen.unwrap_or(Pen::INK)).collect()
     }
 
-    /// Returns the pen with an index: colours vary first, then dashes. Beyond the last one, the pen of text is used
-    /// repeatedly.
-    fn place(place: usize) -> Pen {
-        let pens = usize::from(PLACES) * DASHES.len();
-        if place >= pens {
-            return Pen::INK;
-        }
-        let at = u8::try_from(place).unwrap_or_default();
-        Pen { colour: at % PLACES, dash: at / PLACES }
+    /// Returns the pen, with other dashes if one of `others` has the same: dashes that none of them has, or that none
+    /// of the same colour has. The pen of text is used repeatedly when there are no others.
+    fn beside(self, others: &[Option<Pen>]) -> Pen {
+        let others = || others.iter().flatten();
+        let dashes: Vec<u8> = (self.dash..u8::try_from(DASHES.len()).unwrap_or(u8::MAX)).chain(0..self.dash).collect();
+        let free = dashes.iter().find(|dash| others().all(|other| other.dash != **dash));
+        let free =
+            free.or_else(|| dashes.iter().find(|dash| others().all(|other| *other != Pen { dash: **dash, ..self })));
+        free.map_or(Pen::INK, |dash| Pen { dash: *dash, ..self })
     }
 
     /// Returns the CSS class for the pen's colour.
@@ -107,6 +108,75 @@ impl Pen {
         }
     }
 }
+
+/// Shape of the points of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PointMarker {
+    Circle,
+    Square,
+    Diamond,
+    Up,
+    Down,
+    Cross,
+    Plus,
+}
+
+impl PointMarker {
+    const ALL: [PointMarker; 7] = [
+        PointMarker::Circle,
+        PointMarker::Square,
+        PointMarker::Diamond,
+        PointMarker::Up,
+        PointMarker::Down,
+        PointMarker::Cross,
+        PointMarker::Plus,
+    ];
+
+    /// Returns the shape of a line by its index.
+    pub(crate) fn place(index: usize) -> PointMarker {
+        PointMarker::ALL[index % PointMarker::ALL.len()]
+    }
+
+    /// Returns the outline of the shape as path data. All shapes look equally large.
+    pub(crate) fn path(self, (x, y): (f64, f64), radius: f64) -> String {
+        let corners = |corners: &[(f64, f64)]| {
+            let corner = |(at, (dx, dy)): (usize, &(f64, f64))| {
+                format!("{}{:.1} {:.1}", if at == 0 { 'M' } else { 'L' }, x + dx * radius, y + dy * radius)
+            };
+            corners.iter().enumerate().map(corner).collect::<String>() + "Z"
+        };
+        match self {
+            PointMarker::Circle => {
+                let (left, wide) = (x - radius, 2.0 * radius);
+                format!(
+                    "M{left:.1} {y:.1}a{radius:.1} {radius:.1} 0 1 0 {wide:.1} 0a{radius:.1} {radius:.1} 0 1 0 -{wide:.1} 0Z"
+                )
+            }
+            PointMarker::Square => corners(&[(-0.95, -0.95), (0.95, -0.95), (0.95, 0.95), (-0.95, 0.95)]),
+            PointMarker::Diamond => corners(&[(0.0, -1.4), (1.4, 0.0), (0.0, 1.4), (-1.4, 0.0)]),
+            PointMarker::Up => corners(&[(0.0, -1.3), (1.3, 1.0), (-1.3, 1.0)]),
+            PointMarker::Down => corners(&[(0.0, 1.3), (1.3, -1.0), (-1.3, -1.0)]),
+            PointMarker::Cross => corners(&CROSS.map(|(dx, dy)| (0.7 * (dx - dy), 0.7 * (dx + dy)))),
+            PointMarker::Plus => corners(&CROSS),
+        }
+    }
+}
+
+/// Corners of a plus sign.
+const CROSS: [(f64, f64); 12] = [
+    (-0.4, -1.4),
+    (0.4, -1.4),
+    (0.4, -0.4),
+    (1.4, -0.4),
+    (1.4, 0.4),
+    (0.4, 0.4),
+    (0.4, 1.4),
+    (-0.4, 1.4),
+    (-0.4, 0.4),
+    (-1.4, 0.4),
+    (-1.4, -0.4),
+    (-0.4, -0.4),
+];
 
 fn plain(name: &str) -> String {
     name.chars().filter(|letter| letter.is_ascii_alphanumeric()).map(|letter| letter.to_ascii_lowercase()).collect()

@@ -70,6 +70,24 @@ pub fn leading_number(text: &str) -> Option<f64> {
     text[..end].parse().ok().filter(|number: &f64| number.is_finite())
 }
 
+/// Returns the label of an axis over swept values of `key`, with their unit, and the position of each value: its
+/// number, or its place in the order given if the values are no numbers of one unit. A rate without a unit is in
+/// packets a second, as in scenario files.
+pub fn swept_axis(key: &str, values: &[String]) -> (String, Vec<f64>) {
+    let unit = |text: &String| {
+        let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
+        unit.trim().to_owned()
+    };
+    let numbers: Option<Vec<f64>> = values.iter().map(|value| leading_number(value)).collect();
+    let first = values.first().map(unit).unwrap_or_default();
+    match numbers.filter(|_| values.iter().all(|value| unit(value) == first)) {
+        Some(numbers) if !first.is_empty() => (format!("{key}, {first}"), numbers),
+        Some(numbers) if key.ends_with(".rate") => (format!("{key}, packets/s"), numbers),
+        Some(numbers) => (key.to_owned(), numbers),
+        None => (format!("{key}, in the order given"), (1..).map(f64::from).take(values.len()).collect()),
+    }
+}
+
 fn trimmed(decimal: &str) -> &str {
     decimal.trim_end_matches('0').trim_end_matches('.')
 }
@@ -93,6 +111,38 @@ pub(crate) fn cut(name: &str) -> String {
     start + "…"
 }
 
+/// Cuts a name so that its width is at most `length`.
+pub(crate) fn cut_to(name: &str, length: f64) -> String {
+    if width(name) <= length {
+        return name.to_owned();
+    }
+    let mut short = String::new();
+    for letter in name.chars() {
+        if width(&short) + 2.0 * CHARACTER > length {
+            break;
+        }
+        short.push(letter);
+    }
+    short + "…"
+}
+
+/// Breaks a text at spaces into lines whose width is at most `length`; a longer word is cut. Returns no line for an
+/// empty text.
+pub(crate) fn wrapped(text: &str, length: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let word = cut_to(word, length);
+        match lines.last_mut() {
+            Some(line) if width(line) + width(&word) + CHARACTER <= length => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,9 +157,27 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_broken_at_spaces_and_no_line_is_too_wide() {
+        assert_eq!(wrapped("mean delay of all flows", 11.0 * CHARACTER), ["mean delay", "of all", "flows"]);
+        assert_eq!(wrapped("incomprehensible", 6.0 * CHARACTER), ["incom…"]);
+        assert!(wrapped(" ", 100.0).is_empty());
+    }
+
+    #[test]
     fn numbers_before_units() {
         let read = ["20", "1.5ms", "-3", "Gbit/s", "1.2.3", ""].map(leading_number);
         assert_eq!(read, [Some(20.0), Some(1.5), Some(-3.0), None, None, None]);
+    }
+
+    #[test]
+    fn swept_values_have_a_unit_or_an_order() {
+        let axis = |key: &str, values: &[&str]| {
+            swept_axis(key, &values.iter().copied().map(str::to_owned).collect::<Vec<_>>())
+        };
+        assert_eq!(axis("link.rate", &["1Mbit/s", "2.5Mbit/s"]), ("link.rate, Mbit/s".into(), vec![1.0, 2.5]));
+        assert_eq!(axis("traffic.rate", &["20", "40"]), ("traffic.rate, packets/s".into(), vec![20.0, 40.0]));
+        assert_eq!(axis("link.delay", &["500us", "1ms"]), ("link.delay, in the order given".into(), vec![1.0, 2.0]));
+        assert_eq!(axis("arrival", &["poisson"]).0, "arrival, in the order given");
     }
 
     #[test]

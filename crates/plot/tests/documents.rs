@@ -212,6 +212,83 @@ fn a_page_is_well_formed_and_loads_nothing() {
     assert!(!html.contains("@import") && !html.contains("url("));
 }
 
+fn lines(names: &[&str], look: LineStyle) -> Chart {
+    let points = || [1.0, 2.0, 3.0].map(|x| ChartPoint::new(x, 2.0 * x)).to_vec();
+    let series = names.iter().map(|name| ChartSeries::looking(*name, look, points())).collect();
+    Chart { series, ..chart(AxisScale::Linear, AxisScale::Linear, vec![]) }
+}
+
+/// Returns the values of an attribute, in order, of all strokes that are not samples of the legend.
+fn strokes<'a>(document: &'a Document<'_>, name: &str) -> Vec<&'a str> {
+    let strokes = document.descendants().filter(|node| node.attribute("stroke-width") == Some("2"));
+    let field = document.descendants().find(|node| node.attribute("class") == Some("f")).unwrap();
+    strokes.filter(|node| *node > field).map(|node| node.attribute(name).unwrap_or_default()).collect()
+}
+
+#[test]
+fn a_drawing_is_as_wide_as_its_page_and_follows_light_and_dark() {
+    for svg in [lines(&["a"], LineStyle::Line).svg(), bars().svg(), heat().svg()] {
+        let document = Document::parse(&svg).unwrap();
+        let root = document.root_element();
+        assert_eq!(root.attribute("width"), Some("100%"));
+        assert!(root.attribute("viewBox").unwrap().starts_with("0 0 720 ") && !svg.contains("max-width"), "{svg}");
+        assert!(svg.contains("prefers-color-scheme:dark") && svg.contains("color-scheme:light dark"));
+    }
+}
+
+#[test]
+fn a_legend_has_all_names_in_rows_above_the_field() {
+    let names: Vec<String> = (0..9).map(|at| format!("a switch with a long name, number {at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let svg = lines(&names, LineStyle::Line).svg();
+    check(&svg);
+    let document = Document::parse(&svg).unwrap();
+    let top = value(document.descendants().find(|node| node.attribute("class") == Some("f")).unwrap(), "y");
+    let entries: Vec<_> = document.descendants().filter(|node| node.attribute("class") == Some("l")).collect();
+    assert_eq!(entries.iter().filter_map(|entry| entry.text()).collect::<Vec<_>>(), names);
+    assert!(entries.iter().all(|entry| value(*entry, "y") < top));
+    assert!(value(entries[8], "y") > value(entries[0], "y"), "entries are in several rows");
+    // Units are beside both axes.
+    let label = |class| document.descendants().find(|node| node.attribute("class") == Some(class)).unwrap().text();
+    assert_eq!((label("x"), label("y")), (Some("rate, packets/s"), Some("delay, ms")));
+}
+
+#[test]
+fn lines_that_coincide_are_drawn_in_turns_and_named() {
+    let svg = lines(&["s1", "s2", "s3"], LineStyle::Line).svg();
+    let document = Document::parse(&svg).unwrap();
+    assert_eq!(strokes(&document, "stroke-dasharray"), ["9 18"; 3]);
+    assert_eq!(strokes(&document, "stroke-dashoffset"), ["-0", "-9", "-18"]);
+    assert!(svg.contains("Coincide, drawn in turns: s1; s2; s3"), "{svg}");
+}
+
+#[test]
+fn lines_apart_have_dashes_and_markers_of_their_own() {
+    let mut chart = lines(&["s1", "s2", "s3", "s4"], LineStyle::Curve);
+    for (at, series) in chart.series.iter_mut().enumerate() {
+        series.points.iter_mut().for_each(|point| point.y += at as f64);
+    }
+    let svg = chart.svg();
+    let document = Document::parse(&svg).unwrap();
+    let mut dashes = strokes(&document, "stroke-dasharray");
+    dashes.sort_unstable();
+    dashes.dedup();
+    assert_eq!(dashes.len(), 4, "{svg}");
+    assert!(!svg.contains("Coincide") && svg.contains("<circle") && svg.contains(" m\""), "{svg}");
+}
+
+#[test]
+fn panels_of_a_page_are_drawings_of_their_own() {
+    let figures = vec![lines(&["a"], LineStyle::Line).into(), lines(&["b"], LineStyle::Line).into()];
+    let panels = Panels { name: "p".into(), title: "All".into(), columns: 2, figures };
+    let mut page = HtmlPage::new("page");
+    page.answer("Asked: what of <which>?", "This & that.").figure(&panels.into(), "");
+    let html = page.finish("");
+    assert_eq!(html.matches("<svg").count(), 2);
+    assert!(html.contains("class=\"panels\"") && html.contains("Asked: what of &lt;which&gt;?"));
+    assert!(html.contains("<p class=\"answer\">This &amp; that.</p>"), "{html}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

@@ -5,10 +5,14 @@ use weir_model::switch::device::SwitchModel;
 use weir_model::switch::forward::{BASE, PacketConditions};
 use weir_model::switch::speedup::CommandBatch;
 use weir_model::{Distribution, Law};
-use weir_plot::{Axis, Chart, ChartPoint, ChartSeries, Figure, LineStyle};
+use weir_plot::{Axis, AxisScale, Chart, ChartPoint, ChartSeries, Figure, LineStyle, short};
 
 /// Number of entries up to which an unlimited level is drawn.
 const ENTRIES: u64 = 8_000;
+/// Vertical axis of charts of commands.
+const COMMAND: &str = "time of one command, ms";
+/// Vertical axis of charts of packets.
+const DELAY: &str = "delay in the switch, us";
 /// Number of points of a line.
 const POINTS: u32 = 60;
 
@@ -28,6 +32,25 @@ pub fn figures(profile: &Profile) -> Vec<Figure> {
         charts.push(over_gaps(profile));
     }
     charts.into_iter().map(Figure::Chart).collect()
+}
+
+/// Returns what a profile says in a line: what commands and packets take in its first level. None if it has no tables.
+pub fn in_a_line(profile: &Profile) -> Option<String> {
+    let tables = profile.tables.as_ref()?;
+    let (level, most) = (profile.levels.first()?, tables.levels.first()?.size.unwrap_or(ENTRIES));
+    let add_ms = |entries| Some(short(command_s(tables, 0, "add, one priority", entries, 1)? * 1e3));
+    let adding = add_ms(0).zip(add_ms(most)).map(|(empty, full)| {
+        format!("adding an entry to level {level} takes {empty} ms if it is empty and {full} ms beside {most} entries")
+    });
+    let delay_s = profile.forwarding.iter().flatten().find_map(|law| {
+        let kinds = MatchLayers::ALL.into_iter().zip(law.base_s).filter(|(_, base)| base.is_some());
+        kinds.filter_map(|(kind, _)| Some(law.forward(kind, BASE).ok()?.delay_s)).next()
+    });
+    let packet = delay_s.map(|delay_s| {
+        format!("a packet of {} bytes passes the idle switch in {} us", short(BASE.bytes), short(delay_s * 1e6))
+    });
+    let parts: Vec<String> = adding.into_iter().chain(packet).collect();
+    (!parts.is_empty()).then(|| format!("By the profile, {}.", parts.join("; ")))
 }
 
 fn chart(profile: &Profile, name: &str, title: &str, x: Axis, unit: &str, series: Vec<ChartSeries>) -> Chart {
@@ -63,6 +86,14 @@ fn command_s(tables: &SwitchModel, at: usize, command: &str, entries: u64, batch
 
 const COMMANDS: [&str; 4] = ["add, one priority", "add, descending", "add, ascending", "modify"];
 
+/// Gives a chart of commands a logarithmic axis if all times are positive: levels differ by orders of magnitude.
+fn by_magnitude(mut chart: Chart) -> Chart {
+    if chart.series.iter().flat_map(|series| &series.points).all(|point| point.y > 0.0) {
+        chart.y.scale = AxisScale::Log;
+    }
+    chart
+}
+
 fn over_entries(profile: &Profile, tables: &SwitchModel) -> Chart {
     let mut series = Vec::new();
     for (at, level) in tables.levels.iter().enumerate() {
@@ -76,7 +107,7 @@ fn over_entries(profile: &Profile, tables: &SwitchModel) -> Chart {
             series.push(ChartSeries::looking(format!("{}: {command}", profile.levels[at]), LineStyle::Curve, points));
         }
     }
-    chart(profile, "entries", "one command alone", Axis::linear("entries in the level"), "ms", series)
+    by_magnitude(chart(profile, "entries", "one command alone", Axis::linear("entries in the level"), COMMAND, series))
 }
 
 fn over_batches(profile: &Profile, tables: &SwitchModel) -> Chart {
@@ -94,7 +125,14 @@ fn over_batches(profile: &Profile, tables: &SwitchModel) -> Chart {
             series.push(ChartSeries::looking(name, LineStyle::Curve, points));
         }
     }
-    chart(profile, "batches", "one command of a batch", Axis::linear("commands in the batch"), "ms", series)
+    by_magnitude(chart(
+        profile,
+        "batches",
+        "one command of a batch",
+        Axis::linear("commands in the batch"),
+        COMMAND,
+        series,
+    ))
 }
 
 /// Returns a line for each level and kind of match.
@@ -122,8 +160,8 @@ fn effect(profile: &Profile, law: &Law) -> Chart {
     let series = vec![ChartSeries::looking("bursts", LineStyle::Curve, points)];
     let title = "until packets meet what commands changed";
     Chart {
-        y: Axis::linear("share"),
-        ..chart(profile, "effect", title, Axis::linear("ms after the last command"), "", series)
+        y: Axis::linear("share of bursts, from 0 to 1"),
+        ..chart(profile, "effect", title, Axis::linear("time after the last command, ms"), "", series)
     }
 }
 
@@ -132,7 +170,7 @@ fn over_bytes(profile: &Profile) -> Chart {
         let bytes = 64.0 + 1450.0 * f64::from(step) / f64::from(POINTS);
         Some(ChartPoint::new(bytes, law.forward(kind, PacketConditions { bytes, ..BASE }).ok()?.delay_s * 1e6))
     });
-    chart(profile, "bytes", "packets of an idle switch", Axis::linear("bytes"), "us", series)
+    chart(profile, "bytes", "packets of an idle switch, by length", Axis::linear("length, bytes"), DELAY, series)
 }
 
 fn over_gaps(profile: &Profile) -> Chart {
@@ -140,5 +178,5 @@ fn over_gaps(profile: &Profile) -> Chart {
         let gap_s = 1e-4 * 10f64.powf(4.0 * f64::from(step) / f64::from(POINTS));
         Some(ChartPoint::new(gap_s * 1e3, law.forward(kind, PacketConditions { gap_s, ..BASE }).ok()?.delay_s * 1e6))
     });
-    chart(profile, "gaps", "packets of an idle switch", Axis::log("ms between packets"), "us", series)
+    chart(profile, "gaps", "packets of an idle switch, by gap", Axis::log("time between packets, ms"), DELAY, series)
 }

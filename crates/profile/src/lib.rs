@@ -42,7 +42,7 @@ pub use check::SpannedProblem;
 pub use difference::{ParameterDifference, differences};
 pub use error::ProfileError;
 pub use evidence::Evidence;
-pub use figures::figures;
+pub use figures::{figures, in_a_line};
 pub use forwarding::{LevelForwarding, MatchLayers};
 pub use parameters::{ParameterValue, ProfileParameter};
 pub use profile::{BarrierTiming, MAX_LEVELS, MAX_TEXT, Profile, ProfileOrigin};

@@ -1,5 +1,6 @@
 //! Page of a leader board.
 use super::{foot, verdicts};
+use crate::answer::PerformanceMetric;
 use crate::leaderboard::{Leaderboard, LeaderboardRow, ScenarioOutcome};
 use crate::score::ErrorStatistics;
 use weir_plot::{HtmlCell, HtmlPage, HtmlTable};
@@ -10,6 +11,25 @@ pub fn render_leaderboard(folder: &str, leaderboard: &Leaderboard) -> String {
     if leaderboard.partial {
         page.warning("Stopped early, results are partial");
     }
+    let best = leaderboard
+        .places
+        .iter()
+        .filter(|place| place.metric == PerformanceMetric::DelayMean)
+        .filter_map(|place| Some((place.common?.mean, place)))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    page.answer(
+        &format!(
+            "Asked: who comes nearest to the reference in the {} scenarios of {folder}?",
+            leaderboard.entries.len()
+        ),
+        &best.map_or_else(
+            || "Open: no two answers have a mean delay in common.".to_owned(),
+            |(mean, place)| {
+                let by = &place.by;
+                format!("Mean delay: {by} is nearest, {:.1} % off on average over the flows in common.", mean * 100.0)
+            },
+        ),
+    );
     page.text(
         "Errors in %, of loss in percentage points. \"In common\" is over the flows that everybody of the same figure answers: only these compare answers with \
          each other. What has no steady state is in no average, and counted.",
@@ -39,13 +59,13 @@ const HEAD: [&str; 13] = [
     "unstable",
     "not answered",
     "in common",
-    "mean",
-    "median",
-    "p95",
-    "all own: mean",
-    "median",
-    "p95",
-    "largest",
+    "mean, %",
+    "median, %",
+    "p95, %",
+    "all own: mean, %",
+    "median, %",
+    "p95, %",
+    "largest, %",
 ];
 
 fn place(place: &LeaderboardRow) -> Vec<HtmlCell> {

@@ -8,7 +8,7 @@ pub use single::single;
 pub use swept::{SweptComparison, swept};
 
 use crate::answer::{AnswerRowStatus, AnswerState, PerformanceMetric, ScenarioAnswer};
-use crate::comparison::Comparison;
+use crate::comparison::{AnswerComparison, Comparison};
 use weir_plot::{HtmlCell, HtmlPage, HtmlTable, short};
 
 /// Most flows with charts of their own. Tables have all flows.
@@ -32,6 +32,37 @@ impl ChartTimeUnit {
             ChartTimeUnit { name: "us", per_second: 1e6 }
         }
     }
+}
+
+/// Appends what was asked of a scenario, and the answer in a line: how near to the reference each answerer comes.
+fn introduce(page: &mut HtmlPage, comparison: &Comparison) {
+    let names = |answers: Vec<String>| if answers.is_empty() { "nothing".to_owned() } else { answers.join(" and ") };
+    let scenario = &comparison.scenario;
+    let Some(reference) = &comparison.reference else {
+        let answered = comparison.answers.iter().filter(|answer| answer.is_available());
+        let answered = names(answered.map(|answer| answer.by.to_string()).collect());
+        page.answer(
+            &format!("Asked: how near do answers come to each other in scenario {scenario}?"),
+            &format!("Open: {answered} answered, and there is no run or simulation to compare with."),
+        );
+        return;
+    };
+    let others = names(comparison.compared.iter().map(|compared| compared.by.to_string()).collect());
+    let verb = if comparison.compared.len() > 1 { "do" } else { "does" };
+    let asked = format!("Asked: how near {verb} {others} come to {reference}, in scenario {scenario}?");
+    let answers: Vec<String> = comparison.compared.iter().map(in_a_line).collect();
+    let answer = if answers.is_empty() { "Open: only one answered.".to_owned() } else { answers.join(" ") };
+    page.answer(&asked, &answer);
+}
+
+/// Returns an answerer's verdict on the mean delay, and the metrics in which the answerer is wrong.
+fn in_a_line(compared: &AnswerComparison) -> String {
+    let mean = compared.scores.iter().find(|score| score.metric == PerformanceMetric::DelayMean);
+    let mean = mean.map_or_else(|| "nothing to compare".to_owned(), |score| score.verdict.to_string());
+    let wrong: Vec<&str> =
+        compared.scores.iter().filter(|score| score.verdict.is_wrong()).map(|score| score.metric.name()).collect();
+    let wrong = if wrong.is_empty() { String::new() } else { format!("; wrong in {}", wrong.join(", ")) };
+    format!("Mean delay of {}: {mean}{wrong}.", compared.by)
 }
 
 /// Returns the conditions of all answers, for the foot of a page.
@@ -77,9 +108,9 @@ fn verdicts(page: &mut HtmlPage, comparison: &Comparison) {
         "flows",
         "unstable",
         "mean error, %",
-        "median",
-        "p95",
-        "largest",
+        "median, %",
+        "p95, %",
+        "largest, %",
         "inside the interval",
     ];
     page.heading(&format!("Against {reference}"));

@@ -1,5 +1,5 @@
 //! Page of one scenario.
-use super::{ChartTimeUnit, MOST_FLOWS, flows, foot, verdicts};
+use super::{ChartTimeUnit, MOST_FLOWS, flows, foot, introduce, verdicts};
 use crate::answer::{AnswerSubject, PerformanceMetric, ScenarioAnswer, SubjectKind};
 use crate::comparison::Comparison;
 use weir_plot::{Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HeatMap, HtmlPage, LineStyle, Panels};
@@ -11,15 +11,11 @@ pub fn single(comparison: &Comparison) -> String {
     if comparison.partial {
         page.warning("Stopped early, results are partial");
     }
-    verdicts(&mut page, comparison);
+    introduce(&mut page, comparison);
     let delayed = delayed(comparison);
     if !delayed.is_empty() {
         page.heading("Mean delay")
             .figure(&means(comparison, &delayed, unit), "bars: 95 % intervals over rounds and replications");
-    }
-    if comparison.compared.iter().any(|compared| !compared.differences.is_empty()) {
-        page.heading("Errors")
-            .figure(&errors(comparison), "differences from the reference; of loss in percentage points");
     }
     let panels = |figures: Vec<Figure>, name: &str, title: &str| {
         Figure::Panels(Panels { name: name.into(), title: title.into(), columns: 2, figures })
@@ -30,6 +26,10 @@ pub fn single(comparison: &Comparison) -> String {
         page.heading("Distributions of delay")
             .figure(&panels(cdfs, "distributions", "Share of packets that take no longer"), "");
     }
+    if comparison.compared.iter().any(|compared| !compared.differences.is_empty()) {
+        page.heading("Errors").figure(&errors(comparison), "differences from the reference, by answer and flow");
+    }
+    verdicts(&mut page, comparison);
     let pairs: Vec<Figure> = shown.iter().filter_map(|subject| quantiles(comparison, subject, unit)).collect();
     if !pairs.is_empty() {
         let caption = "quantile against quantile: on the line, both say the same";
@@ -97,7 +97,7 @@ fn errors(comparison: &Comparison) -> Figure {
     }
     Figure::HeatMap(HeatMap {
         name: "errors".into(),
-        title: "Error in %".into(),
+        title: "Error in %, of loss in percentage points".into(),
         x: String::new(),
         y: String::new(),
         columns: metrics.map(|metric| metric.name().to_owned()).into(),
@@ -118,7 +118,7 @@ fn distribution(comparison: &Comparison, subject: &AnswerSubject, unit: ChartTim
             name: "distribution".into(),
             title: subject.name.clone(),
             x: Axis::log(format!("delay, {}", unit.name)),
-            y: Axis::linear("share of packets"),
+            y: Axis::linear("share of packets, from 0 to 1"),
             series,
         })
     })
@@ -140,8 +140,8 @@ fn quantiles(comparison: &Comparison, subject: &AnswerSubject, unit: ChartTimeUn
     let pairs: Vec<_> = others.filter_map(pairs).filter(|(_, pairs)| !pairs.is_empty()).collect();
     (!pairs.is_empty()).then(|| {
         let axes = (
-            Axis::log(format!("{}, {}", reference.by.label(), unit.name)),
-            Axis::log(format!("the others, {}", unit.name)),
+            Axis::log(format!("delay, {}, {}", reference.by.label(), unit.name)),
+            Axis::log(format!("delay, the others, {}", unit.name)),
         );
         Figure::Chart(Chart::quantiles("quantiles", subject.name.clone(), axes, pairs))
     })

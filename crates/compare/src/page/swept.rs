@@ -3,8 +3,9 @@ use super::{ChartTimeUnit, MOST_FLOWS, foot, verdicts};
 use crate::answer::{AnswerRowStatus, AnswerSource, AnswerSubject, PerformanceMetric, ScenarioAnswer, SubjectKind};
 use crate::comparison::Comparison;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use weir_plot::{Axis, Chart, ChartSeries, Figure, HeatMap, HtmlCell, HtmlPage, HtmlTable, Panels, leading_number};
+use weir_plot::{Axis, Chart, ChartSeries, Figure, HeatMap, HtmlCell, HtmlPage, HtmlTable, Panels, swept_axis};
 
 /// Comparison, with the values that the scenario had for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,14 +18,11 @@ pub struct SweptComparison {
 }
 
 impl SweptComparison {
-    /// Returns the point's value along this key (or its number if the value is not a number), and the values of the
-    /// other keys as text.
-    fn place(&self, key: usize, number: usize) -> (f64, String) {
-        let along = self.values.get(key).and_then(|(_, value)| leading_number(value));
+    /// Returns the values of the keys other than this one as text.
+    fn others(&self, key: usize) -> String {
         let others = self.values.iter().enumerate().filter(|(at, _)| *at != key);
         let others = others.map(|(_, (key, value))| format!("{key} = {value}"));
-        #[expect(clippy::cast_precision_loss, reason = "few points")]
-        (along.unwrap_or(number as f64), others.collect::<Vec<_>>().join(", "))
+        others.collect::<Vec<_>>().join(", ")
     }
 
     fn text(&self) -> String {
@@ -52,6 +50,7 @@ pub fn swept(points: &[SweptComparison]) -> String {
     if points.iter().any(|point| point.comparison.partial) {
         page.warning("Stopped early, results are partial");
     }
+    introduce(&mut page, points);
     let unstable = unstable(points);
     if !unstable.rows.is_empty() {
         page.heading("Without a steady state");
@@ -62,7 +61,7 @@ pub fn swept(points: &[SweptComparison]) -> String {
         page.heading(&subject.name);
         for (metric, scale, label) in [
             (PerformanceMetric::DelayMean, unit.per_second, format!("mean delay, {}", unit.name)),
-            (PerformanceMetric::DelayP95, unit.per_second, format!("p95, {}", unit.name)),
+            (PerformanceMetric::DelayP95, unit.per_second, format!("p95 of the delay, {}", unit.name)),
             (PerformanceMetric::Loss, 100.0, "loss, %".to_owned()),
         ] {
             let panels = panels(points, subject, metric, scale, &label);
@@ -86,6 +85,40 @@ pub fn swept(points: &[SweptComparison]) -> String {
     page.finish(&points.first().map_or_else(String::new, |point| foot(&point.comparison)))
 }
 
+/// Appends what was asked, and the answer in a line: at how many points each answerer has the mean delay right.
+fn introduce(page: &mut HtmlPage, points: &[SweptComparison]) {
+    let Some(first) = points.first() else { return };
+    let keys: Vec<String> = (0..first.values.len())
+        .map(|key| {
+            let values: Vec<&str> = points.iter().map(|point| point.values[key].1.as_str()).collect();
+            let (from, to) = (values.first().copied().unwrap_or_default(), values.last().copied().unwrap_or_default());
+            format!("{} goes from {from} to {to}", first.values[key].0)
+        })
+        .collect();
+    let reference = points.iter().find_map(|point| point.comparison.reference.as_ref());
+    let near = reference.map_or_else(|| "each other".to_owned(), ToString::to_string);
+    let scenario = &first.comparison.scenario;
+    let asked =
+        format!("Asked: how near do answers come to {near} in scenario {scenario} while {}?", keys.join(" and "));
+    let others = answerers(points).into_iter().filter(|by| reference != Some(by));
+    let answer = |by: AnswerSource| {
+        let own = points.iter().flat_map(|point| &point.comparison.compared).filter(|compared| compared.by == by);
+        let scores = own.flat_map(|compared| &compared.scores);
+        let verdicts: Vec<bool> = scores
+            .filter(|score| score.metric == PerformanceMetric::DelayMean)
+            .map(|score| score.verdict.is_wrong())
+            .collect();
+        let right = verdicts.iter().filter(|wrong| !**wrong).count();
+        format!("{by} is not wrong at {right} of the {} points with a value", verdicts.len())
+    };
+    let answers: Vec<String> = others.map(answer).collect();
+    let answer = match (reference, answers.is_empty()) {
+        (Some(_), false) => format!("Mean delay: {}.", answers.join("; ")),
+        _ => "Open: there is no run or simulation to compare with.".to_owned(),
+    };
+    page.answer(&asked, &answer);
+}
+
 /// Returns true if any answer has loss for this flow.
 fn loses(points: &[SweptComparison], subject: &AnswerSubject) -> bool {
     let mut rows = points.iter().flat_map(|point| &point.comparison.answers).filter_map(|answer| answer.row(subject));
@@ -105,8 +138,8 @@ fn subjects(points: &[SweptComparison]) -> Vec<AnswerSubject> {
 /// Returns the combinations of the other keys' values, in the order of the points.
 fn combinations(points: &[SweptComparison], key: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for (number, point) in points.iter().enumerate() {
-        let (_, others) = point.place(key, number);
+    for point in points {
+        let others = point.others(key);
         if !found.contains(&others) {
             found.push(others);
         }
@@ -134,23 +167,40 @@ fn panels(
 ) -> Vec<Figure> {
     let key = along(points);
     let x = points.first().and_then(|point| point.values.get(key)).map_or("", |(key, _)| key.as_str());
+    let values: Vec<&String> = points.iter().filter_map(|point| Some(&point.values.get(key)?.1)).collect();
+    // A value has one place, also where the other keys have several values.
+    let mut distinct: Vec<String> = Vec::new();
+    for value in &values {
+        if !distinct.contains(value) {
+            distinct.push((*value).clone());
+        }
+    }
+    let (x, places) = swept_axis(x, &distinct);
+    let places: BTreeMap<&str, f64> = distinct.iter().map(String::as_str).zip(places).collect();
     let panel = |others: &String| {
         let series = |by: &AnswerSource| {
-            let value = |(number, point): (usize, &SweptComparison)| {
-                let (along, own) = point.place(key, number);
+            let value = |point: &SweptComparison| {
+                let along = *places.get(point.values.get(key)?.1.as_str())?;
+                let own = point.others(key);
                 let answer = point.comparison.answers.iter().find(|answer| answer.by == *by)?;
                 let figure = *answer.row(subject)?.figures.get(&metric)?;
                 let half = figure.half_width.map(|half| half * scale);
                 (own == *others).then(|| weir_plot::ChartPoint::within(along, figure.value * scale, half))
             };
-            ChartSeries::line(by.label(), points.iter().enumerate().filter_map(value).collect())
+            ChartSeries::line(by.label(), points.iter().filter_map(value).collect())
         };
         let series: Vec<ChartSeries> =
             answerers(points).iter().map(series).filter(|series| !series.points.is_empty()).collect();
         (!series.is_empty()).then(|| {
             let title =
                 if others.is_empty() { metric.name().to_owned() } else { format!("{}, {others}", metric.name()) };
-            Figure::Chart(Chart { name: "line".into(), title, x: Axis::linear(x), y: Axis::linear(label), series })
+            Figure::Chart(Chart {
+                name: "line".into(),
+                title,
+                x: Axis::linear(x.clone()),
+                y: Axis::linear(label),
+                series,
+            })
         })
     };
     combinations(points, key).iter().filter_map(panel).collect()

@@ -132,7 +132,7 @@ fn chart(run: &ExperimentRun<'_>, name: &str, title: &str, average: &str, worst:
     Chart {
         name: name.into(),
         title: title.into(),
-        x: Axis::linear("utilisation of the busiest place on the control path"),
+        x: Axis::linear("utilisation of the busiest place on the control path, from 0 to 1"),
         y: Axis::linear("error, %"),
         series: KINDS.into_iter().flat_map(lines).collect(),
     }

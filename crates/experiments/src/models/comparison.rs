@@ -276,7 +276,7 @@ fn chart(
     Chart {
         name: format!("sojourn-{}-{p}", if shared { "one-processor" } else { "apart" }),
         title: format!("Mean sojourn, P_nf {p}, {built}"),
-        x: Axis::linear("packets a second"),
+        x: Axis::linear("rate, packets/s"),
         y: Axis::log("mean sojourn, ms"),
         series: MODELS.iter().map(model).chain([dots]).collect(),
     }

@@ -319,7 +319,7 @@ fn plots<'r>(run: &mut ExperimentRun<'_>, truth: &Profile, results: impl Iterato
         if number == 0 {
             series.push(by_law(truth, results.first().map(|result| curve(&result.measurement)).unwrap_or_default()));
         }
-        let (x, y) = (Axis::linear(along), Axis::linear("us"));
+        let (x, y) = (Axis::linear(along), Axis::linear("time, us"));
         let name = ["delay-by-length", "delay-by-gap", "adding-by-entries"][number];
         run.plots.push(Chart { name: name.into(), title: title.into(), x, y, series }.into());
     }

@@ -210,8 +210,8 @@ fn plots(run: &mut ExperimentRun<'_>, known: &ProfileServiceTimes) {
     let chart = |name: &str, title: &str, series: Vec<ChartSeries>| Chart {
         name: name.into(),
         title: title.into(),
-        x: Axis::linear("bytes"),
-        y: Axis::linear("us"),
+        x: Axis::linear("frame length, bytes"),
+        y: Axis::linear("service time, us"),
         series: series.into_iter().filter(|line| !line.points.is_empty()).collect(),
     };
     let made = [

@@ -132,5 +132,5 @@ fn series(
 }
 
 fn chart(name: &str, title: &str, y: Axis, series: Vec<ChartSeries>) -> weir_plot::Figure {
-    Chart { name: name.into(), title: title.into(), x: Axis::linear("packets a second"), y, series }.into()
+    Chart { name: name.into(), title: title.into(), x: Axis::linear("rate, packets/s"), y, series }.into()
 }

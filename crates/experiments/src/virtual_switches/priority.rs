@@ -129,7 +129,7 @@ fn plots(run: &mut ExperimentRun<'_>) {
             Chart {
                 name: name.into(),
                 title: title.into(),
-                x: Axis::linear("buffer of VS1, kB of 15"),
+                x: Axis::linear("buffer of VS1 out of 15 kB, kB"),
                 y: Axis::linear(y),
                 series,
             }

@@ -33,7 +33,7 @@ const BUFFER: u64 = 512_000;
 const LEAD: Duration = Duration::from_millis(200);
 /// Time for which load is offered before it counts.
 const WARM_UP: Duration = Duration::from_millis(300);
-const RATE: &str = "packets a second of each";
+const RATE: &str = "rate of each, packets/s";
 const LOSS: &str = "loss of each";
 const EFFICIENCY: &str = "efficiency";
 const FAIRNESS: &str = "fairness";

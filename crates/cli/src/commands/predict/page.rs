@@ -4,8 +4,8 @@ use super::report::{ReportTimeUnit, percent, word};
 use crate::commands::sweep::plain;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_plot::{
-    Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HtmlCell, HtmlPage, HtmlTable, LineStyle,
-    leading_number, short,
+    Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HtmlCell, HtmlPage, HtmlTable, LineStyle, short,
+    swept_axis,
 };
 use weir_predict::{AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus};
 
@@ -27,13 +27,38 @@ pub(super) fn page(answers: &[PredictedPoint], footer: &str) -> String {
 }
 
 fn single(page: &mut HtmlPage, prediction: &Prediction, unit: &ReportTimeUnit) {
-    page.text("By formulas: nothing was run.");
+    page.answer(
+        &format!(
+            "Asked: how long do packets take in scenario {}, by formulas and without running anything?",
+            prediction.scenario
+        ),
+        &in_a_line(prediction, unit),
+    );
     page.figure(&distributions(prediction, unit), "Shares of packets that take no longer");
     page.heading("Traffic").table(&flows(prediction, unit));
     page.heading("Devices");
     page.figure(&utilisations(prediction), "When they are busiest");
     page.table(&devices(prediction, unit));
     trust(page, prediction);
+}
+
+/// Returns the answer in a line: the slowest flow, the busiest device, and how many flows have no steady state.
+fn in_a_line(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
+    let mut parts = Vec::new();
+    let delays = || prediction.flows.iter().filter_map(|flow| Some((flow, flow.delay.as_ref()?.mean_s)));
+    if let Some((flow, mean_s)) = delays().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        let (count, mean) = (delays().count(), unit.time(mean_s));
+        parts.push(format!("{} is the slowest of {count} flows with {mean} {} on average", name(flow), unit.short()));
+    }
+    if let Some(device) = prediction.devices.first() {
+        parts.push(format!("{} is the busiest device at {:.1} %", device.device, device.utilisation * 100.0));
+    }
+    let unstable = prediction.flows.iter().filter(|flow| flow.status == PredictionStatus::Unstable).count();
+    parts.push(match unstable {
+        0 => "every flow has a steady state".to_owned(),
+        _ => format!("{unstable} of {} flows have no steady state", prediction.flows.len()),
+    });
+    parts.join("; ") + "."
 }
 
 fn trust(page: &mut HtmlPage, prediction: &Prediction) {
@@ -68,7 +93,7 @@ fn distributions(prediction: &Prediction, unit: &ReportTimeUnit) -> Figure {
         name: "delays".into(),
         title: "Delay by flow".into(),
         x: Axis::linear(format!("delay, {}", unit.name)),
-        y: Axis::linear("share of packets"),
+        y: Axis::linear("share of packets, from 0 to 1"),
         series: prediction.flows.iter().filter_map(line).collect(),
     })
 }
@@ -87,8 +112,9 @@ fn utilisations(prediction: &Prediction) -> Figure {
 }
 
 fn flows(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
-    let head =
-        ["flow", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"].map(str::to_owned).into();
+    let mut head: Vec<String> = ["flow", "status", "packets/s", "loss"].map(str::to_owned).into();
+    head.extend(delay_heads(unit));
+    head.push("longest at".to_owned());
     let row = |flow: &FlowPrediction| {
         let mut cells: Vec<HtmlCell> = vec![name(flow).into(), status(&flow.status), short(flow.packets_per_s).into()];
         cells.push(flow.loss.map_or_else(String::new, percent).into());
@@ -99,14 +125,18 @@ fn flows(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
     HtmlTable { head, texts: 2, rows: prediction.flows.iter().map(row).collect() }
 }
 
+/// Returns the heads of the columns with delays, with the unit.
+fn delay_heads(unit: &ReportTimeUnit) -> [String; 4] {
+    ["mean", "p50", "p95", "p99"].map(|name| format!("{name}, {}", unit.short()))
+}
+
 fn status(status: &PredictionStatus) -> HtmlCell {
     if *status == PredictionStatus::Unstable { HtmlCell::wrong(word(status)) } else { word(status).into() }
 }
 
 fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
-    let head = ["device", "status", "formula", "packets/s", "busy", "loss", "mean", "p50", "p95", "p99"]
-        .map(str::to_owned)
-        .into();
+    let mut head: Vec<String> = ["device", "status", "formula", "packets/s", "busy", "loss"].map(str::to_owned).into();
+    head.extend(delay_heads(unit));
     let row = |device: &weir_predict::DevicePrediction| {
         let mut cells: Vec<HtmlCell> =
             vec![device.device.clone().into(), status(&device.status), device.model.clone().into()];
@@ -122,12 +152,20 @@ fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
 /// Adds line charts over the swept values, if they are numbers, otherwise over their positions in the sweep.
 fn swept(page: &mut HtmlPage, answers: &[PredictedPoint], unit: &ReportTimeUnit) {
     let key = key_with_most_values(answers);
-    let numbers: Option<Vec<f64>> =
-        answers.iter().map(|answer| leading_number(&plain(answer.point.0.get(&key)?))).collect();
-    let numeric = numbers.is_some();
-    let along = numbers.unwrap_or_else(|| (1..).map(f64::from).take(answers.len()).collect());
-    let label = if numeric { key.clone() } else { format!("{key}, in the order given") };
-    page.text("By formulas: nothing was run. Where a line ends or has a gap there is no steady state.");
+    let values: Vec<String> =
+        answers.iter().map(|answer| answer.point.0.get(&key).map(plain).unwrap_or_default()).collect();
+    let (label, along) = swept_axis(&key, &values);
+    page.answer(
+        &format!(
+            "Asked: how long do packets take in scenario {} while {key} goes from {} to {}, by formulas and without \
+             running anything?",
+            answers.first().map_or("", |answer| answer.prediction.scenario.as_str()),
+            values.first().map_or("", String::as_str),
+            values.last().map_or("", String::as_str),
+        ),
+        &swept_in_a_line(answers, unit),
+    );
+    page.text("Where a line ends or has a gap there is no steady state.");
     for (file, title, of) in [
         ("mean", "Mean delay", (|delays| delays.mean_s) as fn(&PredictedDelay) -> f64),
         ("p99", "99 of 100 packets take no longer", |delays| delays.p99_s),
@@ -168,6 +206,27 @@ fn swept(page: &mut HtmlPage, answers: &[PredictedPoint], unit: &ReportTimeUnit)
     }
 }
 
+/// Returns the answer of a sweep in a line: the range of mean delays, and how many points have no steady state.
+fn swept_in_a_line(answers: &[PredictedPoint], unit: &ReportTimeUnit) -> String {
+    let flows = || answers.iter().flat_map(|answer| &answer.prediction.flows);
+    let means: Vec<f64> = flows().filter_map(|flow| Some(flow.delay.as_ref()?.mean_s)).collect();
+    let unstable = answers
+        .iter()
+        .filter(|answer| answer.prediction.flows.iter().any(|flow| flow.status == PredictionStatus::Unstable))
+        .count();
+    let steady = match unstable {
+        0 => format!("all {} points have a steady state", answers.len()),
+        _ => format!("{unstable} of {} points have flows without a steady state", answers.len()),
+    };
+    match (means.iter().copied().reduce(f64::min), means.iter().copied().reduce(f64::max)) {
+        (Some(low), Some(high)) => {
+            let (low, high) = (unit.time(low), unit.time(high));
+            format!("Flows take {low} to {high} {} on average; {steady}.", unit.short())
+        }
+        _ => format!("No flow has a delay; {steady}."),
+    }
+}
+
 /// Returns the key with the most values, the first of several.
 fn key_with_most_values(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&String> = answers.first().map_or_else(Vec::new, |answer| answer.point.0.keys().collect());
@@ -182,4 +241,38 @@ fn key_with_most_values(answers: &[PredictedPoint]) -> String {
 fn group(answer: &PredictedPoint, key: &str) -> String {
     let others = answer.point.0.iter().filter(|(other, _)| other.as_str() != key);
     others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::sweep;
+    use weir_predict::{PredictSettings, predict};
+
+    fn of(file: &str, swept: &[&str]) -> String {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
+        let sweeps: Vec<_> = swept.iter().map(|sweep| sweep.parse().unwrap()).collect();
+        let answer = |(point, scenario)| {
+            let prediction = predict(&scenario, &PredictSettings::default()).unwrap();
+            PredictedPoint { point, prediction }
+        };
+        page(&sweep::points(&file, &sweeps).unwrap().into_iter().map(answer).collect::<Vec<_>>(), "footer")
+    }
+
+    #[test]
+    fn pages_begin_with_the_question_and_the_answer() {
+        let one = of("quickstart.toml", &[]);
+        for words in [
+            "Asked: how long do packets take in scenario quickstart, by formulas",
+            "udp blue-a -&gt; blue-b is the slowest of 4 flows with ",
+            "every flow has a steady state.",
+            "mean, us",
+        ] {
+            assert!(one.contains(words), "no `{words}` in {one}");
+        }
+        let swept = of("at-x510.toml", &["traffic.rate=60,500,600"]);
+        for words in ["while traffic.rate goes from 60 to 600, by formulas", "Flows take ", "traffic.rate, packets/s"] {
+            assert!(swept.contains(words), "no `{words}` in {swept}");
+        }
+    }
 }

@@ -282,6 +282,11 @@ impl ReportTimeUnit {
         if (1e-4..0.01).contains(&value) { format!("{value:.4}") } else { short(value) }
     }
 
+    /// Returns the unit's symbol.
+    pub(super) fn short(&self) -> &'static str {
+        if self.factor < 1e6 { "ms" } else { "us" }
+    }
+
     pub(super) fn scaled(&self, seconds: f64) -> f64 {
         seconds * self.factor
     }

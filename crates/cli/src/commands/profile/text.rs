@@ -1,7 +1,7 @@
 //! Formats profiles as text and as a page with charts.
 use std::fmt::Write as _;
 use weir_plot::{Figure, HtmlCell, HtmlPage, HtmlTable};
-use weir_profile::{ParameterDifference, Profile, ProfileParameter};
+use weir_profile::{ParameterDifference, Profile, ProfileParameter, in_a_line};
 
 pub(super) fn list(profiles: &[Profile]) -> String {
     profiles.iter().fold(String::new(), |mut text, profile| {
@@ -66,6 +66,10 @@ fn note(difference: &ParameterDifference) -> String {
 
 pub(super) fn page(profile: &Profile, charts: &[Figure]) -> String {
     let mut page = HtmlPage::new(&format!("{}: {}", profile.name, profile.device));
+    page.answer(
+        &format!("Asked: how long do commands and packets take in a switch with profile {}?", profile.name),
+        &in_a_line(profile).unwrap_or_else(|| "Open: the profile has no costs of commands.".to_owned()),
+    );
     page.text(&format!("{}: {}", profile.origin.words(), profile.source));
     for chart in charts {
         page.figure(chart, "");
@@ -80,4 +84,23 @@ pub(super) fn page(profile: &Profile, charts: &[Figure]) -> String {
         texts: 3,
     });
     page.finish(concat!("weir profile plot, weir ", env!("CARGO_PKG_VERSION")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_begins_with_the_question_and_the_answer() {
+        let profile = Profile::find("two-level-tcam", std::path::Path::new("")).unwrap();
+        let html = page(&profile, &weir_profile::figures(&profile));
+        for words in [
+            "Asked: how long do commands and packets take in a switch with profile two-level-tcam?",
+            "adding an entry to level tcam takes 0.500 ms if it is empty",
+            "time of one command, ms",
+            "delay in the switch, us",
+        ] {
+            assert!(html.contains(words), "no `{words}` in {html}");
+        }
+    }
 }

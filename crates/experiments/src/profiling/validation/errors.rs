@@ -146,7 +146,7 @@ impl ValidationCriterion {
         let chart = Chart {
             name: format!("error-rate-{}", self.things),
             title: format!("Error rate of random {}", self.things),
-            x: Axis::linear(self.things),
+            x: Axis::linear(format!("number of {}", self.things)),
             y: Axis::linear("error rate, %"),
             series,
         };
