@@ -54,6 +54,7 @@ fn first_steps_do_not_wait_for_the_fast_program() {
     assert_eq!(run(&["quickstart"]), "quick 1 quickstart\n");
     assert_eq!(run(&["predict", "file"]), "quick 1 predict file\n");
     assert_eq!(run(&["--help"]), "quick 1 --help\n");
+    assert_eq!(run(&["profile", "list"]), "quick 1 profile list\n");
     assert_eq!(run(&["switch", "--help"]), "release 0 switch --help\n");
     assert_eq!(run(&["quickstart"]), "release 0 quickstart\n");
 }
