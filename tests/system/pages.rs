@@ -126,7 +126,7 @@ fn is_run(command: &str) -> bool {
 
 /// Returns a line without what differs from run to run: numbers, their units of time, the machine, the kind of build.
 fn shape(line: &str) -> String {
-    let line = line.split(" on 2 cores").next().unwrap_or_default();
+    let line = line.split(" cores of ").next().unwrap_or_default();
     let line = line.replace("debug build", "release build");
     let (mut shape, mut in_number) = (String::new(), false);
     for c in line.chars() {
@@ -217,5 +217,6 @@ fn commands_print_what_documents_show() {
 #[test]
 fn lines_are_compared_without_their_numbers() {
     assert_eq!(shape(" udp  a b   12.5 ms  1,000 x2"), shape(" udp a b 9 us 3 x14"));
+    assert_eq!(shape("seed 1, on 2 cores of A, Linux 6"), shape("seed 1, on 16 cores of B, Linux 5"));
     assert_ne!(shape("udp a b 12.5 ms"), shape("tcp a b 12.5 ms"));
 }

@@ -176,7 +176,7 @@ pub struct AlternativeModel {
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum AlternativeAnswer {
-    /// Numbers of the model.
+    /// The model gives times and a loss.
     Numbers {
         /// Mean time at the switch, including the controller, in seconds.
         mean_s: f64,
