@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
-use weir_switch::ctl::{CtlClient, CtlRequest, FlowDump, FlowVerb, GroupVerb, PerfReport, TraceReply};
+use weir_switch::ctl::{
+    CtlClient, CtlRequest, FlowDump, FlowVerb, GroupVerb, MAX_REQUEST_BYTES, PerfReport, TraceReply,
+};
 use weir_switch::{SocketFile, SoftwareSwitchConfig, SwitchHandle, SwitchSnapshot};
 
 struct Bed {
@@ -178,7 +180,7 @@ fn malformed_requests_are_answered_and_harm_nobody() {
     }
     // An endless line is answered once it is too long, and the connection is closed.
     let mut endless = BufReader::new(UnixStream::connect(&bed.path).unwrap());
-    let _ = endless.get_mut().write_all(&vec![b' '; 3 << 20]);
+    let _ = endless.get_mut().write_all(&vec![b' '; MAX_REQUEST_BYTES + 2]);
     let mut answer = String::new();
     let _ = endless.read_line(&mut answer);
     assert!(answer.is_empty() || answer.contains("longer than"), "{answer}");
