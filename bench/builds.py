@@ -70,6 +70,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="length of each sample of a row [0.5]")
     parser.add_argument("--rules", type=pathlib.Path, help="directory of ClassBench rule sets")
     parser.add_argument("--routes", type=pathlib.Path, help="prefixes, one in each line, for the row lpm")
+    parser.add_argument("--commits", default=",", help="commits of the two builds, for the record: BEFORE,AFTER")
     parser.add_argument("--record", default="builds", help="the record's name [builds]")
     parser.add_argument("--no-record", action="store_true", help="print only")
     options = parser.parse_args()
@@ -98,7 +99,8 @@ def main():
                 values = [[sample[metric] for sample in found[name]] for name in ("before", "after")]
                 measures[f"{kind} {metric}"] = judge(f"{kind} {metric}", *values, veth.METRICS[metric][1])
     if not options.no_record:
-        veth.save_record(options.record, {"versions": versions, "pairs": options.pairs, "rounds": options.rounds,
+        commits = dict(zip(builds, options.commits.split(",")))
+        veth.save_record(options.record, {"versions": versions, "commits": commits, "pairs": options.pairs, "rounds": options.rounds,
                                           "units": "ratios above 1: the later build is better; rows in millions of "
                                                    "packets per second of processor time, measures as in veth.py",
                                           "rows": rows, "live": measures})

@@ -127,7 +127,7 @@ fn is_run(command: &str) -> bool {
 /// Returns a line without what differs from run to run: numbers, their units of time, the machine, the kind of build.
 fn shape(line: &str) -> String {
     let line = line.split(" cores of ").next().unwrap_or_default();
-    let line = line.replace("debug build", "release build");
+    let line = line.replace("debug build", "release build").replace("quick build", "release build");
     let (mut shape, mut in_number) = (String::new(), false);
     for c in line.chars() {
         let goes_on = in_number && ['.', ','].contains(&c);
