@@ -220,6 +220,16 @@ impl PerformanceMetric {
         }
     }
 
+    /// Returns the share of packets that a percentile of the delay is about; `None` for other metrics.
+    pub fn percentile(self) -> Option<f64> {
+        match self {
+            PerformanceMetric::DelayP50 => Some(0.5),
+            PerformanceMetric::DelayP95 => Some(0.95),
+            PerformanceMetric::DelayP99 => Some(0.99),
+            _ => None,
+        }
+    }
+
     /// Returns true if the metric is a share. Differences of shares are given in points, because relative differences
     /// mean little near zero.
     pub fn is_share(self) -> bool {
@@ -260,6 +270,19 @@ impl ScenarioAnswer {
     /// Returns true if the answer has anything to compare.
     pub fn is_available(&self) -> bool {
         !matches!(self.state, AnswerState::LeftOut(_))
+    }
+
+    /// Removes percentiles that the measurements of one run are too few to tell. Formulas have no samples and keep
+    /// theirs.
+    pub(crate) fn remove_unknown_percentiles(&mut self) {
+        let runs = self.runs.max(1) as u64;
+        for row in self.rows.iter_mut().filter(|row| row.samples > 0) {
+            let samples = row.samples / runs;
+            let is_known = |metric: &PerformanceMetric| {
+                metric.percentile().is_none_or(|share| weir_traffic::has_percentile(samples, share))
+            };
+            row.figures.retain(|metric, _| is_known(metric));
+        }
     }
 
     /// Returns true if the answer is expected to have the subject: models of one switch are not asked about flows.

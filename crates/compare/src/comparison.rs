@@ -39,8 +39,10 @@ pub struct AnswerComparison {
 
 impl Comparison {
     /// Compares answers with the first answer of verb `reference`. By default compares with the answer nearest to
-    /// reality: live, else emulated, else simulated.
-    pub fn new(scenario: &str, answers: Vec<ScenarioAnswer>, reference: Option<EvaluationMethod>) -> Comparison {
+    /// reality: live, else emulated, else simulated. Percentiles that the samples of an answer are too few to tell are
+    /// removed, so that nothing is judged by them.
+    pub fn new(scenario: &str, mut answers: Vec<ScenarioAnswer>, reference: Option<EvaluationMethod>) -> Comparison {
+        answers.iter_mut().for_each(ScenarioAnswer::remove_unknown_percentiles);
         let of = |verb: EvaluationMethod| answers.iter().find(|answer| answer.by.verb == verb && answer.is_available());
         let chosen = match reference {
             Some(verb) => of(verb),
@@ -171,6 +173,21 @@ mod tests {
         without[1] = ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Run), "needs emulation");
         let compared = Comparison::new("s", without, None);
         assert_eq!((compared.reference, compared.compared.len()), (of(EvaluationMethod::Simulate), 0));
+    }
+
+    #[test]
+    fn percentiles_that_samples_cannot_tell_are_not_compared() {
+        let with = |samples: u64| {
+            let mut row = AnswerRow { samples, ..row("a", 1.0) };
+            let percentiles = [PerformanceMetric::DelayP50, PerformanceMetric::DelayP95, PerformanceMetric::DelayP99];
+            percentiles.into_iter().for_each(|metric| row.insert_figure(metric, Some(MetricValue::exact(2.0))));
+            row
+        };
+        let measured = ScenarioAnswer { runs: 2, ..answer(EvaluationMethod::Run, vec![with(80)]) };
+        let compared = Comparison::new("s", vec![answer(EvaluationMethod::Predict, vec![with(0)]), measured], None);
+        let differences = compared.compared[0].differences.iter().map(|difference| difference.metric);
+        let known = [PerformanceMetric::DelayMean, PerformanceMetric::DelayP50, PerformanceMetric::DelayP95];
+        assert_eq!(differences.collect::<Vec<_>>(), known, "40 samples a run tell the 95th percentile, not the 99th");
     }
 
     #[test]

@@ -50,8 +50,9 @@ fn flows(comparison: &Comparison) -> Table {
             let mut cells = vec![std::mem::take(&mut name).to_owned(), answer.by.to_string(), delay_of];
             cells.push(if row.samples > 0 { row.samples.to_string() } else { String::new() });
             cells.extend(FLOW_COLUMNS.iter().map(|column| {
-                let known = has_percentile(row, answer.runs, column.0);
-                if known || !row.figures.contains_key(&column.0) { cell(row, column) } else { "-".to_owned() }
+                // A percentile that is missing beside samples is one that they are too few to tell.
+                let is_missing = column.0.percentile().is_some() && !row.figures.contains_key(&column.0);
+                if is_missing && row.samples > 0 { "-".to_owned() } else { cell(row, column) }
             }));
             cells.push(judged(comparison, answer, subject, row));
             table.add_row(cells);
@@ -59,17 +60,6 @@ fn flows(comparison: &Comparison) -> Table {
     }
     right(&mut table, 3..10);
     table
-}
-
-/// Returns false for a percentile that the measurements of one round are too few to tell. Formulas have no samples.
-fn has_percentile(row: &AnswerRow, runs: usize, metric: PerformanceMetric) -> bool {
-    let share = match metric {
-        PerformanceMetric::DelayP50 => 0.5,
-        PerformanceMetric::DelayP95 => 0.95,
-        PerformanceMetric::DelayP99 => 0.99,
-        _ => return true,
-    };
-    row.samples == 0 || weir_traffic::has_percentile(row.samples / runs.max(1) as u64, share)
 }
 
 /// Returns the verdict on an answer for one subject, from the first of mean delay, rate and loss that can be compared
