@@ -12,6 +12,7 @@ use toml::Table;
 use weir_switch::ctl::{
     CtlClient, CtlRequest, FlowVerb, GroupVerb, MeterVerb, RunningConfiguration, VirtualConfiguration,
 };
+use weir_terminal::signals::StopSignalHandler;
 
 /// Keys of a virtual switch whose values are lists that are compared item by item.
 const TABLES: [&str; 3] = ["meters", "groups", "entries"];
@@ -19,7 +20,8 @@ const TABLES: [&str; 3] = ["meters", "groups", "entries"];
 /// Reads the switch's configuration file again. Returns what was done as text and as JSON.
 ///
 /// # Errors
-/// The switch has no configuration file, the file is wrong, or the switch refuses a change; nothing has changed then.
+/// The switch has no configuration file, the file is wrong, the switch refuses a change, or a signal (Ctrl-C) ends the
+/// command; nothing has changed then.
 pub(super) fn run(client: &mut CtlClient) -> anyhow::Result<(String, Value)> {
     let running = read(client)?;
     let source = &running.source;
@@ -30,7 +32,10 @@ pub(super) fn run(client: &mut CtlClient) -> anyhow::Result<(String, Value)> {
     let old = SettingsDocument::new(&source.text, file, source).context("what the switch read before")?;
     let new = SettingsDocument::new(&text, file, source)?;
     let plan = ReloadPlan::new(&old, &new, &running).with_context(|| file.display().to_string())?;
-    let done = plan.carry_out(client).with_context(|| file.display().to_string())?;
+    let signals = StopSignalHandler::watch()?;
+    let done = plan
+        .carry_out(&mut |request| client.ask(request).map_err(anyhow::Error::from), &|| signals.cancel.is_cancelled())
+        .with_context(|| file.display().to_string())?;
     client.ask(&CtlRequest::SetConfigurationText { text })?;
     let later = plan.later;
     let mut lines: String = done.iter().map(|line| format!("{line}\n")).collect();
@@ -40,6 +45,9 @@ pub(super) fn run(client: &mut CtlClient) -> anyhow::Result<(String, Value)> {
     lines.extend(later.iter().map(|key| format!("{key}: differs; takes effect at the next start\n")));
     Ok((lines, json!({ "file": file, "changed": done, "at_the_next_start": later })))
 }
+
+/// Sends a request to the switch and returns its answer.
+type AskSwitch<'a> = dyn FnMut(&CtlRequest) -> anyhow::Result<Value> + 'a;
 
 /// A change of a running switch.
 #[derive(Debug, Clone, PartialEq)]
@@ -277,11 +285,11 @@ impl ReloadPlan {
         Ok(())
     }
 
-    /// Makes the changes, and returns them in words.
+    /// Makes the changes through `ask`, until `is_stopped`. Returns them in words.
     ///
     /// # Errors
-    /// The switch refuses a change. Those before it are taken back.
-    fn carry_out(&self, client: &mut CtlClient) -> anyhow::Result<Vec<String>> {
+    /// The switch refuses a change, or the command is stopped. Changes made until then are taken back.
+    fn carry_out(&self, ask: &mut AskSwitch<'_>, is_stopped: &dyn Fn() -> bool) -> anyhow::Result<Vec<String>> {
         let mut done: Vec<&ReloadStep> = Vec::new();
         for phase in &self.phases {
             let mut waiting: Vec<&ReloadStep> = phase.iter().collect();
@@ -290,7 +298,10 @@ impl ReloadPlan {
                 let mut refusal = None;
                 let mut refused = Vec::new();
                 for step in waiting {
-                    match client.ask(&step.request) {
+                    if is_stopped() {
+                        return Err(take_back(ask, &done, "stopped".to_owned()));
+                    }
+                    match ask(&step.request) {
                         Ok(_) => done.push(step),
                         Err(error) => {
                             refusal.get_or_insert_with(|| format!("{}: refused: {error}", step.what));
@@ -300,7 +311,7 @@ impl ReloadPlan {
                 }
                 waiting = refused;
                 if let Some(refusal) = refusal.filter(|_| waiting.len() == before) {
-                    return Err(take_back(client, &done, refusal));
+                    return Err(take_back(ask, &done, refusal));
                 }
             }
         }
@@ -309,9 +320,9 @@ impl ReloadPlan {
 }
 
 /// Takes changes back, the last one first. Returns the error to report.
-fn take_back(client: &mut CtlClient, done: &[&ReloadStep], refusal: String) -> anyhow::Error {
+fn take_back(ask: &mut AskSwitch<'_>, done: &[&ReloadStep], refusal: String) -> anyhow::Error {
     let failures = done.iter().rev().filter_map(|step| {
-        let error = client.ask(&step.undo).err()?;
+        let error = ask(&step.undo).err()?;
         Some(format!("{}: cannot be taken back: {error}", step.what))
     });
     let failures: Vec<String> = failures.collect();
@@ -449,6 +460,23 @@ mod tests {
         assert_eq!(plan.later, ["tables"]);
         let undone = &plan.phases[ReloadPhase::EntriesAdded as usize][0].undo;
         assert_eq!(*undone, flow_mod(FlowVerb::Add, "in_port=1 actions=output:2"));
+    }
+
+    #[test]
+    fn a_stopped_reload_takes_back_what_it_has_changed() {
+        let plan = plan("", "port = ['1=null:a', '2=null:b']", running(&[], [&[], &[], &[]])).unwrap();
+        let mut asked = Vec::new();
+        let seen = std::cell::Cell::new(0);
+        let mut ask = |request: &CtlRequest| {
+            asked.push(json!(request).to_string());
+            seen.set(seen.get() + 1);
+            Ok(Value::Null)
+        };
+        let error = plan.carry_out(&mut ask, &|| seen.get() == 1).unwrap_err().to_string();
+        assert_eq!(error, "stopped; the switch is as it was");
+        let (add, remove) =
+            (&plan.phases[ReloadPhase::PortsAdded as usize][0].request, CtlRequest::DelPort { port: "1".into() });
+        assert_eq!(asked, [json!(add).to_string(), json!(remove).to_string()]);
     }
 
     #[test]
