@@ -4,7 +4,7 @@ use crate::config::{PortConfig, SoftwareSwitchConfig};
 use crate::control::{
     self, AbsentPorts, ByteStream, ChannelRegistry, ControlContext, ControlThreadCommand, ControlThreadSetup,
 };
-use crate::ctl::VirtualConfiguration;
+use crate::ctl::TableContents;
 use crate::ctl::server::CtlServer;
 use crate::engine::inbox::{EngineClient, inbox};
 use crate::engine::{Engine, ServedSwitch};
@@ -378,7 +378,7 @@ impl SwitchHandle {
     /// # Errors
     /// Fails if there is no virtual switch of that name, a text cannot be parsed, or one is refused; those before it
     /// stay.
-    pub fn install_virtual(&self, name: &str, what: VirtualConfiguration) -> Result<(), SwitchError> {
+    pub fn install_virtual(&self, name: &str, what: TableContents) -> Result<(), SwitchError> {
         let name = name.to_owned();
         self.engine.call(move |engine| {
             let mut served = engine.served_named(&name)?;

@@ -19,7 +19,7 @@ use weir_openflow::Version;
 use weir_profile::Profile;
 use weir_scenario::{TomlVirtualSwitchReader, parse_slicing};
 use weir_slicing::{FabricSpec, VirtualSwitch};
-use weir_switch::ctl::{ConfigurationSource, VirtualConfiguration};
+use weir_switch::ctl::{ConfigurationSource, TableContents};
 use weir_switch::privileges::{self, UnixUser};
 use weir_switch::system_calls;
 use weir_switch::threads::MachineResources;
@@ -330,13 +330,13 @@ impl SwitchSettings {
 
     /// Returns the meters, groups and entries of the virtual switches that the file itself describes with meters or
     /// groups.
-    fn virtual_tables(&self) -> Vec<(String, VirtualConfiguration)> {
+    fn virtual_tables(&self) -> Vec<(String, TableContents)> {
         let Some(VirtualSetting::Items(items)) = &self.r#virtual else { return Vec::new() };
         let tables = items.iter().filter(|item| document::has_groups_or_meters(item)).map(|item| {
             let name = item.get("name").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
             let texts = |key: &str| document::texts(item, key);
             let (meters, groups, entries) = (texts("meters"), texts("groups"), texts("entries"));
-            (name, VirtualConfiguration { meters, groups, entries, temporary_entries: 0 })
+            (name, TableContents { meters, groups, entries, temporary_entries: 0 })
         });
         tables.collect()
     }

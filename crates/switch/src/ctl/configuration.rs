@@ -41,14 +41,14 @@ pub struct RunningConfiguration {
     pub ports: Vec<String>,
     /// Meters, groups and entries of the switch itself.
     #[serde(flatten)]
-    pub tables: VirtualConfiguration,
+    pub tables: TableContents,
     /// Specification of each virtual switch in the words of a scenario file, with its meters, groups and entries.
-    pub virtual_switches: Vec<(Value, VirtualConfiguration)>,
+    pub virtual_switches: Vec<(Value, TableContents)>,
 }
 
-/// Meters, groups and flow entries of a switch or of a virtual switch.
+/// Meters, groups and flow entries of a switch or of a virtual switch, as texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VirtualConfiguration {
+pub struct TableContents {
     /// Meters, in the syntax of `ovs-ofctl`.
     pub meters: Vec<String>,
     /// Groups, in the syntax of `ovs-ofctl`.
@@ -92,7 +92,7 @@ pub(super) fn set_text(context: &CtlContext, text: String) -> Result<Value, Swit
 }
 
 /// Reads meters, groups and flow entries of a switch.
-async fn tables(engine: &EngineClient) -> Result<VirtualConfiguration, SwitchError> {
+async fn tables(engine: &EngineClient) -> Result<TableContents, SwitchError> {
     let groups = engine.call_served_async(|served| served.groups()).await?;
     let meters = engine.call_served_async(|served| served.meters(MeterId::ALL)).await??;
     let request = FlowRequest::all();
@@ -109,7 +109,7 @@ async fn tables(engine: &EngineClient) -> Result<VirtualConfiguration, SwitchErr
         }
         next = more;
     }
-    run_blocking(move || VirtualConfiguration {
+    run_blocking(move || TableContents {
         meters: meters.iter().map(meter_text).collect(),
         groups: groups.iter().map(text::format_group).collect(),
         entries: lasting.into_iter().map(entry_text).collect(),

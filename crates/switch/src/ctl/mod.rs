@@ -21,7 +21,7 @@ mod virtuals;
 
 pub use buffers::{BuffersPerf, PreparedBuffers};
 pub use client::{CtlClient, CtlError};
-pub use configuration::{ConfigurationSource, RunningConfiguration, VirtualConfiguration};
+pub use configuration::{ConfigurationSource, RunningConfiguration, TableContents};
 pub use packet::{DescribedPacket, described};
 pub use path::{default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlacement};

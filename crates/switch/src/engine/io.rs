@@ -98,14 +98,19 @@ impl EngineIo {
     /// Transmits frames on the port `number`; drops them if the port was removed in this round.
     #[inline]
     pub(super) fn transmit(&mut self, now: Instant, number: PortNo, frames: &mut Vec<Frame>) {
-        match self.ports.open_port(number) {
-            Some(port) => {
-                if let Err(error) = port.transmit(now, &mut self.pool, frames) {
-                    self.events.push(PortEvent::Lost(number, error));
-                }
-            }
-            None => self.removed.drop_frames(frames, &mut self.pool),
+        if !self.transmit_if_open(now, number, frames) {
+            self.removed.drop_frames(frames, &mut self.pool);
         }
+    }
+
+    /// Transmits frames on the port `number`. Returns false and leaves `frames` unchanged if the port is not open.
+    #[inline]
+    pub(super) fn transmit_if_open(&mut self, now: Instant, number: PortNo, frames: &mut Vec<Frame>) -> bool {
+        let Some(port) = self.ports.open_port(number) else { return false };
+        if let Err(error) = port.transmit(now, &mut self.pool, frames) {
+            self.events.push(PortEvent::Lost(number, error));
+        }
+        true
     }
 
     /// Earliest time at which a port has delayed frames to release.

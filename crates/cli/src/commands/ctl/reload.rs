@@ -9,9 +9,7 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use toml::Table;
-use weir_switch::ctl::{
-    CtlClient, CtlRequest, FlowVerb, GroupVerb, MeterVerb, RunningConfiguration, VirtualConfiguration,
-};
+use weir_switch::ctl::{CtlClient, CtlRequest, FlowVerb, GroupVerb, MeterVerb, RunningConfiguration, TableContents};
 use weir_terminal::signals::StopSignalHandler;
 
 /// Keys of a virtual switch whose values are lists that are compared item by item.
@@ -211,7 +209,7 @@ impl ReloadPlan {
 
     fn virtual_switches(&mut self, old: &[Table], new: &[Table], running: &RunningConfiguration) -> anyhow::Result<()> {
         let (old, new) = (by_name(old), by_name(new));
-        let none = VirtualConfiguration::default();
+        let none = TableContents::default();
         for (name, before) in &old {
             if !new.contains_key(name) && here(running, name).is_some() {
                 let remove = CtlRequest::RemoveVirtual { name: (*name).to_owned() };
@@ -372,7 +370,7 @@ fn number(port: &ConfiguredPort) -> String {
     port.number.map(|number| number.to_string()).unwrap_or_default()
 }
 
-fn list(tables: &VirtualConfiguration, kind: TableItem) -> &[String] {
+fn list(tables: &TableContents, kind: TableItem) -> &[String] {
     match kind {
         TableItem::Meter => &tables.meters,
         TableItem::Group => &tables.groups,
@@ -385,7 +383,7 @@ fn by_name(items: &[Table]) -> BTreeMap<&str, &Table> {
 }
 
 /// Returns the tables of a running virtual switch.
-fn here<'a>(running: &'a RunningConfiguration, name: &str) -> Option<&'a VirtualConfiguration> {
+fn here<'a>(running: &'a RunningConfiguration, name: &str) -> Option<&'a TableContents> {
     running.virtual_switches.iter().find(|(spec, _)| spec["name"] == name).map(|(_, tables)| tables)
 }
 
@@ -418,7 +416,7 @@ mod tests {
             source: ConfigurationSource::default(),
             datapath_id: 1,
             ports: texts(ports),
-            tables: VirtualConfiguration { meters, groups, entries, temporary_entries: 0 },
+            tables: TableContents { meters, groups, entries, temporary_entries: 0 },
             virtual_switches: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table};
-use weir_switch::ctl::{CtlClient, CtlRequest, RunningConfiguration, VirtualConfiguration};
+use weir_switch::ctl::{CtlClient, CtlRequest, RunningConfiguration, TableContents};
 
 /// Settings of the command line that make the file's lists of no effect.
 const LISTS: [&str; 5] = ["port", "meter", "group", "entry", "virtual"];
@@ -71,7 +71,7 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 struct SavedConfiguration {
     text: String,
     ports: usize,
-    tables: VirtualConfiguration,
+    tables: TableContents,
     virtual_switches: usize,
     /// Flow entries with a time-out and virtual switches with a lifetime, which are left out.
     temporary: (usize, usize),
@@ -206,7 +206,7 @@ impl SavedConfiguration {
 }
 
 /// Returns the meters, groups and entries that a configuration file has for a virtual switch.
-fn kept_tables(document: &DocumentMut, spec: &Value) -> VirtualConfiguration {
+fn kept_tables(document: &DocumentMut, spec: &Value) -> TableContents {
     let items = document.get("virtual").and_then(Item::as_array_of_tables).into_iter().flatten();
     let name = spec["name"].as_str();
     let item = items.into_iter().find(|item| item.get("name").and_then(Item::as_str) == name);
@@ -214,19 +214,11 @@ fn kept_tables(document: &DocumentMut, spec: &Value) -> VirtualConfiguration {
         let values = item.and_then(|item| item.get(key)).and_then(Item::as_array).into_iter().flatten();
         values.filter_map(|value| value.as_str().map(str::to_owned)).collect()
     };
-    VirtualConfiguration {
-        meters: texts("meters"),
-        groups: texts("groups"),
-        entries: texts("entries"),
-        temporary_entries: 0,
-    }
+    TableContents { meters: texts("meters"), groups: texts("groups"), entries: texts("entries"), temporary_entries: 0 }
 }
 
 /// Returns the three lists of a switch's tables, each under a key.
-fn lists<'a>(
-    tables: &'a VirtualConfiguration,
-    keys: [&'static str; 3],
-) -> [(&'static str, TableItem, &'a [String]); 3] {
+fn lists<'a>(tables: &'a TableContents, keys: [&'static str; 3]) -> [(&'static str, TableItem, &'a [String]); 3] {
     let [meters, groups, entries] = keys;
     [
         (meters, TableItem::Meter, &tables.meters),

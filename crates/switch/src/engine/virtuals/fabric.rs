@@ -68,9 +68,7 @@ impl EngineFabric {
                 continue;
             }
             any = true;
-            if io.ports.open_port(line.port).is_some() {
-                io.transmit(now, line.port, &mut line.leaving);
-            } else {
+            if !io.transmit_if_open(now, line.port, &mut line.leaving) {
                 // Without its device the line keeps running, so that the virtual switches' frames do not pile up.
                 line.leaving.drain(..).for_each(|frame| io.pool.give(frame));
             }

@@ -1,44 +1,41 @@
 //! Reports the state of virtual switches for snapshots.
-use super::{EngineVirtualSwitch, EngineVirtualSwitches, VirtualId, VirtualPorts};
+use super::{EngineFabric, EngineVirtualSwitch, EngineVirtualSwitches, VirtualId, VirtualPorts};
 use crate::engine::Engine;
 use crate::engine::ports::PortSlots;
 use crate::snapshot::{CpuShareSnapshot, CrosspointSnapshot, PortSnapshot, VirtualPortSnapshot, VirtualSwitchSnapshot};
 use std::collections::BTreeMap;
 use weir_fabric::{CrosspointCounters, FabricDropReason};
 use weir_port::FrameCounters;
+use weir_slicing::CpuShareUsage;
+use weir_units::Instant;
 
 impl Engine {
     /// Returns the state of all virtual switches, in the order of the first lookup.
     pub(crate) fn virtual_snapshots(&mut self) -> Vec<VirtualSwitchSnapshot> {
         let (now, cycles_per_ns) = (self.io.now(), self.io.cycles_per_ns());
-        let switches = self.virtuals.iter_mut().flat_map(|virtuals| virtuals.switches.iter_mut().flatten());
-        let mut drops: BTreeMap<u16, BTreeMap<String, u64>> =
-            switches.map(|switch| (switch.place(), switch.logical.drops().into_iter().collect())).collect();
-        let all = self.virtuals.iter().flat_map(|virtuals| virtuals.all().map(move |switch| (virtuals, switch)));
-        all.map(|(virtuals, switch)| VirtualSwitchSnapshot {
-            spec: serde_json::json!(switch.ports.spec),
-            name: switch.ports.spec.name.clone(),
-            datapath_id: switch.ports.spec.dpid,
-            ends_in_s: switch.expires.map(|at| at.since(now).as_secs_f64()),
-            ports: (0..switch.ports.inlets.len()).map(|at| virtuals.port_snapshot(&switch.ports, at)).collect(),
-            time: virtuals.time_of(switch, cycles_per_ns),
-            crosspoints: virtuals.crosspoint_snapshots(&switch.ports),
-            drops: drops.remove(&switch.place()).unwrap_or_default(),
-        })
-        .collect()
+        self.virtuals.as_mut().map(|virtuals| virtuals.snapshots(now, cycles_per_ns)).unwrap_or_default()
     }
 }
 
 impl EngineVirtualSwitches {
-    fn time_of(&self, switch: &EngineVirtualSwitch, cycles_per_ns: f64) -> CpuShareSnapshot {
-        let Some(had) = self.shares.had(switch.place()) else { return CpuShareSnapshot::default() };
-        CpuShareSnapshot {
-            weight: had.weight,
-            part: had.part,
-            used_s: had.total as f64 / cycles_per_ns / 1e9,
-            waiting: had.waiting as u64,
-            dropped: had.dropped,
+    fn snapshots(&mut self, now: Instant, cycles_per_ns: f64) -> Vec<VirtualSwitchSnapshot> {
+        let EngineVirtualSwitches { fabric, switches, shares, order, .. } = self;
+        let mut snapshots = Vec::with_capacity(order.len());
+        for place in order {
+            let Some(switch) = switches.get_mut(usize::from(*place)).and_then(Option::as_deref_mut) else { continue };
+            let EngineVirtualSwitch { ports, logical, expires, .. } = switch;
+            snapshots.push(VirtualSwitchSnapshot {
+                spec: serde_json::json!(ports.spec),
+                name: ports.spec.name.clone(),
+                datapath_id: ports.spec.dpid,
+                ends_in_s: expires.map(|at| at.since(now).as_secs_f64()),
+                ports: (0..ports.inlets.len()).map(|at| fabric.port_snapshot(ports, at)).collect(),
+                time: shares.had(*place).map(|had| cpu_share(&had, cycles_per_ns)).unwrap_or_default(),
+                crosspoints: fabric.crosspoint_snapshots(ports),
+                drops: logical.drops().into_iter().collect(),
+            });
         }
+        snapshots
     }
 
     /// Returns the number of packets dropped because too many waited for their virtual switch's turn: of the virtual
@@ -79,9 +76,11 @@ impl EngineVirtualSwitches {
     pub(in crate::engine) fn own_dropped(&self) -> u64 {
         self.fabric.lines.iter().map(|line| line.own_dropped).sum()
     }
+}
 
+impl EngineFabric {
     fn port_snapshot(&self, ports: &VirtualPorts, at: usize) -> VirtualPortSnapshot {
-        let (inlet, port, sent) = (&ports.inlets[at], &ports.spec.ports[at], self.fabric.to_port(ports, at));
+        let (inlet, port, sent) = (&ports.inlets[at], &ports.spec.ports[at], self.to_port(ports, at));
         VirtualPortSnapshot {
             number: inlet.number,
             port: inlet.physical,
@@ -102,7 +101,7 @@ impl EngineVirtualSwitches {
     fn crosspoint_snapshots(&self, ports: &VirtualPorts) -> Vec<CrosspointSnapshot> {
         let places = 0..ports.inlets.len();
         let pairs = places.clone().flat_map(|from| places.clone().map(move |to| (from, to)));
-        let seen = pairs.map(|(from, to)| (from, to, self.fabric.crosspoint(ports, from, to)));
+        let seen = pairs.map(|(from, to)| (from, to, self.crosspoint(ports, from, to)));
         seen.filter(|(_, _, counters)| counters.arrived.packets > 0)
             .map(|(from, to, counters)| CrosspointSnapshot {
                 from: ports.inlets[from].number,
@@ -114,6 +113,17 @@ impl EngineVirtualSwitches {
                 dropped: drops(&counters),
             })
             .collect()
+    }
+}
+
+/// Returns the time that a virtual switch had of the engine.
+fn cpu_share(had: &CpuShareUsage, cycles_per_ns: f64) -> CpuShareSnapshot {
+    CpuShareSnapshot {
+        weight: had.weight,
+        part: had.part,
+        used_s: had.total as f64 / cycles_per_ns / 1e9,
+        waiting: had.waiting as u64,
+        dropped: had.dropped,
     }
 }
 
