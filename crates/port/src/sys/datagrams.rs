@@ -1,5 +1,5 @@
 //! Receives and sends many IPv4 datagrams in one system call, with their source and destination addresses.
-use super::messages::{BATCH, ReceiveBufferPair, constant_vector, count_of, empty_message, vector};
+use super::messages::{BATCH, ReceiveBufferPair, constant_vector, count_of, empty_message, receive_messages, vector};
 use super::{PlainData as _, check, fitted};
 use std::io;
 use std::net::Ipv4Addr;
@@ -56,19 +56,10 @@ impl DatagramReceiveSlots {
         for slot in 0..count {
             self.prepare(slot, pool);
         }
-        let headers = self.headers.as_mut_ptr();
         // SAFETY: the first `count` headers point to names, control buffers and vectors of `self`, and these to
         // buffers that `prepare` just took from its slots; all are borrowed mutably during the call, and the lengths
         // are theirs.
-        check(unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                headers,
-                count_of(count),
-                fitted(libc::MSG_DONTWAIT),
-                std::ptr::null_mut(),
-            )
-        })
+        unsafe { receive_messages(socket, &mut self.headers[..count]) }
     }
 
     fn prepare(&mut self, slot: usize, pool: &mut FramePool) {

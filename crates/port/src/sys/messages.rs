@@ -105,19 +105,10 @@ impl ReceiveSlots {
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, pool: &mut FramePool, max: usize) -> io::Result<usize> {
         let count = max.min(BATCH);
         self.make_ready(pool);
-        let headers = self.headers.as_mut_ptr();
         // SAFETY: each header points to vectors, and these to buffers, in fields of `self` or owned by them, as
         // `prepare` set them: since then `self` has not moved (`make_ready`) and no frame has been taken out of the
         // slot (`used`). `self` is borrowed mutably during the call; the lengths are the buffers'.
-        let received = check(unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                headers,
-                count_of(count),
-                fitted(libc::MSG_DONTWAIT),
-                std::ptr::null_mut(),
-            )
-        });
+        let received = unsafe { receive_messages(socket, &mut self.headers[..count]) };
         // The kernel may have begun to fill the slot after the last one.
         self.used = received.as_ref().map_or(1, |received| (received + 1).min(BATCH));
         received
@@ -335,6 +326,24 @@ fn empty_vector() -> libc::iovec {
 pub(super) fn empty_message() -> libc::mmsghdr {
     // SAFETY: integers and pointers, which may be null.
     unsafe { std::mem::zeroed() }
+}
+
+/// Receives waiting messages, at most one for each header, without blocking. Returns their number.
+///
+/// # Safety
+/// Each header points to names, control buffers and vectors, and these to buffers, that nothing else uses during the
+/// call and that are as long as they say.
+pub(super) unsafe fn receive_messages(socket: BorrowedFd<'_>, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
+    // SAFETY: the headers are borrowed mutably, and their count is that of the slice; the caller answers for the rest.
+    check(unsafe {
+        libc::recvmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr(),
+            count_of(headers.len()),
+            fitted(libc::MSG_DONTWAIT),
+            std::ptr::null_mut(),
+        )
+    })
 }
 
 /// Converts a number of messages, at most [`BATCH`], to the kernel's type.
