@@ -62,7 +62,7 @@ impl SwitchWithController {
         };
         let address = controller.as_ref().and_then(|controller| controller.addresses().first());
         let controllers = match address {
-            Some(ListenAddress::Tcp(address)) => vec![ControllerTarget::Tcp(*address).into()],
+            Some(ListenAddress::Tcp(address)) => vec![ControllerTarget::Tcp((*address).into()).into()],
             _ => Vec::new(),
         };
         let ports = (1..).zip(ports).map(|(number, port)| PortConfig::new(PortNo(number), port)).collect();

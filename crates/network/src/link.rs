@@ -4,7 +4,7 @@ use std::io;
 use weir_port::link::{LinkControl, LinkEmulator, LinkShape};
 use weir_port::queues::{self, PortQueueConfig};
 use weir_port::{Port, memory};
-use weir_scenario::{LinkSpec, PortQueueSpec, Scenario};
+use weir_scenario::{LinkSpec, PortQueueSpec, Scenario, link_interface_name};
 use weir_units::Bps;
 
 /// Frames that a memory port holds on their way: several bursts of 64 kB of small frames.
@@ -90,7 +90,7 @@ pub fn link_ports(
     let (a, b) = memory::pair(MEMORY_FRAMES)?;
     let [one, two] = names;
     let [first, second] = stream_ids;
-    let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
+    let (a, b) = (a.named(&link_interface_name(one, two)), b.named(&link_interface_name(two, one)));
     Ok([shaped(a, spec, first), shaped(b, spec, second)])
 }
 
@@ -110,7 +110,7 @@ pub fn controlled_ports(
         Box::new(LinkEmulator::controlled(Box::new(port), control.clone()).seeded(seed, number))
     };
     let [first, second] = stream_ids;
-    let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
+    let (a, b) = (a.named(&link_interface_name(one, two)), b.named(&link_interface_name(two, one)));
     let ends = [controlled(a, &controls[0], first), controlled(b, &controls[1], second)];
     Ok((ends, controls))
 }

@@ -11,6 +11,7 @@ mod document;
 mod drain_time;
 mod error;
 mod expand;
+mod interface_name;
 mod stream;
 mod timing;
 mod topology;
@@ -18,6 +19,7 @@ mod virtual_switch_text;
 
 pub use error::ScenarioError;
 pub use expand::expand_topology;
+pub use interface_name::{interface_name, link_interface_name};
 pub use stream::{PacketStream, SimulationSettings};
 pub use timing::{ControllerTiming, InstallScope};
 pub use virtual_switch_text::{TomlVirtualSwitchReader, parse_slicing, parse_virtual_switch};
@@ -81,7 +83,7 @@ pub enum ScenarioController {
         /// Highest OpenFlow version offered: `1.0` or `1.3`.
         openflow: OpenFlowVersion,
     },
-    /// External controller, as `tcp:IP:PORT` or `unix:PATH`.
+    /// External controller, as `tcp:HOST:PORT` or `unix:PATH`.
     Connect(String),
     /// No controller: switches forward by their fail mode.
     None,

@@ -35,7 +35,7 @@ to = "h2"
 
 /// Lines that make it wrong.
 const CASES: &[WrongLine] = &[
-    ("name = \"red\"", "name = \"Red\"", 4, "name: found `Red`, expected 1 to 10 characters of a-z, 0-9 and -"),
+    ("name = \"red\"", "name = \"Red\"", 4, "name: found `Red`, expected 1 to 63 characters of a-z, 0-9 and -"),
     ("vlan = 10", "vlan = 4095", 5, "tenant red: vlan: found 4095, expected 1 to 4094"),
     ("vlan = 10", "wlan = 10", 5, "unknown field `wlan`, expected `name` or `vlan`"),
     ("vlan = 10", "vlan = \"ten\"", 5, "found `\"ten\"`, expected a whole number from 0 to 65535"),
@@ -133,7 +133,7 @@ const CASES: &[WrongLine] = &[
         "name = \"two\"",
         "[controller]\nconnect = \"10.0.0.1\"",
         3,
-        "connect: found `10.0.0.1`, expected tcp:ADDRESS:PORT such as tcp:127.0.0.1:6653, unix:PATH, or none",
+        "connect: found `10.0.0.1`, expected tcp:HOST:PORT such as tcp:127.0.0.1:6653, unix:PATH, or none",
     ),
 ];
 

@@ -104,7 +104,7 @@ pub struct VirtualSwitch {
     pub time_weight: Option<u64>,
     /// Time after which the virtual switch is removed; `None` for never.
     pub lifetime: Option<Duration>,
-    /// Controllers to which the virtual switch connects, as `tcp:IP:PORT` or `unix:PATH`.
+    /// Controllers to which the virtual switch connects, as `tcp:HOST:PORT` or `unix:PATH`.
     pub connect: Vec<String>,
     /// Addresses on which the virtual switch listens for controllers, as `ptcp:PORT:IP` or `punix:PATH`.
     pub listen: Vec<String>,

@@ -80,6 +80,8 @@ pub enum SwitchError {
 /// Processor time slice requested for the control thread. It does little at each turn; with the default slice,
 /// engines that spin would keep it off the processor for milliseconds.
 const CONTROL_SLICE: Duration = Duration::from_micros(100);
+/// Longest wait for the control thread's helper threads when the switch stops.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(1);
 /// Flow-mods that the engine carries out in one call: some tens of microseconds.
 const FLOW_MODS_AT_ONCE: usize = 64;
 
@@ -512,6 +514,8 @@ impl SwitchThreads {
             // A refusal only costs the shorter slice.
             let _ = weir_port::ask_for_slices_of(CONTROL_SLICE);
             runtime.block_on(control::run(control, start));
+            // A look-up of a controller's name may go on for longer than anyone wants to wait.
+            runtime.shutdown_timeout(SHUTDOWN_TIME);
         };
         self.control = Some(spawn(format!("{}-control", self.name), run)?);
         Ok(())

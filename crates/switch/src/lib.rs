@@ -28,5 +28,5 @@ pub use snapshot::{
 };
 pub use socket::SocketFile;
 pub use spin::Spin;
-pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
+pub use targets::{ControllerHost, ControllerSpec, ControllerTarget, ListenTarget};
 pub use weir_tls::TlsFiles;

@@ -4,21 +4,32 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use weir_tls::ServerName;
+use weir_units::is_host_name;
 
 /// TCP port assigned to OpenFlow by IANA.
 pub const OPENFLOW_TCP_PORT: u16 = 6653;
 /// Maximum number of auxiliary connections to a controller.
 pub const MAX_AUXILIARIES: u8 = 8;
 
-/// Address of a controller to connect to: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
+/// Address of a controller to connect to: `tcp:HOST[:PORT]`, `ssl:HOST[:PORT]` or `unix:PATH`. HOST is an IP address or a
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ControllerTarget {
     /// TCP without encryption.
-    Tcp(SocketAddr),
+    Tcp(ControllerHost),
     /// TLS over TCP.
-    Ssl(SocketAddr),
+    Ssl(ControllerHost),
     /// Unix socket by its path.
     Unix(PathBuf),
+}
+
+/// Host and TCP port of a controller.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ControllerHost {
+    /// Address and port.
+    Address(SocketAddr),
+    /// Name that is resolved at each attempt to connect, and port.
+    Name(String, u16),
 }
 
 /// A controller to connect to and the options of the connection: `TARGET[,aux=N][,peer-name=NAME]`.
@@ -52,6 +63,12 @@ impl ControllerTarget {
     }
 }
 
+impl From<SocketAddr> for ControllerHost {
+    fn from(address: SocketAddr) -> Self {
+        ControllerHost::Address(address)
+    }
+}
+
 impl ListenTarget {
     /// Returns true if the listener needs TLS credentials.
     pub fn is_tls(&self) -> bool {
@@ -69,7 +86,7 @@ impl FromStr for ControllerTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let expected = || format!("found `{text}`, expected tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH");
+        let expected = || format!("found `{text}`, expected tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:PATH");
         match text.split_once(':') {
             Some(("tcp", rest)) => host_and_port(rest).map(ControllerTarget::Tcp).ok_or_else(expected),
             Some(("ssl", rest)) => host_and_port(rest).map(ControllerTarget::Ssl).ok_or_else(expected),
@@ -127,13 +144,20 @@ impl FromStr for ListenTarget {
     }
 }
 
-/// Parses `IP`, `IP:PORT`, `[IPv6]` or `[IPv6]:PORT`.
-fn host_and_port(text: &str) -> Option<SocketAddr> {
+/// Parses `IP`, `IP:PORT`, `[IPv6]`, `[IPv6]:PORT`, `NAME` or `NAME:PORT`.
+fn host_and_port(text: &str) -> Option<ControllerHost> {
     if let Ok(whole) = text.parse() {
-        return Some(whole);
+        return Some(ControllerHost::Address(whole));
     }
     let host = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    Some((host.parse::<IpAddr>().ok()?, OPENFLOW_TCP_PORT).into())
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Some(SocketAddr::from((address, OPENFLOW_TCP_PORT)).into());
+    }
+    let (name, port) = match text.split_once(':') {
+        Some((name, port)) => (name, port.parse().ok()?),
+        None => (text, OPENFLOW_TCP_PORT),
+    };
+    is_host_name(name).then(|| ControllerHost::Name(name.to_owned(), port))
 }
 
 /// Parses `[PORT][:IP]`. Callers pass the loopback address as `default` for channels that are neither encrypted nor
@@ -146,11 +170,20 @@ fn port_and_host(text: &str, default: Ipv4Addr) -> Option<SocketAddr> {
     Some((host, port).into())
 }
 
+impl fmt::Display for ControllerHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ControllerHost::Address(address) => address.fmt(f),
+            ControllerHost::Name(name, port) => write!(f, "{name}:{port}"),
+        }
+    }
+}
+
 impl fmt::Display for ControllerTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ControllerTarget::Tcp(address) => write!(f, "tcp:{address}"),
-            ControllerTarget::Ssl(address) => write!(f, "ssl:{address}"),
+            ControllerTarget::Tcp(host) => write!(f, "tcp:{host}"),
+            ControllerTarget::Ssl(host) => write!(f, "ssl:{host}"),
             ControllerTarget::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -186,7 +219,9 @@ mod tests {
 
     #[test]
     fn targets_are_read_and_printed() {
-        for text in ["tcp:127.0.0.1:6653", "tcp:[::1]:7", "ssl:10.0.0.1:6653", "unix:/run/c.sock"] {
+        for text in
+            ["tcp:127.0.0.1:6653", "tcp:[::1]:7", "ssl:c1.example:6653", "ssl:10.0.0.1:6653", "unix:/run/c.sock"]
+        {
             assert_eq!(text.parse::<ControllerTarget>().unwrap().to_string(), text);
         }
         for text in
@@ -199,6 +234,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_filled_in() {
         assert_eq!("tcp:10.0.0.1".parse::<ControllerTarget>().unwrap().to_string(), "tcp:10.0.0.1:6653");
+        assert_eq!("tcp:localhost".parse::<ControllerTarget>().unwrap().to_string(), "tcp:localhost:6653");
         assert_eq!("ssl:[::1]".parse::<ControllerTarget>().unwrap().to_string(), "ssl:[::1]:6653");
         for text in ["ptcp", "ptcp:", "ptcp:6653"] {
             assert_eq!(text.parse::<ListenTarget>().unwrap().to_string(), "ptcp:6653:127.0.0.1", "{text}");
@@ -228,11 +264,20 @@ mod tests {
 
     #[test]
     fn wrong_targets_say_what_is_expected() {
-        for wrong in
-            ["", "127.0.0.1", "tcp:", "tcp:host:1", "ssl:1.2.3.4:99999", "unix:", "udp:1.2.3.4:5", "dtls:1.2.3.4"]
-        {
+        for wrong in [
+            "",
+            "127.0.0.1",
+            "tcp:",
+            "tcp:1.2.3:1",
+            "tcp:host:",
+            "tcp:a b:1",
+            "ssl:c1:99999",
+            "unix:",
+            "udp:1.2.3.4:5",
+            "dtls:1.2.3.4",
+        ] {
             let error = wrong.parse::<ControllerTarget>().unwrap_err();
-            assert!(error.contains("expected tcp:IP[:PORT], ssl:"), "{error}");
+            assert!(error.contains("expected tcp:HOST[:PORT], ssl:"), "{error}");
         }
         assert!("ptcp:x".parse::<ListenTarget>().is_err());
         assert!("pssl:1:2:3".parse::<ListenTarget>().is_err());

@@ -6,6 +6,7 @@
 //! statistics, and `tc` shapes them. Everything in weir counts this way, because different ways of counting cause
 //! differences of about 2 %.
 mod clock;
+mod host_name;
 mod rate;
 mod size;
 mod span;
@@ -15,6 +16,7 @@ mod throttle;
 mod time;
 
 pub use clock::{Clock, Epoch, ManualClock, SystemClock};
+pub use host_name::is_host_name;
 pub use rate::Bps;
 pub use size::ByteSize;
 pub use span::{Seconds, TimeSpan};

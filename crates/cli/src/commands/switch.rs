@@ -70,9 +70,10 @@ struct SwitchSettings {
     /// Repeatable
     #[arg(long, value_name = "METER")]
     meter: Vec<String>,
-    /// A controller to connect to: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; a suffix ,aux=N opens N auxiliary
-    /// connections for packet-ins, ,peer-name=NAME accepts only a certificate for that name. Repeatable
-    #[arg(long, value_name = "tcp:IP:PORT")]
+    /// A controller to connect to: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:PATH, where HOST is an IP address or a name
+    /// that is resolved at each attempt; a suffix ,aux=N opens N auxiliary connections for packet-ins,
+    /// ,peer-name=NAME accepts only a certificate for that name. Repeatable
+    #[arg(long, value_name = "tcp:HOST:PORT")]
     controller: Vec<ControllerSpec>,
     /// Address on which controllers and tools such as ovs-ofctl may connect: ptcp:[PORT][:IP] (127.0.0.1 if no IP is
     /// given), pssl:[PORT][:IP] (any address if none is given) or punix:PATH. Repeatable

@@ -17,6 +17,7 @@ pub(crate) use virtual_switch::virtual_switch;
 pub(crate) use virtual_switches::fabric_file;
 
 use crate::document::{self, ScenarioToml};
+use crate::interface_name;
 use crate::{
     EmbeddedApp, MAX_ITEMS, OpenFlowVersion, Scenario, ScenarioController, ScenarioError, ScenarioSwitch, Tenant,
 };
@@ -31,8 +32,11 @@ use weir_units::TimeSpan;
 const DEFAULT_DURATION: Duration = Duration::from_secs(3);
 /// Longest traffic and latest start time.
 const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
-/// Longest name. Names are parts of interface names, which the kernel limits to 15 bytes.
-const MAX_NAME: usize = 10;
+/// Longest name, as for the label of a host's name. Names are parts of the paths of Unix sockets, which the kernel limits
+/// to 107 bytes; interfaces have names of their own ([`crate::interface_name()`]).
+const MAX_NAME: usize = 63;
+/// Longest name that is made from a topology's label; files refer to switches and hosts by such names.
+const MAX_MADE_NAME: usize = 10;
 
 /// Text of a document and its file name, for errors.
 pub(crate) struct SourceFile<'a> {
@@ -87,7 +91,7 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
     }
     traffic.sort_by_key(|item| item.start);
     let streams = document.stream.into_iter().map(|item| stream::stream(source, item, &switches));
-    Ok(Scenario {
+    let scenario = Scenario {
         streams: streams.collect::<ScenarioResult<_>>()?,
         simulate: stream::simulate(source, document.simulate, default_duration)?,
         duration: default_duration,
@@ -100,7 +104,9 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
         hosts,
         links,
         traffic,
-    })
+    };
+    interface_name::check(&scenario).map_err(|problem| source.error(0..0, problem))?;
+    Ok(scenario)
 }
 
 /// Refuses empty scenarios, and lists longer than [`MAX_ITEMS`].
@@ -210,10 +216,14 @@ fn connect(source: &SourceFile<'_>, target: Spanned<String>) -> ScenarioResult<S
     if text == "none" {
         return Ok(ScenarioController::None);
     }
-    let tcp = text.strip_prefix("tcp:").is_some_and(|addr| addr.parse::<std::net::SocketAddr>().is_ok());
+    let is_named = |host: &str, port: &str| weir_units::is_host_name(host) && port.parse::<u16>().is_ok();
+    let tcp = text.strip_prefix("tcp:").is_some_and(|addr| {
+        addr.parse::<std::net::SocketAddr>().is_ok()
+            || addr.split_once(':').is_some_and(|(host, port)| is_named(host, port))
+    });
     let unix = text.strip_prefix("unix:").is_some_and(|path| !path.is_empty());
     if !tcp && !unix {
-        let expected = "expected tcp:ADDRESS:PORT such as tcp:127.0.0.1:6653, unix:PATH, or none";
+        let expected = "expected tcp:HOST:PORT such as tcp:127.0.0.1:6653, unix:PATH, or none";
         return Err(source.error(target.span(), format!("connect: found `{text}`, {expected}")));
     }
     Ok(ScenarioController::Connect(target.into_inner()))

@@ -9,7 +9,7 @@ use super::ControlContext;
 use super::channel::{self, ByteStream, ChannelConnectionKind, Disconnection};
 use super::connect::{Backoff, connect, report};
 use super::registry::ChannelInfo;
-use crate::targets::ControllerSpec;
+use crate::targets::{ControllerSpec, ControllerTarget};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -25,12 +25,14 @@ pub(super) struct MainConnection {
     pub(super) ended: watch::Receiver<bool>,
 }
 
-/// Runs a main connection and its auxiliary connections until the main one ends.
+/// Runs a main connection and its auxiliary connections until the main one ends. `reached` is the target of the main
+/// connection: the auxiliary ones go to the same address, because a name may stand for several controllers.
 pub(super) async fn run_with(
     control: &ControlContext,
     stream: ByteStream,
     info: &Arc<ChannelInfo>,
     spec: &ControllerSpec,
+    reached: ControllerTarget,
 ) -> Disconnection {
     let id = control.registry.next_id(false);
     let (up, comes_up) = watch::channel(None);
@@ -40,7 +42,7 @@ pub(super) async fn run_with(
         end.send_replace(true);
         ended
     };
-    let (main, ()) = tokio::join!(main, open_all(control, spec, id, comes_up, ended));
+    let (main, ()) = tokio::join!(main, open_all(control, spec, reached, id, comes_up, ended));
     main
 }
 
@@ -48,6 +50,7 @@ pub(super) async fn run_with(
 async fn open_all(
     control: &ControlContext,
     spec: &ControllerSpec,
+    reached: ControllerTarget,
     id: ChannelId,
     mut comes_up: watch::Receiver<Option<Version>>,
     ended: watch::Receiver<bool>,
@@ -58,14 +61,15 @@ async fn open_all(
     let mut all = JoinSet::new();
     for number in 1..=spec.auxiliaries {
         let main = MainConnection { id, version, ended: ended.clone() };
-        all.spawn(keep(control.clone(), spec.clone(), number, main));
+        let info = control.registry.add(format!("{} auxiliary {number}", spec.target));
+        let spec = ControllerSpec { target: reached.clone(), ..spec.clone() };
+        all.spawn(keep(control.clone(), spec, info, number, main));
     }
     while all.join_next().await.is_some() {}
 }
 
 /// Keeps one auxiliary connection open until the main one ends.
-async fn keep(control: ControlContext, spec: ControllerSpec, number: u8, main: MainConnection) {
-    let info = control.registry.add(format!("{} auxiliary {number}", spec.target));
+async fn keep(control: ControlContext, spec: ControllerSpec, info: Arc<ChannelInfo>, number: u8, main: MainConnection) {
     let mut ended = main.ended.clone();
     let mut backoff = Backoff::new();
     loop {
@@ -74,7 +78,7 @@ async fn keep(control: ControlContext, spec: ControllerSpec, number: u8, main: M
             connected = connect(&control, &spec) => connected,
         };
         match connected {
-            Ok(stream) => {
+            Ok((stream, _)) => {
                 let id = control.registry.next_id(false);
                 let part = ChannelConnectionKind::Auxiliary(number, main.clone());
                 let ended = channel::run(control.clone(), stream, Arc::clone(&info), id, part).await;

@@ -3,8 +3,9 @@ use super::auxiliary;
 use super::channel::ByteStream;
 use super::registry::ChannelInfo;
 use super::{ControlContext, stopped};
-use crate::targets::{ControllerSpec, ControllerTarget};
+use crate::targets::{ControllerHost, ControllerSpec, ControllerTarget};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
@@ -13,8 +14,10 @@ use tokio::net::{TcpStream, UnixStream};
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// Longest wait between attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
-/// Time limit for making a connection.
+/// Time limit for making a connection to an address.
 const CONNECT_TIME: Duration = Duration::from_secs(4);
+/// Maximum number of addresses of a name that are tried.
+const MAX_ADDRESSES: usize = 16;
 
 /// Waits between attempts: doubled after each failure up to [`LONGEST_WAIT`], reset to [`FIRST_WAIT`] after success.
 /// Each wait is shortened at random by up to a quarter, so that switches that lost one controller do not all return
@@ -65,8 +68,8 @@ async fn keep_channel(control: &ControlContext, spec: &ControllerSpec, info: &Ar
             connected = connect(control, spec) => connected,
         };
         match connected {
-            Ok(stream) => {
-                let ended = auxiliary::run_with(control, stream, info, spec).await;
+            Ok((stream, reached)) => {
+                let ended = auxiliary::run_with(control, stream, info, spec, reached).await;
                 if ended.was_up {
                     backoff.reset();
                 }
@@ -91,16 +94,63 @@ pub(super) fn report(control: &ControlContext, info: &ChannelInfo, reason: &str)
     }
 }
 
-/// Opens a stream to a controller within [`CONNECT_TIME`].
-pub(super) async fn connect(control: &ControlContext, spec: &ControllerSpec) -> io::Result<ByteStream> {
-    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {CONNECT_TIME:?}"));
-    tokio::time::timeout(CONNECT_TIME, open(control, spec)).await.unwrap_or_else(|_| Err(late()))
+/// Opens a stream to a controller. All addresses of a name are tried in turn, each within [`CONNECT_TIME`]. Returns the
+/// stream and the target that was reached, with its address if it was given by name.
+///
+/// # Errors
+/// The name does not resolve, or no address can be connected to; each address has its reason then.
+pub(super) async fn connect(
+    control: &ControlContext,
+    spec: &ControllerSpec,
+) -> io::Result<(ByteStream, ControllerTarget)> {
+    let (name, port) = match &spec.target {
+        ControllerTarget::Tcp(ControllerHost::Name(name, port))
+        | ControllerTarget::Ssl(ControllerHost::Name(name, port)) => (name, *port),
+        target => return Ok((open(control, spec, target).await?, target.clone())),
+    };
+    let mut problems = Vec::new();
+    for address in resolve(name, port).await?.into_iter().take(MAX_ADDRESSES) {
+        let target = if spec.target.is_tls() { ControllerTarget::Ssl } else { ControllerTarget::Tcp }(address.into());
+        match open(control, spec, &target).await {
+            Ok(stream) => return Ok((stream, target)),
+            Err(error) => problems.push(format!("{address}: {}", weir_tls::explain(&error))),
+        }
+    }
+    Err(io::Error::other(problems.join("; ")))
 }
 
-async fn open(control: &ControlContext, spec: &ControllerSpec) -> io::Result<ByteStream> {
-    match &spec.target {
-        ControllerTarget::Tcp(address) => control.tcp(TcpStream::connect(address).await?),
-        ControllerTarget::Ssl(address) => {
+/// Looks up the addresses of a host, each once.
+///
+/// # Errors
+/// The name does not resolve, or has no address.
+async fn resolve(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let wrong = |problem: String| io::Error::other(format!("cannot resolve `{name}`: {problem}"));
+    // Waits for the resolver on another thread. The resolver itself gives up after a time (resolv.conf), so that no
+    // more look-ups run than there are controllers.
+    let found = tokio::net::lookup_host((name, port)).await.map_err(|error| wrong(error.to_string()))?;
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    if addresses.is_empty() { Err(wrong("it has no address".to_owned())) } else { Ok(addresses) }
+}
+
+/// Opens a stream to a target that is not a name, within [`CONNECT_TIME`].
+async fn open(control: &ControlContext, spec: &ControllerSpec, target: &ControllerTarget) -> io::Result<ByteStream> {
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {CONNECT_TIME:?}"));
+    tokio::time::timeout(CONNECT_TIME, open_stream(control, spec, target)).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn open_stream(
+    control: &ControlContext,
+    spec: &ControllerSpec,
+    target: &ControllerTarget,
+) -> io::Result<ByteStream> {
+    match target {
+        ControllerTarget::Tcp(ControllerHost::Address(address)) => control.tcp(TcpStream::connect(address).await?),
+        ControllerTarget::Ssl(ControllerHost::Address(address)) => {
             let credentials = control.credentials()?;
             let stream = control.tcp(TcpStream::connect(address).await?)?;
             let ByteStream { bytes, arrivals } = stream;
@@ -108,6 +158,9 @@ async fn open(control: &ControlContext, spec: &ControllerSpec) -> io::Result<Byt
             Ok(ByteStream { bytes, arrivals })
         }
         ControllerTarget::Unix(path) => Ok(ByteStream::new(UnixStream::connect(path).await?)),
+        ControllerTarget::Tcp(ControllerHost::Name(name, _)) | ControllerTarget::Ssl(ControllerHost::Name(name, _)) => {
+            Err(io::Error::other(format!("`{name}` is not resolved")))
+        }
     }
 }
 

@@ -167,7 +167,7 @@ pub enum CtlRequest {
     },
     /// Connects to a further controller.
     AddController {
-        /// Controller, as `tcp:IP[:PORT]` with options.
+        /// Controller, as `tcp:HOST[:PORT]` with options.
         controller: String,
     },
     /// Ends the connection to a controller.

@@ -112,7 +112,7 @@ async fn a_flooding_controller_starves_nobody() {
 #[tokio::test]
 async fn a_controller_that_comes_back_is_found() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let target = ControllerTarget::Tcp(listener.local_addr().unwrap());
+    let target = ControllerTarget::Tcp(listener.local_addr().unwrap().into());
     let (switch, _hosts) =
         switch(1, SoftwareSwitchConfig { controllers: vec![target.into()], ..SoftwareSwitchConfig::default() });
     for connects in 1..4 {
@@ -140,4 +140,34 @@ async fn what_was_sent_before_the_end_counts() {
         drop(controller);
     }
     until(|| switch.snapshot().unwrap().entries() == 50).await;
+}
+
+/// A controller given by name is reached at any of the name's addresses, and its auxiliary connections go there, too.
+#[tokio::test]
+async fn a_controller_is_found_by_its_name() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("tcp:localhost:{}", listener.local_addr().unwrap().port());
+    let controllers = vec![format!("{target},aux=1").parse().unwrap()];
+    let (switch, _hosts) = switch(1, SoftwareSwitchConfig { controllers, ..SoftwareSwitchConfig::default() });
+    let (stream, _) = tokio::time::timeout(PATIENCE, listener.accept()).await.expect("in time").unwrap();
+    let mut main = Controller::up(stream).await;
+    main.barrier().await;
+    let (stream, _) = tokio::time::timeout(PATIENCE, listener.accept()).await.expect("in time").unwrap();
+    let _auxiliary = Controller::up(stream).await;
+    let targets: Vec<String> = switch.snapshot().unwrap().channels.into_iter().map(|channel| channel.target).collect();
+    assert_eq!(targets, [format!("{target},aux=1"), format!("{target} auxiliary 1")]);
+}
+
+/// A name that does not resolve is the connection's error. The switch forwards, tries again, and stops at once.
+#[tokio::test]
+async fn a_name_that_does_not_resolve_is_an_error_of_its_channel() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let there = format!("tcp:{}", listener.local_addr().unwrap());
+    let controllers = ["tcp:nowhere.invalid:6653", &there].map(|target| target.parse().unwrap()).to_vec();
+    let (switch, _hosts) = switch(1, SoftwareSwitchConfig { controllers, ..SoftwareSwitchConfig::default() });
+    // The other controller does not wait for the resolver.
+    let (stream, _) = tokio::time::timeout(PATIENCE, listener.accept()).await.expect("in time").unwrap();
+    Controller::up(stream).await.barrier().await;
+    let error = || switch.snapshot().unwrap().channels[0].last_error.clone();
+    until(|| error().is_some_and(|error| error.starts_with("cannot resolve `nowhere.invalid`: "))).await;
 }
