@@ -25,9 +25,9 @@ pub fn link_interface_name(own: &str, other: &str) -> String {
 
 /// Returns a digest of [`DIGEST_CHARS`] letters and digits: FNV-1a of 64 bits, in base 36.
 fn digest(name: &str) -> String {
-    let mut hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let mut hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let digits = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut next = || {
         let digit = usize::try_from(hash % 36).map_or('0', |place| char::from(digits[place]));

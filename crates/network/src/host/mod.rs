@@ -226,7 +226,11 @@ pub fn memory_hosts(scenario: &Scenario, unsaid: Option<Bps>) -> Result<(Vec<Sta
     for (number, host) in scenario.hosts.iter().enumerate() {
         let (near, far) = memory::pair(MEMORY_FRAMES).map_err(NetworkError::MemoryPort)?;
         let spec = rated(&host.link, unsaid);
-        ports.push(shaped(near.named(&interface_name(&host.name)), &spec, random_stream_id(scenario, LinkEndId::ToHost(number))));
+        ports.push(shaped(
+            near.named(&interface_name(&host.name)),
+            &spec,
+            random_stream_id(scenario, LinkEndId::ToHost(number)),
+        ));
         let port = far.named(&link_interface_name(&host.name, "eth0"));
         let port = shaped(port, &spec, random_stream_id(scenario, LinkEndId::OfHost(number)));
         hosts.push(StackHost::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
