@@ -48,6 +48,35 @@ impl OpenFlowClient {
         let deadline = clock.now() + patience;
         let failed = |problem: String| ClientError::Unreachable { target: target.to_string(), problem };
         let stream = connect(target, patience, deadline, clock).map_err(&failed)?;
+        OpenFlowClient::shake_hands(stream, &[], versions, patience, deadline, clock).map_err(failed)
+    }
+
+    /// Performs the handshake over a connected stream, of which `read` has been read already, as [`OpenFlowClient::open`]
+    /// does.
+    ///
+    /// # Errors
+    /// The switch does not answer in time, or it speaks none of the versions.
+    pub fn over(
+        stream: UnixStream,
+        read: &[u8],
+        versions: &[Version],
+        patience: Duration,
+        clock: SystemClock,
+    ) -> Result<OpenFlowClient, ClientError> {
+        let failed = |problem: String| ClientError::Unreachable { target: "the connected switch".to_owned(), problem };
+        stream.set_nonblocking(true).map_err(|error| failed(error.to_string()))?;
+        let deadline = clock.now() + patience;
+        OpenFlowClient::shake_hands(Box::new(stream), read, versions, patience, deadline, clock).map_err(failed)
+    }
+
+    fn shake_hands(
+        stream: Box<dyn PollableStream>,
+        read: &[u8],
+        versions: &[Version],
+        patience: Duration,
+        deadline: Instant,
+        clock: SystemClock,
+    ) -> Result<OpenFlowClient, String> {
         let config = SessionConfig {
             versions: versions.to_vec(),
             echo_interval: patience,
@@ -64,18 +93,20 @@ impl OpenFlowClient {
             received: VecDeque::new(),
             ended: None,
         };
+        made.session.receive(clock.now(), read);
+        made.take_events(clock.now());
         loop {
             match made.exchange() {
                 Ok(()) => {}
-                Err(ClientError::Ended { reason }) => return Err(failed(format!("the handshake failed: {reason}"))),
-                Err(error) => return Err(failed(format!("the handshake failed: {error}"))),
+                Err(ClientError::Ended { reason }) => return Err(format!("the handshake failed: {reason}")),
+                Err(error) => return Err(format!("the handshake failed: {error}")),
             }
             if let Some(version) = made.session.version() {
                 made.version = version;
                 return Ok(made);
             }
             if clock.now() >= deadline {
-                return Err(failed(format!("no OpenFlow handshake within {patience:?}")));
+                return Err(format!("no OpenFlow handshake within {patience:?}"));
             }
             made.wait(PollFlags::IN, NAP);
         }
@@ -131,6 +162,11 @@ impl OpenFlowClient {
     /// Returns true if output waits to be written.
     pub fn has_output(&mut self) -> bool {
         !self.session.output().is_empty()
+    }
+
+    /// Waits until input has arrived, at most `time`.
+    pub fn wait_for_input(&self, time: Duration) {
+        self.wait(PollFlags::IN, time);
     }
 
     /// Waits until the channel is ready for `flags`, at most `time`.

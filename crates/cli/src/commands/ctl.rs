@@ -6,6 +6,7 @@ mod queues;
 mod reload;
 mod save;
 mod virtuals;
+mod watch;
 
 use anyhow::bail;
 use comfy_table::{CellAlignment, Table, presets};
@@ -183,6 +184,25 @@ enum CtlCommand {
         /// The frame in hexadecimal, or a description such as tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80
         packet: String,
     },
+    /// Print asynchronous messages as they come: packet-ins with their packets' headers, port status, flow removed
+    ///
+    /// The switch treats this as a channel of a tool: it is no controller, and `weir ctl show` lists it.
+    Monitor {
+        /// The switch's name may come first; watch: also prints changes of flow entries, as for ovs-ofctl, with
+        /// settings such as watch:!initial,table=0,tcp
+        #[arg(num_args = 0..=2, value_names = ["SWITCH", "watch:[SETTING,...]"])]
+        words: Vec<String>,
+        #[command(flatten)]
+        watch: watch::WatchArgs,
+    },
+    /// Print every message between the switch and its controllers, in both directions
+    Snoop {
+        /// Name of the switch, as for --socket
+        #[arg(value_name = "SWITCH")]
+        switch: Option<String>,
+        #[command(flatten)]
+        watch: watch::WatchArgs,
+    },
     /// Show how the switch's threads spend their time: cycles by stage, bursts, table shapes, drops
     Perf {
         /// Seconds to measure, 20 at most
@@ -241,7 +261,20 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
         Some(name) => CtlRequest::Of { name, what: Box::new(args.command.request()?) },
         None => args.command.request()?,
     };
-    let answer = CtlClient::connect(&path)?.ask(&request)?;
+    let mut client = CtlClient::connect(&path)?;
+    match &args.command {
+        CtlCommand::Snoop { watch, .. } => {
+            watch::snoop(&mut client, &request, watch, args.json)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        CtlCommand::Monitor { words, watch } => {
+            let (_, entries) = monitor_words(words)?;
+            watch::monitor(client, &request, entries, watch, args.json)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => {}
+    }
+    let answer = client.ask(&request)?;
     let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
     weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -251,9 +284,11 @@ impl CtlCommand {
     /// Returns the name of the switch, if it stands before the other words as for `ovs-ofctl`, and the text after it.
     fn words(&self) -> (Option<&str>, &str) {
         match self {
-            CtlCommand::Show { switch } | CtlCommand::DumpPorts { switch } | CtlCommand::DumpGroups { switch } => {
-                (switch.as_deref(), "")
-            }
+            CtlCommand::Monitor { words, .. } => (monitor_words(words).ok().and_then(|(switch, _)| switch), ""),
+            CtlCommand::Snoop { switch, .. }
+            | CtlCommand::Show { switch }
+            | CtlCommand::DumpPorts { switch }
+            | CtlCommand::DumpGroups { switch } => (switch.as_deref(), ""),
             CtlCommand::AddFlow { words }
             | CtlCommand::ModFlows { words, .. }
             | CtlCommand::AddGroup { words }
@@ -298,6 +333,8 @@ impl CtlCommand {
                 CtlRequest::Trace { in_port: in_port.clone(), packet: packet.clone() }
             }
             CtlCommand::Profile { commands } => CtlRequest::Profile { commands: commands.is_some() },
+            CtlCommand::Snoop { .. } => CtlRequest::Snoop,
+            CtlCommand::Monitor { .. } => CtlRequest::Monitor,
             CtlCommand::Perf { seconds } => CtlRequest::Perf { seconds: *seconds },
             CtlCommand::Vs(command) => command.request()?,
             CtlCommand::Save { .. } | CtlCommand::Reload => CtlRequest::Configuration,
@@ -339,6 +376,8 @@ impl CtlCommand {
             CtlCommand::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
             CtlCommand::Vs(command) => command.text(answer)?,
             CtlCommand::Stop => "the switch stops\n".to_owned(),
+            // These print as they go.
+            CtlCommand::Monitor { .. } | CtlCommand::Snoop { .. } => String::new(),
             CtlCommand::AddFlow { .. }
             | CtlCommand::ModFlows { .. }
             | CtlCommand::DelFlows { .. }
@@ -347,6 +386,17 @@ impl CtlCommand {
             | CtlCommand::Reload
             | CtlCommand::DelQueue { .. } => String::new(),
         })
+    }
+}
+
+/// Splits the words of `monitor` into the name of a switch and `watch:...`.
+fn monitor_words(words: &[String]) -> anyhow::Result<(Option<&str>, Option<&str>)> {
+    match words {
+        [] => Ok((None, None)),
+        [one] if one.starts_with("watch:") => Ok((None, Some(one))),
+        [switch] => Ok((Some(switch), None)),
+        [switch, watch] if watch.starts_with("watch:") => Ok((Some(switch), Some(watch))),
+        [_, other, ..] => bail!("found `{other}`, expected watch: or watch:SETTING,..."),
     }
 }
 

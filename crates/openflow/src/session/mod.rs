@@ -21,7 +21,7 @@ use reassembly::{NextMessage, Reassembly};
 use std::collections::VecDeque;
 use weir_units::Instant;
 
-pub use types::{SendError, SessionConfig, SessionCounters, SessionEvent};
+pub use types::{SendError, SessionConfig, SessionCounters, SessionEvent, WatchedMessage};
 
 /// First bytes of a TLS connection, at the positions of OpenFlow's version and type: a handshake record of version
 /// 3.x (RFC 8446, 5.1).
@@ -45,6 +45,8 @@ pub struct Session {
     heard: Instant,
     /// Time of the echo request that awaits an answer; `None` if none does.
     probed: Option<Instant>,
+    /// Messages that passed since they were last taken; `None` if nobody watches.
+    watched: Option<Vec<WatchedMessage>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,7 @@ impl Session {
             has_tables: false,
             heard: now,
             probed: None,
+            watched: None,
         };
         let (version, hello) = negotiate::hello(&session.config.versions);
         let xid = session.allocate_xid();
@@ -110,12 +113,14 @@ impl Session {
         while !self.is_closed() {
             match input.next() {
                 NextMessage::Message(header, message) => {
+                    self.note(false, message);
                     self.heard = now;
                     self.probed = None;
                     self.counters.received += 1;
                     self.take(header, message);
                 }
                 NextMessage::Broken(header, message) => {
+                    self.note(false, message);
                     self.refuse(header, message, BadRequest::BadLen.into());
                     self.close(format!("a message says it is {} bytes long, expected 8 to 65535", header.length));
                 }
@@ -147,7 +152,9 @@ impl Session {
         if self.output.len() >= self.config.max_output_bytes {
             return Err(SendError::Full(self.output.len()));
         }
+        let before = self.output.len();
         codec::encode(message, version, &mut self.output)?;
+        self.note_output(before);
         self.counters.sent += 1;
         Ok(())
     }
@@ -163,9 +170,30 @@ impl Session {
         if self.output.len() >= self.config.max_output_bytes {
             return Err(SendError::Full(self.output.len()));
         }
+        let before = self.output.len();
         self.output.extend_from_slice(messages);
+        self.note_output(before);
         self.counters.sent += count;
         Ok(())
+    }
+
+    /// Begins or ends the watching of all messages in both directions, for [`Session::take_watched`]. A session that is
+    /// watched from its start also shows its own hello.
+    pub fn watch(&mut self, is_watched: bool) {
+        if is_watched && self.watched.is_none() {
+            self.watched = Some(Vec::new());
+            if self.counters.sent == 1 && self.counters.received == 0 {
+                self.note_output(0);
+            }
+        } else if !is_watched {
+            self.watched = None;
+        }
+    }
+
+    /// Returns the messages that passed since the last call, in order. Take them after each call of other methods: a
+    /// watched session keeps them without a limit.
+    pub fn take_watched(&mut self) -> Vec<WatchedMessage> {
+        self.watched.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Returns a fresh transaction id. Ids repeat after 2^32 calls.
@@ -230,6 +258,26 @@ impl Session {
     /// Returns the counters since the start of the session.
     pub fn counters(&self) -> SessionCounters {
         self.counters
+    }
+}
+
+/// Notes for those who watch.
+impl Session {
+    fn note(&mut self, is_sent: bool, message: &[u8]) {
+        if let Some(watched) = &mut self.watched {
+            watched.push(WatchedMessage { is_sent, bytes: message.to_vec() });
+        }
+    }
+
+    /// Notes the messages of the output from the byte `from`.
+    fn note_output(&mut self, from: usize) {
+        let Some(watched) = &mut self.watched else { return };
+        let mut rest = self.output.get(from..).unwrap_or_default();
+        while let Some(header) = MessageHeader::read(rest) {
+            let length = usize::from(header.length).clamp(codec::HEADER_BYTES, rest.len());
+            watched.push(WatchedMessage { is_sent: true, bytes: rest[..length].to_vec() });
+            rest = &rest[length..];
+        }
     }
 }
 
@@ -389,10 +437,12 @@ impl Session {
 
     /// Queues a message that the session sends by itself. Drops and counts it if the output is full.
     fn answer(&mut self, version: Version, message: &Message) {
-        let full = self.output.len() >= self.config.max_output_bytes;
+        let before = self.output.len();
+        let full = before >= self.config.max_output_bytes;
         if full || codec::encode(message, version, &mut self.output).is_err() {
             self.counters.answers_dropped += 1;
         } else {
+            self.note_output(before);
             self.counters.sent += 1;
         }
     }

@@ -52,6 +52,15 @@ pub enum SessionEvent {
     },
 }
 
+/// A message that passed a session that is watched ([`Session::watch`](super::Session::watch)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchedMessage {
+    /// True if the session queued the message for its peer; false if the peer sent it.
+    pub is_sent: bool,
+    /// The message as on the wire, valid or not.
+    pub bytes: Vec<u8>,
+}
+
 /// Reason why a message was not queued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]

@@ -31,7 +31,7 @@ pub use print::error::name as error_name;
 pub use print::flow::format_stats;
 pub use print::group::{format_group, format_group_stats};
 pub use print::meter::{config as format_meter, stats as format_meter_stats};
-pub use print::{PrintDetail, print_bytes, print_message};
+pub use print::{PrintDetail, print_bytes, print_bytes_line, print_message};
 
 use crate::model::{Action, Instruction, Match, Version};
 

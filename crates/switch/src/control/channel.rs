@@ -11,6 +11,7 @@ use super::registry::ChannelInfo;
 use super::timestamped_stream::{StreamArrivalTime, TimestampedStream};
 use super::{ControlContext, stopped};
 use crate::clock::SwitchClock;
+use crate::ctl::SnoopedMessage;
 use crate::engine::inbox::{BATCH, FromChannel};
 use crate::handle::SwitchError;
 use std::collections::VecDeque;
@@ -122,6 +123,7 @@ pub(crate) async fn run(
         queue,
         taken: 0,
         next_part: None,
+        is_watched: false,
     };
     let reason = channel.exchange(reader, writer).await;
     channel.end(reason).await
@@ -195,6 +197,8 @@ struct ChannelTask {
     next_part: Option<backlog::ReplyPart>,
     /// Messages for the engine, at most those of one read.
     waiting: VecDeque<FromChannel>,
+    /// True if the session keeps messages for those who listen.
+    is_watched: bool,
     /// The engine's end of `queue`, until the engine has it.
     outbox: Option<Outbox>,
     version: Option<Version>,
@@ -213,11 +217,13 @@ impl ChannelTask {
         let mut piece = vec![0; READ_BYTES];
         let (mut had_output, mut is_inward_next) = (false, false);
         let (mut turn, mut used) = (ChannelByteBudget::default(), 0);
+        self.listen_in();
         let reason = loop {
             turn.used(std::mem::take(&mut used)).await;
             if let Some(reason) = self.take_events() {
                 break reason;
             }
+            self.listen_in();
             let may_ask = !self.backlog.is_paused();
             let may_read = self.waiting.is_empty() && may_ask;
             let has_output = !self.session.output().is_empty();
@@ -250,6 +256,8 @@ impl ChannelTask {
                 happened = first_of(inward, outward, is_inward_next) => happened,
                 () = tokio::time::sleep(deadline) => ChannelEvent::Due,
             };
+            // Someone may have begun to listen meanwhile.
+            self.listen_in();
             match happened {
                 ChannelEvent::Sent(Ok(())) => {}
                 ChannelEvent::Sent(Err(_)) => break self.control.why_stopped.to_owned(),
@@ -283,6 +291,7 @@ impl ChannelTask {
                 }
             }
         };
+        self.listen_in();
         // Handshake errors and replies that are ready are still sent.
         let _ = tokio::time::timeout(LINGER, async {
             let _ = writer.write_all(self.session.output()).await;
@@ -290,6 +299,23 @@ impl ChannelTask {
         })
         .await;
         reason
+    }
+
+    /// Gives those who listen to the switch's channels the messages that passed this one. Without listeners this is one
+    /// comparison.
+    fn listen_in(&mut self) {
+        let hub = self.control.registry.snoop();
+        let is_wanted = hub.is_wanted();
+        if is_wanted != self.is_watched {
+            self.session.watch(is_wanted);
+            self.is_watched = is_wanted;
+        }
+        if !is_wanted {
+            return;
+        }
+        for message in self.session.take_watched() {
+            hub.put(&SnoopedMessage::now(self.info.target(), !message.is_sent, &message.bytes));
+        }
     }
 
     /// Moves the session's events to `waiting`. Returns the reason if the session ended.

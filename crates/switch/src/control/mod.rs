@@ -8,6 +8,7 @@ mod connect;
 mod listen;
 mod registry;
 mod reopen;
+pub(crate) mod snoop;
 mod timestamped_stream;
 pub(crate) mod virtuals;
 
@@ -228,6 +229,20 @@ pub(crate) async fn serve_stream(control: ControlContext, stream: ByteStream) {
     let info = registry.add("in-process".to_owned());
     let ended = channel::run(control, stream, Arc::clone(&info), id, ChannelConnectionKind::main_only()).await;
     tracing::info!("{}: down: {}", info.target(), ended.reason);
+    registry.remove(&info);
+}
+
+/// Serves a tool that connected through the control socket until its stream or the switch ends.
+pub(crate) async fn serve_tool(control: ControlContext, stream: ByteStream, name: &str) {
+    let registry = Arc::clone(&control.registry);
+    let info = registry.add_passive(name.to_owned());
+    let id = registry.next_id(true);
+    let serve = channel::run(control, stream, Arc::clone(&info), id, ChannelConnectionKind::main_only());
+    tokio::select! {
+        biased;
+        () = info.chosen_to_go() => {}
+        ended = serve => tracing::debug!("{name}: down: {}", ended.reason),
+    }
     registry.remove(&info);
 }
 

@@ -1,6 +1,7 @@
 //! Registers the control channels and counts their messages, for `weir ctl show` and labs.
 use super::MAX_CHANNELS;
 use super::backlog::{ChannelCounters, PacketInCounters};
+use super::snoop::SnoopHub;
 use crate::snapshot::{ChannelSnapshot, ChannelState};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -20,6 +21,8 @@ pub(crate) struct ChannelRegistry {
     next_passive: AtomicU32,
     /// Counters of packet-ins of all channels, including ended ones.
     packet_ins: Arc<PacketInCounters>,
+    /// Those who listen to the channels' messages.
+    snoop: Arc<SnoopHub>,
 }
 
 /// Sums of packet-ins over all present and past channels.
@@ -70,6 +73,7 @@ impl ChannelRegistry {
             next_active: AtomicU32::new(ChannelId::LOCAL.0 + 1),
             next_passive: AtomicU32::new(ChannelId::FIRST_PASSIVE.0),
             packet_ins: Arc::default(),
+            snoop: Arc::default(),
         }
     }
 }
@@ -78,6 +82,11 @@ impl ChannelRegistry {
     /// Returns the maximum number of channels.
     pub(crate) fn room(&self) -> usize {
         self.room
+    }
+
+    /// Returns those who listen to the channels' messages.
+    pub(crate) fn snoop(&self) -> &Arc<SnoopHub> {
+        &self.snoop
     }
 
     /// Registers a channel to a controller.

@@ -1,5 +1,5 @@
 //! Client of a switch's control socket, as used by `weir ctl`.
-use super::{CtlReply, CtlRequest};
+use super::{CtlReply, CtlRequest, SnoopRecord};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -45,6 +45,37 @@ impl CtlClient {
         let stream = UnixStream::connect(path).map_err(refused)?;
         stream.set_read_timeout(Some(ANSWER_TIME))?;
         Ok(CtlClient { stream: BufReader::new(stream) })
+    }
+
+    /// Waits for the next record after [`CtlRequest::Snoop`], at most `time` if one is given. Returns `None` when the time
+    /// is over, or when the switch has ended the connection.
+    ///
+    /// # Errors
+    /// The connection fails, or the record cannot be decoded.
+    pub fn next_record(&mut self, time: Option<Duration>) -> Result<Option<SnoopRecord>, CtlError> {
+        if time.is_some_and(|time| time.is_zero()) {
+            return Ok(None);
+        }
+        self.stream.get_mut().set_read_timeout(time)?;
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(serde_json::from_str(&line)?)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the connection itself, which is an OpenFlow channel after [`CtlRequest::Monitor`], and the channel's first
+    /// bytes, which were read with the reply.
+    ///
+    /// # Errors
+    /// The system refuses to remove the time limit of a reply.
+    pub fn into_channel(self) -> Result<(UnixStream, Vec<u8>), CtlError> {
+        let read = self.stream.buffer().to_vec();
+        let stream = self.stream.into_inner();
+        stream.set_read_timeout(None)?;
+        Ok((stream, read))
     }
 
     /// Sends a request and waits for the reply.

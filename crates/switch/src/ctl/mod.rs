@@ -18,6 +18,7 @@ mod port_names;
 mod profile;
 pub(crate) mod server;
 mod virtuals;
+mod watch;
 
 pub use buffers::{BuffersPerf, PreparedBuffers};
 pub use client::{CtlClient, CtlError};
@@ -184,6 +185,10 @@ pub enum CtlRequest {
         /// Text of the configuration file.
         text: String,
     },
+    /// Begins to send a [`SnoopRecord`] a line for each message that passes the channels, until the client leaves.
+    Snoop,
+    /// Makes an OpenFlow channel of the connection; what follows the reply's line are messages.
+    Monitor,
     /// Stops the switch; the reply is sent before.
     Stop,
 }
@@ -228,6 +233,47 @@ pub enum CtlReply {
     Ok(serde_json::Value),
     /// Failure, with the reason.
     Error(String),
+}
+
+/// Line that follows the reply to [`CtlRequest::Snoop`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SnoopRecord {
+    /// Message that passed a channel.
+    Message(SnoopedMessage),
+    /// Number of messages that are left out here, because the client does not read fast enough.
+    Lost(u64),
+}
+
+/// Message that passed a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnoopedMessage {
+    /// Time in nanoseconds since 1970.
+    pub time_ns: u64,
+    /// Peer of the channel, as in [`crate::ChannelSnapshot`].
+    pub channel: String,
+    /// True if the peer sent the message, false if the switch did.
+    pub to_switch: bool,
+    /// Bytes of the message, in hexadecimal.
+    pub bytes: String,
+}
+
+impl SnoopedMessage {
+    /// Makes the record of a message that passes now.
+    pub(crate) fn now(channel: &str, to_switch: bool, bytes: &[u8]) -> SnoopedMessage {
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        SnoopedMessage {
+            time_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
+            channel: channel.to_owned(),
+            to_switch,
+            bytes: hexadecimal(bytes),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Flow entries of a reply.

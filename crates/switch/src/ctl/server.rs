@@ -90,7 +90,15 @@ async fn client(context: CtlContext, stream: UnixStream) {
         let reply = if too_long {
             CtlReply::Error(format!("the request is longer than {MAX_REQUEST_BYTES} bytes"))
         } else {
-            answer(&context, &line, &mut stream).await
+            match serde_json::from_slice(&line) {
+                Err(error) => CtlReply::Error(format!("the request is not understood: {error}")),
+                Ok(request) => match addressed(&context, request) {
+                    Err(error) => CtlReply::Error(error.to_string()),
+                    Ok((context, CtlRequest::Snoop)) => return super::watch::snoop(context, stream).await,
+                    Ok((context, CtlRequest::Monitor)) => return super::watch::monitor(context, stream).await,
+                    Ok((context, request)) => answer(&context, request, &mut stream).await,
+                },
+            }
         };
         let Ok(line) = line_of(reply).await else { return };
         // The write is polled first, so that the reply to a stop request is sent before the stop ends this task.
@@ -107,7 +115,7 @@ async fn client(context: CtlContext, stream: UnixStream) {
 
 /// Waits until the client has closed the connection. Does not consume input. Never returns if the client sent more or
 /// only shut down its sending half, because it still waits for a reply.
-async fn hung_up(stream: &mut BufReader<UnixStream>) {
+pub(super) async fn hung_up(stream: &mut BufReader<UnixStream>) {
     let said_more = !stream.buffer().is_empty() || stream.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty());
     let ready = stream.get_ref().ready(tokio::io::Interest::WRITABLE).await;
     if said_more || ready.is_ok_and(|ready| !ready.is_write_closed()) {
@@ -126,16 +134,11 @@ async fn line_of(reply: impl serde::Serialize + Send + 'static) -> std::io::Resu
     written.await.map_err(std::io::Error::other)?
 }
 
-/// Carries out the request in `line` and returns the reply. `stream` is the client's connection, from which nothing
-/// is consumed.
-async fn answer(context: &CtlContext, line: &[u8], stream: &mut BufReader<UnixStream>) -> CtlReply {
-    let request = match serde_json::from_slice(line) {
-        Ok(request) => request,
-        Err(error) => return CtlReply::Error(format!("the request is not understood: {error}")),
-    };
+/// Carries out a request and returns the reply. `stream` is the client's connection, from which nothing is consumed.
+async fn answer(context: &CtlContext, request: CtlRequest, stream: &mut BufReader<UnixStream>) -> CtlReply {
     let is_watch = matches!(request, CtlRequest::Perf { .. });
     let carried_out = tokio::select! {
-        carried_out = carry_out(context, request) => carried_out,
+        carried_out = carry_out_here(context, request) => carried_out,
         // A measurement ends when its client disconnects.
         () = hung_up(stream), if is_watch => return CtlReply::Error("nobody waits for this".to_owned()),
     };
@@ -145,15 +148,18 @@ async fn answer(context: &CtlContext, line: &[u8], stream: &mut BufReader<UnixSt
     }
 }
 
-async fn carry_out(context: &CtlContext, request: CtlRequest) -> Result<Value, SwitchError> {
-    let CtlRequest::Of { name, what } = request else { return carry_out_here(context, request).await };
+/// Returns a request with the switch that it is for: the virtual switch that it names, or the switch itself.
+///
+/// # Errors
+/// There is no such virtual switch, or the request is for the switch itself only.
+fn addressed(context: &CtlContext, request: CtlRequest) -> Result<(CtlContext, CtlRequest), SwitchError> {
+    let CtlRequest::Of { name, what } = request else { return Ok((context.clone(), request)) };
     let tenant = context.control.virtuals.find(&name)?;
     if !is_for_virtual(&what) {
         let problem = "this is for the switch itself; ask it without --vs".to_owned();
         return Err(SwitchError::Virtual { name, problem });
     }
-    let context = CtlContext { control: tenant.control, identity: tenant.identity, ..context.clone() };
-    carry_out_here(&context, *what).await
+    Ok((CtlContext { control: tenant.control, identity: tenant.identity, ..context.clone() }, *what))
 }
 
 /// Returns true if the request may be sent to a virtual switch.

@@ -5,7 +5,7 @@ mod framing;
 mod hex;
 mod parse_flow;
 mod print;
-mod printer;
+pub(crate) mod printer;
 mod segment;
 mod tcp;
 pub(crate) mod time;

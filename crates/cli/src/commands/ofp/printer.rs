@@ -4,7 +4,7 @@ use super::time::utc;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use weir_openflow::codec::MessageHeader;
-use weir_openflow::text::{PrintDetail, print_bytes, print_message};
+use weir_openflow::text::{PrintDetail, print_bytes, print_bytes_line, print_message};
 use weir_openflow::{Message, decode};
 
 /// Time and direction of a captured message.
@@ -33,6 +33,50 @@ struct JsonMessage<'a> {
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<String>,
+}
+
+/// Time and ends of a message of a running switch.
+pub(crate) struct MessagePlace<'a> {
+    /// Time in nanoseconds since 1970.
+    pub(crate) time_ns: u64,
+    pub(crate) from: &'a str,
+    /// Receiver, if that is not this program.
+    pub(crate) to: Option<&'a str>,
+}
+
+/// Returns a message on one line: time, ends, and the text of the message.
+pub(crate) fn text_line(place: &MessagePlace<'_>, bytes: &[u8]) -> String {
+    let to = place.to.map(|to| format!(" > {to}")).unwrap_or_default();
+    format!("{} {}{to} {}", utc(place.time_ns), place.from, print_bytes_line(bytes, PrintDetail::Packets))
+}
+
+/// Returns a message as a JSON object on one line, as `weir ofp print --json` has it.
+pub(crate) fn json_line(place: &MessagePlace<'_>, bytes: &[u8]) -> serde_json::Result<String> {
+    let decoded = decode(bytes).map_err(|error| error.to_string());
+    let ends = [Some(place.from.to_owned()), place.to.map(str::to_owned)];
+    let header = MessageHeader::read(bytes);
+    let (version, xid) = header.map_or((0, 0), |header| (header.version, header.xid));
+    serde_json::to_string(&record(Some(place.time_ns), ends, (version, xid), &decoded, bytes))
+}
+
+fn record<'a>(
+    time_ns: Option<u64>,
+    [from, to]: [Option<String>; 2],
+    (version, xid): (u8, u32),
+    decoded: &'a Result<Message, String>,
+    bytes: &[u8],
+) -> JsonMessage<'a> {
+    let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    JsonMessage {
+        time: time_ns.map(utc),
+        from,
+        to,
+        version: version_name(version),
+        message: decoded.as_ref().ok(),
+        xid: decoded.is_err().then_some(xid),
+        error: decoded.as_ref().err().cloned(),
+        bytes: decoded.is_err().then(hex),
+    }
 }
 
 /// Prints messages and counts those that cannot be decoded.
@@ -84,17 +128,10 @@ impl<W: Write> OfpMessagePrinter<W> {
         decoded: &Result<Message, String>,
         bytes: &[u8],
     ) -> io::Result<()> {
-        let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let record = JsonMessage {
-            time: place.map(|place| utc(place.time_ns)),
-            from: place.map(|place| place.direction.from.to_string()),
-            to: place.map(|place| place.direction.to.to_string()),
-            version: version_name(header.version),
-            message: decoded.as_ref().ok(),
-            xid: decoded.is_err().then_some(header.xid),
-            error: decoded.as_ref().err().cloned(),
-            bytes: decoded.is_err().then(hex),
-        };
+        let ends =
+            [place.map(|place| place.direction.from.to_string()), place.map(|place| place.direction.to.to_string())];
+        let time_ns = place.map(|place| place.time_ns);
+        let record = record(time_ns, ends, (header.version, header.xid), decoded, bytes);
         serde_json::to_writer(&mut self.out, &record)?;
         self.out.write_all(b"\n")
     }

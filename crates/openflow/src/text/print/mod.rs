@@ -36,6 +36,9 @@ pub enum PrintDetail {
     Bytes,
 }
 
+/// Maximum number of lines after the first that are joined to one line.
+const MAX_JOINED: usize = 20;
+
 /// Maximum nesting depth to which messages quoted in error messages are decoded; deeper ones are printed as bytes.
 const MAX_DEPTH: u8 = 4;
 
@@ -60,6 +63,32 @@ pub fn print_message(message: &Message, version: u8, detail: PrintDetail) -> Str
 /// Prints the bytes of one message, valid or not. The text ends with a line break.
 pub fn print_bytes(bytes: &[u8], detail: PrintDetail) -> String {
     print_bytes_nested(bytes, detail, MAX_DEPTH)
+}
+
+/// Prints the bytes of one message, valid or not, on one line without a line break. The lines of [`print_bytes`] are
+/// joined with `; `, without dumps of bytes, and after [`MAX_JOINED`] of them it says how many are left out.
+pub fn print_bytes_line(bytes: &[u8], detail: PrintDetail) -> String {
+    let text = print_bytes(bytes, detail);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut joined = lines.next().unwrap_or_default().to_owned();
+    let mut left_out = 0;
+    for (number, line) in lines.filter(|line| !is_dump(line)).enumerate() {
+        if number >= MAX_JOINED {
+            left_out += 1;
+            continue;
+        }
+        joined.push_str(if joined.ends_with(':') { " " } else { "; " });
+        joined.push_str(line);
+    }
+    if left_out > 0 {
+        let _ = write!(joined, "; and {left_out} more lines");
+    }
+    joined
+}
+
+/// Returns true for a line of [`shape::hex_dump`].
+fn is_dump(line: &str) -> bool {
+    line.split_once("  ").is_some_and(|(at, _)| at.len() == 8 && at.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn print_nested(message: &Message, version: u8, detail: PrintDetail, depth: u8) -> String {
