@@ -31,7 +31,7 @@ sleep TIME                   wait
 quit                         take everything down (exit and the end of input are the same)";
 
 /// Names of commands.
-const COMMANDS: [&str; 16] = [
+pub(super) const COMMANDS: [&str; 16] = [
     "help",
     "nodes",
     "links",

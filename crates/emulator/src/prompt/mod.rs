@@ -1,11 +1,13 @@
 //! Runs commands on a running lab, line by line, interactively or from a script.
 pub mod command;
+mod complete;
 mod links;
 mod programs;
 mod reach;
 mod show;
 
 pub use command::{HELP, LabLinkId, LinkChange, PromptCommand, parse};
+pub use complete::PromptCompleter;
 
 use crate::{CancelHandle, Lab, LabError};
 use std::io::{self, Write};
@@ -50,6 +52,11 @@ impl LabConsole {
     /// Returns a console for a lab that was started with [`crate::LabOptions::emulate`].
     pub fn new(lab: Lab) -> LabConsole {
         LabConsole { lab, background: Vec::new() }
+    }
+
+    /// Returns a completer with the lab's names.
+    pub fn completer(&self) -> PromptCompleter {
+        PromptCompleter::new(self.lab.scenario())
     }
 
     /// Parses a line.

@@ -1,19 +1,27 @@
 //! The control socket, used by correct and by faulty clients.
-use crate::bed::{Host, PATIENCE, forward, switch};
+use crate::bed::{Controller, Host, PATIENCE, forward, punt, switch, until};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
+use weir_client::OpenFlowClient;
+use weir_openflow::model::config::SwitchConfig;
+use weir_openflow::{Body, Version};
 use weir_switch::ctl::{
-    CtlClient, CtlRequest, FlowDump, FlowVerb, GroupVerb, MAX_REQUEST_BYTES, PerfReport, TraceReply,
+    CtlClient, CtlRequest, FlowDump, FlowVerb, GroupVerb, MAX_REQUEST_BYTES, PerfReport, SnoopRecord, TraceReply,
 };
 use weir_switch::{SocketFile, SoftwareSwitchConfig, SwitchHandle, SwitchSnapshot};
+
+/// Types of messages.
+const HELLO: u8 = 0;
+const BARRIER_REQUEST: u8 = 20;
+const BARRIER_REPLY: u8 = 21;
 
 struct Bed {
     switch: SwitchHandle,
     path: PathBuf,
-    /// Kept because dropping them would take their links down.
-    _hosts: Vec<Host>,
+    /// The far ends of the ports, whose links they keep up.
+    hosts: Vec<Host>,
     _dir: tempfile::TempDir,
 }
 
@@ -22,7 +30,7 @@ fn bed() -> Bed {
     let path = dir.path().join("s.sock");
     let control_socket = Some(SocketFile::bind(&path).unwrap());
     let (switch, hosts) = switch(2, SoftwareSwitchConfig { control_socket, ..SoftwareSwitchConfig::default() });
-    Bed { switch, path, _hosts: hosts, _dir: dir }
+    Bed { switch, path, hosts, _dir: dir }
 }
 
 fn ask(client: &mut CtlClient, request: &CtlRequest) -> Result<serde_json::Value, String> {
@@ -222,4 +230,80 @@ fn where_time_goes_can_be_watched_by_several_at_once() {
         let error = watch(wrong).join().unwrap().unwrap_err();
         assert!(error.contains("expected 0.01 to 20"), "{error}");
     }
+}
+
+/// A listener sees the messages of both directions, from the handshake on and of channels that are up already, and
+/// its end leaves the channels as they were.
+#[tokio::test]
+async fn snooping_shows_both_directions() {
+    let bed = bed();
+    let mut early = Controller::embedded(&bed.switch, 4096).await;
+    early.barrier().await;
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    ask(&mut client, &CtlRequest::Snoop).unwrap();
+    early.barrier().await;
+    let mut late = Controller::embedded(&bed.switch, 4096).await;
+    late.barrier().await;
+    let mut seen = Vec::new();
+    while seen.iter().filter(|(kind, to_switch)| *kind == BARRIER_REPLY && !to_switch).count() < 2 {
+        let record = client.next_record(Some(PATIENCE)).unwrap().expect("a message in time");
+        let SnoopRecord::Message(message) = record else { panic!("{record:?}") };
+        assert_eq!(message.channel, "in-process");
+        seen.push((u8::from_str_radix(&message.bytes[2..4], 16).unwrap(), message.to_switch));
+    }
+    assert_eq!(seen[..2], [(BARRIER_REQUEST, true), (BARRIER_REPLY, false)], "{seen:?}");
+    assert!(seen.contains(&(HELLO, true)) && seen.contains(&(HELLO, false)), "{seen:?}");
+    assert_eq!(client.next_record(Some(Duration::from_millis(20))).unwrap(), None);
+    drop(client);
+    early.barrier().await;
+}
+
+/// A listener that does not read costs the channel nothing: what does not fit is counted.
+#[tokio::test]
+async fn a_slow_listener_loses_messages_only() {
+    let bed = bed();
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    ask(&mut client, &CtlRequest::Snoop).unwrap();
+    let mut controller = Controller::embedded(&bed.switch, 1 << 20).await;
+    let sent = 20_000;
+    for _ in 0..sent {
+        controller.send(Body::EchoRequest(weir_openflow::model::Bytes(vec![0; 256]))).await;
+        controller.expect(|message| matches!(message.body, Body::EchoReply(_)).then_some(())).await;
+    }
+    controller.barrier().await;
+    let (mut seen, mut lost) = (0, 0);
+    while seen + lost < 2 * sent {
+        match client.next_record(Some(PATIENCE)).unwrap().expect("a record in time") {
+            SnoopRecord::Message(_) => seen += 1,
+            SnoopRecord::Lost(more) => lost += more,
+        }
+    }
+    assert!(lost > 1000 && seen >= 4096, "{seen} seen, {lost} lost");
+}
+
+/// A monitor is a channel that gets asynchronous messages and is no controller.
+#[tokio::test]
+async fn a_monitor_is_a_channel_of_a_tool() {
+    let mut bed = bed();
+    bed.switch.flow_mod(punt()).unwrap();
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    ask(&mut client, &CtlRequest::Monitor).unwrap();
+    let (stream, read) = client.into_channel().unwrap();
+    let clock = weir_units::SystemClock::start();
+    let channel = OpenFlowClient::over(stream, &read, &[Version::V13], PATIENCE, clock);
+    let mut channel = channel.unwrap();
+    assert_eq!(bed.switch.snapshot().unwrap().channels[0].target, "weir ctl monitor");
+    channel.tell(Body::SetConfig(SwitchConfig { flags: 0, miss_send_len: u16::MAX })).unwrap();
+    channel.ask(Body::BarrierRequest).unwrap();
+    let [a, b] = &mut bed.hosts[..] else { unreachable!() };
+    a.send(b, 7);
+    let got = loop {
+        if let Some((_, message)) = channel.poll().unwrap() {
+            break message.body;
+        }
+        channel.wait_for_input(PATIENCE);
+    };
+    assert!(matches!(got, Body::PacketIn(_)), "{got:?}");
+    drop(channel);
+    until(|| bed.switch.snapshot().unwrap().channels.is_empty()).await;
 }

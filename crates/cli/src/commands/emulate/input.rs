@@ -2,12 +2,18 @@
 //! separate thread, so that a signal can end the lab while the thread waits for a line.
 use anyhow::Context as _;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use rustyline::DefaultEditor;
+use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::io::{BufRead as _, IsTerminal as _, Read as _, stdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use weir_emulator::CancelHandle;
+use weir_emulator::prompt::PromptCompleter;
 
 /// Prompt of the line editor.
 const PROMPT: &str = "weir> ";
@@ -34,11 +40,11 @@ pub(super) struct PromptInput {
 }
 
 impl PromptInput {
-    pub(super) fn open(cancel: CancelHandle) -> anyhow::Result<PromptInput> {
+    pub(super) fn open(cancel: CancelHandle, completer: PromptCompleter) -> anyhow::Result<PromptInput> {
         let terminal = stdin().is_terminal().then(|| tcgetattr(stdin()).ok()).flatten();
         let (ask, asked) = channel();
         let (tell, lines) = channel();
-        let mut read = reader()?;
+        let mut read = reader(completer)?;
         let work = move || {
             while asked.recv().is_ok() {
                 if tell.send(read()).is_err() {
@@ -78,11 +84,15 @@ impl Drop for PromptInput {
 
 type PromptReader = Box<dyn FnMut() -> anyhow::Result<PromptLine> + Send>;
 
-fn reader() -> anyhow::Result<PromptReader> {
+fn reader(completer: PromptCompleter) -> anyhow::Result<PromptReader> {
     if !stdin().is_terminal() {
         return Ok(Box::new(plain_line));
     }
-    let mut editor = DefaultEditor::new().context("cannot edit lines on this terminal")?;
+    // As in a shell: TAB completes as far as the candidates agree, and a second TAB lists them.
+    let config = Config::builder().completion_type(CompletionType::List).build();
+    let editor = Editor::<PromptHelper, DefaultHistory>::with_config(config);
+    let mut editor = editor.context("cannot edit lines on this terminal")?;
+    editor.set_helper(Some(PromptHelper(completer)));
     Ok(Box::new(move || match editor.readline(PROMPT) {
         Ok(line) => {
             // Adding to a full history removes its oldest line.
@@ -94,6 +104,27 @@ fn reader() -> anyhow::Result<PromptReader> {
         Err(error) => Err(error).context("cannot read from the terminal"),
     }))
 }
+
+/// What the line editor asks while a line is typed.
+struct PromptHelper(PromptCompleter);
+
+impl Completer for PromptHelper {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let (start, names) = self.0.complete(line.get(..position).unwrap_or(line));
+        let pair = |name: String| Pair { replacement: format!("{name} "), display: name };
+        Ok((start, names.into_iter().map(pair).collect()))
+    }
+}
+
+impl Hinter for PromptHelper {
+    type Hint = String;
+}
+
+impl Highlighter for PromptHelper {}
+impl Validator for PromptHelper {}
+impl Helper for PromptHelper {}
 
 fn plain_line() -> anyhow::Result<PromptLine> {
     let mut line = String::new();

@@ -144,7 +144,7 @@ impl PromptSession {
 
     /// Reads and runs lines until the end of input.
     fn run_prompt(&mut self) -> anyhow::Result<()> {
-        let mut input = PromptInput::open(self.signals.all().clone())?;
+        let mut input = PromptInput::open(self.signals.all().clone(), self.console.completer())?;
         loop {
             match input.next_line()? {
                 PromptLine::Text(line) => match self.console.parse(&line) {
