@@ -8,8 +8,8 @@ const MAX_INTERFACE_NAME: usize = 15;
 /// Number of characters of a digest in base 36.
 const DIGEST_CHARS: usize = 6;
 
-/// Returns the name of an interface: `name` if it has at most 15 bytes, otherwise its beginning, `-` and a digest of the
-/// whole name, such as `datacent-5uzp87`. Equal names have equal interface names in every run.
+/// Returns the name of an interface: `name` if it has at most 15 bytes, otherwise its beginning, `-` and a digest of
+/// the whole name, such as `datacent-5uzp87`. Equal names have equal interface names in every run.
 pub fn interface_name(name: &str) -> String {
     if name.len() <= MAX_INTERFACE_NAME {
         return name.to_owned();

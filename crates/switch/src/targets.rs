@@ -11,8 +11,8 @@ pub const OPENFLOW_TCP_PORT: u16 = 6653;
 /// Maximum number of auxiliary connections to a controller.
 pub const MAX_AUXILIARIES: u8 = 8;
 
-/// Address of a controller to connect to: `tcp:HOST[:PORT]`, `ssl:HOST[:PORT]` or `unix:PATH`. HOST is an IP address or a
-/// name.
+/// Address of a controller to connect to: `tcp:HOST[:PORT]`, `ssl:HOST[:PORT]` or `unix:PATH`. HOST is an IP address or
+/// a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ControllerTarget {
     /// TCP without encryption.

@@ -45,7 +45,7 @@ pub struct Session {
     heard: Instant,
     /// Time of the echo request that awaits an answer; `None` if none does.
     probed: Option<Instant>,
-    /// Messages that passed since they were last taken; `None` if nobody watches.
+    /// Messages that passed since they were last taken; `None` if the session is not watched.
     watched: Option<Vec<WatchedMessage>>,
 }
 

@@ -32,8 +32,8 @@ use weir_units::TimeSpan;
 const DEFAULT_DURATION: Duration = Duration::from_secs(3);
 /// Longest traffic and latest start time.
 const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
-/// Longest name, as for the label of a host's name. Names are parts of the paths of Unix sockets, which the kernel limits
-/// to 107 bytes; interfaces have names of their own ([`crate::interface_name()`]).
+/// Longest name, as for the label of a host's name. Names are parts of the paths of Unix sockets, which the kernel
+/// limits to 107 bytes; interfaces have names of their own ([`crate::interface_name()`]).
 const MAX_NAME: usize = 63;
 /// Longest name that is made from a topology's label; files refer to switches and hosts by such names.
 const MAX_MADE_NAME: usize = 10;

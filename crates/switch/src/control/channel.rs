@@ -256,7 +256,7 @@ impl ChannelTask {
                 happened = first_of(inward, outward, is_inward_next) => happened,
                 () = tokio::time::sleep(deadline) => ChannelEvent::Due,
             };
-            // Someone may have begun to listen meanwhile.
+            // A listener may have come meanwhile.
             self.listen_in();
             match happened {
                 ChannelEvent::Sent(Ok(())) => {}

@@ -21,7 +21,7 @@ pub(crate) struct ChannelRegistry {
     next_passive: AtomicU32,
     /// Counters of packet-ins of all channels, including ended ones.
     packet_ins: Arc<PacketInCounters>,
-    /// Those who listen to the channels' messages.
+    /// Listeners to the channels' messages.
     snoop: Arc<SnoopHub>,
 }
 
@@ -84,7 +84,7 @@ impl ChannelRegistry {
         self.room
     }
 
-    /// Returns those who listen to the channels' messages.
+    /// Returns the listeners to the channels' messages.
     pub(crate) fn snoop(&self) -> &Arc<SnoopHub> {
         &self.snoop
     }

@@ -47,8 +47,8 @@ impl CtlClient {
         Ok(CtlClient { stream: BufReader::new(stream) })
     }
 
-    /// Waits for the next record after [`CtlRequest::Snoop`], at most `time` if one is given. Returns `None` when the time
-    /// is over, or when the switch has ended the connection.
+    /// Waits for the next record after [`CtlRequest::Snoop`], at most `time` if one is given. Returns `None` when the
+    /// time is over, or when the switch has ended the connection.
     ///
     /// # Errors
     /// The connection fails, or the record cannot be decoded.
@@ -66,8 +66,8 @@ impl CtlClient {
         }
     }
 
-    /// Returns the connection itself, which is an OpenFlow channel after [`CtlRequest::Monitor`], and the channel's first
-    /// bytes, which were read with the reply.
+    /// Returns the connection itself, which is an OpenFlow channel after [`CtlRequest::Monitor`], and the channel's
+    /// first bytes, which were read with the reply.
     ///
     /// # Errors
     /// The system refuses to remove the time limit of a reply.

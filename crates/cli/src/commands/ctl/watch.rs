@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait for messages at a time.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// When to end, and the form of the lines.
+/// Options that end the printing.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct WatchArgs {
     /// End after N messages [default: at Ctrl-C]

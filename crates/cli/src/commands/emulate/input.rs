@@ -105,7 +105,7 @@ fn reader(completer: PromptCompleter) -> anyhow::Result<PromptReader> {
     }))
 }
 
-/// What the line editor asks while a line is typed.
+/// Completer of the prompt, as the line editor wants it.
 struct PromptHelper(PromptCompleter);
 
 impl Completer for PromptHelper {
