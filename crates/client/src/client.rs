@@ -51,7 +51,8 @@ impl OpenFlowClient {
         OpenFlowClient::shake_hands(stream, &[], versions, patience, deadline, clock).map_err(failed)
     }
 
-    /// Performs the handshake of [`OpenFlowClient::open`] over a connected stream, of which `read` has been read already.
+    /// Performs the handshake of [`OpenFlowClient::open`] over a connected stream, of which `read` has
+    /// been read already.
     ///
     /// # Errors
     /// The switch does not answer in time, or it speaks none of the versions.
