@@ -82,4 +82,15 @@ mod tests {
         assert_eq!(link_interface_name("s1", "s2"), "s1-s2");
         assert_eq!(link_interface_name("frankfurt-core", "hannover-core").len(), 15);
     }
+
+    #[test]
+    fn a_scenario_has_long_names_and_a_controller_by_name() {
+        let long = "a".repeat(63);
+        let text =
+            |name: &str, connect: &str| format!("[controller]\nconnect = '{connect}'\n[[switch]]\nname = '{name}'\n");
+        let scenario = Scenario::parse(&text(&long, "tcp:controller.example:6653"), "net").unwrap();
+        assert_eq!(scenario.switches[0].name, long);
+        assert!(Scenario::parse(&text(&format!("{long}a"), "none"), "net").is_err());
+        assert!(Scenario::parse(&text("s1", "tcp:10.0.0:6653"), "net").is_err());
+    }
 }
