@@ -182,7 +182,14 @@ impl OutputStreams<'_> {
             let uneven = arrival_variability(&stream.source);
             notes.extend(uneven.doubt.map(str::to_owned));
             let service = ServiceMoments::new(lengths(&stream.source)?.scaled(per_byte_s)?);
-            let one = ArrivalStream { rate: stream.source.per_second(), scv: uneven.scv, service, first: false };
+            let one = ArrivalStream {
+                rate: stream.source.per_second(),
+                scv: uneven.scv,
+                source_scv: uneven.scv,
+                input: None,
+                service,
+                first: false,
+            };
             station.arrivals.extend(std::iter::repeat_n(one, stream.inputs.len()));
         }
         for _ in 0..ROUNDS {

@@ -1,6 +1,6 @@
 //! Iterates rates and losses of the network until nothing changes.
-use super::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
-use crate::station::{AnalyticStation, ArrivalStream, StationSolution};
+use super::{QueueLocation, QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
+use crate::station::{AnalyticStation, ArrivalStream, InputLine, StationSolution};
 use crate::{PredictError, controller_returns};
 use weir_model::ModelError;
 
@@ -34,6 +34,7 @@ impl QueueingNetwork<'_> {
                 let solved = |one: &AnalyticStation| one.solve().map_err(|error| PredictError::at(&one.name, error));
                 let mut solved = self.stations.iter().map(solved).collect::<Result<Vec<_>, _>>()?;
                 controller_returns::solve_with_returns(self, &mut solved)?;
+                self.solve_merging(&mut solved)?;
                 return Ok(solved);
             }
         }
@@ -47,11 +48,19 @@ impl QueueingNetwork<'_> {
     fn add_flow(&mut self, flow: &UnidirectionalFlow) {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
+        let mut line: Option<&StationVisit> = None;
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
                     let rate = data + asking;
-                    scv = self.add_arrivals(visit, rate, scv);
+                    let is_line = matches!(self.locations[visit.station], QueueLocation::Line(_));
+                    let behind = line.filter(|_| is_line && flow.asking_share <= 0.0);
+                    let input = behind.map(|before| InputLine {
+                        station: before.station,
+                        slower: before.per_byte_s / visit.per_byte_s,
+                    });
+                    scv = self.add_arrivals(visit, rate, scv, input.map(|input| (input, flow.scv)));
+                    line = if is_line { Some(visit) } else { line };
                     let keeps = self.stations[visit.station].delivery_share();
                     data *= keeps;
                     asking *= keeps;
@@ -60,7 +69,7 @@ impl QueueingNetwork<'_> {
                     let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
                     let mut own = share * scv + 1.0 - share;
                     for visit in way {
-                        own = self.add_arrivals(visit, asking, own);
+                        own = self.add_arrivals(visit, asking, own, None);
                         asking *= self.stations[visit.station].delivery_share();
                     }
                     if let Some((station, length)) = seizes {
@@ -68,7 +77,7 @@ impl QueueingNetwork<'_> {
                         self.stations[*station].seized = Some((*length, known + asking));
                     }
                     if let Some(visit) = back {
-                        self.add_arrivals(visit, asking, own);
+                        self.add_arrivals(visit, asking, own, None);
                         asking *= self.stations[visit.station].delivery_share();
                     }
                 }
@@ -76,11 +85,30 @@ impl QueueingNetwork<'_> {
         }
     }
 
-    /// Adds a flow to a queue. Returns the squared coefficient of variation (SCV) of the times between its departures.
-    fn add_arrivals(&mut self, visit: &StationVisit, rate: f64, scv: f64) -> f64 {
+    /// Adds a flow to a queue. `behind` is the line over which the packets come, with the squared coefficient of variation
+    /// (SCV) of the times between them at the source. Returns the SCV of the times between departures.
+    fn add_arrivals(&mut self, visit: &StationVisit, rate: f64, scv: f64, behind: Option<(InputLine, f64)>) -> f64 {
         let station = &mut self.stations[visit.station];
-        station.arrivals.push(ArrivalStream { rate, scv, service: visit.service.clone(), first: visit.first });
+        station.arrivals.push(ArrivalStream {
+            rate,
+            scv,
+            source_scv: behind.map_or(scv, |(_, source)| source),
+            input: behind.map(|(input, _)| input),
+            service: visit.service.clone(),
+            first: visit.first,
+        });
         let share = if station.state.rate > 0.0 { (rate / station.state.rate).min(1.0) } else { 1.0 };
         share * station.state.departure_scv + 1.0 - share
+    }
+
+    /// Solves again the lines behind other lines.
+    fn solve_merging(&self, solved: &mut [Option<StationSolution>]) -> Result<(), PredictError> {
+        for (station, known) in self.stations.iter().zip(solved) {
+            let Some(own) = known else { continue };
+            if let Some(better) = station.behind_lines(own).map_err(|error| PredictError::at(&station.name, error))? {
+                *own = better;
+            }
+        }
+        Ok(())
     }
 }

@@ -1,9 +1,11 @@
 //! Solves a station, which is a queue with one server in a network of queues: load, losses, departures and waiting
 //! times. SCV: squared coefficient of variation, the variance divided by the square of the mean.
 mod gate;
+mod merging;
 mod waiting;
 
 use gate::gate_offered;
+pub(crate) use merging::InputLine;
 use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::ReleaseGate;
@@ -48,6 +50,10 @@ pub(crate) struct ArrivalStream {
     pub(crate) rate: f64,
     /// SCV of the times between arrivals.
     pub(crate) scv: f64,
+    /// SCV of the times between packets as the source sends them.
+    pub(crate) source_scv: f64,
+    /// Line over which the packets come; none if they come from their host.
+    pub(crate) input: Option<InputLine>,
     pub(crate) service: ServiceMoments,
     /// True if the flow is served with priority. At a station that handles packet-ins and packet-outs: true for packets
     /// that return from the controller.
@@ -201,7 +207,11 @@ impl AnalyticStation {
             // dividing by the rest makes the rounds oscillate without end.
             served = 1.0 / (rate * mean + seized / before.served_share.max(f64::MIN_POSITIVE));
             next.offered = rate * mean / (1.0 - taken);
-            next.arrival_scv = if self.memoryless { 1.0 } else { merged_scv(&self.arrivals, rate, next.offered) };
+            next.arrival_scv = if self.memoryless {
+                1.0
+            } else {
+                merged_scv(self.arrivals.iter().map(|one| (one.rate, one.scv)), rate, next.offered)
+            };
             let service_scv = (square / (mean * mean) - 1.0).max(0.0);
             next.loss = before.loss + damping * (self.loss(&next, service_scv)? - before.loss);
             let busy = (next.offered * (1.0 - next.loss)).min(1.0);
@@ -276,11 +286,11 @@ impl AnalyticStation {
 
 /// Returns the SCV of the times between arrivals of several flows together, by the approximation of Whitt (1983), which
 /// interpolates between the limits of few and of many flows. `offered` is the load of the station.
-fn merged_scv(arriving: &[ArrivalStream], rate: f64, offered: f64) -> f64 {
-    let shares = arriving.iter().map(|one| one.rate / rate);
-    let v = 1.0 / shares.clone().map(|share| share * share).sum::<f64>();
+fn merged_scv(arriving: impl Iterator<Item = (f64, f64)> + Clone, rate: f64, offered: f64) -> f64 {
+    let shares = arriving.map(|(own, scv)| (own / rate, scv));
+    let v = 1.0 / shares.clone().map(|(share, _)| share * share).sum::<f64>();
     let w = 1.0 / (1.0 + 4.0 * (1.0 - offered.min(1.0)).powi(2) * (v - 1.0).max(0.0));
-    let mean: f64 = arriving.iter().zip(shares).map(|(one, share)| share * one.scv).sum();
+    let mean: f64 = shares.map(|(share, scv)| share * scv).sum();
     w * mean + 1.0 - w
 }
 

@@ -8,6 +8,8 @@ fn station(places: Option<usize>, arriving: &[(f64, f64, Law)]) -> AnalyticStati
     let one = |(rate, scv, law): &(f64, f64, Law)| ArrivalStream {
         rate: *rate,
         scv: *scv,
+        source_scv: *scv,
+        input: None,
         service: ServiceMoments::new(law.clone()),
         first: false,
     };
@@ -92,6 +94,8 @@ fn gates_hold_packets_as_long_as_the_reference_has_it() {
     station.arrivals = vec![ArrivalStream {
         rate: 300.0,
         scv: 1.0,
+        source_scv: 1.0,
+        input: None,
         service: ServiceMoments::new(Law::constant(1e-12).unwrap()),
         first: false,
     }];

@@ -83,19 +83,28 @@ impl AnalyticStation {
     }
 }
 
-/// Returns the waiting time in a queue whose arrivals are known by rate and SCV: the mean by Krämer and
-/// Langenbach-Belz (1976), with the distribution of Poisson arrivals of that mean.
-fn general_waiting(utilisation: f64, service: &Law, arrival_scv: f64) -> Result<Distribution, ModelError> {
+/// Returns the mean waiting time in a queue whose arrivals are known by rate and SCV, by Krämer and Langenbach-Belz
+/// (1976); exact for Poisson arrivals.
+pub(super) fn general_mean(utilisation: f64, service: &Law, arrival_scv: f64) -> f64 {
     let both = arrival_scv + service.scv();
     if both <= 0.0 || utilisation <= 0.0 {
-        return Ok(Distribution::zero());
+        return 0.0;
     }
     let less = if arrival_scv < 1.0 {
         (-2.0 * (1.0 - utilisation) * (1.0 - arrival_scv).powi(2) / (3.0 * utilisation * both)).exp()
     } else {
         1.0
     };
-    let mean = utilisation * service.mean() / (1.0 - utilisation) * both / 2.0 * less;
+    utilisation * service.mean() / (1.0 - utilisation) * both / 2.0 * less
+}
+
+/// Returns the waiting time in a queue whose arrivals are known by rate and SCV: the mean by Krämer and
+/// Langenbach-Belz (1976), with the distribution of Poisson arrivals of that mean.
+fn general_waiting(utilisation: f64, service: &Law, arrival_scv: f64) -> Result<Distribution, ModelError> {
+    let mean = general_mean(utilisation, service, arrival_scv);
+    if mean <= 0.0 {
+        return Ok(Distribution::zero());
+    }
     let longer = mean * 2.0 * (1.0 - utilisation) * service.mean() / (utilisation * service.second_moment());
     if longer < f64::EPSILON {
         return Ok(Distribution::zero());
