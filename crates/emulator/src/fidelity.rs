@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn only_losses_at_links_without_a_rate_are_the_machines() {
-        let host = |name, more| {
+        let host = |name: &str, more: &str| {
             format!("[[host]]\nname = \"{name}\"\nswitch = \"s1\"\nip = \"10.0.0.{}/24\"\n{more}\n", name.len())
         };
         let text = format!("[[switch]]\nname = \"s1\"\n{}{}", host("a", ""), host("bb", "rate = \"1Mbit/s\""));

@@ -286,7 +286,9 @@ mod tests {
     fn late_wake_ups_are_stops() {
         let mut watched = LoadMonitorState::start();
         let at = |us| Instant::ZERO + Duration::from_micros(us);
-        [(2_000, 2_999), (6_000, 9_000), (20_000, 21_500)].map(|(due, woke)| watched.woke(at(due), at(woke)));
+        for (due, woke) in [(2_000, 2_999), (6_000, 9_000), (20_000, 21_500)] {
+            watched.woke(at(due), at(woke));
+        }
         let stops = watched.taken().stops;
         assert_eq!((stops.count, stops.time.as_micros(), stops.longest.as_micros()), (2, 4_500, 3_000));
     }
