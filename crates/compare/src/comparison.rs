@@ -62,9 +62,11 @@ impl AnswerComparison {
     /// Returns the decisions in one sentence: how many flows are right by what is known best of them, and the worst.
     pub fn sentence(&self) -> String {
         let flows = self.decisions.len();
-        let Some(worst) =
-            self.decisions.iter().max_by(|a, b| a.error.unwrap_or(0.0).total_cmp(&b.error.unwrap_or(0.0)))
-        else {
+        // A flow of which nothing can be told is the worst only if there is no other.
+        let rank = |decision: &FlowDecision| (decision.verdict.is_wrong(), decision.verdict.is_right());
+        let error = |decision: &FlowDecision| decision.error.unwrap_or(0.0);
+        let worse = |a: &&FlowDecision, b: &&FlowDecision| rank(a).cmp(&rank(b)).then(error(a).total_cmp(&error(b)));
+        let Some(worst) = self.decisions.iter().max_by(worse) else {
             return format!("{} has no flow in common with the reference.", self.by);
         };
         let right = self.decisions.iter().filter(|decision| decision.verdict.is_right()).count();
@@ -282,6 +284,18 @@ mod tests {
         assert_eq!(of(&found, &exact).compared[0].decisions[0].metric, mean);
         let rate = with(&[(PerformanceMetric::Loss, 0.0, None), (PerformanceMetric::Rate, 1e6, None)]);
         assert_eq!(of(&found, &rate).compared[0].decisions[0].metric, PerformanceMetric::Rate);
+    }
+
+    #[test]
+    fn the_worst_flow_is_one_that_can_be_told() {
+        let mut unsure = row("b", 5.0);
+        unsure.insert_figure(PerformanceMetric::DelayMean, Some(MetricValue { value: 5.0, half_width: Some(9.0) }));
+        let live = answer(EvaluationMethod::Run, vec![row("a", 1.0), unsure]);
+        let found = answer(EvaluationMethod::Predict, vec![row("a", 1.3), row("b", 9.0)]);
+        let sentence = Comparison::new("s", vec![found, live], None).compared[0].sentence();
+        let expected =
+            "right about 0 of 2 flows, wrong about 1, and 1 cannot be told; the worst is a (mean delay: wrong";
+        assert!(sentence.contains(expected), "{sentence}");
     }
 
     #[test]

@@ -46,14 +46,14 @@ const STREAMS_LATE_US: [f64; 2] = [100.0, 1000.0];
 /// Shares of frames lost where links have no rate: above the first a run is doubtful, above the second not faithful.
 const OVERFLOWED: [f64; 2] = [0.0001, 0.01];
 
-/// What a run says of the machine, beside the machine's load.
+/// Measurements of a run that tell whether the machine was fast enough, beside the machine's load.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LabEvidence {
     /// Lateness of frames on links.
     pub(crate) links: Option<LinkLatenessSummary>,
     /// Lateness of switches with a profile.
     pub(crate) devices: Option<DeviceLatenessSummary>,
-    /// What senders did of what they had to do.
+    /// Packets that senders sent, of those that they had to send.
     pub(crate) senders: Option<SenderSummary>,
     /// Losses that only the machine explains.
     pub(crate) overflows: Option<OverflowSummary>,
@@ -61,8 +61,8 @@ pub(crate) struct LabEvidence {
     pub(crate) can_dilate: bool,
 }
 
-/// Sums up what senders did; `None` if nothing counts what it sends. Items that are stopped early, fail or are to
-/// reach nobody say nothing about the machine.
+/// Sums up what senders did; `None` if nothing counts what it sends. Items that are stopped early, fail, or are
+/// expected to be isolated say nothing about the machine.
 pub(crate) fn of_senders(
     traffic: &[TrafficResult],
     streams: &[StreamResult],
