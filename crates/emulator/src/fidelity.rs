@@ -57,6 +57,8 @@ pub(crate) struct LabEvidence {
     pub(crate) senders: Option<SenderSummary>,
     /// Losses that only the machine explains.
     pub(crate) overflows: Option<OverflowSummary>,
+    /// Number of switches. From as many as processors on, they do not poll: each release waits for a thread to wake.
+    pub(crate) switches: usize,
     /// True if the run can be slowed down (`--dilate`), which is then part of the advice.
     pub(crate) can_dilate: bool,
 }
@@ -146,7 +148,7 @@ pub(crate) fn judge(
         stopped_share: (taken.stops.time.as_secs_f64() / duration.as_secs_f64().max(1e-3)).min(1.0),
         longest_stop_s: taken.stops.longest.as_secs_f64(),
     };
-    let LabEvidence { links, devices, senders, overflows, can_dilate } = evidence;
+    let LabEvidence { links, devices, senders, overflows, switches, can_dilate } = evidence;
     let throttled = machine.throttled_s / duration.as_secs_f64().max(1e-3);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let slower = if can_dilate {
@@ -154,10 +156,16 @@ pub(crate) fn judge(
     } else {
         "use fewer switches and hosts, lower rates of traffic, more processors, or weir emulate --dilate"
     };
+    let sooner = if switches >= taken.processors {
+        let processors = taken.processors;
+        format!("switches poll for frames that are due if they are fewer than the {processors} processors; {slower}")
+    } else {
+        slower.to_owned()
+    };
     let findings = [
         links.and_then(|late| {
             let by = [late.by.p99_us, late.by.max_us];
-            off("frames left links", late.by.samples, late.share_over_50us, by, BOUND, slower)
+            off("frames left links", late.by.samples, late.share_over_50us, by, BOUND, &sooner)
         }),
         devices.and_then(|late| {
             let by = [late.worst_p99_us, late.max_us];
@@ -167,7 +175,7 @@ pub(crate) fn judge(
                 late.share_over_20us,
                 by,
                 DEVICE_BOUND,
-                slower,
+                &sooner,
             )
         }),
         exceeds(machine.saturated_share, SATURATED).map(|verdict| {
@@ -352,6 +360,10 @@ mod tests {
         let doubtful = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &idle());
         assert_eq!(doubtful.verdict, FidelityVerdict::Doubtful);
         assert!(doubtful.reasons[0].starts_with("5.0 % of 100 frames left links more than 50µs late"), "{doubtful:?}");
+        assert!(!doubtful.reasons[0].contains("poll"), "{doubtful:?}");
+        let many = LabEvidence { switches: 2, ..evidence(late(&[(60_000, 100)], 1.0)) };
+        let many = judge(many, &idle(), SECOND, Dilation::default());
+        assert!(many.reasons[0].contains("if they are fewer than the 2 processors"), "{many:?}");
         assert_eq!(
             certificate(late(&[(60_000, 99)], 1.0), &idle()).verdict,
             FidelityVerdict::Doubtful,

@@ -324,6 +324,7 @@ impl Lab {
         Ok(LabEvidence {
             links: fidelity::of_links(counts, self.dilation),
             devices: fidelity::of_devices(&self.network.lateness()?, self.dilation),
+            switches: self.scenario.switches.len(),
             can_dilate: self.is_emulation,
             ..LabEvidence::default()
         })
