@@ -302,7 +302,7 @@ pub(crate) fn csv(result: &LabResult) -> String {
     } else {
         (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect())
     };
-    let Some(certificate) = &result.certificate else { return csv::lines(header, lines.into_iter()) };
+    let Some(certificate) = &result.certificate else { return csv::lines(header, lines) };
     let fidelity = certificate.verdict.to_string();
     let lines = lines.into_iter().map(|cells| cells.into_iter().chain([fidelity.clone()]).collect());
     csv::lines(&format!("{header},fidelity"), lines)
