@@ -110,11 +110,23 @@ fn bad_input_is_one_line_and_status_2() {
 }
 
 #[test]
+fn a_strict_run_fails_unless_it_is_faithful() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = Command::new(weir()).args(["quickstart", "--duration", "100ms", "--json", "--strict"]).output().unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(result["passed"], true, "{result}");
+    let expected = if result["certificate"]["verdict"] == "faithful" { 0 } else { 3 };
+    assert_eq!(run.status.code(), Some(expected), "{result}");
+}
+
+#[test]
 fn results_are_printed_as_csv() {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let csv = |arguments: &[&str]| weir_testing::run(Command::new(weir()).args(arguments));
     let text = csv(&["quickstart", "--duration", "100ms", "--csv"]);
     let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with(",fidelity"), "{text}");
+    assert!(["faithful", "doubtful"].iter().any(|verdict| lines[1].ends_with(verdict)), "{text}");
     assert!(lines.len() == 7 && lines[0].starts_with("kind,from,to,reached,ok,sent"), "{text}");
     assert!(lines[1].starts_with("ping,red-a,red-b,true,true,"), "{text}");
     let text = csv(&["experiment", "vx-split-path", "--csv"]);

@@ -2,6 +2,7 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_network::certificate::FidelityVerdict;
 use weir_sim::stats::Estimate;
 
 /// Verb: a way of answering a scenario.
@@ -91,6 +92,9 @@ pub struct ScenarioAnswer {
     pub runs: usize,
     /// True if traffic did what the scenario expects, as far as the answerer can tell.
     pub passed: bool,
+    /// Verdict of the certificate of the worst round; `None` for answers that no machine can disturb.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<FidelityVerdict>,
     /// Conditions of the measurement, as text.
     pub conditions: String,
     /// Rows of flows and devices.
@@ -264,7 +268,13 @@ impl ScenarioAnswer {
     /// Returns a missing answer with the reason.
     pub fn left_out(by: AnswerSource, why: impl Into<String>) -> ScenarioAnswer {
         let state = AnswerState::LeftOut(why.into());
-        ScenarioAnswer { by, state, runs: 0, passed: true, conditions: String::new(), rows: Vec::new() }
+        ScenarioAnswer { by, state, runs: 0, passed: true, fidelity: None, conditions: String::new(), rows: Vec::new() }
+    }
+
+    /// Returns why the answer's times cannot be trusted; `None` if they can, or if nothing says that they cannot.
+    pub fn doubt(&self) -> Option<String> {
+        let verdict = self.fidelity.filter(|verdict| *verdict != FidelityVerdict::Faithful)?;
+        Some(format!("{} is not certified: the machine disturbed it, its times are {verdict}", self.by))
     }
 
     /// Returns true if the answer has anything to compare.

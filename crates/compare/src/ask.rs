@@ -175,7 +175,7 @@ fn live(
     cancel: &CancelHandle,
     tell: &mut dyn FnMut(ComparisonProgress<'_>),
 ) -> ScenarioAnswer {
-    let options = LabOptions { netns: plan.netns, cancel: cancel.clone(), ..LabOptions::default() };
+    let options = LabOptions { netns: plan.netns, certify: true, cancel: cancel.clone(), ..LabOptions::default() };
     let one = |_, progress: &mut dyn FnMut(LabProgress)| weir_emulator::run(scenario, &options, progress);
     match rounds(EvaluationMethod::Run, plan.rounds, cancel, tell, one) {
         Ok(results) => {
@@ -200,10 +200,6 @@ fn emulated(
         Ok(results) => {
             let mut answer = lab::answer(EvaluationMethod::Emulate, scenario, &results);
             streams::add_live(&mut answer, scenario, &results);
-            let certificates = results.iter().filter_map(|result| result.certificate.as_ref());
-            if let Some(worst) = certificates.max_by_key(|certificate| certificate.verdict) {
-                answer.conditions += &format!("; times of the worst round {}", worst.verdict);
-            }
             finished(answer, results.len(), plan.rounds)
         }
         Err(why) => ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Emulate), why),

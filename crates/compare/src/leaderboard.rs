@@ -180,6 +180,7 @@ mod tests {
             state: AnswerState::Answered,
             runs: 1,
             passed: true,
+            fidelity: None,
             conditions: String::new(),
             rows: means.iter().enumerate().map(row).collect(),
         }

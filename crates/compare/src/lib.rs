@@ -21,7 +21,7 @@ pub use answer::{
     PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
 pub use ask::{ComparisonPlan, ComparisonProgress, ask};
-pub use comparison::Comparison;
+pub use comparison::{AnswerComparison, Comparison, FlowDecision};
 pub use difference::MetricDifference;
 pub use leaderboard::{Leaderboard, LeaderboardRow, LeaderboardScenario, ScenarioOutcome};
 pub use score::AnswerScore;

@@ -142,6 +142,7 @@ mod tests {
             state: AnswerState::Answered,
             runs: 3,
             passed: true,
+            fidelity: None,
             conditions: String::new(),
             rows,
         }

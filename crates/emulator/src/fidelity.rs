@@ -2,11 +2,15 @@
 //! commands were released, and on the load of the machine.
 use crate::dilate::Dilation;
 use crate::load_monitor::MeasuredLoad;
+use std::collections::HashSet;
 use std::time::Duration;
 use weir_device::LatenessSnapshot;
 use weir_network::certificate::{
-    Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad,
+    Certificate, DeviceLatenessSummary, FidelityVerdict, LinkLatenessSummary, MachineLoad, OverflowSummary,
+    SenderSummary,
 };
+use weir_network::result::{DropCount, QUEUE_FULL, StreamResult, SwitchResult, TrafficResult};
+use weir_scenario::{Scenario, TrafficExpectation};
 use weir_traffic::TimeHistogram;
 
 /// Lateness above which a frame on a link with a rate or a delay counts as late. Links promise to keep this bound for
@@ -30,6 +34,77 @@ const STOLEN: [f64; 2] = [0.02, 0.10];
 /// Shares of the time in which the operating system did not allow the process to run (throttling): above the first a
 /// run is doubtful, above the second not faithful.
 const THROTTLED: [f64; 2] = [0.01, 0.05];
+
+/// Shares of the run in which the machine was stopped: above the first a run is doubtful, above the second not
+/// faithful.
+const STOPPED: [f64; 2] = [0.01, 0.05];
+/// Shares of packets that senders did not send: above the first a run is doubtful, above the second not faithful.
+const NOT_SENT: [f64; 2] = [0.001, 0.01];
+/// Latenesses of the packets of streams (99th percentile), in microseconds: above the first a run is doubtful, above
+/// the second not faithful.
+const STREAMS_LATE_US: [f64; 2] = [100.0, 1000.0];
+/// Shares of frames lost where links have no rate: above the first a run is doubtful, above the second not faithful.
+const OVERFLOWED: [f64; 2] = [0.0001, 0.01];
+
+/// Measurements of a run that tell whether the machine was fast enough, beside the machine's load.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LabEvidence {
+    /// Lateness of frames on links.
+    pub(crate) links: Option<LinkLatenessSummary>,
+    /// Lateness of switches with a profile.
+    pub(crate) devices: Option<DeviceLatenessSummary>,
+    /// Packets that senders sent, of those that they had to send.
+    pub(crate) senders: Option<SenderSummary>,
+    /// Losses that only the machine explains.
+    pub(crate) overflows: Option<OverflowSummary>,
+    /// Number of switches. From as many as processors on, they do not poll: each release waits for a thread to wake.
+    pub(crate) switches: usize,
+    /// True if the run can be slowed down (`--dilate`), which is then part of the advice.
+    pub(crate) can_dilate: bool,
+}
+
+/// Sums up what senders did; `None` if nothing counts what it sends. Items that are stopped early, fail, or are
+/// expected to be isolated say nothing about the machine.
+pub(crate) fn of_senders(
+    traffic: &[TrafficResult],
+    streams: &[StreamResult],
+    dilation: Dilation,
+) -> Option<SenderSummary> {
+    let is_counted = |item: &&TrafficResult| item.reached && !item.partial && item.expect == TrafficExpectation::Reach;
+    let counts = traffic.iter().filter(is_counted).filter_map(|item| Some([item.asked?, item.sent?]));
+    let [asked, sent] = counts.fold([0, 0], |[asked, sent], [a, s]| [asked + a, sent + s.min(a)]);
+    let late = streams.iter().filter_map(|stream| stream.late).map(|late| late.p99_us / dilation.factor());
+    let streams_p99_us = late.reduce(f64::max);
+    (asked > 0 || streams_p99_us.is_some()).then_some(SenderSummary { asked, sent, streams_p99_us })
+}
+
+/// Sums up the frames that were lost at ports whose links have neither a rate nor queues: only the receiver's thread
+/// can be too slow for them. `None` if no switch moved a frame.
+pub(crate) fn of_overflows(
+    scenario: &Scenario,
+    switches: &[SwitchResult],
+    drops: &[DropCount],
+) -> Option<OverflowSummary> {
+    let mut places = HashSet::new();
+    let switch_name = |index: usize| scenario.switches[index].name.as_str();
+    for host in scenario.hosts.iter().filter(|host| host.link.rate.is_none() && host.queues.is_empty()) {
+        places.insert(host.name.clone());
+        places.insert(format!("{} port {} to {}", switch_name(host.switch), host.port, host.name));
+    }
+    for link in scenario.links.iter().filter(|link| link.spec.rate.is_none() && link.queues.is_empty()) {
+        for (end, peer) in link.ends.iter().zip([&link.ends[1], &link.ends[0]]) {
+            places.insert(format!("{} port {} to {}", switch_name(end.switch), end.port, switch_name(peer.switch)));
+        }
+    }
+    let is_own = |drop: &&DropCount| drop.reason.ends_with(QUEUE_FULL) && places.contains(&drop.place);
+    let worst = drops.iter().filter(is_own).max_by_key(|drop| drop.packets);
+    let frames = switches.iter().map(|switch| switch.rx_packets + switch.tx_packets).sum();
+    (frames > 0).then(|| OverflowSummary {
+        frames,
+        lost: drops.iter().filter(is_own).map(|drop| drop.packets).sum(),
+        worst: worst.map_or_else(String::new, |drop| drop.place.clone()),
+    })
+}
 
 /// Summarises latenesses of links, given as pairs: lateness in ns of this machine's time, and number of frames with
 /// it. `None` without frames.
@@ -57,8 +132,7 @@ pub(crate) fn of_devices(switches: &[LatenessSnapshot], dilation: Dilation) -> O
 
 /// Creates the certificate of a run of length `duration`. `taken` is the measured load of the machine.
 pub(crate) fn judge(
-    links: Option<LinkLatenessSummary>,
-    devices: Option<DeviceLatenessSummary>,
+    evidence: LabEvidence,
     taken: &MeasuredLoad,
     duration: Duration,
     dilation: Dilation,
@@ -70,14 +144,28 @@ pub(crate) fn judge(
         saturated_share: if taken.looks == 0 { 0.0 } else { taken.saturated as f64 / taken.looks as f64 },
         stolen_share: taken.stolen,
         throttled_s: taken.throttled.as_secs_f64(),
+        stops: taken.stops.count,
+        stopped_share: (taken.stops.time.as_secs_f64() / duration.as_secs_f64().max(1e-3)).min(1.0),
+        longest_stop_s: taken.stops.longest.as_secs_f64(),
     };
+    let LabEvidence { links, devices, senders, overflows, switches, can_dilate } = evidence;
     let throttled = machine.throttled_s / duration.as_secs_f64().max(1e-3);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let slower = "use fewer or idler nodes, more processors, or --dilate";
+    let slower = if can_dilate {
+        "use fewer or idler nodes, more processors, or --dilate"
+    } else {
+        "use fewer switches and hosts, lower rates of traffic, more processors, or weir emulate --dilate"
+    };
+    let sooner = if switches >= taken.processors {
+        let processors = taken.processors;
+        format!("switches poll for frames that are due if they are fewer than the {processors} processors; {slower}")
+    } else {
+        slower.to_owned()
+    };
     let findings = [
         links.and_then(|late| {
             let by = [late.by.p99_us, late.by.max_us];
-            off("frames left links", late.by.samples, late.share_over_50us, by, BOUND, slower)
+            off("frames left links", late.by.samples, late.share_over_50us, by, BOUND, &sooner)
         }),
         devices.and_then(|late| {
             let by = [late.worst_p99_us, late.max_us];
@@ -87,7 +175,7 @@ pub(crate) fn judge(
                 late.share_over_20us,
                 by,
                 DEVICE_BOUND,
-                slower,
+                &sooner,
             )
         }),
         exceeds(machine.saturated_share, SATURATED).map(|verdict| {
@@ -106,7 +194,34 @@ pub(crate) fn judge(
                 "the process was not allowed to run for {:.2} s, its control group's quota being used up",
                 machine.throttled_s
             );
-            (verdict, format!("{what}: raise the quota, or --dilate"))
+            (verdict, format!("{what}: raise the quota, or slow the scenario down"))
+        }),
+        exceeds(machine.stopped_share, STOPPED).map(|verdict| {
+            let what = format!(
+                "the machine stopped threads {} times, for {} of the time, {:.1} ms at most",
+                machine.stops,
+                percent(machine.stopped_share),
+                machine.longest_stop_s * 1e3
+            );
+            (verdict, format!("{what}: delays contain these stops; judge by medians, or {slower}"))
+        }),
+        senders.and_then(|senders| {
+            let share = senders.asked.saturating_sub(senders.sent) as f64 / senders.asked.max(1) as f64;
+            let what = format!("senders sent {} of {} packets", senders.sent, senders.asked);
+            exceeds(share, NOT_SENT)
+                .map(|verdict| (verdict, format!("{what}: lower the rates of traffic, or {slower}")))
+        }),
+        senders.and_then(|senders| senders.streams_p99_us).and_then(|us| {
+            let what = format!("of each stream's packets, 1 % were sent {us:.0} us or more late");
+            exceeds(us, STREAMS_LATE_US).map(|verdict| (verdict, format!("{what}: {slower}")))
+        }),
+        overflows.as_ref().and_then(|full| {
+            let share = full.lost as f64 / full.frames.max(1) as f64;
+            let what = format!(
+                "{} of {} frames were lost at links without a rate, most at {}: the machine was too slow for them",
+                full.lost, full.frames, full.worst
+            );
+            exceeds(share, OVERFLOWED).map(|verdict| (verdict, format!("{what}: give these links a rate, or {slower}")))
         }),
     ];
     let mut findings: Vec<(FidelityVerdict, String)> = findings.into_iter().flatten().collect();
@@ -118,6 +233,8 @@ pub(crate) fn judge(
         duration_s: duration.as_secs_f64(),
         links,
         devices,
+        senders,
+        overflows,
         machine,
     }
 }
@@ -152,6 +269,7 @@ fn exceeds(share: f64, [faithful, doubtful]: [f64; 2]) -> Option<FidelityVerdict
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_units::StallTotals;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -164,7 +282,63 @@ mod tests {
     }
 
     fn certificate(links: Option<LinkLatenessSummary>, taken: &MeasuredLoad) -> Certificate {
-        judge(links, None, taken, SECOND, Dilation::default())
+        judge(evidence(links), taken, SECOND, Dilation::default())
+    }
+
+    fn evidence(links: Option<LinkLatenessSummary>) -> LabEvidence {
+        LabEvidence { links, can_dilate: true, ..LabEvidence::default() }
+    }
+
+    #[test]
+    fn stops_senders_and_lost_frames_are_reasons() {
+        let stops = StallTotals { count: 3, time: SECOND / 50, longest: SECOND / 100 };
+        let stopped = certificate(None, &MeasuredLoad { stops, ..idle() });
+        assert_eq!(stopped.verdict, FidelityVerdict::Doubtful);
+        assert!(stopped.reasons[0].starts_with("the machine stopped threads 3 times, for 2.0 % of the time, 10.0 ms"));
+        let judged = |evidence| judge(evidence, &idle(), SECOND, Dilation::default());
+        let senders = |sent, streams_p99_us| LabEvidence {
+            senders: Some(SenderSummary { asked: 10_000, sent, streams_p99_us }),
+            ..LabEvidence::default()
+        };
+        assert_eq!(judged(senders(9_999, Some(50.0))).verdict, FidelityVerdict::Faithful);
+        let behind = judged(senders(9_000, Some(500.0)));
+        assert_eq!((behind.verdict, behind.reasons.len()), (FidelityVerdict::NotFaithful, 2), "{behind}");
+        assert!(behind.reasons[0].starts_with("senders sent 9000 of 10000 packets: lower the rates"), "{behind}");
+        let overflows = |lost| {
+            let overflows = Some(OverflowSummary { frames: 1_000, lost, worst: "s1 port 1 to a".into() });
+            judged(LabEvidence { overflows, ..LabEvidence::default() })
+        };
+        let verdicts = [0, 5, 50].map(|lost| overflows(lost).verdict);
+        assert_eq!(verdicts, [FidelityVerdict::Faithful, FidelityVerdict::Doubtful, FidelityVerdict::NotFaithful]);
+    }
+
+    #[test]
+    fn only_losses_at_links_without_a_rate_are_the_machines() {
+        let host = |name: &str, more: &str| {
+            format!("[[host]]\nname = \"{name}\"\nswitch = \"s1\"\nip = \"10.0.0.{}/24\"\n{more}\n", name.len())
+        };
+        let text = format!("[[switch]]\nname = \"s1\"\n{}{}", host("a", ""), host("bb", "rate = \"1Mbit/s\""));
+        let scenario = Scenario::parse(&text, "made up").unwrap();
+        let drop = |place: String, reason: &str, packets| DropCount { place, reason: reason.to_owned(), packets };
+        let port = |host: usize| format!("s1 port {} to {}", scenario.hosts[host].port, scenario.hosts[host].name);
+        let drops = [
+            drop("a".into(), "sending: queue full", 3),
+            drop(port(0), "sending: queue full", 4),
+            drop(port(0), "sending: too long", 100),
+            drop(port(1), "sending: queue full", 100),
+        ];
+        let switch = SwitchResult {
+            name: "s1".into(),
+            dpid: 1,
+            channels_up: 0,
+            entries: 0,
+            packets: 0,
+            rx_packets: 600,
+            tx_packets: 400,
+        };
+        let found = of_overflows(&scenario, &[switch], &drops).unwrap();
+        assert_eq!((found.frames, found.lost, found.worst), (1000, 7, port(0)));
+        assert_eq!(of_overflows(&scenario, &[], &drops), None);
     }
 
     #[test]
@@ -186,6 +360,10 @@ mod tests {
         let doubtful = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &idle());
         assert_eq!(doubtful.verdict, FidelityVerdict::Doubtful);
         assert!(doubtful.reasons[0].starts_with("5.0 % of 100 frames left links more than 50µs late"), "{doubtful:?}");
+        assert!(!doubtful.reasons[0].contains("poll"), "{doubtful:?}");
+        let many = LabEvidence { switches: 2, ..evidence(late(&[(60_000, 100)], 1.0)) };
+        let many = judge(many, &idle(), SECOND, Dilation::default());
+        assert!(many.reasons[0].contains("if they are fewer than the 2 processors"), "{many:?}");
         assert_eq!(
             certificate(late(&[(60_000, 99)], 1.0), &idle()).verdict,
             FidelityVerdict::Doubtful,
@@ -212,7 +390,7 @@ mod tests {
     fn a_slowed_run_is_judged_in_the_scenarios_time() {
         let counts = [(5_000, 50), (400_000, 50)];
         assert_eq!(certificate(late(&counts, 1.0), &idle()).verdict, FidelityVerdict::NotFaithful);
-        let slowed = judge(late(&counts, 10.0), None, &idle(), SECOND, Dilation::new(10.0).unwrap());
+        let slowed = judge(evidence(late(&counts, 10.0)), &idle(), SECOND, Dilation::new(10.0).unwrap());
         assert_eq!(slowed.verdict, FidelityVerdict::Faithful);
         assert!(slowed.to_string().contains("10 times slower"), "{slowed}");
     }

@@ -1,6 +1,6 @@
 //! Runs a lab from start to end.
 use crate::dilate::Dilation;
-use crate::fidelity;
+use crate::fidelity::{self, LabEvidence};
 use crate::host_threads::HostThreads;
 use crate::load_monitor::{LoadMonitor, MeasuredLoad};
 use crate::netns::programs::ProgramRegistry;
@@ -42,6 +42,8 @@ pub struct LabOptions {
     /// True to emulate: hosts are network namespaces, links can be changed during the run, switches listen for tools,
     /// and the result has a certificate.
     pub emulate: bool,
+    /// True to certify how far times can be trusted. Emulations always are.
+    pub certify: bool,
     /// Factor by which everything is slower than the scenario says; used with `emulate`.
     pub dilation: Dilation,
     /// How hosts find each other's Ethernet addresses; used with `emulate`. Without it they always ask.
@@ -77,6 +79,8 @@ pub struct Lab {
     scenario: Arc<Scenario>,
     clock: SystemClock,
     dilation: Dilation,
+    /// True if the lab is an emulation, which can be slowed down.
+    is_emulation: bool,
     network: LabNetwork,
     hosts: LabHosts,
     /// Sender of streams, until it is used.
@@ -140,12 +144,13 @@ impl Lab {
             LabHosts::Netns(hosts) if options.emulate => Some(hosts.folder()),
             _ => None,
         };
-        let network = LabNetwork::start(&scenario, ports, spare, folder)?;
+        let network = LabNetwork::start(&scenario, ports, spare, folder, options.certify)?;
         started.switches = clock.now() - Instant::ZERO - started.hosts;
         let mut lab = Lab {
             scenario,
             clock,
             dilation: options.dilation,
+            is_emulation: options.emulate,
             network,
             hosts,
             rig: Some(rig),
@@ -160,7 +165,7 @@ impl Lab {
         };
         lab.await_network(&options.cancel)?;
         lab.started.control = clock.now() - Instant::ZERO - lab.started.hosts - lab.started.switches;
-        if options.emulate {
+        if options.emulate || options.certify {
             lab.watch = Some((LoadMonitor::start()?, clock.now()));
         }
         Ok(lab)
@@ -281,7 +286,14 @@ impl Lab {
             drops,
             certificate: None,
         };
-        result.certificate = self.watch.is_some().then(|| self.certificate()).transpose()?;
+        if self.watch.is_some() {
+            let evidence = LabEvidence {
+                senders: fidelity::of_senders(&result.traffic, &result.streams, self.dilation),
+                overflows: fidelity::of_overflows(scenario, &result.switches, &result.drops),
+                ..self.evidence()?
+            };
+            result.certificate = Some(self.certify(evidence));
+        }
         self.dilation.tell(&mut result);
         Ok(result)
     }
@@ -302,15 +314,28 @@ impl Lab {
     /// # Errors
     /// A switch has ended.
     pub fn certificate(&self) -> Result<Certificate, LabError> {
+        Ok(self.certify(self.evidence()?))
+    }
+
+    /// Returns the latenesses of links and switches until now.
+    fn evidence(&self) -> Result<LabEvidence, LabError> {
+        let links = self.network.controls().iter().flatten().chain(self.network.measured_links());
+        let counts = links.chain(self.access_controls()).flat_map(|control| control.lateness().counts());
+        Ok(LabEvidence {
+            links: fidelity::of_links(counts, self.dilation),
+            devices: fidelity::of_devices(&self.network.lateness()?, self.dilation),
+            switches: self.scenario.switches.len(),
+            can_dilate: self.is_emulation,
+            ..LabEvidence::default()
+        })
+    }
+
+    fn certify(&self, evidence: LabEvidence) -> Certificate {
         let (taken, begun) = self
             .watch
             .as_ref()
             .map_or((MeasuredLoad::default(), Instant::ZERO), |(watch, begun)| (watch.taken(), *begun));
-        let controls = self.network.controls().iter().flatten().chain(self.access_controls());
-        let counts = controls.flat_map(|control| control.lateness().counts());
-        let links = fidelity::of_links(counts, self.dilation);
-        let devices = fidelity::of_devices(&self.network.lateness()?, self.dilation);
-        Ok(fidelity::judge(links, devices, &taken, self.clock.now() - begun, self.dilation))
+        fidelity::judge(evidence, &taken, self.clock.now() - begun, self.dilation)
     }
 
     /// Returns how long starting took.

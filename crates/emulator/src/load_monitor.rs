@@ -4,9 +4,14 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use std::fs;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_units::{Clock as _, Instant, StallLog, StallTotals, SystemClock};
 
 /// Time between two samples. The kernel counts in ticks of 10 ms.
 const EVERY: Duration = Duration::from_millis(200);
+/// Time for which the watching thread sleeps: short beside the stops that disturb a measurement.
+const SLEEP: Duration = Duration::from_millis(2);
+/// Lateness of a wake-up from which on the thread was stopped. An idle machine wakes a thread in much less.
+const STOP: Duration = Duration::from_millis(1);
 /// Share of the time between two samples above which a processor counts as busy.
 const SATURATED: f64 = 0.95;
 
@@ -27,6 +32,8 @@ pub(crate) struct MeasuredLoad {
     pub(crate) own: f64,
     /// Time for which the process was not allowed to run because its control group had used up its quota.
     pub(crate) throttled: Duration,
+    /// Stops of the watching thread.
+    pub(crate) stops: StallTotals,
 }
 
 /// Thread that watches the machine until this is dropped.
@@ -44,10 +51,20 @@ impl LoadMonitor {
         let (stop, asked) = bounded::<Sender<MeasuredLoad>>(1);
         let watch = move || {
             let mut watched = LoadMonitorState::start();
+            let clock = SystemClock::start();
+            let mut next_look = clock.now() + EVERY;
             loop {
-                match asked.recv_timeout(EVERY) {
+                let slept = clock.now();
+                match asked.recv_timeout(SLEEP) {
                     Ok(answer) => _ = answer.send(watched.taken()),
-                    Err(RecvTimeoutError::Timeout) => watched.look(),
+                    Err(RecvTimeoutError::Timeout) => {
+                        let now = clock.now();
+                        watched.woke(slept + SLEEP, now);
+                        if now >= next_look {
+                            watched.look();
+                            next_look = now + EVERY;
+                        }
+                    }
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
@@ -81,6 +98,7 @@ struct LoadMonitorState {
     throttled_first: Duration,
     looks: u64,
     saturated: u64,
+    stops: StallLog,
 }
 
 impl LoadMonitorState {
@@ -93,6 +111,14 @@ impl LoadMonitorState {
             throttled_first: throttled(),
             looks: 0,
             saturated: 0,
+            stops: StallLog::default(),
+        }
+    }
+
+    /// Notes a stop if a wake-up was much later than `due`.
+    fn woke(&mut self, due: Instant, now: Instant) {
+        if now.since(due) >= STOP {
+            self.stops.note(due, now);
         }
     }
 
@@ -122,6 +148,7 @@ impl LoadMonitorState {
             stolen: share(sum.stolen),
             own: share(own().saturating_sub(self.own_first)).min(1.0),
             throttled: throttled().saturating_sub(self.throttled_first),
+            stops: self.stops.sum(),
         }
     }
 }
@@ -253,6 +280,17 @@ mod tests {
         assert_eq!(read_throttled("nr_throttled 3\nthrottled_usec 1500\n"), Duration::from_micros(1500));
         assert_eq!(read_throttled("nr_throttled 3\nthrottled_time 1500\n"), Duration::from_nanos(1500));
         assert_eq!(read_throttled("throttled_usec x\n"), Duration::ZERO);
+    }
+
+    #[test]
+    fn late_wake_ups_are_stops() {
+        let mut watched = LoadMonitorState::start();
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        for (due, woke) in [(2_000, 2_999), (6_000, 9_000), (20_000, 21_500)] {
+            watched.woke(at(due), at(woke));
+        }
+        let stops = watched.taken().stops;
+        assert_eq!((stops.count, stops.time.as_micros(), stops.longest.as_micros()), (2, 4_500, 3_000));
     }
 
     #[test]

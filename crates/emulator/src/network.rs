@@ -34,17 +34,21 @@ pub(crate) struct LabNetwork {
     peers: Vec<HashMap<PortNo, String>>,
     /// Controls of both ends of each link, in the scenario's order; empty if links cannot be changed.
     controls: Vec<[LinkControl; 2]>,
+    /// Controls of links that cannot be changed, but whose frames' lateness is measured.
+    measured_links: Vec<LinkControl>,
 }
 
 impl LabNetwork {
     /// Starts the scenario's switches with their links and their controller. `hosts[i]` is the switch's end of the
     /// link to host `i`; `spare` are ports without host or link. With a `folder`, links can be changed during the
-    /// run, and each switch listens there: for OpenFlow on `NAME.mgmt`, for `weir ctl` on `NAME.sock`.
+    /// run, and each switch listens there: for OpenFlow on `NAME.mgmt`, for `weir ctl` on `NAME.sock`. With
+    /// `certify`, links that hold frames measure how late these are.
     pub(crate) fn start(
         scenario: &Scenario,
         hosts: SwitchPorts,
         spare: SparePorts,
         folder: Option<&Path>,
+        certify: bool,
     ) -> Result<LabNetwork, LabError> {
         let mut ports: Vec<Vec<PortConfig>> = scenario.switches.iter().map(|_| Vec::new()).collect();
         let mut peers: Vec<HashMap<PortNo, String>> = scenario.switches.iter().map(|_| HashMap::new()).collect();
@@ -54,12 +58,17 @@ impl LabNetwork {
         }
         let joined = || LabError::system("join two switches");
         let mut controls = Vec::new();
+        let mut measured_links = Vec::new();
         for (number, link) in scenario.links.iter().enumerate() {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
             let stream_ids = [0, 1].map(|end| link::random_stream_id(scenario, LinkEndId::Link(number, end)));
             let ends = if folder.is_some() {
                 let (ends, control) = link::controlled_ports(names, &link.spec, stream_ids).map_err(joined())?;
                 controls.push(control);
+                ends
+            } else if certify && !link::shape(&link.spec).is_none() {
+                let (ends, control) = link::controlled_ports(names, &link.spec, stream_ids).map_err(joined())?;
+                measured_links.extend(control);
                 ends
             } else {
                 link::link_ports(names, &link.spec, stream_ids).map_err(joined())?
@@ -73,7 +82,7 @@ impl LabNetwork {
             ports[switch].push(PortConfig::new(number, port));
         }
         let controller = start_controller(scenario)?;
-        let mut network = LabNetwork { switches: Vec::new(), controller, peers, controls };
+        let mut network = LabNetwork { switches: Vec::new(), controller, peers, controls, measured_links };
         for (switch, ports) in scenario.switches.iter().zip(ports) {
             let mut config = switch_config(scenario, switch, ports)?;
             if let Some(folder) = folder {
@@ -115,6 +124,11 @@ impl LabNetwork {
     /// changed.
     pub(crate) fn controls(&self) -> &[[LinkControl; 2]] {
         &self.controls
+    }
+
+    /// Returns the controls of links that are only measured.
+    pub(crate) fn measured_links(&self) -> &[LinkControl] {
+        &self.measured_links
     }
 
     /// Returns the lateness of the switches that have a profile.

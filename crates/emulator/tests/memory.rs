@@ -57,6 +57,20 @@ fn of_kind<'a>(result: &'a LabResult, kind: &str) -> &'a TrafficResult {
 }
 
 #[test]
+fn a_live_run_is_certified_if_asked() {
+    let scenario = pair("delay = \"1ms\"", PING);
+    assert!(lab(&scenario).certificate.is_none());
+    let options = LabOptions { certify: true, ..LabOptions::default() };
+    let certificate = run(&scenario, &options, &mut |_| {}).unwrap().certificate.unwrap();
+    // Each of three pings crosses the link twice, and so do questions for addresses.
+    assert!(certificate.links.unwrap().by.samples >= 6, "{certificate}");
+    let senders = certificate.senders.unwrap();
+    assert_eq!((senders.asked, senders.sent), (3, 3), "{certificate}");
+    assert!(certificate.overflows.as_ref().is_some_and(|full| full.frames > 0 && full.lost == 0), "{certificate}");
+    assert!(certificate.reasons.iter().all(|reason| !reason.contains("or --dilate")), "{certificate}");
+}
+
+#[test]
 fn tenants_reach_their_own_and_nobody_else() {
     let scenario = quickstart();
     let mut steps = Vec::new();

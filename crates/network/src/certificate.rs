@@ -31,8 +31,37 @@ pub struct Certificate {
     pub links: Option<LinkLatenessSummary>,
     /// Lateness of the commands and packets that switches with a profile delayed; `None` without such delays.
     pub devices: Option<DeviceLatenessSummary>,
+    /// How far senders fell behind; `None` without traffic that counts what it sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub senders: Option<SenderSummary>,
+    /// Frames lost where links have no rate, so that only the machine can be too slow for them; `None` without frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflows: Option<OverflowSummary>,
     /// Load of the machine.
     pub machine: MachineLoad,
+}
+
+/// How far senders fell behind what the scenario asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SenderSummary {
+    /// Packets that senders had to send.
+    pub asked: u64,
+    /// Packets of these that were sent.
+    pub sent: u64,
+    /// 99th percentile of the lateness of the stream with the largest one, in microseconds; `None` without streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams_p99_us: Option<f64>,
+}
+
+/// Frames lost at ports whose links have no rate and no queues.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OverflowSummary {
+    /// Frames that all switches received or sent.
+    pub frames: u64,
+    /// Frames lost at such ports because the receiver did not take them in time.
+    pub lost: u64,
+    /// Port with the most of these losses; empty without losses.
+    pub worst: String,
 }
 
 /// Lateness of frames that links delayed.
@@ -77,6 +106,12 @@ pub struct MachineLoad {
     pub stolen_share: f64,
     /// Time for which this process was not allowed to run, in seconds.
     pub throttled_s: f64,
+    /// Number of stops: times at which a thread that only sleeps and wakes up woke a millisecond or more too late.
+    pub stops: u64,
+    /// Share of the run that these stops took.
+    pub stopped_share: f64,
+    /// Longest of these stops, in seconds.
+    pub longest_stop_s: f64,
 }
 
 impl Display for FidelityVerdict {
@@ -116,6 +151,14 @@ impl Display for Certificate {
         if self.links.is_none() && self.devices.is_none() {
             writeln!(f, "  no frame was to be delayed")?;
         }
+        if let Some(SenderSummary { asked, sent, streams_p99_us }) = self.senders {
+            write!(f, "  senders: {sent} of {asked} packets sent")?;
+            streams_p99_us.map_or(Ok(()), |us| write!(f, ", of streams late by {us:.0} us (p99)"))?;
+            writeln!(f)?;
+        }
+        if let Some(OverflowSummary { frames, lost, worst }) = self.overflows.as_ref().filter(|full| full.lost > 0) {
+            writeln!(f, "  links without a rate: {lost} of {frames} frames lost, most at {worst}")?;
+        }
         let machine = &self.machine;
         write!(
             f,
@@ -128,6 +171,10 @@ impl Display for Certificate {
         )?;
         if machine.stolen_share > 0.0 {
             write!(f, "; {} stolen", percent(machine.stolen_share))?;
+        }
+        if machine.stops > 0 {
+            let (share, longest) = (percent(machine.stopped_share), machine.longest_stop_s * 1e3);
+            write!(f, "; stopped {} times, {share} of the time, {longest:.1} ms at most", machine.stops)?;
         }
         if machine.throttled_s > 0.0 {
             write!(f, "; throttled for {:.2} s", machine.throttled_s)?;

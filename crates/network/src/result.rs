@@ -27,7 +27,7 @@ pub struct LabResult {
     pub controller: Option<ControllerResult>,
     /// Packets dropped, by place and reason. Places without drops are left out.
     pub drops: Vec<DropCount>,
-    /// Certificate of how far times can be trusted; only of an emulation.
+    /// Certificate of how far times can be trusted; only of live runs that ask for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
 }
@@ -235,6 +235,9 @@ impl LabMachineInfo {
         }
     }
 }
+
+/// End of the reason of drops at a full queue.
+pub const QUEUE_FULL: &str = "queue full";
 
 /// Appends a port's drops to `drops`, by reason.
 pub fn port_drops(place: &str, counters: &FrameCounters, drops: &mut Vec<DropCount>) {

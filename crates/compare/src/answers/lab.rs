@@ -1,6 +1,6 @@
 //! Makes answers of labs' results, live or in virtual time.
 use super::names::flow_names;
-use super::{mean_quantiles, over};
+use super::{mean_quantiles, order_interval, over, widened};
 use crate::answer::{
     AnswerRow, AnswerSource, AnswerState, EvaluationMethod, PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
@@ -41,12 +41,19 @@ pub fn answer(verb: EvaluationMethod, scenario: &Scenario, rounds: &[LabResult])
     let mut rows: Vec<AnswerRow> = names.map(|(place, name)| flow(&used, place, name)).collect();
     rows.extend((0..first.switches.len()).map(|place| switch(&used, place)));
     rows.extend(first.controller.as_ref().map(|_| controller(&used)));
+    let certificates = rounds.iter().filter_map(|round| round.certificate.as_ref());
+    let certified =
+        certificates.clone().max_by_key(|certificate| certificate.verdict).map_or_else(String::new, |worst| {
+            let why = worst.reasons.first().map_or_else(String::new, |why| format!(", since {why}"));
+            format!("; times of the worst round {}{why}", worst.verdict)
+        });
     ScenarioAnswer {
         by: AnswerSource::new(verb),
         state: if is_partial { AnswerState::Partial } else { AnswerState::Answered },
         runs: used.len(),
         passed: rounds.iter().all(|round| round.passed || round.partial),
-        conditions: conditions(first, used.len()),
+        fidelity: certificates.map(|certificate| certificate.verdict).max(),
+        conditions: conditions(first, used.len()) + &certified,
         rows,
     }
 }
@@ -61,11 +68,16 @@ fn flow(rounds: &[&LabResult], place: usize, name: String) -> AnswerRow {
         ("ping", _) => Some("round trip"),
         _ => Some("one way"),
     };
-    for (metric, value) in FIGURES {
-        row.insert_figure(metric, over(&items, |item| value(item)));
-    }
     let seconds = |item: &&TrafficResult| item.quantiles_us.iter().map(|(share, us)| (*share, us * MICRO)).collect();
     row.quantiles_s = mean_quantiles(&items.iter().map(seconds).collect::<Vec<_>>());
+    for (metric, value) in FIGURES {
+        let over_rounds = over(&items, |item| value(item));
+        let figure = over_rounds.map(|figure| match metric.percentile() {
+            Some(share) => widened(figure, order_interval(&row.quantiles_s, share, row.samples)),
+            None => figure,
+        });
+        row.insert_figure(metric, figure);
+    }
     row.note = items.iter().find(|item| !item.ok && !item.partial).map(|item| failure(item));
     row
 }

@@ -22,6 +22,35 @@ fn mean_quantiles(rounds: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     (0..first.len()).map(|place| (first[place].0, at(place) / known.len() as f64)).collect()
 }
 
+/// Returns the 95 % interval of a percentile by order statistics: the number of `samples` below the percentile is
+/// binomial, so the ranks `share` ± 1.96 standard deviations bound it (normal approximation). `quantiles` are shares
+/// with their delays, ascending. `None` if one of the ranks lies outside of what they tell, or without samples.
+fn order_interval(quantiles: &[(f64, f64)], share: f64, samples: u64) -> Option<[f64; 2]> {
+    /// Standard deviations of a 95 % interval of the normal distribution.
+    const DEVIATIONS: f64 = 1.96;
+    let half = DEVIATIONS * (share * (1.0 - share) / (samples > 0).then_some(samples as f64)?).sqrt();
+    Some([quantile(quantiles, share - half)?, quantile(quantiles, share + half)?])
+}
+
+/// Returns the delay at a share, interpolated; `None` outside of the known shares.
+fn quantile(quantiles: &[(f64, f64)], share: f64) -> Option<f64> {
+    let after = quantiles.iter().position(|(known, _)| *known >= share)?;
+    let (upper_share, upper) = quantiles[after];
+    if upper_share <= share {
+        return Some(upper);
+    }
+    let (lower_share, lower) = *quantiles.get(after.checked_sub(1)?)?;
+    Some(lower + (upper - lower) * (share - lower_share) / (upper_share - lower_share))
+}
+
+/// Returns a percentile with the wider of its intervals, over the rounds and by order statistics. Samples of a round
+/// depend on each other, so that the second one alone may be too narrow; rounds may agree by chance, or be only one.
+fn widened(figure: MetricValue, interval: Option<[f64; 2]>) -> MetricValue {
+    let by_order = interval.map(|[low, high]| (figure.value - low).max(high - figure.value).max(0.0));
+    let half_width = [figure.half_width, by_order].into_iter().flatten().reduce(f64::max);
+    MetricValue { half_width, ..figure }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +63,20 @@ mod tests {
         );
         assert_eq!(over(&[1.0], |value| Some(*value)).unwrap().half_width, None);
         assert_eq!(over(&[1.0, 2.0], |_| None), None);
+    }
+
+    #[test]
+    fn order_statistics_bound_percentiles() {
+        let even: Vec<(f64, f64)> = (0..=100).map(|share| (f64::from(share) / 100.0, f64::from(share))).collect();
+        // 1.96 * sqrt(0.25 / 400) is 0.049.
+        let [low, high] = order_interval(&even, 0.5, 400).unwrap();
+        assert!((low - 45.1).abs() < 1e-9 && (high - 54.9).abs() < 1e-9, "{low} {high}");
+        assert_eq!(order_interval(&even, 0.99, 100), None, "100 samples do not bound the 99th percentile");
+        assert_eq!((order_interval(&even, 0.5, 0), order_interval(&[], 0.5, 9)), (None, None));
+        let half = |half_width, interval| widened(MetricValue { value: 50.0, half_width }, interval).half_width;
+        assert_eq!(half(None, Some([48.0, 51.0])), Some(2.0));
+        assert_eq!(half(Some(3.0), Some([48.0, 51.0])), Some(3.0));
+        assert_eq!((half(Some(3.0), None), half(None, None)), (Some(3.0), None));
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub fn answers(scenario: &Scenario, prediction: &Prediction) -> Vec<ScenarioAnsw
         state: AnswerState::Answered,
         runs: 0,
         passed: true,
+        fidelity: None,
         conditions,
         rows,
     };
@@ -212,5 +213,13 @@ fn alternative(scenario: &Scenario, model: &str, answer: &AlternativeAnswer) -> 
         }
     }
     let conditions = format!("model {model} of switch {switch} and its controller (weir model {model})");
-    ScenarioAnswer { by, state: AnswerState::Answered, runs: 0, passed: true, conditions, rows: vec![row] }
+    ScenarioAnswer {
+        by,
+        state: AnswerState::Answered,
+        runs: 0,
+        passed: true,
+        fidelity: None,
+        conditions,
+        rows: vec![row],
+    }
 }

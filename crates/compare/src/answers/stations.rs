@@ -37,6 +37,7 @@ pub fn answer(
         state: if is_partial { AnswerState::Partial } else { AnswerState::Answered },
         runs: runs.len(),
         passed: true,
+        fidelity: None,
         conditions: conditions + &left_out,
         rows,
     }

@@ -72,6 +72,7 @@ pub fn simulated(
         state: if is_partial { AnswerState::Partial } else { AnswerState::Answered },
         runs: runs.len(),
         passed: true,
+        fidelity: None,
         conditions,
         rows: groups.iter().enumerate().map(row).collect(),
     }

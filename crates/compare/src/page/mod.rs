@@ -53,16 +53,16 @@ fn introduce(page: &mut HtmlPage, comparison: &Comparison) {
     let answers: Vec<String> = comparison.compared.iter().map(in_a_line).collect();
     let answer = if answers.is_empty() { "Open: only one answered.".to_owned() } else { answers.join(" ") };
     page.answer(&asked, &answer);
+    comparison.answers.iter().filter_map(ScenarioAnswer::doubt).for_each(|doubt| _ = page.warning(&doubt));
 }
 
-/// Returns an answerer's verdict on the mean delay, and the metrics in which the answerer is wrong.
+/// Returns an answerer's verdict by what is known best, and the metrics in which the answerer is wrong on average.
 fn in_a_line(compared: &AnswerComparison) -> String {
-    let mean = compared.scores.iter().find(|score| score.metric == PerformanceMetric::DelayMean);
-    let mean = mean.map_or_else(|| "nothing to compare".to_owned(), |score| score.verdict.to_string());
     let wrong: Vec<&str> =
         compared.scores.iter().filter(|score| score.verdict.is_wrong()).map(|score| score.metric.name()).collect();
-    let wrong = if wrong.is_empty() { String::new() } else { format!("; wrong in {}", wrong.join(", ")) };
-    format!("Mean delay of {}: {mean}{wrong}.", compared.by)
+    let wrong =
+        if wrong.is_empty() { String::new() } else { format!(" On average it is wrong in {}.", wrong.join(", ")) };
+    format!("{}{wrong}", compared.sentence())
 }
 
 /// Returns the conditions of all answers, for the foot of a page.

@@ -30,6 +30,11 @@ pub(super) fn point(point: &weir_compare::page::SweptComparison) -> String {
 
 fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
+    comparison.compared.iter().for_each(|compared| _ = writeln!(text, "{}", compared.sentence()));
+    comparison.answers.iter().filter_map(ScenarioAnswer::doubt).for_each(|doubt| _ = writeln!(text, "{doubt}"));
+    if !text.is_empty() {
+        text += "\n";
+    }
     let flows = flows(comparison);
     let _ = writeln!(text, "Flows (delays in microseconds; ± is half a 95% interval)\n{}\n", flows.trim_fmt());
     if !comparison.subjects(SubjectKind::Device).is_empty() {
@@ -62,8 +67,7 @@ fn flows(comparison: &Comparison) -> Table {
     table
 }
 
-/// Returns the verdict on an answer for one subject, from the first of mean delay, rate and loss that can be compared
-/// with the reference, or the reason why there is no figure.
+/// Returns the verdict on an answer for one subject by the figure known best, or the reason why there is no figure.
 fn judged(comparison: &Comparison, answer: &ScenarioAnswer, subject: &AnswerSubject, row: &AnswerRow) -> String {
     let note = row.note.clone().unwrap_or_default();
     let verdict = match &row.status {
@@ -71,9 +75,8 @@ fn judged(comparison: &Comparison, answer: &ScenarioAnswer, subject: &AnswerSubj
         AnswerRowStatus::NotAnswered(why) => format!("not answered: {why}"),
         AnswerRowStatus::Ok if comparison.is_reference(&answer.by) => "(reference)".to_owned(),
         AnswerRowStatus::Ok => {
-            let judged_by = [PerformanceMetric::DelayMean, PerformanceMetric::Rate, PerformanceMetric::Loss];
-            let first = judged_by.into_iter().find_map(|metric| comparison.difference(&answer.by, subject, metric));
-            first.map_or_else(String::new, |one| {
+            let own = comparison.compared.iter().find(|compared| compared.by == answer.by);
+            own.and_then(|compared| compared.deciding(subject)).map_or_else(String::new, |one| {
                 let excess = one.excess().filter(|share| *share != 0.0);
                 let excess = excess.map_or_else(String::new, |share| format!(" {:+.1}%", share * 100.0));
                 format!("{}{excess}: {}", one.metric.name(), one.verdict)

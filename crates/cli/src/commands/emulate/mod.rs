@@ -4,7 +4,7 @@
 mod input;
 mod signals;
 
-use super::run::{NOT_AS_EXPECTED, progress, report, set_duration};
+use super::run::{NOT_AS_EXPECTED, NOT_FAITHFUL, is_faithful, progress, report, set_duration};
 use anyhow::Context as _;
 use input::{PromptInput, PromptLine};
 use signals::PromptSignalHandler;
@@ -13,14 +13,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_emulator::prompt::{self, LabConsole, PromptCommand, PromptOutcome};
 use weir_emulator::{Dilation, Lab, LabOptions, NeighbourResolution};
-use weir_network::certificate::FidelityVerdict;
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
 use weir_terminal::signals::STOPPED;
 use weir_units::{TimeSpan, counted};
 
-/// Exit status of a run whose times cannot be trusted, with `--strict`.
-const NOT_FAITHFUL: u8 = 3;
 /// Exit status if a line of a script could not be parsed.
 const BAD_LINE: u8 = 2;
 
@@ -220,7 +217,7 @@ impl PromptSession {
             tell_certificate(&result)?;
         }
         lost.map_or(Ok(()), Err)?;
-        let faithful = result.certificate.is_none_or(|certificate| certificate.verdict == FidelityVerdict::Faithful);
+        let faithful = is_faithful(&result);
         Ok(match () {
             () if stopped || result.partial => ExitCode::from(STOPPED),
             () if misread => ExitCode::from(BAD_LINE),

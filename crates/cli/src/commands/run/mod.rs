@@ -1,5 +1,5 @@
-//! `weir run`: runs a scenario file live. Exit status 0 if all traffic did what the scenario expects, 1 if not, 130
-//! when stopped.
+//! `weir run`: runs a scenario file live. Exit status 0 if all traffic did what the scenario expects, 1 if not, 3 if
+//! times cannot be trusted and `--strict` is given, 130 when stopped.
 pub(crate) mod progress;
 pub(crate) mod report;
 
@@ -7,12 +7,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_emulator::LabOptions;
 use weir_network::LabResult;
+use weir_network::certificate::FidelityVerdict;
 use weir_scenario::{Scenario, TrafficKind};
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::TimeSpan;
 
 /// Exit status of a run whose traffic did not do what the scenario expects.
 pub(crate) const NOT_AS_EXPECTED: u8 = 1;
+/// Exit status of a run whose times cannot be trusted, with `--strict`.
+pub(crate) const NOT_FAITHFUL: u8 = 3;
 
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
@@ -30,6 +33,9 @@ pub(crate) struct LabArgs {
     /// process
     #[arg(long)]
     netns: bool,
+    /// End with status 3 unless the certificate says that times are faithful
+    #[arg(long)]
+    strict: bool,
     /// Length of each tcp and udp item of traffic, and of all streams, such as 10s, instead of the scenario's
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeSpan>,
@@ -51,7 +57,8 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
         set_duration(&mut scenario, duration)?;
     }
     let signals = StopSignalHandler::watch()?;
-    let options = LabOptions { netns: args.netns, cancel: signals.cancel.clone(), ..LabOptions::default() };
+    let options =
+        LabOptions { netns: args.netns, certify: true, cancel: signals.cancel.clone(), ..LabOptions::default() };
     let mut shown = progress::LabProgressDisplay::new();
     let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.update(&progress));
     shown.clear();
@@ -62,11 +69,17 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
         _ => report::text(&result),
     };
     weir_terminal::output::print(&text)?;
-    Ok(match (result.partial, result.passed) {
-        (true, _) => ExitCode::from(STOPPED),
-        (false, true) => ExitCode::SUCCESS,
-        (false, false) => ExitCode::from(NOT_AS_EXPECTED),
+    Ok(match () {
+        () if result.partial => ExitCode::from(STOPPED),
+        () if !result.passed => ExitCode::from(NOT_AS_EXPECTED),
+        () if args.strict && !is_faithful(&result) => ExitCode::from(NOT_FAITHFUL),
+        () => ExitCode::SUCCESS,
     })
+}
+
+/// Returns true if nothing says that times cannot be trusted.
+pub(crate) fn is_faithful(result: &LabResult) -> bool {
+    result.certificate.as_ref().is_none_or(|certificate| certificate.verdict == FidelityVerdict::Faithful)
 }
 
 fn json(result: &LabResult) -> anyhow::Result<String> {

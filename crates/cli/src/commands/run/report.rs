@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_network::LabResult;
+use weir_network::certificate::FidelityVerdict;
 use weir_network::result::{LabHostKind, StreamResult, TrafficResult};
 use weir_scenario::TrafficExpectation;
 use weir_traffic::TimeStatistics;
@@ -96,11 +97,15 @@ fn verdict(result: &LabResult) -> String {
     if items == 0 {
         return if result.streams.is_empty() { "The scenario has no traffic\n" } else { "" }.to_owned();
     }
-    if result.passed && items == 1 {
-        return "The item of traffic did what was expected\n".to_owned();
-    }
     if result.passed {
-        return format!("All {items} items of traffic did what was expected\n");
+        let doubt = result.certificate.as_ref().filter(|own| own.verdict != FidelityVerdict::Faithful);
+        let doubt = doubt.map_or_else(String::new, |own| {
+            format!("; times and losses are {}, since the machine disturbed them", own.verdict)
+        });
+        return match items {
+            1 => format!("The item of traffic did what was expected{doubt}\n"),
+            _ => format!("All {items} items of traffic did what was expected{doubt}\n"),
+        };
     }
     format!("FAILED: {} of {} of traffic did not do what was expected\n", items - ok, counted(items, "item", "items"))
 }
@@ -289,12 +294,18 @@ pub(crate) const TRAFFIC_CELLS: &str =
 const STREAM_CELLS: &str = "stream,switch,virtual_switch,port,class,sent,received,throughput,loss,rate_bps,share,delay_mean_us,\
                             delay_p50_us,delay_p95_us,delay_p99_us,delay_max_us";
 
-/// Formats one CSV line for each item of traffic, or for each stream if the scenario has streams only.
+/// Formats one CSV line for each item of traffic, or for each stream if the scenario has streams only. A certified
+/// run has its verdict in the last column.
 pub(crate) fn csv(result: &LabResult) -> String {
-    if result.traffic.is_empty() && !result.streams.is_empty() {
-        return csv::lines(STREAM_CELLS, result.streams.iter().map(stream_cells));
-    }
-    csv::lines(TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells))
+    let (header, lines): (_, Vec<Vec<String>>) = if result.traffic.is_empty() && !result.streams.is_empty() {
+        (STREAM_CELLS, result.streams.iter().map(stream_cells).collect())
+    } else {
+        (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect())
+    };
+    let Some(certificate) = &result.certificate else { return csv::lines(header, lines) };
+    let fidelity = certificate.verdict.to_string();
+    let lines = lines.into_iter().map(|cells| cells.into_iter().chain([fidelity.clone()]).collect());
+    csv::lines(&format!("{header},fidelity"), lines)
 }
 
 /// Returns the cells of an item of traffic, in the order of [`TRAFFIC_CELLS`].
