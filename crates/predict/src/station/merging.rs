@@ -14,6 +14,8 @@ pub(crate) struct InputLine {
 
 /// Points by which a continuous law of packet lengths is represented.
 const POINTS: u32 = 16;
+/// Most rounds of a fixed point.
+const ROUNDS: u32 = 1000;
 /// Input lines whose rate differs by less than this share from the line's count as equally fast.
 const SAME_RATE: f64 = 1e-6;
 /// Least mean waiting time, as a share of the service time, that is kept.
@@ -57,11 +59,8 @@ impl AnalyticStation {
             let before = law.scaled(input.slower.min(1.0))?;
             let offered = rate * before.mean();
             let waited = waiting::general_mean(offered, &before, source_scv(&group, offered));
-            let behind_longer = if input.slower > 1.0 - SAME_RATE {
-                behind_longer(&law, input.slower, (rate * law.mean() * input.slower).min(1.0))
-            } else {
-                0.0
-            };
+            let behind_longer =
+                if input.slower > 1.0 - SAME_RATE { behind_longer(&law, input.slower, rate) } else { 0.0 };
             mean += rate / state.rate * (behind_longer - waited);
         }
         let waiting = if mean <= LEAST_WAIT * service.mean() {
@@ -84,32 +83,41 @@ fn source_scv(flows: &[&ArrivalStream], offered: f64) -> f64 {
     merged_scv(flows.iter().map(|one| (one.rate, one.source_scv)), rate, offered)
 }
 
-/// Returns the mean time that packets of one input line wait because a longer packet went before them. A packet stays
-/// at the second of two equal lines as long as the longest of its busy period so far is sent (Boxma, On a tandem queueing
-/// model with identical service times at both counters, 1979). The number of packets before it in the busy period is
-/// taken as geometric above zero, with the mean of constant services.
-fn behind_longer(law: &Law, slower: f64, offered: f64) -> f64 {
+/// Returns the mean time that packets of one input line, `rate` a second, wait because a longer packet went before them.
+/// A packet stays at the second of two equal lines as long as the longest packet of its busy period so far is sent
+/// (Boxma, On a tandem queueing model with identical service times at both counters, 1979).
+fn behind_longer(law: &Law, slower: f64, rate: f64) -> f64 {
     let points = points(law);
-    let follows = offered.min(1.0 - 1e-9);
-    let before = (2.0 - follows) / (2.0 * (1.0 - follows).powi(2));
-    let again = 1.0 - 1.0 / before.max(1.0);
-    // Share of packets none of which goes before and is longer than a given time.
-    let none_longer = |share: f64| (1.0 - follows) + follows * (1.0 - again) * share / (1.0 - again * share);
-    let (mut below, mut longest) = (0.0, Vec::with_capacity(points.len()));
-    let mut reached = 0.0;
-    for (time, weight) in &points {
+    let offered = rate * slower * law.mean();
+    let (mut reached, mut below) = ((1.0 - offered).max(0.0), 0.0);
+    let mut longest = Vec::with_capacity(points.len());
+    for (at, (time, weight)) in points.iter().enumerate() {
         below += weight;
-        let share = none_longer(f64::min(below, 1.0));
-        longest.push((*time, share - reached));
+        let share =
+            if at + 1 == points.len() { 1.0 } else { none_longer(&points[..=at], rate * slower, offered, below) };
+        longest.push((*time, (share - reached).max(0.0)));
         reached = share;
-    }
-    // The first step holds the packets that nothing went before.
-    let alone = none_longer(0.0);
-    if let Some(first) = longest.first_mut() {
-        first.1 -= alone;
     }
     let wait = |own: f64| -> f64 { longest.iter().map(|(most, share)| share * (most - own * slower).max(0.0)).sum() };
     points.iter().map(|(own, weight)| weight * wait(*own)).sum()
+}
+
+/// Returns the share of packets before which no packet longer than the last of `short` went in their busy period.
+/// `below` is the share of packets that are not longer.
+///
+/// A busy period ends without a longer packet with probability g = E[e^(-λ (1-g) S); S not longer], as if longer
+/// packets ended it. Each packet up to the first longer one is that one with probability `1 - below`, so there are
+/// (1 - g) / (1 - below) of them, of 1 / (1 - ρ) in a busy period.
+fn none_longer(short: &[(f64, f64)], rate: f64, offered: f64, below: f64) -> f64 {
+    let mut ends = 0.0;
+    for _ in 0..ROUNDS {
+        let next: f64 = short.iter().map(|(time, weight)| weight * (-rate * (1.0 - ends) * time).exp()).sum();
+        if next - ends < 1e-9 {
+            break;
+        }
+        ends = next;
+    }
+    ((1.0 - offered) * (1.0 - ends) / (1.0 - below).max(f64::EPSILON)).clamp(0.0, 1.0)
 }
 
 /// Returns a law as points with weights, in ascending order.
