@@ -1,6 +1,6 @@
 //! Iterates rates and losses of the network until nothing changes.
 use super::{QueueLocation, QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
-use crate::station::{AnalyticStation, ArrivalStream, InputLine, StationSolution};
+use crate::station::{AnalyticStation, ArrivalStream, InputLine, SAME_RATE, StationSolution};
 use crate::{PredictError, controller_returns};
 use weir_model::ModelError;
 
@@ -48,19 +48,28 @@ impl QueueingNetwork<'_> {
     fn add_flow(&mut self, flow: &UnidirectionalFlow) {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
-        let mut line: Option<&StationVisit> = None;
+        // Slowest line so far, the latest among equals, and the number of such lines.
+        let mut slowest: Option<(&StationVisit, u32)> = None;
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
                     let rate = data + asking;
                     let is_line = matches!(self.locations[visit.station], QueueLocation::Line(_));
-                    let behind = line.filter(|_| is_line && flow.asking_share <= 0.0);
-                    let input = behind.map(|before| InputLine {
+                    let behind = slowest.filter(|_| is_line && flow.asking_share <= 0.0);
+                    let input = behind.map(|(before, lines)| InputLine {
                         station: before.station,
                         slower: before.per_byte_s / visit.per_byte_s,
+                        lines,
                     });
                     scv = self.add_arrivals(visit, rate, scv, input.map(|input| (input, flow.scv)));
-                    line = if is_line { Some(visit) } else { line };
+                    slowest = match slowest {
+                        _ if !is_line => slowest,
+                        Some((before, _)) if before.per_byte_s > visit.per_byte_s * (1.0 + SAME_RATE) => slowest,
+                        Some((before, lines)) if before.per_byte_s > visit.per_byte_s * (1.0 - SAME_RATE) => {
+                            Some((visit, lines + 1))
+                        }
+                        _ => Some((visit, 1)),
+                    };
                     let keeps = self.stations[visit.station].delivery_share();
                     data *= keeps;
                     asking *= keeps;

@@ -3,21 +3,25 @@
 use super::{AnalyticStation, ArrivalStream, StationSolution, merged_scv, waiting};
 use weir_model::{Distribution, Law, LawShape, ModelError, station};
 
-/// Line over which packets come to a line.
+/// Slowest line over which packets have come to a line, the latest among equals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct InputLine {
     /// Its station.
     pub(crate) station: usize,
     /// Time that a byte takes on the input line over the time that it takes on the line.
     pub(crate) slower: f64,
+    /// Lines as slow as this one that the packets have passed, with this one.
+    pub(crate) lines: u32,
 }
 
 /// Points by which a continuous law of packet lengths is represented.
 const POINTS: u32 = 16;
+/// Most different waiting times behind longer packets.
+const MOST_TIMES: usize = 32;
 /// Most rounds of a fixed point.
 const ROUNDS: u32 = 1000;
 /// Input lines whose rate differs by less than this share from the line's count as equally fast.
-const SAME_RATE: f64 = 1e-6;
+pub(crate) const SAME_RATE: f64 = 1e-6;
 /// Least mean waiting time, as a share of the service time, that is kept.
 const LEAST_WAIT: f64 = 1e-6;
 
@@ -47,23 +51,28 @@ impl AnalyticStation {
         let mut mean = direct;
         let mut inputs: Vec<InputLine> = Vec::new();
         for input in all.iter().filter_map(|one| one.input) {
-            if inputs.iter().all(|known| known.station != input.station) {
-                inputs.push(input);
+            match inputs.iter_mut().find(|known| known.station == input.station) {
+                Some(known) => known.lines = known.lines.max(input.lines),
+                None => inputs.push(input),
             }
         }
+        // Waiting for longer packets, as times with the share of the packets that wait so long.
+        let mut longer: Vec<(f64, f64)> = Vec::new();
         for input in inputs {
             let comes = |one: &ArrivalStream| one.input.is_some_and(|other| other.station == input.station);
             let group: Vec<&ArrivalStream> = all.iter().copied().filter(|one| comes(one)).collect();
-            let law = self.service_of(|one| comes(one))?;
+            let law = self.service_of(comes)?;
             let rate: f64 = group.iter().map(|one| one.rate).sum();
             let before = law.scaled(input.slower.min(1.0))?;
             let offered = rate * before.mean();
             let waited = waiting::general_mean(offered, &before, source_scv(&group, offered));
-            let behind_longer =
-                if input.slower > 1.0 - SAME_RATE { behind_longer(&law, input.slower, rate) } else { 0.0 };
-            mean += rate / state.rate * (behind_longer - waited);
+            mean -= rate / state.rate * waited;
+            if input.slower > 1.0 - SAME_RATE {
+                let share = rate / state.rate;
+                longer.extend(behind_longer(&law, input, rate).into_iter().map(|(time, part)| (time, share * part)));
+            }
         }
-        let waiting = if mean <= LEAST_WAIT * service.mean() {
+        let merging = if mean <= LEAST_WAIT * service.mean() {
             Distribution::zero()
         } else {
             // Fewer packets wait, and those for a shorter time.
@@ -72,9 +81,27 @@ impl AnalyticStation {
             let law = service.scaled(factor)?;
             station::mg1_waiting(busy / law.mean(), &law)?
         };
+        let waiting = Distribution::sum(&[merging, waits_for_longer(longer, LEAST_WAIT * service.mean())?]);
         let waiting = [waiting.clone(), waiting];
         Ok(Some(StationSolution { waiting, formula: "queue behind other lines", ..solved.clone() }))
     }
+}
+
+/// Returns the law of times, of which each is that of a share of the packets; all others do not wait. Leaves out what
+/// adds less than `least` to the mean, and combines neighbours if there are many.
+fn waits_for_longer(mut times: Vec<(f64, f64)>, least: f64) -> Result<Distribution, ModelError> {
+    times.retain(|(time, share)| time * share > least);
+    times.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let chunk = times.len().div_ceil(MOST_TIMES).max(1);
+    let combined = times.chunks(chunk).map(|some| {
+        let share: f64 = some.iter().map(|(_, share)| share).sum();
+        let time = some.iter().map(|(time, share)| time * share).sum::<f64>() / share;
+        Ok((share.min(1.0), Distribution::constant(time)?))
+    });
+    let mut parts = combined.collect::<Result<Vec<_>, ModelError>>()?;
+    let waits: f64 = parts.iter().map(|(share, _)| share).sum();
+    parts.push(((1.0 - waits).max(0.0), Distribution::zero()));
+    Distribution::mixture(&parts)
 }
 
 /// Returns the SCV of the times between packets of all these flows, as their sources send them.
@@ -83,32 +110,37 @@ fn source_scv(flows: &[&ArrivalStream], offered: f64) -> f64 {
     merged_scv(flows.iter().map(|one| (one.rate, one.source_scv)), rate, offered)
 }
 
-/// Returns the mean time that packets of one input line, `rate` a second, wait because a longer packet went before them.
+/// Returns how long packets of one input line, `rate` a second, wait because longer packets went before them: times, and
+/// the shares of packets.
+///
 /// A packet stays at the second of two equal lines as long as the longest packet of its busy period so far is sent
-/// (Boxma, On a tandem queueing model with identical service times at both counters, 1979).
-fn behind_longer(law: &Law, slower: f64, rate: f64) -> f64 {
+/// (Boxma, On a tandem queueing model with identical service times at both counters, 1979). On each further line, short
+/// packets come nearer to a long one before them by the difference of their times, until they wait for it too.
+fn behind_longer(law: &Law, input: InputLine, rate: f64) -> Vec<(f64, f64)> {
     let points = points(law);
-    let offered = rate * slower * law.mean();
-    let (mut reached, mut below) = ((1.0 - offered).max(0.0), 0.0);
-    let mut longest = Vec::with_capacity(points.len());
-    for (at, (time, weight)) in points.iter().enumerate() {
-        below += weight;
-        let share =
-            if at + 1 == points.len() { 1.0 } else { none_longer(&points[..=at], rate * slower, offered, below) };
-        longest.push((*time, (share - reached).max(0.0)));
-        reached = share;
+    let rate = rate * input.slower;
+    let mut reached = (1.0 - rate * law.mean()).max(0.0);
+    let mut waits = Vec::with_capacity(points.len());
+    for (at, (longest, _)) in points.iter().enumerate() {
+        let share = none_longer(&points, at, rate, f64::from(input.lines - 1));
+        let wait = |(own, weight): &(f64, f64)| weight * (longest - own * input.slower).max(0.0);
+        waits.push((points.iter().map(wait).sum(), (share - reached).max(0.0)));
+        reached = share.max(reached);
     }
-    let wait = |own: f64| -> f64 { longest.iter().map(|(most, share)| share * (most - own * slower).max(0.0)).sum() };
-    points.iter().map(|(own, weight)| weight * wait(*own)).sum()
+    waits
 }
 
-/// Returns the share of packets before which no packet longer than the last of `short` went in their busy period.
-/// `below` is the share of packets that are not longer.
+/// Returns the share of packets before which no packet longer than point `last` went in their busy period, with `gains`
+/// lines on which short packets have come nearer to long ones.
 ///
 /// A busy period ends without a longer packet with probability g = E[e^(-λ (1-g) S); S not longer], as if longer
-/// packets ended it. Each packet up to the first longer one is that one with probability `1 - below`, so there are
-/// (1 - g) / (1 - below) of them, of 1 / (1 - ρ) in a busy period.
-fn none_longer(short: &[(f64, f64)], rate: f64, offered: f64, below: f64) -> f64 {
+/// packets ended it. Each packet up to the first longer one is that one with the probability 1-F of longer packets, so
+/// there are (1-g) / (1-F) of them, of 1 / (1-ρ) in a busy period. What short packets gain prolongs it.
+fn none_longer(points: &[(f64, f64)], last: usize, rate: f64, gains: f64) -> f64 {
+    let (short, long) = points.split_at(last + 1);
+    if long.is_empty() {
+        return 1.0;
+    }
     let mut ends = 0.0;
     for _ in 0..ROUNDS {
         let next: f64 = short.iter().map(|(time, weight)| weight * (-rate * (1.0 - ends) * time).exp()).sum();
@@ -117,7 +149,10 @@ fn none_longer(short: &[(f64, f64)], rate: f64, offered: f64, below: f64) -> f64
         }
         ends = next;
     }
-    ((1.0 - offered) * (1.0 - ends) / (1.0 - below).max(f64::EPSILON)).clamp(0.0, 1.0)
+    let prolonged = |(time, weight): &(f64, f64)| weight * (time + gains * (time - points[last].0));
+    let busy = short.iter().map(|(time, weight)| time * weight).sum::<f64>() + long.iter().map(prolonged).sum::<f64>();
+    let longer: f64 = long.iter().map(|(_, weight)| weight).sum();
+    ((1.0 - rate * busy) * (1.0 - ends) / longer.max(f64::EPSILON)).clamp(0.0, 1.0)
 }
 
 /// Returns a law as points with weights, in ascending order.

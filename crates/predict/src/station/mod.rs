@@ -5,7 +5,7 @@ mod merging;
 mod waiting;
 
 use gate::gate_offered;
-pub(crate) use merging::InputLine;
+pub(crate) use merging::{InputLine, SAME_RATE};
 use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::ReleaseGate;
