@@ -501,3 +501,35 @@ fn a_transfer_shorter_than_its_start_is_answered() {
     assert!(tcp.notes.iter().any(|note| note.contains("before its first bytes")), "{:?}", tcp.notes);
     assert!(found.flows.iter().filter(|flow| flow.kind == "ping").all(|flow| flow.delay.is_some()));
 }
+
+/// Returns a tree: hosts a and b at s1, c at s2, all of which send to d at s3; every line has 10 Mbit/s.
+fn tree(rates: [f64; 3], what: &str) -> String {
+    let mut text = String::from("[controller]\nconnect = \"none\"\n");
+    for switch in 1..=3 {
+        text += &format!("[[switch]]\nname = \"s{switch}\"\nfail_mode = \"standalone\"\n");
+    }
+    for (number, (name, switch)) in [("a", 1), ("b", 1), ("c", 2), ("d", 3)].into_iter().enumerate() {
+        let line = format!("switch = \"s{switch}\"\nip = \"10.0.0.{}/24\"\nrate = \"10Mbit/s\"", number + 1);
+        text += &format!("[[host]]\nname = \"{name}\"\n{line}\nbuffer = \"10MB\"\n");
+    }
+    for from in [1, 2] {
+        text += &format!("[[link]]\nends = [\"s{from}\", \"s3\"]\nrate = \"10Mbit/s\"\nbuffer = \"10MB\"\n");
+    }
+    for (name, rate) in ["a", "b", "c"].iter().zip(rates) {
+        text += &format!("[[traffic]]\nkind = \"udp\"\nfrom = \"{name}\"\nto = \"d\"\nrate = {rate}\n{what}\n");
+    }
+    text
+}
+
+#[test]
+fn a_tree_of_equal_lines_delays_as_one_queue() {
+    let rates = [200.0, 250.0, 300.0];
+    let service = 1042.0 * 8.0 / 1e7;
+    let prediction = predicted(&tree(rates, "payload = \"1000B\"\narrival = \"poisson\""));
+    let total: f64 = rates.iter().sum();
+    // The waits of all packets on all lines are those of one queue fed by all sources.
+    let waits = rates.iter().zip(&prediction.flows);
+    let found: f64 = waits.map(|(rate, flow)| rate / total * (flow.delay.unwrap().mean_s - 3.0 * service)).sum();
+    let line = station::mg1(total, &Law::constant(service).unwrap()).unwrap();
+    near(found, line.sojourn_s - service, 1e-2);
+}
