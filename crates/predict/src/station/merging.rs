@@ -16,8 +16,6 @@ pub(crate) struct InputLine {
 
 /// Points by which a continuous law of packet lengths is represented.
 const POINTS: u32 = 16;
-/// Most different waiting times behind longer packets.
-const MOST_TIMES: usize = 32;
 /// Most rounds of a fixed point.
 const ROUNDS: u32 = 1000;
 /// Input lines whose rate differs by less than this share from the line's count as equally fast.
@@ -84,27 +82,22 @@ impl AnalyticStation {
             let law = service.scaled(factor)?;
             station::mg1_waiting(busy / law.mean(), &law)?
         };
-        let waiting = Distribution::sum(&[merging, waits_for_longer(longer, LEAST_WAIT * service.mean())?]);
+        let waiting = Distribution::sum(&[merging, waits_for_longer(&longer, LEAST_WAIT * service.mean())?]);
         let waiting = [waiting.clone(), waiting];
         Ok(Some(StationSolution { waiting, formula: "queue behind other lines", ..solved.clone() }))
     }
 }
 
-/// Returns the law of times, of which each is that of a share of the packets; all others do not wait. Leaves out what
-/// adds less than `least` to the mean, and combines neighbours if there are many.
-fn waits_for_longer(mut times: Vec<(f64, f64)>, least: f64) -> Result<Distribution, ModelError> {
-    times.retain(|(time, share)| time * share > least);
-    times.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let chunk = times.len().div_ceil(MOST_TIMES).max(1);
-    let combined = times.chunks(chunk).map(|some| {
-        let share: f64 = some.iter().map(|(_, share)| share).sum();
-        let time = some.iter().map(|(time, share)| time * share).sum::<f64>() / share;
-        Ok((share.min(1.0), Distribution::constant(time)?))
-    });
-    let mut parts = combined.collect::<Result<Vec<_>, ModelError>>()?;
-    let waits: f64 = parts.iter().map(|(share, _)| share).sum();
-    parts.push(((1.0 - waits).max(0.0), Distribution::zero()));
-    Distribution::mixture(&parts)
+/// Returns the law of times, of which each is that of a share of the packets; all others do not wait. It has the moments of
+/// these times and no steps, because the steps of all lines of a path together would be too many.
+fn waits_for_longer(times: &[(f64, f64)], least: f64) -> Result<Distribution, ModelError> {
+    let sum = |value: fn(f64) -> f64| times.iter().map(|(time, share)| value(*time) * share).sum::<f64>();
+    let mean = sum(|time| time);
+    if mean <= least {
+        return Ok(Distribution::zero());
+    }
+    let waits: f64 = times.iter().filter(|(time, _)| *time > 0.0).map(|(_, share)| share).sum();
+    waiting::spread(waits, mean, sum(|time| time * time))
 }
 
 /// Returns the SCV of the times between packets of all these flows, as their sources send them.

@@ -111,3 +111,10 @@ fn waiting_has_the_moments_it_is_given() {
         assert!((waiting.variance() + mean * mean - square).abs() < 1e-9 * square, "{share}");
     }
 }
+
+#[test]
+fn waiting_of_one_value_is_constant_despite_rounding() {
+    let (share, time) = (0.3, 0.7);
+    let waiting = spread(share, share * time, share * time * time * (1.0 + 1e-15)).unwrap();
+    assert_eq!(waiting.quantile(0.9).unwrap(), time);
+}

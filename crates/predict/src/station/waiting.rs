@@ -4,6 +4,9 @@ use super::{AnalyticStation, MOST_PLACES, POISSON, StationLoad, StationSolution}
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::ReleaseGate;
 
+/// SCV of waiting times below which they count as equal.
+const LEAST_SPREAD: f64 = 1e-6;
+
 impl AnalyticStation {
     /// Solves the station after the iteration; none if it has no steady state.
     pub(crate) fn solve(&self) -> Result<Option<StationSolution>, ModelError> {
@@ -136,6 +139,8 @@ pub(super) fn spread(share: f64, mean: f64, square: f64) -> Result<Distribution,
     // The share is at least as large as the mean square allows.
     let share = share.min(1.0).max((mean * mean / square.max(mean * mean)).min(1.0));
     let scv = (square * share / (mean * mean) - 1.0).max(0.0);
+    // Rounding must not make a law of one value a gamma law, whose tail takes for ever with so little variance.
+    let scv = if scv < LEAST_SPREAD { 0.0 } else { scv };
     let waits = Distribution::law(&Law::gamma(mean / share, scv)?);
     Distribution::mixture(&[(1.0 - share, Distribution::zero()), (share, waits)])
 }
