@@ -3,11 +3,11 @@
 
     bench/networks.py [--networks 120] [--seed 14] [--duration 120s] [--weir FILE] [--before FILE]
 
-Networks are trees and rows of 3 to 10 switches with 3 to 7 hosts; flows of datagrams have Poisson or constant gaps and
-frames of one size, a size for each flow, two ranges of sizes, or IMIX; the busiest line is 30 to 80 % used. Each network
-is simulated packet by packet. Errors are in percent of the simulated value: average, 95 of 100 flows, largest. --before
-is another binary whose formulas are compared with the same simulations. A record is written to bench/records. A network
-that one of the programs cannot answer is named, and the exit status is 1.
+Networks are trees and rows of 3 to 10 switches with 3 to 7 hosts; flows of datagrams have Poisson or constant gaps, and
+frames of one size, a size for each flow, two ranges of sizes, or IMIX; the busiest line is 30 to 80 % used. Each
+network is simulated packet by packet. Errors are in percent of the simulated value: average, 95 of 100 flows, largest.
+--before is another binary whose formulas are compared with the same simulations. A record is written to bench/records.
+A network that one of the programs cannot answer is named, and the exit status is 1.
 """
 import argparse
 import collections
@@ -58,7 +58,8 @@ def network(draw, duration):
     host_rate = draw.choice([10, 10, 100])
     hosts = [(f"h{number}", draw.randrange(switches)) for number in range(1, draw.randint(3, 7) + 1)]
     target = draw.choice([None, draw.choice(hosts)])
-    pairs = [(draw.choice(hosts), target or draw.choice(hosts), draw.uniform(0.3, 1)) for _ in range(draw.randint(2, 8))]
+    pairs = [(draw.choice(hosts), target or draw.choice(hosts), draw.uniform(0.3, 1))
+             for _ in range(draw.randint(2, 8))]
     flows = [pair for pair in pairs if pair[0] != pair[1]] or [(hosts[0], hosts[1], 1.0)]
     sizes = draw.choice(["fixed", "fixed", "imix", "bimodal", "mixed"])
     gaps = draw.choice(["poisson", "poisson", "poisson", "constant"])
@@ -87,7 +88,8 @@ def network(draw, duration):
 def answer(program, verb, file, *options):
     """Returns the answer of a verb, or what went wrong."""
     try:
-        done = subprocess.run([program, verb, file, "--json", *options], capture_output=True, text=True, timeout=TIMEOUT_S)
+        command = [program, verb, file, "--json", *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return f"weir {verb} took longer than {TIMEOUT_S} s"
     return json.loads(done.stdout) if done.returncode == 0 else done.stderr.strip() or f"status {done.returncode}"
@@ -109,7 +111,8 @@ def compare(task):
         predicted = {name: one["flows"][number].get("delay") for name, one in found.items()}
         if not item["delay"] or not all(predicted.values()):
             return gaps, sizes, f"flow {number} has no delay", []
-        flows.append({name: {figure: delay[f"{figure}_s"] * 1e6 / item["delay"][f"{figure}_us"] - 1 for figure in FIGURES}
+        real = item["delay"]
+        flows.append({name: {figure: delay[f"{figure}_s"] * 1e6 / real[f"{figure}_us"] - 1 for figure in FIGURES}
                       for name, delay in predicted.items()})
     return gaps, sizes, None, flows
 
@@ -154,11 +157,13 @@ def main():
     rows = {" ".join(key): summary(found) for key, found in sorted(errors.items())}
     print(f"{'gaps, sizes, figure, program':34} {'flows':>6} {'average':>8} {'95 %':>7} {'largest':>8} {'bias':>7}")
     for name, row in rows.items():
-        print(f"{name:34} {row['flows']:6} {row['average']:8.1f} {row['p95']:7.1f} {row['largest']:8.1f} {row['bias']:7.1f}")
+        print(f"{name:34} {row['flows']:6} {row['average']:8.1f} {row['p95']:7.1f} {row['largest']:8.1f} "
+              f"{row['bias']:7.1f}")
     for problem in problems:
         print(problem, file=sys.stderr)
     if not options.no_record:
-        veth.save_record(options.record, {"networks": options.networks, "seed": options.seed, "duration": options.duration,
+        veth.save_record(options.record, {"networks": options.networks, "seed": options.seed,
+                                          "duration": options.duration,
                                           "units": "errors of predicted delays in percent of simulated ones",
                                           "rows": rows, "problems": problems})
     sys.exit(1 if problems else 0)

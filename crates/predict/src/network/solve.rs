@@ -94,8 +94,8 @@ impl QueueingNetwork<'_> {
         }
     }
 
-    /// Adds a flow to a queue. `behind` is the line over which the packets come, with the squared coefficient of variation
-    /// (SCV) of the times between them at the source. Returns the SCV of the times between departures.
+    /// Adds a flow to a queue. `behind` is the line over which the packets come, with the squared coefficient of
+    /// variation (SCV) of the times between them at the source. Returns the SCV of the times between departures.
     fn add_arrivals(&mut self, visit: &StationVisit, rate: f64, scv: f64, behind: Option<(InputLine, f64)>) -> f64 {
         let station = &mut self.stations[visit.station];
         station.arrivals.push(ArrivalStream {

@@ -24,14 +24,14 @@ pub(crate) const SAME_RATE: f64 = 1e-6;
 const LEAST_WAIT: f64 = 1e-6;
 
 impl AnalyticStation {
-    /// Returns the solution with the waiting behind other lines, in place of the one that takes arrivals as independent;
-    /// none if no packet comes over another line, or if the formulas here do not cover the station.
+    /// Returns the solution with the waiting behind other lines, in place of the one that takes arrivals as
+    /// independent; none if no packet comes over another line, or if the formulas here do not cover the station.
     ///
     /// With packets of one size and lines of one rate, packets leave a tree of lines at the times at which one queue
     /// fed by all sources lets them go (Neely, Rohrs and Modiano, Equivalent models for queueing analysis of
     /// deterministic service time tree networks, 2005). So packets wait as long as if the sources were connected
-    /// directly, less what they have waited for each other on their input line. Behind a slower input line, this is what
-    /// they would wait for each other here.
+    /// directly, less what they have waited for each other on their input line. Behind a slower input line, this is
+    /// what they would wait for each other here.
     pub(crate) fn behind_lines(&self, solved: &StationSolution) -> Result<Option<StationSolution>, ModelError> {
         let state = &self.state;
         let covered = self.tcp_waiting.is_none()
@@ -66,8 +66,8 @@ impl AnalyticStation {
             let waited = waiting::general_mean(offered, &before, source_scv(&group, offered));
             mean -= rate / state.rate * waited;
             if input.slower > 1.0 - SAME_RATE {
-                // Arrivals more regular than Poisson have shorter busy periods: the root of the proportion of waits is between
-                // no effect, which gives waits too long, and the whole proportion, which gives them too short.
+                // Arrivals more regular than Poisson have shorter busy periods: the root of the proportion of waits is
+                // between no effect, which gives waits too long, and the whole proportion, which gives them too short.
                 let regular = (waited / waiting::general_mean(offered, &before, 1.0)).clamp(0.0, 1.0).sqrt();
                 let share = rate / state.rate * regular;
                 longer.extend(behind_longer(&law, input, rate).into_iter().map(|(time, part)| (time, share * part)));
@@ -88,8 +88,8 @@ impl AnalyticStation {
     }
 }
 
-/// Returns the law of times, of which each is that of a share of the packets; all others do not wait. It has the moments of
-/// these times and no steps, because the steps of all lines of a path together would be too many.
+/// Returns the law of times, of which each is that of a share of the packets; all others do not wait. It has the
+/// moments of these times and no steps, because the steps of all lines of a path together would be too many.
 fn waits_for_longer(times: &[(f64, f64)], least: f64) -> Result<Distribution, ModelError> {
     let sum = |value: fn(f64) -> f64| times.iter().map(|(time, share)| value(*time) * share).sum::<f64>();
     let mean = sum(|time| time);
@@ -106,14 +106,15 @@ fn source_scv(flows: &[&ArrivalStream], offered: f64) -> f64 {
     merged_scv(flows.iter().map(|one| (one.rate, one.source_scv)), rate, offered)
 }
 
-/// Returns how long packets of one input line, `rate` a second, wait because longer packets went before them: times, and
-/// the shares of packets.
+/// Returns how long packets of one input line, `rate` a second, wait because longer packets went before them: times,
+/// and the shares of packets.
 ///
 /// On equal lines in a row, packet n leaves line k+1 at the latest of a_j + S_j + ... + S_n + k max(S_j, ..., S_n) over
-/// all j up to n, with arrivals a and times S (the second line: Boxma, On a tandem queueing model with identical service
-/// times at both counters, 1979). So a packet waits for the longest one before it in its busy period on the first line.
-/// It also waits for one in an earlier busy period, if the first line has since been idle for less than the difference
-/// of their times on k lines. On the last line it waits for a part of the difference, if k-1 lines were not enough.
+/// all j up to n, with arrivals a and times S (the second line: Boxma, On a tandem queueing model with identical
+/// service times at both counters, 1979). So a packet waits for the longest one before it in its busy period on the
+/// first line. It also waits for one in an earlier busy period, if the first line has since been idle for less than the
+/// difference of their times on k lines. On the last line it waits for a part of the difference, if k-1 lines were not
+/// enough.
 fn behind_longer(law: &Law, input: InputLine, rate: f64) -> Vec<(f64, f64)> {
     let points = points(law);
     let rate = rate * input.slower;
@@ -142,9 +143,9 @@ fn behind_longer(law: &Law, input: InputLine, rate: f64) -> Vec<(f64, f64)> {
     waits
 }
 
-/// Returns the probability g that a busy period has only packets of these times, of all that arrive at `rate`: the least
-/// solution of g = E[e^(-λ (1-g) S); S is one of these times]. So it has (1-g) / (1-F) packets up to the first longer
-/// one, with the share F of packets that are not longer, of 1 / (1-ρ) packets.
+/// Returns the probability g that a busy period has only packets of these times, of all that arrive at `rate`: the
+/// least solution of g = E[e^(-λ (1-g) S); S is one of these times]. So it has (1-g) / (1-F) packets up to the first
+/// longer one, with the share F of packets that are not longer, of 1 / (1-ρ) packets.
 fn ends_without_longer(short: &[(f64, f64)], rate: f64) -> f64 {
     let mut ends = 0.0;
     for _ in 0..ROUNDS {
@@ -183,8 +184,8 @@ mod tests {
     use super::*;
     use weir_traffic::RandomStream;
 
-    /// Returns the mean waiting at the last of `lines` equal lines of one input, in units of the times that packets take,
-    /// by following packets.
+    /// Returns the mean waiting at the last of `lines` equal lines of one input, in units of the times that packets
+    /// take, by following packets.
     fn followed(law: &[(f64, f64)], rate: f64, lines: u32) -> f64 {
         const PACKETS: u32 = 300_000;
         let mut random = RandomStream::new(7, 0, 1);
