@@ -6,7 +6,7 @@ use weir_model::{Distribution, Law, LawShape, ModelError, station};
 /// Slowest line over which packets have come to a line, the latest among equals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct InputLine {
-    /// Its station.
+    /// Index of its station.
     pub(crate) station: usize,
     /// Time that a byte takes on the input line over the time that it takes on the line.
     pub(crate) slower: f64,
