@@ -533,3 +533,27 @@ fn a_tree_of_equal_lines_delays_as_one_queue() {
     let line = station::mg1(total, &Law::constant(service).unwrap()).unwrap();
     near(found, line.sojourn_s - service, 1e-2);
 }
+
+/// Predicts the wait, in seconds, at a line behind a device that is slower than the line.
+fn wait_behind_device(data: &str) -> f64 {
+    let text = format!(
+        "[controller]\nconnect = \"none\"\n[[switch]]\nname = \"s1\"\nfail_mode = \"standalone\"\n\
+         [switch.timing]\ndata = {data}\n\
+         [[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\nrate = \"1Gbit/s\"\n\
+         [[host]]\nname = \"b\"\nswitch = \"s1\"\nip = \"10.0.0.2/24\"\nrate = \"10Mbit/s\"\nbuffer = \"10MB\"\n\
+         [[traffic]]\nkind = \"udp\"\nfrom = \"a\"\nto = \"b\"\nrate = 600\npayload = \"1000B\"\narrival = \"poisson\"\n"
+    );
+    let prediction = predicted(&text);
+    let line = prediction.devices.iter().find(|one| one.device == "s1 -> b").unwrap();
+    line.delay.unwrap().mean_s - 1042.0 * 8.0 / 1e7
+}
+
+#[test]
+fn devices_space_packets_or_make_them_independent() {
+    assert!(wait_behind_device("\"1ms\"") < 1e-9, "packets come a millisecond apart and take 0.83 ms");
+    // Packets leave an exponential server as a Poisson process (Burke 1956).
+    let found = wait_behind_device("{ law = \"exponential\", mean = \"1ms\" }");
+    let service = 1042.0 * 8.0 / 1e7;
+    let line = station::mg1(600.0, &Law::constant(service).unwrap()).unwrap();
+    near(found, line.sojourn_s - service, 1e-2);
+}

@@ -1,5 +1,6 @@
 //! Represents a scenario as a network of queues, and solves it: rates, losses and irregularity of flows are passed
 //! from station to station until nothing changes (decomposition after Whitt, The queueing network analyzer, 1983).
+//! Lines behind lines are then solved again, because packets of one input are not independent.
 mod control;
 mod solve;
 

@@ -1,6 +1,6 @@
 //! Iterates rates and losses of the network until nothing changes.
 use super::{QueueLocation, QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
-use crate::station::{AnalyticStation, ArrivalStream, InputLine, SAME_RATE, StationSolution};
+use crate::station::{AnalyticStation, ArrivalStream, InputStation, SAME_RATE, StationSolution};
 use crate::{PredictError, controller_returns};
 use weir_model::ModelError;
 
@@ -13,6 +13,10 @@ const DAMPING_SCHEDULE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (
 const CONVERGENCE_LIMIT: f64 = 1e-9;
 /// Largest change that is accepted in the last round: far below the error of the formulas.
 const ACCEPTED_CHANGE: f64 = 1e-3;
+
+/// Time of a device with random times, as a share of the time on the slowest line before it, up to which it changes
+/// nothing in how packets follow each other.
+const NEGLIGIBLE_DEVICE: f64 = 0.1;
 
 impl QueueingNetwork<'_> {
     /// Passes flows through the network until nothing changes, then solves each queue. The result has `None` for queues
@@ -48,28 +52,19 @@ impl QueueingNetwork<'_> {
     fn add_flow(&mut self, flow: &UnidirectionalFlow) {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
-        // Slowest line so far, the latest among equals, and the number of such lines.
-        let mut slowest: Option<(&StationVisit, u32)> = None;
+        // Packets that ask the controller, and those behind them, are not followed over several lines.
+        let mut way = (flow.asking_share <= 0.0).then(|| FollowedPackets { source_scv: flow.scv, input: None });
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
                     let rate = data + asking;
-                    let is_line = matches!(self.locations[visit.station], QueueLocation::Line(_));
-                    let behind = slowest.filter(|_| is_line && flow.asking_share <= 0.0);
-                    let input = behind.map(|(before, lines)| InputLine {
-                        station: before.station,
-                        slower: before.per_byte_s / visit.per_byte_s,
-                        lines,
-                    });
-                    scv = self.add_arrivals(visit, rate, scv, input.map(|input| (input, flow.scv)));
-                    slowest = match slowest {
-                        _ if !is_line => slowest,
-                        Some((before, _)) if before.per_byte_s > visit.per_byte_s * (1.0 + SAME_RATE) => slowest,
-                        Some((before, lines)) if before.per_byte_s > visit.per_byte_s * (1.0 - SAME_RATE) => {
-                            Some((visit, lines + 1))
-                        }
-                        _ => Some((visit, 1)),
-                    };
+                    let place = self.locations[visit.station];
+                    let is_line = matches!(place, QueueLocation::Line(_));
+                    let behind = way.clone().filter(|way| is_line && way.input.is_some());
+                    scv = self.add_arrivals(visit, rate, scv, behind);
+                    if let Some(way) = &mut way {
+                        way.pass(place, visit, scv);
+                    }
                     let keeps = self.stations[visit.station].delivery_share();
                     data *= keeps;
                     asking *= keeps;
@@ -94,15 +89,16 @@ impl QueueingNetwork<'_> {
         }
     }
 
-    /// Adds a flow to a queue. `behind` is the line over which the packets come, with the squared coefficient of
-    /// variation (SCV) of the times between them at the source. Returns the SCV of the times between departures.
-    fn add_arrivals(&mut self, visit: &StationVisit, rate: f64, scv: f64, behind: Option<(InputLine, f64)>) -> f64 {
+    /// Adds a flow to a queue. `behind` is set at a line behind other stations. Returns the squared coefficient of
+    /// variation (SCV) of the times between departures.
+    fn add_arrivals(&mut self, visit: &StationVisit, rate: f64, scv: f64, behind: Option<FollowedPackets>) -> f64 {
         let station = &mut self.stations[visit.station];
+        let (source_scv, input) = behind.map_or((scv, None), |way| (way.source_scv, way.input));
         station.arrivals.push(ArrivalStream {
             rate,
             scv,
-            source_scv: behind.map_or(scv, |(_, source)| source),
-            input: behind.map(|(input, _)| input),
+            source_scv,
+            input,
             service: visit.service.clone(),
             first: visit.first,
         });
@@ -119,5 +115,39 @@ impl QueueingNetwork<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Packets of a flow on their way over lines and devices.
+#[derive(Debug, Clone)]
+struct FollowedPackets {
+    /// SCV of the times between packets where they were last independent of others: at the source, or behind a device
+    /// whose times are random.
+    source_scv: f64,
+    input: Option<InputStation>,
+}
+
+impl FollowedPackets {
+    /// Notes that the packets have passed a station, which they leave with the SCV `scv`.
+    fn pass(&mut self, place: QueueLocation, visit: &StationVisit, scv: f64) {
+        let is_line = matches!(place, QueueLocation::Line(_) | QueueLocation::Output(..));
+        let is_random = match place {
+            QueueLocation::Gate(..) => true,
+            _ => !is_line && visit.fixed.as_ref().is_some_and(|fixed| fixed.variance() > 0.0),
+        };
+        let own = visit.service.mean;
+        let slowest = self.input.as_ref().map_or(0.0, |input| input.service.mean);
+        if is_random {
+            if matches!(place, QueueLocation::Gate(..)) || own > NEGLIGIBLE_DEVICE * slowest {
+                *self = FollowedPackets { source_scv: scv, input: None };
+            }
+            return;
+        }
+        if own < slowest * (1.0 - SAME_RATE) {
+            return;
+        }
+        let equal = self.input.as_ref().filter(|input| own <= input.service.mean * (1.0 + SAME_RATE));
+        let lines = if is_line { equal.map_or(0, |input| input.lines) + 1 } else { 0 };
+        self.input = Some(InputStation { station: visit.station, service: visit.service.clone(), lines });
     }
 }

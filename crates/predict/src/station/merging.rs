@@ -1,16 +1,17 @@
 //! Computes the waiting at a line whose packets come over other lines: packets of one input line arrive one after the
 //! other, so they wait little for each other.
-use super::{AnalyticStation, ArrivalStream, StationSolution, merged_scv, waiting};
+use super::{AnalyticStation, ArrivalStream, ServiceMoments, StationSolution, merged_scv, mixed_service, waiting};
 use weir_model::{Distribution, Law, LawShape, ModelError, station};
 
-/// Slowest line over which packets have come to a line, the latest among equals.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct InputLine {
-    /// Index of its station.
+/// Slowest station that packets have passed on their way to a line, the latest among equals: a line, or a device that
+/// takes a constant time.
+#[derive(Debug, Clone)]
+pub(crate) struct InputStation {
+    /// Index of the station.
     pub(crate) station: usize,
-    /// Time that a byte takes on the input line over the time that it takes on the line.
-    pub(crate) slower: f64,
-    /// Lines as slow as this one that the packets have passed, with this one.
+    /// Time that the flow's packets take there.
+    pub(crate) service: ServiceMoments,
+    /// Lines as slow as this one that the packets have passed, with this one; 0 for a device.
     pub(crate) lines: u32,
 }
 
@@ -18,7 +19,7 @@ pub(crate) struct InputLine {
 const POINTS: u32 = 16;
 /// Most rounds of a fixed point.
 const ROUNDS: u32 = 1000;
-/// Input lines whose rate differs by less than this share from the line's count as equally fast.
+/// Share by which the times of packets on two stations may differ if these count as equally fast.
 pub(crate) const SAME_RATE: f64 = 1e-6;
 /// Least mean waiting time, as a share of the service time, that is kept.
 const LEAST_WAIT: f64 = 1e-6;
@@ -30,8 +31,8 @@ impl AnalyticStation {
     /// With packets of one size and lines of one rate, packets leave a tree of lines at the times at which one queue
     /// fed by all sources lets them go (Neely, Rohrs and Modiano, Equivalent models for queueing analysis of
     /// deterministic service time tree networks, 2005). So packets wait as long as if the sources were connected
-    /// directly, less what they have waited for each other on their input line. Behind a slower input line, this is
-    /// what they would wait for each other here.
+    /// directly, less what they have waited for each other at their input. Behind a slower input, this is what they
+    /// would wait for each other here.
     pub(crate) fn behind_lines(&self, solved: &StationSolution) -> Result<Option<StationSolution>, ModelError> {
         let state = &self.state;
         let covered = self.tcp_waiting.is_none()
@@ -47,30 +48,26 @@ impl AnalyticStation {
         let service = self.service()?;
         let direct = waiting::general_mean(state.offered, &service, source_scv(&all, state.offered));
         let mut mean = direct;
-        let mut inputs: Vec<InputLine> = Vec::new();
-        for input in all.iter().filter_map(|one| one.input) {
-            match inputs.iter_mut().find(|known| known.station == input.station) {
-                Some(known) => known.lines = known.lines.max(input.lines),
-                None => inputs.push(input),
-            }
-        }
         // Waiting for longer packets, as times with the share of the packets that wait so long.
         let mut longer: Vec<(f64, f64)> = Vec::new();
-        for input in inputs {
-            let comes = |one: &ArrivalStream| one.input.is_some_and(|other| other.station == input.station);
-            let group: Vec<&ArrivalStream> = all.iter().copied().filter(|one| comes(one)).collect();
-            let law = self.service_of(comes)?;
-            let rate: f64 = group.iter().map(|one| one.rate).sum();
-            let before = law.scaled(input.slower.min(1.0))?;
-            let offered = rate * before.mean();
-            let waited = waiting::general_mean(offered, &before, source_scv(&group, offered));
-            mean -= rate / state.rate * waited;
-            if input.slower > 1.0 - SAME_RATE {
+        for group in groups(&all) {
+            let law = mixed_service(group.iter().map(|(one, _)| (one.rate, &one.service)))?;
+            let taken = mixed_service(group.iter().map(|(one, input)| (one.rate, &input.service)))?;
+            let rate: f64 = group.iter().map(|(one, _)| one.rate).sum();
+            let slower = taken.mean() / law.mean();
+            let taken = taken.scaled((1.0 / slower).min(1.0))?;
+            let offered = rate * taken.mean();
+            let streams: Vec<&ArrivalStream> = group.iter().map(|(one, _)| *one).collect();
+            let waited = waiting::general_mean(offered, &taken, source_scv(&streams, offered));
+            let share = rate / state.rate;
+            mean -= share * waited;
+            let lines = group.iter().map(|(_, input)| input.lines).max().unwrap_or(0);
+            if lines > 0 && slower > 1.0 - SAME_RATE {
                 // Arrivals more regular than Poisson have shorter busy periods: the root of the proportion of waits is
                 // between no effect, which gives waits too long, and the whole proportion, which gives them too short.
-                let regular = (waited / waiting::general_mean(offered, &before, 1.0)).clamp(0.0, 1.0).sqrt();
-                let share = rate / state.rate * regular;
-                longer.extend(behind_longer(&law, input, rate).into_iter().map(|(time, part)| (time, share * part)));
+                let regular = (waited / waiting::general_mean(offered, &taken, 1.0)).clamp(0.0, 1.0).sqrt();
+                let waits = behind_longer(&law, slower, lines, rate)?;
+                longer.extend(waits.into_iter().map(|(time, part)| (time, share * regular * part)));
             }
         }
         let merging = if mean <= LEAST_WAIT * service.mean() {
@@ -86,6 +83,18 @@ impl AnalyticStation {
         let waiting = [waiting.clone(), waiting];
         Ok(Some(StationSolution { waiting, formula: "queue behind other lines", ..solved.clone() }))
     }
+}
+
+/// Returns the flows by the station over which they come, each with this station.
+fn groups<'a>(flows: &[&'a ArrivalStream]) -> Vec<Vec<(&'a ArrivalStream, &'a InputStation)>> {
+    let mut groups: Vec<Vec<(&ArrivalStream, &InputStation)>> = Vec::new();
+    for (one, input) in flows.iter().filter_map(|one| Some((*one, one.input.as_ref()?))) {
+        match groups.iter_mut().find(|group| group[0].1.station == input.station) {
+            Some(group) => group.push((one, input)),
+            None => groups.push(vec![(one, input)]),
+        }
+    }
+    groups
 }
 
 /// Returns the law of times, of which each is that of a share of the packets; all others do not wait. It has the
@@ -107,7 +116,8 @@ fn source_scv(flows: &[&ArrivalStream], offered: f64) -> f64 {
 }
 
 /// Returns how long packets of one input line, `rate` a second, wait because longer packets went before them: times,
-/// and the shares of packets.
+/// and the shares of packets. `law` is their time on the line; they took `slower` times as long on each of `lines`
+/// lines before it.
 ///
 /// On equal lines in a row, packet n leaves line k+1 at the latest of a_j + S_j + ... + S_n + k max(S_j, ..., S_n) over
 /// all j up to n, with arrivals a and times S (the second line: Boxma, On a tandem queueing model with identical
@@ -115,11 +125,11 @@ fn source_scv(flows: &[&ArrivalStream], offered: f64) -> f64 {
 /// first line. It also waits for one in an earlier busy period, if the first line has since been idle for less than the
 /// difference of their times on k lines. On the last line it waits for a part of the difference, if k-1 lines were not
 /// enough.
-fn behind_longer(law: &Law, input: InputLine, rate: f64) -> Vec<(f64, f64)> {
-    let points = points(law);
-    let rate = rate * input.slower;
+fn behind_longer(law: &Law, slower: f64, lines: u32, rate: f64) -> Result<Vec<(f64, f64)>, ModelError> {
+    let points = points(law)?;
+    let rate = rate * slower;
     let offered = (rate * law.mean()).min(1.0);
-    let lines = f64::from(input.lines);
+    let lines = f64::from(lines);
     let ends: Vec<f64> = (1..=points.len()).map(|count| ends_without_longer(&points[..count], rate)).collect();
     let mut waits = Vec::new();
     for (at, (own, weight)) in points.iter().enumerate() {
@@ -136,11 +146,11 @@ fn behind_longer(law: &Law, input: InputLine, rate: f64) -> Vec<(f64, f64)> {
                 let since = |lines: f64| (-rate * lines * later).exp();
                 same * (since(lines) + since(lines - 1.0)) / 2.0
             };
-            waits.push(((longest - own * input.slower).max(0.0), weight * (share - reached).max(0.0)));
+            waits.push(((longest - own * slower).max(0.0), weight * (share - reached).max(0.0)));
             reached = share.max(reached);
         }
     }
-    waits
+    Ok(waits)
 }
 
 /// Returns the probability g that a busy period has only packets of these times, of all that arrive at `rate`: the
@@ -158,25 +168,17 @@ fn ends_without_longer(short: &[(f64, f64)], rate: f64) -> f64 {
     ends
 }
 
-/// Returns a law as points with weights, in ascending order.
-fn points(law: &Law) -> Vec<(f64, f64)> {
-    let mut points = Vec::new();
-    for part in law.parts() {
-        match part.shape {
-            LawShape::Constant(value) => points.push((value, part.weight)),
-            _ => {
-                let own = Law::mixture([(1.0, law.clone())]).map(|law| Distribution::law(&law));
-                let quantile = |step: u32| {
-                    let share = (f64::from(step) + 0.5) / f64::from(POINTS);
-                    own.as_ref().ok().and_then(|own| own.quantile(share).ok()).unwrap_or(law.mean())
-                };
-                // A law that is partly continuous is represented as a whole.
-                return (0..POINTS).map(|step| (quantile(step), 1.0 / f64::from(POINTS))).collect();
-            }
-        }
+/// Returns a law as points with weights, in ascending order. A law that is not made of constants is represented by
+/// equally probable points.
+fn points(law: &Law) -> Result<Vec<(f64, f64)>, ModelError> {
+    let constant = |shape: LawShape| if let LawShape::Constant(value) = shape { Some(value) } else { None };
+    let constants = law.parts().iter().map(|part| Some((constant(part.shape)?, part.weight)));
+    if let Some(mut points) = constants.collect::<Option<Vec<_>>>() {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        return Ok(points);
     }
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points
+    let (times, share) = (Distribution::law(law), 1.0 / f64::from(POINTS));
+    (0..POINTS).map(|step| Ok((times.quantile((f64::from(step) + 0.5) * share)?, share))).collect()
 }
 
 #[cfg(test)]
@@ -218,8 +220,8 @@ mod tests {
         let law = Law::lattice(&sizes.map(|(time, _)| time), &sizes.map(|(_, weight)| weight)).unwrap();
         for (offered, lines) in [(0.3, 2), (0.7, 2), (0.3, 3), (0.5, 4)] {
             let rate = offered / law.mean();
-            let input = InputLine { station: 0, slower: 1.0, lines: lines - 1 };
-            let found: f64 = behind_longer(&law, input, rate).iter().map(|(time, share)| time * share).sum();
+            let waits = behind_longer(&law, 1.0, lines - 1, rate).unwrap();
+            let found: f64 = waits.iter().map(|(time, share)| time * share).sum();
             let expected = followed(&sizes, rate, lines);
             let off = found / expected - 1.0;
             assert!(off.abs() < 0.05, "load {offered}, line {lines}: {found}, followed {expected}");
@@ -229,7 +231,7 @@ mod tests {
     #[test]
     fn packets_of_one_size_and_one_input_never_wait_again() {
         let law = Law::constant(1.0).unwrap();
-        let waits = behind_longer(&law, InputLine { station: 0, slower: 1.0, lines: 1 }, 0.8);
+        let waits = behind_longer(&law, 1.0, 1, 0.8).unwrap();
         assert!(waits.iter().all(|(time, share)| time * share == 0.0), "{waits:?}");
     }
 }

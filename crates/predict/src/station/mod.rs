@@ -5,7 +5,7 @@ mod merging;
 mod waiting;
 
 use gate::gate_offered;
-pub(crate) use merging::{InputLine, SAME_RATE};
+pub(crate) use merging::{InputStation, SAME_RATE};
 use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::ReleaseGate;
@@ -52,8 +52,8 @@ pub(crate) struct ArrivalStream {
     pub(crate) scv: f64,
     /// SCV of the times between packets as the source sends them.
     pub(crate) source_scv: f64,
-    /// Line over which the packets come; none if they come from their host.
-    pub(crate) input: Option<InputLine>,
+    /// Slowest station that the packets have passed, at a line; none if they come from their host.
+    pub(crate) input: Option<InputStation>,
     pub(crate) service: ServiceMoments,
     /// True if the flow is served with priority. At a station that handles packet-ins and packet-outs: true for packets
     /// that return from the controller.
@@ -252,25 +252,7 @@ impl AnalyticStation {
 
     /// Returns the distribution of the service times of the packets of those flows for which `which` is true.
     pub(crate) fn service_of(&self, which: impl Fn(&ArrivalStream) -> bool) -> Result<Law, ModelError> {
-        let total = self.state.rate.max(self.arrivals.iter().map(|one| one.rate).sum());
-        let mut laws: Vec<(f64, &ServiceMoments)> = Vec::new();
-        for one in self.arrivals.iter().filter(|one| one.rate > 0.0 && which(one)) {
-            let weight = one.rate / total;
-            match laws
-                .iter_mut()
-                .find(|(_, known)| Arc::ptr_eq(&known.law, &one.service.law) || known.law == one.service.law)
-            {
-                Some((sum, _)) => *sum += weight,
-                None => laws.push((weight, &one.service)),
-            }
-        }
-        let sum: f64 = laws.iter().map(|(weight, _)| weight).sum();
-        if laws.len() > MOST_LAWS {
-            let mean = laws.iter().map(|(weight, law)| weight / sum * law.mean).sum::<f64>();
-            let square = laws.iter().map(|(weight, law)| weight / sum * law.square).sum::<f64>();
-            return Law::gamma(mean, (square / (mean * mean) - 1.0).max(0.0));
-        }
-        Law::mixture(laws.into_iter().map(|(weight, timed)| ((weight / sum).min(1.0), Law::clone(&timed.law))))
+        mixed_service(self.arrivals.iter().filter(|one| which(one)).map(|one| (one.rate, &one.service)))
     }
 
     /// Returns the service time distribution for the formula of a finite queue, which assumes Poisson arrivals. If the
@@ -282,6 +264,24 @@ impl AnalyticStation {
         }
         Law::gamma(service.mean(), (service.scv() + state.arrival_scv - 1.0).max(LEAST_SCV))
     }
+}
+
+/// Returns the distribution of the service times of several flows together, each with its rate.
+fn mixed_service<'a>(flows: impl Iterator<Item = (f64, &'a ServiceMoments)>) -> Result<Law, ModelError> {
+    let mut laws: Vec<(f64, &ServiceMoments)> = Vec::new();
+    for (rate, service) in flows.filter(|(rate, _)| *rate > 0.0) {
+        match laws.iter_mut().find(|(_, known)| Arc::ptr_eq(&known.law, &service.law) || known.law == service.law) {
+            Some((sum, _)) => *sum += rate,
+            None => laws.push((rate, service)),
+        }
+    }
+    let sum: f64 = laws.iter().map(|(rate, _)| rate).sum();
+    if laws.len() > MOST_LAWS {
+        let mean = laws.iter().map(|(rate, law)| rate / sum * law.mean).sum::<f64>();
+        let square = laws.iter().map(|(rate, law)| rate / sum * law.square).sum::<f64>();
+        return Law::gamma(mean, (square / (mean * mean) - 1.0).max(0.0));
+    }
+    Law::mixture(laws.into_iter().map(|(rate, timed)| ((rate / sum).min(1.0), Law::clone(&timed.law))))
 }
 
 /// Returns the SCV of the times between arrivals of several flows together, by the approximation of Whitt (1983), which
