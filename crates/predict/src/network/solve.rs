@@ -53,7 +53,7 @@ impl QueueingNetwork<'_> {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
         // Packets that ask the controller, and those behind them, are not followed over several lines.
-        let mut way = (flow.asking_share <= 0.0).then(|| FollowedPackets { source_scv: flow.scv, input: None });
+        let mut way = (flow.asking_share <= 0.0).then_some(FollowedPackets { source_scv: flow.scv, input: None });
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
