@@ -156,12 +156,12 @@ pub(crate) fn judge(
     } else {
         "use fewer switches and hosts, lower rates of traffic, more processors, or weir emulate --dilate"
     };
-    let sooner = if switches >= taken.processors {
-        let processors = taken.processors;
-        format!("switches poll for frames that are due if they are fewer than the {processors} processors; {slower}")
-    } else {
-        slower.to_owned()
-    };
+    let awake = format!(
+        "use fewer switches than the {} processors: with as many or more, switches sleep, and wake too late for frames",
+        taken.processors
+    );
+    let sooner = if switches >= taken.processors { vec![awake.as_str(), slower] } else { vec![slower] };
+    let rates = "lower the rates of traffic";
     let findings = [
         links.and_then(|late| {
             let by = [late.by.p99_us, late.by.max_us];
@@ -169,66 +169,53 @@ pub(crate) fn judge(
         }),
         devices.and_then(|late| {
             let by = [late.worst_p99_us, late.max_us];
-            off(
-                "releases of switches with a profile were",
-                late.samples,
-                late.share_over_20us,
-                by,
-                DEVICE_BOUND,
-                &sooner,
-            )
+            let what = "releases of switches with a profile were";
+            off(what, late.samples, late.share_over_20us, by, DEVICE_BOUND, &sooner)
         }),
-        exceeds(machine.saturated_share, SATURATED).map(|verdict| {
-            let what = format!("all processors were busy for {} of the time", percent(machine.saturated_share));
-            (verdict, format!("{what}: {slower}"))
+        finding(machine.saturated_share, SATURATED, &[slower], || {
+            format!("all processors were busy for {} of the time", percent(machine.saturated_share))
         }),
-        exceeds(machine.stolen_share, STOLEN).map(|verdict| {
-            let what = format!(
-                "{} of the processors' time went to other machines on the same hardware",
-                percent(machine.stolen_share)
-            );
-            (verdict, format!("{what}: run where nobody else does"))
+        finding(machine.stolen_share, STOLEN, &["run where no other machine uses the hardware"], || {
+            let share = percent(machine.stolen_share);
+            format!("{share} of the processors' time went to other machines on the same hardware")
         }),
-        exceeds(throttled, THROTTLED).map(|verdict| {
-            let what = format!(
-                "the process was not allowed to run for {:.2} s, its control group's quota being used up",
-                machine.throttled_s
-            );
-            (verdict, format!("{what}: raise the quota, or slow the scenario down"))
+        finding(throttled, THROTTLED, &["raise the quota of the control group", slower], || {
+            let time = machine.throttled_s;
+            format!("the process was not allowed to run for {time:.2} s, its control group's quota being used up")
         }),
-        exceeds(machine.stopped_share, STOPPED).map(|verdict| {
-            let what = format!(
-                "the machine stopped threads {} times, for {} of the time, {:.1} ms at most",
-                machine.stops,
-                percent(machine.stopped_share),
-                machine.longest_stop_s * 1e3
-            );
-            (verdict, format!("{what}: delays contain these stops; judge by medians, or {slower}"))
+        finding(machine.stopped_share, STOPPED, &["judge by medians, which contain few of the stops", slower], || {
+            let (stops, share) = (machine.stops, percent(machine.stopped_share));
+            let longest = machine.longest_stop_s * 1e3;
+            format!("the machine stopped threads {stops} times, for {share} of the time, {longest:.1} ms at most")
         }),
         senders.and_then(|senders| {
             let share = senders.asked.saturating_sub(senders.sent) as f64 / senders.asked.max(1) as f64;
-            let what = format!("senders sent {} of {} packets", senders.sent, senders.asked);
-            exceeds(share, NOT_SENT)
-                .map(|verdict| (verdict, format!("{what}: lower the rates of traffic, or {slower}")))
+            let what = || format!("senders sent {} of {} packets", senders.sent, senders.asked);
+            finding(share, NOT_SENT, &[rates, slower], what)
         }),
         senders.and_then(|senders| senders.streams_p99_us).and_then(|us| {
-            let what = format!("of each stream's packets, 1 % were sent {us:.0} us or more late");
-            exceeds(us, STREAMS_LATE_US).map(|verdict| (verdict, format!("{what}: {slower}")))
+            let what = || format!("of a stream's packets, 1 % were sent {us:.0} us or more late");
+            finding(us, STREAMS_LATE_US, &[slower], what)
         }),
         overflows.as_ref().and_then(|full| {
             let share = full.lost as f64 / full.frames.max(1) as f64;
-            let what = format!(
-                "{} of {} frames were lost at links without a rate, most at {}: the machine was too slow for them",
-                full.lost, full.frames, full.worst
-            );
-            exceeds(share, OVERFLOWED).map(|verdict| (verdict, format!("{what}: give these links a rate, or {slower}")))
+            let OverflowSummary { frames, lost, worst } = full;
+            let what = || format!("{lost} of {frames} frames were lost at links without a rate, most at {worst}");
+            finding(share, OVERFLOWED, &["give these links a rate", rates, slower], what)
         }),
     ];
-    let mut findings: Vec<(FidelityVerdict, String)> = findings.into_iter().flatten().collect();
-    findings.sort_by_key(|(verdict, _)| std::cmp::Reverse(*verdict));
+    let mut findings: Vec<Finding> = findings.into_iter().flatten().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
+    let mut advice: Vec<String> = Vec::new();
+    for one in findings.iter().flat_map(|finding| &finding.advice) {
+        if !advice.contains(one) {
+            advice.push(one.clone());
+        }
+    }
     Certificate {
-        verdict: findings.first().map_or(FidelityVerdict::Faithful, |(verdict, _)| *verdict),
-        reasons: findings.into_iter().map(|(_, reason)| reason).collect(),
+        verdict: findings.first().map_or(FidelityVerdict::Faithful, |finding| finding.verdict),
+        reasons: findings.into_iter().map(|finding| finding.what).collect(),
+        advice,
         dilation: dilation.factor(),
         duration_s: duration.as_secs_f64(),
         links,
@@ -239,22 +226,28 @@ pub(crate) fn judge(
     }
 }
 
+/// Measurement that lowers the verdict.
+struct Finding {
+    verdict: FidelityVerdict,
+    what: String,
+    advice: Vec<String>,
+}
+
+/// Returns a finding if a share exceeds its limits; `what` says it in words.
+fn finding(share: f64, limits: [f64; 2], advice: &[&str], what: impl FnOnce() -> String) -> Option<Finding> {
+    let advice = advice.iter().map(|one| (*one).to_owned()).collect();
+    Some(Finding { verdict: exceeds(share, limits)?, what: what(), advice })
+}
+
 /// Returns a finding if too large a `share` of the `samples` releases was later than `bound`; otherwise `None`. `by`:
 /// 99th percentile and maximum of the lateness, in microseconds.
-fn off(
-    what: &str,
-    samples: u64,
-    share: f64,
-    by: [f64; 2],
-    bound: Duration,
-    advice: &str,
-) -> Option<(FidelityVerdict, String)> {
-    let found = exceeds(share, [FAITHFUL_OFF, DOUBTFUL_OFF])?;
-    let verdict = if samples < FEW { FidelityVerdict::Doubtful } else { found };
+fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advice: &[&str]) -> Option<Finding> {
     let ([p99, most], percent) = (by, share * 100.0);
-    let off =
-        format!("{percent:.1} % of {samples} {what} more than {bound:?} late (p99 {p99:.0} us, at most {most:.0} us)");
-    Some((verdict, format!("{off}: {advice}")))
+    let found = finding(share, [FAITHFUL_OFF, DOUBTFUL_OFF], advice, || {
+        format!("{percent:.1} % of {samples} {what} more than {bound:?} late (p99 {p99:.0} us, at most {most:.0} us)")
+    })?;
+    let verdict = if samples < FEW { FidelityVerdict::Doubtful } else { found.verdict };
+    Some(Finding { verdict, ..found })
 }
 
 /// Returns the verdict on a share: doubtful above the first limit, not faithful above the second, `None` below both.
@@ -303,7 +296,11 @@ mod tests {
         assert_eq!(judged(senders(9_999, Some(50.0))).verdict, FidelityVerdict::Faithful);
         let behind = judged(senders(9_000, Some(500.0)));
         assert_eq!((behind.verdict, behind.reasons.len()), (FidelityVerdict::NotFaithful, 2), "{behind}");
-        assert!(behind.reasons[0].starts_with("senders sent 9000 of 10000 packets: lower the rates"), "{behind}");
+        assert!(
+            behind.reasons[0] == "senders sent 9000 of 10000 packets"
+                && behind.advice[0] == "lower the rates of traffic",
+            "{behind}"
+        );
         let overflows = |lost| {
             let overflows = Some(OverflowSummary { frames: 1_000, lost, worst: "s1 port 1 to a".into() });
             judged(LabEvidence { overflows, ..LabEvidence::default() })
@@ -360,10 +357,10 @@ mod tests {
         let doubtful = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &idle());
         assert_eq!(doubtful.verdict, FidelityVerdict::Doubtful);
         assert!(doubtful.reasons[0].starts_with("5.0 % of 100 frames left links more than 50µs late"), "{doubtful:?}");
-        assert!(!doubtful.reasons[0].contains("poll"), "{doubtful:?}");
+        assert!(!doubtful.advice.iter().any(|advice| advice.contains("sleep")), "{doubtful:?}");
         let many = LabEvidence { switches: 2, ..evidence(late(&[(60_000, 100)], 1.0)) };
         let many = judge(many, &idle(), SECOND, Dilation::default());
-        assert!(many.reasons[0].contains("if they are fewer than the 2 processors"), "{many:?}");
+        assert!(many.advice[0].contains("fewer switches than the 2 processors"), "{many:?}");
         assert_eq!(
             certificate(late(&[(60_000, 99)], 1.0), &idle()).verdict,
             FidelityVerdict::Doubtful,

@@ -67,7 +67,7 @@ fn a_live_run_is_certified_if_asked() {
     let senders = certificate.senders.unwrap();
     assert_eq!((senders.asked, senders.sent), (3, 3), "{certificate}");
     assert!(certificate.overflows.as_ref().is_some_and(|full| full.frames > 0 && full.lost == 0), "{certificate}");
-    assert!(certificate.reasons.iter().all(|reason| !reason.contains("or --dilate")), "{certificate}");
+    assert!(certificate.advice.iter().all(|advice| !advice.contains("or --dilate")), "{certificate}");
 }
 
 #[test]

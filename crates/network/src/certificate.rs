@@ -20,8 +20,10 @@ pub enum FidelityVerdict {
 pub struct Certificate {
     /// Overall verdict: the gravest of the findings.
     pub verdict: FidelityVerdict,
-    /// Findings that lowered the verdict, gravest first, each with advice.
+    /// Findings that lowered the verdict, gravest first.
     pub reasons: Vec<String>,
+    /// What to change so that the run is faithful, for the gravest finding first; empty for a faithful run.
+    pub advice: Vec<String>,
     /// Factor by which everything ran slower than the scenario says (dilation). Latenesses of links and devices in this
     /// certificate are divided by it.
     pub dilation: f64,
@@ -129,6 +131,7 @@ impl Display for Certificate {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         writeln!(f, "Fidelity: {}", self.verdict)?;
         self.reasons.iter().try_for_each(|reason| writeln!(f, "  since {reason}"))?;
+        self.advice.iter().try_for_each(|advice| writeln!(f, "  advice: {advice}"))?;
         if let Some(LinkLatenessSummary { by, share_over_20us, share_over_50us }) = self.links {
             let [over_20, over_50] = [share_over_20us, share_over_50us].map(percent);
             writeln!(
