@@ -26,6 +26,8 @@ pub enum CtlError {
 #[derive(Debug)]
 pub struct CtlClient {
     stream: BufReader<UnixStream>,
+    /// Beginning of a record whose end has not come yet.
+    record: String,
 }
 
 impl CtlClient {
@@ -44,23 +46,22 @@ impl CtlClient {
         };
         let stream = UnixStream::connect(path).map_err(refused)?;
         stream.set_read_timeout(Some(ANSWER_TIME))?;
-        Ok(CtlClient { stream: BufReader::new(stream) })
+        Ok(CtlClient { stream: BufReader::new(stream), record: String::new() })
     }
 
     /// Waits for the next record after [`CtlRequest::Snoop`], at most `time` if one is given. Returns `None` when the
-    /// time is over, or when the switch has ended the connection.
+    /// time is over.
     ///
     /// # Errors
-    /// The connection fails, or the record cannot be decoded.
+    /// The switch ends the connection, the connection fails, or the record cannot be decoded.
     pub fn next_record(&mut self, time: Option<Duration>) -> Result<Option<SnoopRecord>, CtlError> {
         if time.is_some_and(|time| time.is_zero()) {
             return Ok(None);
         }
         self.stream.get_mut().set_read_timeout(time)?;
-        let mut line = String::new();
-        match self.stream.read_line(&mut line) {
-            Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(serde_json::from_str(&line)?)),
+        match self.stream.read_line(&mut self.record) {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended the connection").into()),
+            Ok(_) => Ok(Some(serde_json::from_str(&std::mem::take(&mut self.record))?)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -258,6 +258,18 @@ async fn snooping_shows_both_directions() {
     early.barrier().await;
 }
 
+/// The end of the switch is an error for a listener, unlike the end of its time.
+#[tokio::test]
+async fn the_end_of_the_switch_is_no_end_of_time() {
+    let bed = bed();
+    let mut client = CtlClient::connect(&bed.path).unwrap();
+    ask(&mut client, &CtlRequest::Snoop).unwrap();
+    assert_eq!(client.next_record(Some(Duration::from_millis(5))).unwrap(), None);
+    bed.switch.stop();
+    let error = client.next_record(Some(PATIENCE)).unwrap_err().to_string();
+    assert_eq!(error, "the switch stopped answering: it ended the connection");
+}
+
 /// A listener that does not read costs the channel nothing: what does not fit is counted.
 #[tokio::test]
 async fn a_slow_listener_loses_messages_only() {

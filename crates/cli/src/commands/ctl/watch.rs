@@ -84,8 +84,7 @@ pub(super) fn snoop(client: &mut CtlClient, request: &CtlRequest, args: &WatchAr
             Some(SnoopRecord::Lost(lost)) => {
                 print_line(&format!("({lost} messages are left out: they came faster than they were read)"))?
             }
-            None if lines.time_left().is_some_and(|left| left.is_zero()) => false,
-            None => bail!("the switch ended the connection"),
+            None => lines.time_left().is_none_or(|left| !left.is_zero()),
         };
         if !goes_on {
             return Ok(());
