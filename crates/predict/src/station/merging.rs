@@ -97,16 +97,15 @@ fn groups<'a>(flows: &[&'a ArrivalStream]) -> Vec<Vec<(&'a ArrivalStream, &'a In
     groups
 }
 
-/// Returns the law of times, of which each is that of a share of the packets; all others do not wait. It has the
-/// moments of these times and no steps, because the steps of all lines of a path together would be too many.
+/// Returns the law of times, of which each is that of a share of the packets; all others do not wait. It is continuous,
+/// with the moments of these times: the combinations of the steps of all lines of a path would be too many.
 fn waits_for_longer(times: &[(f64, f64)], least: f64) -> Result<Distribution, ModelError> {
     let sum = |value: fn(f64) -> f64| times.iter().map(|(time, share)| value(*time) * share).sum::<f64>();
     let mean = sum(|time| time);
     if mean <= least {
         return Ok(Distribution::zero());
     }
-    let waits: f64 = times.iter().filter(|(time, _)| *time > 0.0).map(|(_, share)| share).sum();
-    waiting::spread(waits, mean, sum(|time| time * time))
+    waiting::gamma(mean, sum(|time| time * time))
 }
 
 /// Returns the SCV of the times between packets of all these flows, as their sources send them.

@@ -138,9 +138,13 @@ pub(super) fn spread(share: f64, mean: f64, square: f64) -> Result<Distribution,
     }
     // The share is at least as large as the mean square allows.
     let share = share.min(1.0).max((mean * mean / square.max(mean * mean)).min(1.0));
-    let scv = (square * share / (mean * mean) - 1.0).max(0.0);
-    // Rounding must not make a law of one value a gamma law, whose tail takes for ever with so little variance.
-    let scv = if scv < LEAST_SPREAD { 0.0 } else { scv };
-    let waits = Distribution::law(&Law::gamma(mean / share, scv)?);
+    let waits = gamma(mean / share, square / share)?;
     Distribution::mixture(&[(1.0 - share, Distribution::zero()), (share, waits)])
+}
+
+/// Returns the gamma law with this mean and mean square, or the constant `mean`. Rounding must not make one value a
+/// gamma law, whose tail takes very long to compute with so little variance.
+pub(super) fn gamma(mean: f64, square: f64) -> Result<Distribution, ModelError> {
+    let scv = square / (mean * mean) - 1.0;
+    Ok(Distribution::law(&Law::gamma(mean, if scv < LEAST_SPREAD { 0.0 } else { scv })?))
 }
