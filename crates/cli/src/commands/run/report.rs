@@ -100,7 +100,7 @@ fn verdict(result: &LabResult) -> String {
     if result.passed {
         let doubt = result.certificate.as_ref().filter(|own| own.verdict != FidelityVerdict::Faithful);
         let doubt = doubt.map_or_else(String::new, |own| {
-            format!("; times and losses are {}, since the machine disturbed them", own.verdict)
+            format!("; but the machine disturbed the run: its times are {} (see Fidelity)", own.verdict)
         });
         return match items {
             1 => format!("The item of traffic did what was expected{doubt}\n"),
