@@ -22,7 +22,7 @@ pub struct Certificate {
     pub verdict: FidelityVerdict,
     /// Findings that lowered the verdict, gravest first.
     pub reasons: Vec<String>,
-    /// What to change so that the run is faithful, for the gravest finding first; empty for a faithful run.
+    /// Changes that make a run faithful, for the gravest finding first; empty for a faithful run.
     pub advice: Vec<String>,
     /// Factor by which everything ran slower than the scenario says (dilation). Latenesses of links and devices in this
     /// certificate are divided by it.

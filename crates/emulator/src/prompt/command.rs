@@ -377,10 +377,11 @@ fn with_addresses(scenario: &Scenario, from: usize, line: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const NET: &str = r#"
+    /// Three switches, two of them linked, with three hosts; one is named like a command.
+    pub(in super::super) const NET: &str = r#"
         [[switch]]
         name = "s1"
         [[switch]]

@@ -82,34 +82,13 @@ fn link_settings(settings: &[&str]) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::command::tests::NET;
     use super::*;
-
-    const NET: &str = r#"
-        [[switch]]
-        name = "s1"
-        [[switch]]
-        name = "s2"
-        [[switch]]
-        name = "s3"
-        [[link]]
-        ends = ["s1", "s2"]
-        [[host]]
-        name = "h1"
-        switch = "s1"
-        ip = "10.0.0.1/24"
-        [[host]]
-        name = "h2"
-        switch = "s2"
-        ip = "10.0.0.2/24"
-        [[host]]
-        name = "web-server-of-zurich"
-        switch = "s2"
-        ip = "10.0.0.3/24"
-    "#;
 
     #[test]
     fn words_are_completed_by_their_place() {
-        let completer = PromptCompleter::new(&Scenario::parse(NET, "net").unwrap());
+        let net = NET.replace("\"link\"", "\"web-server-of-zurich\"");
+        let completer = PromptCompleter::new(&Scenario::parse(&net, "net").unwrap());
         for (line, start, expected) in [
             ("p", 0, "pingall"),
             ("h", 0, "h1 h2 help"),
