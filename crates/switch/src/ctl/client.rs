@@ -15,11 +15,24 @@ pub enum CtlError {
     #[error("no switch answers at {path}: {error}{advice}")]
     Connect { path: String, error: io::Error, advice: &'static str },
     #[error("the switch stopped answering: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     #[error("the switch's answer is not understood: {0}; is it of the same version?")]
-    Answer(#[from] serde_json::Error),
+    Answer(serde_json::Error),
     #[error("{0}")]
     Refused(String),
+}
+
+// Without sources: the messages contain them, and programs that print a chain of errors would print them twice.
+impl From<io::Error> for CtlError {
+    fn from(error: io::Error) -> CtlError {
+        CtlError::Io(error)
+    }
+}
+
+impl From<serde_json::Error> for CtlError {
+    fn from(error: serde_json::Error) -> CtlError {
+        CtlError::Answer(error)
+    }
 }
 
 /// A connection to a switch's control socket.
