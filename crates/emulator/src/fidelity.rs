@@ -160,7 +160,9 @@ pub(crate) fn judge(
         "use fewer switches than the {} processors: with as many or more, switches sleep, and wake too late for frames",
         taken.processors
     );
-    let sooner = if switches >= taken.processors { vec![awake.as_str(), slower] } else { vec![slower] };
+    // Without /proc the number of processors is not known.
+    let sleeps = taken.processors > 0 && switches >= taken.processors;
+    let sooner = if sleeps { vec![awake.as_str(), slower] } else { vec![slower] };
     let rates = "lower the rates of traffic";
     let findings = [
         links.and_then(|late| {
@@ -361,6 +363,10 @@ mod tests {
         let many = LabEvidence { switches: 2, ..evidence(late(&[(60_000, 100)], 1.0)) };
         let many = judge(many, &idle(), SECOND, Dilation::default());
         assert!(many.advice[0].contains("fewer switches than the 2 processors"), "{many:?}");
+        let unseen = MeasuredLoad { processors: 0, ..idle() };
+        let unseen = certificate(late(&[(60_000, 100)], 1.0), &unseen);
+        assert!(unseen.advice.iter().all(|advice| !advice.contains("0 processors")), "{unseen:?}");
+        assert!(unseen.to_string().contains("processors: load not known, without /proc"), "{unseen}");
         assert_eq!(
             certificate(late(&[(60_000, 99)], 1.0), &idle()).verdict,
             FidelityVerdict::Doubtful,

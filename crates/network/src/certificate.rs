@@ -163,15 +163,19 @@ impl Display for Certificate {
             writeln!(f, "  links without a rate: {lost} of {frames} frames lost, most at {worst}")?;
         }
         let machine = &self.machine;
-        write!(
-            f,
-            "  processors: {} of {} busy, {} by the lab; all busy at once for {} of {:.1} s",
-            percent(machine.busy_share),
-            machine.processors,
-            percent(machine.own_share),
-            percent(machine.saturated_share),
-            self.duration_s
-        )?;
+        if machine.processors == 0 {
+            write!(f, "  processors: load not known, without /proc, in {:.1} s", self.duration_s)?;
+        } else {
+            write!(
+                f,
+                "  processors: {} of {} busy, {} by the lab; all busy at once for {} of {:.1} s",
+                percent(machine.busy_share),
+                machine.processors,
+                percent(machine.own_share),
+                percent(machine.saturated_share),
+                self.duration_s
+            )?;
+        }
         if machine.stolen_share > 0.0 {
             write!(f, "; {} stolen", percent(machine.stolen_share))?;
         }
