@@ -49,6 +49,7 @@ mod controller_returns;
 mod devices;
 mod flow_setup;
 mod graph;
+mod line_delays;
 mod link_impairments;
 mod network;
 mod path_delay;

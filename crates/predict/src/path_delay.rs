@@ -1,6 +1,6 @@
-//! Computes the delay of one flow's packets through a solved network as a sum of independent parts, and the share
-//! that arrives.
-use crate::network::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
+//! Computes the delay of one flow's packets through a solved network as a sum of parts, and the share that arrives.
+use crate::line_delays::LineDelays;
+use crate::network::{FollowedPackets, QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
 use crate::station::StationSolution;
 use crate::wakeup;
 use weir_model::{Distribution, Law, ModelError};
@@ -27,6 +27,7 @@ struct DelayTerms {
     constant: f64,
     per_byte_s: f64,
     laws: Vec<Distribution>,
+    lines: LineDelays,
 }
 
 /// Computes the result of a flow's packets. `asks` selects those that switches ask the controller about.
@@ -36,8 +37,15 @@ pub(crate) fn delay_on_path(
     flow: &UnidirectionalFlow,
     asks: bool,
 ) -> Result<PathDelay, ModelError> {
-    let mut walk =
-        PathDelayBuilder { network, solved, parts: DelayTerms::default(), arrives: 1.0, unstable: None, longest: None };
+    let mut walk = PathDelayBuilder {
+        network,
+        solved,
+        way: FollowedPackets::of(flow),
+        parts: DelayTerms::default(),
+        arrives: 1.0,
+        unstable: None,
+        longest: None,
+    };
     for step in flow.steps.iter() {
         match step {
             RouteStep::Visit(visit) => walk.visit(visit),
@@ -58,6 +66,7 @@ pub(crate) fn delay_on_path(
 struct PathDelayBuilder<'a> {
     network: &'a QueueingNetwork<'a>,
     solved: &'a [Option<StationSolution>],
+    way: Option<FollowedPackets>,
     parts: DelayTerms,
     arrives: f64,
     unstable: Option<usize>,
@@ -80,7 +89,14 @@ impl PathDelayBuilder<'_> {
         if self.longest.is_none_or(|(_, most)| stays > most) {
             self.longest = Some((visit.station, stays));
         }
-        self.parts.laws.push(waiting);
+        let input = self.way.as_ref().and_then(FollowedPackets::input);
+        if let Some(way) = &mut self.way {
+            // Only whether packets are still followed matters here, not how regular they are.
+            way.pass(self.network.locations[visit.station], visit, 1.0);
+        }
+        if !self.parts.lines.pass(solved.line.as_ref(), input, visit.per_byte_s) {
+            self.parts.laws.push(waiting);
+        }
     }
 }
 
@@ -88,9 +104,9 @@ impl DelayTerms {
     /// Returns the sum of the constants, of the packet's own transmission on all lines together, and of independent
     /// parts.
     fn sum(mut self, lengths: &Law) -> Result<Distribution, ModelError> {
-        let own = (self.per_byte_s > 0.0).then(|| lengths.scaled(self.per_byte_s)).transpose()?;
-        let total =
-            self.constant + own.as_ref().map_or(0.0, Law::mean) + self.laws.iter().map(Distribution::mean).sum::<f64>();
+        self.laws.extend(self.lines.waits()?);
+        let own = self.lines.own(lengths, self.per_byte_s)?;
+        let total = self.constant + own.mean() + self.laws.iter().map(Distribution::mean).sum::<f64>();
         let mut large = Vec::new();
         for law in self.laws {
             if law.mean() < NEGLIGIBLE * total || law.variance() <= 0.0 {
@@ -106,7 +122,7 @@ impl DelayTerms {
         if mean > 0.0 {
             large.push(Distribution::law(&Law::gamma(mean, variance / (mean * mean))?));
         }
-        large.extend(own.as_ref().map(Distribution::law));
+        large.push(own);
         large.push(Distribution::constant(self.constant)?);
         Ok(Distribution::sum(&large))
     }

@@ -4,6 +4,8 @@
 mod control;
 mod solve;
 
+pub(crate) use solve::FollowedPackets;
+
 use crate::PredictSettings;
 use crate::graph::{RouteGraph, RouteHop};
 use crate::link_impairments;

@@ -52,8 +52,7 @@ impl QueueingNetwork<'_> {
     fn add_flow(&mut self, flow: &UnidirectionalFlow) {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
-        // Packets that ask the controller, and those behind them, are not followed over several lines.
-        let mut way = (flow.asking_share <= 0.0).then_some(FollowedPackets { source_scv: flow.scv, input: None });
+        let mut way = FollowedPackets::of(flow);
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
@@ -106,10 +105,10 @@ impl QueueingNetwork<'_> {
         share * station.state.departure_scv + 1.0 - share
     }
 
-    /// Solves again the lines behind other lines.
+    /// Solves the lines again, with what packets have met before.
     fn solve_merging(&self, solved: &mut [Option<StationSolution>]) -> Result<(), PredictError> {
-        for (station, known) in self.stations.iter().zip(solved) {
-            let Some(own) = known else { continue };
+        for ((station, place), known) in self.stations.iter().zip(&self.locations).zip(solved) {
+            let (Some(own), QueueLocation::Line(_)) = (known, place) else { continue };
             if let Some(better) = station.behind_lines(own).map_err(|error| PredictError::at(&station.name, error))? {
                 *own = better;
             }
@@ -120,7 +119,7 @@ impl QueueingNetwork<'_> {
 
 /// Packets of a flow on their way over lines and devices.
 #[derive(Debug, Clone)]
-struct FollowedPackets {
+pub(crate) struct FollowedPackets {
     /// SCV of the times between packets where they were last independent of others: at the source, or behind a device
     /// whose times are random.
     source_scv: f64,
@@ -128,8 +127,19 @@ struct FollowedPackets {
 }
 
 impl FollowedPackets {
+    /// Returns the packets of a flow at their source. Packets that ask the controller, and those behind them, are not
+    /// followed over several lines.
+    pub(crate) fn of(flow: &UnidirectionalFlow) -> Option<FollowedPackets> {
+        (flow.asking_share <= 0.0).then_some(FollowedPackets { source_scv: flow.scv, input: None })
+    }
+
+    /// Returns the slowest station that the packets have passed; none if they come from their source directly.
+    pub(crate) fn input(&self) -> Option<usize> {
+        self.input.as_ref().map(|input| input.station)
+    }
+
     /// Notes that the packets have passed a station, which they leave with the SCV `scv`.
-    fn pass(&mut self, place: QueueLocation, visit: &StationVisit, scv: f64) {
+    pub(crate) fn pass(&mut self, place: QueueLocation, visit: &StationVisit, scv: f64) {
         let is_line = matches!(place, QueueLocation::Line(_) | QueueLocation::Output(..));
         let is_random = match place {
             QueueLocation::Gate(..) => true,

@@ -1,11 +1,14 @@
 //! Solves a station, which is a queue with one server in a network of queues: load, losses, departures and waiting
 //! times. SCV: squared coefficient of variation, the variance divided by the square of the mean.
+mod direct;
 mod gate;
 mod merging;
+mod periodic;
 mod waiting;
 
+pub(crate) use direct::QueueWait;
 use gate::gate_offered;
-pub(crate) use merging::{InputStation, SAME_RATE};
+pub(crate) use merging::{InputStation, LineWaits, SAME_RATE};
 use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::ReleaseGate;
@@ -127,6 +130,9 @@ pub(crate) struct StationSolution {
     pub(crate) service: Option<Law>,
     /// Short name of the formula that was used.
     pub(crate) formula: &'static str,
+    /// Waiting at a line by the station over which packets come; none if it is taken as independent of what they have
+    /// met before.
+    pub(crate) line: Option<Arc<LineWaits>>,
 }
 
 impl StationSolution {

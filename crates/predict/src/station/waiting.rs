@@ -22,6 +22,7 @@ impl AnalyticStation {
                 both: None,
                 service: None,
                 formula: "idle",
+                line: None,
             }));
         }
         if let Some(gate) = &self.gate {
@@ -32,12 +33,13 @@ impl AnalyticStation {
                 both: None,
                 service: None,
                 formula: if matches!(gate, ReleaseGate::Tick { .. }) { "ticks" } else { "batches" },
+                line: None,
             }));
         }
         let service = self.service()?;
         let utilisation = (state.offered * (1.0 - state.loss)).min(1.0);
         let (waiting, how) = self.waiting(&service, utilisation)?;
-        Ok(Some(StationSolution { utilisation, waiting, both: None, service: Some(service), formula: how }))
+        Ok(Some(StationSolution { utilisation, waiting, both: None, service: Some(service), formula: how, line: None }))
     }
 
     fn waiting(&self, service: &Law, utilisation: f64) -> Result<([Distribution; 2], &'static str), ModelError> {

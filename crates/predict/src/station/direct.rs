@@ -1,0 +1,140 @@
+//! Computes the waiting in a queue to which sources are connected directly, from their rates, gaps and service times.
+use super::periodic::{PeriodicSource, WaitMoments, periodic_waits};
+use super::{ServiceMoments, merged_scv, mixed_service, waiting};
+use weir_model::{Distribution, Law, ModelError, station};
+
+/// Points by which a continuous law of service times is represented.
+const POINTS: u32 = 16;
+/// Most sources whose gaps are looked at one by one. Those of more sources are described by their variance.
+const MOST_SOURCES: usize = 100;
+/// Least mean waiting time that is kept, as a share of that of the queue.
+const LEAST_MEAN: f64 = 1e-6;
+
+/// Packets of one source at a queue.
+#[derive(Debug, Clone)]
+pub(super) struct SourceLoad {
+    /// Packets per second.
+    pub(super) rate: f64,
+    /// Squared coefficient of variation of the times between packets.
+    pub(super) scv: f64,
+    pub(super) service: ServiceMoments,
+}
+
+/// Waiting times in a queue with one server, in seconds.
+#[derive(Debug, Clone)]
+pub(crate) struct QueueWait {
+    pub(crate) mean: f64,
+    shape: WaitShape,
+}
+
+/// What is known of a law of waiting times, besides its mean.
+#[derive(Debug, Clone)]
+enum WaitShape {
+    /// The law is like that of Poisson arrivals, with this share of the time in which the server is busy.
+    Poisson {
+        busy: f64,
+        service: Law,
+    },
+    Moments(WaitMoments),
+}
+
+impl QueueWait {
+    /// Returns the waiting for the packets of all sources, whose load is `offered`, below 1.
+    pub(super) fn of(sources: &[SourceLoad], offered: f64) -> Result<QueueWait, ModelError> {
+        let rate: f64 = sources.iter().map(|one| one.rate).sum();
+        let service = mixed_service(sources.iter().map(|one| (one.rate, &one.service)))?;
+        let known = sources.len() <= MOST_SOURCES && sources.iter().all(|one| one.scv <= 1.0);
+        let load = |one: &SourceLoad| one.rate * one.service.mean;
+        let constant = sources.iter().map(|one| load(one) * (1.0 - one.scv)).sum::<f64>() / offered;
+        if known && constant > f64::EPSILON {
+            let poisson = poisson_moments(rate, offered, &service);
+            let periodic = sources.iter().map(|one| {
+                Ok(PeriodicSource { rate: one.rate, service: &one.service.law, points: points(&one.service.law)? })
+            });
+            let periodic = periodic_waits(&periodic.collect::<Result<Vec<_>, ModelError>>()?);
+            let mixed = |periodic: f64, poisson: f64| poisson + (periodic - poisson) * constant.min(1.0);
+            let both = WaitMoments {
+                mean: mixed(periodic.mean, poisson.mean),
+                square: mixed(periodic.square, poisson.square),
+                share: mixed(periodic.share, poisson.share),
+            };
+            return Ok(QueueWait { mean: both.mean, shape: WaitShape::Moments(both) });
+        }
+        let scv = merged_scv(sources.iter().map(|one| (one.rate, one.scv)), rate, offered);
+        let mean = waiting::general_mean(offered, &service, scv);
+        Ok(QueueWait { mean, shape: WaitShape::Poisson { busy: offered, service } })
+    }
+
+    /// Returns the sum of independent waits, each with its mean in seconds, as few parts.
+    pub(crate) fn independent<'a>(
+        waits: impl Iterator<Item = (&'a QueueWait, f64)>,
+    ) -> Result<Vec<Distribution>, ModelError> {
+        let (mut parts, mut sum, mut variance, mut none) = (Vec::new(), 0.0, 0.0, 1.0);
+        for (wait, mean) in waits.filter(|(wait, mean)| *mean > LEAST_MEAN * wait.mean) {
+            let WaitShape::Moments(own) = wait.fewer(mean) else {
+                parts.push(wait.with_mean(mean)?);
+                continue;
+            };
+            sum += own.mean;
+            variance += (own.square - own.mean * own.mean).max(0.0);
+            none *= (1.0 - own.share).max(0.0);
+        }
+        if sum > 0.0 {
+            parts.push(waiting::spread(1.0 - none, sum, variance + sum * sum)?);
+        }
+        Ok(parts)
+    }
+
+    /// Returns the law of waiting times with another mean, for packets of which some have waited elsewhere already:
+    /// fewer of them wait, and for a shorter time.
+    pub(crate) fn with_mean(&self, mean: f64) -> Result<Distribution, ModelError> {
+        if mean <= LEAST_MEAN * self.mean {
+            return Ok(Distribution::zero());
+        }
+        match self.fewer(mean) {
+            WaitShape::Poisson { busy, service } => {
+                let factor = mean * 2.0 * (1.0 - busy) * service.mean() / (busy * service.second_moment());
+                let law = service.scaled(factor)?;
+                station::mg1_waiting(busy / law.mean(), &law)
+            }
+            WaitShape::Moments(own) => waiting::spread(own.share, own.mean, own.square),
+        }
+    }
+
+    /// Returns the shape with another mean, above 0; of a Poisson shape only the load is changed.
+    fn fewer(&self, mean: f64) -> WaitShape {
+        let fewer = (mean / self.mean).min(1.0).sqrt();
+        match &self.shape {
+            WaitShape::Poisson { busy, service } => WaitShape::Poisson { busy: busy * fewer, service: service.clone() },
+            WaitShape::Moments(own) => {
+                let longer = mean / (self.mean * fewer);
+                let square = own.square * fewer * longer * longer;
+                WaitShape::Moments(WaitMoments { mean, square, share: own.share * fewer })
+            }
+        }
+    }
+}
+
+/// Returns the waiting with Poisson arrivals (Takács, see Kleinrock, Queueing Systems I, 1975, 5.7).
+fn poisson_moments(rate: f64, offered: f64, service: &Law) -> WaitMoments {
+    let free = 1.0 - offered;
+    let mean = rate * service.second_moment() / (2.0 * free);
+    let square = 2.0 * mean * mean + rate * service.third_moment() / (3.0 * free);
+    WaitMoments { mean, square, share: offered }
+}
+
+/// Returns a law as points with weights, in ascending order. A law that is not made of constants is represented by
+/// equally probable points.
+pub(super) fn points(law: &Law) -> Result<Vec<(f64, f64)>, ModelError> {
+    use weir_model::LawShape::Constant;
+    let constants = law.parts().iter().map(|part| match part.shape {
+        Constant(value) => Some((value, part.weight)),
+        _ => None,
+    });
+    if let Some(mut points) = constants.collect::<Option<Vec<_>>>() {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        return Ok(points);
+    }
+    let (times, share) = (Distribution::law(law), 1.0 / f64::from(POINTS));
+    (0..POINTS).map(|step| Ok((times.quantile((f64::from(step) + 0.5) * share)?, share))).collect()
+}
