@@ -1,6 +1,6 @@
 //! Computes what packets of a flow wait on the lines of their path together. The waits on lines in a row are not
 //! independent of each other, nor of the packet's own size.
-use crate::station::{LineWaits, QueueWait};
+use crate::station::{LineWaits, LongerWaits, QueueWait};
 use std::sync::Arc;
 use weir_model::{Distribution, Law, LawShape, ModelError};
 
@@ -16,29 +16,29 @@ pub(crate) struct LineDelays {
     chain: Vec<(Arc<LineWaits>, f64)>,
     /// Lines before packets last became independent of earlier ones, likewise.
     ended: Vec<(Arc<LineWaits>, f64)>,
-    /// Lines with the packets' input and the time for a byte, in seconds.
-    passed: Vec<(Arc<LineWaits>, Option<usize>, f64)>,
+    /// Waits behind longer packets by service time, with the time for a byte in seconds, of each line.
+    longer: Vec<(Arc<Vec<LongerWaits>>, f64)>,
 }
 
 impl LineDelays {
-    /// Notes that packets pass a station over an input. Returns false if it is no line whose waiting is known by input.
+    /// Notes that packets of a flow pass a station. Returns false if it is no line whose waiting is known by flow.
     ///
     /// On lines of a tree, a packet's waits sum up to that of a single queue of all flows at the last line, which has a
     /// known law. So the sum gets this law, and a rest has the laws of the lines before: waits behind packets of flows
     /// that have left the path.
-    pub(crate) fn pass(&mut self, line: Option<&Arc<LineWaits>>, input: Option<usize>, per_byte_s: f64) -> bool {
-        let Some((line, own)) = line.and_then(|line| Some((line, line.of(input)?))) else { return false };
-        if input.is_none() {
+    pub(crate) fn pass(&mut self, line: Option<&Arc<LineWaits>>, flow: usize, per_byte_s: f64) -> bool {
+        let Some((line, own)) = line.and_then(|line| Some((line, line.of(flow)?))) else { return false };
+        if own.independent {
             self.ended.append(&mut self.chain);
         }
         let before: f64 = self.chain.iter().map(|(_, mean)| mean).sum();
         let total = before + own.mean;
-        let direct = line.direct.mean.min(total);
+        let direct = own.direct.min(total);
         let kept = if before > 0.0 { (total - direct) / before } else { 0.0 };
         self.chain.iter_mut().for_each(|(_, mean)| *mean *= kept);
         self.chain.push((Arc::clone(line), direct));
         if !own.longer.is_empty() {
-            self.passed.push((Arc::clone(line), input, per_byte_s));
+            self.longer.push((Arc::clone(&own.longer), per_byte_s));
         }
         true
     }
@@ -56,7 +56,7 @@ impl LineDelays {
         if per_byte_s <= 0.0 {
             return Ok(Distribution::zero());
         }
-        if self.passed.is_empty() {
+        if self.longer.is_empty() {
             return Ok(Distribution::law(&lengths.scaled(per_byte_s)?));
         }
         let mut all = Vec::new();
@@ -78,8 +78,9 @@ impl LineDelays {
     /// Returns what packets of this length wait behind longer ones on all lines together: times in seconds, longest
     /// first, with the share of the packets. The packets that wait longest on one line do so on the others.
     fn behind_longer(&self, length: f64) -> Vec<(f64, f64)> {
-        let lists = self.passed.iter().filter_map(|(line, input, per_byte_s)| {
-            let times = line.of(*input)?.longer(length * per_byte_s);
+        let lists = self.longer.iter().filter_map(|(longer, per_byte_s)| {
+            let away = |one: &LongerWaits| (one.own - length * per_byte_s).abs();
+            let times = &longer.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?.times;
             Some(times.iter().rev().copied().filter(|(time, share)| *time > 0.0 && *share > 0.0).collect::<Vec<_>>())
         });
         let mut lists: Vec<std::vec::IntoIter<(f64, f64)>> = lists.map(Vec::into_iter).collect();

@@ -1,6 +1,6 @@
 //! Computes the delay of one flow's packets through a solved network as a sum of parts, and the share that arrives.
 use crate::line_delays::LineDelays;
-use crate::network::{FollowedPackets, QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
+use crate::network::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
 use crate::station::StationSolution;
 use crate::wakeup;
 use weir_model::{Distribution, Law, ModelError};
@@ -30,17 +30,17 @@ struct DelayTerms {
     lines: LineDelays,
 }
 
-/// Computes the result of a flow's packets. `asks` selects those that switches ask the controller about.
+/// Computes the result of a flow's packets, given its number. `asks` selects those that switches ask the controller about.
 pub(crate) fn delay_on_path(
     network: &QueueingNetwork<'_>,
     solved: &[Option<StationSolution>],
-    flow: &UnidirectionalFlow,
+    (number, flow): (usize, &UnidirectionalFlow),
     asks: bool,
 ) -> Result<PathDelay, ModelError> {
     let mut walk = PathDelayBuilder {
         network,
         solved,
-        way: FollowedPackets::of(flow),
+        flow: number,
         parts: DelayTerms::default(),
         arrives: 1.0,
         unstable: None,
@@ -66,7 +66,7 @@ pub(crate) fn delay_on_path(
 struct PathDelayBuilder<'a> {
     network: &'a QueueingNetwork<'a>,
     solved: &'a [Option<StationSolution>],
-    way: Option<FollowedPackets>,
+    flow: usize,
     parts: DelayTerms,
     arrives: f64,
     unstable: Option<usize>,
@@ -89,12 +89,7 @@ impl PathDelayBuilder<'_> {
         if self.longest.is_none_or(|(_, most)| stays > most) {
             self.longest = Some((visit.station, stays));
         }
-        let input = self.way.as_ref().and_then(FollowedPackets::input);
-        if let Some(way) = &mut self.way {
-            // Only whether packets are still followed matters here, not how regular they are.
-            way.pass(self.network.locations[visit.station], visit, 1.0);
-        }
-        if !self.parts.lines.pass(solved.line.as_ref(), input, visit.per_byte_s) {
+        if !self.parts.lines.pass(solved.line.as_ref(), self.flow, visit.per_byte_s) {
             self.parts.laws.push(waiting);
         }
     }

@@ -168,7 +168,7 @@ fn solve(
     let (solved, warning) = flow_setup::solve(&mut network, &mut flows)?;
     devices.add(&network, &solved, phase);
     for (at, numbers) in of_item {
-        let fared = phase_result(&network, &solved, phase, numbers.iter().map(|number| &flows[*number]))?;
+        let fared = phase_result(&network, &solved, phase, numbers.iter().map(|number| (*number, &flows[*number])))?;
         items[at].phase_results.push(fared);
     }
     for one in connections {

@@ -183,6 +183,7 @@ impl OutputStreams<'_> {
             notes.extend(uneven.doubt.map(str::to_owned));
             let service = ServiceMoments::new(lengths(&stream.source)?.scaled(per_byte_s)?);
             let one = ArrivalStream {
+                flow: 0,
                 rate: stream.source.per_second(),
                 scv: uneven.scv,
                 source_scv: uneven.scv,

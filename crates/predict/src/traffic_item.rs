@@ -164,12 +164,12 @@ pub(crate) fn routes(
     Ok([cut([item.from, item.to], there)?, cut([item.to, item.from], back)?])
 }
 
-/// Computes the result of an item's packets in a phase, over one direction or both.
+/// Computes the result of an item's packets in a phase, over one direction or both: flows with their numbers.
 pub(crate) fn phase_result<'f>(
     network: &QueueingNetwork<'_>,
     solved: &[Option<StationSolution>],
     phase: &TrafficPhase,
-    flows: impl Iterator<Item = &'f UnidirectionalFlow>,
+    flows: impl Iterator<Item = (usize, &'f UnidirectionalFlow)>,
 ) -> Result<PhaseResult, PredictError> {
     let wrong = |error| PredictError::at("a flow's delay", error);
     let outcome = |ways: Vec<PathDelay>| {
@@ -184,14 +184,14 @@ pub(crate) fn phase_result<'f>(
             longest: longest.map(|(station, seconds)| (network.stations[station].name.clone(), seconds)),
         }
     };
-    let flows: Vec<&UnidirectionalFlow> = flows.collect();
-    let share = flows.first().map_or(0.0, |flow| flow.asking_share);
+    let flows: Vec<(usize, &UnidirectionalFlow)> = flows.collect();
+    let share = flows.first().map_or(0.0, |(_, flow)| flow.asking_share);
     let ways =
-        |asks| flows.iter().map(|flow| delay_on_path(network, solved, flow, asks)).collect::<Result<Vec<_>, _>>();
+        |asks| flows.iter().map(|flow| delay_on_path(network, solved, *flow, asks)).collect::<Result<Vec<_>, _>>();
     let control = if share > 0.0 { Some((share, outcome(ways(true).map_err(wrong)?))) } else { None };
     Ok(PhaseResult {
         seconds: phase.length.as_secs_f64(),
-        rate: flows.first().map_or(0.0, |flow| flow.rate),
+        rate: flows.first().map_or(0.0, |(_, flow)| flow.rate),
         data: outcome(ways(false).map_err(wrong)?),
         control,
         goodput_bps: None,

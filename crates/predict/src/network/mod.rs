@@ -4,8 +4,6 @@
 mod control;
 mod solve;
 
-pub(crate) use solve::FollowedPackets;
-
 use crate::PredictSettings;
 use crate::graph::{RouteGraph, RouteHop};
 use crate::link_impairments;

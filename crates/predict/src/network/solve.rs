@@ -27,7 +27,7 @@ impl QueueingNetwork<'_> {
                 station.arrivals.clear();
                 station.seized = station.seized.map(|(length, _)| (length, 0.0));
             }
-            flows.iter().for_each(|flow| self.add_flow(flow));
+            flows.iter().enumerate().for_each(|(number, flow)| self.add_flow(number, flow));
             let damping = DAMPING_SCHEDULE.iter().find(|(from, _)| round >= *from).map_or(1.0, |(_, step)| *step);
             let mut moved = 0.0f64;
             for station in &mut self.stations {
@@ -48,11 +48,12 @@ impl QueueingNetwork<'_> {
         ))
     }
 
-    /// Adds one flow to all queues on its route, reduced by the losses before each.
-    fn add_flow(&mut self, flow: &UnidirectionalFlow) {
+    /// Adds one flow, with its number, to all queues on its route, reduced by the losses before each.
+    fn add_flow(&mut self, number: usize, flow: &UnidirectionalFlow) {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
-        let mut way = FollowedPackets::of(flow);
+        // Packets that ask the controller, and those behind them, are not followed over several lines.
+        let mut way = (flow.asking_share <= 0.0).then_some(FollowedPackets { source_scv: flow.scv, input: None });
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
@@ -60,7 +61,7 @@ impl QueueingNetwork<'_> {
                     let place = self.locations[visit.station];
                     let is_line = matches!(place, QueueLocation::Line(_));
                     let behind = way.clone().filter(|way| is_line && way.input.is_some());
-                    scv = self.add_arrivals(visit, rate, scv, behind);
+                    scv = self.add_arrivals(number, visit, rate, scv, behind);
                     if let Some(way) = &mut way {
                         way.pass(place, visit, scv);
                     }
@@ -72,7 +73,7 @@ impl QueueingNetwork<'_> {
                     let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
                     let mut own = share * scv + 1.0 - share;
                     for visit in way {
-                        own = self.add_arrivals(visit, asking, own, None);
+                        own = self.add_arrivals(number, visit, asking, own, None);
                         asking *= self.stations[visit.station].delivery_share();
                     }
                     if let Some((station, length)) = seizes {
@@ -80,7 +81,7 @@ impl QueueingNetwork<'_> {
                         self.stations[*station].seized = Some((*length, known + asking));
                     }
                     if let Some(visit) = back {
-                        self.add_arrivals(visit, asking, own, None);
+                        self.add_arrivals(number, visit, asking, own, None);
                         asking *= self.stations[visit.station].delivery_share();
                     }
                 }
@@ -90,10 +91,18 @@ impl QueueingNetwork<'_> {
 
     /// Adds a flow to a queue. `behind` is set at a line behind other stations. Returns the squared coefficient of
     /// variation (SCV) of the times between departures.
-    fn add_arrivals(&mut self, visit: &StationVisit, rate: f64, scv: f64, behind: Option<FollowedPackets>) -> f64 {
+    fn add_arrivals(
+        &mut self,
+        flow: usize,
+        visit: &StationVisit,
+        rate: f64,
+        scv: f64,
+        behind: Option<FollowedPackets>,
+    ) -> f64 {
         let station = &mut self.stations[visit.station];
         let (source_scv, input) = behind.map_or((scv, None), |way| (way.source_scv, way.input));
         station.arrivals.push(ArrivalStream {
+            flow,
             rate,
             scv,
             source_scv,
@@ -119,7 +128,7 @@ impl QueueingNetwork<'_> {
 
 /// Packets of a flow on their way over lines and devices.
 #[derive(Debug, Clone)]
-pub(crate) struct FollowedPackets {
+struct FollowedPackets {
     /// SCV of the times between packets where they were last independent of others: at the source, or behind a device
     /// whose times are random.
     source_scv: f64,
@@ -127,19 +136,8 @@ pub(crate) struct FollowedPackets {
 }
 
 impl FollowedPackets {
-    /// Returns the packets of a flow at their source. Packets that ask the controller, and those behind them, are not
-    /// followed over several lines.
-    pub(crate) fn of(flow: &UnidirectionalFlow) -> Option<FollowedPackets> {
-        (flow.asking_share <= 0.0).then_some(FollowedPackets { source_scv: flow.scv, input: None })
-    }
-
-    /// Returns the slowest station that the packets have passed; none if they come from their source directly.
-    pub(crate) fn input(&self) -> Option<usize> {
-        self.input.as_ref().map(|input| input.station)
-    }
-
     /// Notes that the packets have passed a station, which they leave with the SCV `scv`.
-    pub(crate) fn pass(&mut self, place: QueueLocation, visit: &StationVisit, scv: f64) {
+    fn pass(&mut self, place: QueueLocation, visit: &StationVisit, scv: f64) {
         let is_line = matches!(place, QueueLocation::Line(_) | QueueLocation::Output(..));
         let is_random = match place {
             QueueLocation::Gate(..) => true,

@@ -23,7 +23,10 @@ pub(super) struct SourceLoad {
 /// Waiting times in a queue with one server, in seconds.
 #[derive(Debug, Clone)]
 pub(crate) struct QueueWait {
+    /// Mean of all packets.
     pub(crate) mean: f64,
+    /// Mean of each source's packets.
+    pub(crate) each: Vec<f64>,
     shape: WaitShape,
 }
 
@@ -43,26 +46,29 @@ impl QueueWait {
     pub(super) fn of(sources: &[SourceLoad], offered: f64) -> Result<QueueWait, ModelError> {
         let rate: f64 = sources.iter().map(|one| one.rate).sum();
         let service = mixed_service(sources.iter().map(|one| (one.rate, &one.service)))?;
-        let known = sources.len() <= MOST_SOURCES && sources.iter().all(|one| one.scv <= 1.0);
-        let load = |one: &SourceLoad| one.rate * one.service.mean;
-        let constant = sources.iter().map(|one| load(one) * (1.0 - one.scv)).sum::<f64>() / offered;
-        if known && constant > f64::EPSILON {
+        let constant = constant_share(sources);
+        if constant > f64::EPSILON {
             let poisson = poisson_moments(rate, offered, &service);
-            let periodic = sources.iter().map(|one| {
-                Ok(PeriodicSource { rate: one.rate, service: &one.service.law, points: points(&one.service.law)? })
-            });
-            let periodic = periodic_waits(&periodic.collect::<Result<Vec<_>, ModelError>>()?);
-            let mixed = |periodic: f64, poisson: f64| poisson + (periodic - poisson) * constant.min(1.0);
+            let periodic = periodic_waits(&periodic_sources(sources)?);
+            let mixed = |periodic: f64, poisson: f64| poisson + (periodic - poisson) * constant;
             let both = WaitMoments {
-                mean: mixed(periodic.mean, poisson.mean),
-                square: mixed(periodic.square, poisson.square),
-                share: mixed(periodic.share, poisson.share),
+                mean: mixed(periodic.all.mean, poisson.mean),
+                square: mixed(periodic.all.square, poisson.square),
+                share: mixed(periodic.all.share, poisson.share),
             };
-            return Ok(QueueWait { mean: both.mean, shape: WaitShape::Moments(both) });
+            let each = periodic.each.iter().map(|own| mixed(*own, poisson.mean)).collect();
+            return Ok(QueueWait { mean: both.mean, each, shape: WaitShape::Moments(both) });
         }
         let scv = merged_scv(sources.iter().map(|one| (one.rate, one.scv)), rate, offered);
         let mean = waiting::general_mean(offered, &service, scv);
-        Ok(QueueWait { mean, shape: WaitShape::Poisson { busy: offered, service } })
+        let each = vec![mean; sources.len()];
+        Ok(QueueWait { mean, each, shape: WaitShape::Poisson { busy: offered, service } })
+    }
+
+    /// Returns the waiting of this number of sources of which none waits.
+    pub(super) fn none(sources: usize) -> QueueWait {
+        let none = WaitMoments { mean: 0.0, square: 0.0, share: 0.0 };
+        QueueWait { mean: 0.0, each: vec![0.0; sources], shape: WaitShape::Moments(none) }
     }
 
     /// Returns the sum of independent waits, each with its mean in seconds, as few parts.
@@ -113,6 +119,26 @@ impl QueueWait {
             }
         }
     }
+}
+
+/// Returns the share of the load that comes from sources with constant gaps; those whose gaps vary less than
+/// exponential ones count in part. It is 0 if some vary more, and for very many sources, which are nearly Poisson.
+pub(super) fn constant_share(sources: &[SourceLoad]) -> f64 {
+    if sources.len() > MOST_SOURCES || sources.iter().any(|one| one.scv > 1.0) {
+        return 0.0;
+    }
+    let load = |one: &SourceLoad| one.rate * one.service.mean;
+    let constant: f64 = sources.iter().map(|one| load(one) * (1.0 - one.scv)).sum();
+    (constant / sources.iter().map(load).sum::<f64>()).min(1.0)
+}
+
+/// Returns the sources as if all their gaps were constant.
+pub(super) fn periodic_sources(sources: &[SourceLoad]) -> Result<Vec<PeriodicSource<'_>>, ModelError> {
+    let source = |one| {
+        let SourceLoad { rate, service, .. }: &SourceLoad = one;
+        Ok(PeriodicSource { rate: *rate, service: &service.law, points: points(&service.law)? })
+    };
+    sources.iter().map(source).collect()
 }
 
 /// Returns the waiting with Poisson arrivals (Takács, see Kleinrock, Queueing Systems I, 1975, 5.7).

@@ -2,12 +2,14 @@
 //! times. SCV: squared coefficient of variation, the variance divided by the square of the mean.
 mod direct;
 mod gate;
+mod longer;
 mod merging;
 mod periodic;
 mod waiting;
 
 pub(crate) use direct::QueueWait;
 use gate::gate_offered;
+pub(crate) use longer::LongerWaits;
 pub(crate) use merging::{InputStation, LineWaits, SAME_RATE};
 use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
@@ -49,6 +51,8 @@ impl ServiceMoments {
 /// Arrivals of one flow at a station.
 #[derive(Debug, Clone)]
 pub(crate) struct ArrivalStream {
+    /// Number of the flow.
+    pub(crate) flow: usize,
     /// Packets per second.
     pub(crate) rate: f64,
     /// SCV of the times between arrivals.
@@ -130,8 +134,7 @@ pub(crate) struct StationSolution {
     pub(crate) service: Option<Law>,
     /// Short name of the formula that was used.
     pub(crate) formula: &'static str,
-    /// Waiting at a line by the station over which packets come; none if it is taken as independent of what they have
-    /// met before.
+    /// Waiting at a line by flow; none if it is taken as independent of what packets have met before.
     pub(crate) line: Option<Arc<LineWaits>>,
 }
 

@@ -24,6 +24,15 @@ pub(super) struct PeriodicSource<'a> {
     pub(super) points: Vec<(f64, f64)>,
 }
 
+/// Waiting in a queue of sources with constant gaps.
+#[derive(Debug)]
+pub(super) struct PeriodicWaits {
+    /// Waiting of all packets.
+    pub(super) all: WaitMoments,
+    /// Mean waiting time of each source's packets, in seconds.
+    pub(super) each: Vec<f64>,
+}
+
 /// Waiting times of all packets: mean, mean square, and the share of packets that wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WaitMoments {
@@ -39,24 +48,10 @@ pub(super) struct WaitMoments {
 /// what each packet makes those of one other source wait is multiplied by the factor of as many equal sources as have
 /// the same sum of squared loads. Packets also wait because the sizes of each source's packets vary: this part is that
 /// of one source with constant gaps (Krämer and Langenbach-Belz, 1976).
-pub(super) fn periodic_waits(sources: &[PeriodicSource<'_>]) -> WaitMoments {
+pub(super) fn periodic_waits(sources: &[PeriodicSource<'_>]) -> PeriodicWaits {
     let rate: f64 = sources.iter().map(|one| one.rate).sum();
-    let loads = || sources.iter().map(|one| one.rate * one.service.mean());
-    let load: f64 = loads().sum();
-    let equal = load * load / loads().map(|one| one * one).sum::<f64>();
-    let (mut mean, mut square) = (0.0, 0.0);
-    for (at, one) in sources.iter().enumerate() {
-        let (gap, own) = (1.0 / one.rate, one.service.mean());
-        for (_, other) in sources.iter().enumerate().filter(|(other, _)| *other != at) {
-            let part = one.rate / rate * other.rate;
-            for (time, weight) in &other.points {
-                mean += part * weight * behind_one(*time, gap, own);
-                square += part * weight * time.powi(3) / 3.0;
-            }
-        }
-    }
-    let phases = equal_sources(equal, load);
-    let phases = WaitMoments { mean: mean * phases.mean, square: square * phases.square, share: phases.share };
+    let load: f64 = sources.iter().map(|one| one.rate * one.service.mean()).sum();
+    let factors = equal_sources(equal_number(sources), load);
     let variance: f64 = sources.iter().map(|one| one.rate / rate * one.service.variance()).sum();
     let sizes = if variance > 0.0 {
         let law = Law::gamma(load / rate, variance * (rate / load).powi(2));
@@ -64,16 +59,82 @@ pub(super) fn periodic_waits(sources: &[PeriodicSource<'_>]) -> WaitMoments {
     } else {
         0.0
     };
-    let powers = [phases.mean.powf(NORM), sizes.powf(NORM)];
-    let both = powers[0] + powers[1];
-    if both <= 0.0 {
-        return WaitMoments { mean: 0.0, square: 0.0, share: 0.0 };
+    let mut each = Vec::new();
+    let (mut mean, mut square) = (0.0, 0.0);
+    for (at, one) in sources.iter().enumerate() {
+        let (gap, own) = (1.0 / one.rate, one.service.mean());
+        let (mut meets, mut meets_square) = (0.0, 0.0);
+        for (_, other) in sources.iter().enumerate().filter(|(other, _)| *other != at) {
+            for (time, weight) in &other.points {
+                meets += other.rate * weight * behind_one(*time, gap, own);
+                meets_square += other.rate * weight * time.powi(3) / 3.0;
+            }
+        }
+        mean += one.rate / rate * meets * factors.mean;
+        square += one.rate / rate * meets_square * factors.square;
+        each.push(norm(meets * factors.mean, sizes));
     }
-    let mean = both.powf(1.0 / NORM);
-    let mixed = |a: f64, b: f64| (powers[0] * a + powers[1] * b) / both;
-    let phases_spread = if phases.mean > 0.0 { phases.square / phases.mean.powi(2) } else { 0.0 };
+    let both = norm(mean, sizes);
+    let split: f64 = sources.iter().zip(&each).map(|(one, mean)| one.rate / rate * mean).sum();
+    if both <= 0.0 || split <= 0.0 {
+        return PeriodicWaits { all: WaitMoments { mean: 0.0, square: 0.0, share: 0.0 }, each };
+    }
+    each.iter_mut().for_each(|mean| *mean *= both / split);
+    let by_phases = (mean / both).powf(NORM);
+    let mixed = |phases: f64, sizes: f64| by_phases * phases + (1.0 - by_phases) * sizes;
+    let spread = if mean > 0.0 { square / mean.powi(2) } else { 0.0 };
     // Waiting times that sizes cause are close to exponential, for as large a share of the packets as the load.
-    WaitMoments { mean, square: mean * mean * mixed(phases_spread, 2.0 / load), share: mixed(phases.share, load) }
+    let square = both * both * mixed(spread, 2.0 / load);
+    PeriodicWaits { all: WaitMoments { mean: both, square, share: mixed(factors.share, load) }, each }
+}
+
+/// Returns how many equal sources have the same sum of squared loads as these.
+fn equal_number(sources: &[PeriodicSource<'_>]) -> f64 {
+    let loads = || sources.iter().map(|one| one.rate * one.service.mean());
+    loads().sum::<f64>().powi(2) / loads().map(|one| one * one).sum::<f64>()
+}
+
+/// Returns the time for which packets wait, given the times for either reason alone.
+fn norm(phases: f64, sizes: f64) -> f64 {
+    (phases.powf(NORM) + sizes.powf(NORM)).powf(1.0 / NORM)
+}
+
+/// Returns what packets of source `at` with the service time `own` wait on a line because longer packets of these
+/// sources went before them: times, and the shares of packets. On each of `lines` lines before, packets took `slower`
+/// times as long.
+///
+/// Behind a packet of L seconds, those of S seconds that arrive within k L - (k-1) S seconds follow it closely after k
+/// lines, and then wait L - S on each line.
+pub(super) fn periodic_longer(
+    sources: &[PeriodicSource<'_>],
+    at: usize,
+    own: f64,
+    slower: f64,
+    lines: u32,
+) -> Vec<(f64, f64)> {
+    let load: f64 = sources.iter().map(|one| one.rate * one.service.mean()).sum();
+    let factor = equal_sources(equal_number(sources), load).mean;
+    let gap = 1.0 / sources[at].rate;
+    let lines = f64::from(lines);
+    let mut times = Vec::new();
+    for (number, other) in sources.iter().enumerate() {
+        for (time, weight) in &other.points {
+            let wait = time - own * slower;
+            if wait <= 0.0 {
+                continue;
+            }
+            let reach = slower * (lines * time - (lines - 1.0) * own);
+            let sum = |reach: f64| match number == at {
+                true => behind_own(reach, gap, own),
+                false => behind_one(reach, gap, own),
+            };
+            times.push((wait, factor * other.rate * weight * (sum(reach + wait) - sum(reach)) / wait));
+        }
+    }
+    times.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let all: f64 = times.iter().map(|(_, share)| share).sum();
+    times.iter_mut().for_each(|(_, share)| *share /= all.max(1.0));
+    times
 }
 
 /// Returns how long packets of a source, sent every `gap` seconds and each taking `own` seconds, wait behind one packet
@@ -88,6 +149,12 @@ fn behind_one(time: f64, gap: f64, own: f64) -> f64 {
         sum += (left * left - (left - gap).max(0.0).powi(2)) / 2.0;
     }
     sum
+}
+
+/// Returns the same for packets of the same source: the first one comes a gap later.
+fn behind_own(time: f64, gap: f64, own: f64) -> f64 {
+    let waits = (0..MOST_BEHIND).map(|packet| time - gap - f64::from(packet) * (gap - own));
+    gap * waits.take_while(|wait| *wait > 0.0).sum::<f64>()
 }
 
 /// Returns the waiting with this number of equal sources, which need not be whole: mean and mean square in proportion to
@@ -197,7 +264,7 @@ mod tests {
         let sources: Vec<_> = each
             .map(|((gap, time), service)| PeriodicSource { rate: 1.0 / gap, service, points: vec![(*time, 1.0)] })
             .collect();
-        periodic_waits(&sources)
+        periodic_waits(&sources).all
     }
 
     #[test]

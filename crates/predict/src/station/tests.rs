@@ -6,6 +6,7 @@ use super::*;
 fn station(places: Option<usize>, arriving: &[(f64, f64, Law)]) -> AnalyticStation {
     let mut station = AnalyticStation::new("s".into(), places);
     let one = |(rate, scv, law): &(f64, f64, Law)| ArrivalStream {
+        flow: 0,
         rate: *rate,
         scv: *scv,
         source_scv: *scv,
@@ -92,6 +93,7 @@ fn gates_hold_packets_as_long_as_the_reference_has_it() {
     let mut station = AnalyticStation::new("s".into(), None);
     station.gate = Some(tick(Some(1)));
     station.arrivals = vec![ArrivalStream {
+        flow: 0,
         rate: 300.0,
         scv: 1.0,
         source_scv: 1.0,
