@@ -83,8 +83,8 @@ impl AnalyticStation {
         // What all packets have waited for each other already.
         let before: f64 = groups.iter().map(|group| group.rate / state.rate * group.waited.mean).sum();
         let mean = (direct.mean - before).max(0.0);
-        // Packets of an input wait for those of other inputs: with little load only for these.
-        let weight = |group: &InputGroup| 1.0 - group.load / state.offered * (1.0 - state.offered);
+        // With little load, packets wait only for those of other inputs, as far as their input has spaced their own.
+        let weight = |group: &InputGroup| 1.0 - group.spaced * group.load / state.offered * (1.0 - state.offered);
         let weights: f64 = groups.iter().map(|group| group.rate / state.rate * weight(group)).sum();
         let (mut flows, mut merging, mut longer) = (Vec::new(), Vec::new(), Vec::new());
         for group in &groups {
@@ -126,6 +126,8 @@ struct InputGroup {
     /// Packets a second, and their load on the line.
     rate: f64,
     load: f64,
+    /// How far they no longer wait for each other: 0 not at all, 1 completely.
+    spaced: f64,
     /// Waiting for each other before the line.
     waited: QueueWait,
     /// Waiting behind longer ones at the line, for each flow.
@@ -142,7 +144,7 @@ impl InputGroup {
         let inputs: Vec<&InputStation> = group().filter_map(|one| one.input.as_ref()).collect();
         if inputs.is_empty() {
             let (waited, longer) = (QueueWait::none(flows.len()), vec![Arc::default(); flows.len()]);
-            return Ok(InputGroup { flows, rate, load, waited, longer });
+            return Ok(InputGroup { flows, rate, load, spaced: 0.0, waited, longer });
         }
         let taken = mixed_service(group().zip(&inputs).map(|(one, input)| (one.rate, &input.service)))?;
         let slower = taken.mean() / law.mean();
@@ -153,12 +155,14 @@ impl InputGroup {
         let sources = sources.collect::<Result<Vec<SourceLoad>, ModelError>>()?;
         let offered = rate * taken.mean() * factor;
         let waited = QueueWait::of(&sources, offered)?;
+        let own: Vec<SourceLoad> = group().map(|one| source(one, one.service.clone())).collect();
+        let alone = QueueWait::of(&own, load)?.mean;
+        let spaced = if alone > 0.0 { (waited.mean / alone).min(1.0) } else { 1.0 };
         let lines = inputs.iter().map(|input| input.lines).max().unwrap_or(0);
         let longer = if lines == 0 || slower < 1.0 - SAME_RATE {
             vec![Arc::default(); flows.len()]
         } else if constant_share(&sources) > MOSTLY_CONSTANT {
-            let sources: Vec<SourceLoad> = group().map(|one| source(one, one.service.clone())).collect();
-            let sources = periodic_sources(&sources)?;
+            let sources = periodic_sources(&own)?;
             let waits = |at: usize| {
                 let own = sources[at].points.iter().map(|(own, weight)| LongerWaits {
                     own: *own,
@@ -177,7 +181,7 @@ impl InputGroup {
             longer.iter_mut().flat_map(|one| &mut one.times).for_each(|(_, share)| *share *= regular);
             vec![Arc::new(longer); flows.len()]
         };
-        Ok(InputGroup { flows, rate, load, waited, longer })
+        Ok(InputGroup { flows, rate, load, spaced, waited, longer })
     }
 }
 

@@ -9,6 +9,10 @@ const MOST_EQUAL: u32 = 32;
 const STEPS: u32 = 16;
 /// Largest number of a source's packets that are counted behind one packet of another source.
 const MOST_BEHIND: u32 = 1000;
+/// Largest load of equal sources.
+const MOST_LOAD: f64 = 0.98;
+/// Factors, and share of packets that wait, of a source that meets no other.
+const ALONE: WaitMoments = WaitMoments { mean: 1.0, square: 1.0, share: 0.0 };
 /// Exponent of the norm by which two reasons for waiting are combined: phases, and the packets' sizes. Chosen among 2,
 /// 2.5, 3 and 4 by comparison with packets followed through single queues.
 const NORM: f64 = 2.5;
@@ -45,13 +49,12 @@ pub(super) struct WaitMoments {
 ///
 /// Packets wait because sources are in unfavourable phases. If all sources are alike, the waiting is known exactly
 /// (Roberts and Virtamo, The superposition of periodic cell arrival streams in an ATM multiplexer, 1991). Otherwise,
-/// what each packet makes those of one other source wait is multiplied by the factor of as many equal sources as have
-/// the same sum of squared loads. Packets also wait because the sizes of each source's packets vary: this part is that
-/// of one source with constant gaps (Krämer and Langenbach-Belz, 1976).
+/// what the packets of each other source make a packet wait is multiplied by the factor of as many equal sources as
+/// have the same sum of squared loads. Packets also wait because the sizes of each source's packets vary: this part is
+/// that of one source with constant gaps (Krämer and Langenbach-Belz, 1976).
 pub(super) fn periodic_waits(sources: &[PeriodicSource<'_>]) -> PeriodicWaits {
     let rate: f64 = sources.iter().map(|one| one.rate).sum();
     let load: f64 = sources.iter().map(|one| one.rate * one.service.mean()).sum();
-    let factors = equal_sources(equal_number(sources), load);
     let variance: f64 = sources.iter().map(|one| one.rate / rate * one.service.variance()).sum();
     let sizes = if variance > 0.0 {
         let law = Law::gamma(load / rate, variance * (rate / load).powi(2));
@@ -60,7 +63,7 @@ pub(super) fn periodic_waits(sources: &[PeriodicSource<'_>]) -> PeriodicWaits {
         0.0
     };
     let mut each = Vec::new();
-    let (mut mean, mut square) = (0.0, 0.0);
+    let (mut mean, mut square, mut waiting) = (0.0, 0.0, 0.0);
     for (at, one) in sources.iter().enumerate() {
         let (gap, own) = (1.0 / one.rate, one.service.mean());
         let (mut meets, mut meets_square) = (0.0, 0.0);
@@ -70,8 +73,10 @@ pub(super) fn periodic_waits(sources: &[PeriodicSource<'_>]) -> PeriodicWaits {
                 meets_square += other.rate * weight * time.powi(3) / 3.0;
             }
         }
+        let factors = third_sources(sources, at);
         mean += one.rate / rate * meets * factors.mean;
         square += one.rate / rate * meets_square * factors.square;
+        waiting += one.rate / rate * factors.share;
         each.push(norm(meets * factors.mean, sizes));
     }
     let both = norm(mean, sizes);
@@ -85,13 +90,24 @@ pub(super) fn periodic_waits(sources: &[PeriodicSource<'_>]) -> PeriodicWaits {
     let spread = if mean > 0.0 { square / mean.powi(2) } else { 0.0 };
     // Waiting times that sizes cause are close to exponential, for as large a share of the packets as the load.
     let square = both * both * mixed(spread, 2.0 / load);
-    PeriodicWaits { all: WaitMoments { mean: both, square, share: mixed(factors.share, load) }, each }
+    PeriodicWaits { all: WaitMoments { mean: both, square, share: mixed(waiting, load) }, each }
 }
 
-/// Returns how many equal sources have the same sum of squared loads as these.
-fn equal_number(sources: &[PeriodicSource<'_>]) -> f64 {
-    let loads = || sources.iter().map(|one| one.rate * one.service.mean());
-    loads().sum::<f64>().powi(2) / loads().map(|one| one * one).sum::<f64>()
+/// Returns the factor by which packets of source `at` wait longer because those that they meet have met others, and the
+/// share of them that wait.
+fn third_sources(sources: &[PeriodicSource<'_>], at: usize) -> WaitMoments {
+    let others = || sources.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, one)| one);
+    let load: f64 = others().map(|one| one.rate * one.service.mean()).sum();
+    if load <= 0.0 {
+        return ALONE;
+    }
+    // Time that a packet takes which another one meets.
+    let work: f64 = others().map(|one| one.rate * one.service.second_moment()).sum();
+    let met = others().map(|one| one.rate * one.service.second_moment().powi(2) / one.service.mean()).sum::<f64>() / work;
+    // A source that sends several packets in this time is like several sources.
+    let squares = others().map(|one| (one.rate * one.service.mean()).powi(2) * (1.0 / (one.rate * met)).min(1.0));
+    let number = load * load / squares.sum::<f64>();
+    equal_sources(number + 1.0, (load * (number + 1.0) / number).min(MOST_LOAD))
 }
 
 /// Returns the time for which packets wait, given the times for either reason alone.
@@ -112,8 +128,7 @@ pub(super) fn periodic_longer(
     slower: f64,
     lines: u32,
 ) -> Vec<(f64, f64)> {
-    let load: f64 = sources.iter().map(|one| one.rate * one.service.mean()).sum();
-    let factor = equal_sources(equal_number(sources), load).mean;
+    let factor = third_sources(sources, at).mean;
     let gap = 1.0 / sources[at].rate;
     let lines = f64::from(lines);
     let mut times = Vec::new();
@@ -131,9 +146,14 @@ pub(super) fn periodic_longer(
             times.push((wait, factor * other.rate * weight * (sum(reach + wait) - sum(reach)) / wait));
         }
     }
-    times.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let all: f64 = times.iter().map(|(_, share)| share).sum();
-    times.iter_mut().for_each(|(_, share)| *share /= all.max(1.0));
+    // Of several longer packets before it, a packet waits for the longest.
+    times.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut left = 1.0;
+    for (_, share) in &mut times {
+        *share = left * share.min(1.0);
+        left -= *share;
+    }
+    times.reverse();
     times
 }
 
@@ -188,7 +208,7 @@ fn equal_sources(number: f64, load: f64) -> WaitMoments {
 /// in the time of a gap.
 fn whole_sources(number: u32, load: f64) -> WaitMoments {
     if number < 2 {
-        return WaitMoments { mean: 1.0, square: 1.0, share: 0.0 };
+        return ALONE;
     }
     let (others, gap) = (number - 1, f64::from(number) / load);
     let (mut mean, mut square) = (0.0, 0.0);
