@@ -154,8 +154,12 @@ impl FollowedPackets {
         if own < slowest * (1.0 - SAME_RATE) {
             return;
         }
-        let equal = self.input.as_ref().filter(|input| own <= input.service.mean * (1.0 + SAME_RATE));
-        let lines = if is_line { equal.map_or(0, |input| input.lines) + 1 } else { 0 };
+        let mut lines = Vec::new();
+        if is_line {
+            let equal = self.input.take().filter(|input| own <= input.service.mean * (1.0 + SAME_RATE));
+            lines = equal.map_or_else(Vec::new, |input| input.lines);
+            lines.push(visit.station);
+        }
         self.input = Some(InputStation { station: visit.station, service: visit.service.clone(), lines });
     }
 }

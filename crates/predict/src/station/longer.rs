@@ -26,11 +26,10 @@ pub(crate) struct LongerWaits {
 /// first line. It also waits for one in an earlier busy period, if the first line has since been idle for less than the
 /// difference of their times on k lines. On the last line it waits for a part of the difference, if k-1 lines were not
 /// enough.
-pub(super) fn behind_longer(law: &Law, slower: f64, lines: u32, rate: f64) -> Result<Vec<LongerWaits>, ModelError> {
+pub(super) fn behind_longer(law: &Law, slower: f64, lines: f64, rate: f64) -> Result<Vec<LongerWaits>, ModelError> {
     let points = points(law)?;
     let rate = rate * slower;
     let offered = (rate * law.mean()).min(1.0);
-    let lines = f64::from(lines);
     let ends: Vec<f64> = (1..=points.len()).map(|count| ends_without_longer(&points[..count], rate)).collect();
     let mut waits = Vec::new();
     for (at, (own, weight)) in points.iter().enumerate() {
@@ -117,7 +116,7 @@ mod tests {
         let law = Law::lattice(&sizes.map(|(time, _)| time), &sizes.map(|(_, weight)| weight)).unwrap();
         for (offered, lines) in [(0.3, 2), (0.7, 2), (0.3, 3), (0.5, 4)] {
             let rate = offered / law.mean();
-            let waits = behind_longer(&law, 1.0, lines - 1, rate).unwrap();
+            let waits = behind_longer(&law, 1.0, f64::from(lines - 1), rate).unwrap();
             let found: f64 = waits.iter().map(LongerWaits::mean).sum();
             let expected = followed(&sizes, rate, lines);
             let off = found / expected - 1.0;
@@ -128,7 +127,7 @@ mod tests {
     #[test]
     fn packets_of_one_size_and_one_input_never_wait_again() {
         let law = Law::constant(1.0).unwrap();
-        let waits = behind_longer(&law, 1.0, 1, 0.8).unwrap();
+        let waits = behind_longer(&law, 1.0, 1.0, 0.8).unwrap();
         assert!(waits.iter().all(|one| one.mean() == 0.0), "{waits:?}");
     }
 }

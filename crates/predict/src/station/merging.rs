@@ -4,6 +4,7 @@ use super::direct::{QueueWait, SourceLoad, constant_share, periodic_sources};
 use super::longer::{LongerWaits, behind_longer};
 use super::periodic::periodic_longer;
 use super::{AnalyticStation, ArrivalStream, ServiceMoments, StationSolution, mixed_service, waiting};
+use std::collections::HashMap;
 use std::sync::Arc;
 use weir_model::{Distribution, ModelError};
 
@@ -15,8 +16,8 @@ pub(crate) struct InputStation {
     pub(crate) station: usize,
     /// Time that the flow's packets take there.
     pub(crate) service: ServiceMoments,
-    /// Lines as slow as this one that the packets have passed, with this one; 0 for a device.
-    pub(crate) lines: u32,
+    /// Lines as slow as this one that the packets have passed in a row, with this one as the last; none for a device.
+    pub(crate) lines: Vec<usize>,
 }
 
 /// Share by which the times of packets on two stations may differ if these count as equally fast.
@@ -25,6 +26,8 @@ pub(crate) const SAME_RATE: f64 = 1e-6;
 const LEAST_WAIT: f64 = 1e-6;
 /// Share of the load from sources with constant gaps from which packets meet longer ones as these sources' do.
 const MOSTLY_CONSTANT: f64 = 0.5;
+/// Difference of mean numbers of lines up to which they count as equal.
+const SAME_LINES: f64 = 0.05;
 
 /// Waiting of packets at a line, by flow.
 #[derive(Debug)]
@@ -158,16 +161,16 @@ impl InputGroup {
         let own: Vec<SourceLoad> = group().map(|one| source(one, one.service.clone())).collect();
         let alone = QueueWait::of(&own, load)?.mean;
         let spaced = if alone > 0.0 { (waited.mean / alone).min(1.0) } else { 1.0 };
-        let lines = inputs.iter().map(|input| input.lines).max().unwrap_or(0);
-        let longer = if lines == 0 || slower < 1.0 - SAME_RATE {
+        let longer = if slower < 1.0 - SAME_RATE || inputs.iter().any(|input| input.lines.is_empty()) {
             vec![Arc::default(); flows.len()]
         } else if constant_share(&sources) > MOSTLY_CONSTANT {
             let sources = periodic_sources(&own)?;
             let waits = |at: usize| {
+                let lines: Vec<f64> = inputs.iter().map(|other| shared(&inputs[at].lines, &other.lines)).collect();
                 let own = sources[at].points.iter().map(|(own, weight)| LongerWaits {
                     own: *own,
                     weight: *weight,
-                    times: periodic_longer(&sources, at, *own, slower, lines),
+                    times: periodic_longer(&sources, at, *own, slower, &lines),
                 });
                 Arc::new(own.collect())
             };
@@ -177,9 +180,17 @@ impl InputGroup {
             // between no effect, which gives waits too long, and the whole proportion, which gives them too short.
             let poisson = waiting::general_mean(offered, &taken.scaled(factor)?, 1.0);
             let regular = (waited.mean / poisson).clamp(0.0, 1.0).sqrt();
-            let mut longer = behind_longer(&law, slower, lines, rate)?;
-            longer.iter_mut().flat_map(|one| &mut one.times).for_each(|(_, share)| *share *= regular);
-            vec![Arc::new(longer); flows.len()]
+            let rates: Vec<f64> = group().map(|one| one.rate).collect();
+            let mut known: Vec<(f64, Arc<Vec<LongerWaits>>)> = Vec::new();
+            for lines in mean_shared(&inputs, &rates) {
+                if !known.iter().any(|(other, _)| (other - lines).abs() < SAME_LINES) {
+                    let mut waits = behind_longer(&law, slower, lines, rate)?;
+                    waits.iter_mut().flat_map(|one| &mut one.times).for_each(|(_, share)| *share *= regular);
+                    known.push((lines, Arc::new(waits)));
+                }
+            }
+            let of = |lines: f64| known.iter().find(|(other, _)| (other - lines).abs() < SAME_LINES);
+            mean_shared(&inputs, &rates).into_iter().filter_map(|lines| Some(Arc::clone(&of(lines)?.1))).collect()
         };
         Ok(InputGroup { flows, rate, load, spaced, waited, longer })
     }
@@ -188,6 +199,30 @@ impl InputGroup {
 /// Returns a flow's packets as a source sends them, with the time that they take at a queue.
 fn source(flow: &ArrivalStream, service: ServiceMoments) -> SourceLoad {
     SourceLoad { rate: flow.rate, scv: flow.source_scv, service }
+}
+
+/// Returns the number of lines that packets of two flows have passed in a row together, up to now.
+fn shared(one: &[usize], other: &[usize]) -> f64 {
+    one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count() as f64
+}
+
+/// Returns the mean number of lines that a flow's packets have passed in a row together with the packets of all these
+/// flows, for each flow. `rates` are their packets per second.
+fn mean_shared(inputs: &[&InputStation], rates: &[f64]) -> Vec<f64> {
+    let all: f64 = rates.iter().sum();
+    let most = inputs.iter().map(|input| input.lines.len()).max().unwrap_or(0);
+    let mut means = vec![0.0; inputs.len()];
+    for lines in 1..=most {
+        let last = |input: &InputStation| input.lines.len().checked_sub(lines).map(|from| input.lines[from..].to_vec());
+        let mut together: HashMap<Vec<usize>, f64> = HashMap::new();
+        for (input, rate) in inputs.iter().zip(rates) {
+            last(input).into_iter().for_each(|lines| *together.entry(lines).or_default() += rate / all);
+        }
+        for (mean, input) in means.iter_mut().zip(inputs) {
+            *mean += last(input).and_then(|lines| together.get(&lines).copied()).unwrap_or(0.0);
+        }
+    }
+    means
 }
 
 /// Returns the indices of the flows by the station over which they come.

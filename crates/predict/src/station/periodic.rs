@@ -103,7 +103,8 @@ fn third_sources(sources: &[PeriodicSource<'_>], at: usize) -> WaitMoments {
     }
     // Time that a packet takes which another one meets.
     let work: f64 = others().map(|one| one.rate * one.service.second_moment()).sum();
-    let met = others().map(|one| one.rate * one.service.second_moment().powi(2) / one.service.mean()).sum::<f64>() / work;
+    let met =
+        others().map(|one| one.rate * one.service.second_moment().powi(2) / one.service.mean()).sum::<f64>() / work;
     // A source that sends several packets in this time is like several sources.
     let squares = others().map(|one| (one.rate * one.service.mean()).powi(2) * (1.0 / (one.rate * met)).min(1.0));
     let number = load * load / squares.sum::<f64>();
@@ -116,8 +117,8 @@ fn norm(phases: f64, sizes: f64) -> f64 {
 }
 
 /// Returns what packets of source `at` with the service time `own` wait on a line because longer packets of these
-/// sources went before them: times, and the shares of packets. On each of `lines` lines before, packets took `slower`
-/// times as long.
+/// sources went before them: times, and the shares of packets. With packets of each source they have passed `lines` lines
+/// in a row, and took `slower` times as long on these.
 ///
 /// Behind a packet of L seconds, those of S seconds that arrive within k L - (k-1) S seconds follow it closely after k
 /// lines, and then wait L - S on each line.
@@ -126,13 +127,12 @@ pub(super) fn periodic_longer(
     at: usize,
     own: f64,
     slower: f64,
-    lines: u32,
+    lines: &[f64],
 ) -> Vec<(f64, f64)> {
     let factor = third_sources(sources, at).mean;
     let gap = 1.0 / sources[at].rate;
-    let lines = f64::from(lines);
     let mut times = Vec::new();
-    for (number, other) in sources.iter().enumerate() {
+    for (number, (other, lines)) in sources.iter().zip(lines).enumerate() {
         for (time, weight) in &other.points {
             let wait = time - own * slower;
             if wait <= 0.0 {
