@@ -107,12 +107,15 @@ impl QueueWait {
         }
     }
 
-    /// Returns the shape with another mean, above 0; of a Poisson shape only the load is changed.
+    /// Returns the shape with another mean, above 0; of a Poisson shape only the load is changed. With Poisson arrivals,
+    /// fewer packets wait, as long as before. With constant gaps they also wait for a shorter time. Both are chosen by
+    /// comparison with followed packets.
     fn fewer(&self, mean: f64) -> WaitShape {
-        let fewer = (mean / self.mean).min(1.0).sqrt();
+        let part = (mean / self.mean).min(1.0);
         match &self.shape {
-            WaitShape::Poisson { busy, service } => WaitShape::Poisson { busy: busy * fewer, service: service.clone() },
+            WaitShape::Poisson { busy, service } => WaitShape::Poisson { busy: busy * part, service: service.clone() },
             WaitShape::Moments(own) => {
+                let fewer = part.sqrt();
                 let longer = mean / (self.mean * fewer);
                 let square = own.square * fewer * longer * longer;
                 WaitShape::Moments(WaitMoments { mean, square, share: own.share * fewer })
