@@ -111,12 +111,14 @@ impl QueueWait {
     /// fewer packets wait, as long as before. With constant gaps they also wait for a shorter time. Both are chosen by
     /// comparison with followed packets.
     fn fewer(&self, mean: f64) -> WaitShape {
-        let part = (mean / self.mean).min(1.0);
+        let part = mean / self.mean;
         match &self.shape {
-            WaitShape::Poisson { busy, service } => WaitShape::Poisson { busy: busy * part, service: service.clone() },
+            WaitShape::Poisson { busy, service } => {
+                WaitShape::Poisson { busy: busy * part.min(1.0), service: service.clone() }
+            }
             WaitShape::Moments(own) => {
-                let fewer = part.sqrt();
-                let longer = mean / (self.mean * fewer);
+                let fewer = if part < 1.0 { part.sqrt() } else { part.min(1.0 / own.share) };
+                let longer = part / fewer;
                 let square = own.square * fewer * longer * longer;
                 WaitShape::Moments(WaitMoments { mean, square, share: own.share * fewer })
             }
