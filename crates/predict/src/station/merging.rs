@@ -83,17 +83,19 @@ impl AnalyticStation {
         let direct = QueueWait::of(&sources, state.offered)?;
         let groups = by_input(&all).into_iter().map(|flows| InputGroup::new(&all, flows));
         let groups = groups.collect::<Result<Vec<_>, ModelError>>()?;
-        // What all packets have waited for each other already.
-        let before: f64 = groups.iter().map(|group| group.rate / state.rate * group.waited.mean).sum();
-        let mean = (direct.mean - before).max(0.0);
+        // Means weighted by load: what shorter packets wait less, longer ones wait more (conservation law, Kleinrock,
+        // Queueing Systems II, 1976, 3.4).
+        let direct_mean = by_load(&all, &direct.each);
+        let before: f64 = groups.iter().map(|group| group.load / state.offered * group.waited_mean).sum();
+        let mean = (direct_mean - before).max(0.0);
         // With little load, packets wait only for those of other inputs, as far as their input has spaced their own.
         let weight = |group: &InputGroup| 1.0 - group.spaced * group.load / state.offered * (1.0 - state.offered);
-        let weights: f64 = groups.iter().map(|group| group.rate / state.rate * weight(group)).sum();
+        let weights: f64 = groups.iter().map(|group| group.load / state.offered * weight(group)).sum();
         let (mut flows, mut merging, mut longer) = (Vec::new(), Vec::new(), Vec::new());
         for group in &groups {
             let mean = if weights > 0.0 { mean * weight(group) / weights } else { mean };
             for (at, number) in group.flows.iter().enumerate() {
-                let more = direct.each[*number] - direct.mean - (group.waited.each[at] - group.waited.mean);
+                let more = direct.each[*number] - direct_mean - (group.waited.each[at] - group.waited_mean);
                 let waits = FlowWaits {
                     independent: all[*number].input.is_none(),
                     direct: direct.each[*number],
@@ -131,8 +133,9 @@ struct InputGroup {
     load: f64,
     /// How far they no longer wait for each other: 0 not at all, 1 completely.
     spaced: f64,
-    /// Waiting for each other before the line.
+    /// Waiting for each other before the line, and its mean weighted by load.
     waited: QueueWait,
+    waited_mean: f64,
     /// Waiting behind longer ones at the line, for each flow.
     longer: Vec<Arc<Vec<LongerWaits>>>,
 }
@@ -147,7 +150,7 @@ impl InputGroup {
         let inputs: Vec<&InputStation> = group().filter_map(|one| one.input.as_ref()).collect();
         if inputs.is_empty() {
             let (waited, longer) = (QueueWait::none(flows.len()), vec![Arc::default(); flows.len()]);
-            return Ok(InputGroup { flows, rate, load, spaced: 0.0, waited, longer });
+            return Ok(InputGroup { flows, rate, load, spaced: 0.0, waited, waited_mean: 0.0, longer });
         }
         let taken = mixed_service(group().zip(&inputs).map(|(one, input)| (one.rate, &input.service)))?;
         let slower = taken.mean() / law.mean();
@@ -192,13 +195,21 @@ impl InputGroup {
             let of = |lines: f64| known.iter().find(|(other, _)| (other - lines).abs() < SAME_LINES);
             mean_shared(&inputs, &rates).into_iter().filter_map(|lines| Some(Arc::clone(&of(lines)?.1))).collect()
         };
-        Ok(InputGroup { flows, rate, load, spaced, waited, longer })
+        let waited_mean = by_load(&group().collect::<Vec<_>>(), &waited.each);
+        Ok(InputGroup { flows, rate, load, spaced, waited, waited_mean, longer })
     }
 }
 
 /// Returns a flow's packets as a source sends them, with the time that they take at a queue.
 fn source(flow: &ArrivalStream, service: ServiceMoments) -> SourceLoad {
     SourceLoad { rate: flow.rate, scv: flow.source_scv, service }
+}
+
+/// Returns the mean of these times of flows, weighted by their load.
+fn by_load(flows: &[&ArrivalStream], times: &[f64]) -> f64 {
+    let load = |one: &ArrivalStream| one.rate * one.service.mean;
+    let sum: f64 = flows.iter().zip(times).map(|(one, time)| load(one) * time).sum();
+    sum / flows.iter().map(|one| load(one)).sum::<f64>()
 }
 
 /// Returns the number of lines that packets of two flows have passed in a row together, up to now.
