@@ -47,12 +47,28 @@ pub(super) fn behind_longer(law: &Law, slower: f64, lines: f64, rate: f64) -> Re
                 let since = |lines: f64| (-rate * lines * later).exp();
                 same * (since(lines) + since(lines - 1.0)) / 2.0
             };
-            times.push(((longest - own * slower).max(0.0), (share - reached).max(0.0)));
+            let new = if slower < 1.0 { beyond_sources(*longest, *own, slower, lines) } else { 1.0 };
+            times.push(((longest - own * slower).max(0.0), new * (share - reached).max(0.0)));
             reached = share.max(reached);
         }
         waits.push(LongerWaits { own: *own, weight: *weight, times });
     }
     Ok(waits)
+}
+
+/// Returns the share of the waiting behind a packet of `long` seconds, for packets of `own` seconds, that is not known
+/// from sources connected directly. On the lines before, packets took `slower` times as long, below 1.
+///
+/// Packets that arrive within k L' - (k-1) S' + L - S' seconds behind a packet of L seconds wait for it on this line, as
+/// L' and S' are the times on k faster lines before. The waiting that is known is that of L less that of L' seconds.
+fn beyond_sources(long: f64, own: f64, slower: f64, lines: f64) -> f64 {
+    let (before, wait) = (slower * (lines * long - (lines - 1.0) * own), long - own * slower);
+    let all = wait * before + wait * wait / 2.0;
+    if all <= 0.0 {
+        return 0.0;
+    }
+    let known = (1.0 - slower * slower) * long * long / 2.0;
+    (1.0 - known / all).max(0.0)
 }
 
 /// Returns the probability g that a busy period has only packets of these times, of all that arrive at `rate`: the

@@ -164,7 +164,7 @@ impl InputGroup {
         let own: Vec<SourceLoad> = group().map(|one| source(one, one.service.clone())).collect();
         let alone = QueueWait::of(&own, load)?.mean;
         let spaced = if alone > 0.0 { (waited.mean / alone).min(1.0) } else { 1.0 };
-        let longer = if slower < 1.0 - SAME_RATE || inputs.iter().any(|input| input.lines.is_empty()) {
+        let longer = if inputs.iter().any(|input| input.lines.is_empty()) {
             vec![Arc::default(); flows.len()]
         } else if constant_share(&sources) > MOSTLY_CONSTANT {
             let sources = periodic_sources(&own)?;

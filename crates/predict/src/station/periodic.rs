@@ -143,7 +143,13 @@ pub(super) fn periodic_longer(
                 true => behind_own(reach, gap, own),
                 false => behind_one(reach, gap, own),
             };
-            times.push((wait, factor * other.rate * weight * (sum(reach + wait) - sum(reach)) / wait));
+            // Part that is known already from sources connected directly, if the lines before are faster.
+            let known = match number == at || slower >= 1.0 {
+                true => 0.0,
+                false => behind_one(*time, gap, own) - behind_one(time * slower, gap, own * slower),
+            };
+            let new = (sum(reach + wait) - sum(reach) - known).max(0.0);
+            times.push((wait, factor * other.rate * weight * new / wait));
         }
     }
     // Of several longer packets before it, a packet waits for the longest.
