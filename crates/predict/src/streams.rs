@@ -187,7 +187,7 @@ impl OutputStreams<'_> {
                 rate: stream.source.per_second(),
                 scv: uneven.scv,
                 source_scv: uneven.scv,
-                input: None,
+                passed: Vec::new(),
                 service,
                 first: false,
             };

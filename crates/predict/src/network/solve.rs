@@ -1,6 +1,6 @@
 //! Iterates rates and losses of the network until nothing changes.
 use super::{QueueLocation, QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
-use crate::station::{AnalyticStation, ArrivalStream, InputStation, SAME_RATE, StationSolution};
+use crate::station::{AnalyticStation, ArrivalStream, PassedStation, StationSolution};
 use crate::{PredictError, controller_returns};
 use weir_model::ModelError;
 
@@ -53,14 +53,15 @@ impl QueueingNetwork<'_> {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asking_share), flow.rate * flow.asking_share);
         let mut scv = flow.scv;
         // Packets that ask the controller, and those behind them, are not followed over several lines.
-        let mut way = (flow.asking_share <= 0.0).then_some(FollowedPackets { source_scv: flow.scv, input: None });
+        let followed = FollowedPackets { source_scv: flow.scv, passed: Vec::new() };
+        let mut way = (flow.asking_share <= 0.0).then_some(followed);
         for step in flow.steps.iter() {
             match step {
                 RouteStep::Visit(visit) => {
                     let rate = data + asking;
                     let place = self.locations[visit.station];
                     let is_line = matches!(place, QueueLocation::Line(_));
-                    let behind = way.clone().filter(|way| is_line && way.input.is_some());
+                    let behind = way.clone().filter(|way| is_line && !way.passed.is_empty());
                     scv = self.add_arrivals(number, visit, rate, scv, behind);
                     if let Some(way) = &mut way {
                         way.pass(place, visit, scv);
@@ -100,13 +101,13 @@ impl QueueingNetwork<'_> {
         behind: Option<FollowedPackets>,
     ) -> f64 {
         let station = &mut self.stations[visit.station];
-        let (source_scv, input) = behind.map_or((scv, None), |way| (way.source_scv, way.input));
+        let (source_scv, passed) = behind.map_or((scv, Vec::new()), |way| (way.source_scv, way.passed));
         station.arrivals.push(ArrivalStream {
             flow,
             rate,
             scv,
             source_scv,
-            input,
+            passed,
             service: visit.service.clone(),
             first: visit.first,
         });
@@ -132,7 +133,8 @@ struct FollowedPackets {
     /// SCV of the times between packets where they were last independent of others: at the source, or behind a device
     /// whose times are random.
     source_scv: f64,
-    input: Option<InputStation>,
+    /// Lines, and devices that are slower than all lines before, that they have passed since.
+    passed: Vec<PassedStation>,
 }
 
 impl FollowedPackets {
@@ -144,22 +146,13 @@ impl FollowedPackets {
             _ => !is_line && visit.fixed.as_ref().is_some_and(|fixed| fixed.variance() > 0.0),
         };
         let own = visit.service.mean;
-        let slowest = self.input.as_ref().map_or(0.0, |input| input.service.mean);
+        let slowest = self.passed.iter().map(|passed| passed.service.mean).fold(0.0, f64::max);
         if is_random {
             if matches!(place, QueueLocation::Gate(..)) || own > NEGLIGIBLE_DEVICE * slowest {
-                *self = FollowedPackets { source_scv: scv, input: None };
+                *self = FollowedPackets { source_scv: scv, passed: Vec::new() };
             }
-            return;
+        } else if is_line || own > slowest {
+            self.passed.push(PassedStation { station: visit.station, service: visit.service.clone(), is_line });
         }
-        if own < slowest * (1.0 - SAME_RATE) {
-            return;
-        }
-        let mut lines = Vec::new();
-        if is_line {
-            let equal = self.input.take().filter(|input| own <= input.service.mean * (1.0 + SAME_RATE));
-            lines = equal.map_or_else(Vec::new, |input| input.lines);
-            lines.push(visit.station);
-        }
-        self.input = Some(InputStation { station: visit.station, service: visit.service.clone(), lines });
     }
 }

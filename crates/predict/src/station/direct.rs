@@ -1,6 +1,6 @@
 //! Computes the waiting in a queue to which sources are connected directly, from their rates, gaps and service times.
 use super::periodic::{PeriodicSource, WaitMoments, periodic_waits};
-use super::{ServiceMoments, merged_scv, mixed_service, waiting};
+use super::{ArrivalStream, ServiceMoments, merged_scv, mixed_service, waiting};
 use weir_model::{Distribution, Law, ModelError, station};
 
 /// Points by which a continuous law of service times is represented.
@@ -27,6 +27,8 @@ pub(crate) struct QueueWait {
     pub(crate) mean: f64,
     /// Mean of each source's packets.
     pub(crate) each: Vec<f64>,
+    /// Mean of all packets, weighted by their service times.
+    pub(crate) by_load: f64,
     shape: WaitShape,
 }
 
@@ -39,6 +41,13 @@ enum WaitShape {
         service: Law,
     },
     Moments(WaitMoments),
+}
+
+impl SourceLoad {
+    /// Returns a flow's packets as its source sends them, with the time that they take at a queue.
+    pub(super) fn of(flow: &ArrivalStream, service: ServiceMoments) -> SourceLoad {
+        SourceLoad { rate: flow.rate, scv: flow.source_scv, service }
+    }
 }
 
 impl QueueWait {
@@ -56,19 +65,14 @@ impl QueueWait {
                 square: mixed(periodic.all.square, poisson.square),
                 share: mixed(periodic.all.share, poisson.share),
             };
-            let each = periodic.each.iter().map(|own| mixed(*own, poisson.mean)).collect();
-            return Ok(QueueWait { mean: both.mean, each, shape: WaitShape::Moments(both) });
+            let each: Vec<f64> = periodic.each.iter().map(|own| mixed(*own, poisson.mean)).collect();
+            let times: f64 = sources.iter().zip(&each).map(|(one, time)| one.rate * one.service.mean * time).sum();
+            return Ok(QueueWait { mean: both.mean, each, by_load: times / offered, shape: WaitShape::Moments(both) });
         }
         let scv = merged_scv(sources.iter().map(|one| (one.rate, one.scv)), rate, offered);
         let mean = waiting::general_mean(offered, &service, scv);
         let each = vec![mean; sources.len()];
-        Ok(QueueWait { mean, each, shape: WaitShape::Poisson { busy: offered, service } })
-    }
-
-    /// Returns the waiting of this number of sources of which none waits.
-    pub(super) fn none(sources: usize) -> QueueWait {
-        let none = WaitMoments { mean: 0.0, square: 0.0, share: 0.0 };
-        QueueWait { mean: 0.0, each: vec![0.0; sources], shape: WaitShape::Moments(none) }
+        Ok(QueueWait { mean, each, by_load: mean, shape: WaitShape::Poisson { busy: offered, service } })
     }
 
     /// Returns the sum of independent waits, each with its mean in seconds, as few parts.

@@ -2,6 +2,7 @@
 //! times. SCV: squared coefficient of variation, the variance divided by the square of the mean.
 mod direct;
 mod gate;
+mod input;
 mod longer;
 mod merging;
 mod periodic;
@@ -9,8 +10,9 @@ mod waiting;
 
 pub(crate) use direct::QueueWait;
 use gate::gate_offered;
+pub(crate) use input::PassedStation;
 pub(crate) use longer::LongerWaits;
-pub(crate) use merging::{InputStation, LineWaits, SAME_RATE};
+pub(crate) use merging::LineWaits;
 use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::ReleaseGate;
@@ -59,8 +61,9 @@ pub(crate) struct ArrivalStream {
     pub(crate) scv: f64,
     /// SCV of the times between packets as the source sends them.
     pub(crate) source_scv: f64,
-    /// Slowest station that the packets have passed, at a line; none if they come from their host.
-    pub(crate) input: Option<InputStation>,
+    /// Stations that the packets have passed on their way to a line, if they are followed; none if they come from their
+    /// source.
+    pub(crate) passed: Vec<PassedStation>,
     pub(crate) service: ServiceMoments,
     /// True if the flow is served with priority. At a station that handles packet-ins and packet-outs: true for packets
     /// that return from the controller.

@@ -28,6 +28,18 @@ pub(super) struct PeriodicSource<'a> {
     pub(super) points: Vec<(f64, f64)>,
 }
 
+/// Lines that packets of two flows have passed in a row together. The time on each is relative to that on the line where
+/// both are now: 2 on a line of half its rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SharedLines {
+    /// Time on all of them together; 0 without any.
+    pub(super) all: f64,
+    /// Time on the last one.
+    pub(super) last: f64,
+    /// Time on the slowest one.
+    pub(super) slowest: f64,
+}
+
 /// Waiting in a queue of sources with constant gaps.
 #[derive(Debug)]
 pub(super) struct PeriodicWaits {
@@ -117,36 +129,38 @@ fn norm(phases: f64, sizes: f64) -> f64 {
 }
 
 /// Returns what packets of source `at` with the service time `own` wait on a line because longer packets of these
-/// sources went before them: times, and the shares of packets. With packets of each source they have passed `lines` lines
-/// in a row, and took `slower` times as long on these.
+/// sources went before them: times, and the shares of packets. `lines` are those that they have passed in a row with
+/// packets of each source.
 ///
 /// Behind a packet of L seconds, those of S seconds that arrive within k L - (k-1) S seconds follow it closely after k
-/// lines, and then wait L - S on each line.
+/// lines of one rate, and then wait L - S on each line.
 pub(super) fn periodic_longer(
     sources: &[PeriodicSource<'_>],
     at: usize,
     own: f64,
-    slower: f64,
-    lines: &[f64],
+    lines: &[SharedLines],
 ) -> Vec<(f64, f64)> {
     let factor = third_sources(sources, at).mean;
     let gap = 1.0 / sources[at].rate;
     let mut times = Vec::new();
     for (number, (other, lines)) in sources.iter().zip(lines).enumerate() {
         for (time, weight) in &other.points {
-            let wait = time - own * slower;
-            if wait <= 0.0 {
+            let wait = time - own * lines.last;
+            let own_source = number == at;
+            if wait <= 0.0 || lines.all <= 0.0 || (own_source && lines.slowest < 1.0) {
                 continue;
             }
-            let reach = slower * (lines * time - (lines - 1.0) * own);
-            let sum = |reach: f64| match number == at {
+            let reach = lines.all * time - (lines.all - lines.last) * own;
+            let sum = |reach: f64| match own_source {
                 true => behind_own(reach, gap, own),
                 false => behind_one(reach, gap, own),
             };
             // Part that is known already from sources connected directly, if the lines before are faster.
-            let known = match number == at || slower >= 1.0 {
-                true => 0.0,
-                false => behind_one(*time, gap, own) - behind_one(time * slower, gap, own * slower),
+            let fastest = lines.slowest.min(1.0);
+            let known = if fastest < 1.0 {
+                behind_one(*time, gap, own) - behind_one(time * fastest, gap, own * fastest)
+            } else {
+                0.0
             };
             let new = (sum(reach + wait) - sum(reach) - known).max(0.0);
             times.push((wait, factor * other.rate * weight * new / wait));

@@ -10,7 +10,7 @@ fn station(places: Option<usize>, arriving: &[(f64, f64, Law)]) -> AnalyticStati
         rate: *rate,
         scv: *scv,
         source_scv: *scv,
-        input: None,
+        passed: Vec::new(),
         service: ServiceMoments::new(law.clone()),
         first: false,
     };
@@ -97,7 +97,7 @@ fn gates_hold_packets_as_long_as_the_reference_has_it() {
         rate: 300.0,
         scv: 1.0,
         source_scv: 1.0,
-        input: None,
+        passed: Vec::new(),
         service: ServiceMoments::new(Law::constant(1e-12).unwrap()),
         first: false,
     }];

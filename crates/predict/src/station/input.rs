@@ -1,0 +1,216 @@
+//! Computes what packets that come to a line over one input have waited for each other, and how they follow each other.
+use super::direct::{QueueWait, SourceLoad, constant_share, periodic_sources};
+use super::longer::{LongerWaits, behind_longer};
+use super::periodic::{SharedLines, periodic_longer};
+use super::{ArrivalStream, ServiceMoments, mixed_service, waiting};
+use std::sync::Arc;
+use weir_model::{Law, ModelError};
+
+/// Share by which the times of packets on two stations may differ if these count as equally fast.
+const SAME_RATE: f64 = 1e-6;
+/// Share of the load from sources with constant gaps from which packets meet longer ones as these sources' do.
+const MOSTLY_CONSTANT: f64 = 0.5;
+/// Difference of mean numbers of lines up to which they count as equal.
+const SAME_LINES: f64 = 0.05;
+
+/// Station that packets have passed: a line, or a device that takes a constant time.
+#[derive(Debug, Clone)]
+pub(crate) struct PassedStation {
+    /// Index of the station.
+    pub(crate) station: usize,
+    /// Time that the flow's packets take there.
+    pub(crate) service: ServiceMoments,
+    pub(crate) is_line: bool,
+}
+
+/// Packets that come to a line over one input.
+pub(super) struct InputGroup {
+    /// Indices of the flows among all of the line.
+    pub(super) flows: Vec<usize>,
+    /// Load on the line.
+    pub(super) load: f64,
+    /// How far they no longer wait for each other: 0 not at all, 1 completely.
+    pub(super) spaced: f64,
+    /// Mean time in seconds that they have waited for each other before the line, as far as they would wait here.
+    pub(super) waited: WaitedBefore,
+    /// Waiting behind longer ones at the line, for each flow.
+    pub(super) longer: Vec<Arc<Vec<LongerWaits>>>,
+}
+
+/// Mean times in seconds that packets have waited for each other.
+pub(super) struct WaitedBefore {
+    /// Mean of each flow.
+    pub(super) each: Vec<f64>,
+    /// Mean of all, weighted by their load.
+    pub(super) by_load: f64,
+}
+
+impl InputGroup {
+    /// Computes what the packets of these flows of a line wait for each other. They have the last station that they have
+    /// passed in common, if they have passed any.
+    pub(super) fn new(all: &[&ArrivalStream], flows: Vec<usize>) -> Result<InputGroup, ModelError> {
+        let group: Vec<&ArrivalStream> = flows.iter().map(|number| all[*number]).collect();
+        let load: f64 = group.iter().map(|one| one.rate * one.service.mean).sum();
+        if group[0].passed.is_empty() {
+            let waited = WaitedBefore { each: vec![0.0; flows.len()], by_load: 0.0 };
+            let longer = vec![Arc::default(); flows.len()];
+            return Ok(InputGroup { flows, load, spaced: 0.0, waited, longer });
+        }
+        let mut each = vec![0.0; flows.len()];
+        waited_before(&group, &(0..flows.len()).collect::<Vec<_>>(), 1, 0.0, &mut each)?;
+        let times: f64 = group.iter().zip(&each).map(|(one, time)| one.rate * one.service.mean * time).sum();
+        let waited = WaitedBefore { each, by_load: times / load };
+        let own: Vec<SourceLoad> = group.iter().map(|one| SourceLoad::of(one, one.service.clone())).collect();
+        let alone = QueueWait::of(&own, load)?;
+        let spaced = if alone.by_load > 0.0 { (waited.by_load / alone.by_load).min(1.0) } else { 1.0 };
+        let longer = if constant_share(&own) > MOSTLY_CONSTANT {
+            periodic_groups(&group, &own)?
+        } else {
+            poisson_groups(&group, &alone, load)?
+        };
+        Ok(InputGroup { flows, load, spaced, waited, longer })
+    }
+}
+
+/// Adds what packets of these flows, given by their indices in `group`, have waited for each other before the line, as
+/// far as they would wait on it. They have the last `depth` stations in common. It is the waiting at the slowest of
+/// these: `known` has the time of their packets on the slowest of the last `depth - 1`, relative to that on the line,
+/// for which the waiting has been added. At most the time on the line counts.
+fn waited_before(
+    group: &[&ArrivalStream],
+    flows: &[usize],
+    depth: usize,
+    known: f64,
+    each: &mut [f64],
+) -> Result<(), ModelError> {
+    let Some(passed) = at_depth(group[flows[0]], depth) else { return Ok(()) };
+    let slower = slower(group, flows, depth).min(1.0);
+    let mut known = known;
+    if slower > known * (1.0 + SAME_RATE) {
+        let sources = |relative: f64| {
+            let source = |number: &usize| {
+                let one = group[*number];
+                let law = if passed.is_line { &one.service } else { &at_depth(one, depth)?.service };
+                let factor = if passed.is_line { relative } else { relative * one.service.mean / law.mean };
+                Some((one, law.law.scaled(factor)))
+            };
+            let sources = flows.iter().filter_map(source);
+            sources.map(|(one, law)| Ok(SourceLoad::of(one, ServiceMoments::new(law?)))).collect::<Result<Vec<_>, _>>()
+        };
+        let load: f64 = flows.iter().map(|number| group[*number].rate * group[*number].service.mean).sum();
+        let waits = QueueWait::of(&sources(slower)?, load * slower)?.each;
+        let less =
+            if known > 0.0 { QueueWait::of(&sources(known)?, load * known)?.each } else { vec![0.0; flows.len()] };
+        for ((number, wait), less) in flows.iter().zip(waits).zip(less) {
+            each[*number] += (wait - less).max(0.0);
+        }
+        known = slower;
+    }
+    if known > 1.0 - SAME_RATE {
+        return Ok(());
+    }
+    let members: Vec<&ArrivalStream> = flows.iter().map(|number| group[*number]).collect();
+    for further in by_input(&members, depth + 1) {
+        let flows: Vec<usize> = further.into_iter().map(|at| flows[at]).collect();
+        waited_before(group, &flows, depth + 1, known, each)?;
+    }
+    Ok(())
+}
+
+/// Returns the station that a flow's packets have passed `depth` stations before the line.
+fn at_depth(flow: &ArrivalStream, depth: usize) -> Option<&PassedStation> {
+    flow.passed.len().checked_sub(depth).map(|at| &flow.passed[at])
+}
+
+/// Returns how many times as long as on the line packets of these flows of a group took, `depth` stations before it.
+fn slower(group: &[&ArrivalStream], flows: &[usize], depth: usize) -> f64 {
+    let sum = |time: fn(&ArrivalStream, usize) -> f64| -> f64 {
+        flows.iter().map(|number| group[*number].rate * time(group[*number], depth)).sum()
+    };
+    let before = sum(|one, depth| at_depth(one, depth).map_or(0.0, |passed| passed.service.mean));
+    before / sum(|one, _| one.service.mean)
+}
+
+/// Returns the waiting behind longer packets of flows with constant gaps.
+fn periodic_groups(group: &[&ArrivalStream], own: &[SourceLoad]) -> Result<Vec<Arc<Vec<LongerWaits>>>, ModelError> {
+    let sources = periodic_sources(own)?;
+    let waits = |at: usize| {
+        let lines: Vec<SharedLines> = group.iter().map(|other| SharedLines::of(group[at], other)).collect();
+        let own = sources[at].points.iter().map(|(own, weight)| LongerWaits {
+            own: *own,
+            weight: *weight,
+            times: periodic_longer(&sources, at, *own, &lines),
+        });
+        Arc::new(own.collect())
+    };
+    Ok((0..sources.len()).map(waits).collect())
+}
+
+/// Returns the waiting behind longer packets of flows with random gaps. `alone` is their waiting if they were connected
+/// directly, and `load` their load.
+fn poisson_groups(
+    group: &[&ArrivalStream],
+    alone: &QueueWait,
+    load: f64,
+) -> Result<Vec<Arc<Vec<LongerWaits>>>, ModelError> {
+    let last = slower(group, &(0..group.len()).collect::<Vec<_>>(), 1);
+    let rate: f64 = group.iter().map(|one| one.rate).sum();
+    let law: Law = mixed_service(group.iter().map(|one| (one.rate, &one.service)))?;
+    // Arrivals more regular than Poisson have shorter busy periods: the root of the proportion of waits is between no
+    // effect, which gives waits too long, and the whole proportion, which gives them too short.
+    let regular = (alone.mean / waiting::general_mean(load, &law, 1.0)).clamp(0.0, 1.0).sqrt();
+    let mut known: Vec<(f64, Arc<Vec<LongerWaits>>)> = Vec::new();
+    let mut each = Vec::new();
+    for one in group {
+        let shared = |other: &&ArrivalStream| other.rate / rate * SharedLines::of(one, other).relative();
+        let lines: f64 = group.iter().map(shared).sum();
+        let waits = known.iter().find(|(other, _)| (other - lines).abs() < SAME_LINES).map(|(_, waits)| waits.clone());
+        each.push(match waits {
+            Some(waits) => waits,
+            None => {
+                let mut waits = if lines > 0.0 { behind_longer(&law, last, lines, rate)? } else { Vec::new() };
+                waits.iter_mut().flat_map(|one| &mut one.times).for_each(|(_, share)| *share *= regular);
+                known.push((lines, Arc::new(waits)));
+                Arc::clone(&known[known.len() - 1].1)
+            }
+        });
+    }
+    Ok(each)
+}
+
+impl SharedLines {
+    /// Returns the lines that packets of two flows have passed in a row together up to now, with the times of packets
+    /// there relative to those on the line where both are now.
+    fn of(one: &ArrivalStream, other: &ArrivalStream) -> SharedLines {
+        let together = one.passed.iter().rev().zip(other.passed.iter().rev());
+        let lines = together.take_while(|(a, b)| a.station == b.station && a.is_line);
+        let mut shared = SharedLines { all: 0.0, last: 0.0, slowest: 0.0 };
+        for (at, (passed, _)) in lines.enumerate() {
+            let relative = passed.service.mean / one.service.mean;
+            shared.all += relative;
+            shared.slowest = relative.max(shared.slowest);
+            if at == 0 {
+                shared.last = relative;
+            }
+        }
+        shared
+    }
+
+    /// Returns the number of lines as fast as the last one on which packets take as long together.
+    fn relative(&self) -> f64 {
+        if self.last > 0.0 { self.all / self.last } else { 0.0 }
+    }
+}
+
+/// Returns the indices of the flows by the station that they have passed `depth` stations before the line.
+pub(super) fn by_input(flows: &[&ArrivalStream], depth: usize) -> Vec<Vec<usize>> {
+    let station = |one: usize| at_depth(flows[one], depth).map(|passed| passed.station);
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for number in 0..flows.len() {
+        match groups.iter_mut().find(|group| station(group[0]) == station(number)) {
+            Some(group) => group.push(number),
+            None => groups.push(vec![number]),
+        }
+    }
+    groups
+}
