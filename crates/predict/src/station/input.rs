@@ -1,7 +1,7 @@
 //! Computes what packets that come to a line over one input have waited for each other, and how they follow each other.
 use super::direct::{QueueWait, SourceLoad, constant_share, periodic_sources};
-use super::longer::{LongerWaits, behind_longer};
-use super::periodic::{SharedLines, periodic_longer};
+use super::longer::{LongerWaits, SharedLines, behind_longer};
+use super::periodic::periodic_longer;
 use super::{ArrivalStream, ServiceMoments, mixed_service, waiting};
 use std::sync::Arc;
 use weir_model::{Law, ModelError};
@@ -10,8 +10,8 @@ use weir_model::{Law, ModelError};
 const SAME_RATE: f64 = 1e-6;
 /// Share of the load from sources with constant gaps from which packets meet longer ones as these sources' do.
 const MOSTLY_CONSTANT: f64 = 0.5;
-/// Difference of mean numbers of lines up to which they count as equal.
-const SAME_LINES: f64 = 0.05;
+/// Difference of shares of packets up to which they count as equal.
+const SAME_SHARE: f64 = 0.02;
 
 /// Station that packets have passed: a line, or a device that takes a constant time.
 #[derive(Debug, Clone)]
@@ -159,46 +159,53 @@ fn poisson_groups(
     // Arrivals more regular than Poisson have shorter busy periods: the root of the proportion of waits is between no
     // effect, which gives waits too long, and the whole proportion, which gives them too short.
     let regular = (alone.mean / waiting::general_mean(load, &law, 1.0)).clamp(0.0, 1.0).sqrt();
-    let mut known: Vec<(f64, Arc<Vec<LongerWaits>>)> = Vec::new();
+    let mut known: Vec<(SharedWays, Arc<Vec<LongerWaits>>)> = Vec::new();
     let mut each = Vec::new();
     for one in group {
-        let shared = |other: &&ArrivalStream| other.rate / rate * SharedLines::of(one, other).relative();
-        let lines: f64 = group.iter().map(shared).sum();
-        let waits = known.iter().find(|(other, _)| (other - lines).abs() < SAME_LINES).map(|(_, waits)| waits.clone());
-        each.push(match waits {
-            Some(waits) => waits,
-            None => {
-                let mut waits = if lines > 0.0 { behind_longer(&law, last, lines, rate)? } else { Vec::new() };
-                waits.iter_mut().flat_map(|one| &mut one.times).for_each(|(_, share)| *share *= regular);
-                known.push((lines, Arc::new(waits)));
-                Arc::clone(&known[known.len() - 1].1)
+        let mut ways = SharedWays::new();
+        for other in group {
+            let lines = SharedLines::of(one, other);
+            match ways.iter_mut().find(|(known, _)| known.0.len() == lines.0.len()) {
+                Some((_, share)) => *share += other.rate / rate,
+                None => ways.push((lines, other.rate / rate)),
             }
-        });
+        }
+        let same = |other: &SharedWays| {
+            let same =
+                |(a, b): (&(SharedLines, f64), &(SharedLines, f64))| a.0 == b.0 && (a.1 - b.1).abs() < SAME_SHARE;
+            other.len() == ways.len() && other.iter().zip(&ways).all(same)
+        };
+        if let Some((_, waits)) = known.iter().find(|(other, _)| same(other)) {
+            each.push(Arc::clone(waits));
+            continue;
+        }
+        let mut waits = if group[0].is_behind_line() { behind_longer(&law, last, &ways, rate)? } else { Vec::new() };
+        waits.iter_mut().flat_map(|one| &mut one.times).for_each(|(_, share)| *share *= regular);
+        let waits = Arc::new(waits);
+        each.push(Arc::clone(&waits));
+        known.push((ways, waits));
     }
     Ok(each)
 }
 
+/// Lines that packets have passed together with others, with the share of the others.
+type SharedWays = Vec<(SharedLines, f64)>;
+
+impl ArrivalStream {
+    /// Returns true if the packets come from another line.
+    fn is_behind_line(&self) -> bool {
+        self.passed.last().is_some_and(|passed| passed.is_line)
+    }
+}
+
 impl SharedLines {
-    /// Returns the lines that packets of two flows have passed in a row together up to now, with the times of packets
-    /// there relative to those on the line where both are now.
+    /// Returns the lines that packets of two flows have passed in a row together up to now.
     fn of(one: &ArrivalStream, other: &ArrivalStream) -> SharedLines {
         let together = one.passed.iter().rev().zip(other.passed.iter().rev());
         let lines = together.take_while(|(a, b)| a.station == b.station && a.is_line);
-        let mut shared = SharedLines { all: 0.0, last: 0.0, slowest: 0.0 };
-        for (at, (passed, _)) in lines.enumerate() {
-            let relative = passed.service.mean / one.service.mean;
-            shared.all += relative;
-            shared.slowest = relative.max(shared.slowest);
-            if at == 0 {
-                shared.last = relative;
-            }
-        }
-        shared
-    }
-
-    /// Returns the number of lines as fast as the last one on which packets take as long together.
-    fn relative(&self) -> f64 {
-        if self.last > 0.0 { self.all / self.last } else { 0.0 }
+        let mut shared: Vec<f64> = lines.map(|(passed, _)| passed.service.mean / one.service.mean).collect();
+        shared.reverse();
+        SharedLines(shared)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Computes what packets of one input line wait because longer packets went before them.
+//! Computes what packets of one input line wait because longer packets went before them, on lines that they have passed
+//! together.
 use super::direct::points;
 use weir_model::{Law, ModelError};
 
@@ -16,9 +17,58 @@ pub(crate) struct LongerWaits {
     pub(crate) times: Vec<(f64, f64)>,
 }
 
+/// Lines that packets of two flows have passed in a row together, in their order. The time on each is relative to that
+/// on the line where both are now: 2 on a line of half its rate.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SharedLines(pub(super) Vec<f64>);
+
+/// How a packet follows a longer one. Of packets that would arrive at the same time, it waits for the longer one for
+/// these times in seconds; one that arrives later waits so much less.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FollowingWait {
+    /// On the lines up to the slowest one.
+    pub(super) busy: f64,
+    /// On all lines before.
+    pub(super) before: f64,
+    /// On all lines, with the present one.
+    pub(super) after: f64,
+}
+
+impl FollowingWait {
+    /// Returns the wait on the present line.
+    pub(super) fn here(&self) -> f64 {
+        self.after - self.before
+    }
+}
+
+impl SharedLines {
+    /// Returns the waits of a packet that takes `own` seconds on the present line for one that takes `long` seconds.
+    ///
+    /// The longer packet leaves line k after its times on k lines, the other one arrives there after its own times on
+    /// k-1 lines. The line where the difference is largest decides.
+    pub(super) fn following(&self, long: f64, own: f64) -> FollowingWait {
+        let (mut longs, mut owns, mut slowest) = (0.0, 0.0, 0.0);
+        let (mut busy, mut before) = (0.0, 0.0f64);
+        for relative in &self.0 {
+            longs += relative * long;
+            before = before.max(longs - owns);
+            owns += relative * own;
+            if *relative > slowest {
+                (slowest, busy) = (*relative, before);
+            }
+        }
+        FollowingWait { busy, before, after: before.max(longs + long - owns) }
+    }
+
+    /// Returns the time on the slowest line, at most that on the present one.
+    pub(super) fn slowest(&self) -> f64 {
+        self.0.iter().copied().fold(0.0, f64::max).min(1.0)
+    }
+}
+
 /// Returns how long packets of one input line, `rate` a second, wait because longer packets went before them: times,
-/// and the shares of packets. `law` is their time on the line; they took `slower` times as long on each of `lines`
-/// lines before it.
+/// and the shares of packets. `law` is their time on the line; they took `last` times as long on the line before it.
+/// `ways` are the lines that they have passed together with other packets, with the share of these packets.
 ///
 /// On equal lines in a row, packet n leaves line k+1 at the latest of a_j + S_j + ... + S_n + k max(S_j, ..., S_n) over
 /// all j up to n, with arrivals a and times S (the second line: Boxma, On a tandem queueing model with identical
@@ -26,29 +76,42 @@ pub(crate) struct LongerWaits {
 /// first line. It also waits for one in an earlier busy period, if the first line has since been idle for less than the
 /// difference of their times on k lines. On the last line it waits for a part of the difference, if k-1 lines were not
 /// enough.
-pub(super) fn behind_longer(law: &Law, slower: f64, lines: f64, rate: f64) -> Result<Vec<LongerWaits>, ModelError> {
+pub(super) fn behind_longer(
+    law: &Law,
+    last: f64,
+    ways: &[(SharedLines, f64)],
+    rate: f64,
+) -> Result<Vec<LongerWaits>, ModelError> {
     let points = points(law)?;
-    let rate = rate * slower;
-    let offered = (rate * law.mean()).min(1.0);
-    let ends: Vec<f64> = (1..=points.len()).map(|count| ends_without_longer(&points[..count], rate)).collect();
+    let offered = (rate * last * law.mean()).min(1.0);
+    let ends: Vec<f64> = (1..=points.len()).map(|count| ends_without_longer(&points[..count], rate * last)).collect();
+    let mean =
+        |value: &dyn Fn(&SharedLines) -> f64| ways.iter().map(|(lines, share)| share * value(lines)).sum::<f64>();
     let mut waits = Vec::new();
     for (at, (own, weight)) in points.iter().enumerate() {
         let mut times = Vec::new();
         let (mut below, mut reached) = (points[..at].iter().map(|(_, weight)| weight).sum::<f64>(), 0.0);
         for (most, (longest, part)) in points.iter().enumerate().skip(at) {
             below += part;
-            // Idle time for which longer packets matter, times the rate of busy periods that have them, for each line.
-            let later: f64 =
-                (most + 1..points.len()).map(|long| (ends[long] - ends[long - 1]) * (points[long].0 - own)).sum();
             let share = if most + 1 == points.len() {
                 1.0
             } else {
+                // Share without a longer packet in an earlier busy period, given the idle time for which it matters.
+                let since = |idle: fn(FollowingWait) -> f64| {
+                    let longer = (most + 1..points.len()).map(|long| {
+                        let idle = |lines: &SharedLines| idle(lines.following(points[long].0, *own));
+                        (ends[long] - ends[long - 1]) * mean(&idle)
+                    });
+                    (-rate * longer.sum::<f64>()).exp()
+                };
                 let same = ((1.0 - offered) * (1.0 - ends[most]) / (1.0 - below)).clamp(0.0, 1.0);
-                let since = |lines: f64| (-rate * lines * later).exp();
-                same * (since(lines) + since(lines - 1.0)) / 2.0
+                same * (since(|waits| waits.before - waits.busy) + since(|waits| waits.after - waits.busy)) / 2.0
             };
-            let new = if slower < 1.0 { beyond_sources(*longest, *own, slower, lines) } else { 1.0 };
-            times.push(((longest - own * slower).max(0.0), new * (share - reached).max(0.0)));
+            let wait = mean(&|lines| lines.following(*longest, *own).here());
+            let new = mean(&|lines| beyond_sources(lines, *longest, *own));
+            if wait > 0.0 {
+                times.push((wait, new / wait * (share - reached).max(0.0)));
+            }
             reached = share.max(reached);
         }
         waits.push(LongerWaits { own: *own, weight: *weight, times });
@@ -56,19 +119,14 @@ pub(super) fn behind_longer(law: &Law, slower: f64, lines: f64, rate: f64) -> Re
     Ok(waits)
 }
 
-/// Returns the share of the waiting behind a packet of `long` seconds, for packets of `own` seconds, that is not known
-/// from sources connected directly. On the lines before, packets took `slower` times as long, below 1.
-///
-/// Packets that arrive within k L' - (k-1) S' + L - S' seconds behind a packet of L seconds wait for it on this line, as
-/// L' and S' are the times on k faster lines before. The waiting that is known is that of L less that of L' seconds.
-fn beyond_sources(long: f64, own: f64, slower: f64, lines: f64) -> f64 {
-    let (before, wait) = (slower * (lines * long - (lines - 1.0) * own), long - own * slower);
-    let all = wait * before + wait * wait / 2.0;
-    if all <= 0.0 {
-        return 0.0;
-    }
-    let known = (1.0 - slower * slower) * long * long / 2.0;
-    (1.0 - known / all).max(0.0)
+/// Returns what packets of `own` seconds wait for one of `long` seconds that they follow closely, as far as this is not
+/// known from sources connected directly: these wait for the packet on the present line, less what they have waited on
+/// the slowest line before.
+fn beyond_sources(lines: &SharedLines, long: f64, own: f64) -> f64 {
+    let waits = lines.following(long, own);
+    let all = (waits.after * waits.after - waits.before * waits.before) / 2.0;
+    let known = (1.0 - lines.slowest().powi(2)) * long * long / 2.0;
+    if all > 0.0 { waits.here() * (1.0 - known / all).max(0.0) } else { 0.0 }
 }
 
 /// Returns the probability g that a busy period has only packets of these times, of all that arrive at `rate`: the
@@ -132,7 +190,7 @@ mod tests {
         let law = Law::lattice(&sizes.map(|(time, _)| time), &sizes.map(|(_, weight)| weight)).unwrap();
         for (offered, lines) in [(0.3, 2), (0.7, 2), (0.3, 3), (0.5, 4)] {
             let rate = offered / law.mean();
-            let waits = behind_longer(&law, 1.0, f64::from(lines - 1), rate).unwrap();
+            let waits = behind_longer(&law, 1.0, &[(SharedLines(vec![1.0; lines as usize - 1]), 1.0)], rate).unwrap();
             let found: f64 = waits.iter().map(LongerWaits::mean).sum();
             let expected = followed(&sizes, rate, lines);
             let off = found / expected - 1.0;
@@ -143,7 +201,7 @@ mod tests {
     #[test]
     fn packets_of_one_size_and_one_input_never_wait_again() {
         let law = Law::constant(1.0).unwrap();
-        let waits = behind_longer(&law, 1.0, 1.0, 0.8).unwrap();
+        let waits = behind_longer(&law, 1.0, &[(SharedLines(vec![1.0]), 1.0)], 0.8).unwrap();
         assert!(waits.iter().all(|one| one.mean() == 0.0), "{waits:?}");
     }
 }

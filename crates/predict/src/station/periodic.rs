@@ -1,5 +1,6 @@
 //! Computes the waiting in a queue of several sources, each of which sends at constant gaps, in phases that are
 //! independent of each other.
+use super::longer::SharedLines;
 use super::waiting;
 use weir_model::Law;
 
@@ -26,18 +27,6 @@ pub(super) struct PeriodicSource<'a> {
     pub(super) service: &'a Law,
     /// Service times as points with weights.
     pub(super) points: Vec<(f64, f64)>,
-}
-
-/// Lines that packets of two flows have passed in a row together. The time on each is relative to that on the line where
-/// both are now: 2 on a line of half its rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct SharedLines {
-    /// Time on all of them together; 0 without any.
-    pub(super) all: f64,
-    /// Time on the last one.
-    pub(super) last: f64,
-    /// Time on the slowest one.
-    pub(super) slowest: f64,
 }
 
 /// Waiting in a queue of sources with constant gaps.
@@ -132,8 +121,7 @@ fn norm(phases: f64, sizes: f64) -> f64 {
 /// sources went before them: times, and the shares of packets. `lines` are those that they have passed in a row with
 /// packets of each source.
 ///
-/// Behind a packet of L seconds, those of S seconds that arrive within k L - (k-1) S seconds follow it closely after k
-/// lines of one rate, and then wait L - S on each line.
+/// Packets wait for all the time that a longer one needs on all lines, less the time by which they come later.
 pub(super) fn periodic_longer(
     sources: &[PeriodicSource<'_>],
     at: usize,
@@ -145,24 +133,20 @@ pub(super) fn periodic_longer(
     let mut times = Vec::new();
     for (number, (other, lines)) in sources.iter().zip(lines).enumerate() {
         for (time, weight) in &other.points {
-            let wait = time - own * lines.last;
+            let following = lines.following(*time, own);
+            let wait = following.here();
             let own_source = number == at;
-            if wait <= 0.0 || lines.all <= 0.0 || (own_source && lines.slowest < 1.0) {
+            let slowest = lines.slowest();
+            if wait <= 0.0 || (own_source && slowest < 1.0) {
                 continue;
             }
-            let reach = lines.all * time - (lines.all - lines.last) * own;
             let sum = |reach: f64| match own_source {
                 true => behind_own(reach, gap, own),
                 false => behind_one(reach, gap, own),
             };
             // Part that is known already from sources connected directly, if the lines before are faster.
-            let fastest = lines.slowest.min(1.0);
-            let known = if fastest < 1.0 {
-                behind_one(*time, gap, own) - behind_one(time * fastest, gap, own * fastest)
-            } else {
-                0.0
-            };
-            let new = (sum(reach + wait) - sum(reach) - known).max(0.0);
+            let known = behind_one(*time, gap, own) - behind_one(time * slowest, gap, own * slowest);
+            let new = (sum(following.after) - sum(following.before) - known).max(0.0);
             times.push((wait, factor * other.rate * weight * new / wait));
         }
     }
