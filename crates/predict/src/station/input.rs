@@ -153,7 +153,6 @@ fn poisson_groups(
     alone: &QueueWait,
     load: f64,
 ) -> Result<Vec<Arc<Vec<LongerWaits>>>, ModelError> {
-    let last = slower(group, &(0..group.len()).collect::<Vec<_>>(), 1);
     let rate: f64 = group.iter().map(|one| one.rate).sum();
     let law: Law = mixed_service(group.iter().map(|one| (one.rate, &one.service)))?;
     // Arrivals more regular than Poisson have shorter busy periods: the root of the proportion of waits is between no
@@ -179,7 +178,7 @@ fn poisson_groups(
             each.push(Arc::clone(waits));
             continue;
         }
-        let mut waits = if group[0].is_behind_line() { behind_longer(&law, last, &ways, rate)? } else { Vec::new() };
+        let mut waits = if group[0].is_behind_line() { behind_longer(&law, &ways, rate)? } else { Vec::new() };
         waits.iter_mut().flat_map(|one| &mut one.times).for_each(|(_, share)| *share *= regular);
         let waits = Arc::new(waits);
         each.push(Arc::clone(&waits));

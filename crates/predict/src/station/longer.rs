@@ -67,8 +67,7 @@ impl SharedLines {
 }
 
 /// Returns how long packets of one input line, `rate` a second, wait because longer packets went before them: times,
-/// and the shares of packets. `law` is their time on the line; they took `last` times as long on the line before it.
-/// `ways` are the lines that they have passed together with other packets, with the share of these packets.
+/// and the shares of packets. `law` is their time on the line. `ways` are the lines that they have passed together with other packets, with the share of these packets.
 ///
 /// On equal lines in a row, packet n leaves line k+1 at the latest of a_j + S_j + ... + S_n + k max(S_j, ..., S_n) over
 /// all j up to n, with arrivals a and times S (the second line: Boxma, On a tandem queueing model with identical
@@ -76,17 +75,14 @@ impl SharedLines {
 /// first line. It also waits for one in an earlier busy period, if the first line has since been idle for less than the
 /// difference of their times on k lines. On the last line it waits for a part of the difference, if k-1 lines were not
 /// enough.
-pub(super) fn behind_longer(
-    law: &Law,
-    last: f64,
-    ways: &[(SharedLines, f64)],
-    rate: f64,
-) -> Result<Vec<LongerWaits>, ModelError> {
+pub(super) fn behind_longer(law: &Law, ways: &[(SharedLines, f64)], rate: f64) -> Result<Vec<LongerWaits>, ModelError> {
     let points = points(law)?;
-    let offered = (rate * last * law.mean()).min(1.0);
-    let ends: Vec<f64> = (1..=points.len()).map(|count| ends_without_longer(&points[..count], rate * last)).collect();
     let mean =
         |value: &dyn Fn(&SharedLines) -> f64| ways.iter().map(|(lines, share)| share * value(lines)).sum::<f64>();
+    let slowest = mean(&|lines| lines.0.iter().copied().fold(0.0, f64::max));
+    let offered = (rate * slowest * law.mean()).min(1.0);
+    let ends = (1..=points.len()).map(|count| ends_without_longer(&points[..count], rate * slowest));
+    let ends: Vec<f64> = ends.collect();
     let mut waits = Vec::new();
     for (at, (own, weight)) in points.iter().enumerate() {
         let mut times = Vec::new();
@@ -190,7 +186,7 @@ mod tests {
         let law = Law::lattice(&sizes.map(|(time, _)| time), &sizes.map(|(_, weight)| weight)).unwrap();
         for (offered, lines) in [(0.3, 2), (0.7, 2), (0.3, 3), (0.5, 4)] {
             let rate = offered / law.mean();
-            let waits = behind_longer(&law, 1.0, &[(SharedLines(vec![1.0; lines as usize - 1]), 1.0)], rate).unwrap();
+            let waits = behind_longer(&law, &[(SharedLines(vec![1.0; lines as usize - 1]), 1.0)], rate).unwrap();
             let found: f64 = waits.iter().map(LongerWaits::mean).sum();
             let expected = followed(&sizes, rate, lines);
             let off = found / expected - 1.0;
@@ -201,7 +197,7 @@ mod tests {
     #[test]
     fn packets_of_one_size_and_one_input_never_wait_again() {
         let law = Law::constant(1.0).unwrap();
-        let waits = behind_longer(&law, 1.0, &[(SharedLines(vec![1.0]), 1.0)], 0.8).unwrap();
+        let waits = behind_longer(&law, &[(SharedLines(vec![1.0]), 1.0)], 0.8).unwrap();
         assert!(waits.iter().all(|one| one.mean() == 0.0), "{waits:?}");
     }
 }
