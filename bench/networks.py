@@ -3,10 +3,11 @@
 
     bench/networks.py [--networks 120] [--seed 14] [--duration 120s] [--weir FILE] [--before FILE]
 
-Networks are trees and rows of 3 to 10 switches with 3 to 7 hosts; flows of datagrams have Poisson or constant gaps, and
-frames of one size, a size for each flow, two ranges of sizes, or IMIX; the busiest line is 30 to 80 % used. Each
-network is simulated packet by packet. Errors are in percent of the simulated value: average, 95 of 100 flows, largest.
---before is another binary whose formulas are compared with the same simulations. A record is written to bench/records.
+Networks are trees, rows, rings and meshes of 3 to 10 switches with 3 to 7 hosts; flows of datagrams have Poisson or
+constant gaps, or each its own of both, and frames of one size, a size for each flow, two ranges of sizes, or IMIX; the
+busiest line is 30 to 80 % used. Each network is simulated packet by packet. Errors are in percent of the simulated
+value: average, 95 of 100 flows, largest. --before is another binary whose formulas are compared with the same
+simulations. A record is written to bench/records.
 A network that one of the programs cannot answer is named, and the exit status is 1.
 """
 import argparse
@@ -27,32 +28,46 @@ FIGURES = ("mean", "p95", "p99")
 TIMEOUT_S = 600
 
 
-def tree(draw):
-    """Returns the number of switches, and the links of a tree or a row."""
-    switches = draw.randint(3, 10)
-    row = draw.random() < 1 / 3
-    return switches, [(to - 1 if row else draw.randrange(to), to) for to in range(1, switches)]
+def shape(draw):
+    """Returns the kind of a network, its number of switches, and its links."""
+    kind, switches = draw.choice(["tree", "row", "ring", "mesh"]), draw.randint(3, 10)
+    links = [(to - 1 if kind in ("row", "ring") else draw.randrange(to), to) for to in range(1, switches)]
+    if kind == "ring":
+        links.append((0, switches - 1))
+    if kind == "mesh":
+        others = [(a, b) for b in range(switches) for a in range(b) if (a, b) not in links]
+        links += draw.sample(others, min(len(others), draw.randint(1, switches)))
+    return kind, switches, links
 
 
-def path(links, start, end):
-    """Returns the switches from one to another in a tree."""
-    before, open_ends = {start: None}, collections.deque([start])
-    while open_ends:
-        at = open_ends.popleft()
-        for a, b in links:
-            for near, far in ((a, b), (b, a)):
-                if near == at and far not in before:
-                    before[far] = at
-                    open_ends.append(far)
-    way = [end]
-    while way[-1] != start:
-        way.append(before[way[-1]])
-    return way[::-1]
+def neighbours(links, switch):
+    """Returns the switches to which a switch has links."""
+    return [b if a == switch else a for a, b in links if switch in (a, b)]
+
+
+def paths(links, start, end):
+    """Returns all paths with the fewest links from one switch to another."""
+    open_ends = [[start]]
+    while not any(way[-1] == end for way in open_ends):
+        open_ends = [[*way, far] for way in open_ends for far in neighbours(links, way[-1]) if far not in way]
+    return [way for way in open_ends if way[-1] == end]
+
+
+def entries(switch, hosts, links):
+    """Returns flow entries of a switch, and the ports of its links by neighbour. Hosts have the first ports."""
+    own = [name for name, at in hosts if at == switch]
+    ports = {far: len(own) + 1 + number for number, far in enumerate(sorted(neighbours(links, switch)))}
+    found = []
+    for name, at in hosts:
+        out = own.index(name) + 1 if at == switch else ports[paths(links, switch, at)[0][1]]
+        address = f"10.0.0.{name[1:]}"
+        found += [f"ip,nw_dst={address},actions=output:{out}", f"arp,arp_tpa={address},actions=output:{out}"]
+    return found, ports
 
 
 def network(draw, duration):
     """Returns a scenario, its law of gaps, and its law of sizes."""
-    switches, links = tree(draw)
+    kind, switches, links = shape(draw)
     rates = draw.choice([[10], [10], [10, 20], [10, 50]])
     rate = {link: draw.choice(rates) for link in links}
     host_rate = draw.choice([10, 10, 100])
@@ -60,27 +75,41 @@ def network(draw, duration):
     target = draw.choice([None, draw.choice(hosts)])
     pairs = [(draw.choice(hosts), target or draw.choice(hosts), draw.uniform(0.3, 1))
              for _ in range(draw.randint(2, 8))]
-    flows = [pair for pair in pairs if pair[0] != pair[1]] or [(hosts[0], hosts[1], 1.0)]
+    # Between some switches of rings and meshes there are several shortest paths: no flow takes these.
+    usable = [pair for pair in pairs if pair[0] != pair[1] and len(paths(links, pair[0][1], pair[1][1])) == 1]
+    if not usable:
+        return network(draw, duration)
     sizes = draw.choice(["fixed", "fixed", "imix", "bimodal", "mixed"])
-    gaps = draw.choice(["poisson", "poisson", "poisson", "constant"])
+    gaps = draw.choice(["poisson", "poisson", "poisson", "constant", "both"])
     load = collections.Counter()
-    for (source, start), (sink, end), share in flows:
-        way = path(links, start, end)
+    for (source, start), (sink, end), share in usable:
+        way = paths(links, start, end)[0]
         for line in [("from", source), *zip(way, way[1:]), ("to", sink)]:
             capacity = rate.get(line) or rate.get(line[::-1]) or host_rate
             load[line] += share / capacity
     scale = draw.uniform(0.3, 0.8) / max(load.values())
-    text = [f'duration = "{duration}"', "[controller]", 'connect = "none"']
-    for number in range(1, switches + 1):
-        text += ["[[switch]]", f'name = "s{number}"', 'fail_mode = "standalone"']
+    text = [f'name = "{kind}"', f'duration = "{duration}"', "[controller]", 'connect = "none"']
+    loops = kind in ("ring", "mesh")
+    ports = {}
+    for number in range(switches):
+        text += ["[[switch]]", f'name = "s{number + 1}"']
+        if loops:
+            found, ports[number] = entries(number, hosts, links)
+            text.append(f"entries = {json.dumps(found)}")
+        else:
+            text.append('fail_mode = "standalone"')
     for name, switch in hosts:
+        port = [other for other, at in hosts if at == switch].index(name) + 1
         text += ["[[host]]", f'name = "{name}"', f'switch = "s{switch + 1}"', f'ip = "10.0.0.{name[1:]}/24"',
-                 f'rate = "{host_rate}Mbit/s"', 'buffer = "10MB"']
+                 f'rate = "{host_rate}Mbit/s"', 'buffer = "10MB"', f"port = {port}"]
     for a, b in links:
         text += ["[[link]]", f'ends = ["s{a + 1}", "s{b + 1}"]', f'rate = "{rate[a, b]}Mbit/s"', 'buffer = "10MB"']
-    for (source, _), (sink, _), share in flows:
+        if loops:
+            text.append(f"ports = [{ports[a][b]}, {ports[b][a]}]")
+    for (source, _), (sink, _), share in usable:
         length = {"fixed": 'payload = "1000B"', "mixed": f'payload = "{draw.choice([100, 500, 1400])}B"'}
-        text += ["[[traffic]]", 'kind = "udp"', f'from = "{source}"', f'to = "{sink}"', f'arrival = "{gaps}"',
+        arrival = draw.choice(["poisson", "constant"]) if gaps == "both" else gaps
+        text += ["[[traffic]]", 'kind = "udp"', f'from = "{source}"', f'to = "{sink}"', f'arrival = "{arrival}"',
                  f'rate = "{share * scale * 1e6:.0f}bit/s"', length.get(sizes, f'sizes = "{sizes}"')]
     return "\n".join(text) + "\n", gaps, sizes
 
