@@ -17,8 +17,9 @@ const MOST_KEPT: usize = 128;
 pub(crate) enum DelayPart {
     /// Delay with a law that is neither a mixture nor constant.
     Shape(LawShape),
-    /// Waiting time in an M/G/1 queue: 0 if it is empty, otherwise the rest of a random number of services.
-    Waiting(Arc<Mg1WaitingTime>),
+    /// Waiting time in an M/G/1 queue: 0 if it is empty, otherwise the rest of a random number of services. The second
+    /// value is the share of the packets that have it; the others do not wait.
+    Waiting(Arc<Mg1WaitingTime>, f64),
     /// Sojourn in an M/M/1/K queue: a random number of exponential stages.
     Stages(Arc<ErlangMixture>),
     /// Sojourn in an M/G/1/K queue.
@@ -96,10 +97,15 @@ impl GeometricSum {
 }
 
 impl DelayPart {
+    /// Returns the waiting time of all packets in an M/G/1 queue with services of this law and the utilisation `rho`.
+    pub(crate) fn waiting(law: Law, rho: f64) -> DelayPart {
+        DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(law, rho)), 1.0)
+    }
+
     pub(crate) fn mean(&self) -> f64 {
         match self {
             DelayPart::Shape(shape) => shape.moment(1),
-            DelayPart::Waiting(waiting) => waiting.mean,
+            DelayPart::Waiting(waiting, share) => share * waiting.mean,
             DelayPart::Stages(stages) => stages.mean(),
             DelayPart::Finite(sojourn) => sojourn.mean(),
             DelayPart::Repeated(repeated) => repeated.mean(),
@@ -111,7 +117,9 @@ impl DelayPart {
     pub(crate) fn variance(&self) -> f64 {
         match self {
             DelayPart::Shape(shape) => shape.variance(),
-            DelayPart::Waiting(waiting) => waiting.variance,
+            DelayPart::Waiting(waiting, share) => {
+                share * (waiting.variance + (1.0 - share) * waiting.mean * waiting.mean)
+            }
             DelayPart::Stages(stages) => stages.variance(),
             DelayPart::Finite(sojourn) => sojourn.variance(),
             DelayPart::Repeated(repeated) => repeated.variance(),
@@ -123,7 +131,7 @@ impl DelayPart {
     pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
         match self {
             DelayPart::Shape(shape) => shape.lst(s),
-            DelayPart::Waiting(waiting) => waiting.lst(s),
+            DelayPart::Waiting(waiting, share) => waiting.lst(s) * share + (1.0 - share),
             DelayPart::Stages(stages) => stages.lst(s),
             DelayPart::Finite(sojourn) => sojourn.lst(s),
             DelayPart::Repeated(repeated) => repeated.lst(s),
@@ -135,8 +143,9 @@ impl DelayPart {
     /// Multiplies `product`, given at a line's points of a stage, by the transform there.
     pub(crate) fn multiply(&self, line: InversionLine, stage: usize, product: &mut [Complex64]) {
         match self {
-            DelayPart::Waiting(waiting) => {
-                product.iter_mut().zip(waiting.values(line, stage).iter()).for_each(|(all, own)| *all *= own);
+            DelayPart::Waiting(waiting, share) => {
+                let values = waiting.values(line, stage);
+                product.iter_mut().zip(values.iter()).for_each(|(all, own)| *all *= own * share + (1.0 - share));
             }
             _ => product.iter_mut().zip(points(stage)).for_each(|(all, k)| *all *= self.lst(line.point(k))),
         }
@@ -145,7 +154,7 @@ impl DelayPart {
     /// Returns the probability of no delay.
     pub(crate) fn none(&self) -> f64 {
         match self {
-            DelayPart::Waiting(waiting) => 1.0 - waiting.rho,
+            DelayPart::Waiting(waiting, share) => 1.0 - share * waiting.rho,
             DelayPart::Whole(whole) => whole.none(),
             DelayPart::Shape(_)
             | DelayPart::Stages(_)
@@ -163,7 +172,7 @@ impl DelayPart {
             DelayPart::Shape(LawShape::Exponential(mean)) => [1, mean.to_bits(), 0],
             DelayPart::Shape(LawShape::Gamma { mean, scv }) => [2, mean.to_bits(), scv.to_bits()],
             DelayPart::Shape(LawShape::Uniform { low, high }) => [3, low.to_bits(), high.to_bits()],
-            DelayPart::Waiting(waiting) => shared(4, Arc::as_ptr(waiting).cast()),
+            DelayPart::Waiting(waiting, share) => [4, Arc::as_ptr(waiting) as u64, share.to_bits()],
             DelayPart::Stages(stages) => shared(5, Arc::as_ptr(stages).cast()),
             DelayPart::Finite(sojourn) => shared(6, Arc::as_ptr(sojourn).cast()),
             DelayPart::Repeated(repeated) => shared(7, Arc::as_ptr(repeated).cast()),
@@ -176,11 +185,11 @@ impl DelayPart {
     pub(crate) fn tail(&self, t: f64) -> Option<f64> {
         match self {
             DelayPart::Shape(shape) => shape_tail(shape, t),
-            DelayPart::Waiting(waiting) if t == 0.0 => Some(waiting.rho),
+            DelayPart::Waiting(waiting, share) if t == 0.0 => Some(share * waiting.rho),
             DelayPart::Stages(stages) => Some(stages.tail(t)),
             DelayPart::Whole(whole) => Some(whole.tail(t)),
             DelayPart::Finite(sojourn) => sojourn.tail(t),
-            DelayPart::Waiting(_) | DelayPart::Repeated(_) | DelayPart::Preempted(_) => None,
+            DelayPart::Waiting(..) | DelayPart::Repeated(_) | DelayPart::Preempted(_) => None,
         }
     }
 }

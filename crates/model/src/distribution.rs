@@ -82,6 +82,20 @@ impl Distribution {
         Ok(if all.terms.len() > MAX_TERMS { all.whole() } else { all })
     }
 
+    /// Returns the distribution of a delay that a `share` of the packets has; the others have none.
+    ///
+    /// # Errors
+    /// `DOMAIN` for a share that is not between 0 and 1.
+    pub fn for_share(&self, share: f64) -> Result<Distribution, ModelError> {
+        let share = check::share("share of the packets", share)?;
+        if let [MixtureTerm { shift: 0.0, parts, .. }] = self.terms.as_slice()
+            && let [DelayPart::Waiting(waiting, known)] = parts.as_slice()
+        {
+            return Ok(Distribution::of_part(DelayPart::Waiting(Arc::clone(waiting), known * share)));
+        }
+        Distribution::mixture(&[(1.0 - share, Distribution::zero()), (share, self.clone())])
+    }
+
     fn plus(&self, other: &Distribution) -> Distribution {
         if self.terms.len() * other.terms.len() > MAX_TERMS {
             // The distribution with more terms becomes a single term, which smooths its jumps a little.
@@ -186,5 +200,24 @@ impl MixtureTerm {
     /// Transform of the continuous parts, without the constant.
     fn lst(&self, s: Complex64) -> Complex64 {
         self.parts.iter().map(|leaf| leaf.lst(s)).product()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::station;
+
+    #[test]
+    fn a_delay_of_some_packets_is_a_mixture_with_none() {
+        let waiting = station::mg1_waiting(700.0, &Law::constant(0.001).unwrap()).unwrap();
+        let some = waiting.for_share(0.25).unwrap();
+        let mixed = Distribution::mixture(&[(0.75, Distribution::zero()), (0.25, waiting)]).unwrap();
+        assert!((some.mean() / mixed.mean() - 1.0).abs() < 1e-12 && (some.none() - mixed.none()).abs() < 1e-12);
+        assert!((some.variance() / mixed.variance() - 1.0).abs() < 1e-12);
+        for t in [0.0, 0.0005, 0.002, 0.01] {
+            assert!((some.tail(t) - mixed.tail(t)).abs() < 1e-7, "{t}: {} {}", some.tail(t), mixed.tail(t));
+        }
+        assert!(some.for_share(1.5).is_err());
     }
 }

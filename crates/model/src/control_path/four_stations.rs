@@ -3,11 +3,10 @@ use super::split::at;
 use super::{DataAndControlPaths, ReentrantProcessor};
 use crate::answer::{StationUtilisation, SwitchSteadyState};
 use crate::check::{positive, share, stable};
-use crate::delay_part::{DelayPart, Mg1WaitingTime};
+use crate::delay_part::DelayPart;
 use crate::root::bracketed;
 use crate::station::{mg1, mg1k};
 use crate::{Distribution, Law, ModelError};
-use std::sync::Arc;
 
 /// Smallest squared coefficient of variation of a station's services, for arrivals more regular than Poisson.
 const SCV_LEAST: f64 = 0.01;
@@ -200,8 +199,7 @@ fn processor(
     let both = match factors {
         Some(factors) if asked.agent_places.is_none() => {
             let law = jobs.scaled(factors.first + factors.again)?;
-            let waiting =
-                Distribution::of_part(DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(law, first.load.utilisation))));
+            let waiting = Distribution::of_part(DelayPart::waiting(law, first.load.utilisation));
             let [one, other] = [&asked.packet_in, &asked.packet_out].map(Distribution::law);
             Some((factors.correlation, Distribution::sum([&waiting, &one, &other])))
         }
@@ -281,7 +279,7 @@ fn station(
             let waiting_s = factor * rate * service.second_moment() / (2.0 * (1.0 - rho));
             let own = Distribution::law(service);
             let sojourn = if factor > 0.0 {
-                let waiting = DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(service.scaled(factor)?, rho)));
+                let waiting = DelayPart::waiting(service.scaled(factor)?, rho);
                 Distribution::sum([&Distribution::of_part(waiting), &own])
             } else {
                 own

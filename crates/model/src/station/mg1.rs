@@ -1,10 +1,9 @@
 //! Solves the M/G/1 queue.
 use super::SteadyState;
 use crate::check::{positive, stable};
-use crate::delay_part::{DelayPart, Mg1WaitingTime};
+use crate::delay_part::DelayPart;
 use crate::law::Law;
 use crate::{Distribution, ModelError};
-use std::sync::Arc;
 
 /// Solves M/G/1: Poisson arrivals at `arrival_rate` per second, services of any law, no limit. Mean, variance and
 /// distribution are exact (Pollaczek and Khinchine; Kleinrock, Queueing Systems I, 1975, 5.7).
@@ -14,7 +13,7 @@ use std::sync::Arc;
 pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> {
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let rho = stable("the queue", arrival_rate * service.mean())?;
-    let waiting = waiting(service, rho);
+    let waiting = DelayPart::waiting(service.clone(), rho);
     let waiting_s = waiting.mean();
     let sojourn_s = waiting_s + service.mean();
     Ok(SteadyState {
@@ -35,11 +34,7 @@ pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> 
 pub fn mg1_waiting(arrival_rate: f64, service: &Law) -> Result<Distribution, ModelError> {
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let rho = stable("the queue", arrival_rate * service.mean())?;
-    Ok(Distribution::of_part(waiting(service, rho)))
-}
-
-fn waiting(service: &Law, rho: f64) -> DelayPart {
-    DelayPart::Waiting(Arc::new(Mg1WaitingTime::new(service.clone(), rho)))
+    Ok(Distribution::of_part(DelayPart::waiting(service.clone(), rho)))
 }
 
 #[cfg(test)]

@@ -35,11 +35,8 @@ pub(crate) struct QueueWait {
 /// What is known of a law of waiting times, besides its mean.
 #[derive(Debug, Clone)]
 enum WaitShape {
-    /// The law is like that of Poisson arrivals, with this share of the time in which the server is busy.
-    Poisson {
-        busy: f64,
-        service: Law,
-    },
+    /// The law is like that of Poisson arrivals.
+    Poisson(Distribution),
     Moments(WaitMoments),
 }
 
@@ -72,61 +69,41 @@ impl QueueWait {
         let scv = merged_scv(sources.iter().map(|one| (one.rate, one.scv)), rate, offered);
         let mean = waiting::general_mean(offered, &service, scv);
         let each = vec![mean; sources.len()];
-        Ok(QueueWait { mean, each, by_load: mean, shape: WaitShape::Poisson { busy: offered, service } })
+        let law = if mean > 0.0 {
+            let factor = mean * 2.0 * (1.0 - offered) * service.mean() / (offered * service.second_moment());
+            let law = service.scaled(factor)?;
+            station::mg1_waiting(offered / law.mean(), &law)?
+        } else {
+            Distribution::zero()
+        };
+        Ok(QueueWait { mean, each, by_load: mean, shape: WaitShape::Poisson(law) })
     }
 
     /// Returns the sum of independent waits, each with its mean in seconds, as few parts.
+    ///
+    /// The means may differ from those of the queues, for packets of which some have waited elsewhere already. With
+    /// Poisson arrivals, fewer packets wait then, as long as before. With constant gaps they also wait for a shorter
+    /// time. Both are chosen by comparison with followed packets.
     pub(crate) fn independent<'a>(
         waits: impl Iterator<Item = (&'a QueueWait, f64)>,
     ) -> Result<Vec<Distribution>, ModelError> {
         let (mut parts, mut sum, mut variance, mut none) = (Vec::new(), 0.0, 0.0, 1.0);
         for (wait, mean) in waits.filter(|(wait, mean)| *mean > LEAST_MEAN * wait.mean) {
-            let WaitShape::Moments(own) = wait.fewer(mean) else {
-                parts.push(wait.with_mean(mean)?);
-                continue;
-            };
-            sum += own.mean;
-            variance += (own.square - own.mean * own.mean).max(0.0);
-            none *= (1.0 - own.share).max(0.0);
+            let part = mean / wait.mean;
+            match &wait.shape {
+                WaitShape::Poisson(law) => parts.push(law.for_share(part.min(1.0))?),
+                WaitShape::Moments(own) => {
+                    let fewer = if part < 1.0 { part.sqrt() } else { part.min(1.0 / own.share) };
+                    sum += mean;
+                    variance += (own.square * part * part / fewer - mean * mean).max(0.0);
+                    none *= (1.0 - own.share * fewer).max(0.0);
+                }
+            }
         }
         if sum > 0.0 {
             parts.push(waiting::spread(1.0 - none, sum, variance + sum * sum)?);
         }
         Ok(parts)
-    }
-
-    /// Returns the law of waiting times with another mean, for packets of which some have waited elsewhere already:
-    /// fewer of them wait, and for a shorter time.
-    pub(crate) fn with_mean(&self, mean: f64) -> Result<Distribution, ModelError> {
-        if mean <= LEAST_MEAN * self.mean {
-            return Ok(Distribution::zero());
-        }
-        match self.fewer(mean) {
-            WaitShape::Poisson { busy, service } => {
-                let factor = mean * 2.0 * (1.0 - busy) * service.mean() / (busy * service.second_moment());
-                let law = service.scaled(factor)?;
-                station::mg1_waiting(busy / law.mean(), &law)
-            }
-            WaitShape::Moments(own) => waiting::spread(own.share, own.mean, own.square),
-        }
-    }
-
-    /// Returns the shape with another mean, above 0; of a Poisson shape only the load is changed. With Poisson arrivals,
-    /// fewer packets wait, as long as before. With constant gaps they also wait for a shorter time. Both are chosen by
-    /// comparison with followed packets.
-    fn fewer(&self, mean: f64) -> WaitShape {
-        let part = mean / self.mean;
-        match &self.shape {
-            WaitShape::Poisson { busy, service } => {
-                WaitShape::Poisson { busy: busy * part.min(1.0), service: service.clone() }
-            }
-            WaitShape::Moments(own) => {
-                let fewer = if part < 1.0 { part.sqrt() } else { part.min(1.0 / own.share) };
-                let longer = part / fewer;
-                let square = own.square * fewer * longer * longer;
-                WaitShape::Moments(WaitMoments { mean, square, share: own.share * fewer })
-            }
-        }
     }
 }
 

@@ -72,7 +72,7 @@ impl AnalyticStation {
         // With little load, packets wait only for those of other inputs, as far as their input has spaced their own.
         let weight = |group: &InputGroup| 1.0 - group.spaced * group.load / state.offered * (1.0 - state.offered);
         let weights: f64 = groups.iter().map(|group| group.load / state.offered * weight(group)).sum();
-        let (mut flows, mut merging, mut longer) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut flows, mut merging, mut longer) = (Vec::new(), 0.0, Vec::new());
         for group in &groups {
             let mean = if weights > 0.0 { mean * weight(group) / weights } else { mean };
             for (at, number) in group.flows.iter().enumerate() {
@@ -84,7 +84,7 @@ impl AnalyticStation {
                     longer: Arc::clone(&group.longer[at]),
                 };
                 let share = (all[*number].rate / state.rate).min(1.0);
-                merging.push((share, direct.with_mean(waits.mean)?));
+                merging += share * waits.mean;
                 for one in waits.longer.iter() {
                     longer.extend(one.times.iter().map(|(time, part)| (*time, share * one.weight * part)));
                 }
@@ -99,7 +99,9 @@ impl AnalyticStation {
             solved.formula
         };
         let least = LEAST_WAIT * state.offered / state.rate;
-        let waiting = Distribution::sum(&[Distribution::mixture(&merging)?, waits_for_longer(&longer, least)?]);
+        let mut waiting = QueueWait::independent(std::iter::once((&direct, merging)))?;
+        waiting.push(waits_for_longer(&longer, least)?);
+        let waiting = Distribution::sum(&waiting);
         let line = Some(Arc::new(LineWaits { direct, flows }));
         Ok(Some(StationSolution { waiting: [waiting.clone(), waiting], formula, line, ..solved.clone() }))
     }
