@@ -145,8 +145,12 @@ fn simulated_network(
 ) -> ScenarioAnswer {
     let told = Some(scenario.controller.delay).filter(|delay| !delay.is_zero());
     let control_delay = told.unwrap_or(VirtualTimeSettings::default().control_delay);
-    let settings =
-        VirtualTimeSettings { link_rate: plan.link_rate.unwrap_or(defaults::LINK_RATE), control_delay, wake_up };
+    let settings = VirtualTimeSettings {
+        link_rate: plan.link_rate.unwrap_or(defaults::LINK_RATE),
+        control_delay,
+        wake_up,
+        ..VirtualTimeSettings::default()
+    };
     let one = |round: u32, progress: &mut dyn FnMut(LabProgress)| {
         let watch = SimulationMonitor::default();
         let seeded = Scenario { seed: scenario.seed.wrapping_add(u64::from(round)), ..scenario.clone() };

@@ -283,6 +283,7 @@ impl Lab {
             streams: streams::results(scenario, &self.counted),
             switches,
             controller: self.network.controller(),
+            external_controller: None,
             drops,
             certificate: None,
         };

@@ -25,6 +25,9 @@ pub struct LabResult {
     pub switches: Vec<SwitchResult>,
     /// Counters of the embedded controller, if there is one.
     pub controller: Option<ControllerResult>,
+    /// Controller outside of virtual time; only of simulations with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_controller: Option<ExternalController>,
     /// Packets dropped, by place and reason. Places without drops are left out.
     pub drops: Vec<DropCount>,
     /// Certificate of how far times can be trusted; only of live runs that ask for it.
@@ -182,6 +185,44 @@ pub struct ControllerResult {
     pub packet_outs: u64,
     /// Error messages received.
     pub errors: u64,
+}
+
+/// Controller outside of virtual time, for which virtual time stood still.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExternalController {
+    /// Address of the controller.
+    pub address: String,
+    /// Times at which it was given messages.
+    pub turns: u64,
+    /// Messages that it was given.
+    pub messages: u64,
+    /// Real time in seconds that it took for them.
+    pub took_s: f64,
+    /// True if this time was charged in virtual time; false if times by the law of the scenario were.
+    pub measured: bool,
+    /// Messages that it sent without being given any: they depend on real time.
+    pub late: u64,
+}
+
+impl std::fmt::Display for ExternalController {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let each = self.took_s * 1e3 / self.turns.max(1) as f64;
+        write!(
+            f,
+            "Controller {}: {} messages in {} turns, {each:.2} ms a turn",
+            self.address, self.messages, self.turns
+        )?;
+        if self.measured {
+            write!(
+                f,
+                "\n  its times are measured, so that those of another run differ; service = ... makes them a law"
+            )?;
+        }
+        match self.late {
+            0 => Ok(()),
+            late => write!(f, "\n  {late} of its messages came on their own, at times that differ in another run"),
+        }
+    }
 }
 
 /// Packets dropped at one place for one reason.

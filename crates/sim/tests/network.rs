@@ -66,16 +66,6 @@ fn a_slow_line_and_no_controller() {
     assert!(result.controller.is_none());
 }
 
-#[test]
-fn what_virtual_time_cannot_give_is_refused() {
-    let text = include_str!("../../../examples/external.toml");
-    let scenario = Scenario::parse(text, "external.toml").unwrap();
-    let error = simulate(&scenario, &VirtualTimeSettings::default(), &SimulationMonitor::default(), &mut |_| {})
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("controllers elsewhere"), "{error}");
-}
-
 /// Returns the example with virtual switches, with streams of a fraction of a second.
 fn two_tenants(more: &str) -> Scenario {
     let text = include_str!("../../../examples/two-tenants.toml").replace("duration = \"2s\"", "duration = \"500ms\"");

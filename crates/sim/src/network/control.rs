@@ -1,9 +1,11 @@
 //! Simulates the controller and its control channels: bytes arrive after a constant delay.
+use super::external::RealController;
 use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_controller::{ConnectionId, ControllerApp, ControllerHub};
-use weir_network::result::ControllerResult;
+use weir_network::NetworkError;
+use weir_network::result::{ControllerResult, ExternalController};
 use weir_openflow::session::SessionConfig;
 use weir_units::Instant;
 
@@ -30,14 +32,24 @@ impl DelayedByteQueue {
 
 /// Controller with one control channel for each switch.
 pub(super) struct SimulatedController {
-    hub: ControllerHub,
+    end: ControllerEnd,
     delay: Duration,
     channels: Vec<SimulatedChannel>,
 }
 
+/// Controller's end of the control channels.
+enum ControllerEnd {
+    /// Application in virtual time, with the identifier of each channel.
+    Embedded(Box<ControllerHub>, Vec<Option<ConnectionId>>),
+    /// Program outside of virtual time.
+    Real(Box<RealController>),
+}
+
+#[derive(Default)]
 struct SimulatedChannel {
-    id: Option<ConnectionId>,
     to_controller: DelayedByteQueue,
+    /// Bytes that leave the controller at these times.
+    from_controller: Vec<(Instant, Vec<u8>)>,
 }
 
 impl SimulatedController {
@@ -49,45 +61,105 @@ impl SimulatedController {
         switches: &mut [SimulatedSwitch],
     ) -> SimulatedController {
         let mut hub = ControllerHub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
-        let mut channels = Vec::new();
-        for switch in switches {
-            switch.connect(session.clone());
-            // The hub was made with room for every switch.
-            let id = hub.connect(Instant::ZERO, "in-process".to_owned(), Box::new(|| {})).ok();
-            channels.push(SimulatedChannel { id, to_controller: DelayedByteQueue::default() });
-        }
-        SimulatedController { hub, delay, channels }
+        // The hub was made with room for every switch.
+        let connect = |_| hub.connect(Instant::ZERO, "in-process".to_owned(), Box::new(|| {})).ok();
+        let ids = (0..switches.len()).map(connect).collect();
+        SimulatedController::with_end(ControllerEnd::Embedded(Box::new(hub), ids), session, delay, switches)
+    }
+
+    /// Returns a controller outside of virtual time, to which all switches connect at time 0.
+    pub(super) fn external(
+        controller: RealController,
+        delay: Duration,
+        switches: &mut [SimulatedSwitch],
+    ) -> SimulatedController {
+        let end = ControllerEnd::Real(Box::new(controller));
+        SimulatedController::with_end(end, SessionConfig::default(), delay, switches)
+    }
+
+    fn with_end(
+        end: ControllerEnd,
+        session: SessionConfig,
+        delay: Duration,
+        switches: &mut [SimulatedSwitch],
+    ) -> SimulatedController {
+        let channels = switches.iter().map(|_| SimulatedChannel::default()).collect();
+        switches.iter_mut().for_each(|switch| switch.connect(session.clone()));
+        SimulatedController { end, delay, channels }
     }
 
     /// Passes bytes of one channel that have arrived to the controller, and runs its due work.
-    pub(super) fn receive_from_switch(&mut self, now: Instant, number: usize) {
-        let SimulatedChannel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
-        while let Some(bytes) = to_controller.arrived(now) {
-            self.hub.receive(now, *id, &bytes);
+    ///
+    /// # Errors
+    /// A controller outside of virtual time does not answer.
+    pub(super) fn receive_from_switch(&mut self, now: Instant, number: usize) -> Result<(), NetworkError> {
+        match &mut self.end {
+            ControllerEnd::Embedded(hub, ids) => {
+                let Some(id) = ids[number] else { return Ok(()) };
+                while let Some(bytes) = self.channels[number].to_controller.arrived(now) {
+                    hub.receive(now, id, &bytes);
+                }
+                hub.poll(now, id);
+            }
+            ControllerEnd::Real(controller) => {
+                while let Some(bytes) = self.channels[number].to_controller.arrived(now) {
+                    let answers = controller.exchange(now, number, &bytes)?;
+                    for (switch, messages) in answers.messages {
+                        self.channels[switch].from_controller.push((answers.leave, messages));
+                    }
+                }
+            }
         }
-        self.hub.poll(now, *id);
+        Ok(())
     }
 
     /// Sends the pending output of both ends of a channel; it arrives after the delay.
     pub(super) fn exchange_bytes(&mut self, now: Instant, number: usize, switch: &mut SimulatedSwitch) {
-        let SimulatedChannel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
-        let arrive = now + self.delay;
+        let channel = &mut self.channels[number];
         if let Some(output) = switch.session_output() {
-            to_controller.send(arrive, output);
+            channel.to_controller.send(now + self.delay, output);
         }
-        if let Some(output) = self.hub.output(*id) {
-            switch.queue_control_bytes(arrive, output);
+        match &mut self.end {
+            ControllerEnd::Embedded(hub, ids) => {
+                if let Some(output) = ids[number].and_then(|id| hub.output(id)) {
+                    switch.queue_control_bytes(now + self.delay, output);
+                }
+            }
+            ControllerEnd::Real(_) => {
+                for (leave, mut bytes) in channel.from_controller.drain(..) {
+                    switch.queue_control_bytes(leave + self.delay, &mut bytes);
+                }
+            }
         }
     }
 
     /// Returns the time at which to call [`SimulatedController::receive_from_switch`] for a channel.
     pub(super) fn next_wake(&self, number: usize) -> Instant {
-        let SimulatedChannel { id: Some(id), to_controller } = &self.channels[number] else { return Instant::FAR };
-        to_controller.next().min(self.hub.deadline(*id).unwrap_or(Instant::FAR))
+        let arrival = self.channels[number].to_controller.next();
+        match &self.end {
+            ControllerEnd::Embedded(hub, ids) => {
+                let Some(id) = ids[number] else { return Instant::FAR };
+                arrival.min(hub.deadline(id).unwrap_or(Instant::FAR))
+            }
+            ControllerEnd::Real(_) => arrival,
+        }
     }
 
-    /// Returns the controller's counters.
-    pub(super) fn result(self) -> ControllerResult {
-        ControllerResult::from(&self.hub.snapshot())
+    /// Returns true if no messages are on their way to the controller.
+    pub(super) fn is_idle(&self) -> bool {
+        self.channels.iter().all(|channel| channel.to_controller.next() == Instant::FAR)
+    }
+
+    /// Returns true if the controller is outside of virtual time.
+    pub(super) fn is_external(&self) -> bool {
+        matches!(self.end, ControllerEnd::Real(_))
+    }
+
+    /// Returns the counters of the embedded controller, or what is to be reported of the one outside of virtual time.
+    pub(super) fn result(self) -> (Option<ControllerResult>, Option<ExternalController>) {
+        match self.end {
+            ControllerEnd::Embedded(hub, _) => (Some(ControllerResult::from(&hub.snapshot())), None),
+            ControllerEnd::Real(controller) => (None, Some(controller.result())),
+        }
     }
 }

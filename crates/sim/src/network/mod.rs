@@ -4,8 +4,10 @@
 //! Hosts are the labs' network stacks, links and queues are those of live ports, and switches are
 //! [`weir_datapath::Datapath`] behind real control sessions. Events replace a lab's threads. A frame takes only the
 //! time of its links, a control message takes only [`VirtualTimeSettings::control_delay`], and waking a thread takes
-//! only [`VirtualTimeSettings::wake_up`]. A scenario therefore gives an identical result every time.
+//! only [`VirtualTimeSettings::wake_up`]. A scenario therefore gives an identical result every time. For a controller
+//! outside of virtual time this holds as far as the controller's own answers and times are the same.
 mod control;
+mod external;
 mod switch;
 mod thread_sleep;
 mod virtual_switches;
@@ -13,6 +15,7 @@ mod virtual_switches;
 use crate::agenda::Agenda;
 use crate::engine::SimulationMonitor;
 use control::SimulatedController;
+use external::RealController;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -26,7 +29,7 @@ use weir_network::{
     LabProgress, NetworkError, StackHost, TrafficMeasurement, check_addresses, memory_hosts, refuse_loops,
 };
 use weir_packet::PortNo;
-use weir_scenario::{Scenario, defaults};
+use weir_scenario::{Scenario, ScenarioController, defaults};
 use weir_units::{Bps, Instant};
 
 /// Longest time for all switches to come under control.
@@ -39,6 +42,12 @@ const RERUN_DELAY: Duration = Duration::from_micros(1);
 /// Events between two checks of [`SimulationMonitor::cancel`].
 const LOOK_EVERY: u64 = 4096;
 
+/// Default of [`VirtualTimeSettings::settle`].
+pub const SETTLE: Duration = Duration::from_millis(2);
+
+/// Default of [`VirtualTimeSettings::answer_limit`].
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
 /// Parameters that a scenario leaves to the machine but virtual time needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VirtualTimeSettings {
@@ -48,6 +57,10 @@ pub struct VirtualTimeSettings {
     pub control_delay: Duration,
     /// Time that a sleeping thread of a switch or host takes to wake up. Zero by default.
     pub wake_up: Duration,
+    /// Real time of silence after which a controller outside of virtual time counts as finished.
+    pub settle: Duration,
+    /// Real time for which virtual time waits for an answer of such a controller.
+    pub answer_limit: Duration,
 }
 
 impl Default for VirtualTimeSettings {
@@ -57,6 +70,8 @@ impl Default for VirtualTimeSettings {
             link_rate: defaults::LINK_RATE,
             control_delay: defaults::CONTROL_DELAY,
             wake_up: Duration::ZERO,
+            settle: SETTLE,
+            answer_limit: ANSWER_LIMIT,
         }
     }
 }
@@ -102,16 +117,12 @@ pub fn simulate(
         network.agenda.set(number, begin);
     }
     let expected = scenario.traffic.iter().map(|item| item.start + length(item)).max().unwrap_or_default();
-    let partial = network.traffic(begin, expected, watch, progress);
+    let partial = network.traffic(begin, expected, watch, progress)?;
     Ok(network.finish(begin, partial))
 }
 
 /// Refuses what the scenario schema allows but virtual time does not support.
 fn check(scenario: &Scenario) -> Result<(), NetworkError> {
-    if let weir_scenario::ScenarioController::Connect(address) = &scenario.control {
-        let problem = "virtual time has no controllers elsewhere, expected `app`, or connect = \"none\"";
-        return Err(NetworkError::Scenario(format!("controller: connect: found {address}: {problem}")));
-    }
     check_addresses(scenario)?;
     refuse_loops(scenario)
 }
@@ -139,9 +150,15 @@ impl<'a> SimulatedNetwork<'a> {
         for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
             switch.add_entries(&spec.entries)?;
         }
-        let control = embedded(scenario).map(|(app, session)| {
-            SimulatedController::new(Box::new(app), session, settings.control_delay, &mut switches)
-        });
+        let delay = settings.control_delay;
+        let control = match &scenario.control {
+            ScenarioController::Connect(address) => {
+                let controller = RealController::connect(scenario, address, settings)?;
+                Some(SimulatedController::external(controller, delay, &mut switches))
+            }
+            _ => embedded(scenario)
+                .map(|(app, session)| SimulatedController::new(Box::new(app), session, delay, &mut switches)),
+        };
         let mut agenda = Agenda::new(hosts.len() + switches.len() * 2);
         (0..switches.len()).for_each(|number| agenda.set(hosts.len() + number, Instant::ZERO));
         Ok(SimulatedNetwork {
@@ -163,16 +180,22 @@ impl<'a> SimulatedNetwork<'a> {
         self.exchange_control();
         let entry = matches!(
             self.scenario.control,
-            weir_scenario::ScenarioController::Embedded { openflow: weir_scenario::OpenFlowVersion::V13, .. }
+            ScenarioController::Embedded { openflow: weir_scenario::OpenFlowVersion::V13, .. }
         );
         let controlled = self.control.is_some();
         while controlled && !watch.cancel.load(Ordering::Relaxed) {
             let now = self.now;
-            let is_ready = |switch: &mut SimulatedSwitch| switch.is_up() && (!entry || switch.entries(now) > 0);
+            // A controller outside of virtual time has installed its first entries when nothing is on its way.
+            let external = self.control.as_ref().is_some_and(SimulatedController::is_external);
+            let idle = self.control.as_ref().is_none_or(SimulatedController::is_idle);
+            let is_ready = |switch: &mut SimulatedSwitch| {
+                let silent = !external || (idle && switch.next_control_arrival() == Instant::FAR);
+                switch.is_up() && silent && (!entry || switch.entries(now) > 0)
+            };
             if self.switches.iter_mut().all(is_ready) {
                 return Ok(());
             }
-            if !self.step(Instant::ZERO + CONTROL_TIMEOUT) {
+            if !self.step(Instant::ZERO + CONTROL_TIMEOUT)? {
                 return Err(NetworkError::NotReady(CONTROL_TIMEOUT));
             }
         }
@@ -186,7 +209,7 @@ impl<'a> SimulatedNetwork<'a> {
         expected: Duration,
         watch: &SimulationMonitor,
         progress: &mut dyn FnMut(LabProgress),
-    ) -> bool {
+    ) -> Result<bool, NetworkError> {
         let mut until = begin + expected + GRACE;
         let mut all_through = false;
         loop {
@@ -200,24 +223,24 @@ impl<'a> SimulatedNetwork<'a> {
                 let (items, elapsed) = (self.item_finished.len(), self.now - begin);
                 progress(LabProgress::Traffic { done, items, elapsed, expected });
                 if watch.cancel.load(Ordering::Relaxed) {
-                    return true;
+                    return Ok(true);
                 }
             }
-            if !self.step(until) {
+            if !self.step(until)? {
                 self.now = until;
-                return false;
+                return Ok(false);
             }
         }
     }
 
     /// Runs the next event. Returns false if there is none before `until`.
-    fn step(&mut self, until: Instant) -> bool {
-        let Some((part, now)) = self.agenda.next().filter(|(_, at)| *at < until) else { return false };
+    fn step(&mut self, until: Instant) -> Result<bool, NetworkError> {
+        let Some((part, now)) = self.agenda.next().filter(|(_, at)| *at < until) else { return Ok(false) };
         self.now = now;
         let (hosts, switches) = (self.hosts.len(), self.switches.len());
         if let Some(awake) = self.threads.wake(part, now) {
             self.agenda.set(part, awake);
-            return true;
+            return Ok(true);
         }
         if part < hosts {
             self.run_host(part);
@@ -225,11 +248,11 @@ impl<'a> SimulatedNetwork<'a> {
             self.run_switch(part - hosts);
         } else {
             if let Some(control) = &mut self.control {
-                control.receive_from_switch(now, part - hosts - switches);
+                control.receive_from_switch(now, part - hosts - switches)?;
             }
             self.exchange_control();
         }
-        true
+        Ok(true)
     }
 
     fn run_host(&mut self, number: usize) {
@@ -292,6 +315,7 @@ impl<'a> SimulatedNetwork<'a> {
         for (host, spec) in self.hosts.into_iter().zip(&scenario.hosts) {
             host.finish().add_to(&spec.name, &mut measured, &mut drops);
         }
+        let (controller, external_controller) = self.control.map_or((None, None), SimulatedController::result);
         let items = scenario.traffic.iter().zip(measured).zip(&self.item_finished);
         let result = items.map(|((item, measured), through)| traffic_result(scenario, item, measured, *through));
         let traffic: Vec<TrafficResult> = result.collect();
@@ -302,7 +326,8 @@ impl<'a> SimulatedNetwork<'a> {
             traffic,
             streams: Vec::new(),
             switches,
-            controller: self.control.map(SimulatedController::result),
+            controller,
+            external_controller,
             drops,
             certificate: None,
         }

@@ -51,6 +51,9 @@ fn footer(result: &LabResult, took: Option<Duration>) -> String {
             controller.packet_ins, controller.flow_mods, controller.packet_outs, controller.errors
         );
     }
+    if let Some(controller) = &result.external_controller {
+        let _ = writeln!(text, "{controller}");
+    }
     let certificate = result.certificate.as_ref().map(ToString::to_string).unwrap_or_default();
     text + &lateness(result) + &certificate + &conditions(result, took) + &verdict(result)
 }

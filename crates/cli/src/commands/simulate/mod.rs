@@ -18,7 +18,7 @@ use weir_emulator::CancelHandle;
 use weir_network::LabResult;
 use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
-use weir_sim::network::{VirtualTimeSettings, simulate};
+use weir_sim::network::{SETTLE, VirtualTimeSettings, simulate};
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, Clock, Instant, SystemClock, TimeSpan};
 
@@ -72,6 +72,10 @@ pub(crate) struct SimulateArgs {
     /// tens of microseconds, which weir compare measures
     #[arg(long, value_name = "TIME", default_value = "0s")]
     wake_up: TimeSpan,
+    /// Real time of silence after which a controller elsewhere ([controller] connect) counts as finished; virtual time
+    /// stands still until then
+    #[arg(long, value_name = "TIME", default_value_t = TimeSpan(SETTLE))]
+    settle: TimeSpan,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -208,7 +212,8 @@ fn answer(
     if scenario.streams.is_empty() {
         let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(defaults::CONTROL_DELAY);
         let control_delay = args.control_delay.map_or(delay, |given| given.0);
-        let settings = VirtualTimeSettings { link_rate: args.link_rate, control_delay, wake_up: args.wake_up.0 };
+        let (link_rate, wake_up, settle) = (args.link_rate, args.wake_up.0, args.settle.0);
+        let settings = VirtualTimeSettings { link_rate, control_delay, wake_up, settle, ..VirtualTimeSettings::default() };
         let mut shown = super::run::progress::LabProgressDisplay::new();
         let clock = SystemClock::start();
         let result = simulate(scenario, &settings, &watch, &mut |progress| {

@@ -1,0 +1,131 @@
+//! Tests controllers outside of virtual time: small ones in threads of the test, over sockets.
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_network::{LabResult, NetworkError};
+use weir_openflow::model::action::Action;
+use weir_openflow::model::{Body, Bytes, Match, PacketOut};
+use weir_openflow::session::{Session, SessionConfig, SessionEvent};
+use weir_openflow::{Message, Version};
+use weir_packet::PortNo;
+use weir_scenario::Scenario;
+use weir_sim::SimulationMonitor;
+use weir_sim::network::{VirtualTimeSettings, simulate};
+use weir_units::Instant;
+
+/// Two hosts at a switch, with `more` keys of the controller, whose address is `connect`.
+fn scenario(connect: &str, more: &str) -> Scenario {
+    let text = format!(
+        "[controller]\nconnect = \"{connect}\"\n{more}\n[topology]\nkind = \"single\"\nhosts = 2\n\
+         [[traffic]]\nkind = \"ping\"\nfrom = \"h1\"\nto = \"h2\"\ncount = 3\n"
+    );
+    Scenario::parse(&text, "external").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(scenario: &Scenario) -> Result<LabResult, NetworkError> {
+    let settings = VirtualTimeSettings { answer_limit: Duration::from_millis(300), ..VirtualTimeSettings::default() };
+    simulate(scenario, &settings, &SimulationMonitor::default(), &mut |_| {})
+}
+
+/// Controller that serves one connection in a thread.
+struct Controller {
+    address: String,
+    thread: JoinHandle<()>,
+}
+
+impl Controller {
+    fn start(serve: impl FnOnce(TcpStream) + Send + 'static) -> Controller {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp:{}", listener.local_addr().unwrap());
+        let thread = std::thread::spawn(move || serve(listener.accept().unwrap().0));
+        Controller { address, thread }
+    }
+
+    fn join(self) {
+        self.thread.join().unwrap();
+    }
+}
+
+/// Answers every packet-in with a packet-out that floods, until the switch closes the connection.
+fn flood(mut socket: TcpStream) {
+    // Switches of OpenFlow 1.0 ask without an entry that says so.
+    let config = SessionConfig { versions: vec![Version::V10], ..SessionConfig::default() };
+    let mut session = Session::controller(config, Instant::ZERO);
+    let mut chunk = [0; 4096];
+    loop {
+        if socket.write_all(&std::mem::take(session.output())).is_err() {
+            return;
+        }
+        let Ok(length @ 1..) = socket.read(&mut chunk) else { return };
+        session.receive(Instant::ZERO, &chunk[..length]);
+        while let Some(event) = session.take_event() {
+            let SessionEvent::Message(Message { body: Body::PacketIn(packet), .. }) = event else { continue };
+            let out = PacketOut {
+                buffer_id: packet.buffer_id,
+                in_port: packet.in_port().unwrap(),
+                matching: Match::any(),
+                actions: vec![Action::Output { port: PortNo::FLOOD, max_len: 0 }],
+                data: if packet.buffer_id.is_none() { packet.data } else { Bytes::default() },
+            };
+            session.send(&Message { xid: 0, body: Body::PacketOut(out) }).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_controller_outside_of_virtual_time_controls_the_switch() {
+    let controller = Controller::start(flood);
+    let result = run(&scenario(&controller.address, "service = \"300us\"")).unwrap();
+    controller.join();
+    assert!(result.passed, "{result:#?}");
+    let external = result.external_controller.unwrap();
+    assert!(external.turns > 6 && !external.measured && external.late == 0, "{external:?}");
+    // Each round trip asks twice: service, and the way to the controller and back.
+    let rtt = result.traffic[0].rtt.as_ref().unwrap();
+    assert!((800.0..810.0).contains(&rtt.min_us), "{rtt:?}");
+}
+
+#[test]
+fn results_repeat_as_far_as_the_controller_does() {
+    let figures = |more: &str| {
+        let controller = Controller::start(flood);
+        let result = run(&scenario(&controller.address, more)).unwrap();
+        controller.join();
+        serde_json::to_string(&result.traffic).unwrap()
+    };
+    let law = "service = { law = \"exponential\", mean = \"300us\" }";
+    assert_eq!(figures(law), figures(law));
+}
+
+#[test]
+fn virtual_time_does_not_wait_for_ever() {
+    let refused = |serve: fn(TcpStream), expected: &str| {
+        let controller = Controller::start(serve);
+        let error = run(&scenario(&controller.address, "")).unwrap_err().to_string();
+        controller.join();
+        assert!(error.contains(expected), "{error}");
+    };
+    let silent = |mut socket: TcpStream| drop(socket.read_to_end(&mut Vec::new()));
+    refused(silent, "switch s1: virtual time waited 300ms for the controller tcp:127.0.0.1:");
+    refused(silent, "to say anything");
+    // HELLO and FEATURES_REQUEST of OpenFlow 1.3, and no more.
+    refused(
+        |mut socket| {
+            socket.write_all(&[4, 0, 0, 8, 0, 0, 0, 1, 4, 5, 0, 8, 0, 0, 0, 2]).unwrap();
+            drop(socket.read_to_end(&mut Vec::new()));
+        },
+        "to answer an echo request",
+    );
+    refused(|socket| socket.shutdown(Shutdown::Both).unwrap(), "connection to the controller");
+    refused(
+        |mut socket| {
+            socket.write_all(&[4, 0, 0, 3, 0, 0, 0, 1]).unwrap();
+            drop(socket.read_to_end(&mut Vec::new()));
+        },
+        "found a message of 3 bytes",
+    );
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = run(&scenario(&format!("tcp:{nobody}"), "")).unwrap_err().to_string();
+    assert!(error.contains("is the controller running?"), "{error}");
+}
