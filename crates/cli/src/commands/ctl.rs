@@ -1,5 +1,6 @@
 //! `weir ctl`: sends a request to a running switch through its control socket and prints the answer.
 mod configuration;
+mod csv;
 mod perf;
 mod profile;
 mod queues;
@@ -27,8 +28,12 @@ pub(crate) struct CtlArgs {
     #[arg(long, visible_alias = "switch", value_name = "NAME|PATH", global = true)]
     socket: Option<String>,
     /// Print the result as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with = "csv")]
     json: bool,
+    /// Print the tables as CSV, with the names of --json as columns: show, counters, perf, profile, vs show, meter-stats
+    /// and all that begin with dump. Where there are several tables, the column `kind` says which
+    #[arg(long, global = true)]
+    csv: bool,
     /// Address one of the switch's virtual switches instead of the switch itself
     #[arg(long = "vs", value_name = "NAME", global = true)]
     of: Option<String>,
@@ -244,6 +249,11 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
         first.unwrap_or_default(),
         args.socket.as_deref().unwrap_or_default()
     );
+    anyhow::ensure!(
+        !args.csv || csv::has_tables(&args.command),
+        "found --csv, but this command prints no table; expected --csv with show, counters, perf, profile, vs show, \
+         meter-stats or one that begins with dump"
+    );
     let path = ctl::find(args.socket.as_deref().or(first)).map_err(anyhow::Error::msg)?;
     if let CtlCommand::Save { .. } | CtlCommand::Reload = args.command {
         if args.of.is_some() {
@@ -275,7 +285,11 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
         _ => {}
     }
     let answer = client.ask(&request)?;
-    let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
+    let text = match (args.json, args.csv) {
+        (true, _) => format!("{:#}\n", args.command.json(answer)?),
+        (_, true) => csv::csv(&args.command, answer)?,
+        _ => args.command.text(answer)?,
+    };
     weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -614,7 +628,7 @@ mod tests {
     use super::*;
 
     /// A switch without ports, with one virtual switch that has dropped packets at a crosspoint.
-    fn with_virtual_switch() -> SwitchSnapshot {
+    pub(super) fn with_virtual_switch() -> SwitchSnapshot {
         let port = |number: u32, dropped: u64| {
             serde_json::json!({
                 "number": number, "port": number, "rate_in": "1Mbit/s", "rate_out": "1Mbit/s", "ceiling": null,
@@ -651,6 +665,16 @@ mod tests {
         assert_eq!(split("s1"), some("s1", ""));
         assert_eq!(split("s1 ip,in_port=1"), some("s1", "ip,in_port=1"));
         assert_eq!(split("s2 actions=drop"), some("s2", "actions=drop"));
+    }
+
+    #[test]
+    fn without_a_table_there_is_no_csv() {
+        let args = CtlArgs { socket: None, json: false, csv: true, of: None, command: CtlCommand::Stop };
+        let error = run(args).unwrap_err().to_string();
+        assert!(
+            error.starts_with("found --csv, but this command prints no table; expected --csv with show,"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -105,19 +105,27 @@ pub(super) fn list(switch: &SwitchSnapshot) -> String {
     let header = ["virtual switch", "dpid", "ports", "rx packets", "tx packets", "waiting", "dropped"];
     let mut rows = table(&header, &[2, 3, 4, 5, 6]);
     for cut in &switch.virtual_switches {
-        let sum = |of: fn(&VirtualPortSnapshot) -> u64| cut.ports.iter().map(of).sum::<u64>();
-        let dropped = dropped(cut).values().sum::<u64>() + cut.time.dropped;
         rows.add_row([
             cut.name.clone(),
             format!("{:#018x}", cut.datapath_id),
             cut.ports.len().to_string(),
-            sum(|port| port.rx_packets).to_string(),
-            sum(|port| port.tx_packets).to_string(),
-            ByteSize(sum(|port| port.queued_bytes)).to_string(),
-            dropped.to_string(),
+            sum(cut, |port| port.rx_packets).to_string(),
+            sum(cut, |port| port.tx_packets).to_string(),
+            ByteSize(sum(cut, |port| port.queued_bytes)).to_string(),
+            all_dropped(cut).to_string(),
         ]);
     }
     format!("\n{}\n", rows.trim_fmt())
+}
+
+/// Returns the sum of a figure over a virtual switch's ports.
+pub(super) fn sum(cut: &VirtualSwitchSnapshot, of: fn(&VirtualPortSnapshot) -> u64) -> u64 {
+    cut.ports.iter().map(of).sum()
+}
+
+/// Returns the number of all packets that a virtual switch dropped.
+pub(super) fn all_dropped(cut: &VirtualSwitchSnapshot) -> u64 {
+    dropped(cut).values().sum::<u64>() + cut.time.dropped
 }
 
 /// Returns the packets dropped by the tables and in the queues of a virtual switch, by reason. Packets that waited too

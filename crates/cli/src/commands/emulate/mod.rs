@@ -50,8 +50,11 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeSpan>,
     /// Print the result at the end as one JSON document
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result at the end as CSV, a line for each item of traffic, or for each stream if there is no traffic
+    #[arg(long)]
+    csv: bool,
 }
 
 const AFTER_HELP: &str = "Needs root: hosts are network namespaces. A file with traffic is run and ends; without traffic there is a prompt, where `help` \
@@ -81,7 +84,7 @@ pub(crate) fn run(args: EmulateArgs) -> anyhow::Result<ExitCode> {
     let mut session = PromptSession {
         console: LabConsole::new(lab),
         signals,
-        json: args.json,
+        is_document: args.json || args.csv,
         failed: false,
         has_parse_error: false,
         write_error: None,
@@ -121,8 +124,9 @@ fn tell_start(scenario: &Scenario, lab: &Lab) {
 struct PromptSession {
     console: LabConsole,
     signals: PromptSignalHandler,
-    /// True if standard output carries only the final result as JSON; output of commands then goes to standard error.
-    json: bool,
+    /// True if standard output carries only the final result as JSON or CSV; output of commands then goes to standard
+    /// error.
+    is_document: bool,
     failed: bool,
     has_parse_error: bool,
     /// First error of writing a command's output to standard output.
@@ -167,10 +171,10 @@ impl PromptSession {
         let mut shown = progress::LabProgressDisplay::new();
         let mut progress = |progress: LabProgress| shown.update(&progress);
         let mut said = Vec::new();
-        let json = self.json;
+        let is_document = self.is_document;
         let outcome = {
             // Programs write to the terminal directly, so text that precedes their output must be flushed first.
-            let mut out = PromptOutput { said: &mut said, json };
+            let mut out = PromptOutput { said: &mut said, is_document };
             self.console.carry_out(command, &cancel, &mut out, &mut progress)
         };
         shown.clear();
@@ -181,7 +185,7 @@ impl PromptSession {
             Ok(PromptOutcome::Quit) => return Ok(false),
             Ok(PromptOutcome::Report(result)) => {
                 self.failed |= !result.passed && !result.partial;
-                if reports && !json {
+                if reports && !is_document {
                     self.print_output(&mut report::text(&result).into_bytes());
                 }
             }
@@ -196,7 +200,7 @@ impl PromptSession {
 
     /// Prints a command's output. After a write error the lab goes on, and [`PromptSession::finish`] returns the error.
     fn print_output(&mut self, said: &mut Vec<u8>) {
-        if let Err(error) = flush(said, self.json) {
+        if let Err(error) = flush(said, self.is_document) {
             self.write_error.get_or_insert(error);
         }
     }
@@ -211,6 +215,8 @@ impl PromptSession {
             weir_terminal::output::print(
                 &(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"),
             )?;
+        } else if args.csv {
+            weir_terminal::output::print(&report::csv(&result))?;
         } else if is_whole {
             weir_terminal::output::print(&report::text(&result))?;
         } else {
@@ -232,7 +238,7 @@ impl PromptSession {
 /// command's end.
 struct PromptOutput<'a> {
     said: &'a mut Vec<u8>,
-    json: bool,
+    is_document: bool,
 }
 
 impl std::io::Write for PromptOutput<'_> {
@@ -242,14 +248,14 @@ impl std::io::Write for PromptOutput<'_> {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        flush(self.said, self.json).map_err(std::io::Error::other)
+        flush(self.said, self.is_document).map_err(std::io::Error::other)
     }
 }
 
-fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
+fn flush(said: &mut Vec<u8>, is_document: bool) -> anyhow::Result<()> {
     let text = String::from_utf8_lossy(said).into_owned();
     said.clear();
-    if json {
+    if is_document {
         // Standard output carries only the final result.
         eprint!("{text}");
         return Ok(());

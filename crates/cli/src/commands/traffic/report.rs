@@ -132,7 +132,8 @@ fn receiver(received: &ReceptionReport) -> String {
     text + &gaps("Gaps", received.gaps.as_ref())
 }
 
-fn delays(report: &TrafficRunReport) -> Vec<(String, TimeStatistics)> {
+/// Returns all delays of a run with their names: of classes of packets, then of parts of the path.
+pub(super) fn delays(report: &TrafficRunReport) -> Vec<(String, TimeStatistics)> {
     let received = report.received.iter();
     let classes = received.flat_map(|received| {
         [
