@@ -4,9 +4,10 @@
 //! Start with:
 //!
 //! - [`output`]: prints a result or writes it to a file, and reports every result that cannot be written.
+//! - [`table`]: formats a report's tables so that they fit a terminal.
 //! - [`signals`]: ends a run at Ctrl-C, so that the command can print what it has.
 //!
-//! Not in this crate: texts, tables, progress lines and options, which belong to each command.
+//! Not in this crate: texts, progress lines and options, which belong to each command.
 //!
 //! ```
 //! use weir_terminal::output;
@@ -23,3 +24,4 @@
 //! ```
 pub mod output;
 pub mod signals;
+pub mod table;
