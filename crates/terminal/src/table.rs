@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Maximum width of a table in columns of a terminal.
 pub const MAX_WIDTH: usize = 100;
 /// Width in columns to which text is wrapped at the narrowest.
-const MIN_TEXT: usize = 28;
+const MIN_TEXT: usize = 20;
 /// Space around a cell in columns.
 const PADDING: usize = 2;
 

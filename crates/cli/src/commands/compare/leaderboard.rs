@@ -10,6 +10,7 @@ use weir_compare::{
 };
 use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
+use weir_terminal::progress::tell;
 use weir_terminal::table::ReportTable;
 
 /// Maximum number of scenarios in a folder.
@@ -23,7 +24,7 @@ pub(super) fn run(args: &CompareArgs, cancel: &CancelHandle) -> anyhow::Result<E
         if cancel.is_cancelled() {
             break;
         }
-        eprintln!("weir: {} ({} of {})", file.display(), number + 1, files.len());
+        tell(&format!("{} ({} of {})", file.display(), number + 1, files.len()));
         entries.push(LeaderboardScenario { file: file.display().to_string(), outcome: outcome(file, args, cancel) });
     }
     let all = entries.len() == files.len();

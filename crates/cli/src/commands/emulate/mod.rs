@@ -15,6 +15,7 @@ use weir_emulator::prompt::{self, LabConsole, PromptCommand, PromptOutcome};
 use weir_emulator::{Dilation, Lab, LabOptions, NeighbourResolution};
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
+use weir_terminal::progress::tell;
 use weir_terminal::signals::STOPPED;
 use weir_units::{TimeSpan, counted};
 
@@ -78,7 +79,7 @@ pub(crate) fn run(args: EmulateArgs) -> anyhow::Result<ExitCode> {
     };
     let mut shown = progress::LabProgressDisplay::new();
     let lab = Lab::start(&scenario, &options, &mut |progress| shown.update(&progress));
-    shown.clear();
+    drop(shown);
     let lab = lab?;
     tell_start(&scenario, &lab);
     let mut session = PromptSession {
@@ -108,15 +109,15 @@ fn tell_start(scenario: &Scenario, lab: &Lab) {
     let some_links = counted(scenario.links.len(), "link", "links");
     let s = |time: std::time::Duration| time.as_secs_f64();
     let each = s(started.sum()) * 1000.0 / (switches + hosts).max(1) as f64;
-    eprintln!(
-        "weir: {some_switches}, {some_hosts} and {some_links} between switches in {:.2} s, {each:.1} ms a node (hosts {:.2} s, switches {:.2} s, control and links up {:.2} s)",
+    tell(&format!(
+        "{some_switches}, {some_hosts} and {some_links} between switches in {:.2} s, {each:.1} ms a node (hosts {:.2} s, switches {:.2} s, control and links up {:.2} s)",
         s(started.sum()),
         s(started.hosts),
         s(started.switches),
         s(started.control)
-    );
+    ));
     if started.neighbours_known {
-        eprintln!("weir: hosts know each other's Ethernet addresses: no ARP, no neighbour discovery (--neighbours)");
+        tell("hosts know each other's Ethernet addresses: no ARP, no neighbour discovery (--neighbours)");
     }
 }
 
@@ -177,7 +178,7 @@ impl PromptSession {
             let mut out = PromptOutput { said: &mut said, is_document };
             self.console.carry_out(command, &cancel, &mut out, &mut progress)
         };
-        shown.clear();
+        drop(shown);
         self.print_output(&mut said);
         match outcome {
             Ok(PromptOutcome::Done) => {}

@@ -7,9 +7,7 @@ mod streams;
 use super::run::NOT_AS_EXPECTED;
 use super::sweep::{self, ParameterSweep, SweptValues};
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +17,7 @@ use weir_network::LabResult;
 use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
 use weir_sim::network::{VirtualTimeSettings, simulate};
+use weir_terminal::progress::ProgressDisplay;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, Clock, Instant, SystemClock, TimeSpan};
 
@@ -215,7 +214,7 @@ fn answer(
             shown.update(&progress);
             watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
         });
-        shown.clear();
+        drop(shown);
         let result = result.with_context(of_file)?;
         let took = clock.now().since(Instant::ZERO);
         return Ok(SimulateResult::Network(Box::new(NetworkSimulation { result, took })));
@@ -259,17 +258,22 @@ fn watched<R: Send>(
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let bar = bar(title, scenario);
+            let each = scenario.simulate.warm_up + scenario.simulate.duration;
+            let all = each.saturating_mul(scenario.simulate.replications);
+            let mut shown = ProgressDisplay::start();
+            shown.stage(&format!("simulating {title}"));
             while !over.load(Ordering::Relaxed) {
                 if cancel.wait(TELL_EVERY) {
                     watch.cancel.store(true, Ordering::Relaxed);
                     break;
                 }
-                if let Some(bar) = &bar {
-                    bar.set_position(watch.virtual_ns.load(Ordering::Relaxed) / 1000);
-                }
+                show_virtual_time(
+                    &mut shown,
+                    title,
+                    Duration::from_nanos(watch.virtual_ns.load(Ordering::Relaxed)),
+                    all,
+                );
             }
-            bar.inspect(ProgressBar::finish_and_clear);
         });
         let result = work();
         over.store(true, Ordering::Relaxed);
@@ -277,20 +281,12 @@ fn watched<R: Send>(
     })
 }
 
-/// Returns a progress bar in microseconds of virtual time, or `None` if standard error is no terminal.
-fn bar(title: &str, scenario: &Scenario) -> Option<ProgressBar> {
-    if !std::io::stderr().is_terminal() {
-        eprintln!("weir: simulating {title}");
-        return None;
-    }
-    let each = scenario.simulate.warm_up + scenario.simulate.duration;
-    let all = each.saturating_mul(scenario.simulate.replications);
-    let bar = ProgressBar::new(u64::try_from(all.as_micros()).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {eta}") {
-        bar.set_style(style);
-    }
-    bar.set_message(format!("simulating {title}"));
-    Some(bar)
+/// Shows how much virtual time all replications have simulated, of how much. With `--until` it may become more.
+fn show_virtual_time(shown: &mut ProgressDisplay, title: &str, done: Duration, all: Duration) {
+    let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let of = if done <= all { format!(" of {:.1}", all.as_secs_f64()) } else { String::new() };
+    let text = format!("simulating {title}: {:.1}{of} s of virtual time", done.as_secs_f64());
+    shown.show(&format!("simulating {title}"), &text, us(done), us(all));
 }
 
 fn json(answers: &[SimulatedPoint]) -> anyhow::Result<String> {

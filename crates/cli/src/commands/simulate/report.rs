@@ -113,12 +113,13 @@ pub(super) fn conditions(setup: &SimulationSetup, is_sure: Option<bool>, is_part
 }
 
 /// Formats a mean with half its confidence interval, with at most so many decimals: fewer if the mean has four
-/// significant digits without them.
+/// significant digits without them, and none if both are zero.
 pub(super) fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit: &str) -> String {
     let Some(Estimate { mean, half_width, .. }) = estimate else { return String::new() };
     let value = (mean * scale).abs();
     let before_point = if value < 1.0 { 0 } else { format!("{value:.0}").len() };
-    let digits = digits.min(4_usize.saturating_sub(before_point));
+    let is_zero = value == 0.0 && half_width.is_none_or(|half| half == 0.0);
+    let digits = if is_zero { 0 } else { digits.min(4_usize.saturating_sub(before_point)) };
     let half = half_width.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
     format!("{:.digits$}{half}{unit}", mean * scale)
 }

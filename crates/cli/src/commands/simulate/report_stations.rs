@@ -83,7 +83,8 @@ fn switches(rows: &[SwitchRow]) -> String {
 }
 
 fn stations(rows: &[StationRow]) -> String {
-    let mut table = ReportTable::new(["station", "packets", "a second", "busy", "queue", "mean", "loss"]).numbers(1..7);
+    let mut table =
+        ReportTable::new(["station", "packets", "a second", "busy", "queue", "mean", "loss"]).groups([4]).numbers(1..7);
     for row in rows {
         table.row([
             row.name.clone(),
