@@ -259,35 +259,42 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Unit of time for a table: microseconds or milliseconds, chosen by the longest delay.
-pub(super) struct ReportTimeUnit {
-    pub(super) name: &'static str,
+pub(crate) struct ReportTimeUnit {
+    pub(crate) name: &'static str,
     factor: f64,
 }
 
 impl ReportTimeUnit {
+    /// Returns the unit for the flows of predictions.
     pub(super) fn of<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> ReportTimeUnit {
         let flows = predictions.into_iter().flat_map(|prediction| &prediction.flows);
         let delays = flows.flat_map(|flow| [flow.delay, flow.data, flow.control]).flatten();
-        let longest = delays.map(|delays| delays.p99_s).fold(0.0, f64::max);
-        if longest >= MILLISECONDS_FROM {
+        ReportTimeUnit::for_longest(delays.map(|delays| delays.p99_s).fold(0.0, f64::max))
+    }
+
+    /// Returns the unit for times up to this number of seconds.
+    pub(crate) fn for_longest(seconds: f64) -> ReportTimeUnit {
+        if seconds >= MILLISECONDS_FROM {
             ReportTimeUnit { name: "milliseconds", factor: 1e3 }
         } else {
             ReportTimeUnit { name: "microseconds", factor: 1e6 }
         }
     }
 
-    pub(super) fn time(&self, seconds: f64) -> String {
+    /// Formats a number of seconds in the unit.
+    pub(crate) fn time(&self, seconds: f64) -> String {
         let value = seconds * self.factor;
         // In a column with longer times, short ones are easier to read without an exponent.
         if (1e-4..0.01).contains(&value) { format!("{value:.4}") } else { short(value) }
     }
 
     /// Returns the unit's symbol.
-    pub(super) fn short(&self) -> &'static str {
+    pub(crate) fn short(&self) -> &'static str {
         if self.factor < 1e6 { "ms" } else { "us" }
     }
 
-    pub(super) fn scaled(&self, seconds: f64) -> f64 {
+    /// Returns a number of seconds in the unit.
+    pub(crate) fn scaled(&self, seconds: f64) -> f64 {
         seconds * self.factor
     }
 

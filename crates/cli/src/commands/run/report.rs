@@ -72,7 +72,7 @@ fn footer(result: &LabResult, took: Option<Duration>) -> String {
 
 /// Says how long what was run, with what and on what. `took` is the time that a simulation took, whose own time is
 /// virtual.
-fn conditions(result: &LabResult, took: Option<Duration>) -> String {
+pub(crate) fn conditions(result: &LabResult, took: Option<Duration>) -> String {
     let setup = &result.setup;
     let hosts = match setup.mode {
         LabHostKind::Memory => "hosts in this process",
@@ -360,4 +360,86 @@ fn stream_cells(stream: &StreamResult) -> Vec<String> {
         delay(|d| d.max_us),
     ]);
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_network::result::{DropCount, StreamResult};
+    use weir_scenario::{Scenario, defaults};
+    use weir_sim::network::{VirtualTimeSettings, simulate};
+    use weir_terminal::table::MAX_WIDTH;
+
+    /// Returns the result of the quickstart example, with large figures, many hosts, a failure and a stream.
+    fn large() -> LabResult {
+        let text = include_str!("../../../../../examples/quickstart.toml");
+        let mut scenario = Scenario::parse(text, "quickstart").unwrap();
+        super::super::set_duration(&mut scenario, "100ms".parse().unwrap()).unwrap();
+        let settings = VirtualTimeSettings {
+            link_rate: defaults::LINK_RATE,
+            control_delay: defaults::CONTROL_DELAY,
+            wake_up: Duration::ZERO,
+        };
+        let mut result = simulate(&scenario, &settings, &weir_sim::SimulationMonitor::default(), &mut |_| ()).unwrap();
+        let times = TimeStatistics {
+            samples: 123_456,
+            min_us: 100_000.0,
+            mean_us: 123_456.0,
+            sd_us: 1000.0,
+            p50_us: 123_456.0,
+            p95_us: 234_567.0,
+            p99_us: 345_678.0,
+            p999_us: 456_789.0,
+            max_us: 1_234_567.0,
+        };
+        for (number, item) in result.traffic.iter_mut().enumerate() {
+            (item.from, item.to) = (format!("client-{number:02}"), format!("server-{number:02}"));
+            (item.sent, item.received, item.delay) = (Some(12_345_678), 12_345_678, Some(times));
+        }
+        result.traffic[0].ok = false;
+        result.traffic[0].problem = Some("no answer came before the time of the item was over, and none later".into());
+        result.passed = false;
+        result.streams.push(StreamResult {
+            name: "background".into(),
+            switch: "switch-1".into(),
+            virtual_switch: Some("gold".into()),
+            output: 33,
+            class: 7,
+            sent: 12_345_678,
+            received: 12_345_678,
+            throughput: Some(1.0),
+            throughput_bytes: Some(1.0),
+            loss: Some(0.012_345),
+            rate_bps: 9.87e9,
+            share: Some(0.5),
+            delay: Some(times),
+            late: Some(times),
+        });
+        result.drops.push(DropCount {
+            place: "switch-1 gold".into(),
+            reason: "buffer full".into(),
+            packets: 12_345_678,
+        });
+        result
+    }
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let text = text(&large());
+        let is_cell = |cell: &&str| !cell.trim().is_empty();
+        let tables = text.lines().filter(|line| line.trim().split("  ").filter(is_cell).count() >= 3);
+        let wide: Vec<&str> = tables.filter(|line| line.chars().count() > MAX_WIDTH).collect();
+        assert!(wide.is_empty(), "{wide:#?}");
+        for title in [
+            "Who reached whom",
+            "Traffic\n",
+            "\nDelays (",
+            "\nStreams\n",
+            "\nDelays of streams (",
+            "\nPackets dropped\n",
+        ] {
+            assert!(text.contains(title), "no `{title}` in {text}");
+        }
+        assert!(text.contains("ping client-00 -> server-00: no answer came before"), "{text}");
+    }
 }

@@ -1,4 +1,5 @@
 //! `weir simulate`: simulates a scenario file in virtual time. The exit status is that of `weir run`.
+mod page;
 mod report;
 mod report_stations;
 mod stations;
@@ -77,6 +78,9 @@ pub(crate) struct SimulateArgs {
     /// Print the result as CSV, a line for each group of packets and point of a sweep
     #[arg(long)]
     csv: bool,
+    /// Write a page with charts, too
+    #[arg(long, value_name = "FILE.html")]
+    plot: Option<PathBuf>,
 }
 
 /// Level of a simulation.
@@ -147,9 +151,14 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
         .into_iter()
         .map(|(point, scenario)| Ok((point, apply_overrides(scenario, &args)?)))
         .collect::<anyhow::Result<Vec<_>>>()?;
+    // Checked before simulating, so that no result is lost.
+    if let Some(path) = &args.plot {
+        weir_terminal::output::check_file(path).with_context(|| format!("--plot: create {}", path.display()))?;
+    }
     let signals = StopSignalHandler::watch()?;
     let mut answers = Vec::new();
     let count = scenarios.len();
+    let name = scenarios.first().map_or_else(String::new, |(_, scenario)| scenario.name.clone());
     for (number, (point, scenario)) in scenarios.into_iter().enumerate() {
         let title = if count > 1 { format!("{} ({} of {count})", point, number + 1) } else { scenario.name.clone() };
         let result = answer(&scenario, &args, &signals.cancel, &title)?;
@@ -160,6 +169,10 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let all = answers.len() == count;
+    if let Some(path) = &args.plot {
+        let page = page::page(&answers, &name);
+        weir_terminal::output::write_file(path, &page).with_context(|| format!("--plot: write {}", path.display()))?;
+    }
     let text = match (args.json, args.csv) {
         (true, _) => json(&answers)?,
         (_, true) => report::csv(&answers),

@@ -77,11 +77,22 @@ fn streams(result: &StreamSimulation) -> String {
 }
 
 /// Returns the most detailed rows of the report (groups, switches, ports or classes), followed by the total.
-fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
+pub(super) fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
     let report = &result.report;
     let lists = [&report.groups, &report.switches, &report.ports, &report.classes];
     let most = lists.into_iter().find(|rows| rows.len() > 1);
     most.into_iter().flatten().chain([&report.total])
+}
+
+/// Says with what and on what a result was simulated.
+pub(super) fn setup(result: &SimulateResult) -> String {
+    match result {
+        SimulateResult::Streams(result) => conditions(&result.setup, None, false),
+        SimulateResult::Stations(result) => conditions(&result.setup, None, false),
+        SimulateResult::Network(network) => {
+            crate::commands::run::report::conditions(&network.result, Some(network.took))
+        }
+    }
 }
 
 /// Describes the simulation's setup and whether the requested precision was reached.
