@@ -142,7 +142,7 @@ impl ReportTable {
             if width < self.width(*column) {
                 // The width of a column counts the space around its cells.
                 let width = u16::try_from(width + PADDING).unwrap_or(u16::MAX);
-                own.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(width)));
+                own.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
             }
         }
         table

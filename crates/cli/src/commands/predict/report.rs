@@ -111,7 +111,7 @@ fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
     let hidden = prediction.devices.len().saturating_sub(MOST_DEVICES);
     let more = if hidden > 0 { format!("and {hidden} with less to do (--json has all)\n") } else { String::new() };
     let first = prediction.bottleneck.as_ref().map_or_else(String::new, |name| format!("; {name} would be full first"));
-    format!("Devices (when they are busiest{first})\n{table}\n{more}\n")
+    format!("Devices (packets per second, when they are busiest{first})\n{table}\n{more}\n")
 }
 
 fn alternatives(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
