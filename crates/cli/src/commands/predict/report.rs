@@ -34,7 +34,7 @@ pub(super) fn text(answers: &[PredictedPoint], footer: &str) -> String {
 
 fn one_text(prediction: &Prediction) -> String {
     let unit = ReportTimeUnit::of([prediction]);
-    let header = ["", "from", "to", "status", "packets", "loss", "mean", "p50", "p95", "p99", "longest at"];
+    let header = ["", "from", "to", "status", "rate", "loss", "mean", "p50", "p95", "p99", "longest at"];
     let mut table = ReportTable::new(header).keys(3).groups([6]).numbers(4..10);
     for flow in &prediction.flows {
         let mut row = vec![flow.kind.to_owned(), flow.from.clone(), flow.to.clone()];
@@ -50,7 +50,7 @@ fn one_text(prediction: &Prediction) -> String {
             }
         }
     }
-    let mut text = format!("Traffic (packets per second, times in {})\n{table}\n\n", unit.name);
+    let mut text = format!("Traffic (rates in packets per second, times in {})\n{table}\n\n", unit.name);
     text += &notes(prediction);
     text += &devices(prediction, &unit);
     if !prediction.alternatives.is_empty() {
@@ -93,7 +93,7 @@ fn notes(prediction: &Prediction) -> String {
 }
 
 fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
-    let header = ["device", "status", "packets", "busy", "loss", "mean", "p95", "p99", "formula"];
+    let header = ["device", "status", "rate", "busy", "loss", "mean", "p95", "p99", "formula"];
     let mut table = ReportTable::new(header).groups([5]).numbers(2..8);
     for device in prediction.devices.iter().take(MOST_DEVICES) {
         let mut row = vec![
@@ -111,7 +111,7 @@ fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
     let hidden = prediction.devices.len().saturating_sub(MOST_DEVICES);
     let more = if hidden > 0 { format!("and {hidden} with less to do (--json has all)\n") } else { String::new() };
     let first = prediction.bottleneck.as_ref().map_or_else(String::new, |name| format!("; {name} would be full first"));
-    format!("Devices (packets per second, when they are busiest{first})\n{table}\n{more}\n")
+    format!("Devices (rates in packets per second, when they are busiest{first})\n{table}\n{more}\n")
 }
 
 fn alternatives(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
@@ -154,7 +154,7 @@ fn swept_text(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&str> =
         answers.first().map(|answer| answer.point.0.keys().map(String::as_str).collect()).unwrap_or_default();
     let mut head = keys.clone();
-    head.extend(["flow", "status", "packets", "loss", "mean", "p50", "p95", "p99", "longest at"]);
+    head.extend(["flow", "status", "rate", "loss", "mean", "p50", "p95", "p99", "longest at"]);
     let mut table = ReportTable::new(head).keys(keys.len() + 1).numbers(keys.len() + 2..keys.len() + 8);
     let (mut rows, mut unstable) = (0, 0);
     for answer in answers {
@@ -198,7 +198,7 @@ fn swept_text(answers: &[PredictedPoint]) -> String {
             table.row(row);
         }
     }
-    let mut text = format!("Traffic (packets per second, times in {})\n{table}\n\n", unit.name);
+    let mut text = format!("Traffic (rates in packets per second, times in {})\n{table}\n\n", unit.name);
     let _ = writeln!(
         text,
         "{rows} {} of traffic, {unstable} of them UNSTABLE: without a steady state, and without numbers",
