@@ -27,9 +27,9 @@ fn report(result: &LabResult, took: Option<Duration>) -> String {
     let sections = [
         matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
         Some(("Traffic", traffic(result))),
-        Some(("Delays (in microseconds)", delays(result))),
+        Some(("Delays (microseconds)", delays(result))),
         Some(("Streams", streams(result))),
-        Some(("Delays of streams (in microseconds)", stream_delays(result))),
+        Some(("Delays of streams (microseconds)", stream_delays(result))),
         Some(("Switches", switches(result))),
         Some(("Packets dropped", drops(result))),
     ];

@@ -58,7 +58,7 @@ fn streams(result: &StreamSimulation) -> String {
     }
     let mut text = format!("Packets\n{packets}\n\n");
     if !delays.is_empty() {
-        let _ = writeln!(text, "Delays (in microseconds, to the start of transmission)\n{delays}\n");
+        let _ = writeln!(text, "Delays (microseconds, to the start of transmission)\n{delays}\n");
     }
     if !result.report.total.lost.is_empty() {
         let lost: Vec<String> = result

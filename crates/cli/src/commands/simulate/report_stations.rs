@@ -62,7 +62,7 @@ fn flows(rows: &[FlowRow], total: Option<&FlowRow>) -> String {
     }
     format!(
         "Packets from host to host (control: those that the controller was asked about)\n{packets}\n\n\
-         Delays from host to host (in milliseconds)\n{times}\n\n"
+         Delays from host to host (milliseconds)\n{times}\n\n"
     )
 }
 

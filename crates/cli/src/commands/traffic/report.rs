@@ -18,7 +18,7 @@ pub(super) fn text(report: &TrafficRunReport) -> String {
     }
     let rows = delays(report);
     if !rows.is_empty() {
-        let _ = writeln!(text, "\nDelays (in microseconds)\n{}", table(&rows));
+        let _ = writeln!(text, "\nDelays (microseconds)\n{}", table(&rows));
     }
     if let Some(net) = &report.net {
         text += &without_rig(net);
