@@ -133,7 +133,7 @@ struct LinePlan {
     stage: String,
     /// Beginning of the stage.
     began: Instant,
-    /// What was said last of the stage.
+    /// Text that was said last of the stage.
     text: String,
     /// Time at which the next line is due.
     due: Instant,

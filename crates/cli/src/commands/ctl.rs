@@ -27,8 +27,8 @@ pub(crate) struct CtlArgs {
     /// Print the result as JSON
     #[arg(long, global = true, conflicts_with = "csv")]
     json: bool,
-    /// Print the tables as CSV, with the names of --json as columns: show, counters, perf, profile, vs show, meter-stats
-    /// and all that begin with dump. Where there are several tables, the column `kind` says which
+    /// Print the tables as CSV, with the names of --json as columns: show, counters, perf, profile, vs show,
+    /// meter-stats and all that begin with dump. Where there are several tables, the column `kind` says which
     #[arg(long, global = true)]
     csv: bool,
     /// Address one of the switch's virtual switches instead of the switch itself
