@@ -135,6 +135,8 @@ struct LinePlan {
     began: Instant,
     /// Text that was said last of the stage.
     text: String,
+    /// True if a line has the text.
+    is_printed: bool,
     /// Time at which the next line is due.
     due: Instant,
 }
@@ -142,7 +144,7 @@ struct LinePlan {
 impl LinePlan {
     /// Returns a plan without a stage. The first line without one is due after the time `every`.
     fn new(every: Duration, now: Instant) -> LinePlan {
-        LinePlan { every, stage: String::new(), began: now, text: String::new(), due: now + every }
+        LinePlan { every, stage: String::new(), began: now, text: String::new(), is_printed: false, due: now + every }
     }
 
     /// Returns `text` if it begins a stage, or if a line is due.
@@ -151,22 +153,24 @@ impl LinePlan {
         if is_new {
             (self.stage, self.began) = (stage.to_owned(), now);
         }
-        self.text = text.to_owned();
-        if !is_new && now < self.due {
+        (self.text, self.is_printed) = (text.to_owned(), is_new || now >= self.due);
+        if !self.is_printed {
             return None;
         }
         self.due = now + self.every;
         Some(self.text.clone())
     }
 
-    /// Returns a line if one is due: what was said last, and how long the stage has taken.
+    /// Returns a line if one is due: what was said last. If a line has it already, how long the stage has taken follows.
     fn when_due(&mut self, now: Instant) -> Option<String> {
         if now < self.due {
             return None;
         }
         self.due = now + self.every;
         let took = now.since(self.began).as_secs_f64();
-        (!self.text.is_empty()).then(|| format!("{} (for {took:.0} s)", self.text))
+        let for_long = if self.is_printed { format!(" (for {took:.0} s)") } else { String::new() };
+        self.is_printed = true;
+        (!self.text.is_empty()).then(|| format!("{}{for_long}", self.text))
     }
 }
 
@@ -194,6 +198,9 @@ mod tests {
         assert_eq!(plan.when_due(at(2)).as_deref(), Some("loading (for 1 s)"));
         assert_eq!(plan.when_due(at(2)), None);
         assert_eq!(plan.when_due(at(9)).as_deref(), Some("loading (for 8 s)"));
+        assert_eq!(plan.show(at(9), "loading", "half of it is loaded"), None);
+        assert_eq!(plan.when_due(at(10)).as_deref(), Some("half of it is loaded"));
+        assert_eq!(plan.when_due(at(11)).as_deref(), Some("half of it is loaded (for 10 s)"));
     }
 
     #[test]
