@@ -161,7 +161,8 @@ impl LinePlan {
         Some(self.text.clone())
     }
 
-    /// Returns a line if one is due: what was said last. If a line has it already, how long the stage has taken follows.
+    /// Returns a line if one is due: what was said last. If a line has it already, how long the stage has taken
+    /// follows.
     fn when_due(&mut self, now: Instant) -> Option<String> {
         if now < self.due {
             return None;

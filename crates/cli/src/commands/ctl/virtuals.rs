@@ -175,9 +175,9 @@ fn one(cut: &VirtualSwitchSnapshot) -> String {
         "rate in",
         "rate out",
         "ceiling",
-        "rx packets",
-        "tx packets",
-        "tx bytes",
+        "received",
+        "sent",
+        "bytes sent",
         "dropped",
         "waiting",
     ];
