@@ -23,6 +23,8 @@ struct SimulatedValue {
 /// Simulated packets of a kind: a flow, an item of traffic, a group of streams.
 struct SimulatedTraffic {
     name: String,
+    /// True for the sum of all others.
+    is_total: bool,
     packets: u64,
     loss: Option<SimulatedValue>,
     mean_s: Option<SimulatedValue>,
@@ -75,12 +77,13 @@ fn single(
 /// Returns the answer in a line: the slowest traffic, what loses most, and the busiest station.
 fn in_a_line(result: &SimulateResult, traffic: &[SimulatedTraffic], unit: &ReportTimeUnit) -> String {
     let mut parts = Vec::new();
-    let delays = || traffic.iter().filter_map(|one| Some((one, one.mean_s?.value)));
+    let single = || traffic.iter().filter(|one| !one.is_total || traffic.len() == 1);
+    let delays = || single().filter_map(|one| Some((one, one.mean_s?.value)));
     if let Some((one, mean_s)) = delays().max_by(|a, b| a.1.total_cmp(&b.1)) {
         let (count, mean) = (delays().count(), unit.time(mean_s));
         parts.push(format!("{} is the slowest of {count} with {mean} {} on average", one.name, unit.short()));
     }
-    let losses = traffic.iter().filter_map(|one| Some((one, one.loss?.value)));
+    let losses = single().filter_map(|one| Some((one, one.loss?.value)));
     parts.push(match losses.filter(|(_, loss)| *loss > 0.0).max_by(|a, b| a.1.total_cmp(&b.1)) {
         Some((one, loss)) => format!("{} loses most, {:.2} % of its packets", one.name, loss * 100.0),
         None => "nothing is lost".to_owned(),
@@ -224,6 +227,7 @@ fn of_streams(row: &FabricReportRow) -> SimulatedTraffic {
     let port = row.port.as_ref().map(|port| format!("port {port}"));
     let names: Vec<String> = row.switch.iter().cloned().chain(port).chain(class).collect();
     SimulatedTraffic {
+        is_total: names.is_empty(),
         name: if names.is_empty() { "all".to_owned() } else { names.join(" ") },
         packets: row.packets,
         loss: value(row.loss),
@@ -238,6 +242,7 @@ fn of_flow(row: &FlowRow) -> SimulatedTraffic {
     let name = |end: &Option<String>| end.clone().unwrap_or_else(|| "all".to_owned());
     SimulatedTraffic {
         name: format!("{} -> {}", name(&row.from), name(&row.to)),
+        is_total: false,
         packets: row.packets,
         loss: value(row.loss),
         mean_s: value(row.all.mean_s),
@@ -255,6 +260,7 @@ fn of_item(item: &weir_network::result::TrafficResult) -> SimulatedTraffic {
     };
     SimulatedTraffic {
         name: format!("{} {} -> {}", item.kind, item.from, item.to),
+        is_total: false,
         packets: item.received,
         loss: item.loss.map(|loss| SimulatedValue { value: loss, half: None }),
         mean_s: once(times.map(|times| times.mean_us)),
@@ -345,7 +351,16 @@ mod tests {
     #[test]
     fn a_page_of_streams_and_one_of_a_network_have_delays() {
         let streams = of("vx-priority.toml", &["--duration", "20ms", "--replications", "2", "--threads", "1"]);
-        has(&streams, &["Delay by flow", ">small</td>", ">all</td>", "share of packets, from 0 to 1"]);
+        has(
+            &streams,
+            &[
+                "big is the slowest of 2 with ",
+                "Delay by flow",
+                ">small</td>",
+                ">all</td>",
+                "share of packets, from 0 to 1",
+            ],
+        );
         let network = of("office.toml", &["--duration", "100ms"]);
         has(&network, &["udp ann -&gt; bob", "Delay by flow", "nothing is lost.", " of virtual time in "]);
     }
