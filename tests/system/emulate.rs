@@ -252,6 +252,9 @@ fn a_file_with_traffic_is_run_and_certified() {
     let result: serde_json::Value = serde_json::from_str(&json.said).expect("one document");
     assert_eq!(result["passed"], true, "{result}");
     assert!(result["certificate"]["links"]["by"]["samples"].as_u64().is_some_and(|count| count > 0), "{result}");
+    let csv = emulate(&text, &["--duration", "1s", "--csv"], "").said;
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines.len() == 7 && lines[0].starts_with("kind,from,to,") && lines[0].ends_with(",fidelity"), "{csv}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ mod queues;
 mod quickstart;
 mod saving;
 mod simulate;
+mod tables;
 mod tenants;
 mod tls;
 mod topology;

@@ -50,6 +50,29 @@ fn host_traffic_is_answered_as_live() {
 }
 
 #[test]
+fn progress_is_told_unless_it_is_not_wanted() {
+    let told = |arguments: &[&str]| {
+        let output = simulate("vx-priority.toml", &[&SHORT[..], arguments].concat());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(told(&[]).starts_with("weir: simulating vx-priority"), "{}", told(&[]));
+    assert_eq!(told(&["--quiet"]), "");
+}
+
+#[test]
+fn a_page_is_written_or_the_reason_is_told_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.html");
+    let output = simulate("vx-priority.toml", &[&SHORT[..], &["--plot", page.to_str().expect("a path")]].concat());
+    assert!(output.status.success() && stdout(&output).contains("small"));
+    let html = std::fs::read_to_string(&page).expect("the page");
+    assert!(html.contains("Simulation of vx-priority") && html.contains("<svg"), "{html}");
+    let output = simulate("vx-priority.toml", &[&SHORT[..], &["--plot", "/nowhere/page.html"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(said, "weir: --plot: create /nowhere/page.html: No such file or directory (os error 2)\n");
+}
+
+#[test]
 fn devices_that_take_time_are_stations() {
     let output = simulate("at-x510.toml", &["--duration", "20s", "--replications", "3"]);
     let text = stdout(&output);

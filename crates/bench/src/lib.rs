@@ -75,12 +75,32 @@ enum BenchCommand {
     Updates(updates::UpdateBenchArgs),
 }
 
+impl BenchCommand {
+    /// Returns what is measured, in words.
+    fn name(&self) -> &'static str {
+        match self {
+            BenchCommand::Datapath(_) => "the packet path",
+            BenchCommand::Emulate(_) => "labs",
+            BenchCommand::Link(_) => "a link",
+            BenchCommand::FlowMods(_) => "flow-mods",
+            BenchCommand::Tenants(_) => "virtual switches",
+            BenchCommand::Predict(_) => "formulas",
+            BenchCommand::Simulate(_) => "virtual time",
+            BenchCommand::Threads(_) => "threads",
+            BenchCommand::Timing(_) => "the times of a profile",
+            BenchCommand::Updates(_) => "changes of a table",
+        }
+    }
+}
+
 /// Measures what the command asks for and prints the result. Returns the exit status.
 ///
 /// # Errors
 /// An option is not valid, the machine has no room or no permission for the measurement, what is measured fails, or the
 /// result cannot be printed.
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
+    let mut shown = weir_terminal::progress::ProgressDisplay::lines();
+    shown.stage(&format!("measuring {}", args.command.name()));
     match args.command {
         BenchCommand::Datapath(args) => datapath::run(args),
         BenchCommand::Emulate(args) => labs::run(&args),

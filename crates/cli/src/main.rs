@@ -28,6 +28,9 @@ fn main() -> ExitCode {
         eprintln!("weir: {notice}");
     }
     init_log(cli.verbose);
+    if cli.quiet {
+        weir_terminal::progress::silence();
+    }
     match cli.command.run(&matches) {
         Ok(code) => code,
         Err(error) => {

@@ -2,11 +2,11 @@
 //! the setup.
 use crate::definition::{ExperimentDefinition, ExperimentSizes, PublishedFigure};
 use crate::machine_load::DISTURBED;
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::fmt;
 use weir_network::result::LabMachineInfo;
 use weir_plot::short;
+use weir_terminal::table::ReportTable;
 
 /// Report on a rerun of a published experiment. `Display` prints it as text, `Serialize` writes it as a record.
 #[derive(Debug, Clone, Serialize)]
@@ -136,7 +136,7 @@ impl fmt::Display for ExperimentReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.experiment, self.title)?;
         writeln!(f, "published: {}; {}\n", self.source, self.published_setup)?;
-        writeln!(f, "{}\n", self.table().trim_fmt())?;
+        writeln!(f, "{}\n", self.table())?;
         for claim in &self.claims {
             let holds = match claim.holds {
                 Some(true) => "holds",
@@ -157,9 +157,8 @@ impl fmt::Display for ExperimentReport {
 }
 
 impl ExperimentReport {
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["case", "", "published", "ours", "+-", "samples", ""]);
+    fn table(&self) -> ReportTable {
+        let mut table = ReportTable::new(["case", "", "published", "ours", "+-", "samples", ""]).numbers(2..6);
         let mut last = "";
         for figure in &self.figures {
             let case = if figure.case == last { "" } else { figure.case.as_str() };
@@ -168,7 +167,7 @@ impl ExperimentReport {
                 Some(sd) => format!("{} +- {}", short(figure.value), short(sd)),
                 None => short(figure.value),
             });
-            table.add_row([
+            table.row([
                 case,
                 figure.metric,
                 &published,
@@ -178,9 +177,6 @@ impl ExperimentReport {
                 figure.unit,
             ]);
         }
-        (2..6)
-            .filter_map(|at| table.column_mut(at).map(|column| column.set_cell_alignment(CellAlignment::Right)))
-            .count();
         table
     }
 }

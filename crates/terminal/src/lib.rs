@@ -4,9 +4,11 @@
 //! Start with:
 //!
 //! - [`output`]: prints a result or writes it to a file, and reports every result that cannot be written.
+//! - [`progress`]: shows how far a long command is.
+//! - [`table`]: formats a report's tables so that they fit a terminal.
 //! - [`signals`]: ends a run at Ctrl-C, so that the command can print what it has.
 //!
-//! Not in this crate: texts, tables, progress lines and options, which belong to each command.
+//! Not in this crate: texts and options, which belong to each command.
 //!
 //! ```
 //! use weir_terminal::output;
@@ -22,4 +24,6 @@
 //! # }
 //! ```
 pub mod output;
+pub mod progress;
 pub mod signals;
+pub mod table;

@@ -203,7 +203,7 @@ impl Topology {
     }
 
     /// Returns the neighbours of each node.
-    pub(crate) fn neighbours(&self) -> Vec<Vec<usize>> {
+    pub fn neighbours(&self) -> Vec<Vec<usize>> {
         neighbours(self.nodes.len(), self.links.iter().map(|link| link.ends))
     }
 }

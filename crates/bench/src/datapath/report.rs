@@ -95,7 +95,12 @@ impl DatapathBenchReport {
     pub(super) fn print(&self, figures: &DatapathCaseFigures) -> anyhow::Result<()> {
         let mut text = String::new();
         if self.cases.is_empty() {
-            text += "case        entries    flows     Mpps  (best, median, p10 of windows)       ns  cycles   load s  B/entry   hits\n";
+            text = [
+                format!("{:10} {:>7} {:>7} {:>7}", "case", "entries", "flows", "Mpps"),
+                format!("({:>6} {:>6} {:>6})", "best", "median", "p10"),
+                format!("{:>7} {:>6} {:>6} {:>7} {:>6}\n", "ns", "cycles", "load s", "B/entry", "hits"),
+            ]
+            .join(" ");
         }
         text += &line(figures, self.machine.tsc_mhz);
         weir_terminal::output::print(&text)
@@ -122,9 +127,12 @@ fn line(figures: &DatapathCaseFigures, tsc_mhz: Option<f64>) -> String {
     let DatapathCaseFigures { entries, flows, mpps, best, median, p10, .. } = figures;
     let hits = figures.hits.map_or("-".to_owned(), |hits| format!("{:.1}%", hits * 100.0));
     let lost = figures.packets - figures.sent.min(figures.packets);
-    let lost = if lost == 0 { String::new() } else { format!("  {lost} of {} packets did not leave", figures.packets) };
-    format!(
-        "{name:10} {entries:8} {flows:8} {mpps:8.2}  ({best:8.2} {median:8.2} {p10:8.2}) {ns:14.1} {cycles:>7} {load:8.2} {memory:>8} {hits:>6}{lost}\n",
-        load = figures.load.seconds,
-    )
+    let lost = if lost == 0 {
+        String::new()
+    } else {
+        format!("{name}: {lost} of {} packets did not leave\n", figures.packets)
+    };
+    let load = figures.load.seconds;
+    format!("{name:10} {entries:7} {flows:7} {mpps:7.2} ({best:6.2} {median:6.2} {p10:6.2})")
+        + &format!(" {ns:7.1} {cycles:>6} {load:6.2} {memory:>7} {hits:>6}\n{lost}")
 }

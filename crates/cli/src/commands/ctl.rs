@@ -1,25 +1,23 @@
 //! `weir ctl`: sends a request to a running switch through its control socket and prints the answer.
 mod configuration;
+mod csv;
 mod perf;
 mod profile;
 mod queues;
 mod reload;
 mod save;
+mod text;
 mod virtuals;
 mod watch;
 
 use anyhow::bail;
-use comfy_table::{CellAlignment, Table, presets};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
-use weir_switch::ctl::{
-    self, CtlClient, CtlRequest, FlowDump, FlowVerb, GroupDump, GroupVerb, MeterDump, MeterVerb, TraceReply,
-};
-use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, SwitchSnapshot, WorkerSnapshot};
+use weir_switch::ctl::{self, CtlClient, CtlRequest, FlowVerb, GroupDump, GroupVerb, MeterDump, MeterVerb, TraceReply};
+use weir_switch::{PortSnapshot, SwitchSnapshot};
 
 #[derive(clap::Args)]
 pub(crate) struct CtlArgs {
@@ -27,8 +25,12 @@ pub(crate) struct CtlArgs {
     #[arg(long, visible_alias = "switch", value_name = "NAME|PATH", global = true)]
     socket: Option<String>,
     /// Print the result as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with = "csv")]
     json: bool,
+    /// Print the tables as CSV, with the names of --json as columns: show, counters, perf, profile, vs show,
+    /// meter-stats and all that begin with dump. Where there are several tables, the column `kind` says which
+    #[arg(long, global = true)]
+    csv: bool,
     /// Address one of the switch's virtual switches instead of the switch itself
     #[arg(long = "vs", value_name = "NAME", global = true)]
     of: Option<String>,
@@ -244,6 +246,11 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
         first.unwrap_or_default(),
         args.socket.as_deref().unwrap_or_default()
     );
+    anyhow::ensure!(
+        !args.csv || csv::has_tables(&args.command),
+        "found --csv, but this command prints no table; expected --csv with show, counters, perf, profile, vs show, \
+         meter-stats or one that begins with dump"
+    );
     let path = ctl::find(args.socket.as_deref().or(first)).map_err(anyhow::Error::msg)?;
     if let CtlCommand::Save { .. } | CtlCommand::Reload = args.command {
         if args.of.is_some() {
@@ -275,7 +282,11 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
         _ => {}
     }
     let answer = client.ask(&request)?;
-    let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
+    let text = match (args.json, args.csv) {
+        (true, _) => format!("{:#}\n", args.command.json(answer)?),
+        (_, true) => csv::csv(&args.command, answer)?,
+        _ => args.command.text(answer)?,
+    };
     weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -356,13 +367,13 @@ impl CtlCommand {
     /// Converts the answer to text for a terminal.
     fn text(&self, mut answer: Value) -> anyhow::Result<String> {
         Ok(match self {
-            CtlCommand::Show { .. } => show(&read(answer)?),
-            CtlCommand::DumpPorts { .. } => port_counters(&present(&read::<SwitchSnapshot>(answer)?)),
+            CtlCommand::Show { .. } => text::show(&read(answer)?),
+            CtlCommand::DumpPorts { .. } => text::port_counters(&present(&read::<SwitchSnapshot>(answer)?)),
             CtlCommand::DumpQueues => queues::text(&read(answer)?),
-            CtlCommand::Counters => counters(&read(answer)?),
+            CtlCommand::Counters => text::counters(&read(answer)?),
             CtlCommand::Perf { .. } => perf::text(&read(answer)?),
             CtlCommand::Profile { commands } => profile::text(&read(answer)?, commands.as_deref())?,
-            CtlCommand::DumpFlows { .. } => flows(&read(answer)?),
+            CtlCommand::DumpFlows { .. } => text::flows(&read(answer)?),
             CtlCommand::DumpGroups { .. } | CtlCommand::DumpGroupStats { .. } => {
                 read::<GroupDump>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
             }
@@ -437,144 +448,6 @@ fn present(snapshot: &SwitchSnapshot) -> Vec<&PortSnapshot> {
     snapshot.ports.iter().filter(|port| port.present).collect()
 }
 
-fn show(switch: &SwitchSnapshot) -> String {
-    let mut text = format!(
-        "switch {}, dpid {:#018x}, up {:.1} s, {}\n",
-        switch.name,
-        switch.datapath_id,
-        switch.uptime_s,
-        weir_units::counted(switch.entries(), "flow entry", "flow entries")
-    );
-    let mut ports = table(&["port", "name", "kind", "address", "link", "rate"], &[0]);
-    for port in &switch.ports {
-        let link = match (port.present, port.link_up) {
-            (false, _) => "gone, waited for",
-            (true, true) => "up",
-            (true, false) => "down",
-        };
-        let renamed = port.renamed.as_ref().map(|name| format!(", now called {name}")).unwrap_or_default();
-        let link = format!("{link}{renamed}");
-        let rate = port.speed_bps.map_or_else(|| "-".to_owned(), |bps| weir_units::Bps(bps).to_string());
-        ports.add_row([&port.number.to_string(), &port.name, &port.spec, &port.mac, &link, &rate]);
-    }
-    let _ = writeln!(text, "\n{}", ports.trim_fmt());
-    if !switch.tables.is_empty() {
-        let mut tables = table(&["table", "entries", "lookups", "matches"], &[0, 1, 2, 3]);
-        for row in &switch.tables {
-            tables.add_row(
-                [row.table.into(), u64::from(row.entries), row.lookups, row.matches].map(|n: u64| n.to_string()),
-            );
-        }
-        let _ = writeln!(text, "\n{}", tables.trim_fmt());
-    }
-    if !switch.workers.is_empty() {
-        let _ = writeln!(text, "\n{}", workers(&switch.workers));
-    }
-    text += &virtuals::list(switch);
-    let _ = write!(text, "\n{}", channels(&switch.channels));
-    text += &switch.timing.as_ref().map(|timing| format!("\n{}", profile::line(timing))).unwrap_or_default();
-    text + &drops(switch)
-}
-
-/// Table of a pipeline's workers: frames forwarded, and frames that wait at each worker now.
-fn workers(workers: &[WorkerSnapshot]) -> String {
-    let header = ["worker", "frames", "per burst", "waiting", "to transmit", "ring full", "transmit ring full"];
-    let mut rows = table(&header, &[0, 1, 2, 3, 4, 5, 6]);
-    for row in workers {
-        let per_burst = row.frames as f64 / row.bursts.max(1) as f64;
-        rows.add_row([
-            row.worker.to_string(),
-            row.frames.to_string(),
-            format!("{per_burst:.1}"),
-            row.waiting.to_string(),
-            row.waiting_to_leave.to_string(),
-            row.ring_full.to_string(),
-            row.transmit_ring_full.to_string(),
-        ]);
-    }
-    rows.trim_fmt()
-}
-
-fn channels(channels: &[ChannelSnapshot]) -> String {
-    if channels.is_empty() {
-        return "no control channels\n".to_owned();
-    }
-    let header = ["channel", "state", "received", "sent", "packet-ins", "dropped", "over limit", "last error"];
-    let mut rows = table(&header, &[2, 3, 4, 5, 6]);
-    for channel in channels {
-        let state = match &channel.state {
-            state @ ChannelState::Up { .. } => match channel.role.as_deref() {
-                None | Some("equal") => state.to_string(),
-                Some(role) => format!("{state}, {role}"),
-            },
-            state => state.to_string(),
-        };
-        rows.add_row([
-            &channel.target,
-            &state,
-            &channel.received.to_string(),
-            &channel.sent.to_string(),
-            &channel.packet_ins.to_string(),
-            &channel.packet_ins_dropped.to_string(),
-            &channel.packet_ins_limited.to_string(),
-            channel.last_error.as_deref().unwrap_or("-"),
-        ]);
-    }
-    format!("{}\n", rows.trim_fmt())
-}
-
-fn drops(switch: &SwitchSnapshot) -> String {
-    let mut reasons: Vec<_> =
-        switch.drops.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
-    if switch.packet_ins_dropped > 0 {
-        reasons.push(format!("packet-ins no controller took {}", switch.packet_ins_dropped));
-    }
-    if switch.packet_ins_limited > 0 {
-        reasons.push(format!("packet-ins over a controller's limit {}", switch.packet_ins_limited));
-    }
-    reasons.extend(queues::drops(switch));
-    reasons.extend(virtuals::drops(switch));
-    if reasons.is_empty() { "\nno drops\n".to_owned() } else { format!("\ndropped: {}\n", reasons.join(", ")) }
-}
-
-fn port_counters(ports: &[&PortSnapshot]) -> String {
-    let header = [
-        "port",
-        "name",
-        "rx packets",
-        "rx bytes",
-        "missed",
-        "errors",
-        "tx packets",
-        "tx bytes",
-        "full",
-        "too long",
-        "errors",
-    ];
-    let mut rows = table(&header, &[0, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    for port in ports {
-        let c = &port.counters;
-        let counted = [
-            c.rx_packets,
-            c.rx_bytes,
-            c.rx_missed,
-            c.rx_errors,
-            c.tx_packets,
-            c.tx_bytes,
-            c.tx_full,
-            c.tx_too_long,
-            c.tx_errors,
-        ];
-        let names = [port.number.to_string(), port.name.clone()];
-        rows.add_row(names.into_iter().chain(counted.map(|count| count.to_string())));
-    }
-    format!("{}\n", rows.trim_fmt())
-}
-
-fn counters(switch: &SwitchSnapshot) -> String {
-    format!("{}\n{}{}", port_counters(&present(switch)), channels(&switch.channels), drops(switch))
-}
-
 fn counters_json(switch: &SwitchSnapshot) -> Value {
     serde_json::json!({
         "ports": present(switch),
@@ -589,32 +462,13 @@ fn counters_json(switch: &SwitchSnapshot) -> Value {
     })
 }
 
-fn flows(found: &FlowDump) -> String {
-    let mut text: String = found.flows.iter().map(|flow| format!("{}\n", flow.text)).collect();
-    if found.left_out > 0 {
-        let _ = writeln!(text, "... and {} more; say which you want to see", found.left_out);
-    }
-    text
-}
-
-/// Returns a table without lines; the columns listed in `numbers` are right-aligned.
-fn table(header: &[&str], numbers: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    for column in numbers {
-        if let Some(column) = table.column_mut(*column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
+    use super::text::{counters, show};
     use super::*;
 
     /// A switch without ports, with one virtual switch that has dropped packets at a crosspoint.
-    fn with_virtual_switch() -> SwitchSnapshot {
+    pub(super) fn with_virtual_switch() -> SwitchSnapshot {
         let port = |number: u32, dropped: u64| {
             serde_json::json!({
                 "number": number, "port": number, "rate_in": "1Mbit/s", "rate_out": "1Mbit/s", "ceiling": null,
@@ -651,6 +505,16 @@ mod tests {
         assert_eq!(split("s1"), some("s1", ""));
         assert_eq!(split("s1 ip,in_port=1"), some("s1", "ip,in_port=1"));
         assert_eq!(split("s2 actions=drop"), some("s2", "actions=drop"));
+    }
+
+    #[test]
+    fn without_a_table_there_is_no_csv() {
+        let args = CtlArgs { socket: None, json: false, csv: true, of: None, command: CtlCommand::Stop };
+        let error = run(args).unwrap_err().to_string();
+        assert!(
+            error.starts_with("found --csv, but this command prints no table; expected --csv with show,"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use weir_experiments::{EXPERIMENTS, ExperimentOptions, ExperimentReport, ExternalSwitch, find};
 use weir_profiler::SwitchAddress;
 use weir_terminal::output;
+use weir_terminal::progress::ProgressDisplay;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 
 #[derive(clap::Args)]
@@ -67,7 +68,10 @@ pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
         std::fs::create_dir_all(folder).with_context(|| format!("--plot: create {}", folder.display()))?;
     }
     let options = options(&args, &signals);
-    let report = experiment.run(&options, &mut |doing| eprintln!("weir: {doing}"))?;
+    let mut shown = ProgressDisplay::lines();
+    shown.stage(&format!("experiment {}", args.id));
+    let report = experiment.run(&options, &mut |doing| shown.stage(doing))?;
+    drop(shown);
     let json = serde_json::to_string_pretty(&report)? + "\n";
     if let Some(path) = &args.record {
         output::write_file(path, &json).with_context(|| format!("--record: write {}", path.display()))?;

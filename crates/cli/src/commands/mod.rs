@@ -31,6 +31,9 @@ pub(crate) struct Cli {
     /// More messages: -v what happens, -vv details, -vvv everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
+    /// No progress on standard error; errors and warnings are still printed
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }

@@ -2,7 +2,7 @@
 //! without running it.
 use anyhow::{Context, anyhow, ensure};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -35,6 +35,21 @@ impl SweptValues {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// Names the values of all keys but one, each behind a comma.
+    pub(crate) fn without(&self, key: &str) -> String {
+        let others = self.0.iter().filter(|(other, _)| other.as_str() != key);
+        others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()
+    }
+}
+
+/// Returns the key with the most values, the first of several: the horizontal axis of charts.
+pub(crate) fn key_with_most_values<'a>(points: impl Iterator<Item = &'a SweptValues>) -> String {
+    let mut values: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (key, value) in points.flat_map(|point| &point.0) {
+        values.entry(key).or_default().insert(plain(value));
+    }
+    values.iter().rev().max_by_key(|(_, values)| values.len()).map_or_else(String::new, |(key, _)| (*key).to_owned())
 }
 
 impl fmt::Display for SweptValues {

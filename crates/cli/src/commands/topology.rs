@@ -1,6 +1,7 @@
 //! `weir topology`: shows networks as graphs.
+use super::csv::{self, CsvRows};
 use anyhow::{Context, anyhow};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_scenario::{Scenario, expand_topology};
@@ -28,14 +29,20 @@ struct TopologyShowArgs {
     #[command(flatten)]
     what: TopologyInputArgs,
     /// Print the result as one JSON document
-    #[arg(long, conflicts_with = "toml")]
+    #[arg(long, conflicts_with_all = ["toml", "csv"])]
     json: bool,
+    /// Print the result as CSV, with one line
+    #[arg(long, conflicts_with = "toml")]
+    csv: bool,
 }
 
 #[derive(clap::Args)]
 struct TopologyListArgs {
     #[command(flatten)]
     what: TopologyInputArgs,
+    /// Print the result as CSV, a line for each node and each link
+    #[arg(long, conflicts_with = "toml")]
+    csv: bool,
 }
 
 #[derive(clap::Args)]
@@ -66,23 +73,77 @@ struct TopologyInputArgs {
 
 pub(crate) fn run(args: TopologyArgs) -> anyhow::Result<ExitCode> {
     let printed = match args.command {
-        TopologyCommand::Show(TopologyShowArgs { what, .. }) | TopologyCommand::List(TopologyListArgs { what })
+        TopologyCommand::Show(TopologyShowArgs { what, .. }) | TopologyCommand::List(TopologyListArgs { what, .. })
             if what.toml =>
         {
             what.toml()?
         }
-        TopologyCommand::Show(TopologyShowArgs { what, json }) => {
+        TopologyCommand::Show(TopologyShowArgs { what, json, csv }) => {
             let topology = what.topology()?;
             let measures = TopologyMeasures::of(&topology);
-            match json {
-                true => format!("{}\n", json!({ "name": topology.name, "measures": measures })),
-                false => text::show(&topology, &measures),
+            let document = json!({ "name": topology.name, "measures": measures });
+            match (json, csv) {
+                (true, _) => format!("{document}\n"),
+                (_, true) => csv_of_measures(&document),
+                _ => text::show(&topology, &measures),
             }
         }
-        TopologyCommand::List(TopologyListArgs { what }) => text::list(&what.topology()?),
+        TopologyCommand::List(TopologyListArgs { what, csv: true }) => csv_of_graph(&what.topology()?),
+        TopologyCommand::List(TopologyListArgs { what, csv: false }) => text::list(&what.topology()?),
     };
     weir_terminal::output::print(&printed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Formats the measures of a network as one line, with the names that JSON has; ranges have two columns.
+fn csv_of_measures(document: &Value) -> String {
+    const COLUMNS: &[&str] = &[
+        "name",
+        "measures.nodes",
+        "measures.links",
+        "measures.degree_min",
+        "measures.degree_mean",
+        "measures.degree_max",
+        "measures.diameter",
+        "measures.hops_mean",
+        "measures.parts",
+        "measures.largest_part",
+        "measures.duplicates",
+        "rate_min_bps",
+        "rate_max_bps",
+        "measures.without_rate",
+        "delay_min_s",
+        "delay_max_s",
+        "measures.without_delay",
+    ];
+    let mut row = document.clone();
+    let measures = &document["measures"];
+    for (name, list, at) in [
+        ("rate_min_bps", "rates_bps", 0),
+        ("rate_max_bps", "rates_bps", 1),
+        ("delay_min_s", "delays_s", 0),
+        ("delay_max_s", "delays_s", 1),
+    ] {
+        row[name] = measures[list][at].clone();
+    }
+    CsvRows { kind: "", columns: COLUMNS, rows: vec![row] }.table()
+}
+
+/// Formats the nodes and links of a network.
+fn csv_of_graph(topology: &Topology) -> String {
+    let nodes = topology.nodes.iter().zip(topology.neighbours()).map(|(node, next)| {
+        let place = node.place.map(|place| (place.latitude, place.longitude)).unzip();
+        json!({"name": node.name, "links": next.len(), "latitude": place.0, "longitude": place.1})
+    });
+    let links = topology.links.iter().map(|link| {
+        let [from, to] = link.ends.map(|end| topology.nodes[end].name.clone());
+        let (rate, delay) = (link.rate.map(|rate| rate.0), link.delay.map(|delay| delay.as_secs_f64()));
+        json!({"from": from, "to": to, "rate_bps": rate, "delay_s": delay})
+    });
+    csv::kinds(&[
+        CsvRows { kind: "node", columns: &["name", "links", "latitude", "longitude"], rows: nodes.collect() },
+        CsvRows { kind: "link", columns: &["from", "to", "rate_bps", "delay_s"], rows: links.collect() },
+    ])
 }
 
 impl TopologyInputArgs {
@@ -126,5 +187,33 @@ impl TopologyInputArgs {
         let scenario =
             toml::Table::from_iter([("name".to_owned(), stem.into()), ("topology".to_owned(), topology.into())]);
         toml::to_string(&scenario).context("writing the scenario")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wan() -> Topology {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wan.toml");
+        Scenario::read(&file).unwrap().topology()
+    }
+
+    #[test]
+    fn nodes_and_links_are_lines() {
+        let expected = "kind,name,links,latitude,longitude,from,to,rate_bps,delay_s\nnode,west,1,,,,,,\n\
+                        node,east,1,,,,,,\nlink,,,,,west,east,20000000,0.01\n";
+        assert_eq!(csv_of_graph(&wan()), expected);
+    }
+
+    #[test]
+    fn measures_are_a_line_with_ranges_as_two_columns() {
+        let topology = wan();
+        let csv = csv_of_measures(&json!({ "name": topology.name, "measures": TopologyMeasures::of(&topology) }));
+        let lines: Vec<&str> = csv.lines().collect();
+        assert!(
+            lines[0].starts_with("name,nodes,links,degree_min,") && lines[0].contains(",rate_min_bps,rate_max_bps,")
+        );
+        assert!(lines[1].starts_with("wan,2,1,1,") && lines[1].contains(",20000000,20000000,0,0.01,0.01,0"), "{csv}");
     }
 }

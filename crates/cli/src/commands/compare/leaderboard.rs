@@ -1,5 +1,4 @@
 //! Compares all scenarios of a folder and prints them as a leader board of the answers.
-use super::text::{right, table};
 use super::{CompareArgs, compare_scenario, json, no_answer_reason, status, with_overrides, write_result};
 use anyhow::{Context as _, ensure};
 use std::fmt::Write as _;
@@ -11,6 +10,8 @@ use weir_compare::{
 };
 use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
+use weir_terminal::progress::tell;
+use weir_terminal::table::ReportTable;
 
 /// Maximum number of scenarios in a folder.
 const MOST_FILES: usize = 10_000;
@@ -23,7 +24,7 @@ pub(super) fn run(args: &CompareArgs, cancel: &CancelHandle) -> anyhow::Result<E
         if cancel.is_cancelled() {
             break;
         }
-        eprintln!("weir: {} ({} of {})", file.display(), number + 1, files.len());
+        tell(&format!("{} ({} of {})", file.display(), number + 1, files.len()));
         entries.push(LeaderboardScenario { file: file.display().to_string(), outcome: outcome(file, args, cancel) });
     }
     let all = entries.len() == files.len();
@@ -78,14 +79,14 @@ fn comparisons(board: &Leaderboard) -> impl Iterator<Item = &Comparison> {
 }
 
 fn text(board: &Leaderboard, asked: usize) -> String {
-    let mut text = format!("Scenarios\n{}\n\n", scenarios(board).trim_fmt());
+    let mut text = format!("Scenarios\n{}\n\n", scenarios(board));
     if board.places.is_empty() {
         text += "No figure of two answers to compare\n";
     } else {
         let _ = writeln!(
             text,
             "Leader board (errors against the reference in %, of loss in percentage points; in common: flows that all of them answer)\n{}\n",
-            places(board).trim_fmt()
+            places(board)
         );
     }
     if board.partial {
@@ -98,8 +99,8 @@ fn text(board: &Leaderboard, asked: usize) -> String {
     text
 }
 
-fn scenarios(board: &Leaderboard) -> comfy_table::Table {
-    let mut table = table(["", "reference", "answers", ""].into_iter());
+fn scenarios(board: &Leaderboard) -> ReportTable {
+    let mut table = ReportTable::new(["", "reference", "answers", ""]);
     for entry in &board.entries {
         let (reference, answers, rest) = match &entry.outcome {
             ScenarioOutcome::Failed(why) => (String::new(), String::new(), format!("FAILED: {why}")),
@@ -117,7 +118,7 @@ fn scenarios(board: &Leaderboard) -> comfy_table::Table {
                 (reference, there.collect::<Vec<_>>().join(", "), left.collect::<Vec<_>>().join("; "))
             }
         };
-        table.add_row([entry.file.clone(), reference, answers, rest]);
+        table.row([entry.file.clone(), reference, answers, rest]);
     }
     table
 }
@@ -137,12 +138,11 @@ const HEAD: [&str; 12] = [
     "p95",
 ];
 
-fn places(board: &Leaderboard) -> comfy_table::Table {
-    let mut table = table(HEAD.into_iter());
+fn places(board: &Leaderboard) -> ReportTable {
+    let mut table = ReportTable::new(HEAD).keys(2).groups([6]).numbers(2..HEAD.len());
     for place in &board.places {
-        table.add_row(cells(place, |share| format!("{:.2}", share * 100.0)));
+        table.row(cells(place, |share| format!("{:.2}", share * 100.0)));
     }
-    right(&mut table, 2..HEAD.len());
     table
 }
 

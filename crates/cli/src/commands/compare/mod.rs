@@ -19,6 +19,7 @@ use weir_compare::{
 use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
 use weir_terminal::output;
+use weir_terminal::progress::ProgressDisplay;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, TimeSpan};
 
@@ -180,11 +181,12 @@ fn compare_scenario(scenario: &Scenario, args: &CompareArgs, cancel: &CancelHand
         wake_up: args.wake_up.map(|time| time.0),
         models: args.model.clone(),
     };
+    let mut lines = ProgressDisplay::lines();
     let mut shown: Option<LabProgressDisplay> = None;
     let answers = ask(scenario, &plan, cancel, &mut |told| match told {
         ComparisonProgress::RoundStarted(verb, round, rounds) => {
-            shown.take().inspect(LabProgressDisplay::clear);
-            begin(&scenario.name, verb, round, rounds);
+            drop(shown.take());
+            lines.stage(&stage(&scenario.name, verb, round, rounds));
             shown = std::io::stderr().is_terminal().then(LabProgressDisplay::new);
         }
         ComparisonProgress::RoundRunning(progress) => {
@@ -193,16 +195,16 @@ fn compare_scenario(scenario: &Scenario, args: &CompareArgs, cancel: &CancelHand
             }
         }
     });
-    shown.inspect(LabProgressDisplay::clear);
     Comparison::new(&scenario.name, answers, args.reference)
 }
 
-fn begin(scenario: &str, verb: EvaluationMethod, round: u32, rounds: u32) {
+/// Says what begins.
+fn stage(scenario: &str, verb: EvaluationMethod, round: u32, rounds: u32) -> String {
     match verb {
-        EvaluationMethod::Predict => eprintln!("weir: predicting {scenario}"),
-        EvaluationMethod::Simulate => eprintln!("weir: simulating {scenario}, {round} of {rounds}"),
-        EvaluationMethod::Emulate => eprintln!("weir: emulating {scenario}, round {round} of {rounds}"),
-        EvaluationMethod::Run => eprintln!("weir: running {scenario}, round {round} of {rounds}"),
+        EvaluationMethod::Predict => format!("predicting {scenario}"),
+        EvaluationMethod::Simulate => format!("simulating {scenario}, {round} of {rounds}"),
+        EvaluationMethod::Emulate => format!("emulating {scenario}, round {round} of {rounds}"),
+        EvaluationMethod::Run => format!("running {scenario}, round {round} of {rounds}"),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Formats a comparison as text for a terminal.
-use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_compare::{
     AnswerRow, AnswerRowStatus, AnswerScore, AnswerState, AnswerSubject, Comparison, EvaluationMethod, MetricValue,
     PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
+use weir_terminal::table::ReportTable;
 
 /// Columns of the table of flows: metric, factor that converts it to the column's unit, decimals, and unit.
 const FLOW_COLUMNS: [(PerformanceMetric, f64, usize, &str); 6] = [
@@ -36,17 +36,18 @@ fn text(comparison: &Comparison) -> String {
         text += "\n";
     }
     let flows = flows(comparison);
-    let _ = writeln!(text, "Flows (delays in microseconds; ± is half a 95% interval)\n{}\n", flows.trim_fmt());
+    let _ = writeln!(text, "Flows (delays in microseconds; ± is half a 95% interval)\n{flows}\n");
     if !comparison.subjects(SubjectKind::Device).is_empty() {
-        let _ = writeln!(text, "Devices\n{}\n", devices(comparison).trim_fmt());
+        let _ = writeln!(text, "Devices\n{}\n", devices(comparison));
     }
     text + &verdicts(comparison) + &conditions(comparison)
 }
 
-fn flows(comparison: &Comparison) -> Table {
+fn flows(comparison: &Comparison) -> ReportTable {
     let names = FLOW_COLUMNS.map(|(metric, ..)| metric.name());
-    let mut table =
-        table(["", "answer", "delay of", "samples"].iter().copied().chain(names).chain(["against the reference"]));
+    let header = ["", "answer", "delay of", "samples"].into_iter().chain(names).chain(["against the reference"]);
+    // Delays first, then losses and rates with the verdict.
+    let mut table = ReportTable::new(header).keys(2).groups([8]).numbers(3..10);
     for subject in comparison.subjects(SubjectKind::Flow) {
         let mut name = subject.name.as_str();
         for answer in comparison.answers.iter().filter(|answer| answer.is_available()) {
@@ -60,10 +61,9 @@ fn flows(comparison: &Comparison) -> Table {
                 if is_missing && row.samples > 0 { "-".to_owned() } else { cell(row, column) }
             }));
             cells.push(judged(comparison, answer, subject, row));
-            table.add_row(cells);
+            table.row(cells);
         }
     }
-    right(&mut table, 3..10);
     table
 }
 
@@ -86,14 +86,14 @@ fn judged(comparison: &Comparison, answer: &ScenarioAnswer, subject: &AnswerSubj
     [verdict, note].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-fn devices(comparison: &Comparison) -> Table {
+fn devices(comparison: &Comparison) -> ReportTable {
     let is_known = |metric: PerformanceMetric| {
         let rows = || comparison.answers.iter().flat_map(|answer| &answer.rows);
         rows().any(|row| row.subject.part == SubjectKind::Device && row.figures.contains_key(&metric))
     };
     let columns: Vec<_> = DEVICE_COLUMNS.into_iter().filter(|(metric, ..)| is_known(*metric)).collect();
-    let mut table =
-        table(["", "answer"].into_iter().chain(columns.iter().map(|(metric, ..)| metric.name())).chain([""]));
+    let header = ["", "answer"].into_iter().chain(columns.iter().map(|(metric, ..)| metric.name())).chain([""]);
+    let mut table = ReportTable::new(header).keys(2).numbers(2..2 + columns.len());
     for subject in comparison.subjects(SubjectKind::Device) {
         let mut name = subject.name.as_str();
         for answer in &comparison.answers {
@@ -105,10 +105,9 @@ fn devices(comparison: &Comparison) -> Table {
                 AnswerRowStatus::Unstable(why) => format!("UNSTABLE: {why}"),
                 AnswerRowStatus::NotAnswered(why) => format!("not answered: {why}"),
             });
-            table.add_row(cells);
+            table.row(cells);
         }
     }
-    right(&mut table, 2..2 + columns.len());
     table
 }
 
@@ -191,16 +190,4 @@ fn conditions(comparison: &Comparison) -> String {
         text += "Stopped early, results are partial\n";
     }
     text
-}
-
-pub(super) fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
-}
-
-/// Right-aligns the columns.
-pub(super) fn right(table: &mut Table, columns: std::ops::Range<usize>) {
-    let own = table.column_iter_mut().skip(columns.start).take(columns.len());
-    own.for_each(|column| column.set_cell_alignment(CellAlignment::Right));
 }

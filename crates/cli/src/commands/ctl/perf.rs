@@ -1,10 +1,10 @@
 //! `weir ctl perf`: formats the report as text.
-use super::table;
 use std::fmt::Write as _;
 use weir_datapath::perf::ThreadStage;
 use weir_datapath::{CacheCounts, TableShape};
 use weir_switch::WorkerSnapshot;
 use weir_switch::ctl::{BuffersPerf, PerfReport, PreparedBuffers, ThreadPerf, ThreadPlacement};
+use weir_terminal::table::ReportTable;
 
 /// Lower bounds of the classes of burst sizes; each class ends before the next bound, the last has no upper bound.
 const BURSTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 33, 64];
@@ -43,13 +43,13 @@ fn workers(workers: &[WorkerSnapshot]) -> String {
 fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
     let all: u64 = thread.stages.iter().map(|stage| stage.cycles).sum();
     let header = ["stage", "share", "ns/packet", "cycles/packet", "us each", "longest us", "times", "packets"];
-    let mut rows = table(&header, &[1, 2, 3, 4, 5, 6, 7]);
+    let mut rows = ReportTable::new(header).numbers(1..8);
     for took in &thread.stages {
         let per = |whole: f64, count: u64| if count == 0 { "-".to_owned() } else { format!("{whole:.1}") };
         let (cycles, packets) = (took.cycles as f64, took.packets.max(1) as f64);
         let ns = cycles / report.cycles_per_ns;
         let each = ns / 1e3 / took.times.max(1) as f64;
-        rows.add_row([
+        rows.row([
             took.stage.name().to_owned(),
             format!("{:.1} %", cycles * 100.0 / all.max(1) as f64),
             per(ns / packets, took.packets),
@@ -66,7 +66,7 @@ fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
         "thread {}{}: {rate:.3} million packets per second\n{}\n{}{}",
         thread.name,
         place(thread.place, report.nodes),
-        rows.trim_fmt(),
+        rows,
         bursts(thread),
         cache(thread)
     )
@@ -141,11 +141,11 @@ fn tables(tables: &[TableShape]) -> String {
         return "no flow entries, no lookups\n".to_owned();
     }
     let header = ["table", "shape", "entries", "masks", "memory", "lookups", "matched", "probes", "most"];
-    let mut rows = table(&header, &[0, 2, 3, 4, 5, 6, 7, 8]);
+    let mut rows = ReportTable::new(header).numbers(0..1).numbers(2..9);
     for shape in tables {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let hits = (shape.lookups > 0).then(|| format!("{:.1} %", shape.matches as f64 * 100.0 / shape.lookups as f64));
-        rows.add_row([
+        rows.row([
             shape.table.to_string(),
             shape.shape.clone(),
             shape.entries.to_string(),
@@ -157,7 +157,7 @@ fn tables(tables: &[TableShape]) -> String {
             or_dash(shape.probes.map(|probes| probes.max.to_string())),
         ]);
     }
-    format!("{}\n", rows.trim_fmt())
+    format!("{rows}\n")
 }
 
 #[cfg(test)]

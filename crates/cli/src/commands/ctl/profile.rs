@@ -1,10 +1,10 @@
 //! `weir ctl profile`: formats how a switch keeps its profile's times.
-use super::table;
 use anyhow::Context as _;
 use std::fmt::Write as _;
 use std::path::Path;
 use weir_device::{LatenessSnapshot, TimingSnapshot};
 use weir_switch::ctl::ProfileReply;
+use weir_terminal::table::ReportTable;
 
 /// Formats a profile's lateness and what waits as one line.
 pub(super) fn line(timing: &TimingSnapshot) -> String {
@@ -35,12 +35,12 @@ pub(super) fn text(found: &ProfileReply, commands: Option<&Path>) -> anyhow::Res
     let timing = &found.timing;
     let mut text = line(timing);
     if !timing.levels.is_empty() {
-        let mut levels = table(&["level", "entries", "room for"], &[1, 2]);
+        let mut levels = ReportTable::new(["level", "entries", "room for"]).numbers(1..3);
         for level in &timing.levels {
             let size = level.size.map_or_else(|| "no limit".to_owned(), |size| size.to_string());
-            levels.add_row([level.name.clone(), level.entries.to_string(), size]);
+            levels.row([level.name.clone(), level.entries.to_string(), size]);
         }
-        let _ = writeln!(text, "\n{}", levels.trim_fmt());
+        let _ = writeln!(text, "\n{levels}");
     }
     let TimingSnapshot { commands: done, refused, barriers_waiting, beyond, .. } = timing;
     let _ = writeln!(

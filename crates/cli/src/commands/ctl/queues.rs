@@ -1,7 +1,7 @@
 //! Formats the queues of ports as text and as JSON.
-use super::table;
 use serde_json::{Value, json};
 use weir_switch::{PortSnapshot, QueueSnapshot, SwitchSnapshot};
+use weir_terminal::table::ReportTable;
 use weir_units::{Bps, ByteSize};
 
 /// Returns all queues, each with its port.
@@ -15,10 +15,10 @@ pub(super) fn text(switch: &SwitchSnapshot) -> String {
     }
     let header =
         ["port", "name", "queue", "min", "max", "buffer", "priority", "waiting", "tx packets", "tx bytes", "full"];
-    let mut rows = table(&header, &[0, 2, 5, 6, 7, 8, 9, 10]);
+    let mut rows = ReportTable::new(header).keys(3).groups([8]).numbers(0..1).numbers(2..3).numbers(5..11);
     let rate = |bps: Option<u64>| bps.map_or_else(|| "-".to_owned(), |bps| Bps(bps).to_string());
     for (port, queue) in all(switch) {
-        rows.add_row([
+        rows.row([
             port.number.to_string(),
             port.name.clone(),
             queue.queue.to_string(),
@@ -37,7 +37,7 @@ pub(super) fn text(switch: &SwitchSnapshot) -> String {
         let (number, packets) = (port.number, port.stray_packets);
         format!("port {number}: {packets} packets for queues that it has not were in queue 0\n")
     });
-    format!("{}\n{}", rows.trim_fmt(), strays.collect::<String>())
+    format!("{rows}\n{}", strays.collect::<String>())
 }
 
 pub(super) fn json(switch: &SwitchSnapshot) -> Value {

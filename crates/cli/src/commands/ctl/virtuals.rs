@@ -1,5 +1,5 @@
 //! `weir ctl vs`: adds, resizes, removes and shows virtual switches.
-use super::{read, table};
+use super::read;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use weir_switch::ctl::CtlRequest;
 use weir_switch::{CpuShareSnapshot, SwitchSnapshot, VirtualPortSnapshot, VirtualSwitchSnapshot};
+use weir_terminal::table::ReportTable;
 use weir_units::{Bps, ByteSize};
 
 #[derive(clap::Subcommand)]
@@ -103,21 +104,29 @@ pub(super) fn list(switch: &SwitchSnapshot) -> String {
         return String::new();
     }
     let header = ["virtual switch", "dpid", "ports", "rx packets", "tx packets", "waiting", "dropped"];
-    let mut rows = table(&header, &[2, 3, 4, 5, 6]);
+    let mut rows = ReportTable::new(header).numbers(2..7);
     for cut in &switch.virtual_switches {
-        let sum = |of: fn(&VirtualPortSnapshot) -> u64| cut.ports.iter().map(of).sum::<u64>();
-        let dropped = dropped(cut).values().sum::<u64>() + cut.time.dropped;
-        rows.add_row([
+        rows.row([
             cut.name.clone(),
             format!("{:#018x}", cut.datapath_id),
             cut.ports.len().to_string(),
-            sum(|port| port.rx_packets).to_string(),
-            sum(|port| port.tx_packets).to_string(),
-            ByteSize(sum(|port| port.queued_bytes)).to_string(),
-            dropped.to_string(),
+            sum(cut, |port| port.rx_packets).to_string(),
+            sum(cut, |port| port.tx_packets).to_string(),
+            ByteSize(sum(cut, |port| port.queued_bytes)).to_string(),
+            all_dropped(cut).to_string(),
         ]);
     }
-    format!("\n{}\n", rows.trim_fmt())
+    format!("\n{rows}\n")
+}
+
+/// Returns the sum of a figure over a virtual switch's ports.
+pub(super) fn sum(cut: &VirtualSwitchSnapshot, of: fn(&VirtualPortSnapshot) -> u64) -> u64 {
+    cut.ports.iter().map(of).sum()
+}
+
+/// Returns the number of all packets that a virtual switch dropped.
+pub(super) fn all_dropped(cut: &VirtualSwitchSnapshot) -> u64 {
+    dropped(cut).values().sum::<u64>() + cut.time.dropped
 }
 
 /// Returns the packets dropped by the tables and in the queues of a virtual switch, by reason. Packets that waited too
@@ -166,15 +175,15 @@ fn one(cut: &VirtualSwitchSnapshot) -> String {
         "rate in",
         "rate out",
         "ceiling",
-        "rx packets",
-        "tx packets",
-        "tx bytes",
+        "received",
+        "sent",
+        "bytes sent",
         "dropped",
         "waiting",
     ];
-    let mut ports = table(&header, &[0, 1, 2, 6, 7, 8, 9, 10]);
+    let mut ports = ReportTable::new(header).groups([6]).numbers(0..3).numbers(6..11);
     for port in &cut.ports {
-        ports.add_row([
+        ports.row([
             port.number.to_string(),
             port.port.to_string(),
             port.vlan.map_or_else(|| "-".to_owned(), |vlan| vlan.to_string()),
@@ -188,17 +197,17 @@ fn one(cut: &VirtualSwitchSnapshot) -> String {
             ByteSize(port.queued_bytes).to_string(),
         ]);
     }
-    let _ = writeln!(text, "{}", ports.trim_fmt());
+    let _ = writeln!(text, "{ports}");
     let _ = write!(text, "{}", time(&cut.time));
     if cut.crosspoints.is_empty() {
         return text;
     }
-    let mut points =
-        table(&["from", "to", "packets", "bytes", "waiting", "most waiting", "dropped"], &[0, 1, 2, 3, 4, 5]);
+    let header = ["from", "to", "packets", "bytes", "waiting", "most waiting", "dropped"];
+    let mut points = ReportTable::new(header).keys(2).numbers(0..6);
     for at in &cut.crosspoints {
         let dropped: Vec<String> =
             at.dropped.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
-        points.add_row([
+        points.row([
             at.from.to_string(),
             at.to.to_string(),
             at.packets.to_string(),
@@ -208,7 +217,7 @@ fn one(cut: &VirtualSwitchSnapshot) -> String {
             if dropped.is_empty() { "-".to_owned() } else { dropped.join(", ") },
         ]);
     }
-    let _ = writeln!(text, "\n{}", points.trim_fmt());
+    let _ = writeln!(text, "\n{points}");
     text
 }
 

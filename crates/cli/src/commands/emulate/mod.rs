@@ -15,6 +15,7 @@ use weir_emulator::prompt::{self, LabConsole, PromptCommand, PromptOutcome};
 use weir_emulator::{Dilation, Lab, LabOptions, NeighbourResolution};
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
+use weir_terminal::progress::tell;
 use weir_terminal::signals::STOPPED;
 use weir_units::{TimeSpan, counted};
 
@@ -50,8 +51,11 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeSpan>,
     /// Print the result at the end as one JSON document
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result at the end as CSV, a line for each item of traffic, or for each stream if there is no traffic
+    #[arg(long)]
+    csv: bool,
 }
 
 const AFTER_HELP: &str = "Needs root: hosts are network namespaces. A file with traffic is run and ends; without traffic there is a prompt, where `help` \
@@ -75,13 +79,13 @@ pub(crate) fn run(args: EmulateArgs) -> anyhow::Result<ExitCode> {
     };
     let mut shown = progress::LabProgressDisplay::new();
     let lab = Lab::start(&scenario, &options, &mut |progress| shown.update(&progress));
-    shown.clear();
+    drop(shown);
     let lab = lab?;
     tell_start(&scenario, &lab);
     let mut session = PromptSession {
         console: LabConsole::new(lab),
         signals,
-        json: args.json,
+        is_document: args.json || args.csv,
         failed: false,
         has_parse_error: false,
         write_error: None,
@@ -105,15 +109,15 @@ fn tell_start(scenario: &Scenario, lab: &Lab) {
     let some_links = counted(scenario.links.len(), "link", "links");
     let s = |time: std::time::Duration| time.as_secs_f64();
     let each = s(started.sum()) * 1000.0 / (switches + hosts).max(1) as f64;
-    eprintln!(
-        "weir: {some_switches}, {some_hosts} and {some_links} between switches in {:.2} s, {each:.1} ms a node (hosts {:.2} s, switches {:.2} s, control and links up {:.2} s)",
+    tell(&format!(
+        "{some_switches}, {some_hosts} and {some_links} between switches in {:.2} s, {each:.1} ms a node (hosts {:.2} s, switches {:.2} s, control and links up {:.2} s)",
         s(started.sum()),
         s(started.hosts),
         s(started.switches),
         s(started.control)
-    );
+    ));
     if started.neighbours_known {
-        eprintln!("weir: hosts know each other's Ethernet addresses: no ARP, no neighbour discovery (--neighbours)");
+        tell("hosts know each other's Ethernet addresses: no ARP, no neighbour discovery (--neighbours)");
     }
 }
 
@@ -121,8 +125,9 @@ fn tell_start(scenario: &Scenario, lab: &Lab) {
 struct PromptSession {
     console: LabConsole,
     signals: PromptSignalHandler,
-    /// True if standard output carries only the final result as JSON; output of commands then goes to standard error.
-    json: bool,
+    /// True if standard output carries only the final result as JSON or CSV; output of commands then goes to standard
+    /// error.
+    is_document: bool,
     failed: bool,
     has_parse_error: bool,
     /// First error of writing a command's output to standard output.
@@ -167,13 +172,13 @@ impl PromptSession {
         let mut shown = progress::LabProgressDisplay::new();
         let mut progress = |progress: LabProgress| shown.update(&progress);
         let mut said = Vec::new();
-        let json = self.json;
+        let is_document = self.is_document;
         let outcome = {
             // Programs write to the terminal directly, so text that precedes their output must be flushed first.
-            let mut out = PromptOutput { said: &mut said, json };
+            let mut out = PromptOutput { said: &mut said, is_document };
             self.console.carry_out(command, &cancel, &mut out, &mut progress)
         };
-        shown.clear();
+        drop(shown);
         self.print_output(&mut said);
         match outcome {
             Ok(PromptOutcome::Done) => {}
@@ -181,7 +186,7 @@ impl PromptSession {
             Ok(PromptOutcome::Quit) => return Ok(false),
             Ok(PromptOutcome::Report(result)) => {
                 self.failed |= !result.passed && !result.partial;
-                if reports && !json {
+                if reports && !is_document {
                     self.print_output(&mut report::text(&result).into_bytes());
                 }
             }
@@ -196,7 +201,7 @@ impl PromptSession {
 
     /// Prints a command's output. After a write error the lab goes on, and [`PromptSession::finish`] returns the error.
     fn print_output(&mut self, said: &mut Vec<u8>) {
-        if let Err(error) = flush(said, self.json) {
+        if let Err(error) = flush(said, self.is_document) {
             self.write_error.get_or_insert(error);
         }
     }
@@ -211,6 +216,8 @@ impl PromptSession {
             weir_terminal::output::print(
                 &(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"),
             )?;
+        } else if args.csv {
+            weir_terminal::output::print(&report::csv(&result))?;
         } else if is_whole {
             weir_terminal::output::print(&report::text(&result))?;
         } else {
@@ -232,7 +239,7 @@ impl PromptSession {
 /// command's end.
 struct PromptOutput<'a> {
     said: &'a mut Vec<u8>,
-    json: bool,
+    is_document: bool,
 }
 
 impl std::io::Write for PromptOutput<'_> {
@@ -242,14 +249,14 @@ impl std::io::Write for PromptOutput<'_> {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        flush(self.said, self.json).map_err(std::io::Error::other)
+        flush(self.said, self.is_document).map_err(std::io::Error::other)
     }
 }
 
-fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
+fn flush(said: &mut Vec<u8>, is_document: bool) -> anyhow::Result<()> {
     let text = String::from_utf8_lossy(said).into_owned();
     said.clear();
-    if json {
+    if is_document {
         // Standard output carries only the final result.
         eprint!("{text}");
         return Ok(());

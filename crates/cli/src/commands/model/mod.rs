@@ -98,7 +98,7 @@ fn all_rows(model: &RegisteredModel, path: &std::path::Path, form: ModelOutputFo
     let count = |status: &str| answers.iter().filter(|answer| answer.status() == status).count();
     let unstable = count("UNSTABLE");
     let (answered, all) = (count("OK"), answers.len());
-    eprintln!("weir: {answered} of {all} rows answered, {unstable} unstable");
+    weir_terminal::progress::tell(&format!("{answered} of {all} rows answered, {unstable} unstable"));
     let wrong = all - answered - unstable;
     if wrong > 0 {
         bail!("{}: {wrong} of {all} rows without an answer: their status and message say why", path.display());

@@ -1,9 +1,9 @@
 //! Formats models and their answers as text, JSON and CSV.
 use super::{ModelEvaluation, ModelOutputFormat};
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use weir_model::registry::{ModelMetric, ModelOutcome, RegisteredModel, models};
+use weir_terminal::table::ReportTable;
 use weir_units::Seconds;
 
 /// Significant digits of a number in a table.
@@ -18,11 +18,11 @@ pub(super) fn list(form: ModelOutputFormat) -> anyhow::Result<String> {
         let rows = models().map(|model| vec![model.name.to_owned(), model.title.to_owned()]);
         return csv_of(std::iter::once(vec!["name".to_owned(), "title".to_owned()]).chain(rows));
     }
-    let mut table = table(&["model", "what"]);
+    let mut table = ReportTable::new(["model", "what"]);
     for model in models() {
-        table.add_row([model.name, model.title]);
+        table.row([model.name, model.title]);
     }
-    Ok(format!("{}\n\n`weir model NAME` says what a model assumes and is asked with\n", table.trim_fmt()))
+    Ok(format!("{table}\n\n`weir model NAME` says what a model assumes and is asked with\n"))
 }
 
 /// Describes a model: assumptions, parameters and outputs.
@@ -32,16 +32,16 @@ pub(super) fn description(model: &RegisteredModel, form: ModelOutputFormat) -> a
     }
     let RegisteredModel { name, title, assumes, validity, source, .. } = model;
     let mut text = format!("{name}: {title}\n\nAssumes   {assumes}\nValidity  {validity}\nSource    {source}\n\n");
-    let mut table = table(&["parameter", "unit", "default", "what"]);
+    let mut table = ReportTable::new(["parameter", "unit", "default", "what"]);
     for parameter in model.parameters {
-        table.add_row([parameter.name, parameter.unit, parameter.default.unwrap_or(""), parameter.meaning]);
+        table.row([parameter.name, parameter.unit, parameter.default.unwrap_or(""), parameter.meaning]);
     }
-    let _ = writeln!(text, "{}\n", table.trim_fmt());
-    let mut table = self::table(&["answer", "unit", "what"]);
+    let _ = writeln!(text, "{table}\n");
+    let mut table = ReportTable::new(["answer", "unit", "what"]);
     for output in model.outputs {
-        table.add_row([output.name, output.unit, output.meaning]);
+        table.row([output.name, output.unit, output.meaning]);
     }
-    let _ = writeln!(text, "{}", table.trim_fmt());
+    let _ = writeln!(text, "{table}");
     Ok(text)
 }
 
@@ -73,21 +73,19 @@ pub(super) fn answers(
     if form == ModelOutputFormat::Csv {
         return csv_of(std::iter::once(columns.header(form)).chain(rows));
     }
-    let header = columns.header(form);
-    let mut table = table(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = ReportTable::new(columns.header(form));
     for row in rows {
-        table.add_row(row);
+        table.row(row);
     }
-    Ok(format!("{}\n", table.trim_fmt()))
+    Ok(format!("{table}\n"))
 }
 
 fn as_text(model: &RegisteredModel, outcome: &ModelOutcome) -> String {
-    let mut table = table(&["answer", "value", "what"]);
+    let mut table = ReportTable::new(["answer", "value", "what"]).numbers(1..2);
     for metric in &outcome.metrics {
-        table.add_row([metric.name.as_str(), &shown(metric), meaning(model, &metric.name)]);
+        table.row([metric.name.as_str(), &shown(metric), meaning(model, &metric.name)]);
     }
-    table.column_iter_mut().skip(1).take(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    let mut text = format!("{}\n\n{}\n\n", model.title, table.trim_fmt());
+    let mut text = format!("{}\n\n{table}\n\n", model.title);
     for warning in &outcome.warnings {
         let _ = writeln!(text, "Warning   {warning}");
     }
@@ -209,12 +207,6 @@ fn digits(value: f64) -> String {
     let text = format!("{value:.*e}", (DIGITS - 1) as usize);
     let rounded: f64 = text.parse().unwrap_or(value);
     if rounded == 0.0 || (1e-4..1e9).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
 }
 
 fn csv_of(rows: impl Iterator<Item = Vec<String>>) -> anyhow::Result<String> {

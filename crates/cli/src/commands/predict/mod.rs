@@ -1,6 +1,6 @@
 //! `weir predict`: evaluates a scenario file by formulas.
 mod page;
-mod report;
+pub(crate) mod report;
 
 use super::sweep::{self, ParameterSweep, SweptValues};
 use anyhow::Context;

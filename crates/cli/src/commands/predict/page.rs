@@ -1,8 +1,8 @@
 //! Writes a prediction as an HTML page with charts.
 use super::PredictedPoint;
 use super::report::{ReportTimeUnit, percent, word};
-use crate::commands::sweep::plain;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::commands::sweep::{key_with_most_values, plain};
+use std::collections::BTreeMap;
 use weir_plot::{
     Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HtmlCell, HtmlPage, HtmlTable, LineStyle, short,
     swept_axis,
@@ -151,7 +151,7 @@ fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> HtmlTable {
 
 /// Adds line charts over the swept values, if they are numbers, otherwise over their positions in the sweep.
 fn swept(page: &mut HtmlPage, answers: &[PredictedPoint], unit: &ReportTimeUnit) {
-    let key = key_with_most_values(answers);
+    let key = key_with_most_values(answers.iter().map(|answer| &answer.point));
     let values: Vec<String> =
         answers.iter().map(|answer| answer.point.0.get(&key).map(plain).unwrap_or_default()).collect();
     let (label, along) = swept_axis(&key, &values);
@@ -172,7 +172,7 @@ fn swept(page: &mut HtmlPage, answers: &[PredictedPoint], unit: &ReportTimeUnit)
     ] {
         let mut lines: BTreeMap<String, Vec<ChartPoint>> = BTreeMap::new();
         for (answer, x) in answers.iter().zip(&along) {
-            let group = group(answer, &key);
+            let group = answer.point.without(&key);
             for flow in &answer.prediction.flows {
                 let y = flow.delay.as_ref().map_or(f64::NAN, |delays| unit.scaled(of(delays)));
                 lines.entry(format!("{}{group}", name(flow))).or_default().push(ChartPoint::new(*x, y));
@@ -225,22 +225,6 @@ fn swept_in_a_line(answers: &[PredictedPoint], unit: &ReportTimeUnit) -> String 
         }
         _ => format!("No flow has a delay; {steady}."),
     }
-}
-
-/// Returns the key with the most values, the first of several.
-fn key_with_most_values(answers: &[PredictedPoint]) -> String {
-    let keys: Vec<&String> = answers.first().map_or_else(Vec::new, |answer| answer.point.0.keys().collect());
-    let values = |key: &str| {
-        let values: BTreeSet<_> = answers.iter().filter_map(|answer| Some(plain(answer.point.0.get(key)?))).collect();
-        values.len()
-    };
-    keys.into_iter().rev().max_by_key(|key| values(key)).cloned().unwrap_or_default()
-}
-
-/// Names the values of the other swept keys.
-fn group(answer: &PredictedPoint, key: &str) -> String {
-    let others = answer.point.0.iter().filter(|(other, _)| other.as_str() != key);
-    others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()
 }
 
 #[cfg(test)]

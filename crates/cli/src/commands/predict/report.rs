@@ -2,11 +2,11 @@
 use super::PredictedPoint;
 use crate::commands::csv::quoted;
 use crate::commands::sweep::plain;
-use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_model::Warning;
 use weir_plot::short;
 use weir_predict::{AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus};
+use weir_terminal::table::ReportTable;
 
 /// Longest delay in seconds from which on times are shown in milliseconds.
 const MILLISECONDS_FROM: f64 = 0.01;
@@ -34,24 +34,23 @@ pub(super) fn text(answers: &[PredictedPoint], footer: &str) -> String {
 
 fn one_text(prediction: &Prediction) -> String {
     let unit = ReportTimeUnit::of([prediction]);
-    let mut text = format!("Traffic (times in {})\n", unit.name);
-    let mut table =
-        table(&["", "from", "to", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"], 4..10);
+    let header = ["", "from", "to", "status", "rate", "loss", "mean", "p50", "p95", "p99", "longest at"];
+    let mut table = ReportTable::new(header).keys(3).groups([6]).numbers(4..10);
     for flow in &prediction.flows {
         let mut row = vec![flow.kind.to_owned(), flow.from.clone(), flow.to.clone()];
         row.extend(numbers(flow, &unit));
         row.push(flow.bottleneck.clone().unwrap_or_default());
-        table.add_row(row);
-        for (name, delays) in [("by the switches alone", flow.data), ("by the controller", flow.control)] {
+        table.row(row);
+        for (name, delays) in [("without controller", flow.data), ("by the controller", flow.control)] {
             if let Some(delays) = delays {
                 let mut row =
                     vec![String::new(), String::new(), name.to_owned(), String::new(), String::new(), String::new()];
                 row.extend(unit.delays(Some(delays)));
-                table.add_row(row);
+                table.row(row);
             }
         }
     }
-    let _ = writeln!(text, "{}\n", table.trim_fmt());
+    let mut text = format!("Traffic (rates in packets per second, times in {})\n{table}\n\n", unit.name);
     text += &notes(prediction);
     text += &devices(prediction, &unit);
     if !prediction.alternatives.is_empty() {
@@ -94,8 +93,8 @@ fn notes(prediction: &Prediction) -> String {
 }
 
 fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
-    let mut table =
-        table(&["device", "status", "packets/s", "busy", "loss", "mean", "p50", "p95", "p99", "formula"], 2..9);
+    let header = ["device", "status", "rate", "busy", "loss", "mean", "p95", "p99", "formula"];
+    let mut table = ReportTable::new(header).groups([5]).numbers(2..8);
     for device in prediction.devices.iter().take(MOST_DEVICES) {
         let mut row = vec![
             device.device.clone(),
@@ -104,20 +103,21 @@ fn devices(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
             format!("{:.1}%", device.utilisation * 100.0),
             device.loss.map_or_else(String::new, percent),
         ];
-        row.extend(unit.delays(device.delay));
-        row.push(device.model.clone());
-        table.add_row(row);
+        // There is no room for the median, which `--json` has.
+        let [mean, _, p95, p99] = unit.delays(device.delay);
+        row.extend([mean, p95, p99, device.model.clone()]);
+        table.row(row);
     }
     let hidden = prediction.devices.len().saturating_sub(MOST_DEVICES);
     let more = if hidden > 0 { format!("and {hidden} with less to do (--json has all)\n") } else { String::new() };
     let first = prediction.bottleneck.as_ref().map_or_else(String::new, |name| format!("; {name} would be full first"));
-    format!("Devices (when they are busiest{first})\n{}\n{more}\n", table.trim_fmt())
+    format!("Devices (rates in packets per second, when they are busiest{first})\n{table}\n{more}\n")
 }
 
 fn alternatives(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
-    let mut table = table(&["model", "status", "loss", "mean", "p50", "p95", "p99", ""], 2..7);
+    let mut table = ReportTable::new(["model", "status", "loss", "mean", "p50", "p95", "p99", ""]).numbers(2..7);
     for one in &prediction.alternatives {
-        table.add_row(match &one.answer {
+        table.row(match &one.answer {
             AlternativeAnswer::Numbers { mean_s, p50_s, p95_s, p99_s, loss } => {
                 let time = |s: &Option<f64>| s.map_or_else(String::new, |s| unit.time(s));
                 vec![
@@ -146,7 +146,7 @@ fn alternatives(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
             }
         });
     }
-    format!("What other models say of the switch and its controller, without links\n{}\n\n", table.trim_fmt())
+    format!("What other models say of the switch and its controller, without links\n{table}\n\n")
 }
 
 fn swept_text(answers: &[PredictedPoint]) -> String {
@@ -154,8 +154,8 @@ fn swept_text(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&str> =
         answers.first().map(|answer| answer.point.0.keys().map(String::as_str).collect()).unwrap_or_default();
     let mut head = keys.clone();
-    head.extend(["flow", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"]);
-    let mut table = table(&head, keys.len() + 2..keys.len() + 8);
+    head.extend(["flow", "status", "rate", "loss", "mean", "p50", "p95", "p99", "longest at"]);
+    let mut table = ReportTable::new(head).keys(keys.len() + 1).numbers(keys.len() + 2..keys.len() + 8);
     let (mut rows, mut unstable) = (0, 0);
     for answer in answers {
         let values: Vec<String> = answer.point.0.values().map(plain).collect();
@@ -166,7 +166,7 @@ fn swept_text(answers: &[PredictedPoint]) -> String {
             row.push(format!("{} {} -> {}", flow.kind, flow.from, flow.to));
             row.extend(numbers(flow, &unit));
             row.push(flow.bottleneck.clone().unwrap_or_default());
-            table.add_row(row);
+            table.row(row);
         }
         for one in &answer.prediction.alternatives {
             let mut row = values.clone();
@@ -195,10 +195,10 @@ fn swept_text(answers: &[PredictedPoint]) -> String {
                     row.extend([time(p50_s), time(p95_s), time(p99_s), String::new()]);
                 }
             }
-            table.add_row(row);
+            table.row(row);
         }
     }
-    let mut text = format!("Traffic (times in {})\n{}\n\n", unit.name, table.trim_fmt());
+    let mut text = format!("Traffic (rates in packets per second, times in {})\n{table}\n\n", unit.name);
     let _ = writeln!(
         text,
         "{rows} {} of traffic, {unstable} of them UNSTABLE: without a steady state, and without numbers",
@@ -259,35 +259,42 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Unit of time for a table: microseconds or milliseconds, chosen by the longest delay.
-pub(super) struct ReportTimeUnit {
-    pub(super) name: &'static str,
+pub(crate) struct ReportTimeUnit {
+    pub(crate) name: &'static str,
     factor: f64,
 }
 
 impl ReportTimeUnit {
+    /// Returns the unit for the flows of predictions.
     pub(super) fn of<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> ReportTimeUnit {
         let flows = predictions.into_iter().flat_map(|prediction| &prediction.flows);
         let delays = flows.flat_map(|flow| [flow.delay, flow.data, flow.control]).flatten();
-        let longest = delays.map(|delays| delays.p99_s).fold(0.0, f64::max);
-        if longest >= MILLISECONDS_FROM {
+        ReportTimeUnit::for_longest(delays.map(|delays| delays.p99_s).fold(0.0, f64::max))
+    }
+
+    /// Returns the unit for times up to this number of seconds.
+    pub(crate) fn for_longest(seconds: f64) -> ReportTimeUnit {
+        if seconds >= MILLISECONDS_FROM {
             ReportTimeUnit { name: "milliseconds", factor: 1e3 }
         } else {
             ReportTimeUnit { name: "microseconds", factor: 1e6 }
         }
     }
 
-    pub(super) fn time(&self, seconds: f64) -> String {
+    /// Formats a number of seconds in the unit.
+    pub(crate) fn time(&self, seconds: f64) -> String {
         let value = seconds * self.factor;
         // In a column with longer times, short ones are easier to read without an exponent.
         if (1e-4..0.01).contains(&value) { format!("{value:.4}") } else { short(value) }
     }
 
     /// Returns the unit's symbol.
-    pub(super) fn short(&self) -> &'static str {
+    pub(crate) fn short(&self) -> &'static str {
         if self.factor < 1e6 { "ms" } else { "us" }
     }
 
-    pub(super) fn scaled(&self, seconds: f64) -> f64 {
+    /// Returns a number of seconds in the unit.
+    pub(crate) fn scaled(&self, seconds: f64) -> f64 {
         seconds * self.factor
     }
 
@@ -297,17 +304,6 @@ impl ReportTimeUnit {
             Some(PredictedDelay { mean_s, p50_s, p95_s, p99_s }) => [mean_s, p50_s, p95_s, p99_s].map(|s| self.time(s)),
         }
     }
-}
-
-fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(head.to_vec());
-    for at in numbers {
-        if let Some(column) = table.column_mut(at) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
 }
 
 /// Formats one CSV line for each flow and each other model, at each point.

@@ -2,9 +2,7 @@
 use super::text;
 use crate::commands::ofp::time::utc;
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,13 +13,12 @@ use weir_profiler::{
     ProfileMetadata, ProfilerError, ProgressReporter, RawDataStore, RigDelayTable, RigSource, SwitchAddress,
 };
 use weir_terminal::output;
+use weir_terminal::progress::ProgressDisplay;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Clock as _, Instant, SystemClock, TimeSpan};
 
 /// Maximum size of a grid file in bytes.
 const MAX_GRID: u64 = 64 * 1024;
-/// Time between lines of progress, if standard error is no terminal.
-const LINE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(clap::Args)]
 pub(super) struct ProfileMeasureArgs {
@@ -141,7 +138,7 @@ pub(super) fn run(measure: &ProfileMeasureArgs) -> anyhow::Result<ExitCode> {
         progress: ProgressReporter::new(&mut tell),
     };
     let (mut found, ended) = weir_profiler::measure(&mut live, options, &mut store);
-    shown.clear();
+    drop(shown);
     found.rig = rig;
     let profile = found.profile(&about(measure));
     let file = measure.out.join("profile.toml");
@@ -242,60 +239,33 @@ fn print(
     Ok(())
 }
 
-/// Progress on standard error: a bar on a terminal, otherwise a line from time to time.
+/// Progress of a measurement on standard error.
 struct ProfilerProgressDisplay {
-    bar: Option<ProgressBar>,
+    display: ProgressDisplay,
     clock: SystemClock,
     phase: String,
     began: Instant,
-    said: Instant,
 }
 
 impl ProfilerProgressDisplay {
     fn new() -> ProfilerProgressDisplay {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(1);
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {pos}/{len}") {
-                bar.set_style(style);
-            }
-            bar
-        });
         let clock = SystemClock::start();
-        ProfilerProgressDisplay { bar, clock, phase: String::new(), began: clock.now(), said: Instant::ZERO }
+        ProfilerProgressDisplay { display: ProgressDisplay::start(), clock, phase: String::new(), began: clock.now() }
     }
 
     fn show_progress(&mut self, at: &MeasurementProgress<'_>) {
         let now = self.clock.now();
-        let is_new = self.phase != at.phase;
-        if is_new {
+        if self.phase != at.phase {
             (self.phase, self.began) = (at.phase.to_owned(), now);
         }
         let left = self.left(at, now).map_or_else(String::new, |left| format!(", {} s left", left.as_secs()));
-        match &self.bar {
-            Some(bar) => {
-                bar.set_length(at.of.max(1) as u64);
-                bar.set_position(at.done as u64);
-                bar.set_message(format!("{}: {}{left}", at.phase, at.doing));
-                bar.tick();
-            }
-            None if is_new || now.since(self.said) >= LINE_EVERY => {
-                self.said = now;
-                let done = if at.of > 0 { format!(" ({} of {}{left})", at.done, at.of) } else { String::new() };
-                eprintln!("weir: {}: {}{done}", at.phase, at.doing);
-            }
-            None => {}
-        }
+        let done = if at.of > 0 { format!(" ({} of {}{left})", at.done, at.of) } else { String::new() };
+        self.display.show(at.phase, &format!("{}: {}{done}", at.phase, at.doing), at.done as u64, at.of as u64);
     }
 
     /// Estimates the remaining time of the current part from its progress so far.
     fn left(&self, at: &MeasurementProgress<'_>, now: Instant) -> Option<Duration> {
         let share = at.done as f64 / at.of.max(1) as f64;
         (at.of > 0 && share > 0.02).then(|| now.since(self.began).mul_f64((1.0 - share) / share))
-    }
-
-    fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }

@@ -2,11 +2,12 @@
 mod measure;
 mod text;
 
+use super::csv::CsvRows;
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weir_profile::{Profile, SHIPPED, differences, figures};
+use weir_profile::{ParameterDifference, Profile, SHIPPED, differences, figures};
 use weir_terminal::output;
 
 /// Exit status of `diff` for profiles that differ.
@@ -40,8 +41,11 @@ enum ProfileCommand {
 #[derive(clap::Args)]
 struct ProfileListArgs {
     /// Print the result as one JSON document
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result as CSV, a line for each profile
+    #[arg(long)]
+    csv: bool,
 }
 
 #[derive(clap::Args)]
@@ -50,10 +54,13 @@ struct ProfileShowArgs {
     #[arg(value_name = "PROFILE")]
     profile: String,
     /// Print the result as one JSON document, in seconds
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result as CSV, a line for each parameter, in seconds
+    #[arg(long)]
+    csv: bool,
     /// Print the file itself, for example as a start for your own
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
     toml: bool,
 }
 
@@ -66,8 +73,11 @@ struct ProfileDiffArgs {
     #[arg(value_name = "PROFILE")]
     right: String,
     /// Print the result as one JSON document, in seconds
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result as CSV, a line for each difference, in seconds
+    #[arg(long)]
+    csv: bool,
 }
 
 #[derive(clap::Args)]
@@ -104,10 +114,12 @@ fn find(name: &str) -> anyhow::Result<Profile> {
 
 fn list(list: &ProfileListArgs) -> anyhow::Result<ExitCode> {
     let profiles = SHIPPED.iter().map(|(name, _)| find(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let of = |profile: &Profile| json!({ "name": profile.name, "device": profile.device, "origin": profile.origin });
+    let rows: Vec<Value> = profiles.iter().map(of).collect();
     if list.json {
-        let of =
-            |profile: &Profile| json!({ "name": profile.name, "device": profile.device, "origin": profile.origin });
-        output::print(&(serde_json::to_string_pretty(&profiles.iter().map(of).collect::<Vec<_>>())? + "\n"))?;
+        output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+    } else if list.csv {
+        output::print(&CsvRows { kind: "", columns: &["name", "device", "origin"], rows }.table())?;
     } else {
         output::print(&text::list(&profiles))?;
     }
@@ -136,6 +148,8 @@ fn show(show: &ProfileShowArgs) -> anyhow::Result<ExitCode> {
             "parameters": profile.parameters(),
         });
         output::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+    } else if show.csv {
+        output::print(&csv_of_parameters(&profile))?;
     } else {
         output::print(&text::show(&profile))?;
     }
@@ -148,10 +162,40 @@ fn diff(diff: &ProfileDiffArgs) -> anyhow::Result<ExitCode> {
     if diff.json {
         let document = json!({ "left": diff.left, "right": diff.right, "differences": found });
         output::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+    } else if diff.csv {
+        output::print(&csv_of_differences(&found))?;
     } else {
         output::print(&text::diff(&diff.left, &diff.right, &found))?;
     }
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DIFFERENT) })
+}
+
+/// Formats the parameters of a profile, with what they rest on. Laws are written as in JSON.
+fn csv_of_parameters(profile: &Profile) -> String {
+    const COLUMNS: &[&str] = &[
+        "key",
+        "unit",
+        "value",
+        "evidence.interval",
+        "evidence.samples",
+        "evidence.r2",
+        "evidence.residual",
+        "evidence.note",
+    ];
+    let rows = profile.parameters().iter().map(|parameter| json!(parameter)).collect();
+    CsvRows { kind: "", columns: COLUMNS, rows }.table()
+}
+
+/// Formats the differences of two profiles. Laws are written as in JSON.
+fn csv_of_differences(found: &[ParameterDifference]) -> String {
+    const COLUMNS: &[&str] = &["key", "unit", "left=left.value", "right=right.value", "relative", "overlap"];
+    let row = |difference: &ParameterDifference| {
+        let mut row = json!(difference);
+        let unit = ["left", "right"].into_iter().find_map(|side| row[side].get("unit").cloned());
+        row["unit"] = unit.unwrap_or_default();
+        row
+    };
+    CsvRows { kind: "", columns: COLUMNS, rows: found.iter().map(row).collect() }.table()
 }
 
 /// Checks all profiles and reports the error of each, not only the first.
@@ -186,4 +230,21 @@ fn plot(plot: &ProfilePlotArgs) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("--out: write {}", plot.out.display()))?;
     output::print(&format!("{} charts in {}\n", charts.len(), plot.out.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_and_differences_are_lines() {
+        let (left, right) = (find("at-x510").unwrap(), find("ovs-kernel").unwrap());
+        let shown = csv_of_parameters(&left);
+        assert!(shown.starts_with("key,unit,value,interval,samples,r2,residual,note\ntiming.data,s,"), "{shown}");
+        assert!(shown.contains("\ntiming.packet_in,s,") && shown.contains(",0.00556 0.00572,8,"), "{shown}");
+        let found = differences(&left, &right);
+        let csv = csv_of_differences(&found);
+        assert!(csv.starts_with("key,unit,left,right,relative,overlap\ntiming.data,s,"), "{csv}");
+        assert_eq!(csv.lines().count(), 1 + found.len());
+    }
 }

@@ -2,12 +2,14 @@
 use std::fmt::Write as _;
 use weir_plot::{Figure, HtmlCell, HtmlPage, HtmlTable};
 use weir_profile::{ParameterDifference, Profile, ProfileParameter, in_a_line};
+use weir_terminal::table::ReportTable;
 
 pub(super) fn list(profiles: &[Profile]) -> String {
-    profiles.iter().fold(String::new(), |mut text, profile| {
-        let _ = writeln!(text, "{:16} {} ({})", profile.name, profile.device, profile.origin.words());
-        text
-    })
+    let mut table = ReportTable::new(["profile", "what"]);
+    for profile in profiles {
+        table.row([profile.name.clone(), format!("{} ({})", profile.device, profile.origin.words())]);
+    }
+    format!("{table}\n")
 }
 
 pub(super) fn show(profile: &Profile) -> String {
@@ -19,12 +21,12 @@ pub(super) fn show(profile: &Profile) -> String {
     if let Some(runs) = &profile.runs {
         let _ = writeln!(text, "runs in {}", runs.display());
     }
-    let parameters = profile.parameters();
-    let width = |of: &dyn Fn(&ProfileParameter) -> usize| parameters.iter().map(of).max().unwrap_or(0);
-    let (key, value) = (width(&|parameter| parameter.key.len()), width(&|parameter| parameter.shown().len()).min(40));
-    for parameter in &parameters {
-        let line = format!("  {:key$}  {:value$}  {}", parameter.key, parameter.shown(), evidence(parameter));
-        let _ = writeln!(text, "{}", line.trim_end());
+    let mut table = ReportTable::new(["parameter", "value", "rests on"]);
+    for parameter in profile.parameters() {
+        table.row([parameter.key.clone(), parameter.shown(), evidence(&parameter)]);
+    }
+    if !table.is_empty() {
+        let _ = writeln!(text, "{table}");
     }
     text
 }
@@ -44,18 +46,11 @@ pub(super) fn diff(left: &str, right: &str, found: &[ParameterDifference]) -> St
         return format!("{left} and {right} are alike\n");
     }
     let shown = |side: &Option<ProfileParameter>| side.as_ref().map_or_else(|| "-".to_owned(), ProfileParameter::shown);
-    let mut rows = vec![["parameter".to_owned(), left.to_owned(), right.to_owned()]];
-    rows.extend(
-        found.iter().map(|difference| [difference.key.clone(), shown(&difference.left), shown(&difference.right)]),
-    );
-    let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0).min(40);
-    let widths = [width(0), width(1), width(2)];
-    let notes = std::iter::once("difference".to_owned()).chain(found.iter().map(note));
-    rows.iter().zip(notes).fold(String::new(), |mut text, ([key, left, right], note)| {
-        let [a, b, c] = widths;
-        let _ = writeln!(text, "{}", format!("{key:a$}  {left:b$}  {right:c$}  {note}").trim_end());
-        text
-    })
+    let mut table = ReportTable::new(["parameter", left, right, "difference"]);
+    for one in found {
+        table.row([one.key.clone(), shown(&one.left), shown(&one.right), note(one)]);
+    }
+    format!("{table}\n")
 }
 
 fn note(difference: &ParameterDifference) -> String {

@@ -61,7 +61,7 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
         LabOptions { netns: args.netns, certify: true, cancel: signals.cancel.clone(), ..LabOptions::default() };
     let mut shown = progress::LabProgressDisplay::new();
     let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.update(&progress));
-    shown.clear();
+    drop(shown);
     let result = result?;
     let text = match (args.json, args.csv) {
         (true, _) => json(&result)?,

@@ -1,16 +1,16 @@
 //! Formats the result of a run as text.
 use crate::commands::csv::{self, figure, quoted};
-use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_network::LabResult;
 use weir_network::certificate::FidelityVerdict;
 use weir_network::result::{LabHostKind, StreamResult, TrafficResult};
 use weir_scenario::TrafficExpectation;
+use weir_terminal::table::ReportTable;
 use weir_traffic::TimeStatistics;
 use weir_units::{Bps, counted};
 
-/// Maximum number of hosts for a matrix; wider ones do not fit a screen.
+/// Maximum number of hosts for a matrix; larger ones are hard to read.
 const MATRIX_HOSTS: usize = 12;
 
 /// Formats the whole report.
@@ -26,16 +26,31 @@ pub(crate) fn simulated_text(result: &LabResult, took: Duration) -> String {
 fn report(result: &LabResult, took: Option<Duration>) -> String {
     let sections = [
         matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
-        (!result.traffic.is_empty()).then(|| ("Traffic (times in microseconds)", traffic(result))),
-        (!result.streams.is_empty()).then(|| ("Streams (times in microseconds)", streams(result))),
+        Some(("Traffic", traffic(result))),
+        Some(("Delays (microseconds)", delays(result))),
+        Some(("Streams", streams(result))),
+        Some(("Delays of streams (microseconds)", stream_delays(result))),
         Some(("Switches", switches(result))),
-        (!result.drops.is_empty()).then(|| ("Packets dropped", drops(result))),
+        Some(("Packets dropped", drops(result))),
     ];
     let mut text = String::new();
-    for (title, table) in sections.into_iter().flatten() {
-        let _ = writeln!(text, "{title}\n{}\n", table.trim_fmt());
+    for (title, table) in sections.into_iter().flatten().filter(|(_, table)| !table.is_empty()) {
+        let _ = writeln!(text, "{title}\n{table}\n");
+        if title == "Traffic" {
+            text += &problems(result);
+        }
     }
     text + &footer(result, took)
+}
+
+/// Says what went wrong with items of traffic, one line for each.
+fn problems(result: &LabResult) -> String {
+    let failed = result.traffic.iter().filter(|item| !item.ok);
+    let line = |item: &TrafficResult| {
+        Some(format!("{} {} -> {}: {}\n", item.kind, item.from, item.to, item.problem.as_ref()?))
+    };
+    let lines: String = failed.filter_map(line).collect();
+    if lines.is_empty() { lines } else { lines + "\n" }
 }
 
 /// Formats what follows the tables: counts, conditions, and the verdict as the last line.
@@ -60,7 +75,7 @@ fn footer(result: &LabResult, took: Option<Duration>) -> String {
 
 /// Says how long what was run, with what and on what. `took` is the time that a simulation took, whose own time is
 /// virtual.
-fn conditions(result: &LabResult, took: Option<Duration>) -> String {
+pub(crate) fn conditions(result: &LabResult, took: Option<Duration>) -> String {
     let setup = &result.setup;
     let hosts = match setup.mode {
         LabHostKind::Memory => "hosts in this process",
@@ -114,7 +129,7 @@ fn verdict(result: &LabResult) -> String {
 }
 
 /// Returns the matrix of hosts by hosts, or `None` if there are too many hosts or there is no traffic.
-fn matrix(result: &LabResult) -> Option<Table> {
+fn matrix(result: &LabResult) -> Option<ReportTable> {
     let mut hosts: Vec<&str> = Vec::new();
     for name in result.traffic.iter().flat_map(|item| [item.from.as_str(), item.to.as_str()]) {
         if !hosts.contains(&name) {
@@ -124,11 +139,10 @@ fn matrix(result: &LabResult) -> Option<Table> {
     if hosts.is_empty() || hosts.len() > MATRIX_HOSTS {
         return None;
     }
-    let mut table = table(&[""]);
-    table.set_header([""].iter().chain(&hosts));
+    let mut table = ReportTable::new([""].iter().chain(&hosts).copied());
     for from in &hosts {
         let cells = hosts.iter().map(|to| if from == to { "-" } else { cell(result, from, to) });
-        table.add_row([*from].into_iter().chain(cells));
+        table.row([*from].into_iter().chain(cells));
     }
     Some(table)
 }
@@ -150,19 +164,11 @@ fn outcome(item: &TrafficResult) -> &'static str {
     }
 }
 
-fn traffic(result: &LabResult) -> Table {
-    let mut table = table(&[
-        "", "from", "to", "outcome", "sent", "received", "loss", "goodput", "time of", "samples", "min", "mean", "p50",
-        "p95", "p99", "max",
-    ]);
+fn traffic(result: &LabResult) -> ReportTable {
+    let header = ["", "from", "to", "outcome", "sent", "received", "loss", "goodput"];
+    let mut table = ReportTable::new(header).keys(3).numbers(4..8);
     for item in &result.traffic {
-        let (what, delay) = match (&item.rtt, &item.delay) {
-            (Some(rtt), _) => ("round trip", Some(rtt)),
-            (None, Some(delay)) => ("one way", Some(delay)),
-            (None, None) => ("", None),
-        };
-        let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
-        let mut row = vec![
+        table.row([
             item.kind.to_owned(),
             item.from.clone(),
             format!("{} {}", item.to, item.address),
@@ -175,59 +181,64 @@ fn traffic(result: &LabResult) -> Table {
             },
             item.loss.map_or(String::new(), |loss| format!("{:.1}%", loss * 100.0)),
             item.goodput_bps.map_or(String::new(), rate),
-            what.to_owned(),
-            number(delay.map(|delay| delay.samples)),
-        ];
-        row.extend(times(delay));
-        table.add_row(row);
-        if let Some(problem) = item.problem.as_ref().filter(|_| !item.ok) {
-            table.add_row(["", "", "", problem.as_str()]);
-        }
+        ]);
     }
-    right_from(&mut table, 4);
     table
 }
 
-fn streams(result: &LabResult) -> Table {
-    let mut table = table(&[
-        "",
-        "switch",
-        "port",
-        "class",
-        "sent",
-        "received",
-        "throughput",
-        "loss",
-        "rate",
-        "share",
-        "samples",
-        "min",
-        "mean",
-        "p50",
-        "p95",
-        "p99",
-        "max",
-    ]);
+/// Columns of delays.
+const TIMES: [&str; 7] = ["samples", "min", "mean", "p50", "p95", "p99", "max"];
+
+/// Returns the delays of the items of traffic that have any.
+fn delays(result: &LabResult) -> ReportTable {
+    let header = ["", "from", "to", "time of"].into_iter().chain(TIMES);
+    let mut table = ReportTable::new(header).keys(3).numbers(4..11);
+    for item in &result.traffic {
+        let (what, delay) = match (&item.rtt, &item.delay) {
+            (Some(rtt), _) => ("round trip", rtt),
+            (None, Some(delay)) => ("one way", delay),
+            (None, None) => continue,
+        };
+        let names = [item.kind.to_owned(), item.from.clone(), item.to.clone(), what.to_owned()];
+        table.row(names.into_iter().chain(times(delay)));
+    }
+    table
+}
+
+/// Returns the names of a stream's switch, output and class.
+fn stream_names(stream: &StreamResult) -> [String; 4] {
+    let cut = stream.virtual_switch.as_ref().map(|name| format!("{} {name}", stream.switch));
+    let switch = cut.unwrap_or_else(|| stream.switch.clone());
+    [stream.name.clone(), switch, stream.output.to_string(), stream.class.to_string()]
+}
+
+fn streams(result: &LabResult) -> ReportTable {
+    let header = ["", "switch", "port", "class", "sent", "received", "throughput", "loss", "rate", "share"];
+    let mut table = ReportTable::new(header).keys(4).numbers(2..10);
     let percent = |share: Option<f64>| share.map_or(String::new(), |share| format!("{:.3}%", share * 100.0));
     for stream in &result.streams {
-        let cut = stream.virtual_switch.as_ref().map(|name| format!("{} {name}", stream.switch));
-        let mut row = vec![
-            stream.name.clone(),
-            cut.unwrap_or_else(|| stream.switch.clone()),
-            stream.output.to_string(),
-            stream.class.to_string(),
+        let figures = [
             stream.sent.to_string(),
             stream.received.to_string(),
             percent(stream.throughput),
             percent(stream.loss),
             rate(stream.rate_bps),
             percent(stream.share),
-            stream.delay.map_or(String::new(), |delay| delay.samples.to_string()),
         ];
-        row.extend(times(stream.delay.as_ref()));
-        table.add_row(row);
+        table.row(stream_names(stream).into_iter().chain(figures));
     }
-    right_from(&mut table, 2);
+    table
+}
+
+/// Returns the delays of the streams of which packets came.
+fn stream_delays(result: &LabResult) -> ReportTable {
+    let header = ["", "switch", "port", "class"].into_iter().chain(TIMES);
+    let mut table = ReportTable::new(header).keys(4).numbers(2..11);
+    for stream in &result.streams {
+        if let Some(delay) = &stream.delay {
+            table.row(stream_names(stream).into_iter().chain(times(delay)));
+        }
+    }
     table
 }
 
@@ -250,18 +261,19 @@ fn sent(item: &TrafficResult) -> String {
     }
 }
 
-fn times(delay: Option<&TimeStatistics>) -> [String; 6] {
-    let Some(delay) = delay else { return Default::default() };
+/// Formats delays, in the order of [`TIMES`].
+fn times(delay: &TimeStatistics) -> [String; 7] {
     let percentile = |share: f64, us: f64| delay.has_percentile(share).then_some(us);
-    let times = [
-        Some(delay.min_us),
-        Some(delay.mean_us),
-        percentile(0.5, delay.p50_us),
-        percentile(0.95, delay.p95_us),
-        percentile(0.99, delay.p99_us),
-        Some(delay.max_us),
-    ];
-    times.map(|us| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0}")))
+    let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0}"));
+    [
+        delay.samples.to_string(),
+        us(Some(delay.min_us)),
+        us(Some(delay.mean_us)),
+        us(percentile(0.5, delay.p50_us)),
+        us(percentile(0.95, delay.p95_us)),
+        us(percentile(0.99, delay.p99_us)),
+        us(Some(delay.max_us)),
+    ]
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate above zero, far from the limit")]
@@ -269,24 +281,23 @@ fn rate(bps: f64) -> String {
     format!("{:.1}", Bps(bps.round() as u64))
 }
 
-fn switches(result: &LabResult) -> Table {
-    let mut table = table(&["", "datapath id", "control channels", "flow entries", "packets", "received", "sent"]);
+fn switches(result: &LabResult) -> ReportTable {
+    let header = ["", "datapath id", "control channels", "flow entries", "packets", "received", "sent"];
+    let mut table = ReportTable::new(header).numbers(2..7);
     for switch in &result.switches {
         let counts =
             [switch.entries, switch.packets, switch.rx_packets, switch.tx_packets].map(|count| count.to_string());
         let fixed = [switch.name.clone(), format!("{:016x}", switch.dpid), switch.channels_up.to_string()];
-        table.add_row(fixed.into_iter().chain(counts));
+        table.row(fixed.into_iter().chain(counts));
     }
-    right_from(&mut table, 2);
     table
 }
 
-fn drops(result: &LabResult) -> Table {
-    let mut table = table(&["where", "why", "packets"]);
+fn drops(result: &LabResult) -> ReportTable {
+    let mut table = ReportTable::new(["where", "why", "packets"]).numbers(2..3);
     for drop in &result.drops {
-        table.add_row([drop.place.clone(), drop.reason.clone(), drop.packets.to_string()]);
+        table.row([drop.place.clone(), drop.reason.clone(), drop.packets.to_string()]);
     }
-    right_from(&mut table, 2);
     table
 }
 
@@ -354,13 +365,84 @@ fn stream_cells(stream: &StreamResult) -> Vec<String> {
     cells
 }
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_network::result::{DropCount, StreamResult};
+    use weir_scenario::{Scenario, defaults};
+    use weir_sim::network::{VirtualTimeSettings, simulate};
+    use weir_terminal::table::MAX_WIDTH;
 
-/// Right-aligns the columns from `first` on.
-fn right_from(table: &mut Table, first: usize) {
-    table.column_iter_mut().skip(first).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    /// Returns the result of the quickstart example, with large figures, many hosts, a failure and a stream.
+    fn large() -> LabResult {
+        let text = include_str!("../../../../../examples/quickstart.toml");
+        let mut scenario = Scenario::parse(text, "quickstart").unwrap();
+        super::super::set_duration(&mut scenario, "100ms".parse().unwrap()).unwrap();
+        let settings = VirtualTimeSettings {
+            link_rate: defaults::LINK_RATE,
+            control_delay: defaults::CONTROL_DELAY,
+            wake_up: Duration::ZERO,
+        };
+        let mut result = simulate(&scenario, &settings, &weir_sim::SimulationMonitor::default(), &mut |_| ()).unwrap();
+        let times = TimeStatistics {
+            samples: 123_456,
+            min_us: 100_000.0,
+            mean_us: 123_456.0,
+            sd_us: 1000.0,
+            p50_us: 123_456.0,
+            p95_us: 234_567.0,
+            p99_us: 345_678.0,
+            p999_us: 456_789.0,
+            max_us: 1_234_567.0,
+        };
+        for (number, item) in result.traffic.iter_mut().enumerate() {
+            (item.from, item.to) = (format!("client-{number:02}"), format!("server-{number:02}"));
+            (item.sent, item.received, item.delay) = (Some(12_345_678), 12_345_678, Some(times));
+        }
+        result.traffic[0].ok = false;
+        result.traffic[0].problem = Some("no answer came before the time of the item was over, and none later".into());
+        result.passed = false;
+        result.streams.push(StreamResult {
+            name: "background".into(),
+            switch: "switch-1".into(),
+            virtual_switch: Some("gold".into()),
+            output: 33,
+            class: 7,
+            sent: 12_345_678,
+            received: 12_345_678,
+            throughput: Some(1.0),
+            throughput_bytes: Some(1.0),
+            loss: Some(0.012_345),
+            rate_bps: 9.87e9,
+            share: Some(0.5),
+            delay: Some(times),
+            late: Some(times),
+        });
+        result.drops.push(DropCount {
+            place: "switch-1 gold".into(),
+            reason: "buffer full".into(),
+            packets: 12_345_678,
+        });
+        result
+    }
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let text = text(&large());
+        let is_cell = |cell: &&str| !cell.trim().is_empty();
+        let tables = text.lines().filter(|line| line.trim().split("  ").filter(is_cell).count() >= 3);
+        let wide: Vec<&str> = tables.filter(|line| line.chars().count() > MAX_WIDTH).collect();
+        assert!(wide.is_empty(), "{wide:#?}");
+        for title in [
+            "Who reached whom",
+            "Traffic\n",
+            "\nDelays (",
+            "\nStreams\n",
+            "\nDelays of streams (",
+            "\nPackets dropped\n",
+        ] {
+            assert!(text.contains(title), "no `{title}` in {text}");
+        }
+        assert!(text.contains("ping client-00 -> server-00: no answer came before"), "{text}");
+    }
 }

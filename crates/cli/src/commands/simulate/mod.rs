@@ -1,4 +1,5 @@
 //! `weir simulate`: simulates a scenario file in virtual time. The exit status is that of `weir run`.
+mod page;
 mod report;
 mod report_stations;
 mod stations;
@@ -7,9 +8,7 @@ mod streams;
 use super::run::NOT_AS_EXPECTED;
 use super::sweep::{self, ParameterSweep, SweptValues};
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +18,7 @@ use weir_network::LabResult;
 use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
 use weir_sim::network::{SETTLE, VirtualTimeSettings, simulate};
+use weir_terminal::progress::ProgressDisplay;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, Clock, Instant, SystemClock, TimeSpan};
 
@@ -82,6 +82,9 @@ pub(crate) struct SimulateArgs {
     /// Print the result as CSV, a line for each group of packets and point of a sweep
     #[arg(long)]
     csv: bool,
+    /// Write a page with charts, too
+    #[arg(long, value_name = "FILE.html")]
+    plot: Option<PathBuf>,
 }
 
 /// Level of a simulation.
@@ -152,9 +155,14 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
         .into_iter()
         .map(|(point, scenario)| Ok((point, apply_overrides(scenario, &args)?)))
         .collect::<anyhow::Result<Vec<_>>>()?;
+    // Checked before simulating, so that no result is lost.
+    if let Some(path) = &args.plot {
+        weir_terminal::output::check_file(path).with_context(|| format!("--plot: create {}", path.display()))?;
+    }
     let signals = StopSignalHandler::watch()?;
     let mut answers = Vec::new();
     let count = scenarios.len();
+    let name = scenarios.first().map_or_else(String::new, |(_, scenario)| scenario.name.clone());
     for (number, (point, scenario)) in scenarios.into_iter().enumerate() {
         let title = if count > 1 { format!("{} ({} of {count})", point, number + 1) } else { scenario.name.clone() };
         let result = answer(&scenario, &args, &signals.cancel, &title)?;
@@ -165,6 +173,10 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let all = answers.len() == count;
+    if let Some(path) = &args.plot {
+        let page = page::page(&answers, &name);
+        weir_terminal::output::write_file(path, &page).with_context(|| format!("--plot: write {}", path.display()))?;
+    }
     let text = match (args.json, args.csv) {
         (true, _) => json(&answers)?,
         (_, true) => report::csv(&answers),
@@ -220,7 +232,7 @@ fn answer(
             shown.update(&progress);
             watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
         });
-        shown.clear();
+        drop(shown);
         let result = result.with_context(of_file)?;
         let took = clock.now().since(Instant::ZERO);
         return Ok(SimulateResult::Network(Box::new(NetworkSimulation { result, took })));
@@ -264,17 +276,22 @@ fn watched<R: Send>(
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let bar = bar(title, scenario);
+            let each = scenario.simulate.warm_up + scenario.simulate.duration;
+            let all = each.saturating_mul(scenario.simulate.replications);
+            let mut shown = ProgressDisplay::start();
+            shown.stage(&format!("simulating {title}"));
             while !over.load(Ordering::Relaxed) {
                 if cancel.wait(TELL_EVERY) {
                     watch.cancel.store(true, Ordering::Relaxed);
                     break;
                 }
-                if let Some(bar) = &bar {
-                    bar.set_position(watch.virtual_ns.load(Ordering::Relaxed) / 1000);
-                }
+                show_virtual_time(
+                    &mut shown,
+                    title,
+                    Duration::from_nanos(watch.virtual_ns.load(Ordering::Relaxed)),
+                    all,
+                );
             }
-            bar.inspect(ProgressBar::finish_and_clear);
         });
         let result = work();
         over.store(true, Ordering::Relaxed);
@@ -282,20 +299,12 @@ fn watched<R: Send>(
     })
 }
 
-/// Returns a progress bar in microseconds of virtual time, or `None` if standard error is no terminal.
-fn bar(title: &str, scenario: &Scenario) -> Option<ProgressBar> {
-    if !std::io::stderr().is_terminal() {
-        eprintln!("weir: simulating {title}");
-        return None;
-    }
-    let each = scenario.simulate.warm_up + scenario.simulate.duration;
-    let all = each.saturating_mul(scenario.simulate.replications);
-    let bar = ProgressBar::new(u64::try_from(all.as_micros()).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {eta}") {
-        bar.set_style(style);
-    }
-    bar.set_message(format!("simulating {title}"));
-    Some(bar)
+/// Shows how much virtual time all replications have simulated, of how much. With `--until` it may become more.
+fn show_virtual_time(shown: &mut ProgressDisplay, title: &str, done: Duration, all: Duration) {
+    let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let of = if done <= all { format!(" of {:.1}", all.as_secs_f64()) } else { String::new() };
+    let text = format!("simulating {title}: {:.1}{of} s of virtual time", done.as_secs_f64());
+    shown.show(&format!("simulating {title}"), &text, us(done), us(all));
 }
 
 fn json(answers: &[SimulatedPoint]) -> anyhow::Result<String> {

@@ -5,10 +5,10 @@ use super::{SimulateResult, SimulatedPoint};
 use crate::commands::csv::{figure, quoted};
 use crate::commands::run::report::{TRAFFIC_CELLS, traffic_cells};
 use crate::commands::sweep::plain;
-use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_sim::report::FabricReportRow;
 use weir_sim::stats::Estimate;
+use weir_terminal::table::ReportTable;
 use weir_units::counted;
 
 /// Formats the whole report. `asked` is the number of points that were to be simulated.
@@ -33,38 +33,33 @@ pub(super) fn text(answers: &[SimulatedPoint], asked: usize) -> String {
 }
 
 fn streams(result: &StreamSimulation) -> String {
-    let mut table = table(&[
-        "virtual switch",
-        "port",
-        "class",
-        "packets",
-        "rate",
-        "throughput",
-        "loss",
-        "mean delay",
-        "p50",
-        "p99",
-        "max",
-    ]);
+    let names = ["virtual switch", "port", "class"];
+    let header = names.into_iter().chain(["packets", "rate", "throughput", "loss"]);
+    let mut packets = ReportTable::new(header).keys(3).numbers(3..7);
+    let mut delays =
+        ReportTable::new(names.into_iter().chain(["mean delay", "p50", "p99", "max"])).keys(3).numbers(3..7);
     for row in rows(result) {
-        let delays = row.delays.as_ref();
-        let us = |s: Option<f64>| s.map_or(String::new(), |s| format!("{:.2}", s * 1e6));
-        table.add_row([
+        let names = [
             row.switch.clone().unwrap_or_else(|| "all".into()),
             row.port.clone().unwrap_or_default(),
             row.class.map_or(String::new(), |class| class.to_string()),
+        ];
+        let figures = [
             row.packets.to_string(),
             within(row.rate_bps, 1e-6, 2, " Mbit/s"),
             within(row.throughput, 100.0, 3, "%"),
             within(row.loss, 100.0, 3, "%"),
-            within(row.delay_s, 1e6, 2, ""),
-            us(delays.map(|delays| delays.p50_s)),
-            us(delays.map(|delays| delays.p99_s)),
-            us(delays.map(|delays| delays.max_s)),
-        ]);
+        ];
+        packets.row(names.clone().into_iter().chain(figures));
+        if let Some(known) = &row.delays {
+            let us = [known.p50_s, known.p99_s, known.max_s].map(|s| format!("{:.2}", s * 1e6));
+            delays.row(names.into_iter().chain([within(row.delay_s, 1e6, 2, "")]).chain(us));
+        }
     }
-    table.column_iter_mut().skip(3).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    let mut text = format!("Packets (delays in microseconds, to the start of transmission)\n{}\n\n", table.trim_fmt());
+    let mut text = format!("Packets\n{packets}\n\n");
+    if !delays.is_empty() {
+        let _ = writeln!(text, "Delays (microseconds, to the start of transmission)\n{delays}\n");
+    }
     if !result.report.total.lost.is_empty() {
         let lost: Vec<String> = result
             .report
@@ -82,11 +77,22 @@ fn streams(result: &StreamSimulation) -> String {
 }
 
 /// Returns the most detailed rows of the report (groups, switches, ports or classes), followed by the total.
-fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
+pub(super) fn rows(result: &StreamSimulation) -> impl Iterator<Item = &FabricReportRow> {
     let report = &result.report;
     let lists = [&report.groups, &report.switches, &report.ports, &report.classes];
     let most = lists.into_iter().find(|rows| rows.len() > 1);
     most.into_iter().flatten().chain([&report.total])
+}
+
+/// Says with what and on what a result was simulated.
+pub(super) fn setup(result: &SimulateResult) -> String {
+    match result {
+        SimulateResult::Streams(result) => conditions(&result.setup, None, false),
+        SimulateResult::Stations(result) => conditions(&result.setup, None, false),
+        SimulateResult::Network(network) => {
+            crate::commands::run::report::conditions(&network.result, Some(network.took))
+        }
+    }
 }
 
 /// Describes the simulation's setup and whether the requested precision was reached.
@@ -117,17 +123,16 @@ pub(super) fn conditions(setup: &SimulationSetup, is_sure: Option<bool>, is_part
     text
 }
 
-/// Formats a mean with half its confidence interval.
+/// Formats a mean with half its confidence interval, with at most so many decimals: fewer if the mean has four
+/// significant digits without them, and none if both are zero.
 pub(super) fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit: &str) -> String {
     let Some(Estimate { mean, half_width, .. }) = estimate else { return String::new() };
+    let value = (mean * scale).abs();
+    let before_point = if value < 1.0 { 0 } else { format!("{value:.0}").len() };
+    let is_zero = value == 0.0 && half_width.is_none_or(|half| half == 0.0);
+    let digits = if is_zero { 0 } else { digits.min(4_usize.saturating_sub(before_point)) };
     let half = half_width.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
     format!("{:.digits$}{half}{unit}", mean * scale)
-}
-
-pub(super) fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
 }
 
 /// Formats one CSV line for each group and point; for networks one for each item of traffic.

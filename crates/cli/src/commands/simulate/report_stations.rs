@@ -1,11 +1,11 @@
 //! Formats the results of simulated stations as text and as CSV.
-use super::report::{conditions, table, within};
+use super::report::{conditions, within};
 use super::stations::StationSimulation;
 use crate::commands::csv::figure;
-use comfy_table::CellAlignment;
 use std::fmt::Write as _;
 use weir_sim::stations::report::{FlowRow, StationRow, SwitchRow};
 use weir_sim::stats::Estimate;
+use weir_terminal::table::ReportTable;
 
 /// Formats the whole report.
 pub(super) fn text(result: &StationSimulation) -> String {
@@ -37,37 +37,39 @@ fn percent(estimate: Option<Estimate>) -> String {
 }
 
 fn flows(rows: &[FlowRow], total: Option<&FlowRow>) -> String {
-    let mut table = table(&["from", "to", "class", "packets", "a second", "loss", "mean", "p50", "p95", "p99"]);
+    let header = ["from", "to", "class", "packets", "a second", "loss"];
+    let mut packets = ReportTable::new(header).keys(3).numbers(3..6);
+    let mut times = ReportTable::new(["from", "to", "class", "mean", "p50", "p95", "p99"]).keys(3).numbers(3..7);
     for row in rows.iter().chain(total) {
         let several = row.data.packets > 0 && row.control.packets > 0;
         let classes = [("all", &row.all), ("data", &row.data), ("control", &row.control)];
         for (class, delays) in classes.into_iter().take(if several { 3 } else { 1 }) {
             let whole = class == "all";
-            table.add_row([
+            let names = [
                 row.from.clone().unwrap_or_else(|| "all".into()),
                 row.to.clone().unwrap_or_default(),
                 class.to_owned(),
+            ];
+            let figures = [
                 if whole { row.packets } else { delays.packets }.to_string(),
                 if whole { within(row.per_second, 1.0, 1, "") } else { String::new() },
                 if whole { percent(row.loss) } else { String::new() },
-                ms(delays.mean_s),
-                ms(delays.p50_s),
-                ms(delays.p95_s),
-                ms(delays.p99_s),
-            ]);
+            ];
+            packets.row(names.clone().into_iter().chain(figures));
+            let delays = [delays.mean_s, delays.p50_s, delays.p95_s, delays.p99_s].map(ms);
+            times.row(names.into_iter().chain(delays));
         }
     }
-    table.column_iter_mut().skip(3).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     format!(
-        "Packets from host to host (delays in milliseconds; control: those that the controller was asked about)\n{}\n\n",
-        table.trim_fmt()
+        "Packets from host to host (control: those that the controller was asked about)\n{packets}\n\n\
+         Delays from host to host (milliseconds)\n{times}\n\n"
     )
 }
 
 fn switches(rows: &[SwitchRow]) -> String {
-    let mut table = table(&["switch", "packets", "asked", "held up", "mean", "p95", "p99"]);
+    let mut table = ReportTable::new(["switch", "packets", "asked", "held up", "mean", "p95", "p99"]).numbers(1..7);
     for row in rows {
-        table.add_row([
+        table.row([
             row.name.clone(),
             row.packets.to_string(),
             percent(row.asked),
@@ -77,17 +79,14 @@ fn switches(rows: &[SwitchRow]) -> String {
             ms(row.delay.p99_s),
         ]);
     }
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    format!(
-        "Switches (held up: asked, or slower than `slow`: the effective share of new flows)\n{}\n\n",
-        table.trim_fmt()
-    )
+    format!("Switches (held up: asked, or slower than `slow`: the effective share of new flows)\n{table}\n\n")
 }
 
 fn stations(rows: &[StationRow]) -> String {
-    let mut table = table(&["station", "packets", "a second", "busy", "queue", "mean", "loss"]);
+    let mut table =
+        ReportTable::new(["station", "packets", "a second", "busy", "queue", "mean", "loss"]).groups([4]).numbers(1..7);
     for row in rows {
-        table.add_row([
+        table.row([
             row.name.clone(),
             row.packets.to_string(),
             within(row.per_second, 1.0, 1, ""),
@@ -97,8 +96,7 @@ fn stations(rows: &[StationRow]) -> String {
             percent(row.loss),
         ]);
     }
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    format!("Stations (queue: packets there, with the one in service)\n{}\n\n", table.trim_fmt())
+    format!("Stations (queue: packets there, with the one in service)\n{table}\n\n")
 }
 
 /// Columns of the CSV form.

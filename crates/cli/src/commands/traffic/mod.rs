@@ -1,5 +1,6 @@
 //! `weir traffic`: sends traffic by rule, reports how exactly it was sent, and records what becomes of it. Exit
 //! status 130 when stopped early.
+mod csv_report;
 mod laws;
 mod offer;
 mod report;
@@ -82,8 +83,11 @@ struct PerVisitArgs {
     #[arg(value_name = "N=FILE", required = true)]
     runs: Vec<VisitReportArg>,
     /// Print the result as one JSON document
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result as CSV: a line for each run, and one for each estimate of the time of a visit
+    #[arg(long)]
+    csv: bool,
 }
 
 /// Options for recording and reporting.
@@ -111,8 +115,11 @@ struct RecordingArgs {
     #[arg(long)]
     wall_clock: bool,
     /// Print the result as one JSON document
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the result as CSV: a line for what was sent, one for what was received, and one for each kind of delay
+    #[arg(long)]
+    csv: bool,
 }
 
 pub(crate) fn run(args: TrafficArgs) -> anyhow::Result<ExitCode> {
@@ -155,7 +162,11 @@ fn measure_and_report(rig: TrafficRun, args: &RecordingArgs) -> anyhow::Result<E
     let mut row = |row: IntervalStatistics| series.iter_mut().for_each(|file| file.write(&row));
     let mut result = rig.run(&mut || signals.cancel.is_cancelled(), &mut row)?;
     let taken_off = rig_delay.map_or(Ok(()), |rig| result.take_off(&rig));
-    let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { report::text(&result) };
+    let text = match (args.json, args.csv) {
+        (true, _) => serde_json::to_string_pretty(&result)? + "\n",
+        (_, true) => csv_report::csv(&result),
+        _ => report::text(&result),
+    };
     weir_terminal::output::print(&text)?;
     // Checked after printing, so that an unwritable time series does not suppress the result.
     series.map_or(Ok(()), SeriesFile::finish)?;
@@ -167,7 +178,11 @@ fn per_visit(args: &PerVisitArgs) -> anyhow::Result<ExitCode> {
     let read = |run: &VisitReportArg| Ok((run.visits, read_report(&run.file)?));
     let runs = args.runs.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let found = weir_generator::per_visit::per_visit(&runs)?;
-    let text = if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { report::per_visit(&found) };
+    let text = match (args.json, args.csv) {
+        (true, _) => serde_json::to_string_pretty(&found)? + "\n",
+        (_, true) => csv_report::per_visit(&found),
+        _ => report::per_visit(&found),
+    };
     weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

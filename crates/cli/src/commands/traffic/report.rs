@@ -1,8 +1,8 @@
 //! Formats the result of a traffic run as text.
-use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_generator::per_visit::{DelayGrowth, ServiceTimePerVisit};
 use weir_generator::{DelayWithoutRig, SentReport, TrafficRunReport};
+use weir_terminal::table::ReportTable;
 use weir_traffic::recorder::{PathReport, ReceptionReport};
 use weir_traffic::{GapQuality, TimeStatistics};
 use weir_units::Bps;
@@ -18,7 +18,7 @@ pub(super) fn text(report: &TrafficRunReport) -> String {
     }
     let rows = delays(report);
     if !rows.is_empty() {
-        let _ = writeln!(text, "\nDelays (microseconds)\n{}", table(&rows).trim_fmt());
+        let _ = writeln!(text, "\nDelays (microseconds)\n{}", table(&rows));
     }
     if let Some(net) = &report.net {
         text += &without_rig(net);
@@ -132,7 +132,8 @@ fn receiver(received: &ReceptionReport) -> String {
     text + &gaps("Gaps", received.gaps.as_ref())
 }
 
-fn delays(report: &TrafficRunReport) -> Vec<(String, TimeStatistics)> {
+/// Returns all delays of a run with their names: of classes of packets, then of parts of the path.
+pub(super) fn delays(report: &TrafficRunReport) -> Vec<(String, TimeStatistics)> {
     let received = report.received.iter();
     let classes = received.flat_map(|received| {
         [
@@ -147,11 +148,9 @@ fn delays(report: &TrafficRunReport) -> Vec<(String, TimeStatistics)> {
     classes.chain(parts.map(|part| (format!("{} to {}", part.from, part.to), part.delay))).collect()
 }
 
-fn table(rows: &[(String, TimeStatistics)]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_header(["", "samples", "min", "mean", "sd", "p50", "p95", "p99", "p99.9", "max"]);
+fn table(rows: &[(String, TimeStatistics)]) -> ReportTable {
+    let header = ["", "samples", "min", "mean", "sd", "p50", "p95", "p99", "p99.9", "max"];
+    let mut table = ReportTable::new(header).groups([5]).numbers(1..10);
     for (name, d) in rows {
         let percentile = |share: f64, us: f64| d.has_percentile(share).then_some(us);
         let times = [
@@ -166,9 +165,8 @@ fn table(rows: &[(String, TimeStatistics)]) -> Table {
         ];
         let times = times.map(|us| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.2}")));
         let cells = [name.clone(), d.samples.to_string()].into_iter().chain(times);
-        table.add_row(cells);
+        table.row(cells);
     }
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table
 }
 
