@@ -378,11 +378,7 @@ mod tests {
         let text = include_str!("../../../../../examples/quickstart.toml");
         let mut scenario = Scenario::parse(text, "quickstart").unwrap();
         super::super::set_duration(&mut scenario, "100ms".parse().unwrap()).unwrap();
-        let settings = VirtualTimeSettings {
-            link_rate: defaults::LINK_RATE,
-            control_delay: defaults::CONTROL_DELAY,
-            wake_up: Duration::ZERO,
-        };
+        let settings = VirtualTimeSettings::default();
         let mut result = simulate(&scenario, &settings, &weir_sim::SimulationMonitor::default(), &mut |_| ()).unwrap();
         let times = TimeStatistics {
             samples: 123_456,
