@@ -30,7 +30,8 @@ struct DelayTerms {
     lines: LineDelays,
 }
 
-/// Computes the result of a flow's packets, given its number. `asks` selects those that switches ask the controller about.
+/// Computes the result of a flow's packets, given its number. `asks` selects those that switches ask the controller
+/// about.
 pub(crate) fn delay_on_path(
     network: &QueueingNetwork<'_>,
     solved: &[Option<StationSolution>],

@@ -32,7 +32,7 @@ pub(crate) struct QueueWait {
     shape: WaitShape,
 }
 
-/// What is known of a law of waiting times, besides its mean.
+/// Knowledge of a law of waiting times, besides its mean.
 #[derive(Debug, Clone)]
 enum WaitShape {
     /// The law is like that of Poisson arrivals.

@@ -46,8 +46,8 @@ pub(super) struct WaitedBefore {
 }
 
 impl InputGroup {
-    /// Computes what the packets of these flows of a line wait for each other. They have the last station that they have
-    /// passed in common, if they have passed any.
+    /// Computes what the packets of these flows of a line wait for each other. They have passed the same station
+    /// last, if they have passed any.
     pub(super) fn new(all: &[&ArrivalStream], flows: Vec<usize>) -> Result<InputGroup, ModelError> {
         let group: Vec<&ArrivalStream> = flows.iter().map(|number| all[*number]).collect();
         let load: f64 = group.iter().map(|one| one.rate * one.service.mean).sum();

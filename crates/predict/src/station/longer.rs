@@ -67,7 +67,8 @@ impl SharedLines {
 }
 
 /// Returns how long packets of one input line, `rate` a second, wait because longer packets went before them: times,
-/// and the shares of packets. `law` is their time on the line. `ways` are the lines that they have passed together with other packets, with the share of these packets.
+/// and the shares of packets. `law` is their time on the line. `ways` are the lines that they have
+/// passed together with other packets, with the share of these packets.
 ///
 /// On equal lines in a row, packet n leaves line k+1 at the latest of a_j + S_j + ... + S_n + k max(S_j, ..., S_n) over
 /// all j up to n, with arrivals a and times S (the second line: Boxma, On a tandem queueing model with identical

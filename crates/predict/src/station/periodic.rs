@@ -181,7 +181,7 @@ fn behind_own(time: f64, gap: f64, own: f64) -> f64 {
     gap * waits.take_while(|wait| *wait > 0.0).sum::<f64>()
 }
 
-/// Returns the waiting with this number of equal sources, which need not be whole: mean and mean square in proportion to
+/// Returns the waiting with this number of equal sources, which need not be whole: mean and mean square relative to
 /// what they are if never more than two packets meet, and the share of packets that wait.
 fn equal_sources(number: f64, load: f64) -> WaitMoments {
     let most = f64::from(MOST_EQUAL);
@@ -208,8 +208,8 @@ fn equal_sources(number: f64, load: f64) -> WaitMoments {
     }
 }
 
-/// Returns the same for a whole number of sources. A packet meets those of all other sources, of which each has sent one
-/// in the time of a gap.
+/// Returns the same for a whole number of sources. A packet meets those of all other sources, each of which has sent
+/// one in the time of a gap.
 fn whole_sources(number: u32, load: f64) -> WaitMoments {
     if number < 2 {
         return ALONE;

@@ -32,13 +32,13 @@ impl DelayedByteQueue {
 
 /// Controller with one control channel for each switch.
 pub(super) struct SimulatedController {
-    end: ControllerEnd,
+    end: ControllerSide,
     delay: Duration,
     channels: Vec<SimulatedChannel>,
 }
 
-/// Controller's end of the control channels.
-enum ControllerEnd {
+/// Controller, with its side of the control channels.
+enum ControllerSide {
     /// Application in virtual time, with the identifier of each channel.
     Embedded(Box<ControllerHub>, Vec<Option<ConnectionId>>),
     /// Program outside of virtual time.
@@ -64,7 +64,7 @@ impl SimulatedController {
         // The hub was made with room for every switch.
         let connect = |_| hub.connect(Instant::ZERO, "in-process".to_owned(), Box::new(|| {})).ok();
         let ids = (0..switches.len()).map(connect).collect();
-        SimulatedController::with_end(ControllerEnd::Embedded(Box::new(hub), ids), session, delay, switches)
+        SimulatedController::with_end(ControllerSide::Embedded(Box::new(hub), ids), session, delay, switches)
     }
 
     /// Returns a controller outside of virtual time, to which all switches connect at time 0.
@@ -73,12 +73,12 @@ impl SimulatedController {
         delay: Duration,
         switches: &mut [SimulatedSwitch],
     ) -> SimulatedController {
-        let end = ControllerEnd::Real(Box::new(controller));
+        let end = ControllerSide::Real(Box::new(controller));
         SimulatedController::with_end(end, SessionConfig::default(), delay, switches)
     }
 
     fn with_end(
-        end: ControllerEnd,
+        end: ControllerSide,
         session: SessionConfig,
         delay: Duration,
         switches: &mut [SimulatedSwitch],
@@ -94,14 +94,14 @@ impl SimulatedController {
     /// A controller outside of virtual time does not answer.
     pub(super) fn receive_from_switch(&mut self, now: Instant, number: usize) -> Result<(), NetworkError> {
         match &mut self.end {
-            ControllerEnd::Embedded(hub, ids) => {
+            ControllerSide::Embedded(hub, ids) => {
                 let Some(id) = ids[number] else { return Ok(()) };
                 while let Some(bytes) = self.channels[number].to_controller.arrived(now) {
                     hub.receive(now, id, &bytes);
                 }
                 hub.poll(now, id);
             }
-            ControllerEnd::Real(controller) => {
+            ControllerSide::Real(controller) => {
                 while let Some(bytes) = self.channels[number].to_controller.arrived(now) {
                     let answers = controller.exchange(now, number, &bytes)?;
                     for (switch, messages) in answers.messages {
@@ -120,12 +120,12 @@ impl SimulatedController {
             channel.to_controller.send(now + self.delay, output);
         }
         match &mut self.end {
-            ControllerEnd::Embedded(hub, ids) => {
+            ControllerSide::Embedded(hub, ids) => {
                 if let Some(output) = ids[number].and_then(|id| hub.output(id)) {
                     switch.queue_control_bytes(now + self.delay, output);
                 }
             }
-            ControllerEnd::Real(_) => {
+            ControllerSide::Real(_) => {
                 for (leave, mut bytes) in channel.from_controller.drain(..) {
                     switch.queue_control_bytes(leave + self.delay, &mut bytes);
                 }
@@ -137,11 +137,11 @@ impl SimulatedController {
     pub(super) fn next_wake(&self, number: usize) -> Instant {
         let arrival = self.channels[number].to_controller.next();
         match &self.end {
-            ControllerEnd::Embedded(hub, ids) => {
+            ControllerSide::Embedded(hub, ids) => {
                 let Some(id) = ids[number] else { return Instant::FAR };
                 arrival.min(hub.deadline(id).unwrap_or(Instant::FAR))
             }
-            ControllerEnd::Real(_) => arrival,
+            ControllerSide::Real(_) => arrival,
         }
     }
 
@@ -152,14 +152,14 @@ impl SimulatedController {
 
     /// Returns true if the controller is outside of virtual time.
     pub(super) fn is_external(&self) -> bool {
-        matches!(self.end, ControllerEnd::Real(_))
+        matches!(self.end, ControllerSide::Real(_))
     }
 
     /// Returns the counters of the embedded controller, or what is to be reported of the one outside of virtual time.
     pub(super) fn result(self) -> (Option<ControllerResult>, Option<ExternalController>) {
         match self.end {
-            ControllerEnd::Embedded(hub, _) => (Some(ControllerResult::from(&hub.snapshot())), None),
-            ControllerEnd::Real(controller) => (None, Some(controller.result())),
+            ControllerSide::Embedded(hub, _) => (Some(ControllerResult::from(&hub.snapshot())), None),
+            ControllerSide::Real(controller) => (None, Some(controller.result())),
         }
     }
 }

@@ -369,7 +369,7 @@ fn stream_cells(stream: &StreamResult) -> Vec<String> {
 mod tests {
     use super::*;
     use weir_network::result::{DropCount, StreamResult};
-    use weir_scenario::{Scenario, defaults};
+    use weir_scenario::Scenario;
     use weir_sim::network::{VirtualTimeSettings, simulate};
     use weir_terminal::table::MAX_WIDTH;
 

@@ -225,7 +225,8 @@ fn answer(
         let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(defaults::CONTROL_DELAY);
         let control_delay = args.control_delay.map_or(delay, |given| given.0);
         let (link_rate, wake_up, settle) = (args.link_rate, args.wake_up.0, args.settle.0);
-        let settings = VirtualTimeSettings { link_rate, control_delay, wake_up, settle, ..VirtualTimeSettings::default() };
+        let settings =
+            VirtualTimeSettings { link_rate, control_delay, wake_up, settle, ..VirtualTimeSettings::default() };
         let mut shown = super::run::progress::LabProgressDisplay::new();
         let clock = SystemClock::start();
         let result = simulate(scenario, &settings, &watch, &mut |progress| {
