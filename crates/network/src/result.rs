@@ -220,7 +220,10 @@ impl std::fmt::Display for ExternalController {
         }
         match self.late {
             0 => Ok(()),
-            late => write!(f, "\n  {late} of its messages came on their own, at times that differ in another run"),
+            late => write!(
+                f,
+                "\n  {late} of its messages came on their own, at times that differ in another run; if they are answers, raise --settle"
+            ),
         }
     }
 }

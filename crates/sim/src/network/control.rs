@@ -1,5 +1,5 @@
 //! Simulates the controller and its control channels: bytes arrive after a constant delay.
-use super::external::RealController;
+use super::external::{ControllerAnswers, RealController};
 use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -30,6 +30,9 @@ impl DelayedByteQueue {
     }
 }
 
+/// Real time for which a controller outside of virtual time must be silent before traffic begins.
+const START_SILENCE: Duration = Duration::from_millis(500);
+
 /// Controller with one control channel for each switch.
 pub(super) struct SimulatedController {
     end: ControllerSide,
@@ -45,11 +48,12 @@ enum ControllerSide {
     Real(Box<RealController>),
 }
 
-#[derive(Default)]
 struct SimulatedChannel {
     to_controller: DelayedByteQueue,
     /// Bytes that leave the controller at these times.
     from_controller: Vec<(Instant, Vec<u8>)>,
+    /// Latest of these times so far: bytes of a connection stay in order.
+    last_leave: Instant,
 }
 
 impl SimulatedController {
@@ -83,7 +87,12 @@ impl SimulatedController {
         delay: Duration,
         switches: &mut [SimulatedSwitch],
     ) -> SimulatedController {
-        let channels = switches.iter().map(|_| SimulatedChannel::default()).collect();
+        let channel = |_: &SimulatedSwitch| SimulatedChannel {
+            to_controller: DelayedByteQueue::default(),
+            from_controller: Vec::new(),
+            last_leave: Instant::ZERO,
+        };
+        let channels = switches.iter().map(channel).collect();
         switches.iter_mut().for_each(|switch| switch.connect(session.clone()));
         SimulatedController { end, delay, channels }
     }
@@ -104,9 +113,7 @@ impl SimulatedController {
             ControllerSide::Real(controller) => {
                 while let Some(bytes) = self.channels[number].to_controller.arrived(now) {
                     let answers = controller.exchange(now, number, &bytes)?;
-                    for (switch, messages) in answers.messages {
-                        self.channels[switch].from_controller.push((answers.leave, messages));
-                    }
+                    answers.into_iter().for_each(|answers| take_answers(&mut self.channels, answers));
                 }
             }
         }
@@ -150,6 +157,19 @@ impl SimulatedController {
         self.channels.iter().all(|channel| channel.to_controller.next() == Instant::FAR)
     }
 
+    /// Waits in real time for what a controller outside of virtual time sends when all switches are connected. Returns
+    /// false if it sends nothing more.
+    ///
+    /// # Errors
+    /// The controller closes a connection.
+    pub(super) fn listen(&mut self, now: Instant) -> Result<bool, NetworkError> {
+        let ControllerSide::Real(controller) = &mut self.end else { return Ok(false) };
+        let answers = controller.listen(now, START_SILENCE)?;
+        let some = !answers.messages.is_empty();
+        take_answers(&mut self.channels, answers);
+        Ok(some)
+    }
+
     /// Returns true if the controller is outside of virtual time.
     pub(super) fn is_external(&self) -> bool {
         matches!(self.end, ControllerSide::Real(_))
@@ -161,5 +181,14 @@ impl SimulatedController {
             ControllerSide::Embedded(hub, _) => (Some(ControllerResult::from(&hub.snapshot())), None),
             ControllerSide::Real(controller) => (None, Some(controller.result())),
         }
+    }
+}
+
+/// Puts answers into the channels of their switches.
+fn take_answers(channels: &mut [SimulatedChannel], answers: ControllerAnswers) {
+    for (switch, messages) in answers.messages {
+        let channel = &mut channels[switch];
+        channel.last_leave = channel.last_leave.max(answers.leave);
+        channel.from_controller.push((channel.last_leave, messages));
     }
 }

@@ -120,11 +120,11 @@ impl RealController {
         now: Instant,
         number: usize,
         bytes: &[u8],
-    ) -> Result<ControllerAnswers, NetworkError> {
+    ) -> Result<Vec<ControllerAnswers>, NetworkError> {
         // What comes without being asked for depends on real time.
         self.read()?;
         self.result.late += self.channels.iter().map(|channel| count_work(&channel.whole)).sum::<u64>();
-        let late = self.answers(self.free_at.max(now));
+        let late = self.answers();
         let begin = self.clock.now();
         self.send(number, bytes, begin)?;
         let finished = self.wait(number, begin)?;
@@ -140,9 +140,27 @@ impl RealController {
         self.result.turns += 1;
         self.result.messages += messages(bytes).count() as u64;
         self.free_at = self.free_at.max(now) + work;
-        let mut answers = self.answers(self.free_at);
-        answers.messages.splice(0..0, late.messages);
-        Ok(answers)
+        // What was late is finished, whatever the controller has to do since.
+        Ok(vec![
+            ControllerAnswers { leave: now, messages: late },
+            ControllerAnswers { leave: self.free_at, messages: self.answers() },
+        ])
+    }
+
+    /// Waits until the controller has been silent for this real time. Returns what it has sent, at `now`.
+    ///
+    /// # Errors
+    /// The controller closes a connection.
+    pub(super) fn listen(&mut self, now: Instant, silence: Duration) -> Result<ControllerAnswers, NetworkError> {
+        let begin = self.clock.now();
+        loop {
+            self.read()?;
+            let left = silence.saturating_sub(self.clock.now().since(begin));
+            if left.is_zero() || self.channels.iter().any(|channel| !channel.whole.is_empty()) {
+                return Ok(ControllerAnswers { leave: self.free_at.max(now), messages: self.answers() });
+            }
+            self.wait_for(left, None);
+        }
     }
 
     /// Sends messages of a switch, and an echo request behind them if the version is known.
@@ -217,10 +235,10 @@ impl RealController {
         self.channels.iter_mut().try_for_each(RealChannel::read)
     }
 
-    fn answers(&mut self, leave: Instant) -> ControllerAnswers {
+    /// Takes the messages that have come, with the number of the switch of each.
+    fn answers(&mut self) -> Vec<(usize, Vec<u8>)> {
         let channels = self.channels.iter_mut().enumerate().filter(|(_, channel)| !channel.whole.is_empty());
-        let messages = channels.map(|(number, channel)| (number, std::mem::take(&mut channel.whole))).collect();
-        ControllerAnswers { leave, messages }
+        channels.map(|(number, channel)| (number, std::mem::take(&mut channel.whole))).collect()
     }
 
     /// Returns what is to be reported of the controller.

@@ -193,7 +193,11 @@ impl<'a> SimulatedNetwork<'a> {
                 switch.is_up() && silent && (!entry || switch.entries(now) > 0)
             };
             if self.switches.iter_mut().all(is_ready) {
-                return Ok(());
+                let more = self.control.as_mut().map_or(Ok(false), |control| control.listen(now))?;
+                if !more {
+                    return Ok(());
+                }
+                self.exchange_control();
             }
             if !self.step(Instant::ZERO + CONTROL_TIMEOUT)? {
                 return Err(NetworkError::NotReady(CONTROL_TIMEOUT));
