@@ -87,6 +87,22 @@ fn a_controller_outside_of_virtual_time_controls_the_switch() {
 }
 
 #[test]
+fn the_controllers_own_echoes_are_answered_at_once() {
+    let controller = Controller::start(|mut socket| {
+        // HELLO and an echo request of OpenFlow 1.3: the answer comes while virtual time waits for more.
+        socket.write_all(&[4, 0, 0, 8, 0, 0, 0, 1, 4, 2, 0, 9, 0, 0, 0, 7, 42]).unwrap();
+        let (mut all, mut chunk) = (Vec::<u8>::new(), [0; 4096]);
+        while let Ok(length @ 1..) = socket.read(&mut chunk) {
+            all.extend(&chunk[..length]);
+        }
+        let answer = [4, 3, 0, 9, 0, 0, 0, 7, 42];
+        assert!(all.windows(answer.len()).any(|part| part == answer), "{all:?}");
+    });
+    run(&scenario(&controller.address, "")).unwrap_err();
+    controller.join();
+}
+
+#[test]
 fn results_repeat_as_far_as_the_controller_does() {
     let figures = |more: &str| {
         let controller = Controller::start(flood);
