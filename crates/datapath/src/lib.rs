@@ -140,7 +140,7 @@ pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
 pub use shape::describe::{LookupCost, TableShape};
 pub use table::EntryChange;
-pub use trace::{PipelineTrace, TraceCycles, TraceStep, TraceTimes};
+pub use trace::{ExpectedTimes, PipelineTrace, TraceCycles, TraceStep, TraceTimes};
 pub use types::{
     ChannelId, DatapathConfig, DatapathOutput, FailMode, LookupMethod, PacketInLimit, PortCounters, PortQueue,
     PortQueues, VerdictCacheMode,

@@ -54,7 +54,12 @@ fn every_request_is_answered() {
     let trace = ask(&mut client, &CtlRequest::Trace { in_port: "p1".into(), packet }).unwrap();
     let trace: TraceReply = serde_json::from_value(trace).unwrap();
     assert!(trace.text.contains("priority=7") && trace.text.contains("port 2"), "{}", trace.text);
-    assert!(trace.text.contains(" ns  table 0: "), "{}", trace.text);
+    assert!(
+        trace.text.contains(" ns  table 0: ") && trace.text.contains("\n            resolution "),
+        "{}",
+        trace.text
+    );
+    assert!(!trace.text.contains("profile") && trace.trace.get("expected").is_none(), "{}", trace.text);
     ask(&mut client, &flow(FlowVerb::Delete, "ip")).unwrap();
     assert_eq!(dump(&mut client, "").flows.len(), 1);
     ask(&mut client, &CtlRequest::AddPort { port: "5=null:x".into() }).unwrap();
