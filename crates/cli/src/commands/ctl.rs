@@ -1,6 +1,7 @@
 //! `weir ctl`: sends a request to a running switch through its control socket and prints the answer.
 mod configuration;
 mod perf;
+mod port_numbers;
 mod profile;
 mod queues;
 mod reload;
