@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Time for a switch or controller to become ready.
 const READY: Duration = Duration::from_secs(20);
 /// Time until what a command shows, or a switch logs, is as on the page.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Programs of others that blocks call. A block is skipped if one that it calls is missing.
 const PROGRAMS: [&str; 4] = ["ovs-ofctl", "iperf3", "tcpdump", "ping"];
 /// Words for the comments of blocks: `space h1` makes a namespace, `address h1 10.0.0.1/24` gives its `eth0` an address,

@@ -22,10 +22,11 @@ impl fmt::Display for PipelineTrace {
         if let Some(times) = times {
             let about = "in all, for a packet alone whose way is in the cache: the best of";
             self.line(f, &measured(Some(times.total_ns)), &total, format_args!("{about} {} runs", times.runs))?;
-            let (resolution, clock) = (times.resolution_ns, times.clock_ns);
-            let text =
-                format!("resolution {resolution:.1} ns; reading the clock took {clock:.1} ns, which is subtracted");
-            self.line(f, "", "", format_args!("{text}"))?;
+            let resolution = times.resolution_ns;
+            let clock = times.text(Some(times.clock_ns).filter(|clock| *clock >= resolution));
+            let taken_off = "which is subtracted";
+            let text = format_args!("resolution {resolution:.1} ns; reading the clock took {clock}, {taken_off}");
+            self.line(f, "", "", text)?;
         }
         if let Some(expected) = expected {
             let total = if times.is_some() { "" } else { &total };
