@@ -134,9 +134,17 @@ pub(super) fn missing<'a>(printed: &str, shown: &[&'a str]) -> Vec<&'a str> {
 
 /// Returns true if a line says how the machine disturbed a live run.
 fn is_of_the_machine(line: &str) -> bool {
-    ["Fidelity: ", "  since ", "  advice: ", "  links: ", "  senders: ", "  processors: "]
-        .iter()
-        .any(|begin| line.starts_with(begin))
+    [
+        "Fidelity: ",
+        "  since ",
+        "  advice: ",
+        "  links: ",
+        "  senders: ",
+        "  processors: ",
+        "  switches with a profile: ",
+    ]
+    .iter()
+    .any(|begin| line.starts_with(begin))
 }
 
 /// Returns a line without what differs from run to run: numbers, their units of time, addresses of interfaces, the

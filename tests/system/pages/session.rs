@@ -40,7 +40,8 @@ trunk() { ip link add $1 type veth peer name $2 && ip link set $1 up && ip link 
 /// Beginnings of commands that run until their session ends.
 const SERVERS: [&str; 3] = ["weir switch ", "./weir switch ", "weir controller"];
 /// Beginnings of commands that may be run again until they show what the page shows.
-const REPEATABLE: [&str; 4] = ["weir ctl show", "./weir ctl show", "weir ctl dump", "weir run"];
+const REPEATABLE: [&str; 5] =
+    ["weir ctl show", "./weir ctl show", "weir ctl dump", "weir ctl --switch s1 dump", "weir run"];
 
 /// What the comment in front of a block asks for.
 struct Marker<'a> {
@@ -108,6 +109,7 @@ pub(super) fn run_page(folder: &Path, blocks: &[Block<'_>]) -> (Vec<String>, usi
 struct Session<'a> {
     folder: &'a Path,
     background: Vec<BackgroundCommand>,
+    /// Home folder, and the place of control sockets without root.
     runtime: tempfile::TempDir,
     /// Process that keeps the namespaces.
     holder: Option<TestProcess>,
@@ -157,7 +159,8 @@ impl<'a> Session<'a> {
         };
         let folder = self.folder.display();
         let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
-        command.args(["-c", &format!("{PRELUDE}cd {folder}\n{text}")]).env("PATH", path);
+        command.args(["-c", &format!("{PRELUDE}cd {folder}\n{text}")]);
+        command.env("PATH", path).env("HOME", self.runtime.path());
         command
     }
 
