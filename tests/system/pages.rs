@@ -109,7 +109,7 @@ fn commands_print_what_documents_show() {
         let blocks = blocks(&page);
         write_files(folder.path(), &blocks);
         for shown in shown(&blocks).iter().filter(|shown| is_run(shown.command)) {
-            if not_run::reason(&name, shown.command).is_some() {
+            if not_run::reason(&name, &format!("weir {}", shown.command)).is_some() {
                 continue;
             }
             let is_there = |word: &str| folder.path().join(word.trim_matches('\'')).exists();

@@ -26,14 +26,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Programs of others that blocks call. A block is skipped if one that it calls is missing.
 const PROGRAMS: [&str; 4] = ["ovs-ofctl", "iperf3", "tcpdump", "ping"];
 /// Words for the comments of blocks: `space h1` makes a namespace, `address h1 10.0.0.1/24` gives its `eth0` an address,
-/// `host h1 veth1 10.0.0.1/24` does both, with an interface `veth1` at the other end, and `trunk a b` joins two
-/// interfaces.
+/// `host h1 veth1 10.0.0.1/24` does both, with an interface `veth1` at the other end, `trunk a b` joins two
+/// interfaces, and `listens h1 5201` waits until a program there listens on this port.
 const PRELUDE: &str = r#"
 quiet() { sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; }
 space() { ip netns add $1 && ip -n $1 link set lo up &&
     ip netns exec $1 sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; }
 address() { ip -n $1 addr add $2 dev eth0 && ip -n $1 link set eth0 up; }
 host() { space $1 && ip link add $2 type veth peer name eth0 netns $1 && ip link set $2 up && address $1 $3; }
+listens() { for try in $(seq 200); do ip netns exec $1 ss -ltn | grep -q ":$2 " && return 0; sleep 0.05; done; return 3; }
 trunk() { ip link add $1 type veth peer name $2 && ip link set $1 up && ip link set $2 up; }
 "#;
 
