@@ -154,7 +154,7 @@ fn run_marked(wanted: impl Fn(&str) -> bool, at_least: usize) {
         count += commands;
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    assert!(count >= at_least || !session::is_root(), "only {count} commands were run");
+    assert!(count >= at_least || !weir_testing::is_root(), "only {count} commands were run");
 }
 
 #[test]

@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Programs of others that blocks call. A block is skipped if one that it calls is missing.
 const PROGRAMS: [&str; 4] = ["ovs-ofctl", "iperf3", "tcpdump", "ping"];
 /// Words for the comments of blocks: `space h1` makes a namespace, `address h1 10.0.0.1/24` gives its `eth0` an address,
-/// `host h1 veth1 10.0.0.1/24` does both, with an interface `veth1` at the other end, `trunk a b` joins two
-/// interfaces, and `listens h1 5201` waits until a program there listens on this port.
+/// `host h1 veth1 10.0.0.1/24` does both, with an interface `veth1` at the other end. `trunk a b` joins two interfaces,
+/// and `listens h1 5201` waits until a program there listens on this port.
 const PRELUDE: &str = r#"
 quiet() { sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; }
 space() { ip netns add $1 && ip -n $1 link set lo up &&
@@ -44,7 +44,7 @@ const SERVERS: [&str; 3] = ["weir switch ", "./weir switch ", "weir controller"]
 const REPEATABLE: [&str; 5] =
     ["weir ctl show", "./weir ctl show", "weir ctl dump", "weir ctl --switch s1 dump", "weir run"];
 
-/// What the comment in front of a block asks for.
+/// Comment in front of a block that asks for something.
 struct Marker<'a> {
     kind: MarkerKind,
     /// Commands that precede the block.
@@ -109,25 +109,21 @@ pub(super) fn run_page(folder: &Path, blocks: &[Block<'_>]) -> (Vec<String>, usi
 /// own names of namespaces and its own `/run/weir`.
 struct Session<'a> {
     folder: &'a Path,
-    background: Vec<BackgroundCommand>,
+    /// Commands that run until the session ends.
+    background: Vec<TestProcess>,
+    /// Lines that those wrote.
+    told: Arc<Mutex<String>>,
     /// Home folder, and the place of control sockets without root.
     runtime: tempfile::TempDir,
     /// Process that keeps the namespaces.
     holder: Option<TestProcess>,
 }
 
-/// A command that runs until its session ends.
-struct BackgroundCommand {
-    process: TestProcess,
-    /// Lines that it wrote.
-    told: Arc<Mutex<Vec<String>>>,
-}
-
 impl<'a> Session<'a> {
     fn new(folder: &'a Path) -> Session<'a> {
         let runtime = tempfile::tempdir().expect("a folder");
-        let mut session = Session { folder, background: Vec::new(), runtime, holder: None };
-        if is_root() {
+        let mut session = Session { folder, background: Vec::new(), told: Arc::default(), runtime, holder: None };
+        if weir_testing::is_root() {
             let inside = "mkdir -p /run/netns /run/weir && mount -t tmpfs none /run/netns && mount -t tmpfs none /run/weir \
                           && ip link set lo up && echo ready && exec sleep infinity";
             let mut command = Command::new("unshare");
@@ -200,20 +196,17 @@ impl<'a> Session<'a> {
         let text = format!("exec {} 2>&1", command.trim_end_matches('&').trim());
         let mut process = TestProcess::start(self.shell(&text).stdout(Stdio::piped()));
         let stdout = process.stdout().expect("piped");
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let lines = Arc::clone(&told);
+        let (told, before) = (Arc::clone(&self.told), self.told().len());
         // Reads on until the process ends, so that it never blocks on a full pipe.
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                told.lock().unwrap_or_else(PoisonError::into_inner).push_str(&format!("{line}\n"));
             }
         });
-        let says = Arc::clone(&told);
-        self.background.push(BackgroundCommand { process, told });
-        let is_ready = || says.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|line| is_ready_line(line));
-        let exited =
-            |session: &mut Self| session.background.last_mut().is_some_and(|last| last.process.exited().is_some());
-        !is_server || wait_until(READY, || is_ready() || exited(self)) && !exited(self)
+        let is_ready = || self.told()[before..].lines().any(is_ready_line);
+        let is_up = !is_server || wait_until(READY, || is_ready() || process.exited().is_some()) && is_ready();
+        self.background.push(process);
+        is_up
     }
 
     fn report(&self, command: &str, told: &str, lines: &[&str]) -> String {
@@ -224,26 +217,11 @@ impl<'a> Session<'a> {
 
     /// Returns what the commands in the background wrote.
     fn told(&self) -> String {
-        let lines = |command: &BackgroundCommand| {
-            command
-                .told
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .iter()
-                .map(|line| format!("{line}\n"))
-                .collect::<String>()
-        };
-        self.background.iter().map(lines).collect()
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// Returns true if a line says that a switch or a controller is ready.
 fn is_ready_line(line: &str) -> bool {
     line.contains(" is ready: ") || line.contains(" listens on ")
-}
-
-/// Returns true if the process is root, and says nothing if it is not.
-pub(super) fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
