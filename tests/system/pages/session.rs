@@ -25,9 +25,9 @@ const READY: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Programs of others that blocks call. A block is skipped if one that it calls is missing.
 const PROGRAMS: [&str; 4] = ["ovs-ofctl", "iperf3", "tcpdump", "ping"];
-/// Words for the comments of blocks: `space h1` makes a namespace, `address h1 10.0.0.1/24` gives its `eth0` an address,
-/// `host h1 veth1 10.0.0.1/24` does both, with an interface `veth1` at the other end. `trunk a b` joins two interfaces,
-/// and `listens h1 5201` waits until a program there listens on this port.
+/// Words for the comments of blocks: `space h1` makes a namespace, `address h1 10.0.0.1/24` gives its `eth0` an
+/// address, `host h1 veth1 10.0.0.1/24` does both, with an interface `veth1` at the other end. `trunk a b` joins two
+/// interfaces, and `listens h1 5201` waits until a program there listens on this port.
 const PRELUDE: &str = r#"
 quiet() { sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; }
 space() { ip netns add $1 && ip -n $1 link set lo up &&

@@ -88,14 +88,13 @@ impl SimulatedSwitch {
         })
     }
 
-    /// Adds the flow entries of the scenario to the switch and its virtual switches, once they have their ports.
+    /// Adds the flow entries of the scenario.
     ///
     /// # Errors
     /// An entry cannot be parsed, or is refused.
     pub(super) fn add_entries(&mut self, entries: &[String]) -> Result<(), NetworkError> {
         let name = &self.name;
         let wrong = |problem| NetworkError::Scenario(format!("switch {name}: {problem}"));
-        self.cuts.as_mut().map_or(Ok(()), VirtualSwitchSet::add_entries).map_err(wrong)?;
         self.datapath.add_entries(Instant::ZERO, entries).map_err(wrong)
     }
 

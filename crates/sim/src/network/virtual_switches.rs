@@ -34,7 +34,7 @@ struct SimulatedVirtualSwitch {
 /// Makes the virtual switches of a switch; `None` if the switch has none.
 ///
 /// # Errors
-/// The fabric has no room for all of them, or one has a controller of its own.
+/// The fabric has no room for all of them, an entry of one is wrong, or one has a controller of its own.
 pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<VirtualSwitchSet>, NetworkError> {
     let Some(shape) = switch.fabric.as_ref().filter(|_| !switch.virtual_switches.is_empty()) else { return Ok(None) };
     let wrong = |problem: String| NetworkError::Scenario(format!("switch {}: {problem}", switch.name));
@@ -52,6 +52,7 @@ pub(super) fn of(switch: &weir_scenario::ScenarioSwitch) -> Result<Option<Virtua
         let index = fabric.add(Instant::ZERO, config).map_err(|problem| wrong(shape.numbered(problem).to_string()))?;
         let mut datapath = Datapath::new(spec.datapath_config(LookupMethod::default()));
         datapath.set_fail_mode(spec.fail_mode);
+        datapath.add_entries(Instant::ZERO, &spec.entries).map_err(wrong)?;
         cuts.push(SimulatedVirtualSwitch {
             index,
             inlets: VirtualPortState::all(Instant::ZERO, spec, shape),
@@ -88,18 +89,6 @@ impl VirtualSwitchSet {
                     PortDesc { port_no: PortNo(port.number), curr_speed: speed, max_speed: speed, ..desc.clone() };
                 cut.datapath.add_port(Instant::ZERO, desc, &mut cut.out)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Adds the flow entries of the virtual switches, once they have their ports.
-    ///
-    /// # Errors
-    /// An entry cannot be parsed, or is refused.
-    pub(super) fn add_entries(&mut self) -> Result<(), String> {
-        for SimulatedVirtualSwitch { spec, datapath, .. } in &mut self.cuts {
-            let added = datapath.add_entries(Instant::ZERO, &spec.entries);
-            added.map_err(|problem| format!("virtual switch {}: {problem}", spec.name))?;
         }
         Ok(())
     }
