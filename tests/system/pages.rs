@@ -3,7 +3,16 @@
 //! Commands that need only files are run: predictions, simulations, models, topologies, profiles, messages. Their
 //! output must have each line that the page shows, apart from numbers. A page gives a command a file by a comment in
 //! front of the block with its content: `<!-- file: ring.toml -->`. A line `...` stands for any lines.
+//!
+//! Blocks that need more have a comment that says what: a running switch, or namespaces and root ([`session`]). Each
+//! other command of the README and the guide is listed with the reason why it is not run ([`not_run`]).
+mod block;
+mod not_run;
+mod session;
+
 use crate::bed::weir;
+pub(crate) use block::command_of;
+use block::{Block, ShownCommand, blocks, missing, shape, shown};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,29 +20,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Commands that need only files.
-const RUN: [&str; 7] = ["predict", "simulate", "model", "topology", "ofp", "licenses", "profile"];
-/// Subcommands of `profile` that measure nothing.
-const PROFILE: [&str; 4] = ["list", "show", "diff", "validate"];
-/// Commands of these kinds that cannot run: the page names files of its reader's. This number may only fall.
+const RUN: [&str; 8] = ["predict", "simulate", "model", "topology", "ofp", "licenses", "profile", "experiment"];
+/// Subcommands of `profile` and `experiment` that measure nothing.
+const HARMLESS: [&str; 5] = ["list", "show", "diff", "validate", "plot"];
+/// Commands outside of the guide, of these kinds, that cannot run: the page names files of its reader's. This number
+/// may only fall.
 const WITHOUT_FILE: usize = 13;
-
-/// A block of a page.
-struct Block<'a> {
-    /// Line number of the fence.
-    line: usize,
-    /// Word behind the fence, such as `toml`.
-    kind: &'a str,
-    /// Name in the comment in front of the block.
-    file: Option<&'a str>,
-    lines: Vec<&'a str>,
-}
-
-/// A command with the output that the page shows.
-struct ShownCommand<'a> {
-    line: usize,
-    command: &'a str,
-    output: Vec<&'a str>,
-}
 
 /// Returns the folder of the project.
 pub(crate) fn root() -> PathBuf {
@@ -57,95 +49,10 @@ pub(crate) fn pages() -> Vec<PathBuf> {
     found
 }
 
-fn blocks(page: &str) -> Vec<Block<'_>> {
-    let (mut found, mut open, mut before) = (Vec::new(), None::<Block<'_>>, "");
-    for (line, text) in (1..).zip(page.lines()) {
-        let fence = text.trim_start().strip_prefix("```");
-        match (open.take(), fence) {
-            (None, Some(kind)) => {
-                let file = before.strip_prefix("<!-- file: ").and_then(|rest| rest.strip_suffix(" -->"));
-                open = Some(Block { line, kind: kind.trim(), file, lines: Vec::new() });
-            }
-            (Some(block), Some(_)) => found.push(block),
-            (Some(mut block), None) => {
-                block.lines.push(text);
-                open = Some(block);
-            }
-            (None, None) => {}
-        }
-        before = text.trim();
-    }
-    found
-}
-
-/// Returns the command in a line of a block: what follows the prompt, if it calls weir.
-pub(crate) fn command_of(line: &str) -> Option<&str> {
-    let line = line.trim_start().trim_start_matches(['$', '#']).trim_start();
-    let line = line.strip_prefix("sudo ").unwrap_or(line);
-    line.strip_prefix("./weir ").or_else(|| line.strip_prefix("weir "))
-}
-
-fn is_prompt(line: &str) -> bool {
-    line.starts_with("$ ") || line.starts_with("# ")
-}
-
-/// Returns the commands of a page. The output follows in the same block, or is the next block.
-fn shown<'a>(blocks: &[Block<'a>]) -> Vec<ShownCommand<'a>> {
-    let mut found: Vec<ShownCommand<'a>> = Vec::new();
-    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.kind.is_empty()) {
-        let (from, mut shows) = (found.len(), false);
-        for line in &block.lines {
-            if let Some(command) = command_of(line) {
-                found.push(ShownCommand { line: block.line, command, output: Vec::new() });
-                shows = true;
-            } else if is_prompt(line) {
-                shows = false;
-            } else if let Some(last) = found.last_mut().filter(|_| shows) {
-                last.output.push(line);
-            }
-        }
-        let follows = |next: &&Block<'_>| next.line == block.line + block.lines.len() + 2 && next.kind.is_empty();
-        let next = blocks.get(at + 1).filter(follows);
-        if let (Some(next), Some(last)) = (next, found[from..].last_mut())
-            && last.output.is_empty()
-            && !next.lines.iter().any(|line| command_of(line).is_some())
-        {
-            last.output.clone_from(&next.lines);
-        }
-    }
-    found
-}
-
 fn is_run(command: &str) -> bool {
     let mut words = command.split_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    // The picture in the README has the names of commands, too.
-    let is_command = !command.contains("   ");
-    is_command && RUN.contains(&first) && (first != "profile" || PROFILE.contains(&second))
-}
-
-/// Returns a line without what differs from run to run: numbers, their units of time, the machine, the kind of build.
-fn shape(line: &str) -> String {
-    let line = line.split(" cores of ").next().unwrap_or_default();
-    let line = line.replace("debug build", "release build").replace("quick build", "release build");
-    let (mut shape, mut in_number) = (String::new(), false);
-    for c in line.chars() {
-        let goes_on = in_number && ['.', ','].contains(&c);
-        if c.is_ascii_digit() || goes_on {
-            if !in_number {
-                shape.push('#');
-            }
-            in_number = true;
-        } else {
-            in_number = false;
-            shape.push(c);
-        }
-    }
-    let words = shape.split_whitespace().map(|word| match word {
-        "ns" | "us" | "ms" | "s" => "TIME",
-        other => other,
-    });
-    words.collect::<Vec<_>>().join(" ")
+    RUN.contains(&first) && (!["profile", "experiment"].contains(&first) || HARMLESS.contains(&second))
 }
 
 /// Makes a folder that looks like the project, so that commands may write files.
@@ -170,9 +77,7 @@ fn problem(folder: &Path, shown: &ShownCommand<'_>) -> Option<String> {
     let ran = Command::new("sh").args(["-c", &command]).current_dir(folder).env("PATH", path).output();
     let ran = ran.expect("sh starts");
     let told = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
-    let lines: BTreeSet<String> = told.lines().map(shape).collect();
-    let is_missing = |line: &&&str| !line.trim().is_empty() && line.trim() != "..." && !lines.contains(&shape(line));
-    let missing: Vec<&&str> = shown.output.iter().filter(is_missing).collect();
+    let missing = missing(&told, &shown.output);
     let shows_error = shown.output.iter().any(|line| line.starts_with("weir: "));
     if missing.is_empty() && (shows_error || ran.status.code().is_some_and(|code| code <= 1)) {
         return None;
@@ -180,29 +85,42 @@ fn problem(folder: &Path, shown: &ShownCommand<'_>) -> Option<String> {
     Some(format!("{command}\n  ended with {:?}; lines that it does not print: {missing:#?}\n{told}", ran.status.code()))
 }
 
+/// Returns the name of a page, from the project's folder on.
+fn page_name(file: &Path) -> String {
+    file.strip_prefix(root()).expect("in the project").display().to_string()
+}
+
+/// Returns true if a page is for users: each of its commands is run, or listed with the reason why not.
+fn is_guide(page: &str) -> bool {
+    page == "README.md" || page.starts_with("docs/guide/")
+}
+
 #[test]
 fn commands_print_what_documents_show() {
     let folder = playground();
     let (mut count, mut without_file, mut problems) = (0, Vec::new(), Vec::new());
     for file in pages() {
-        let name = file.strip_prefix(root()).expect("in the project").display().to_string();
+        let name = page_name(&file);
         // The changelog tells of commands that were.
         if name == "CHANGELOG.md" || name.starts_with("docs/contributing") {
             continue;
         }
         let page = fs::read_to_string(&file).expect("a page");
         let blocks = blocks(&page);
-        for block in &blocks {
-            if let Some(file) = block.file {
-                fs::write(folder.path().join(file), block.lines.join("\n")).expect("writable");
-            }
-        }
+        write_files(folder.path(), &blocks);
         for shown in shown(&blocks).iter().filter(|shown| is_run(shown.command)) {
+            if not_run::reason(&name, &format!("weir {}", shown.command)).is_some() {
+                continue;
+            }
             let is_there = |word: &str| folder.path().join(word.trim_matches('\'')).exists();
             let ends = [".toml", ".pcap", ".graphml", ".json"];
             let mut files = shown.command.split_whitespace().filter(|word| ends.iter().any(|end| word.ends_with(end)));
             if files.clone().next().is_some() && !files.any(is_there) {
-                without_file.push(format!("{name}:{}: weir {}", shown.line, shown.command));
+                let command = format!("{name}:{}: weir {}", shown.line, shown.command);
+                if is_guide(&name) {
+                    problems.push(format!("{command}: give it its file, or say in not_run.rs why it is not run"));
+                }
+                without_file.push(command);
                 continue;
             }
             count += 1;
@@ -214,9 +132,75 @@ fn commands_print_what_documents_show() {
     assert!(without_file.len() <= WITHOUT_FILE, "give them their files: {without_file:#?}");
 }
 
+/// Writes the blocks that are files.
+fn write_files(folder: &Path, blocks: &[Block<'_>]) {
+    for block in blocks {
+        if let Some(file) = block.file() {
+            fs::write(folder.join(file), block.lines.join("\n")).expect("writable");
+        }
+    }
+}
+
+/// Runs the marked blocks of the pages that `wanted` picks.
+fn run_marked(wanted: impl Fn(&str) -> bool, at_least: usize) {
+    let (mut count, mut problems) = (0, Vec::new());
+    for file in pages().into_iter().filter(|file| wanted(&page_name(file))) {
+        let folder = playground();
+        let page = fs::read_to_string(&file).expect("a page");
+        let blocks = blocks(&page);
+        write_files(folder.path(), &blocks);
+        let (wrong, commands) = session::run_page(folder.path(), &blocks);
+        problems.extend(wrong.into_iter().map(|problem| format!("{}: {problem}", page_name(&file))));
+        count += commands;
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(count >= at_least || !weir_testing::is_root(), "only {count} commands were run");
+}
+
+#[test]
+fn the_page_of_the_switch_shows_what_happens() {
+    run_marked(|page| page == "docs/guide/switch.md", 50);
+}
+
+#[test]
+fn the_other_pages_show_what_happens() {
+    run_marked(|page| is_guide(page) && page != "docs/guide/switch.md", 20);
+}
+
+#[test]
+fn commands_of_the_guide_are_run_or_listed() {
+    let (mut forgotten, mut used) = (Vec::new(), BTreeSet::new());
+    for file in pages() {
+        let name = page_name(&file);
+        let page = fs::read_to_string(&file).expect("a page");
+        let blocks = blocks(&page);
+        for block in
+            blocks.iter().filter(|block| is_guide(&name) && block.kind.is_empty() && !session::is_marked(block))
+        {
+            for (command, _) in block.commands() {
+                let reason = not_run::reason(&name, &command);
+                used.extend(reason);
+                let is_run = command_of(&command).is_some_and(is_run);
+                if reason.is_none() && !is_run {
+                    forgotten.push(format!("{name}:{}: {command}", block.line));
+                }
+            }
+        }
+    }
+    assert!(forgotten.is_empty(), "run them (tests/system/pages/session.rs), or say why not: {forgotten:#?}");
+    assert_eq!(not_run::unused(&used), Vec::<String>::new(), "there are no such commands any more");
+}
+
 #[test]
 fn lines_are_compared_without_their_numbers() {
     assert_eq!(shape(" udp  a b   12.5 ms  1,000 x2"), shape(" udp a b 9 us 3 x14"));
     assert_eq!(shape("seed 1, on 2 cores of A, Linux 6"), shape("seed 1, on 16 cores of B, Linux 5"));
     assert_ne!(shape("udp a b 12.5 ms"), shape("tcp a b 12.5 ms"));
+    assert_eq!(
+        shape("dpid:00008ac0e4ab6598 0xff 5e:fa:45:7e:f4:58"),
+        shape("dpid:0000000000000001 0x1 02:00:00:00:00:01")
+    );
+    assert_eq!(shape("  < 0.8 ns  output:2"), shape("   12.5 ns  output:3"));
+    assert_eq!(block::missing("one 1\ntwo 2 and more", &["one 7", "...", "two 9 and..."]), [""; 0]);
+    assert_eq!(block::missing("one 1", &["two 2"]), ["two 2"]);
 }

@@ -77,7 +77,7 @@ impl ConfiguredBed {
 
 #[test]
 fn what_changed_is_there_after_a_restart() {
-    let text = "# the first host\nport = [\n    \"1=af_packet:pa\", # kept\n]\nentry = ['in_port=9,actions=drop']\n";
+    let text = "# the first host\nport = [\n    \"1=af_packet:pa\", # kept\n]\nentry = ['in_port=9,actions=drop', 'priority=3,in_port=pa,actions=IN_PORT']\n";
     let Some(this) = ConfiguredBed::new(text) else { return };
     let switch = this.start();
     this.ctl(&["add-port", "2=af_packet:pb,rate=50Mbit/s"]);
@@ -91,13 +91,14 @@ fn what_changed_is_there_after_a_restart() {
     this.ctl(&["add-flow", "idle_timeout=300,in_port=8,actions=drop"]);
     this.ctl(&["del-flows", "in_port=9"]);
     let said = this.ctl(&["save"]);
-    assert!(said.contains("2 ports, 1 meter, 2 groups, 2 flow entries\n"), "{said}");
+    assert!(said.contains("2 ports, 1 meter, 2 groups, 3 flow entries\n"), "{said}");
     assert!(said.contains("left out: 1 flow entry with a time-out"), "{said}");
     this.ctl(&["del-flows", "in_port=8"]);
     let before = this.tables();
     switch.stop();
     let saved = this.text();
     assert!(saved.contains("# the first host") && saved.contains("# kept"), "comments stay: {saved}");
+    assert!(saved.contains("priority=3,in_port=pa,"), "names of ports stay: {saved}");
     let switch = this.start();
     assert_eq!(this.tables(), before);
     let queues = this.ctl(&["--json", "dump-queues"]);
@@ -169,7 +170,9 @@ fn a_changed_file_takes_effect_while_packets_are_forwarded() {
     let train = train.args(["-q", "-i", "0.01", "-c", "300", "-W", "5", B4]).stdout(std::process::Stdio::piped());
     let train = train.spawn().expect("ping starts");
     let group = "group = ['group_id=1,type=all,bucket=group:2', 'group_id=2,type=all,bucket=output:2']\n";
-    let entries = "entry = ['in_port=1,actions=output:2', 'in_port=2,actions=output:1', 'in_port=6,actions=group:1']\n";
+    // Ports by name are no change.
+    let entries =
+        "entry = ['in_port=pa,actions=output:pb', 'in_port=2,actions=output:1', 'in_port=6,actions=group:1']\n";
     this.write(&format!("tables = 32\nport = ['1=af_packet:pa', '2=af_packet:pb', '3=null:x']\n{group}{entries}"));
     let said = this.ctl(&["reload"]);
     for line in [
@@ -179,6 +182,7 @@ fn a_changed_file_takes_effect_while_packets_are_forwarded() {
     ] {
         assert!(said.contains(line), "{line}: {said}");
     }
+    assert!(!said.contains("in_port=1"), "{said}");
     assert!(this.ctl(&["reload"]).starts_with("nothing differs"));
     let tables = this.tables();
     assert!(tables.contains("in_port=7 actions=drop"), "what others added stays: {tables}");

@@ -140,7 +140,7 @@ pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
 pub use shape::describe::{LookupCost, TableShape};
 pub use table::EntryChange;
-pub use trace::{PipelineTrace, TraceCycles, TraceStep, TraceTimes};
+pub use trace::{ExpectedTimes, PipelineTrace, TraceCycles, TraceStep, TraceTimes};
 pub use types::{
     ChannelId, DatapathConfig, DatapathOutput, FailMode, LookupMethod, PacketInLimit, PortCounters, PortQueue,
     PortQueues, VerdictCacheMode,
@@ -463,8 +463,8 @@ impl Datapath {
         self.fail_mode = mode;
     }
 
-    /// Adds flow entries, such as `in_port=1,actions=output:2`, from configuration. The ports they name should exist
-    /// already.
+    /// Adds flow entries, such as `in_port=1,actions=output:2`, from configuration. Ports may be given by their names,
+    /// and then must exist already; those given by number should.
     ///
     /// # Errors
     /// The message names the first entry that cannot be parsed or is refused, and the reason. Entries before it have
@@ -472,7 +472,9 @@ impl Datapath {
     pub fn add_entries(&mut self, now: Instant, entries: &[String]) -> Result<(), String> {
         for entry in entries {
             let wrong = |problem: String| format!("entries: `{entry}`: {problem}");
-            let flow = text::parse_flow(entry, FlowCommand::Add).map_err(|error| wrong(error.to_string()))?;
+            let names = text::PortNames::find(entry);
+            let numbered = names.replaced(entry.clone(), |name| self.plane.ports.named(name)).map_err(wrong)?;
+            let flow = text::parse_flow(&numbered, FlowCommand::Add).map_err(|error| wrong(error.to_string()))?;
             let added = self.flow_mod(now, &flow);
             added.map_err(|error| wrong(format!("the switch refuses it: {}", text::error_name(error))))?;
         }

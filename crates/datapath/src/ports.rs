@@ -112,6 +112,20 @@ impl Ports {
         Ok(())
     }
 
+    /// Returns the number of the port with this name.
+    ///
+    /// # Errors
+    /// There is none; the message lists the ports.
+    pub(crate) fn named(&self, name: &str) -> Result<PortNo, String> {
+        let found = self.iter().find(|state| state.desc.name == name).map(|state| state.desc.port_no);
+        found.ok_or_else(|| {
+            let ports: Vec<String> =
+                self.descs().iter().map(|desc| format!("{}={}", desc.port_no, desc.name)).collect();
+            let ports = if ports.is_empty() { "none".to_owned() } else { ports.join(", ") };
+            format!("no port `{name}`; there are: {ports}")
+        })
+    }
+
     /// Removes a port and returns its description.
     pub(crate) fn remove(&mut self, port: PortNo) -> Option<PortDesc> {
         let removed = self.states.remove(&port)?;

@@ -1,8 +1,9 @@
 //! Traces a packet through the pipeline: records the effects instead of performing them, or measures the time of each
 //! step.
+mod display;
 mod time;
 
-pub use time::{TraceCycles, TraceTimes};
+pub use time::{ExpectedTimes, TraceCycles, TraceTimes};
 
 use crate::action_set::ActionSet;
 use crate::channels::Channel;
@@ -20,7 +21,6 @@ use crate::table::FlowEntry;
 use crate::validate::KnownFields;
 use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
-use std::fmt;
 use time::TraceStopwatch;
 use weir_memory::cycles;
 use weir_openflow::model::nicira::ControllerAction;
@@ -45,6 +45,9 @@ pub struct PipelineTrace {
     pub drops: Vec<DropReason>,
     /// Times of the steps, if they were measured.
     pub times: Option<TraceTimes>,
+    /// Times of the steps by the switch's profile, if it has one that takes time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedTimes>,
 }
 
 /// A step of a traced packet.
@@ -57,6 +60,9 @@ pub enum TraceStep {
         table: u8,
         /// The entry, in the syntax of flow dumps.
         entry: String,
+        /// The entry's stamp, as [`Datapath::process_one`] tells it.
+        #[serde(skip)]
+        stamp: u64,
     },
     /// Lookup in a table without a matching entry.
     Missed {
@@ -175,6 +181,7 @@ impl<'a> TraceEffects<'a> {
             to_controller: false,
             drops: Vec::new(),
             times: None,
+            expected: None,
         };
         TraceEffects { datapath, now, trace, marks }
     }
@@ -239,7 +246,7 @@ impl<'a> Effects for TraceEffects<'a> {
         match &mut self.marks {
             Some(marks) => marks.step_done(),
             None => self.trace.steps.push(match found {
-                Some((_, entry)) => TraceStep::Matched { table, entry: entry_text(entry) },
+                Some((_, entry)) => TraceStep::Matched { table, entry: entry_text(entry), stamp: entry.stamp },
                 None => TraceStep::Missed { table },
             }),
         }
@@ -338,53 +345,6 @@ impl<'a> Effects for TraceEffects<'a> {
             self.trace.drops.push(reason);
         }
         self.step(|| TraceStep::Dropped(reason));
-    }
-}
-
-impl fmt::Display for PipelineTrace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.line(f, self.times.as_ref().map(|times| times.parse_ns), format_args!("packet: {}", self.packet))?;
-        for (at, step) in self.steps.iter().enumerate() {
-            self.line(
-                f,
-                self.times.as_ref().and_then(|times| times.steps_ns.get(at).copied()),
-                format_args!("{step}"),
-            )?;
-        }
-        if let Some(times) = &self.times {
-            let about = "in all, for a packet alone whose way is in the cache: the best of";
-            self.line(f, Some(times.total_ns), format_args!("{about} {} runs", times.runs))?;
-        }
-        Ok(())
-    }
-}
-
-impl PipelineTrace {
-    /// Writes a line, preceded by its time if there is one.
-    fn line(&self, f: &mut fmt::Formatter<'_>, ns: Option<f64>, text: fmt::Arguments<'_>) -> fmt::Result {
-        match (ns, &self.times) {
-            (Some(ns), _) => writeln!(f, "{ns:7.1} ns  {text}"),
-            (None, Some(_)) => writeln!(f, "{:12}{text}", ""),
-            (None, None) => writeln!(f, "{text}"),
-        }
-    }
-}
-
-impl fmt::Display for TraceStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TraceStep::Matched { table, entry } => write!(f, "table {table}: {entry}"),
-            TraceStep::Missed { table } => write!(f, "table {table}: no entry matches"),
-            TraceStep::Standalone => write!(f, "no controller: forwarded as by NORMAL"),
-            TraceStep::Egress { port } => write!(f, "  to port {port} through the egress tables"),
-            TraceStep::Metered { meter, verdict } => write!(f, "  meter {meter}: {verdict}"),
-            TraceStep::Action(action) => write!(f, "  {action}"),
-            TraceStep::Bucket { group, kind, bucket } => write!(f, "  group {} ({kind}): bucket {bucket}", group.0),
-            TraceStep::Sent { port, queue: 0, packet } => write!(f, "  -> port {port}: {packet}"),
-            TraceStep::Sent { port, queue, packet } => write!(f, "  -> port {port} queue {queue}: {packet}"),
-            TraceStep::Punted { reason } => write!(f, "  -> controller: {}", reason.name()),
-            TraceStep::Dropped(reason) => write!(f, "  dropped: {reason}"),
-        }
     }
 }
 

@@ -35,14 +35,20 @@ impl<T> LevelServer<T> {
         item: T,
     ) -> Result<(), T> {
         let gap_s = self.last.replace(now).map_or(f64::MAX, |last| now.since(last).as_secs_f64());
-        let service_ns = match &self.laws {
-            Some(laws) => {
-                let at = PacketConditions { gap_s, entries: entries as f64, bytes: bytes.into() };
-                // Laws of checked profiles have a value everywhere.
-                laws[kind as usize].forward(at).map_or(0.0, |law| law.delay_s * 1e9)
-            }
-            None => self.service.draw_ns(bytes),
-        };
+        let at = PacketConditions { gap_s, entries: entries as f64, bytes: bytes.into() };
+        let service_ns = self.law_ns(kind, at).unwrap_or_else(|| self.service.draw_ns(bytes));
         self.server.offer(now, service_ns, item)
+    }
+
+    /// Returns the mean service time of a packet that comes long after the one before it.
+    pub(crate) fn lone_ns(&self, kind: MatchLayers, bytes: u32, entries: u64) -> f64 {
+        let at = PacketConditions { gap_s: f64::MAX, entries: entries as f64, bytes: bytes.into() };
+        self.law_ns(kind, at).unwrap_or_else(|| self.service.mean_ns(bytes))
+    }
+
+    /// Returns the service time by the forwarding law, if the level has one.
+    fn law_ns(&self, kind: MatchLayers, at: PacketConditions) -> Option<f64> {
+        // Laws of checked profiles have a value everywhere.
+        self.laws.as_ref().map(|laws| laws[kind as usize].forward(at).map_or(0.0, |law| law.delay_s * 1e9))
     }
 }

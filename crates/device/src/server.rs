@@ -90,6 +90,8 @@ impl<T> FifoServer<T> {
 #[derive(Debug)]
 pub(crate) struct ServiceTimeSampler {
     services: LawSampler,
+    /// Mean of the law.
+    mean_ns: f64,
     per_byte_ns: f64,
     random: RandomStream,
 }
@@ -97,11 +99,18 @@ pub(crate) struct ServiceTimeSampler {
 impl ServiceTimeSampler {
     pub(crate) fn new(time: Option<&ServiceTime>, random: RandomStream) -> Result<ServiceTimeSampler, TrafficError> {
         let services = LawSampler::new(time.and_then(|time| time.law.as_ref()))?;
-        Ok(ServiceTimeSampler { services, per_byte_ns: time.map_or(0.0, |time| time.per_byte_s * 1e9), random })
+        let mean_ns = time.map_or(0.0, |time| time.mean_s(0.0) * 1e9);
+        let per_byte_ns = time.map_or(0.0, |time| time.per_byte_s * 1e9);
+        Ok(ServiceTimeSampler { services, mean_ns, per_byte_ns, random })
     }
 
     pub(crate) fn draw_ns(&mut self, bytes: u32) -> f64 {
         self.services.draw_ns(&mut self.random) + self.per_byte_ns * f64::from(bytes)
+    }
+
+    /// Returns the mean service time of packets of this length, without drawing one.
+    pub(crate) fn mean_ns(&self, bytes: u32) -> f64 {
+        self.mean_ns + self.per_byte_ns * f64::from(bytes)
     }
 }
 

@@ -139,7 +139,7 @@ pub struct ScenarioSwitch {
     /// Division of the work among threads, if the file sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<ScenarioThreads>,
-    /// Initial flow entries in the format of `ovs-ofctl`, not parsed yet.
+    /// Initial flow entries in the format of `ovs-ofctl`, with numbers of ports, not parsed yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
     /// Service times of the profile, if there is a profile that has them.

@@ -211,6 +211,31 @@ fn ports_of_links_have_the_links_rate() {
     assert_eq!(fabric.ports, [FabricPort { port: 1, rate: Bps(10_000_000) }]);
 }
 
+/// Entries have numbers in place of names: of hosts, of links, and on a virtual switch its own numbers.
+#[test]
+fn ports_in_entries_have_the_names_of_what_they_lead_to() {
+    let example = include_str!("../../../examples/two-tenants.toml");
+    let entries = "[\"in_port=1,actions=output:2\", \"in_port=2,actions=output:1\"]";
+    let with = |texts: &str| Scenario::parse(&example.replace(entries, texts), "two-tenants.toml");
+    let scenario = with("[\"in_port=tin-a,actions=output:world\", \"in_port=2,actions=tin-a\"]").unwrap();
+    let tin = &scenario.switches[0].virtual_switches[1];
+    assert_eq!(tin.entries, ["in_port=1,actions=output:2", "in_port=2,actions=1"]);
+    let error = with("[\"in_port=gold-a,actions=output:world\"]").unwrap_err().to_string();
+    let expected = "two-tenants.toml:31: switch s1: virtual switch tin: entries: `in_port=gold-a,actions=output:world`: \
+                    no port `gold-a`; there are: 1=tin-a, 2=world";
+    assert_eq!(error, expected);
+    let text = "[[switch]]\nname = 's1'\nentries = ['in_port=a,actions=output:s1-s2']\n[[switch]]\nname = 's2'\n\
+                [[link]]\nends = ['s1', 's2']\n[[host]]\nname = 'a'\nswitch = 's1'\nip = '10.0.0.1/24'\n";
+    let scenario = Scenario::parse(text, "t.toml").unwrap();
+    let (host, link) = (scenario.hosts[0].port, scenario.links[0].ends[0].port);
+    assert_eq!(scenario.switches[0].entries, [format!("in_port={host},actions=output:{link}")]);
+    let error = Scenario::parse(&text.replace("in_port=a", "in_port=b"), "t.toml").unwrap_err().to_string();
+    assert!(
+        error.starts_with("t.toml:3: switch s1: entries: ") && error.contains("no port `b`; there are: "),
+        "{error}"
+    );
+}
+
 #[test]
 fn one_alone_is_read_like_one_in_a_scenario() {
     let scenario = Scenario::parse(RIGHT, "right.toml").unwrap();

@@ -95,6 +95,24 @@ fn hosts_behind_virtual_switches_have_their_shares() {
     assert_eq!(json(&run(&two_tenants(""))), json(&result), "the same every time");
 }
 
+/// Entries of switches and virtual switches call ports by the names of what they lead to.
+#[test]
+fn entries_know_ports_by_name() {
+    let numbers = "[\"in_port=1,actions=output:2\", \"in_port=2,actions=output:1\"]";
+    let names = "[\"in_port=tin-a,actions=output:world\", \"in_port=world,actions=tin-a\"]";
+    let text = include_str!("../../../examples/two-tenants.toml").replace("duration = \"2s\"", "duration = \"500ms\"");
+    assert!(text.contains(numbers));
+    let scenario = |names: &str| Scenario::parse(&text.replace(numbers, names), "two-tenants.toml").unwrap();
+    let json = |scenario: &Scenario| serde_json::to_string(&run(scenario).traffic).unwrap();
+    assert_eq!(json(&scenario(names)), json(&scenario(numbers)));
+    let bridge = "[[switch]]\nname = 's1'\nentries = ['in_port=a,actions=output:s1-s2']\n\
+                  [[switch]]\nname = 's2'\nentries = ['in_port=s2-s1,actions=output:b']\n[[link]]\nends = ['s1', 's2']\n\
+                  [[host]]\nname = 'a'\nswitch = 's1'\nip = '10.0.0.1/24'\n[[host]]\nname = 'b'\nswitch = 's2'\nip = '10.0.0.2/24'\n\
+                  [[traffic]]\nkind = 'udp'\nfrom = 'a'\nto = 'b'\nduration = '50ms'\n[controller]\nconnect = 'none'\n";
+    let result = run(&Scenario::parse(bridge, "bridge.toml").unwrap());
+    assert!(result.switches.iter().all(|switch| switch.entries == 1), "{:#?}", result.switches);
+}
+
 #[test]
 fn a_virtual_switch_ends_with_its_lifetime_and_has_no_controller_elsewhere() {
     let result = run(&two_tenants("lifetime = \"100ms\"\n"));

@@ -24,7 +24,7 @@ use weir_openflow::model::group::GroupCommand;
 use weir_openflow::model::meter::MeterCommand;
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
-use weir_openflow::text;
+use weir_openflow::text::{self, PortNames};
 use weir_packet::Frame;
 use weir_port::PortError;
 use weir_slicing::VirtualSwitch;
@@ -245,7 +245,10 @@ fn install_groups(served: &mut ServedSwitch<'_>, groups: &[String]) -> Result<()
     let wrong =
         |text: &str, problem: &dyn std::fmt::Display| SwitchError::Request(format!("group `{text}`: {problem}"));
     let parsed = groups.iter().map(|text| {
-        let change = text::parse_group(text, GroupCommand::Add).map_err(|error| wrong(text, &error))?;
+        let names = PortNames::find(text);
+        let numbered = names.replaced(text.clone(), |name| served.find_port(name));
+        let numbered = numbered.map_err(|error| wrong(text, &error))?;
+        let change = text::parse_group(&numbered, GroupCommand::Add).map_err(|error| wrong(text, &error))?;
         Ok((text, change))
     });
     let mut waiting = parsed.collect::<Result<Vec<_>, SwitchError>>()?;

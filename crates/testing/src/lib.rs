@@ -38,11 +38,16 @@ fn test_name() -> String {
     std::thread::current().name().unwrap_or("test").to_owned()
 }
 
-/// Returns true if the process is root; otherwise reports the test as skipped.
-pub fn root() -> bool {
+/// Returns true if the process is root.
+pub fn is_root() -> bool {
     // The owner of /proc/self is the effective user.
     use std::os::unix::fs::MetadataExt as _;
-    let root = std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0);
+    std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
+}
+
+/// Returns true if the process is root; otherwise reports the test as skipped.
+pub fn root() -> bool {
+    let root = is_root();
     if !root {
         skip("needs root, for network namespaces and kernel interfaces");
     }

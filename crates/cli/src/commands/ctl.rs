@@ -2,6 +2,7 @@
 mod configuration;
 mod csv;
 mod perf;
+mod port_numbers;
 mod profile;
 mod queues;
 mod reload;

@@ -4,9 +4,14 @@ use serde::Serialize;
 use weir_memory::cycles;
 use weir_packet::{Frame, FramePool};
 
+/// Number of measurements of nothing from which the cost of reading the counter is taken.
+const EMPTY_MEASUREMENTS: usize = 64;
+
 /// Cycles of a trace's steps, the best of several runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceCycles {
+    /// Cost of reading the counter, and the shortest time that can be told from nothing.
+    counter: CounterCost,
     /// Cycles of parsing the packet and other work before the first step.
     parse: u64,
     /// Cycles of each step.
@@ -14,17 +19,65 @@ pub struct TraceCycles {
     runs: u32,
 }
 
-/// Times of a trace's steps.
+/// Times of a trace's steps. A step that took less than the resolution has no time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceTimes {
     /// Time of parsing the packet, in nanoseconds.
-    pub parse_ns: f64,
+    pub parse_ns: Option<f64>,
     /// Time of each step in nanoseconds: a lookup, or an action up to the next step.
-    pub steps_ns: Vec<f64>,
+    pub steps_ns: Vec<Option<f64>>,
     /// Time of all steps and the parsing, in nanoseconds.
     pub total_ns: f64,
+    /// Shortest time that can be told from nothing, in nanoseconds.
+    pub resolution_ns: f64,
+    /// Time of reading the clock once, in nanoseconds, which is subtracted from each measurement.
+    pub clock_ns: f64,
     /// Number of runs that were measured.
     pub runs: u32,
+}
+
+impl TraceTimes {
+    /// Formats a time; none is less than the resolution.
+    pub(super) fn text(&self, ns: Option<f64>) -> String {
+        ns.map_or_else(|| format!("< {:.1} ns", self.resolution_ns), |ns| format!("{ns:.1} ns"))
+    }
+}
+
+/// Times that a profile gives for a trace's steps, for a packet that waits for no other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExpectedTimes {
+    /// Name of the profile.
+    pub profile: String,
+    /// Time of each step in nanoseconds; none for steps that take no time of their own.
+    pub steps_ns: Vec<Option<f64>>,
+    /// Time of all steps, in nanoseconds.
+    pub total_ns: f64,
+}
+
+/// Cost of reading the time stamp counter, in cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct CounterCost {
+    /// Cycles of a measurement of nothing.
+    read: u64,
+    /// Fewest cycles that can be told from nothing.
+    resolution: u64,
+}
+
+impl CounterCost {
+    /// Measures nothing several times. The shortest measurement is the cost. The resolution is how much longer the
+    /// middle one is, or the next one that is longer at all.
+    fn measure() -> CounterCost {
+        let mut empty = [0; EMPTY_MEASUREMENTS].map(|_: u64| between(cycles()));
+        empty.sort_unstable();
+        CounterCost::of(&empty)
+    }
+
+    /// Returns the cost that measurements of nothing show, which are in ascending order.
+    fn of(empty: &[u64]) -> CounterCost {
+        let read = empty.first().copied().unwrap_or(0);
+        let longer = empty[empty.len() / 2..].iter().find(|cycles| **cycles > read);
+        CounterCost { read, resolution: longer.map_or(1, |cycles| cycles - read) }
+    }
 }
 
 impl TraceCycles {
@@ -38,6 +91,8 @@ impl TraceCycles {
         if self.steps.len() != other.steps.len() {
             return false;
         }
+        self.counter.read = self.counter.read.min(other.counter.read);
+        self.counter.resolution = self.counter.resolution.min(other.counter.resolution);
         self.parse = self.parse.min(other.parse);
         self.steps.iter_mut().zip(&other.steps).for_each(|(own, other)| *own = (*own).min(*other));
         self.runs += other.runs;
@@ -47,10 +102,13 @@ impl TraceCycles {
     /// Converts the cycles to nanoseconds.
     pub fn times(&self, cycles_per_ns: f64) -> TraceTimes {
         let ns = |cycles: u64| cycles as f64 / cycles_per_ns;
+        let told = |cycles: u64| (cycles >= self.counter.resolution.max(1)).then(|| ns(cycles));
         TraceTimes {
-            parse_ns: ns(self.parse),
-            steps_ns: self.steps.iter().map(|cycles| ns(*cycles)).collect(),
+            parse_ns: told(self.parse),
+            steps_ns: self.steps.iter().map(|cycles| told(*cycles)).collect(),
             total_ns: ns(self.parse + self.steps.iter().sum::<u64>()),
+            resolution_ns: ns(self.counter.resolution),
+            clock_ns: ns(self.counter.read),
             runs: self.runs,
         }
     }
@@ -61,16 +119,14 @@ impl TraceCycles {
 pub(super) struct TraceStopwatch {
     took: TraceCycles,
     last: u64,
-    /// Cycles that a measurement itself takes.
-    overhead: u64,
     /// Buffers for copies of the packet.
     pool: FramePool,
 }
 
 impl TraceStopwatch {
     pub(super) fn new() -> TraceStopwatch {
-        let overhead = (0..32).map(|_| between(cycles())).min().unwrap_or(0);
-        TraceStopwatch { took: TraceCycles::default(), last: cycles(), overhead, pool: FramePool::default() }
+        let took = TraceCycles { counter: CounterCost::measure(), ..TraceCycles::default() };
+        TraceStopwatch { took, last: cycles(), pool: FramePool::default() }
     }
 
     /// Begins a run and returns a frame with `bytes`.
@@ -120,7 +176,7 @@ impl TraceStopwatch {
     }
 
     fn took_since_last(&self) -> u64 {
-        between(self.last).saturating_sub(self.overhead)
+        between(self.last).saturating_sub(self.took.counter.read)
     }
 }
 
@@ -132,15 +188,38 @@ fn between(earlier: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn took(read: u64, resolution: u64, parse: u64, steps: &[u64], runs: u32) -> TraceCycles {
+        TraceCycles { counter: CounterCost { read, resolution }, parse, steps: steps.to_vec(), runs }
+    }
+
     #[test]
     fn the_best_of_each_step_counts() {
-        let one = TraceCycles { parse: 10, steps: vec![20, 7], runs: 3 };
         let mut best = TraceCycles::default();
-        assert!(best.merge(&one) && best.merge(&TraceCycles { parse: 12, steps: vec![15, 9], runs: 2 }));
-        assert_eq!(best, TraceCycles { parse: 10, steps: vec![15, 7], runs: 5 });
-        assert!(!best.merge(&TraceCycles { parse: 1, steps: vec![1], runs: 1 }), "another way");
+        assert!(best.merge(&took(20, 4, 10, &[20, 7], 3)) && best.merge(&took(18, 6, 12, &[15, 9], 2)));
+        assert_eq!(best, took(18, 4, 10, &[15, 7], 5));
+        assert!(!best.merge(&took(18, 4, 1, &[1], 1)), "another way");
         let times = best.times(2.0);
-        assert_eq!((times.parse_ns, times.steps_ns, times.total_ns), (5.0, vec![7.5, 3.5], 16.0));
+        assert_eq!((times.parse_ns, times.steps_ns, times.total_ns), (Some(5.0), vec![Some(7.5), Some(3.5)], 16.0));
+        assert_eq!((times.clock_ns, times.resolution_ns), (9.0, 2.0));
+    }
+
+    #[test]
+    fn what_cannot_be_told_from_nothing_has_no_time() {
+        let times = took(18, 4, 40, &[0, 3, 4], 1).times(2.0);
+        assert_eq!((times.steps_ns, times.total_ns), (vec![None, None, Some(2.0)], 23.5));
+        // A counter that shows no difference between measurements of nothing may still go on by one.
+        let times = took(18, 1, 40, &[0, 1], 1).times(1.0);
+        assert_eq!(times.steps_ns, [None, Some(1.0)]);
+    }
+
+    #[test]
+    fn the_resolution_is_what_measurements_of_nothing_differ_by() {
+        let of = |empty: &[u64]| CounterCost::of(empty);
+        assert_eq!(of(&[18, 18, 20, 22, 900]), CounterCost { read: 18, resolution: 2 });
+        assert_eq!(of(&[18, 18, 18, 18, 900]), CounterCost { read: 18, resolution: 882 });
+        assert_eq!(of(&[0, 0, 0, 0, 36, 36]), CounterCost { read: 0, resolution: 36 });
+        assert_eq!(of(&[18; 4]), CounterCost { read: 18, resolution: 1 });
+        assert!(CounterCost::measure().resolution > 0);
     }
 
     #[test]

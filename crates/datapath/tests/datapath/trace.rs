@@ -1,9 +1,11 @@
 //! Traces: their text, and that tracing changes nothing.
 use crate::bench::*;
 use std::net::Ipv4Addr;
-use weir_datapath::Datapath;
+use weir_datapath::{Datapath, ExpectedTimes, TraceTimes};
+use weir_openflow::model::meter::MeterCommand;
 use weir_openflow::model::nicira::NxMessage;
-use weir_openflow::model::{Action, Body, FlowMod, Instruction, Match, PortNo, TableId};
+use weir_openflow::model::{Action, Body, FlowCommand, FlowMod, Instruction, Match, PortNo, TableId};
+use weir_openflow::text::{parse_flow, parse_meter};
 use weir_packet::Field;
 use weir_packet::craft::FrameBuilder;
 
@@ -97,4 +99,52 @@ fn every_step_of_a_trace_is_timed() {
     assert_eq!(steps(&bench, 1), (8, [8, 8]), "a lookup, three actions, four copies");
     assert_eq!(steps(&bench, 9), (1, [1, 1]), "a port that is not there");
     assert_eq!(counts(&bench.datapath), before);
+}
+
+/// Repeated traces leave meters, learned addresses, learned entries and counters as they are; one packet changes them.
+#[test]
+fn timing_a_trace_many_times_changes_nothing_that_a_packet_would() {
+    let mut bench = Bench::controlled();
+    let learn = "learn(table=1,NXM_OF_ETH_DST[]=NXM_OF_ETH_SRC[],output:NXM_OF_IN_PORT[])";
+    let meter = parse_meter("meter=1,pktps,bands=type=drop,rate=1", MeterCommand::Add).unwrap();
+    bench.ask(CONTROLLER, Body::MeterMod(meter));
+    let flow = parse_flow(&format!("actions=meter:1,{learn},NORMAL"), FlowCommand::Add).unwrap();
+    bench.flow_mod(&flow).unwrap();
+    let before = counts(&bench.datapath);
+    let passes = |bench: &Bench| {
+        let trace = bench.datapath.trace(bench.now, PortNo(1), &frame());
+        assert!(bench.datapath.time_trace(bench.now, PortNo(1), &frame(), 3_000_000).times(1.0).runs > 1);
+        trace.drops.is_empty()
+    };
+    assert!(passes(&bench) && passes(&bench), "the meter's one packet is still there");
+    assert_eq!(counts(&bench.datapath), before);
+    bench.receive(1, &frame());
+    assert_ne!(counts(&bench.datapath), before);
+    assert_eq!(bench.datapath.trace(bench.now, PortNo(1), &frame()).outputs, [], "now the meter drops");
+}
+
+#[test]
+fn times_stand_in_columns_with_their_resolution() {
+    let mut bench = Bench::controlled();
+    bench.add(0, Match::any(), vec![Action::output(PortNo(2))]);
+    let mut trace = bench.datapath.trace(bench.now, PortNo(1), &frame());
+    let steps_ns = vec![Some(7.25), None, Some(3.0)];
+    let (parse_ns, total_ns) = (Some(20.0), 30.5);
+    trace.times = Some(TraceTimes { parse_ns, steps_ns, total_ns, resolution_ns: 0.8, clock_ns: 9.2, runs: 5 });
+    let text = trace.to_string();
+    assert!(text.starts_with("   20.0 ns  packet: "), "{text}");
+    assert!(text.contains("\n    7.2 ns  table 0: ") && text.contains("\n  < 0.8 ns    output:2\n"), "{text}");
+    let total = "   30.5 ns  in all, for a packet alone whose way is in the cache: the best of 5 runs";
+    let resolution = "            resolution 0.8 ns; reading the clock took 9.2 ns, which is subtracted";
+    assert!(text.ends_with(&format!("\n{total}\n{resolution}\n")), "{text}");
+    let json = serde_json::to_value(&trace).unwrap();
+    assert_eq!(json["times"]["steps_ns"], serde_json::json!([7.25, null, 3.0]));
+    assert!(json.get("expected").is_none(), "no profile, no expectation");
+    let steps_ns = vec![Some(4000.0), None, None];
+    trace.expected = Some(ExpectedTimes { profile: "slow".to_owned(), steps_ns, total_ns: 4000.0 });
+    let text = trace.to_string();
+    assert!(text.starts_with("  measured        profile  step\n   20.0 ns                 packet: "), "{text}");
+    assert!(text.contains("\n    7.2 ns      4000.0 ns  table 0: "), "{text}");
+    assert!(text.contains("\n   30.5 ns      4000.0 ns  in all"), "{text}");
+    assert_eq!(serde_json::to_value(&trace).unwrap()["expected"]["steps_ns"][0], 4000.0);
 }

@@ -12,6 +12,7 @@
 //!    through the data path like other packets, if the profile says so. Barriers do not wait for that.
 //!
 //! Calls of the switch's owner (the control socket, configured flow entries) take no time.
+mod expected;
 mod messages;
 mod packets;
 mod snapshot;

@@ -43,25 +43,27 @@ impl DelayedDatapath {
         let bytes = frame.bytes_len();
         self.met.clear();
         datapath.process_one(now, in_port, frame, pool, &mut self.scratch, &mut self.met);
-        let passing = self.passing(bytes);
+        let passing = self.passing(&self.met, bytes);
+        if let Some(tables) = self.stage.tables() {
+            self.met.iter().for_each(|entry| tables.matched(*entry, bytes));
+        }
         let outcome = self.sort(out);
         self.pass(came, passing, outcome, pool);
     }
 
     /// Returns how the data path handles a packet, from its matched flow entries: in the slowest of their levels,
     /// with all the fields that they match. A packet without matched entries has passed through all levels.
-    fn passing(&mut self, bytes: u32) -> DataPathPacket {
+    pub(super) fn passing(&self, met: &[u64], bytes: u32) -> DataPathPacket {
         let last = self.levels.len().saturating_sub(1);
-        let Some(tables) = self.stage.tables() else {
+        let Some(tables) = self.stage.present_tables() else {
             return DataPathPacket { level: last, kind: MatchLayers::L2, bytes };
         };
         let (mut level, mut ethernet, mut ip) = (None, false, false);
-        for entry in &self.met {
+        for entry in met {
             level = level.max(tables.level_of(*entry));
             let kind = self.kinds.get(entry).copied();
             ethernet |= matches!(kind, Some(MatchLayers::L2 | MatchLayers::L2L3));
             ip |= matches!(kind, Some(MatchLayers::L3 | MatchLayers::L2L3));
-            tables.matched(*entry, bytes);
         }
         DataPathPacket { level: level.unwrap_or(last), kind: MatchLayers::of(ethernet, ip), bytes }
     }

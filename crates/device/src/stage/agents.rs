@@ -54,6 +54,11 @@ impl<T> AgentServers<T> {
         usize::from(part == ReleaseKind::PacketOut && !self.shared)
     }
 
+    /// Returns the mean service time of packet-ins of this length, in nanoseconds.
+    pub(super) fn packet_in_ns(&self, bytes: u32) -> f64 {
+        self.services[0].mean_ns(bytes)
+    }
+
     /// Adds an item. It is returned with true if there is no room, with false if there is no agent.
     pub(super) fn offer(&mut self, now: Instant, part: ReleaseKind, bytes: u32, item: T) -> Result<(), (bool, T)> {
         let place = self.place(part);

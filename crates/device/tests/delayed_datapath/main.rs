@@ -171,6 +171,34 @@ fn a_command_takes_effect_when_its_time_has_come() {
     assert_eq!(rig.occupancy(), [1, 0]);
 }
 
+/// The time of the data path stands at the lookup that decides it, that of a packet-in at the punt.
+#[test]
+fn a_trace_has_the_times_of_the_profile() {
+    let mut rig = Rig::new(&format!("{TWO_LEVELS}[timing]\npacket_in = \"2ms\"\n"));
+    let expected = |rig: &mut Rig, last| {
+        let frame = frame(last);
+        let mut trace = rig.datapath.trace(rig.now, PortNo(1), frame.bytes());
+        rig.timed.expect(&mut trace, frame.bytes_len(), &mut rig.datapath);
+        let expected = trace.expected.unwrap();
+        assert_eq!((expected.profile.as_str(), expected.steps_ns.len()), ("two", trace.steps.len()));
+        (expected.steps_ns, expected.total_ns)
+    };
+    let in_us = |us: f64| Some(us * 1000.0);
+    assert_eq!(expected(&mut rig, 1), (vec![in_us(60.0), None], 60_000.0), "a miss has passed through both levels");
+    for (priority, last) in [(30, 1), (20, 2), (10, 3)] {
+        rig.add(priority, Field::Ipv4Dst, ip(last), output());
+    }
+    rig.add(5, Field::InPort, 1, vec![Action::to_controller()]);
+    rig.until(us(10_000));
+    assert_eq!(rig.occupancy(), [2, 2]);
+    assert_eq!(expected(&mut rig, 2), (vec![in_us(6.0), None, None], 6000.0), "an entry with IP addresses");
+    assert_eq!(expected(&mut rig, 3), (vec![in_us(60.0), None, None], 60_000.0), "an entry of the slow level");
+    assert_eq!(expected(&mut rig, 9), (vec![in_us(60.0), None, in_us(2000.0)], 2_060_000.0), "a punt");
+    // Asking takes no time of the profile: the next packet is alone.
+    rig.packet(2);
+    assert_eq!(times(&rig.until(us(20_000))), [10_006]);
+}
+
 /// With a delayed effect, the control plane finishes, answers and refuses first; packets are handled by all changes
 /// of a burst together, later.
 #[test]

@@ -1,4 +1,5 @@
 //! Checks a document: turns the file as written into a scenario with resolved names, defaults and limits.
+mod entries;
 mod flows;
 mod links;
 mod nodes;
@@ -83,6 +84,7 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
     let mut switches: Vec<ScenarioSwitch> = switches.into_iter().map(|(switch, _)| switch).collect();
     let (hosts, links) = nodes::attach(source, &mut names, document.host, document.link, &switches, &tenants)?;
     virtual_switches::cut(source, &mut names, cuts, &mut switches, &hosts, &links)?;
+    entries::number_ports(source, &mut switches, &hosts, &links)?;
     let controller = timing::controller(source, document.controller.as_ref(), &switches)?;
     let mut traffic = Vec::new();
     for item in document.traffic {

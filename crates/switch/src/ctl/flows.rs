@@ -1,6 +1,6 @@
 //! Carries out those requests on the control socket whose arguments are texts to parse: adding a port, listing and
 //! changing flow entries, and tracing a packet.
-use super::{CtlRequest, DumpedFlow, FlowDump, FlowVerb, MAX_FLOWS, TraceReply, port_names};
+use super::{CtlRequest, DumpedFlow, FlowDump, FlowVerb, MAX_FLOWS, TraceReply};
 use crate::config::{PortArgument, PortConfig};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_datapath::{TraceCycles, TraceTimes};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{FlowCommand, PortNo, Version};
-use weir_openflow::text;
+use weir_openflow::text::{self, PortNames};
 use weir_packet::Frame;
 
 /// Number of calls to the engine in which the steps of a traced packet are timed. Each call has a time limit, so that
@@ -25,14 +25,26 @@ pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Res
         CtlRequest::AddPort { port } => add_port(engine, &port).await,
         CtlRequest::DumpFlows { filter } => dump(engine, &filter).await,
         CtlRequest::FlowMod { command, flow } => {
-            let flow = port_names::numbered(engine, flow).await?;
+            let flow = numbered(engine, flow).await?;
             let flow = text::parse_flow(&flow, command.into()).map_err(wrong)?;
             engine.call_served_async(move |served| served.flow_mod(&flow)).await??;
             Ok(json!({}))
         }
-        CtlRequest::Trace { in_port, packet } => trace(engine, in_port, &packet).await,
+        CtlRequest::Trace { in_port, packet } => trace(engine, in_port, packet).await,
         _ => Err(wrong("not about flow entries")),
     }
+}
+
+/// Returns a text with the numbers of the switch's ports in place of their names.
+///
+/// # Errors
+/// No port has the name that stands in the place of a port, or the switch stops.
+pub(super) async fn numbered(engine: &EngineClient, text: String) -> Result<String, SwitchError> {
+    let names = PortNames::find(&text);
+    if names.is_empty() {
+        return Ok(text);
+    }
+    engine.call_served_async(move |served| names.replaced(text, |name| served.find_port(name))).await?
 }
 
 async fn add_port(engine: &EngineClient, port: &str) -> Result<Value, SwitchError> {
@@ -45,11 +57,8 @@ async fn add_port(engine: &EngineClient, port: &str) -> Result<Value, SwitchErro
 }
 
 async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError> {
-    let request = if filter.is_empty() {
-        FlowRequest::all()
-    } else {
-        request(&port_names::numbered(engine, filter.to_owned()).await?)?
-    };
+    let request =
+        if filter.is_empty() { FlowRequest::all() } else { request(&numbered(engine, filter.to_owned()).await?)? };
     let mut next = Some(engine.call_served_async(move |served| served.flow_walk(&request)).await??);
     let (mut found, mut left_out) = (Vec::new(), 0);
     while let Some(walk) = next {
@@ -87,8 +96,9 @@ fn request(filter: &str) -> Result<FlowRequest, SwitchError> {
     })
 }
 
-async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<Value, SwitchError> {
-    let described = super::packet::described(packet).map_err(wrong)?;
+async fn trace(engine: &EngineClient, in_port: String, packet: String) -> Result<Value, SwitchError> {
+    let packet = numbered(engine, packet).await?;
+    let described = super::packet::described(&packet).map_err(wrong)?;
     let frame = Arc::new(described.frame);
     let traced = Arc::clone(&frame);
     let traced = engine.call_served_async(move |served| {

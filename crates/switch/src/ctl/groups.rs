@@ -1,6 +1,6 @@
 //! Carries out requests about groups.
-use super::flows::{run_blocking, wrong};
-use super::{CtlRequest, DumpedGroup, GroupDump, GroupVerb, port_names};
+use super::flows::{numbered, run_blocking, wrong};
+use super::{CtlRequest, DumpedGroup, GroupDump, GroupVerb};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use weir_openflow::text;
 pub(super) async fn carry_out(engine: &EngineClient, request: CtlRequest) -> Result<Value, SwitchError> {
     match request {
         CtlRequest::GroupMod { command, group } => {
-            let group = port_names::numbered(engine, group).await?;
+            let group = numbered(engine, group).await?;
             let change = text::parse_group(&group, command.of_group_mod()).map_err(wrong)?;
             engine.call_served_async(move |served| served.group_mod(&change)).await??;
             Ok(json!({}))

@@ -14,7 +14,6 @@ mod meters;
 mod packet;
 mod path;
 mod perf;
-mod port_names;
 mod profile;
 pub(crate) mod server;
 mod virtuals;

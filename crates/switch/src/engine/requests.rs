@@ -1,6 +1,7 @@
 //! Carries out requests of the switch's owner and of the control socket on a logical switch: flow entries, groups,
 //! meters, and traces of packets.
 use super::channel_table::PART_ENTRIES;
+use super::logical::LogicalSwitch;
 use super::served::ServedSwitch;
 use crate::handle::SwitchError;
 use crate::snapshot::TableSnapshot;
@@ -147,14 +148,19 @@ impl ServedSwitch<'_> {
 
 /// Traces of packets.
 impl ServedSwitch<'_> {
-    /// Returns what would happen to a frame: tables, flow entries, actions and outputs. Counters and learned entries
-    /// do not change.
+    /// Returns what would happen to a frame: tables, flow entries, actions and outputs, with the times of the switch's
+    /// profile if it has one. Counters and learned entries do not change.
     ///
     /// # Errors
     /// Fails if there is no such port.
     pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<PipelineTrace, SwitchError> {
         self.has_port(in_port)?;
-        Ok(self.logical.datapath.get().trace(self.io.now(), in_port, frame.bytes()))
+        let LogicalSwitch { timed, datapath, .. } = &mut *self.logical;
+        let mut trace = datapath.get().trace(self.io.now(), in_port, frame.bytes());
+        if let Some(timed) = timed {
+            timed.expect(&mut trace, frame.bytes_len(), datapath.get());
+        }
+        Ok(trace)
     }
 
     /// Runs a traced frame's steps repeatedly for a bounded time. Returns how long the steps took, and the rate of

@@ -10,7 +10,7 @@ use weir_openflow::{Body, Version};
 use weir_switch::ctl::{
     CtlClient, CtlRequest, FlowDump, FlowVerb, GroupVerb, MAX_REQUEST_BYTES, PerfReport, SnoopRecord, TraceReply,
 };
-use weir_switch::{SocketFile, SoftwareSwitchConfig, SwitchHandle, SwitchSnapshot};
+use weir_switch::{PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle, SwitchSnapshot};
 
 /// Types of messages.
 const HELLO: u8 = 0;
@@ -54,7 +54,12 @@ fn every_request_is_answered() {
     let trace = ask(&mut client, &CtlRequest::Trace { in_port: "p1".into(), packet }).unwrap();
     let trace: TraceReply = serde_json::from_value(trace).unwrap();
     assert!(trace.text.contains("priority=7") && trace.text.contains("port 2"), "{}", trace.text);
-    assert!(trace.text.contains(" ns  table 0: "), "{}", trace.text);
+    assert!(
+        trace.text.contains(" ns  table 0: ") && trace.text.contains("\n            resolution "),
+        "{}",
+        trace.text
+    );
+    assert!(!trace.text.contains("profile") && trace.trace.get("expected").is_none(), "{}", trace.text);
     ask(&mut client, &flow(FlowVerb::Delete, "ip")).unwrap();
     assert_eq!(dump(&mut client, "").flows.len(), 1);
     ask(&mut client, &CtlRequest::AddPort { port: "5=null:x".into() }).unwrap();
@@ -83,6 +88,35 @@ fn ports_are_known_by_name() {
     assert!(ask(&mut client, &CtlRequest::DumpGroups).unwrap().to_string().contains("output:2"));
     let error = ask(&mut client, &add("in_port=p9,actions=drop")).unwrap_err();
     assert!(error.contains("p9") && error.contains("1=p1, 2=p2"), "{error}");
+    let mut trace = |packet: &str| ask(&mut client, &CtlRequest::Trace { in_port: "p1".into(), packet: packet.into() });
+    assert!(trace("in_port=p1,tcp").unwrap().to_string().contains("-> port 2"));
+    let error = trace("in_port=p9,tcp").unwrap_err();
+    assert!(error.contains("no port `p9`; there are: 1=p1, 2=p2"), "{error}");
+    let error = trace("in_port=p2,tcp").unwrap_err();
+    assert!(error.contains("found in_port=2 in the packet, expected 1"), "{error}");
+}
+
+/// Entries and groups of a configuration call ports by name, as requests do.
+#[test]
+fn a_configuration_knows_ports_by_name() {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let groups = texts(&["group_id=1,type=ff,bucket=watch_port:p2,output:p2"]);
+    let entries = texts(&["in_port=p1,actions=group:1", "in_port=p2,actions=p1"]);
+    let (switch, mut hosts) =
+        crate::bed::switch(2, SoftwareSwitchConfig { groups, entries, ..SoftwareSwitchConfig::default() });
+    let [a, b] = &mut hosts[..] else { unreachable!() };
+    a.send(b, 1);
+    assert_eq!(b.tag(), 1);
+    drop(switch);
+    let port = || PortConfig::open("1=null:x".parse().unwrap()).unwrap();
+    for (groups, entries, expected) in [
+        (vec![], texts(&["in_port=y,actions=drop"]), "entries: `in_port=y,actions=drop`: no port `y`; there are: 1=x"),
+        (texts(&["group_id=1,type=all,bucket=output:y"]), vec![], "output:y`: no port `y`; there are: 1=x"),
+    ] {
+        let config = SoftwareSwitchConfig { ports: vec![port()], groups, entries, ..SoftwareSwitchConfig::default() };
+        let error = SoftwareSwitch::start(config).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 /// Values of 128 bits in matches, masks, actions and buckets are listed as text and in the entry, as are all other

@@ -1,6 +1,7 @@
 //! Live switches with a profile. The times themselves are tested in virtual time (`tests/timed`); these tests show
 //! that the engine applies them.
 use crate::bed::{Controller, PATIENCE, forward, punt, switch};
+use serde_json::json;
 use std::time::Duration;
 use weir_device::ProfileConfig;
 use weir_openflow::Body;
@@ -9,8 +10,9 @@ use weir_openflow::model::{FlowMod, Match, PortNo};
 use weir_packet::{Field, Frame, FramePool};
 use weir_port::{Port, memory};
 use weir_profile::Profile;
+use weir_switch::ctl::{CtlClient, CtlRequest, TraceReply};
 use weir_switch::threads::{ThreadingMode, ThreadsConfig};
-use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig};
+use weir_switch::{PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig};
 use weir_units::{Clock, Instant, SystemClock};
 
 const SLOW: &str = r#"
@@ -64,6 +66,32 @@ async fn flow_mods_take_their_time_in_their_order_and_full_tables_refuse() {
     let timing = snapshot.timing.clone().unwrap();
     assert_eq!((snapshot.entries(), timing.commands, timing.refused), (30, 30, 2));
     assert_eq!((timing.levels[0].entries, timing.commands_waiting, timing.barriers_waiting), (30, 0, 0));
+}
+
+/// A trace on the control socket has the profile's times beside the measured ones, and counts nothing.
+#[test]
+fn a_trace_shows_what_the_profile_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.sock");
+    let control_socket = Some(SocketFile::bind(&path).unwrap());
+    let (switch, _hosts) = switch(2, SoftwareSwitchConfig { control_socket, ..config(SLOW) });
+    switch.flow_mod(forward(1, 2)).unwrap();
+    let mut client = CtlClient::connect(&path).unwrap();
+    let request = CtlRequest::Trace { in_port: "1".into(), packet: "udp,nw_dst=10.0.0.2".into() };
+    let traced: TraceReply = serde_json::from_value(client.ask(&request).unwrap()).unwrap();
+    assert!(
+        traced.text.contains("300000.0 ns  table 0: ") && traced.text.contains("profile slow: "),
+        "{}",
+        traced.text
+    );
+    assert!(traced.text.contains("resolution ") && !traced.text.contains(" 0.0 ns"), "{}", traced.text);
+    let expected = &traced.trace["expected"];
+    assert_eq!((&expected["profile"], &expected["total_ns"]), (&json!("slow"), &json!(300_000.0)));
+    let times = &traced.trace["times"];
+    assert_eq!(times["steps_ns"].as_array().map(Vec::len), traced.trace["steps"].as_array().map(Vec::len));
+    assert!(times["resolution_ns"].as_f64() > Some(0.0) && times["clock_ns"].as_f64() >= Some(0.0), "{times}");
+    let flows = client.ask(&CtlRequest::DumpFlows { filter: String::new() }).unwrap();
+    assert!(flows.to_string().contains("n_packets=0"), "{flows}");
 }
 
 #[tokio::test]

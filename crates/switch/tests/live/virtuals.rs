@@ -285,7 +285,7 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
     let edits = "push_vlan:0x8100,pop_vlan,".repeat(100);
     for (name, dpid, port, actions) in [("plain", 0x101, 1, ""), ("dear", 0x102, 2, &*edits)] {
         let more = format!(
-            "select = [{{ port = {port} }}]\nentries = ['in_port={port},actions={actions}output:3']\ntime_weight = 1"
+            "select = [{{ port = {port} }}]\nentries = ['in_port=p{port},actions={actions}output:p3']\ntime_weight = 1"
         );
         let text = text(name, dpid, "1Gbit/s", &more).replace("64kB", "500kB");
         switch.add_virtual(parse_virtual_switch(&text, "test", &fabric).unwrap()).unwrap();

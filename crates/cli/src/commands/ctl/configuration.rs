@@ -1,5 +1,6 @@
 //! Parts of configurations that `weir ctl save` and `weir ctl reload` work on, as texts that can be compared: what can
 //! change while a switch runs.
+use super::port_numbers::PortNumbers;
 use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
 use weir_openflow::Version;
@@ -28,11 +29,13 @@ pub(super) enum TableItem {
 }
 
 impl TableItem {
-    /// Returns the text in one way of writing, and the text that names the thing: the request to delete it.
+    /// Returns the text in one way of writing, with ports by their numbers, and the text that names the thing: the
+    /// request to delete it.
     ///
     /// # Errors
-    /// The text cannot be parsed.
-    pub(super) fn canonical(self, text: &str) -> anyhow::Result<CanonicalItem> {
+    /// The text cannot be parsed, or names a port that is not there.
+    pub(super) fn canonical(self, text: &str, ports: &PortNumbers) -> anyhow::Result<CanonicalItem> {
+        let text = &ports.numbered(text).map_err(|error| anyhow!("{} `{text}`: {error}", self.name()))?;
         let wrong = |error: text::ParseError| anyhow!("{} `{text}`: {error}", self.name());
         Ok(match self {
             TableItem::Meter => {
@@ -85,9 +88,13 @@ pub(super) struct CanonicalItem {
 /// Returns things by their names; of two with one name the later one, as a switch would have it.
 ///
 /// # Errors
-/// A text cannot be parsed.
-pub(super) fn by_id(kind: TableItem, texts: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
-    let items = texts.iter().map(|text| kind.canonical(text).map(|item| (item.id, item.text)));
+/// A text cannot be parsed, or names a port that is not there.
+pub(super) fn by_id(
+    kind: TableItem,
+    texts: &[String],
+    ports: &PortNumbers,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let items = texts.iter().map(|text| kind.canonical(text, ports).map(|item| (item.id, item.text)));
     items.collect()
 }
 
@@ -95,6 +102,8 @@ pub(super) fn by_id(kind: TableItem, texts: &[String]) -> anyhow::Result<BTreeMa
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConfiguredPort {
     pub(super) number: Option<PortNo>,
+    /// Name of the port in flow entries and groups.
+    pub(super) name: String,
     /// Kind, name and options except queues.
     pub(super) spec: String,
     pub(super) queues: BTreeMap<u32, PortQueueConfig>,
@@ -116,7 +125,7 @@ impl ConfiguredPort {
         let queues = queues.collect::<anyhow::Result<_>>()?;
         let written = spec.to_string();
         let parts: Vec<&str> = written.split(',').filter(|part| !part.starts_with("queue=")).collect();
-        Ok(ConfiguredPort { number, spec: parts.join(","), queues, text: text.to_owned() })
+        Ok(ConfiguredPort { number, name: spec.name, spec: parts.join(","), queues, text: text.to_owned() })
     }
 
     /// Parses several ports.
@@ -179,13 +188,18 @@ mod tests {
     #[test]
     fn one_thing_has_one_text_however_it_is_written() {
         let same = |kind: TableItem, one: &str, other: &str| {
-            assert_eq!(kind.canonical(one).unwrap(), kind.canonical(other).unwrap(), "{one}");
+            assert_eq!(
+                kind.canonical(one, &PortNumbers::default()).unwrap(),
+                kind.canonical(other, &PortNumbers::default()).unwrap(),
+                "{one}"
+            );
         };
         same(TableItem::Entry, "in_port=1,actions=output:2", "priority=32768 in_port=1 table=0 actions=output:2");
         same(TableItem::Meter, "meter=1,kbps,bands=type=drop,rate=1000", "meter=1 kbps bands= type=drop rate=1000");
-        let entry = TableItem::Entry.canonical("table=1,priority=7,tcp,actions=drop").unwrap();
+        let entry = TableItem::Entry.canonical("table=1,priority=7,tcp,actions=drop", &PortNumbers::default()).unwrap();
         assert_eq!(entry.id, "table=1,priority=7,tcp");
-        let error = TableItem::Group.canonical("group_id=1,type=selct").unwrap_err().to_string();
+        let error =
+            TableItem::Group.canonical("group_id=1,type=selct", &PortNumbers::default()).unwrap_err().to_string();
         assert!(error.starts_with("group `group_id=1,type=selct`: "), "{error}");
     }
 
@@ -205,8 +219,8 @@ mod tests {
                 "group_id=2,type=ff,bucket=watch_port:9,actions=output:9,bucket=watch_group:1,actions=group:1",
             ),
         ] {
-            let once = kind.canonical(text).unwrap();
-            assert_eq!(kind.canonical(&once.text).unwrap(), once, "{text}");
+            let once = kind.canonical(text, &PortNumbers::default()).unwrap();
+            assert_eq!(kind.canonical(&once.text, &PortNumbers::default()).unwrap(), once, "{text}");
         }
     }
 

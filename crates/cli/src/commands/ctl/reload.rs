@@ -2,6 +2,7 @@
 //! it has. What is the same in both is not touched, and neither is what controllers and `weir ctl` changed. If a
 //! change is refused, those before it are taken back.
 use super::configuration::{ConfiguredPort, TableItem, by_id, read};
+use super::port_numbers::{PortNumbers, ReloadPortNumbers};
 use super::{flow_mod, group_mod, meter_mod};
 use crate::commands::switch::document::{SettingsDocument, texts};
 use crate::commands::switch::read_settings;
@@ -97,11 +98,12 @@ impl ReloadPlan {
     ) -> anyhow::Result<ReloadPlan> {
         let mut plan = ReloadPlan::default();
         plan.ports(&old.list("port"), &new.list("port"), &running.ports)?;
+        let names = ReloadPortNumbers::new(&old.list("port"), &new.list("port"), &running.ports)?;
         for (kind, key) in [(TableItem::Meter, "meter"), (TableItem::Group, "group"), (TableItem::Entry, "entry")] {
-            plan.tables(kind, None, &old.list(key), &new.list(key), list(&running.tables, kind))?;
+            plan.tables(kind, None, &old.list(key), &new.list(key), list(&running.tables, kind), &names)?;
         }
         match (old.virtual_switches(), new.virtual_switches()) {
-            (Some(before), Some(after)) => plan.virtual_switches(&before, &after, running)?,
+            (Some(before), Some(after)) => plan.virtual_switches(&before, &after, running, &names)?,
             _ if old.all.get("virtual") != new.all.get("virtual") => plan.later.push("virtual".to_owned()),
             _ => {}
         }
@@ -176,8 +178,12 @@ impl ReloadPlan {
         old: &[String],
         new: &[String],
         running: &[String],
+        ports: &ReloadPortNumbers,
     ) -> anyhow::Result<()> {
-        let (old, new, running) = (by_id(kind, old)?, by_id(kind, new)?, by_id(kind, running)?);
+        // What names a port that is gone went with it.
+        let known: Vec<String> = old.iter().filter(|text| ports.old.numbered(text).is_ok()).cloned().collect();
+        let (old, new) = (by_id(kind, &known, &ports.old)?, by_id(kind, new, &ports.new)?);
+        let running = by_id(kind, running, &PortNumbers::default())?;
         let (added, removed) = match kind {
             TableItem::Meter => (ReloadPhase::MetersAdded, ReloadPhase::MetersRemoved),
             TableItem::Group => (ReloadPhase::GroupsAdded, ReloadPhase::GroupsRemoved),
@@ -207,7 +213,13 @@ impl ReloadPlan {
         Ok(())
     }
 
-    fn virtual_switches(&mut self, old: &[Table], new: &[Table], running: &RunningConfiguration) -> anyhow::Result<()> {
+    fn virtual_switches(
+        &mut self,
+        old: &[Table],
+        new: &[Table],
+        running: &RunningConfiguration,
+        ports: &ReloadPortNumbers,
+    ) -> anyhow::Result<()> {
         let (old, new) = (by_name(old), by_name(new));
         let none = TableContents::default();
         for (name, before) in &old {
@@ -232,9 +244,10 @@ impl ReloadPlan {
             }
             let before = before.filter(|_| present.is_some());
             let tables = present.unwrap_or(&none);
+            let ports = ports.of_virtual(before, after);
             for (kind, key) in [TableItem::Meter, TableItem::Group, TableItem::Entry].into_iter().zip(TABLES) {
                 let before = before.map(|before| texts(before, key)).unwrap_or_default();
-                self.tables(kind, Some(name), &before, &texts(after, key), list(tables, kind))?;
+                self.tables(kind, Some(name), &before, &texts(after, key), list(tables, kind), &ports)?;
             }
         }
         Ok(())
@@ -458,6 +471,32 @@ mod tests {
         assert_eq!(plan.later, ["tables"]);
         let undone = &plan.phases[ReloadPhase::EntriesAdded as usize][0].undo;
         assert_eq!(*undone, flow_mod(FlowVerb::Add, "in_port=1 actions=output:2"));
+    }
+
+    /// Entries and groups call ports by name; a name has the number that its port has after the reload.
+    #[test]
+    fn names_of_ports_are_numbers_of_the_file_or_of_the_switch() {
+        let old =
+            "port = ['1=null:a', 'null:b']\nentry = ['in_port=a,actions=output:b', 'in_port=gone,actions=drop']\n";
+        let new = "port = ['5=null:a', 'null:b']\nentry = ['in_port=a,actions=output:b']\n\
+                   group = ['group_id=1,type=all,bucket=output:others']\n";
+        let now = || running(&["1=null:a", "2=null:b", "9=null:others"], [&[], &[], &["in_port=1 actions=output:2"]]);
+        let same = "port = ['1=null:a', 'null:b']\nentry = ['in_port=a,actions=output:b']\n";
+        let planned = plan(old, new, now()).unwrap();
+        let changes = words(&planned);
+        let of_tables: Vec<&&str> = changes.iter().filter(|what| !what.starts_with("port ")).collect();
+        assert_eq!(
+            of_tables,
+            [
+                &"group group_id=1,type=all,bucket=actions=output:9: added",
+                &"entry in_port=5 actions=output:2: added",
+                &"entry in_port=1 actions=output:2: removed"
+            ]
+        );
+        assert!(words(&plan(same, same, now()).unwrap()).is_empty(), "nothing differs");
+        let error = plan(old, "port = ['7=null:c', 'null:a']\nentry = ['actions=output:b']", now()).unwrap_err();
+        let expected = "entry `actions=output:b`: no port `b` with a number; there are: 1=a, 7=c, 9=others";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `weir ctl save`: writes the configuration that a switch has now to a file, from which it can be started again.
 use super::configuration::{ConfiguredPort, TableItem, read, virtual_item};
+use super::port_numbers::PortNumbers;
 use crate::commands::switch::document::SettingsDocument;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
@@ -105,9 +106,10 @@ impl SavedConfiguration {
         });
         saved.ports = running.ports.len();
         if entries {
+            let numbers = PortNumbers::of(&ConfiguredPort::parse_all(&running.ports)?);
             for (key, kind, texts) in lists(&running.tables, ["meter", "group", "entry"]) {
                 merge(&mut document, key, texts, |text| {
-                    kind.canonical(text).map_or_else(|_| text.to_owned(), |item| item.text)
+                    kind.canonical(text, &numbers).map_or_else(|_| text.to_owned(), |item| item.text)
                 });
             }
             saved.tables = running.tables.clone();

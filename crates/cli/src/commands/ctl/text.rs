@@ -23,7 +23,9 @@ pub(super) fn show(switch: &SwitchSnapshot) -> String {
         };
         let renamed = port.renamed.as_ref().map(|name| format!(", now called {name}")).unwrap_or_default();
         let link = format!("{link}{renamed}");
-        let rate = port.speed_bps.map_or_else(|| "-".to_owned(), |bps| weir_units::Bps(bps).to_string());
+        // A device that is gone has none, whatever it had.
+        let rate = port.speed_bps.filter(|_| port.present);
+        let rate = rate.map_or_else(|| "-".to_owned(), |bps| weir_units::Bps(bps).to_string());
         ports.row([&port.number.to_string(), &port.name, &port.spec, &port.mac, &link, &rate]);
     }
     let _ = writeln!(text, "\n{ports}");

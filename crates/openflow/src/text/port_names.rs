@@ -1,8 +1,7 @@
-//! Replaces names of ports in the texts of flow entries and groups by their numbers, as `ovs-ofctl` does.
-use crate::engine::inbox::EngineClient;
-use crate::handle::SwitchError;
+//! Finds names of ports in the texts of flow entries, groups and packets, and replaces them by numbers, as `ovs-ofctl`
+//! does.
+use crate::model::PortNo;
 use std::ops::Range;
-use weir_openflow::model::PortNo;
 
 /// Texts in front of a port, in matches and in actions.
 const PLACES: [&str; 10] = [
@@ -46,32 +45,36 @@ struct PortWord {
     is_port: bool,
 }
 
-/// Returns the text with the numbers of ports in place of their names. Names that are quoted are never keywords.
-///
-/// # Errors
-/// No port has the name that stands in the place of a port, or the switch stops.
-pub(super) async fn numbered(engine: &EngineClient, text: String) -> Result<String, SwitchError> {
-    let words = words(&text);
-    if words.is_empty() {
-        return Ok(text);
-    }
-    engine.call_served_async(move |served| replaced(text, &words, |name| served.find_port(name))).await?
-}
+/// Names of ports in the text of a flow entry, a filter, a group or a packet: `in_port=veth1,actions=output:veth2`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortNames(Vec<PortWord>);
 
-fn replaced(
-    mut text: String,
-    words: &[PortWord],
-    number: impl Fn(&str) -> Result<PortNo, SwitchError>,
-) -> Result<String, SwitchError> {
-    for word in words.iter().rev() {
-        match number(&word.name) {
-            Ok(port) => text.replace_range(word.at.clone(), &port.to_string()),
-            Err(error) if word.is_port => return Err(error),
-            // The parser says what is wrong with a word that is neither a port nor an action.
-            Err(_) => {}
-        }
+impl PortNames {
+    /// Finds the words that may be names of ports. Names that are quoted are never keywords.
+    pub fn find(text: &str) -> PortNames {
+        PortNames(words(text))
     }
-    Ok(text)
+
+    /// Returns true if the text has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns `text`, in which the names were found, with numbers in their places.
+    ///
+    /// # Errors
+    /// The error of `number` for a word where only a port can stand. A word that may be something else stays.
+    pub fn replaced<E>(&self, mut text: String, number: impl Fn(&str) -> Result<PortNo, E>) -> Result<String, E> {
+        for word in self.0.iter().rev() {
+            match number(&word.name) {
+                Ok(port) => text.replace_range(word.at.clone(), &port.to_string()),
+                Err(error) if word.is_port => return Err(error),
+                // The parser says what is wrong with a word that is neither a port nor an action.
+                Err(_) => {}
+            }
+        }
+        Ok(text)
+    }
 }
 
 /// Returns the words that stand for ports and are neither numbers nor reserved ports such as `LOCAL`.
@@ -81,7 +84,9 @@ fn words(text: &str) -> Vec<PortWord> {
     let first_list = LISTS.iter().filter_map(|list| lower.find(list)).min().unwrap_or(text.len());
     let mut found: Vec<PortWord> = Vec::new();
     for (start, _) in text.char_indices() {
-        if found.last().is_some_and(|last| start < last.at.end) {
+        // All places end with one of these.
+        let may_begin = start > 0 && matches!(text.as_bytes()[start - 1], b'=' | b':' | b'(' | b',');
+        if !may_begin || found.last().is_some_and(|last| start < last.at.end) {
             continue;
         }
         let before = &lower[..start];
@@ -141,9 +146,9 @@ mod tests {
         let ports = [("veth1", 1), ("s1-eth2", 2), ("drop", 3), ("gre:x", 4)];
         let number = |name: &str| {
             let found = ports.iter().find(|(known, _)| *known == name);
-            found.map(|(_, number)| PortNo(*number)).ok_or_else(|| SwitchError::Request(format!("no port {name}")))
+            found.map(|(_, number)| PortNo(*number)).ok_or_else(|| format!("no port {name}"))
         };
-        replaced(text.to_owned(), &words(text), number).map_err(|error| error.to_string())
+        PortNames::find(text).replaced(text.to_owned(), number)
     }
 
     #[test]
