@@ -1,5 +1,6 @@
 //! Tests controllers of other projects with emulated switches, one of which has the timing profile of a hardware
 //! switch.
+use crate::bed::run_on_example;
 use crate::emulate::{LIMIT, TWO, Talk, turn};
 use crate::failover::osken;
 use std::net::{TcpListener, TcpStream};
@@ -39,6 +40,23 @@ fn controls(port: u16, log: &Path) {
     let certificate = talk.tell("certificate");
     assert!(certificate.contains("switches with a profile: "), "{certificate}");
     assert!(talk.quit().is_some_and(|code| code <= 1), "a first ping may be lost");
+    simulated(port);
+}
+
+/// Checks that the controller at a port also controls the same switches in virtual time.
+fn simulated(port: u16) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("two.toml");
+    let traffic = "[[traffic]]\nkind = \"ping\"\nfrom = \"h1\"\nto = \"h2\"\n";
+    std::fs::write(&file, scenario(port) + traffic).expect("writable");
+    let mut said = String::new();
+    // Faucet refuses a switch while it still takes the one before for connected.
+    let reached = wait_until(LIMIT, || {
+        let out = run_on_example("simulate", &file.display().to_string(), &["--level", "packets", "--settle", "20ms"]);
+        said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+        out.status.success()
+    });
+    assert!(reached && said.contains(&format!("Controller tcp:127.0.0.1:{port}: ")), "{said}");
 }
 
 #[test]
