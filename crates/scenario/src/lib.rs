@@ -28,7 +28,7 @@ pub use virtual_switch_text::{TomlVirtualSwitchReader, parse_slicing, parse_virt
 pub use weir_datapath::FailMode;
 pub use weir_fabric::{BufferSharing, InterDiscipline, IntraDiscipline};
 pub use weir_profile::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
-pub use weir_profile::{Profile, ProfileUse};
+pub use weir_profile::{LevelForwarding, MatchLayers, Profile, ProfileUse};
 pub use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
 
 use serde::{Deserialize, Serialize};

@@ -161,10 +161,10 @@ impl<'a> ScenarioTables<'a> {
         self.sizes(switch).position(fits).unwrap_or_else(|| self.last(switch))
     }
 
-    fn entries(&self, switch: usize, level: usize) -> u64 {
+    /// Returns the number of entries in a level of a switch; 0 if the switch's profile has no levels.
+    pub fn entries(&self, switch: usize, level: usize) -> u64 {
         let before: u64 = self.sizes(switch).take(level).flatten().sum();
         let left = self.total(switch).saturating_sub(before);
-        // Without levels nothing depends on the number.
         self.sizes(switch).nth(level).map_or(0, |size| size.map_or(left, |size| size.min(left)))
     }
 }
