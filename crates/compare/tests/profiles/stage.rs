@@ -60,6 +60,10 @@ pub(crate) fn run(profile: &Profile) -> Result<ScriptResult, String> {
         while let Some(one) = stage.release(now, &mut effect) {
             sum_s += one.due.as_nanos() as f64 / 1e9;
             refused += u64::from(one.part == ReleaseKind::Refused);
+            if one.part == ReleaseKind::PacketOut && stage.passes_again() {
+                let passing = DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 100 };
+                let _ = stage.packet(one.due, passing, ScriptItem::Other);
+            }
             let (Some(tables), true) = (stage.tables(), one.part == ReleaseKind::Command) else { continue };
             match one.item {
                 ScriptItem::Add(entry) => tables.added(entry, priority(entry)),
