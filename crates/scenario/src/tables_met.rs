@@ -1,6 +1,6 @@
 //! Says what packets of a scenario's traffic meet in the tables of its switches, so that answers without flow tables
 //! (formulas, simulated stations) use the same part of a profile as a switch that looks the packets up.
-use crate::{Scenario, ScenarioController, ScenarioSwitch, TrafficItem, TrafficKind};
+use crate::{FailMode, Scenario, ScenarioController, ScenarioSwitch, TrafficItem, TrafficKind};
 use std::net::IpAddr;
 use weir_openflow::model::{FlowCommand, FlowMod, Instruction, MatchField};
 use weir_openflow::text;
@@ -26,7 +26,7 @@ impl MetLevel {
     }
 }
 
-/// Contents of all switches' tables: the entries of the file, or those that the embedded controller adds.
+/// Contents of all switches' tables: the entries of the file, or those that a controller adds by addresses.
 #[derive(Debug)]
 pub struct ScenarioTables<'a> {
     scenario: &'a Scenario,
@@ -40,9 +40,9 @@ impl<'a> ScenarioTables<'a> {
     /// Returns the tables, given the switches that the packets of each traffic item pass.
     pub fn new(scenario: &'a Scenario, passed: &[Vec<usize>]) -> ScenarioTables<'a> {
         let parse = |entry: &String| text::parse_flow(entry, FlowCommand::Add).ok();
-        let learns = matches!(scenario.control, ScenarioController::Embedded { .. });
+        let learns = !matches!(scenario.control, ScenarioController::None);
         let written = |switch: &ScenarioSwitch| match learns {
-            // The controller deletes what it finds.
+            // Controllers usually delete what they find.
             true => Vec::new(),
             false => switch.entries.iter().filter_map(parse).collect(),
         };
@@ -65,7 +65,9 @@ impl<'a> ScenarioTables<'a> {
     /// Returns what packets of a traffic item meet at a switch; `back` for those of the opposite direction.
     pub fn met(&self, switch: usize, item: &TrafficItem, back: bool) -> MetLevel {
         let (mut found, mut kinds) = (Vec::new(), [false; 2]);
-        if self.learned[switch].is_empty() {
+        let own = &self.scenario.switches[switch];
+        let is_skipped = self.scenario.control == ScenarioController::None && own.fail_mode == FailMode::Standalone;
+        if self.learned[switch].is_empty() && !is_skipped {
             let mut table = 0;
             while let Some(at) = self.best(switch, table, item, back) {
                 let entry = &self.written[switch][at];
@@ -76,7 +78,7 @@ impl<'a> ScenarioTables<'a> {
                 let Some(next) = entry.instructions.iter().find_map(goto).filter(|next| *next > table) else { break };
                 table = next;
             }
-        } else {
+        } else if !is_skipped {
             let pair = if back { [item.to, item.from] } else { [item.from, item.to] };
             let before = self.learned[switch].iter().take_while(|(known, _)| *known != pair);
             // The entry for packets without an entry comes first.
@@ -222,6 +224,15 @@ mod tests {
         assert_eq!(met(true), MetLevel { level: 0, kind: MatchLayers::L3, entries: 4 });
         assert_eq!(met(false).kind, MatchLayers::L3);
         assert_eq!(tables.missed(0), MetLevel { level: 1, kind: MatchLayers::L2, entries: 0 });
+    }
+
+    #[test]
+    fn a_bridge_without_a_controller_skips_its_tables() {
+        let mut scenario = scenario("connect = 'none'", "'actions=output:1'");
+        let met = |scenario: &Scenario| ScenarioTables::new(scenario, &[vec![0]]).met(0, &scenario.traffic[0], false);
+        assert_eq!(met(&scenario), MetLevel { level: 0, kind: MatchLayers::L2, entries: 1 });
+        scenario.switches[0].fail_mode = FailMode::Standalone;
+        assert_eq!(met(&scenario).level, 1);
     }
 
     #[test]

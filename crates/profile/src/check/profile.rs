@@ -104,7 +104,7 @@ fn service_times(document: &ProfileToml, levels: &[Option<LevelForwarding>]) -> 
     let reader = SectionReader { what: "timing".to_owned() };
     let data = levels.first().and_then(Option::as_ref).and_then(at_base);
     let Some(written) = &document.timing else {
-        return Ok(levels.iter().any(Option::is_some).then(|| SwitchTiming {
+        return Ok(levels.iter().any(Option::is_some).then_some(SwitchTiming {
             data,
             data_buffer: None,
             gate: None,

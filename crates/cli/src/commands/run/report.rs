@@ -296,7 +296,7 @@ const STREAM_CELLS: &str = "stream,switch,virtual_switch,port,class,sent,receive
                             delay_p50_us,delay_p95_us,delay_p99_us,delay_max_us";
 
 /// Formats one CSV line for each item of traffic, or for each stream if the scenario has streams only. A certified
-/// run has its verdict in a further column, and a run with parameters of profiles that have no effect has these in one.
+/// run has its verdict in the last column, and a run with parameters of profiles that have no effect has these in one.
 pub(crate) fn csv(result: &LabResult) -> String {
     let (header, mut lines): (_, Vec<Vec<String>>) = if result.traffic.is_empty() && !result.streams.is_empty() {
         (STREAM_CELLS, result.streams.iter().map(stream_cells).collect())
@@ -307,7 +307,7 @@ pub(crate) fn csv(result: &LabResult) -> String {
     let unused = &result.setup.unused;
     let unused = (!unused.is_empty()).then(|| ("unused", quoted(&unused.join("; "))));
     let mut header = header.to_owned();
-    for (name, cell) in [fidelity, unused].into_iter().flatten() {
+    for (name, cell) in [unused, fidelity].into_iter().flatten() {
         header = format!("{header},{name}");
         lines.iter_mut().for_each(|cells| cells.push(cell.clone()));
     }
