@@ -1,5 +1,4 @@
-//! Represents the times between packets at a level of a data path: of one stream, and of streams that are independent of
-//! each other.
+//! Represents the times between packets at a level of a data path: of one stream, and of independent streams together.
 use weir_scenario::{TrafficItem, TrafficKind};
 use weir_traffic::{ArrivalProcess, ArrivalSampler, OfferedPackets, RandomStream};
 
@@ -8,7 +7,7 @@ const DRAWN: usize = 20_000;
 /// Relative difference of times that count as equal.
 const ROUNDING: f64 = 1e-9;
 
-/// What distinguishes the packets of a ping at a switch.
+/// Packets of a ping in one direction at a switch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PingPass {
     /// Time from the request to its reply, in seconds.

@@ -8,7 +8,7 @@ use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
 use weir_profile::{LevelForwarding, MatchLayers, ProfileUse};
 
-/// What packets meet in the tables of a switch.
+/// Entries that packets meet in the tables of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MetLevel {
     /// Level of the profile, from 0: the slowest that holds an entry of the packet.

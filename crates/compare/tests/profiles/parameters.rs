@@ -31,7 +31,7 @@ enum ChangedFigure {
     Loss,
     /// Delay of a stream whose new flows ask the controller; of packets, the times of the stage's script.
     Asking,
-    /// As before, but the loss.
+    /// Loss of that stream.
     AskingLoss,
     /// Times of commands and barriers.
     Commands,
@@ -41,7 +41,7 @@ enum ChangedFigure {
     Levels,
     /// Share of the packets that are held up.
     HeldUp,
-    /// Nothing: the answer of formulas says that it extrapolates.
+    /// Number of warnings of formulas that they extrapolate.
     Range,
 }
 
@@ -304,7 +304,7 @@ fn every_parameter_of_the_format_is_in_the_table_and_has_a_case() {
     assert_eq!(known, tried, "keys of the format, keys of the cases");
 }
 
-/// What an answer makes of the two profiles of a case: its figure, or what it says of parameters without effect.
+/// Figures of an answer for the two profiles of a case, with what it says of parameters without effect.
 type ChangedAnswer = Result<[(f64, Vec<String>); 2], String>;
 
 fn from_formulas(case: &ParameterCase) -> ChangedAnswer {

@@ -58,7 +58,7 @@ pub(super) enum PathStage {
 pub(super) struct SwitchStage {
     /// Index of the switch's device.
     pub(super) device: usize,
-    /// What the flow's packets meet in the switch's tables.
+    /// Entries that the flow's packets meet in the switch's tables.
     pub(super) met: MetLevel,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct DevicePlan {
     pub(super) front: Option<usize>,
     /// Stations of the data path, by level of the tables; none for levels that take no time.
     pub(super) data: Vec<Option<usize>>,
-    /// What packets without an entry meet.
+    /// Level that packets without an entry reach.
     pub(super) missed: MetLevel,
     /// Gate behind the data path.
     pub(super) back: Option<usize>,
