@@ -1,11 +1,12 @@
 //! Computes the service of data paths whose profile has levels that forward: by what packets meet in the tables, their
 //! lengths, and the times between the packets of a level.
-use crate::gaps::{PassingStream, PingPass};
+use crate::gaps::{PassingStream, PingPass, SortedGaps};
 use crate::graph::{RouteGraph, RouteHop};
 use crate::sizes::ServiceDemand;
 use crate::traffic_item::PredictedItem;
 use crate::{PredictSettings, tcp};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 use weir_model::switch::forward::PacketConditions;
 use weir_model::{Law, ModelError, Warning};
 use weir_scenario::{MetLevel, ReleaseGate, Scenario, ScenarioTables, TrafficKind, defaults};
@@ -60,28 +61,35 @@ impl LevelDemands {
         if passes.is_empty() {
             return Ok(demands);
         }
+        let sources: HashMap<usize, Option<Rc<SortedGaps>>> =
+            there.iter().map(|item| (*item, SortedGaps::of_source(items[*item].traffic))).collect();
         for _ in 0..ROUNDS {
-            let streams = |(key, met): (&PassKey, &MetLevel)| {
+            // Streams by switch and level.
+            let mut groups: BTreeMap<(usize, usize), Vec<(PassKey, PassingStream)>> = BTreeMap::new();
+            for (key, met) in &passes {
                 let item = &items[key.item];
                 let reply_s = demands.reply_s(scenario, graph, settings, item, *key)?;
                 let other = passes.get(&PassKey { back: !key.back, ..*key });
                 let is_pair = other.is_some_and(|other| other.level == met.level);
                 let ping = PingPass { reply_s, back: key.back, is_pair };
-                Ok::<_, ModelError>((*key, PassingStream::new(item.traffic, stream_rate(item, graph, settings), ping)))
-            };
-            let streams = passes.iter().map(streams).collect::<Result<Vec<_>, _>>()?;
+                let rate = stream_rate(item, graph, settings);
+                let stream = PassingStream::new(item.traffic, rate, sources[&key.item].as_ref(), ping);
+                groups.entry((key.switch, met.level)).or_default().push((*key, stream));
+            }
             let mut next = LevelDemands::default();
-            for (key, stream) in &streams {
-                let met = passes[key];
-                let others: Vec<&PassingStream> = streams
-                    .iter()
-                    .filter(|(other, _)| other.switch == key.switch && passes[other].level == met.level)
-                    // Requests and replies of one item are one stream.
-                    .filter(|(other, of)| other.item != key.item || other.back != key.back && !of.has_both())
-                    .filter(|(other, of)| !(of.has_both() && other.back && other.item != key.item))
-                    .map(|(_, stream)| stream)
-                    .collect();
-                next.add(scenario, &items[key.item], (*key, met), stream, &others)?;
+            for streams in groups.values() {
+                for (key, stream) in streams {
+                    // Requests and replies of one ping are one stream.
+                    let counts = |(other, of): &&(PassKey, PassingStream)| {
+                        if other.item == key.item {
+                            other.back != key.back && !of.has_both()
+                        } else {
+                            !other.back || !of.has_both()
+                        }
+                    };
+                    let others: Vec<&PassingStream> = streams.iter().filter(counts).map(|(_, stream)| stream).collect();
+                    next.add(scenario, &items[key.item], (*key, passes[key]), stream, &others)?;
+                }
             }
             demands = next;
         }

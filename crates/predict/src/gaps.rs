@@ -1,4 +1,5 @@
 //! Represents the times between packets at a level of a data path: of one stream, and of independent streams together.
+use std::rc::Rc;
 use weir_scenario::{TrafficItem, TrafficKind};
 use weir_traffic::{ArrivalProcess, ArrivalSampler, OfferedPackets, RandomStream};
 
@@ -18,48 +19,60 @@ pub(crate) struct PingPass {
     pub(crate) is_pair: bool,
 }
 
+/// Times between packets in ascending order.
+#[derive(Debug)]
+pub(crate) struct SortedGaps {
+    times: Vec<f64>,
+    /// Sum of each time and all longer ones.
+    sums: Vec<f64>,
+}
+
+impl SortedGaps {
+    fn new(mut times: Vec<f64>) -> Rc<SortedGaps> {
+        times.sort_by(f64::total_cmp);
+        let mut sums = times.clone();
+        for at in (1..sums.len()).rev() {
+            sums[at - 1] += sums[at];
+        }
+        Rc::new(SortedGaps { times, sums })
+    }
+
+    /// Returns the times between packets of an item's source, as a sample; none if they are exponential. The times of
+    /// TCP count as exponential, those of pings are known from their interval ([`PingPass`]).
+    pub(crate) fn of_source(item: &TrafficItem) -> Option<Rc<SortedGaps>> {
+        let TrafficKind::Udp { offered, .. } = &item.kind else { return None };
+        between(offered).map(SortedGaps::new)
+    }
+}
+
 /// Packets of one item in one direction at a level. Requests and replies of a ping that pass the same level are one
 /// stream, with a long time before each request and a short one before each reply.
 #[derive(Debug, Clone)]
 pub(crate) struct PassingStream {
     rate: f64,
     /// Times before these packets; none for exponential ones.
-    own: Option<Vec<f64>>,
-    /// Times between all packets of the stream in ascending order, with the sums of each and all longer ones.
-    all: Option<(Vec<f64>, Vec<f64>)>,
+    own: Option<Rc<SortedGaps>>,
+    /// Times between all packets of the stream; none for exponential ones.
+    all: Option<Rc<SortedGaps>>,
     both: bool,
 }
 
 impl PassingStream {
-    /// Returns the stream of an item with `rate` packets a second in each direction.
-    pub(crate) fn new(item: &TrafficItem, rate: f64, ping: PingPass) -> PassingStream {
-        match &item.kind {
-            TrafficKind::Ping { interval, .. } => {
-                let interval = interval.as_secs_f64();
-                if !ping.is_pair {
-                    return PassingStream::of(rate, vec![interval], vec![interval], false);
-                }
-                let short = ping.reply_s.min(interval);
-                let long = interval - short;
-                let own = if ping.back { short } else { long };
-                PassingStream::of(2.0 * rate, vec![own], vec![short, long], true)
-            }
-            TrafficKind::Udp { offered, .. } => match between(offered) {
-                Some(times) => PassingStream::of(rate, times.clone(), times, false),
-                None => PassingStream { rate, own: None, all: None, both: false },
-            },
-            TrafficKind::Tcp { .. } => PassingStream { rate, own: None, all: None, both: false },
+    /// Returns the stream of an item with `rate` packets a second in each direction, from a source with these times
+    /// between packets.
+    pub(crate) fn new(item: &TrafficItem, rate: f64, source: Option<&Rc<SortedGaps>>, ping: PingPass) -> PassingStream {
+        let TrafficKind::Ping { interval, .. } = &item.kind else {
+            return PassingStream { rate, own: source.cloned(), all: source.cloned(), both: false };
+        };
+        let interval = interval.as_secs_f64();
+        if !ping.is_pair {
+            let times = Some(SortedGaps::new(vec![interval]));
+            return PassingStream { rate, own: times.clone(), all: times, both: false };
         }
-    }
-
-    fn of(rate: f64, mut own: Vec<f64>, mut all: Vec<f64>, both: bool) -> PassingStream {
-        own.sort_by(f64::total_cmp);
-        all.sort_by(f64::total_cmp);
-        let mut sums = all.clone();
-        for at in (1..sums.len()).rev() {
-            sums[at - 1] += sums[at];
-        }
-        PassingStream { rate, own: Some(own), all: Some((all, sums)), both }
+        let short = ping.reply_s.min(interval);
+        let own = SortedGaps::new(vec![if ping.back { short } else { interval - short }]);
+        let all = SortedGaps::new(vec![short, interval - short]);
+        PassingStream { rate: 2.0 * rate, own: Some(own), all: Some(all), both: true }
     }
 
     /// Returns the number of packets a second, of requests and replies together if both pass.
@@ -74,25 +87,17 @@ impl PassingStream {
 
     /// Returns the share of these packets that come `t` seconds or more after the packet of the stream before.
     pub(crate) fn at_least(&self, t: f64) -> f64 {
-        match &self.own {
-            None => (-self.rate * t).exp(),
-            Some(times) => {
-                let shorter = times.partition_point(|time| *time < t * (1.0 - ROUNDING));
-                (times.len() - shorter) as f64 / times.len().max(1) as f64
-            }
-        }
+        let Some(SortedGaps { times, .. }) = self.own.as_deref() else { return (-self.rate * t).exp() };
+        let shorter = times.partition_point(|time| *time < t * (1.0 - ROUNDING));
+        (times.len() - shorter) as f64 / times.len().max(1) as f64
     }
 
     /// Returns the share of times at which no packet of the stream has come for `t` seconds.
     pub(crate) fn none_within(&self, t: f64) -> f64 {
-        match &self.all {
-            None => (-self.rate * t).exp(),
-            Some((times, sums)) => {
-                let at = times.partition_point(|time| *time < t);
-                let (Some(longer), Some(total)) = (sums.get(at), sums.first()) else { return 0.0 };
-                (longer - t * (times.len() - at) as f64) / total.max(f64::MIN_POSITIVE)
-            }
-        }
+        let Some(SortedGaps { times, sums }) = self.all.as_deref() else { return (-self.rate * t).exp() };
+        let at = times.partition_point(|time| *time < t);
+        let (Some(longer), Some(total)) = (sums.get(at), sums.first()) else { return 0.0 };
+        (longer - t * (times.len() - at) as f64) / total.max(f64::MIN_POSITIVE)
     }
 }
 
