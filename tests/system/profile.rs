@@ -35,6 +35,46 @@ fn profiles_are_compared_and_drawn() {
 }
 
 #[test]
+fn answers_name_what_they_cannot_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let head = "name = 'p'\ndevice = 'd'\norigin = 'assumed'\nsource = 's'\n";
+    write(
+        "p.toml",
+        &format!(
+            "{head}effect = '1ms'\n[timing]\nslow = '9ms'\n[[level]]\nname = 'l'\nforward = {{ base_l2 = '9us' }}\n"
+        ),
+    );
+    let scenario = write(
+        "s.toml",
+        "[topology]\nkind = 'single'\nprofile = 'p.toml'\n[[traffic]]\nkind = 'udp'\nfrom = 'h1'\nto = 'h2'\nrate = 100\n\
+         payload = '100B'\nduration = '200ms'\n[simulate]\nduration = '1s'\nreplications = 2\n",
+    );
+    let verbs = [
+        (&["predict"][..], "effect, timing.slow"),
+        (&["simulate"], "effect"),
+        (&["simulate", "--level", "packets"], "timing.slow"),
+        (&["run"], "timing.slow"),
+    ];
+    for (verb, keys) in verbs {
+        for form in [&[][..], &["--json"], &["--csv"]] {
+            let answer = stdout(&run_weir(&[verb, &[&scenario], form].concat()));
+            let names = format!("no effect here: {keys}");
+            let named = answer.lines().filter_map(|line| line.split_once(&names)).map(|(_, rest)| rest);
+            let named: Vec<&str> = named.collect();
+            assert!(
+                !named.is_empty() && named.iter().all(|rest| !rest.starts_with(", ")),
+                "{verb:?} {form:?}: {answer}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_wrong_file_is_refused_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::time::Duration;
 use weir_controller::ControllerSnapshot;
 use weir_port::FrameCounters;
-use weir_scenario::{Scenario, TrafficExpectation};
+use weir_scenario::{ProfileUse, Scenario, TrafficExpectation, unused_parameters};
 use weir_traffic::TimeStatistics;
 
 /// Result of a run. Times are in the unit with which their name ends.
@@ -52,6 +52,9 @@ pub struct LabSetup {
     pub machine: LabMachineInfo,
     /// Time from the start of traffic to its end, in seconds.
     pub duration_s: f64,
+    /// Parameters of profiles that have no effect on packets, by switch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 /// Kind of hosts.
@@ -250,6 +253,7 @@ impl LabSetup {
             release_build: weir_units::IS_RELEASE_BUILD,
             machine: LabMachineInfo::this(),
             duration_s: duration.as_secs_f64(),
+            unused: unused_parameters(scenario, ProfileUse::Packets),
         }
     }
 }

@@ -107,14 +107,14 @@ impl DevicePeak {
     fn advice(&self) -> String {
         let most = self.rate / self.load;
         let less = match self.place {
-            QueueLocation::Line(_) | QueueLocation::Data(_) | QueueLocation::Output(..) => "send less",
+            QueueLocation::Line(_) | QueueLocation::Data(..) | QueueLocation::Output(..) => "send less",
             QueueLocation::Gate(..) => "send less",
             _ => "send less or lower new_flows",
         };
         let what = match self.place {
             QueueLocation::Line(_) => "raise its rate",
             QueueLocation::Output(..) => "guarantee it more (`rate_out`)",
-            QueueLocation::Data(_) => {
+            QueueLocation::Data(..) => {
                 "make its `data` shorter, or give it a `data_buffer` (packets are then lost, and the rest has an answer)"
             }
             QueueLocation::Gate(..) => "make `tick` shorter, or `tick_max` larger",

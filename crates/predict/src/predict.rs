@@ -1,5 +1,6 @@
 //! Computes the prediction of a scenario: phase by phase, then flow by flow and device by device.
 use crate::answer::Prediction;
+use crate::data_path::{self, LevelDemands, switches};
 use crate::devices::DevicePeaks;
 use crate::graph::{RouteGraph, RouteHop};
 use crate::network::{QueueLocation, QueueingNetwork, UnidirectionalFlow};
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use weir_model::mechanism::TcpBulkResult;
 use weir_model::{Law, Warning};
-use weir_scenario::{Scenario, TrafficKind, defaults};
+use weir_scenario::{Scenario, ScenarioTables, TrafficKind, defaults};
 
 /// Predicts a scenario.
 ///
@@ -25,8 +26,21 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
         scenario.traffic.iter().map(|item| PredictedItem::new(scenario, &graph, item)).collect();
     let mut devices = DevicePeaks::default();
     let mut warnings: Vec<Warning> = Vec::new();
+    let passed: Vec<Vec<usize>> = items
+        .iter()
+        .map(|item| item.routes.as_ref().map_or_else(|_| Vec::new(), |routes| switches(&routes[0]).collect()))
+        .collect();
+    let tables = ScenarioTables::new(scenario, &passed);
     for phase in &phases {
-        warnings.extend(solve(scenario, &graph, settings, phase, &mut items, &mut devices)?);
+        let levels = LevelDemands::new(scenario, &graph, settings, &tables, (&items, &phase.items))
+            .map_err(|error| PredictError::at("data path", error))?;
+        for warning in levels.warnings() {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        let network = QueueingNetwork::new(scenario, &graph, settings, levels);
+        warnings.extend(solve(scenario, &graph, network, phase, &mut items, &mut devices)?);
     }
     let items = items.into_iter().enumerate().map(|(at, item)| item.answer(scenario, at));
     let mut flows = items.collect::<Result<Vec<_>, _>>()?;
@@ -46,6 +60,7 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
         warnings.push(Warning::new("VIRTUAL_SWITCHES", text));
     }
     warnings.extend(crate::link_impairments::warnings(scenario));
+    warnings.extend(data_path::unused(scenario));
     Ok(Prediction {
         scenario: scenario.name.clone(),
         alternatives: alternatives::answers(scenario, settings, &flows)?,
@@ -97,12 +112,11 @@ fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {
 fn solve(
     scenario: &Scenario,
     graph: &RouteGraph,
-    settings: &PredictSettings,
+    mut network: QueueingNetwork<'_>,
     phase: &TrafficPhase,
     items: &mut [PredictedItem<'_>],
     devices: &mut DevicePeaks,
 ) -> Result<Option<Warning>, PredictError> {
-    let mut network = QueueingNetwork::new(scenario, graph, settings);
     let mut flows: Vec<UnidirectionalFlow> = Vec::new();
     let mut connections: Vec<TcpConnection> = Vec::new();
     // Index of each item, with the indices of its flows in both directions.
@@ -112,12 +126,13 @@ fn solve(
         let Ok(routes) = &item.routes else { continue };
         let name = || format!("{} {}", kind(item.traffic), scenario.hosts[item.traffic.from].name);
         let flow = |network: &mut QueueingNetwork<'_>,
-                    route: &[RouteHop],
+                    (route, back): (&[RouteHop], bool),
                     lengths: Law,
                     rate|
          -> Result<UnidirectionalFlow, PredictError> {
-            let steps =
-                network.steps(route, &lengths, item.new_flows()).map_err(|error| PredictError::at(&name(), error))?;
+            let steps = network
+                .steps(route, (*at, back), &lengths, item.new_flows())
+                .map_err(|error| PredictError::at(&name(), error))?;
             let (asks, flows) = (item.new_flows(), item.flows());
             Ok(UnidirectionalFlow {
                 steps: Rc::new(steps),
@@ -129,14 +144,14 @@ fn solve(
             })
         };
         let lengths = item.lengths().map_err(|error| PredictError::at(&name(), error))?;
-        let there = flow(&mut network, &routes[0], lengths.clone(), item.rate)?;
+        let there = flow(&mut network, (&routes[0], false), lengths.clone(), item.rate)?;
         match &item.traffic.kind {
             TrafficKind::Udp { .. } => {
                 of_item.push((*at, vec![flows.len()]));
                 flows.push(there);
             }
             TrafficKind::Ping { .. } => {
-                let back = flow(&mut network, &routes[1], lengths, item.rate)?;
+                let back = flow(&mut network, (&routes[1], true), lengths, item.rate)?;
                 of_item.push((*at, vec![flows.len(), flows.len() + 1]));
                 flows.extend([there, back]);
             }
@@ -154,7 +169,7 @@ fn solve(
         flows.push(one.flow.clone());
         let Ok(routes) = &items[one.item].routes else { continue };
         let law = Law::constant(tcp::ACKNOWLEDGEMENT_BYTES).map_err(wrong)?;
-        let steps = network.steps(&routes[1], &law, 0.0).map_err(wrong)?;
+        let steps = network.steps(&routes[1], (one.item, true), &law, 0.0).map_err(wrong)?;
         let rate = one.flow.rate / 2.0;
         flows.push(UnidirectionalFlow {
             steps: Rc::new(steps),

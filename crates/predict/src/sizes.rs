@@ -68,6 +68,11 @@ impl ServiceDemand {
             .unwrap_or_default()
     }
 
+    /// Returns the mean service time in seconds of a packet of `bytes` bytes.
+    pub(crate) fn mean_s(&self, bytes: f64) -> f64 {
+        self.fixed.as_ref().map_or(0.0, Law::mean) + self.per_byte_s * bytes
+    }
+
     /// Returns the law of the whole service time for packets of these lengths; none if it takes no time.
     pub(crate) fn with(&self, lengths: &Law) -> Result<Option<Law>, ModelError> {
         let sized = (self.per_byte_s > 0.0).then(|| lengths.scaled(self.per_byte_s)).transpose()?;

@@ -2,8 +2,9 @@
 //! interval, the share of the variance that the fit explains, and the number of samples. The profile says who measured
 //! it, or that it was not measured.
 //!
-//! For formulas, simulations and emulations that need the times of a real switch. One description serves all: formulas
-//! and simulated stations read [`Profile::timing`]; the stage of emulated switches reads the whole profile.
+//! For formulas, simulations and emulations that need the times of a real switch. One description serves all:
+//! formulas, simulated stations, and the stage of emulated switches. [`Profile::without_effect`] names what one of them
+//! cannot use.
 //!
 //! Start with:
 //!
@@ -29,6 +30,7 @@ mod error;
 mod evidence;
 mod figures;
 mod forwarding;
+mod honoured;
 mod number;
 mod parameters;
 mod profile;
@@ -44,6 +46,7 @@ pub use error::ProfileError;
 pub use evidence::Evidence;
 pub use figures::{figures, in_a_line};
 pub use forwarding::{LevelForwarding, MatchLayers};
+pub use honoured::ProfileUse;
 pub use parameters::{ParameterValue, ProfileParameter};
 pub use profile::{BarrierTiming, MAX_LEVELS, MAX_TEXT, Profile, ProfileOrigin};
 pub use shipped::SHIPPED;

@@ -3,6 +3,7 @@ use crate::{ControlPathTiming, LevelForwarding, Profile, ReleaseGate, ReturnDisc
 use std::time::Duration;
 use weir_model::ModelError;
 use weir_model::switch::device::TableLevel;
+use weir_model::switch::forward::BASE;
 
 impl Profile {
     /// Returns the profile with all times multiplied by `factor`. Its evidence is removed.
@@ -95,6 +96,10 @@ fn slow_level(level: &mut TableLevel, factor: f64) {
 
 fn slow_forwarding(forwarding: &mut LevelForwarding, factor: f64) {
     let LevelForwarding { base_s, slopes, gap_levels_s, measured } = forwarding;
+    // Delays at the base are those with the base's time between packets, which stays: it may now be in another level.
+    let below = |factor: f64| gap_levels_s.iter().filter(|gap| BASE.gap_s >= **gap * factor).count() as f64;
+    let moved_s = (below(factor) - below(1.0)) * slopes.per_level_s;
+    base_s.iter_mut().flatten().for_each(|base| *base = (*base + moved_s).max(0.0));
     let slopes = [&mut slopes.per_level_s, &mut slopes.per_entry_s, &mut slopes.per_byte_s];
     let measured = [&mut measured.least.gap_s, &mut measured.most.gap_s, &mut measured.shortest_s];
     let times = base_s.iter_mut().flatten().chain(slopes).chain(gap_levels_s).chain(measured);
@@ -104,8 +109,23 @@ fn slow_forwarding(forwarding: &mut LevelForwarding, factor: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SHIPPED;
+    use crate::{MatchLayers, SHIPPED};
     use std::path::Path;
+    use weir_model::switch::forward::PacketConditions;
+
+    #[test]
+    fn packets_are_slowed_in_each_level_of_times_between_them() {
+        let text = "name = 'p'\ndevice = 'd'\norigin = 'assumed'\nsource = 's'\n[[level]]\nname = 'l'\n\
+            forward = { base_l2 = '20us', gap_levels = ['50us', '1ms'], per_gap_level = '5us' }";
+        let forwarding = |profile: &Profile| profile.forwarding[0].clone().unwrap();
+        let profile = Profile::parse(text, "p").unwrap();
+        let (fast, slow) = (forwarding(&profile), forwarding(&profile.slowed(10.0).unwrap()));
+        for gap_s in [0.0, 60e-6, 0.5] {
+            let delay = |law: &LevelForwarding, gap_s| law.forward(MatchLayers::L2, PacketConditions { gap_s, ..BASE });
+            let (fast, slow) = (delay(&fast, gap_s).unwrap().delay_s, delay(&slow, gap_s * 10.0).unwrap().delay_s);
+            assert!((slow - fast * 10.0).abs() < 1e-12, "{gap_s}: {fast} {slow}");
+        }
+    }
 
     #[test]
     fn every_time_is_longer_and_nothing_else_changes() {

@@ -32,13 +32,14 @@ pub fn answer(
     rows.extend(report.switches.iter().enumerate().map(switch));
     rows.extend(report.stations.iter().map(station));
     let left_out = report.left_out.iter().map(|what| format!("; left out: {what}")).collect::<String>();
+    let unused = report.unused.iter().map(|what| format!("; {what}")).collect::<String>();
     ScenarioAnswer {
         by: AnswerSource::new(EvaluationMethod::Simulate),
         state: if is_partial { AnswerState::Partial } else { AnswerState::Answered },
         runs: runs.len(),
         passed: true,
         fidelity: None,
-        conditions: conditions + &left_out,
+        conditions: conditions + &left_out + &unused,
         rows,
     }
 }

@@ -1,5 +1,6 @@
 //! Builds the steps of packets that ask the controller.
 use super::{QueueLocation, QueueingNetwork, RouteStep, StationVisit};
+use crate::data_path::LevelDemand;
 use crate::sizes::ServiceDemand;
 use weir_model::{Law, ModelError};
 use weir_scenario::{ControlPathTiming, ReturnDiscipline, SwitchTiming};
@@ -9,6 +10,7 @@ impl QueueingNetwork<'_> {
         &mut self,
         switch: usize,
         timing: Option<&SwitchTiming>,
+        level: Option<&LevelDemand>,
         lengths: &Law,
     ) -> Result<Option<RouteStep>, ModelError> {
         let Some(timing) = timing else { return Ok(None) };
@@ -29,9 +31,9 @@ impl QueueingNetwork<'_> {
         };
         let back = match &timing.returns {
             ReturnDiscipline::Direct => None,
-            ReturnDiscipline::Fifo => self.data(switch, Some(timing), lengths)?,
+            ReturnDiscipline::Fifo => self.data(switch, Some(timing), level, lengths)?,
             ReturnDiscipline::Priority { service, .. } => {
-                let again = self.data(switch, Some(timing), lengths)?;
+                let again = self.data(switch, Some(timing), level, lengths)?;
                 let own = service.as_ref().map(|service| ServiceDemand::of(Some(service)));
                 let changed = match (&again, own) {
                     (Some(again), Some(own)) => self.visit(again.station, &own, lengths)?,
@@ -41,7 +43,8 @@ impl QueueingNetwork<'_> {
             }
         };
         let length = timing.write.as_secs_f64();
-        let seizes = self.find(QueueLocation::Data(switch)).filter(|_| length > 0.0).map(|station| (station, length));
+        let data = QueueLocation::Data(switch, level.map_or(0, |level| level.level));
+        let seizes = self.find(data).filter(|_| length > 0.0).map(|station| (station, length));
         Ok(Some(RouteStep::ControllerTrip { way, back, delay_s: delay_s.max(0.0), seizes }))
     }
 

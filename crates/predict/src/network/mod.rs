@@ -5,6 +5,7 @@ mod control;
 mod solve;
 
 use crate::PredictSettings;
+use crate::data_path::{LevelDemand, LevelDemands, PassKey};
 use crate::graph::{RouteGraph, RouteHop};
 use crate::link_impairments;
 use crate::sizes::ServiceDemand;
@@ -15,15 +16,15 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use weir_model::mechanism::NewFlows;
 use weir_model::{Law, ModelError};
-use weir_scenario::{InstallScope, ReleaseGate, ReturnDiscipline, Scenario, SwitchTiming, defaults};
+use weir_scenario::{InstallScope, ReleaseGate, ReturnDiscipline, Scenario, ScenarioSwitch, SwitchTiming, defaults};
 
 /// Location of a queue in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum QueueLocation {
     /// Line with this index.
     Line(usize),
-    /// Data path of a switch.
-    Data(usize),
+    /// Level of a switch's data path: switch, level.
+    Data(usize, usize),
     /// Agent of a switch that creates packet-ins.
     PacketIn(usize),
     /// Agent of a switch that carries out packet-outs and flow-mods.
@@ -96,6 +97,8 @@ pub(crate) struct QueueingNetwork<'a> {
     pub(crate) stations: Vec<AnalyticStation>,
     pub(crate) locations: Vec<QueueLocation>,
     by_location: HashMap<QueueLocation, usize>,
+    /// Services of packets at switches whose profile has levels.
+    levels: LevelDemands,
     /// Inputs from which packets go to a virtual switch's output, by station.
     inputs: HashSet<(usize, u32)>,
 }
@@ -105,6 +108,7 @@ impl<'a> QueueingNetwork<'a> {
         scenario: &'a Scenario,
         graph: &'a RouteGraph,
         settings: &'a PredictSettings,
+        levels: LevelDemands,
     ) -> QueueingNetwork<'a> {
         QueueingNetwork {
             scenario,
@@ -113,6 +117,7 @@ impl<'a> QueueingNetwork<'a> {
             stations: Vec::new(),
             locations: Vec::new(),
             by_location: HashMap::new(),
+            levels,
             inputs: HashSet::new(),
         }
     }
@@ -130,10 +135,11 @@ impl<'a> QueueingNetwork<'a> {
         self.by_location.get(&place).copied()
     }
 
-    /// Returns the steps of packets with these lengths on a route.
+    /// Returns the steps of packets with these lengths on a route: those of an item in one direction.
     pub(crate) fn steps(
         &mut self,
         route: &[RouteHop],
+        (item, back): (usize, bool),
         lengths: &Law,
         new_flows: f64,
     ) -> Result<Vec<RouteStep>, ModelError> {
@@ -153,11 +159,12 @@ impl<'a> QueueingNetwork<'a> {
                     if let Some(gate @ ReleaseGate::Batch { stages: 2.., .. }) = gate {
                         steps.push(RouteStep::Visit(self.gate(switch, 0, gate)?));
                     }
-                    steps.extend(self.data(switch, timing, lengths)?.map(RouteStep::Visit));
+                    let level = self.levels.get(PassKey { item, back, switch }).cloned();
+                    steps.extend(self.data(switch, timing, level.as_ref(), lengths)?.map(RouteStep::Visit));
                     if let Some(gate) = gate {
                         steps.push(RouteStep::Visit(self.gate(switch, 1, gate)?));
                     }
-                    if let (true, Some(ask)) = (asks, self.controller_trip(switch, timing, lengths)?) {
+                    if let (true, Some(ask)) = (asks, self.controller_trip(switch, timing, level.as_ref(), lengths)?) {
                         steps.push(ask);
                         asks = self.scenario.controller.install == InstallScope::Hop;
                     }
@@ -253,22 +260,29 @@ impl<'a> QueueingNetwork<'a> {
         &mut self,
         switch: usize,
         timing: Option<&SwitchTiming>,
+        level: Option<&LevelDemand>,
         lengths: &Law,
     ) -> Result<Option<StationVisit>, ModelError> {
         let work = match timing {
+            _ if level.is_some() => level.map(|level| level.work.clone()).unwrap_or_default(),
             None => ServiceDemand { fixed: Some(Law::constant(defaults::PACKET_TIME.as_secs_f64())?), per_byte_s: 0.0 },
             Some(timing) => ServiceDemand::of(timing.data.as_ref()),
         };
         if work.fixed.is_none() && work.per_byte_s <= 0.0 {
             return Ok(None);
         }
-        let name = self.scenario.switches[switch].name.as_str();
+        let ScenarioSwitch { name, profile, .. } = &self.scenario.switches[switch];
+        let at = level.map_or(0, |level| level.level);
+        let name = || match profile.as_ref().and_then(|profile| profile.levels.get(at)).filter(|_| at > 0) {
+            None => format!("{name} data path"),
+            Some(level) => format!("{name} data path, {level}"),
+        };
         let buffer = timing.and_then(|timing| timing.data_buffer);
-        let station = self.station(QueueLocation::Data(switch), || format!("{name} data path"), buffer);
+        let station = self.station(QueueLocation::Data(switch, at), name, buffer);
         let classes = timing.is_some_and(|timing| matches!(timing.returns, ReturnDiscipline::Priority { .. }));
         self.stations[station].classes = classes;
         let mut visit = self.visit(station, &work, lengths)?;
-        if let (Some(visit), None) = (&mut visit, timing) {
+        if let (Some(visit), None, None) = (&mut visit, timing, level) {
             visit.wakes.switch = true;
         }
         Ok(visit)

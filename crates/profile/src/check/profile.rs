@@ -28,7 +28,7 @@ pub(crate) fn profile(document: ProfileToml, found: EvidenceByKey) -> Checked<Pr
     }
     let CheckedLevels { tables, names, forwarding } = levels::levels(&document)?;
     let mut made = Profile {
-        timing: service_times(&document, forwarding.first().and_then(Option::as_ref))?,
+        timing: service_times(&document, &forwarding)?,
         barrier: barrier(&document)?,
         effect: effect(&document)?,
         name: document.name.as_ref().clone(),
@@ -99,13 +99,13 @@ fn without_length(
 }
 
 /// Reads the service times of the data path and the agents. If the file has none for the data path, it is derived from
-/// `first`, the forwarding of the first table level.
-fn service_times(document: &ProfileToml, first: Option<&LevelForwarding>) -> Checked<Option<SwitchTiming>> {
+/// the forwarding of the first table level.
+fn service_times(document: &ProfileToml, levels: &[Option<LevelForwarding>]) -> Checked<Option<SwitchTiming>> {
     let reader = SectionReader { what: "timing".to_owned() };
-    let data = first.and_then(at_base);
+    let data = levels.first().and_then(Option::as_ref).and_then(at_base);
     let Some(written) = &document.timing else {
-        return Ok(data.map(|data| SwitchTiming {
-            data: Some(data),
+        return Ok(levels.iter().any(Option::is_some).then_some(SwitchTiming {
+            data,
             data_buffer: None,
             gate: None,
             control: ControlPathTiming::Agents { packet_in: None, packet_out: None, shared: false, buffer: None },

@@ -1,7 +1,8 @@
 //! Describes the simulated system, made of a scenario once for all replications: stations, gates, wires, and the
 //! paths of flows through them.
 use std::time::Duration;
-use weir_scenario::{LinkJitter, LinkLoss, ReleaseGate};
+use weir_model::switch::forward::ForwardingLaw;
+use weir_scenario::{LinkJitter, LinkLoss, MetLevel, ReleaseGate};
 use weir_traffic::{LawSampler, OfferedPackets};
 use weir_units::Instant;
 
@@ -22,6 +23,8 @@ pub struct QueueingPlan {
     pub(super) asks_once: bool,
     /// Descriptions of the scenario's traffic that is not simulated.
     pub left_out: Vec<String>,
+    /// Parameters of profiles that have no effect on stations, by switch.
+    pub unused: Vec<String>,
 }
 
 /// Packets from one host to another.
@@ -46,8 +49,17 @@ pub(super) struct FlowPlan {
 pub(super) enum PathStage {
     /// Link in one direction, by index.
     Link(usize),
-    /// Switch, by index of its device.
-    Switch(usize),
+    /// Switch.
+    Switch(SwitchStage),
+}
+
+/// Switch on a flow's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SwitchStage {
+    /// Index of the switch's device.
+    pub(super) device: usize,
+    /// Entries that the flow's packets meet in the switch's tables.
+    pub(super) met: MetLevel,
 }
 
 /// Link in one direction.
@@ -65,7 +77,10 @@ pub(super) struct DevicePlan {
     pub(super) name: String,
     /// Gate in front of the data path.
     pub(super) front: Option<usize>,
-    pub(super) data: Option<usize>,
+    /// Stations of the data path, by level of the tables; none for levels that take no time.
+    pub(super) data: Vec<Option<usize>>,
+    /// Level that packets without an entry reach.
+    pub(super) missed: MetLevel,
     /// Gate behind the data path.
     pub(super) back: Option<usize>,
     pub(super) control: ControlPathPlan,
@@ -94,11 +109,21 @@ pub(super) struct StationPlan {
     pub(super) room: StationQueues,
 }
 
-/// Service time of a job: a random part and a part for each byte.
+/// Service time of a job: that of a level of tables, or a random part and a part for each byte.
 #[derive(Debug, Clone)]
 pub(super) struct JobServiceTime {
     pub(super) services: LawSampler,
     pub(super) per_byte_ns: f64,
+    pub(super) level: Option<ForwardingLevel>,
+}
+
+/// Level of tables by whose law packets are served.
+#[derive(Debug, Clone)]
+pub(super) struct ForwardingLevel {
+    /// Laws by kind of match.
+    pub(super) laws: [ForwardingLaw; 3],
+    /// Number of entries in the level.
+    pub(super) entries: f64,
 }
 
 /// Queues of a station and their limits.

@@ -22,6 +22,9 @@ pub struct QueueingReport {
     pub stations: Vec<StationRow>,
     /// Descriptions of traffic in the scenario that was not simulated.
     pub left_out: Vec<String>,
+    /// Parameters of profiles that had no effect, by switch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 /// Results for the packets of one flow (a traffic item). Estimates are means over the replications.
@@ -119,6 +122,7 @@ pub fn report(plan: &QueueingPlan, runs: &[QueueingRunResult], confidence: Confi
         switches: plan.devices.iter().enumerate().map(|(number, device)| sum.switch(&device.name, number)).collect(),
         stations: (0..plan.stations.len()).map(|number| sum.station(plan, number)).collect(),
         left_out: plan.left_out.clone(),
+        unused: plan.unused.clone(),
     }
 }
 

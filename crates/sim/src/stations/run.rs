@@ -1,6 +1,6 @@
 //! Simulates a plan once: moves packets from station to station until the last one has arrived.
 use super::installed_entries::InstalledEntries;
-use super::plan::{ControlPathPlan, FlowPlan, PathStage, QueueingPlan, StationRole, WireTarget};
+use super::plan::{ControlPathPlan, DevicePlan, FlowPlan, PathStage, QueueingPlan, StationRole, WireTarget};
 use super::station::{ArrivalOutcome, SimulatedStation, StationPacket};
 use super::tally::{CountingWindow, FlowTally, QueueingRunResult, SwitchTally};
 use crate::agenda::Agenda;
@@ -9,6 +9,7 @@ use crate::model;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use weir_device::GateQueue;
+use weir_scenario::MatchLayers;
 use weir_traffic::impair::ImpairmentRng;
 use weir_traffic::{ConcurrentFlows, PacketSampler, RandomStream, TrafficError};
 use weir_units::Instant;
@@ -218,6 +219,8 @@ impl<'a> QueueingRun<'a> {
             flow: u32::try_from(number).unwrap_or(u32::MAX),
             bytes,
             stage: 0,
+            kind: MatchLayers::L2,
+            gap_s: 0.0,
             place: u16::try_from(of_flow.place).unwrap_or(u16::MAX),
             number: of_flow.number,
             begins: of_flow.begins,
@@ -290,7 +293,8 @@ impl<'a> QueueingRun<'a> {
         let device = &plan.devices[switch];
         match step {
             QueueingStep::Data => {
-                device.data.map_or(QueueingStep::Served, |station| self.enter_station(station, item, now))
+                let station = self.data_station(device, item);
+                station.map_or(QueueingStep::Served, |station| self.enter_station(station, item, now))
             }
             QueueingStep::Served => device.back.map_or(QueueingStep::Decide, |gate| self.wait(gate, item, now)),
             QueueingStep::Decide if !item.returned && self.is_to_ask(item) => self.ask(switch, item, now),
@@ -316,13 +320,27 @@ impl<'a> QueueingRun<'a> {
                 Some(line) => self.enter_station(line, item, now),
                 None => QueueingStep::Sent,
             },
-            Some(PathStage::Switch(switch)) => {
+            Some(PathStage::Switch(at)) => {
                 item.at_switch = now;
                 item.returned = false;
                 item.asks = false;
-                self.plan.devices[*switch].front.map_or(QueueingStep::Data, |gate| self.wait(gate, item, now))
+                self.plan.devices[at.device].front.map_or(QueueingStep::Data, |gate| self.wait(gate, item, now))
             }
         }
+    }
+
+    /// Returns the station of the data path that serves a packet: that of the level with its entries, of the last level
+    /// if it has none, or of the first if it is back from the controller.
+    fn data_station(&self, device: &DevicePlan, item: &mut StationPacket) -> Option<usize> {
+        let stage = self.plan.flows[item.flow as usize].stages.get(usize::from(item.stage));
+        let (level, kind) = match stage {
+            Some(PathStage::Switch(_)) if item.returned => (0, MatchLayers::L2),
+            Some(PathStage::Switch(_)) if self.is_to_ask(item) => (device.missed.level, device.missed.kind),
+            Some(PathStage::Switch(at)) => (at.met.level, at.met.kind),
+            _ => return None,
+        };
+        item.kind = kind;
+        device.data.get(level).copied().flatten()
     }
 
     fn deliver(&mut self, item: &StationPacket, now: Instant) -> QueueingStep {
@@ -362,7 +380,7 @@ impl<'a> QueueingRun<'a> {
             entries.write(item);
         }
         let device = &self.plan.devices[switch];
-        if let Some(data) = device.data.filter(|_| !device.write.is_zero()) {
+        for data in device.data.iter().flatten().copied().filter(|_| !device.write.is_zero()) {
             let ends = self.stations[data].seize(now, device.write);
             self.agenda.set(self.sources.len() + data, ends);
         }
@@ -440,7 +458,7 @@ impl<'a> QueueingRun<'a> {
 
     fn switch_of(&self, item: &StationPacket) -> Option<usize> {
         match self.plan.flows[item.flow as usize].stages.get(usize::from(item.stage)) {
-            Some(PathStage::Switch(switch)) => Some(*switch),
+            Some(PathStage::Switch(at)) => Some(at.device),
             _ => None,
         }
     }

@@ -1,15 +1,16 @@
 //! Makes a plan of queueing stations of a scenario.
 use super::plan::{
-    ControlPathPlan, DevicePlan, FlowPlan, JobServiceTime, LinkPlan, PathStage, QueueingPlan, StationPlan,
-    StationQueues, StationRole, WirePlan, WireTarget,
+    ControlPathPlan, DevicePlan, FlowPlan, ForwardingLevel, JobServiceTime, LinkPlan, PathStage, QueueingPlan,
+    StationPlan, StationQueues, StationRole, SwitchStage, WirePlan, WireTarget,
 };
 use crate::scenario::SimulateError;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_model::Law;
 use weir_scenario::{
-    ControlPathTiming, ControllerTiming, InstallScope, LinkSpec, ReleaseGate, ReturnDiscipline, Scenario,
-    ScenarioSwitch, ServiceTime, SwitchTiming, TrafficExpectation, TrafficItem, TrafficKind,
+    ControlPathTiming, ControllerTiming, InstallScope, LinkSpec, MatchLayers, ProfileUse, ReleaseGate,
+    ReturnDiscipline, Scenario, ScenarioSwitch, ScenarioTables, ServiceTime, SwitchTiming, TrafficExpectation,
+    TrafficItem, TrafficKind, unused_parameters,
 };
 use weir_traffic::{LawSampler, TrafficError};
 use weir_units::Instant;
@@ -24,7 +25,15 @@ pub fn has_timing(scenario: &Scenario) -> bool {
 /// # Errors
 /// The scenario has no UDP traffic to simulate, a service time is wrong, or no links join two hosts of the traffic.
 pub fn plan(scenario: &Scenario) -> Result<QueueingPlan, SimulateError> {
+    let used = scenario.used_links();
+    let passed = scenario.traffic.iter().map(|item| {
+        let [from, to] = [item.from, item.to].map(|host| scenario.hosts[host].switch);
+        let hops = shortest(scenario, &used, from, to);
+        hops.map_or_else(Vec::new, |hops| std::iter::once(from).chain(hops.into_iter().map(|hop| hop.2)).collect())
+    });
+    let passed: Vec<Vec<usize>> = passed.collect();
     let mut builder = QueueingPlanBuilder {
+        tables: ScenarioTables::new(scenario, &passed),
         plan: QueueingPlan {
             flows: Vec::new(),
             devices: Vec::new(),
@@ -36,15 +45,16 @@ pub fn plan(scenario: &Scenario) -> Result<QueueingPlan, SimulateError> {
             wires: Vec::new(),
             asks_once: scenario.controller.install == InstallScope::Path,
             left_out: Vec::new(),
+            unused: unused_parameters(scenario, ProfileUse::Stations),
         },
         devices: vec![None; scenario.switches.len()],
-        used: scenario.used_links(),
+        used,
     };
     builder.controller(&scenario.controller)?;
     for (number, switch) in scenario.switches.iter().enumerate() {
         if let Some(timing) = &switch.timing {
             builder.devices[number] = Some(builder.plan.devices.len());
-            let device = builder.device(switch, timing)?;
+            let device = builder.device((number, switch), timing)?;
             builder.plan.devices.push(device);
         }
     }
@@ -70,15 +80,16 @@ pub fn plan(scenario: &Scenario) -> Result<QueueingPlan, SimulateError> {
     Ok(builder.plan)
 }
 
-struct QueueingPlanBuilder {
+struct QueueingPlanBuilder<'a> {
     plan: QueueingPlan,
+    tables: ScenarioTables<'a>,
     /// Index of the device, by switch of the scenario; `None` if the switch takes no time.
     devices: Vec<Option<usize>>,
     /// True if packets take the link, by link of the scenario.
     used: Vec<bool>,
 }
 
-impl QueueingPlanBuilder {
+impl QueueingPlanBuilder<'_> {
     fn station(
         &mut self,
         name: String,
@@ -88,7 +99,8 @@ impl QueueingPlanBuilder {
     ) -> Result<usize, SimulateError> {
         let wrong = |error: TrafficError| SimulateError(format!("{name}: {error}"));
         let job = |time: &ServiceTime| {
-            Ok(JobServiceTime { services: LawSampler::new(time.law.as_ref())?, per_byte_ns: time.per_byte_s * 1e9 })
+            let services = LawSampler::new(time.law.as_ref())?;
+            Ok(JobServiceTime { services, per_byte_ns: time.per_byte_s * 1e9, level: None })
         };
         let jobs = [job(jobs[0]).map_err(wrong)?, job(jobs[1]).map_err(wrong)?];
         self.plan.stations.push(StationPlan { name, role, jobs, room });
@@ -116,7 +128,11 @@ impl QueueingPlanBuilder {
         Ok(())
     }
 
-    fn device(&mut self, switch: &ScenarioSwitch, timing: &SwitchTiming) -> Result<DevicePlan, SimulateError> {
+    fn device(
+        &mut self,
+        (number, switch): (usize, &ScenarioSwitch),
+        timing: &SwitchTiming,
+    ) -> Result<DevicePlan, SimulateError> {
         let gates = match timing.gate {
             None => 0,
             Some(ReleaseGate::Tick { .. }) => 1,
@@ -124,11 +140,13 @@ impl QueueingPlanBuilder {
         };
         let gate = timing.gate.filter(|_| gates > 0);
         let front = gate.filter(|_| gates > 1).map(|gate| self.gate(gate));
-        let data = self.data(switch, timing)?;
+        let levels = switch.profile.as_ref().map_or(1, |profile| profile.forwarding.len().max(1));
+        let data = (0..levels).map(|level| self.data((number, switch), level, timing)).collect::<Result<_, _>>()?;
         Ok(DevicePlan {
             name: switch.name.clone(),
             front,
             data,
+            missed: self.tables.missed(number),
             back: gate.map(|gate| self.gate(gate)),
             control: self.control(switch, &timing.control)?,
             passes_again: timing.returns != ReturnDiscipline::Direct,
@@ -137,20 +155,39 @@ impl QueueingPlanBuilder {
         })
     }
 
-    /// Makes the data path's station; `None` if the data path takes no time.
-    fn data(&mut self, switch: &ScenarioSwitch, timing: &SwitchTiming) -> Result<Option<usize>, SimulateError> {
-        if timing.data.is_none() && timing.write.is_zero() {
+    /// Makes the data path's station for a level of the tables; `None` if it takes no time.
+    fn data(
+        &mut self,
+        (number, switch): (usize, &ScenarioSwitch),
+        level: usize,
+        timing: &SwitchTiming,
+    ) -> Result<Option<usize>, SimulateError> {
+        let profile = switch.profile.as_ref();
+        let forwarding = profile.and_then(|profile| profile.forwarding.get(level)).and_then(Option::as_ref);
+        if timing.data.is_none() && timing.write.is_zero() && forwarding.is_none() {
             return Ok(None);
         }
         let nothing = ServiceTime::default();
         let own = timing.data.as_ref().unwrap_or(&nothing);
         let (again, room) = match &timing.returns {
-            ReturnDiscipline::Direct | ReturnDiscipline::Fifo => (own, StationQueues::Fifo(timing.data_buffer)),
+            ReturnDiscipline::Direct | ReturnDiscipline::Fifo => (None, StationQueues::Fifo(timing.data_buffer)),
             ReturnDiscipline::Priority { service, buffer } => {
-                (service.as_ref().unwrap_or(own), StationQueues::Priority([timing.data_buffer, *buffer]))
+                (service.as_ref(), StationQueues::Priority([timing.data_buffer, *buffer]))
             }
         };
-        self.station(format!("{} data", switch.name), StationRole::Data, [own, again], room).map(Some)
+        let name = match profile.and_then(|profile| profile.levels.get(level)).filter(|_| level > 0) {
+            None => format!("{} data", switch.name),
+            Some(level) => format!("{} data, {level}", switch.name),
+        };
+        let station = self.station(name, StationRole::Data, [own, again.unwrap_or(own)], room)?;
+        if let Some(forwarding) = forwarding {
+            let entries = self.tables.entries(number, level) as f64;
+            let level = ForwardingLevel { laws: MatchLayers::ALL.map(|kind| forwarding.of(kind)), entries };
+            let jobs = &mut self.plan.stations[station].jobs;
+            jobs[0].level = Some(level.clone());
+            jobs[1].level = again.is_none().then_some(level);
+        }
+        Ok(Some(station))
     }
 
     fn control(
@@ -253,11 +290,15 @@ impl QueueingPlanBuilder {
             return Err(SimulateError(problem));
         };
         let access = scenario.hosts.len() * 2;
+        let at = |switch: usize| {
+            let met = self.tables.met(switch, item, false);
+            self.devices[switch].map(|device| PathStage::Switch(SwitchStage { device, met }))
+        };
         let mut way = vec![PathStage::Link(item.from * 2)];
-        way.extend(self.devices[from.switch].map(PathStage::Switch));
+        way.extend(at(from.switch));
         for (link, reversed, switch) in hops {
             way.push(PathStage::Link(access + link * 2 + usize::from(reversed)));
-            way.extend(self.devices[switch].map(PathStage::Switch));
+            way.extend(at(switch));
         }
         way.push(PathStage::Link(item.to * 2 + 1));
         Ok(way)

@@ -3,6 +3,8 @@ use super::plan::{JobServiceTime, StationPlan, StationQueues, StationRole};
 use super::tally::{CountingWindow, StationTally};
 use std::collections::VecDeque;
 use std::time::Duration;
+use weir_model::switch::forward::PacketConditions;
+use weir_scenario::MatchLayers;
 use weir_traffic::RandomStream;
 use weir_units::Instant;
 
@@ -23,6 +25,10 @@ pub(super) struct StationPacket {
     pub(super) bytes: u32,
     /// Index of its current stage on the flow's path.
     pub(super) stage: u16,
+    /// Addresses that its entries match at its current switch.
+    pub(super) kind: MatchLayers,
+    /// Time since the packet before at its current station, in seconds.
+    pub(super) gap_s: f64,
     /// Slot of its flow among the concurrent flows, and number of the flow in that slot, if the plan has flows.
     pub(super) place: u16,
     pub(super) number: u32,
@@ -36,6 +42,19 @@ pub(super) struct StationPacket {
     pub(super) asked: bool,
     /// True if the packet was sent in the counting window.
     pub(super) counts: bool,
+}
+
+impl JobServiceTime {
+    /// Returns the service time of a packet, in nanoseconds.
+    #[inline]
+    fn draw_ns(&self, item: &StationPacket, random: &mut RandomStream) -> f64 {
+        let Some(level) = &self.level else {
+            return self.services.draw_ns(random) + self.per_byte_ns * f64::from(item.bytes);
+        };
+        let at = PacketConditions { gap_s: item.gap_s, entries: level.entries, bytes: item.bytes.into() };
+        // Laws of checked profiles have a value everywhere.
+        level.laws[item.kind as usize].forward(at).map_or(0.0, |delay| delay.delay_s * 1e9)
+    }
 }
 
 /// Server with its queue. Its only event is the end of the current service.
@@ -53,6 +72,8 @@ pub(super) struct SimulatedStation {
     /// Fraction of a nanosecond carried over to the next service, so that times are exact in the mean.
     rest_ns: f64,
     random: RandomStream,
+    /// Arrival time of the previous packet.
+    last: Option<Instant>,
     window: CountingWindow,
     /// Time up to which busy time and queue length are accounted for.
     accounted: Instant,
@@ -81,6 +102,7 @@ impl SimulatedStation {
             seized: Instant::ZERO,
             rest_ns: 0.0,
             random,
+            last: None,
             window,
             accounted: Instant::ZERO,
             tally: StationTally::default(),
@@ -92,6 +114,7 @@ impl SimulatedStation {
     pub(super) fn accept_packet(&mut self, mut item: StationPacket, now: Instant) -> ArrivalOutcome {
         self.tally.arrived_packets += u64::from(item.counts);
         item.since = now;
+        item.gap_s = self.last.replace(now).map_or(f64::MAX, |last| (now - last).as_secs_f64());
         self.account(now);
         if self.current.is_none() {
             return ArrivalOutcome::Served(self.begin(item, now));
@@ -121,8 +144,7 @@ impl SimulatedStation {
     /// Begins the service of a packet. Returns its end.
     #[inline]
     fn begin(&mut self, item: StationPacket, now: Instant) -> Instant {
-        let JobServiceTime { services, per_byte_ns } = &self.jobs[usize::from(item.returned)];
-        let exact = services.draw_ns(&mut self.random) + per_byte_ns * f64::from(item.bytes) + self.rest_ns;
+        let exact = self.jobs[usize::from(item.returned)].draw_ns(&item, &mut self.random) + self.rest_ns;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
         let whole = exact as u64;
         self.rest_ns = exact - whole as f64;

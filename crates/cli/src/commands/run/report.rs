@@ -69,6 +69,7 @@ fn footer(result: &LabResult, took: Option<Duration>) -> String {
     if let Some(controller) = &result.external_controller {
         let _ = writeln!(text, "{controller}");
     }
+    result.setup.unused.iter().for_each(|unused| _ = writeln!(text, "{unused}"));
     let certificate = result.certificate.as_ref().map(ToString::to_string).unwrap_or_default();
     text + &lateness(result) + &certificate + &conditions(result, took) + &verdict(result)
 }
@@ -309,17 +310,22 @@ const STREAM_CELLS: &str = "stream,switch,virtual_switch,port,class,sent,receive
                             delay_p50_us,delay_p95_us,delay_p99_us,delay_max_us";
 
 /// Formats one CSV line for each item of traffic, or for each stream if the scenario has streams only. A certified
-/// run has its verdict in the last column.
+/// run has its verdict in the last column, and a run with parameters of profiles that have no effect has these in one.
 pub(crate) fn csv(result: &LabResult) -> String {
-    let (header, lines): (_, Vec<Vec<String>>) = if result.traffic.is_empty() && !result.streams.is_empty() {
+    let (header, mut lines): (_, Vec<Vec<String>>) = if result.traffic.is_empty() && !result.streams.is_empty() {
         (STREAM_CELLS, result.streams.iter().map(stream_cells).collect())
     } else {
         (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect())
     };
-    let Some(certificate) = &result.certificate else { return csv::lines(header, lines) };
-    let fidelity = certificate.verdict.to_string();
-    let lines = lines.into_iter().map(|cells| cells.into_iter().chain([fidelity.clone()]).collect());
-    csv::lines(&format!("{header},fidelity"), lines)
+    let fidelity = result.certificate.as_ref().map(|certificate| ("fidelity", certificate.verdict.to_string()));
+    let unused = &result.setup.unused;
+    let unused = (!unused.is_empty()).then(|| ("unused", quoted(&unused.join("; "))));
+    let mut header = header.to_owned();
+    for (name, cell) in [unused, fidelity].into_iter().flatten() {
+        header = format!("{header},{name}");
+        lines.iter_mut().for_each(|cells| cells.push(cell.clone()));
+    }
+    csv::lines(&header, lines)
 }
 
 /// Returns the cells of an item of traffic, in the order of [`TRAFFIC_CELLS`].

@@ -141,6 +141,15 @@ impl SimulateResult {
         }
     }
 
+    /// Returns the parameters of profiles that had no effect, by switch.
+    fn unused(&self) -> &[String] {
+        match self {
+            SimulateResult::Streams(_) => &[],
+            SimulateResult::Stations(result) => &result.report.unused,
+            SimulateResult::Network(network) => &network.result.setup.unused,
+        }
+    }
+
     fn has_passed(&self) -> bool {
         match self {
             SimulateResult::Streams(_) | SimulateResult::Stations(_) => true,

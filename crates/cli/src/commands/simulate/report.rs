@@ -138,11 +138,14 @@ pub(super) fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit
 /// Formats one CSV line for each group and point; for networks one for each item of traffic.
 pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
     let mut text = String::new();
+    // Parameters of profiles without effect have a column if any point has some.
+    let has_unused = answers.iter().any(|answer| !answer.result.unused().is_empty());
     for (number, answer) in answers.iter().enumerate() {
+        let unused = has_unused.then(|| quoted(&answer.result.unused().join("; ")));
         let keys: Vec<String> = answer.point.0.keys().map(|key| quoted(key)).collect();
         let values: Vec<String> = answer.point.0.values().map(|value| quoted(&plain(value))).collect();
-        let mut line = |own: &[String], cells: &[String]| {
-            let all: Vec<&str> = own.iter().chain(cells).map(String::as_str).collect();
+        let mut line = |own: &[String], cells: &[String], last: Option<&String>| {
+            let all: Vec<&str> = own.iter().chain(cells).chain(last).map(String::as_str).collect();
             let _ = writeln!(text, "{}", all.join(","));
         };
         let (header, rows) = match &answer.result {
@@ -153,9 +156,10 @@ pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
             }
         };
         if number == 0 {
-            line(&keys, &[header.to_owned()]);
+            let last = has_unused.then(|| "unused".to_owned());
+            line(&keys, &[header.to_owned()], last.as_ref());
         }
-        rows.iter().for_each(|cells| line(&values, cells));
+        rows.iter().for_each(|cells| line(&values, cells, unused.as_ref()));
     }
     text
 }

@@ -18,6 +18,7 @@ pub(super) fn text(result: &StationSimulation) -> String {
     if !report.left_out.is_empty() {
         let _ = writeln!(text, "Left out, since stations know datagrams only: {}", report.left_out.join(", "));
     }
+    report.unused.iter().for_each(|unused| _ = writeln!(text, "{unused}"));
     for station in report.stations.iter().filter(|station| station.overloaded) {
         let _ = writeln!(
             text,
