@@ -153,7 +153,7 @@ pub(super) fn shape(line: &str) -> String {
     let line = line.split(" cores of ").next().unwrap_or_default();
     let line = line.split("; but the machine disturbed").next().unwrap_or_default();
     let line = line.replace("debug build", "release build").replace("quick build", "release build");
-    let (mut shape, mut rest, mut in_number) = (String::new(), line.trim_start_matches([' ', '<']), false);
+    let (mut shape, mut rest, mut in_number) = (String::new(), line.trim_start(), false);
     while let Some(c) = rest.chars().next() {
         let digits = if shape.ends_with(|c: char| c.is_alphanumeric()) { 0 } else { hexadecimal(rest) };
         let goes_on = in_number && ['.', ','].contains(&c);
@@ -166,7 +166,8 @@ pub(super) fn shape(line: &str) -> String {
         in_number = is_number;
         rest = &rest[digits.max(c.len_utf8())..];
     }
-    let words = shape.split_whitespace().map(|word| match word {
+    // A time below the resolution is a time, too.
+    let words = shape.split_whitespace().filter(|word| *word != "<").map(|word| match word {
         "ns" | "us" | "ms" | "s" => "TIME",
         other => other,
     });
