@@ -67,7 +67,7 @@ fn struck(signal: weir_testing::Signal) -> (Option<i32>, Vec<String>) {
     command.args(["quickstart", "--netns"]).env(MARK, &mark).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut lab = TestProcess::start(&mut command);
     let mut said = BufReader::new(lab.stderr().expect("piped")).lines().map_while(Result::ok);
-    assert!(said.any(|line| line.contains("items are through")), "traffic begins");
+    assert!(said.any(|line| line.contains(" through after ")), "traffic begins");
     assert_ne!(leftovers(&mark), Vec::<String>::new(), "there is something to clean up");
     lab.signal(signal);
     let mut status = None;

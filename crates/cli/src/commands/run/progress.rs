@@ -16,9 +16,9 @@ impl LabProgressDisplay {
             LabProgress::Step(step) => self.0.stage(step),
             LabProgress::Traffic { done, items, elapsed, expected } => {
                 let ms = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-                let (items, s) = (weir_units::counted(*items, "item", "items"), Duration::as_secs_f64);
+                let s = Duration::as_secs_f64;
                 let text =
-                    format!("traffic: {done} of {items} are through after {:.1} of {:.1} s", s(elapsed), s(expected));
+                    format!("traffic: {done} of {items} through after {:.1} of {:.1} s", s(elapsed), s(expected));
                 self.0.show("traffic", &text, ms(elapsed).min(ms(expected)), ms(expected));
             }
             LabProgress::Pings { done, pings, elapsed } => {
