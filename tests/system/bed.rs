@@ -1,6 +1,6 @@
 //! Test bed: hosts in namespaces and switches in another one, joined by veth pairs.
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use weir_testing::{Namespace, TestProcess, run, wait_until};
@@ -16,6 +16,14 @@ pub(crate) fn weir() -> &'static str {
 /// Runs weir and returns what it wrote and its status.
 pub(crate) fn run_weir(arguments: &[&str]) -> Output {
     Command::new(weir()).args(arguments).output().unwrap_or_else(|error| panic!("cannot start weir: {error}"))
+}
+
+/// Writes the example with an external controller into a folder, for a controller that nobody runs. Returns its path.
+pub(crate) fn uncontrolled(folder: &Path) -> String {
+    let text = include_str!("../../examples/external.toml");
+    let file = folder.join("external.toml");
+    std::fs::write(&file, text.replace("tcp:127.0.0.1:6653", "unix:/nowhere/controller")).expect("writable");
+    file.display().to_string()
 }
 
 /// Runs a command of weir on a file of the examples, or on another one by its absolute path.

@@ -1,5 +1,5 @@
 //! Tests `weir compare` on the examples: formulas, simulation and the live switch side by side.
-use crate::bed::run_on_example;
+use crate::bed::{run_on_example, uncontrolled};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Output;
@@ -111,12 +111,14 @@ fn streams_are_compared_by_virtual_switch() {
 
 #[test]
 fn without_any_answer_it_is_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = uncontrolled(folder.path());
     for (arguments, problem) in [
-        (&["--answers", "simulate"][..], "controllers elsewhere"),
+        (&["--answers", "simulate"][..], "is the controller running?"),
         (&["--answers", "guess"][..], "expected one of predict, simulate, emulate, run"),
         (&["--reference", "predict"][..], "expected run, emulate or simulate"),
     ] {
-        let output = compare("external.toml", arguments);
+        let output = compare(&file, arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(problem), "no `{problem}` in {error}");

@@ -1,5 +1,5 @@
 //! Tests `weir simulate` on the examples: its answers, their reproducibility, and its errors.
-use crate::bed::{run_on_example, stdout};
+use crate::bed::{run_on_example, stdout, uncontrolled};
 use std::process::Output;
 
 fn simulate(file: &str, arguments: &[&str]) -> Output {
@@ -106,8 +106,9 @@ fn devices_that_take_time_are_stations() {
 
 #[test]
 fn what_cannot_be_simulated_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
     for (file, arguments, problem) in [
-        ("external.toml", &[][..], "controllers elsewhere"),
+        (&*uncontrolled(folder.path()), &[][..], "is the controller running?"),
         ("vx-priority.toml", &["--sweep", "switch[3].dpid=1"][..], "found [3], expected one of 1"),
         (
             "vx-priority.toml",
