@@ -18,7 +18,7 @@ pub(crate) fn run_weir(arguments: &[&str]) -> Output {
     Command::new(weir()).args(arguments).output().unwrap_or_else(|error| panic!("cannot start weir: {error}"))
 }
 
-/// Writes the example with an external controller into a folder, for a controller that nobody runs. Returns its path.
+/// Writes the example with an external controller into a folder, for one that does not run. Returns its path.
 pub(crate) fn uncontrolled(folder: &Path) -> String {
     let text = include_str!("../../examples/external.toml");
     let file = folder.join("external.toml");
