@@ -3,6 +3,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_testing::wait_until;
 
@@ -25,6 +26,14 @@ printf '#!/bin/sh\necho %s $*\n' "$kind ${WEIR_QUICK:-0}" >"$PROJECT/target/$kin
 chmod +x "$PROJECT/target/$kind/weir"
 "#;
 
+/// One test at a time: a program that is being written in one thread is also open in what another thread starts then,
+/// and the kernel does not run a program that is open for writing.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Writes a program that can be run.
 fn program(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
@@ -35,6 +44,7 @@ fn program(path: &Path, text: &str) {
 /// once it is there.
 #[test]
 fn first_steps_do_not_wait_for_the_fast_program() {
+    let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let (project, programs) = (folder.path().join("project"), folder.path().join("programs"));
     [&project, &programs].iter().for_each(|path| fs::create_dir(path).unwrap());
@@ -62,6 +72,7 @@ fn first_steps_do_not_wait_for_the_fast_program() {
 /// A signal to the script alone leaves neither cargo nor its program nor a file behind.
 #[test]
 fn a_script_that_is_ended_ends_its_tests() {
+    let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let made = |name: &str| {
         let path = folder.path().join(name);
