@@ -26,7 +26,7 @@ printf '#!/bin/sh\necho %s $*\n' "$kind ${WEIR_QUICK:-0}" >"$PROJECT/target/$kin
 chmod +x "$PROJECT/target/$kind/weir"
 "#;
 
-/// One test at a time: a program that is being written in one thread is also open in what another thread starts then,
+/// Turn of a test. A program that is being written in one thread is also open in what another thread starts meanwhile,
 /// and the kernel does not run a program that is open for writing.
 static TURN: Mutex<()> = Mutex::new(());
 
