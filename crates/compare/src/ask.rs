@@ -154,10 +154,7 @@ fn simulated_network(
     let one = |round: u32, progress: &mut dyn FnMut(LabProgress)| {
         let watch = SimulationMonitor::default();
         let seeded = Scenario { seed: scenario.seed.wrapping_add(u64::from(round)), ..scenario.clone() };
-        simulate(&seeded, &settings, &watch, &mut |told| {
-            progress(told);
-            watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
-        })
+        cancel.set_during(&watch.cancel, || simulate(&seeded, &settings, &watch, progress))
     };
     match rounds(EvaluationMethod::Simulate, plan.replications, cancel, tell, one) {
         Ok(results) => {

@@ -1,7 +1,11 @@
 //! Stops a lab from outside, for example from a signal handler.
 use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, bounded};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// Time that no work takes.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
 
 /// Handle that stops a lab, for example from a signal handler's thread. Clones of the handle stop the same lab.
 #[derive(Debug, Clone)]
@@ -33,6 +37,22 @@ impl CancelHandle {
     /// Waits until [`CancelHandle::cancel`] is called, for at most `limit`. Returns true if it was called.
     pub fn wait(&self, limit: Duration) -> bool {
         self.closed.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Runs `work`, and sets `flag` if [`CancelHandle::cancel`] is called meanwhile. For work that may wait for another
+    /// program, and so cannot ask the handle itself.
+    pub fn set_during<R>(&self, flag: &AtomicBool, work: impl FnOnce() -> R) -> R {
+        let (running, over) = bounded::<()>(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Ends at once when `running` is dropped.
+                while self.receive(&over, FOREVER).is_some() {}
+                flag.fetch_or(self.is_cancelled(), Ordering::Relaxed);
+            });
+            let result = work();
+            drop(running);
+            result
+        })
     }
 
     /// Waits for a message for at most `limit`. Returns `None` on time-out, after [`CancelHandle::cancel`], or if the

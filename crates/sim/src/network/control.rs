@@ -2,6 +2,7 @@
 use super::external::{ControllerAnswers, RealController};
 use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use weir_controller::{ConnectionId, ControllerApp, ControllerHub};
 use weir_network::NetworkError;
@@ -97,11 +98,17 @@ impl SimulatedController {
         SimulatedController { end, delay, channels }
     }
 
-    /// Passes bytes of one channel that have arrived to the controller, and runs its due work.
+    /// Passes bytes of one channel that have arrived to the controller, and runs its due work. `cancel` ends the wait
+    /// for a controller outside of virtual time.
     ///
     /// # Errors
     /// A controller outside of virtual time does not answer.
-    pub(super) fn receive_from_switch(&mut self, now: Instant, number: usize) -> Result<(), NetworkError> {
+    pub(super) fn receive_from_switch(
+        &mut self,
+        now: Instant,
+        number: usize,
+        cancel: &AtomicBool,
+    ) -> Result<(), NetworkError> {
         match &mut self.end {
             ControllerSide::Embedded(hub, ids) => {
                 let Some(id) = ids[number] else { return Ok(()) };
@@ -112,7 +119,7 @@ impl SimulatedController {
             }
             ControllerSide::Real(controller) => {
                 while let Some(bytes) = self.channels[number].to_controller.arrived(now) {
-                    let answers = controller.exchange(now, number, &bytes)?;
+                    let answers = controller.exchange(now, number, &bytes, cancel)?;
                     answers.into_iter().for_each(|answers| take_answers(&mut self.channels, answers));
                 }
             }

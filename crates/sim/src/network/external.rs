@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_network::NetworkError;
 use weir_network::result::ExternalController;
@@ -13,6 +14,8 @@ use weir_scenario::Scenario;
 use weir_traffic::{LawSampler, RandomStream};
 use weir_units::{Clock, Instant, SystemClock};
 
+/// Longest wait without a look at the request to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Length of an OpenFlow header (OpenFlow 1.3.5, 7.1).
 const HEADER: usize = 8;
 /// Message types, equal in all versions.
@@ -114,7 +117,8 @@ impl RealController {
         Ok(RealController { channels, clock, settle, limit, service, random, free_at, took, result })
     }
 
-    /// Hands bytes of a switch, which arrive at `now`, to the controller, and waits until it has handled them.
+    /// Hands bytes of a switch, which arrive at `now`, to the controller, and waits until it has handled them, or until
+    /// `cancel` is set.
     ///
     /// # Errors
     /// The controller does not answer, does not fall silent, or closes a connection.
@@ -123,14 +127,15 @@ impl RealController {
         now: Instant,
         number: usize,
         bytes: &[u8],
+        cancel: &AtomicBool,
     ) -> Result<Vec<ControllerAnswers>, NetworkError> {
         // What comes without being asked for depends on real time.
         self.read()?;
         self.result.late += self.channels.iter().map(|channel| count_work(&channel.whole)).sum::<u64>();
         let late = self.answers();
         let begin = self.clock.now();
-        self.send(number, bytes, begin)?;
-        let finished = self.wait(number, begin)?;
+        self.send(number, bytes, begin, cancel)?;
+        let finished = self.wait(number, begin, cancel)?;
         let packet_ins = messages(bytes).filter(|header| header[1] == PACKET_IN).count();
         let work = match &self.service {
             Some(law) => {
@@ -167,12 +172,12 @@ impl RealController {
     }
 
     /// Sends messages of a switch, and an echo request behind them if the version is known.
-    fn send(&mut self, number: usize, bytes: &[u8], begin: Instant) -> Result<(), NetworkError> {
+    fn send(&mut self, number: usize, bytes: &[u8], begin: Instant, cancel: &AtomicBool) -> Result<(), NetworkError> {
         let all = self.channels[number].with_echo(bytes);
         let mut rest = &all[..];
         loop {
             rest = self.channels[number].write(rest)?;
-            if rest.is_empty() {
+            if rest.is_empty() || cancel.load(Ordering::Relaxed) {
                 return Ok(());
             }
             // The controller may wait for its own bytes to be read.
@@ -187,7 +192,7 @@ impl RealController {
 
     /// Waits until the controller has answered on this channel and all channels are silent. Returns the real time of
     /// its last message.
-    fn wait(&mut self, number: usize, begin: Instant) -> Result<Instant, NetworkError> {
+    fn wait(&mut self, number: usize, begin: Instant, cancel: &AtomicBool) -> Result<Instant, NetworkError> {
         let (mut last, mut heard) = (begin, begin);
         loop {
             let (before, asked) = (self.waiting_bytes(), self.channels[number].echo_pending);
@@ -202,7 +207,7 @@ impl RealController {
             }
             let finished = channel.has_answered && !channel.echo_pending;
             let silent = now.since(heard);
-            if finished && silent >= self.settle {
+            if (finished && silent >= self.settle) || cancel.load(Ordering::Relaxed) {
                 return Ok(last);
             }
             let left = self.limit.saturating_sub(now.since(begin));
@@ -218,7 +223,8 @@ impl RealController {
         }
     }
 
-    /// Waits until a channel has bytes to read, or the channel `writes` takes some, at most for this time.
+    /// Waits until a channel has bytes to read, or the channel `writes` takes some, at most for this time, and not so
+    /// long that the caller's look at the request to stop is late.
     fn wait_for(&self, time: Duration, writes: Option<usize>) {
         let look = |(number, channel)| {
             let channel: &RealChannel = channel;
@@ -227,7 +233,7 @@ impl RealController {
         };
         let mut sockets: Vec<PollFd<'_>> = self.channels.iter().enumerate().map(look).collect();
         // A signal ends the wait early: the caller looks again.
-        let _ = poll(&mut sockets, Timespec::try_from(time).ok().as_ref());
+        let _ = poll(&mut sockets, Timespec::try_from(time.min(LOOK_EVERY)).ok().as_ref());
     }
 
     fn waiting_bytes(&self) -> usize {

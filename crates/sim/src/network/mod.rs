@@ -39,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Delay before a host or switch with more work runs again. Other parts run in between, and time advances in any
 /// case.
 const RERUN_DELAY: Duration = Duration::from_micros(1);
-/// Events between two checks of [`SimulationMonitor::cancel`].
+/// Events between two reports of the progress.
 const LOOK_EVERY: u64 = 4096;
 
 /// Default of [`VirtualTimeSettings::settle`].
@@ -86,6 +86,7 @@ pub(crate) enum SimulatedNode {
 /// Network in virtual time. The agenda numbers its parts in this order: hosts, switches, control channels.
 struct SimulatedNetwork<'a> {
     scenario: &'a Scenario,
+    watch: &'a SimulationMonitor,
     now: Instant,
     agenda: Agenda,
     threads: SimulatedThreads,
@@ -109,15 +110,15 @@ pub fn simulate(
     progress: &mut dyn FnMut(LabProgress),
 ) -> Result<LabResult, NetworkError> {
     check(scenario)?;
-    let mut network = SimulatedNetwork::new(scenario, settings)?;
-    network.connect_switches(watch)?;
+    let mut network = SimulatedNetwork::new(scenario, settings, watch)?;
+    network.connect_switches()?;
     let begin = network.now;
     for (number, host) in network.hosts.iter_mut().enumerate() {
         host.start(scenario, number, begin);
         network.agenda.set(number, begin);
     }
     let expected = scenario.traffic.iter().map(|item| item.start + length(item)).max().unwrap_or_default();
-    let partial = network.traffic(begin, expected, watch, progress)?;
+    let partial = network.traffic(begin, expected, progress)?;
     Ok(network.finish(begin, partial))
 }
 
@@ -128,7 +129,11 @@ fn check(scenario: &Scenario) -> Result<(), NetworkError> {
 }
 
 impl<'a> SimulatedNetwork<'a> {
-    fn new(scenario: &'a Scenario, settings: &VirtualTimeSettings) -> Result<SimulatedNetwork<'a>, NetworkError> {
+    fn new(
+        scenario: &'a Scenario,
+        settings: &VirtualTimeSettings,
+        watch: &'a SimulationMonitor,
+    ) -> Result<SimulatedNetwork<'a>, NetworkError> {
         let mut switches: Vec<SimulatedSwitch> =
             scenario.switches.iter().map(|spec| SimulatedSwitch::new(scenario, spec)).collect::<Result<_, _>>()?;
         let unsaid = Some(settings.link_rate);
@@ -163,6 +168,7 @@ impl<'a> SimulatedNetwork<'a> {
         (0..switches.len()).for_each(|number| agenda.set(hosts.len() + number, Instant::ZERO));
         Ok(SimulatedNetwork {
             scenario,
+            watch,
             now: Instant::ZERO,
             agenda,
             threads: SimulatedThreads::new(hosts.len(), switches.len(), settings.wake_up),
@@ -175,15 +181,15 @@ impl<'a> SimulatedNetwork<'a> {
         })
     }
 
-    /// Runs events until every switch is under control, or `watch` is cancelled.
-    fn connect_switches(&mut self, watch: &SimulationMonitor) -> Result<(), NetworkError> {
+    /// Runs events until every switch is under control, or the simulation is cancelled.
+    fn connect_switches(&mut self) -> Result<(), NetworkError> {
         self.exchange_control();
         let entry = matches!(
             self.scenario.control,
             ScenarioController::Embedded { openflow: weir_scenario::OpenFlowVersion::V13, .. }
         );
         let controlled = self.control.is_some();
-        while controlled && !watch.cancel.load(Ordering::Relaxed) {
+        while controlled && !self.watch.cancel.load(Ordering::Relaxed) {
             let now = self.now;
             // A controller outside of virtual time has installed its first entries when nothing is on its way.
             let external = self.control.as_ref().is_some_and(SimulatedController::is_external);
@@ -211,7 +217,6 @@ impl<'a> SimulatedNetwork<'a> {
         &mut self,
         begin: Instant,
         expected: Duration,
-        watch: &SimulationMonitor,
         progress: &mut dyn FnMut(LabProgress),
     ) -> Result<bool, NetworkError> {
         let mut until = begin + expected + GRACE;
@@ -226,9 +231,9 @@ impl<'a> SimulatedNetwork<'a> {
                 let done = self.item_finished.iter().filter(|done| **done).count();
                 let (items, elapsed) = (self.item_finished.len(), self.now - begin);
                 progress(LabProgress::Traffic { done, items, elapsed, expected });
-                if watch.cancel.load(Ordering::Relaxed) {
-                    return Ok(true);
-                }
+            }
+            if self.watch.cancel.load(Ordering::Relaxed) {
+                return Ok(true);
             }
             if !self.step(until)? {
                 self.now = until;
@@ -252,7 +257,7 @@ impl<'a> SimulatedNetwork<'a> {
             self.run_switch(part - hosts);
         } else {
             if let Some(control) = &mut self.control {
-                control.receive_from_switch(now, part - hosts - switches)?;
+                control.receive_from_switch(now, part - hosts - switches, &self.watch.cancel)?;
             }
             self.exchange_control();
         }

@@ -238,9 +238,8 @@ fn answer(
             VirtualTimeSettings { link_rate, control_delay, wake_up, settle, ..VirtualTimeSettings::default() };
         let mut shown = super::run::progress::LabProgressDisplay::new();
         let clock = SystemClock::start();
-        let result = simulate(scenario, &settings, &watch, &mut |progress| {
-            shown.update(&progress);
-            watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
+        let result = cancel.set_during(&watch.cancel, || {
+            simulate(scenario, &settings, &watch, &mut |progress| shown.update(&progress))
         });
         drop(shown);
         let result = result.with_context(of_file)?;
