@@ -75,13 +75,14 @@ fn flood(mut socket: TcpStream) {
 
 #[test]
 fn a_controller_outside_of_virtual_time_controls_the_switch() {
+    let times = "service = { law = \"constant\", mean = \"200us\", per_byte = \"862ns\" }";
     let controller = Controller::start(flood);
-    let result = run(&scenario(&controller.address, "service = \"300us\"")).unwrap();
+    let result = run(&scenario(&controller.address, times)).unwrap();
     controller.join();
     assert!(result.passed, "{result:#?}");
     let external = result.external_controller.unwrap();
     assert!(external.turns > 6 && !external.measured && external.late == 0, "{external:?}");
-    // Each round trip asks twice: service, and the way to the controller and back.
+    // Each round trip asks twice: 300 us for a message of 116 bytes, and the way to the controller and back.
     let rtt = result.traffic[0].rtt.as_ref().unwrap();
     assert!((800.0..810.0).contains(&rtt.min_us), "{rtt:?}");
 }

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_network::NetworkError;
 use weir_network::result::ExternalController;
-use weir_scenario::Scenario;
-use weir_traffic::{LawSampler, RandomStream};
+use weir_scenario::{Scenario, ServiceTime};
+use weir_traffic::{LawSampler, RandomStream, TrafficError};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Longest wait without a look at the request to stop.
@@ -41,7 +41,8 @@ pub(super) struct RealController {
     settle: Duration,
     /// Real time for which virtual time waits for an answer.
     limit: Duration,
-    service: Option<LawSampler>,
+    /// Time of a packet-in by the scenario: its law, and the time of each byte of the message in nanoseconds.
+    service: Option<(LawSampler, f64)>,
     random: RandomStream,
     /// Virtual time at which it has finished its work.
     free_at: Instant,
@@ -84,9 +85,9 @@ impl RealController {
         settings: &VirtualTimeSettings,
     ) -> Result<RealController, NetworkError> {
         let wrong = |problem: String| NetworkError::Scenario(format!("controller: connect: {address}: {problem}"));
-        let law = scenario.controller.service.as_ref().and_then(|service| service.law.as_ref());
-        let service =
-            law.map(|law| LawSampler::new(Some(law))).transpose().map_err(|error| wrong(error.to_string()))?;
+        let sampler = |service: &ServiceTime| Ok((LawSampler::new(service.law.as_ref())?, service.per_byte_s * 1e9));
+        let service = scenario.controller.service.as_ref().map(sampler).transpose();
+        let service = service.map_err(|error: TrafficError| wrong(error.to_string()))?;
         let mut channels = Vec::new();
         for switch in &scenario.switches {
             let socket = open(address).map_err(|error| wrong(format!("{error}: is the controller running?")))?;
@@ -136,10 +137,11 @@ impl RealController {
         let begin = self.clock.now();
         self.send(number, bytes, begin, cancel)?;
         let finished = self.wait(number, begin, cancel)?;
-        let packet_ins = messages(bytes).filter(|header| header[1] == PACKET_IN).count();
         let work = match &self.service {
-            Some(law) => {
-                let ns: f64 = (0..packet_ins).map(|_| law.draw_ns(&mut self.random)).sum();
+            Some((law, per_byte_ns)) => {
+                let packet_ins = messages(bytes).filter(|header| header[1] == PACKET_IN);
+                let ns: f64 =
+                    packet_ins.map(|header| law.draw_ns(&mut self.random) + per_byte_ns * length(header) as f64).sum();
                 Duration::from_secs_f64(ns.max(0.0) * 1e-9)
             }
             None => finished.since(begin),
@@ -302,7 +304,7 @@ impl RealChannel {
             }
         }
         while let Some(header) = self.partial.first_chunk::<HEADER>().copied() {
-            let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            let length = length(header);
             if length < HEADER {
                 return Err(self.closed(&format!("found a message of {length} bytes, expected at least {HEADER}")));
             }
@@ -339,13 +341,17 @@ impl RealChannel {
     }
 }
 
+/// Returns the length of a message in bytes, as its header has it.
+fn length(header: [u8; HEADER]) -> usize {
+    usize::from(u16::from_be_bytes([header[2], header[3]]))
+}
+
 /// Returns the headers of messages.
 fn messages(bytes: &[u8]) -> impl Iterator<Item = [u8; HEADER]> + '_ {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let header = *rest.first_chunk::<HEADER>()?;
-        let length = usize::from(u16::from_be_bytes([header[2], header[3]])).max(HEADER);
-        rest = rest.get(length..).unwrap_or_default();
+        rest = rest.get(length(header).max(HEADER)..).unwrap_or_default();
         Some(header)
     })
 }
