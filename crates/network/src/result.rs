@@ -6,6 +6,7 @@ use weir_controller::ControllerSnapshot;
 use weir_port::FrameCounters;
 use weir_scenario::{ProfileUse, Scenario, TrafficExpectation, unused_parameters};
 use weir_traffic::TimeStatistics;
+use weir_units::counted;
 
 /// Result of a run. Times are in the unit with which their name ends.
 #[derive(Debug, Clone, Serialize)]
@@ -210,15 +211,13 @@ pub struct ExternalController {
 impl std::fmt::Display for ExternalController {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let each = self.took_s * 1e3 / self.turns.max(1) as f64;
-        write!(
-            f,
-            "Controller {}: {} messages in {} turns, {each:.2} ms a turn",
-            self.address, self.messages, self.turns
-        )?;
+        let messages = counted(self.messages, "message", "messages");
+        let turns = counted(self.turns, "turn", "turns");
+        write!(f, "Controller {}: {messages} in {turns}, {each:.2} ms a turn", self.address)?;
         if self.measured {
             write!(
                 f,
-                "\n  its times are measured, so that those of another run differ; service = ... makes them a law"
+                "\n  its work counts with the real time that it took, which differs from run to run; `service` sets a time instead"
             )?;
         }
         match self.late {

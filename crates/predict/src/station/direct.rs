@@ -32,7 +32,7 @@ pub(crate) struct QueueWait {
     shape: WaitShape,
 }
 
-/// Knowledge of a law of waiting times, besides its mean.
+/// Shape of a law of waiting times, whose mean is known.
 #[derive(Debug, Clone)]
 enum WaitShape {
     /// The law is like that of Poisson arrivals.
