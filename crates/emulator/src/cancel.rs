@@ -97,4 +97,17 @@ mod tests {
         assert_eq!(cancel.receive(&messages, Duration::from_secs(60)), None);
         assert!(cancel.clone().is_cancelled());
     }
+
+    #[test]
+    fn a_flag_is_set_only_if_the_handle_is_cancelled_while_the_work_runs() {
+        let (cancel, flag) = (CancelHandle::new(), AtomicBool::new(false));
+        assert_eq!(cancel.set_during(&flag, || 7), 7);
+        assert!(!flag.load(Ordering::Relaxed));
+        cancel.set_during(&flag, || {
+            cancel.cancel();
+            while !flag.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+        });
+    }
 }

@@ -1,6 +1,7 @@
 //! Tests controllers outside of virtual time: small ones in threads of the test, over sockets.
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_network::{LabResult, NetworkError};
@@ -113,6 +114,29 @@ fn results_repeat_as_far_as_the_controller_does() {
     };
     let law = "service = { law = \"exponential\", mean = \"300us\" }";
     assert_eq!(figures(law), figures(law));
+}
+
+#[test]
+fn a_request_to_stop_ends_the_wait_for_a_controller() {
+    let (greeted, greeting) = std::sync::mpsc::channel();
+    let controller = Controller::start(move |mut socket| {
+        socket.read_exact(&mut [0; 8]).unwrap();
+        greeted.send(()).unwrap();
+        drop(socket.read_to_end(&mut Vec::new()));
+    });
+    let scenario = scenario(&controller.address, "");
+    let watch = SimulationMonitor::default();
+    let result = std::thread::scope(|scope| {
+        let watch = &watch;
+        scope.spawn(move || {
+            greeting.recv().unwrap();
+            watch.cancel.store(true, Ordering::Relaxed);
+        });
+        simulate(&scenario, &VirtualTimeSettings::default(), watch, &mut |_| {})
+    });
+    controller.join();
+    // Without the request, this is an error after 10 seconds.
+    assert!(result.unwrap().partial);
 }
 
 #[test]
