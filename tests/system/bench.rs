@@ -170,3 +170,32 @@ fn threads_are_measured_in_turn() {
     let refused = Command::new(WEIR).args(["bench", "threads", "--threads", "0"]).output().expect("weir runs");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--threads: found 0, expected 1 to"));
 }
+
+#[test]
+fn weir_as_a_controller_answers_every_packet_in() {
+    let arguments = ["bench", "controller", "--compare", "weir", "--switches", "3", "--hosts", "8", "--window", "2"];
+    let short = ["--time", "300ms", "--warm-up", "100ms", "--json"];
+    let output = Command::new(WEIR).args(arguments).args(short).output().expect("weir runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let found = &report["controllers"][0];
+    assert!(found["answered"].as_u64() > Some(0) && found["lost"] == 0 && found["ended"] == 0, "{found}");
+    let replies = &found["replies"];
+    assert!(replies["wrong"] == 0 && replies["malformed"] == 0 && replies["errors"] == 0, "{replies}");
+    assert!(found["ceiling_per_second"].as_f64() > Some(0.0), "{found}");
+}
+
+#[test]
+fn a_controller_that_is_not_there_is_an_error() {
+    let command = |arguments: &[&str]| Command::new(WEIR).args(["bench", "controller"]).args(arguments).output();
+    for (arguments, expected) in [
+        (&["127.0.0.1:1"][..], "does the controller listen there?"),
+        (&["nowhere"][..], "expected a controller's HOST:PORT"),
+        (&["--compare", "ryu"][..], "expected weir, ovs-testcontroller, os-ken, or NAME=COMMAND"),
+        (&["127.0.0.1:1", "--openflow", "1.5"][..], "expected 1.0, 1.3 or 1.4"),
+    ] {
+        let output = command(arguments).expect("weir runs");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && errors.contains(expected), "{arguments:?}: {errors}");
+    }
+}

@@ -5,10 +5,12 @@
 //! with a message (see weir-testing).
 mod bed;
 mod bench;
+mod bench_rfc8456;
 mod bundles;
 mod chain;
 mod compare;
 mod controllers;
+mod ctl_controller;
 mod documentation;
 mod emulate;
 mod emulate_controllers;
@@ -22,6 +24,7 @@ mod interfaces;
 mod local;
 mod memory;
 mod meters;
+mod metrics;
 mod mininet;
 mod model;
 mod ofctl;

@@ -1,4 +1,5 @@
-//! Tests the Debian package: built from the command under test, unpacked, and started as its unit says.
+//! Tests the Debian package: built from the command under test, unpacked, and started as its unit says, also under
+//! systemd and in a container.
 use crate::bed::{B4, Bed, ping, ready, weir};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,8 +9,8 @@ use std::process::Command;
 use std::time::Duration;
 use weir_testing::{Signal, run, workspace};
 
-/// Builds the package of the command under test and unpacks it. Returns the folder with its files.
-fn unpacked(folder: &Path) -> PathBuf {
+/// Builds the package of the command under test. Returns its file.
+fn package(folder: &Path) -> PathBuf {
     let packages = folder.join("packages");
     let mut command = Command::new(workspace().join("packaging/package"));
     command.env("WEIR_DEB_COMPRESSION", "none").args(["--binary", weir()]).arg(&packages);
@@ -18,7 +19,12 @@ fn unpacked(folder: &Path) -> PathBuf {
     let package = fs::read_dir(&packages).expect("a folder").flatten().map(|file| file.path()).find(|file| {
         file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("weir_{version}_")))
     });
-    let package = package.expect("a package");
+    package.expect("a package")
+}
+
+/// Builds the package of the command under test and unpacks it. Returns the folder with its files.
+fn unpacked(folder: &Path) -> PathBuf {
+    let package = package(folder);
     let control = run(Command::new("dpkg-deb").arg("--field").arg(&package));
     assert!(control.contains("Package: weir\n") && control.contains("Depends: libc6 (>= 2."), "{control}");
     let root = folder.join("root");
@@ -66,6 +72,34 @@ fn the_package_is_whole_and_its_service_starts_saves_and_reloads() {
     the_service_starts(&root, folder.path());
 }
 
+/// Runs a script of the packaging, which exits with 77 if it cannot do its work on this machine.
+fn tried(script: &str, argument: &Path) {
+    let done = Command::new(workspace().join("packaging").join(script)).arg(argument).output().expect("it runs");
+    let said = [done.stdout, done.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    match done.status.code() {
+        Some(0) => {}
+        Some(77) => weir_testing::skip(&said),
+        _ => panic!("{said}"),
+    }
+}
+
+#[test]
+fn the_service_runs_under_systemd() {
+    if weir_testing::root() && weir_testing::programs(&["dpkg-deb", "strip", "objdump", "systemd-nspawn"]) {
+        let folder = tempfile::tempdir().expect("a folder");
+        tried("try-service", &package(folder.path()));
+    }
+}
+
+#[test]
+fn the_image_is_built_and_its_switch_answers() {
+    if weir_testing::root() && weir_testing::programs(&["dpkg-deb", "strip", "objdump", "buildah"]) {
+        let folder = tempfile::tempdir().expect("a folder");
+        tried("try-image", &unpacked(folder.path()));
+    }
+}
+
 /// Starts what the unit says, as the unit's kind of user, with the unpacked files in place of the installed ones.
 fn the_service_starts(root: &Path, folder: &Path) {
     let unit = fs::read_to_string(root.join("usr/lib/systemd/system/weir.service")).expect("a unit");
@@ -100,7 +134,7 @@ fn the_service_starts(root: &Path, folder: &Path) {
         let mut told = [0; 1024];
         let length = manager.recv(&mut told).expect("the service manager is told");
         let told = String::from_utf8_lossy(&told[..length]).into_owned();
-        assert!(told.starts_with("READY=1\nSTATUS=weir switch switch is ready: "), "{told}");
+        assert!(told.starts_with("READY=1\nSTATUS=switch switch forwards, dpid 0x"), "{told}");
         (process, manager)
     };
     // The default configuration starts.

@@ -203,4 +203,8 @@ fn lines_are_compared_without_their_numbers() {
     assert_eq!(shape("  < 0.8 ns  output:2"), shape("   12.5 ns  output:3"));
     assert_eq!(block::missing("one 1\ntwo 2 and more", &["one 7", "...", "two 9 and..."]), [""; 0]);
     assert_eq!(block::missing("one 1", &["two 2"]), ["two 2"]);
+    // What the machine did is not compared, in as many lines as it takes.
+    let shown = ["Fidelity: doubtful", "  since frames were late", "    and later", "    still", "All 2 items"];
+    assert_eq!(block::missing("Fidelity: faithful\nAll 2 items", &shown), [""; 0]);
+    assert_eq!(block::missing("Fidelity: faithful\n", &shown), ["All 2 items"]);
 }

@@ -57,7 +57,7 @@ fn pages_need_no_network() {
 fn what_cannot_be_is_refused() {
     for (arguments, expected) in [
         (vec!["--model", "mm2"], "expected all or one of"),
-        (vec!["--sweep", "traffic[9].rate=1,2"], "expected one of"),
+        (vec!["--sweep", "traffic[9].rate=1,2"], "found [9], but the list has"),
         (vec!["--sweep", "traffic[0].new_flows=1.5"], "expected a share"),
     ] {
         let output = predict("at-x510.toml", &arguments);

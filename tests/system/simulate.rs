@@ -1,5 +1,5 @@
 //! Tests `weir simulate` on the examples: its answers, their reproducibility, and its errors.
-use crate::bed::{run_on_example, stdout, uncontrolled};
+use crate::bed::{run_on_example, stderr, stdout, uncontrolled};
 use std::process::Output;
 
 fn simulate(file: &str, arguments: &[&str]) -> Output {
@@ -46,6 +46,84 @@ fn host_traffic_is_answered_as_live() {
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     for word in ["red-a", "blue-b", "isolated", " s of virtual time in "] {
         assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+}
+
+/// Two hosts on a switch, and a stream through two other ports of it.
+const BOTH: &str = r#"
+duration = "50ms"
+[controller]
+connect = "none"
+[[switch]]
+name = "s1"
+[switch.fabric]
+ports = 4
+rate = "100Mbit/s"
+[[switch.virtual]]
+name = "tin"
+dpid = 0x101
+buffer = "64kB"
+entries = ["in_port=1,actions=output:2", "in_port=2,actions=output:1"]
+ports = [{ port = 1, rate = "50Mbit/s" }, { port = 2, rate = "50Mbit/s" }]
+[[switch.virtual]]
+name = "gold"
+dpid = 0x102
+buffer = "64kB"
+entries = ["actions=output:4"]
+ports = [{ port = 3, rate_in = "50Mbit/s" }, { port = 4, rate_out = "50Mbit/s" }]
+[[host]]
+name = "h1"
+switch = "s1"
+port = 1
+ip = "10.0.0.1/24"
+[[host]]
+name = "h2"
+switch = "s1"
+port = 2
+ip = "10.0.0.2/24"
+[[traffic]]
+kind = "udp"
+from = "h1"
+to = "h2"
+[[stream]]
+switch = "s1"
+virtual = "gold"
+inputs = "3"
+output = 4
+load = 0.3
+"#;
+
+#[test]
+fn streams_and_host_traffic_are_answered_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, page) = (folder.path().join("both.toml"), folder.path().join("page.html"));
+    std::fs::write(&file, BOTH).unwrap();
+    let [file, page] = [&file, &page].map(|path| path.to_str().expect("a path in UTF-8"));
+    let answered = |arguments: &[&str]| {
+        let output = simulate(file, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let text = answered(&["--plot", page]);
+    for word in ["Traffic", "h2", "Streams", "gold", "Delays of streams", "did what was expected"] {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+    let html = std::fs::read_to_string(page).expect("the page");
+    assert!(html.contains("udp h1 -&gt; h2") && html.contains("stream gold -&gt; s1 port 4"), "{html}");
+    let csv = answered(&["--csv"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    let starts = ["kind,from,to,", "udp,h1,h2,true,true,", "stream,gold,s1 port 4,true,,"];
+    assert_eq!(lines.len(), starts.len(), "{csv}");
+    assert!(lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{csv}");
+    let columns = |line: &str| line.split(',').count();
+    assert!(lines.iter().all(|line| columns(line) == columns(lines[0])), "{csv}");
+}
+
+#[test]
+fn a_capture_is_replayed() {
+    let text = stdout(&simulate("replay.toml", &["--csv"]));
+    for line in ["udp,server,browser,true,true,148,148,0,", "udp,browser,server,true,true,78,78,0,"] {
+        assert!(text.contains(line), "no `{line}` in\n{text}");
     }
 }
 
@@ -109,7 +187,7 @@ fn what_cannot_be_simulated_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (file, arguments, problem) in [
         (&*uncontrolled(folder.path()), &[][..], "is the controller running?"),
-        ("vx-priority.toml", &["--sweep", "switch[3].dpid=1"][..], "found [3], expected one of 1"),
+        ("vx-priority.toml", &["--sweep", "switch[3].dpid=1"][..], "found [3], but the list has 1 item"),
         (
             "vx-priority.toml",
             &["--sweep", "switch[0].virtual[0].buffer=1B"][..],

@@ -1,14 +1,16 @@
 //! Measures on this machine what weir promises its users: the benchmarks of `weir bench`.
 //!
-//! [`BenchArgs`] are the command's options, and [`run`] measures, prints and returns the exit status. The crate has no
-//! other interface. A benchmark is a module with four parts: its options, the measurement, a report that is written as
-//! JSON, and the report's text for people.
+//! [`BenchArgs`] are the command's options, and [`run`] measures, prints and returns the exit status. Experiments make
+//! single measurements of controllers by [`ControllerTrial`]. The crate has no other interface. A benchmark is a module
+//! with four parts: its options, the measurement, a report that is written as JSON, and the report's text for people.
 //!
 //! | module | `weir bench` | measures |
 //! |---|---|---|
 //! | `datapath` | `datapath` | the packet path alone: tables and pipeline between ports in memory, on pinned threads |
 //! | `threads` | `threads` | several threads of a switch compared with one, also on cores that others use |
 //! | `tenants` | `tenants` | what virtual switches get while one of them overloads the switch |
+//! | `controller` | `controller` | any controller's answers to packet-ins of emulated switches |
+//! | `controller::rfc8456` | `rfc8456` | the 15 tests of RFC 8456 for any controller |
 //! | `flow_mods` | `flow-mods` | flow-mods over an OpenFlow channel, for any switch |
 //! | `updates` | `updates` | what changes of a table cost: gaps in forwarding, time of a flow-mod, memory |
 //! | `links`, `timing` | `link`, `timing` | how exactly links and switches with a profile keep their times |
@@ -20,6 +22,7 @@
 //!
 //! Other benchmarks are elsewhere: programs for single data structures in the `benches` folders of their crates, and
 //! scripts that run weir beside other programs in the project's folder `bench`.
+mod controller;
 mod datapath;
 mod entries;
 mod flow_mods;
@@ -34,6 +37,8 @@ mod threads;
 mod timing;
 mod tree;
 mod updates;
+
+pub use controller::{ControllerTrial, PeerController, TrialFigures, TrialPace, start_on_core};
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -50,6 +55,8 @@ pub struct BenchArgs {
 
 #[derive(clap::Subcommand)]
 enum BenchCommand {
+    /// Measure how fast and how fairly a controller answers packet-ins: any controller, by emulated switches
+    Controller(controller::ControllerBenchArgs),
     /// Measure packets per second of the packet path alone: real tables between ports in memory, on one pinned thread
     Datapath(datapath::DatapathBenchArgs),
     /// Measure how long emulated networks of many switches and hosts take to start, to answer all pings, to end
@@ -59,6 +66,8 @@ enum BenchCommand {
     Link(links::LinkBenchArgs),
     /// Measure how fast a switch processes flow-mods, over its OpenFlow channel
     FlowMods(flow_mods::FlowModBenchArgs),
+    /// Test a controller by RFC 8456: performance, scale, security and reliability, by emulated networks
+    Rfc8456(Box<controller::rfc8456::Rfc8456Args>),
     /// Measure what virtual switches get while one of them overloads the switch: shares, rates, delays, cost of a
     /// packet
     Tenants(tenants::TenantBenchArgs),
@@ -79,10 +88,12 @@ impl BenchCommand {
     /// Returns what is measured, in words.
     fn name(&self) -> &'static str {
         match self {
+            BenchCommand::Controller(_) => "a controller",
             BenchCommand::Datapath(_) => "the packet path",
             BenchCommand::Emulate(_) => "labs",
             BenchCommand::Link(_) => "a link",
             BenchCommand::FlowMods(_) => "flow-mods",
+            BenchCommand::Rfc8456(_) => "a controller by RFC 8456",
             BenchCommand::Tenants(_) => "virtual switches",
             BenchCommand::Predict(_) => "formulas",
             BenchCommand::Simulate(_) => "virtual time",
@@ -102,10 +113,12 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let mut shown = weir_terminal::progress::ProgressDisplay::lines();
     shown.stage(&format!("measuring {}", args.command.name()));
     match args.command {
+        BenchCommand::Controller(args) => controller::run(&args),
         BenchCommand::Datapath(args) => datapath::run(args),
         BenchCommand::Emulate(args) => labs::run(&args),
         BenchCommand::Link(args) => links::run(&args),
         BenchCommand::FlowMods(args) => flow_mods::run(&args),
+        BenchCommand::Rfc8456(args) => controller::rfc8456::run(&args),
         BenchCommand::Tenants(args) => tenants::run(&args),
         BenchCommand::Predict(args) => predict::run(&args),
         BenchCommand::Simulate(args) => simulate::run_bench(&args),

@@ -38,6 +38,14 @@ impl BenchMachineInfo {
     }
 }
 
+impl BenchMachineInfo {
+    /// Returns processor, cores, kernel and load in words.
+    pub(super) fn summary(&self) -> String {
+        let load = self.load.map_or_else(String::new, |load| format!(", load {load:.1}"));
+        format!("{}, {} cores, Linux {}{load}", self.cpu, self.cores, self.kernel)
+    }
+}
+
 /// Measures the frequency of the time stamp counter in MHz.
 fn counter_mhz() -> f64 {
     let clock = SystemClock::start();
@@ -61,7 +69,12 @@ fn read_clock_and_tsc(clock: SystemClock) -> (Instant, u64) {
 
 /// Returns the resident memory of this process in bytes, or `None` if Linux does not report it.
 pub(super) fn resident_bytes() -> Option<u64> {
-    let status = read_to_string("/proc/self/status").ok()?;
+    resident_bytes_of("self")
+}
+
+/// Returns the resident memory of a process (`self`, or its number) in bytes, or `None` if Linux does not report it.
+pub(super) fn resident_bytes_of(process: &str) -> Option<u64> {
+    let status = read_to_string(format!("/proc/{process}/status")).ok()?;
     let kib: u64 = value(&status, "VmRSS")?.strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }

@@ -1,12 +1,14 @@
 //! Entry point of the `weir` command. Each subcommand is a module of [`commands`]; each option is defined once, in
 //! its `Args`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "flags say `[:PORT]` in their help, which clap prints as it stands")]
+mod arguments;
 mod commands;
 mod renamed;
 mod threads;
 mod tls;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
+use commands::LogFormat;
 use mimalloc::MiMalloc;
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;
@@ -22,12 +24,12 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
-    let matches = commands::Cli::command().get_matches();
+    let matches = commands::Cli::command().try_get_matches().unwrap_or_else(|error| arguments::refuse(&error));
     let cli = commands::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     for notice in renamed::notices(std::env::args().skip(1)) {
         eprintln!("weir: {notice}");
     }
-    init_log(cli.verbose);
+    init_log(cli.verbose, cli.log_format);
     if cli.quiet {
         weir_terminal::progress::silence();
     }
@@ -45,16 +47,19 @@ fn has_colour(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
     is_terminal && no_color.is_none_or(OsStr::is_empty)
 }
 
-/// Writes log lines to standard error, at the level of `-v`; `RUST_LOG` overrides it.
-fn init_log(verbose: u8) {
+/// Writes log messages to standard error, at the level of `-v`; `RUST_LOG` overrides it.
+fn init_log(verbose: u8, format: LogFormat) {
     let default = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(has_colour(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref()))
-        .with_target(false)
-        .init();
+        .with_target(false);
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
+    }
 }
 
 #[cfg(test)]

@@ -127,6 +127,9 @@ pub struct AnswerRow {
     pub delay_of: Option<&'static str>,
     /// Number of delays measured; 0 for formulas.
     pub samples: u64,
+    /// Number of further delays that are set aside, because a stop of the machine touched them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_aside: Option<u64>,
     /// Figures by metric.
     pub figures: BTreeMap<PerformanceMetric, MetricValue>,
     /// Distribution of delays: shares, and the delay in seconds that each share does not exceed. All answers have
@@ -234,6 +237,11 @@ impl PerformanceMetric {
         }
     }
 
+    /// Returns true if the metric is a mean or a percentile of delays.
+    pub fn is_delay(self) -> bool {
+        self == PerformanceMetric::DelayMean || self.percentile().is_some()
+    }
+
     /// Returns true if the metric is a share. Differences of shares are given in points, because relative differences
     /// mean little near zero.
     pub fn is_share(self) -> bool {
@@ -314,6 +322,7 @@ impl AnswerRow {
             status: AnswerRowStatus::Ok,
             delay_of: None,
             samples: 0,
+            set_aside: None,
             figures: BTreeMap::new(),
             quantiles_s: Vec::new(),
             note: None,

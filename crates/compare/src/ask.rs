@@ -72,10 +72,12 @@ pub fn ask(
                 answers.extend(predicted(scenario, plan, wake_up, tell));
                 continue;
             }
-            EvaluationMethod::Simulate if !scenario.streams.is_empty() => {
+            EvaluationMethod::Simulate if !scenario.streams.is_empty() && scenario.traffic.is_empty() => {
                 simulated_streams(scenario, plan, cancel, tell)
             }
-            EvaluationMethod::Simulate if has_timing(scenario) => simulated_stations(scenario, plan, cancel, tell),
+            EvaluationMethod::Simulate if has_timing(scenario) && scenario.streams.is_empty() => {
+                simulated_stations(scenario, plan, cancel, tell)
+            }
             EvaluationMethod::Simulate => simulated_network(scenario, plan, wake_up, cancel, tell),
             EvaluationMethod::Run | EvaluationMethod::Emulate => match not_live(scenario) {
                 Some(why) => ScenarioAnswer::left_out(AnswerSource::new(*verb), why),
@@ -159,6 +161,7 @@ fn simulated_network(
     match rounds(EvaluationMethod::Simulate, plan.replications, cancel, tell, one) {
         Ok(results) => {
             let mut answer = lab::answer(EvaluationMethod::Simulate, scenario, &results);
+            streams::add_live(&mut answer, scenario, &results);
             if !wake_up.is_zero() {
                 answer.conditions +=
                     &format!("; {:.1} us to wake a thread up that sleeps", wake_up.as_secs_f64() * 1e6);

@@ -3,9 +3,9 @@ use crate::answer::{
     AnswerRow, AnswerRowStatus, AnswerSource, AnswerState, AnswerSubject, EvaluationMethod, PerformanceMetric,
     ScenarioAnswer, SubjectKind,
 };
+use crate::decision::{DisturbedSide, FlowDecision, decide};
 use crate::difference::MetricDifference;
 use crate::score::{AnswerScore, score};
-use crate::verdict::DifferenceVerdict;
 use serde::Serialize;
 
 /// Answers to one scenario, compared with a reference.
@@ -32,7 +32,7 @@ pub struct AnswerComparison {
     pub by: AnswerSource,
     /// Differences of the figures that both have.
     pub differences: Vec<MetricDifference>,
-    /// Difference that decides for each flow: that of the figure known best.
+    /// Difference that decides for each flow, of the figures that are known well.
     pub decisions: Vec<FlowDecision>,
     /// Scores of the differences, by metric.
     pub scores: Vec<AnswerScore>,
@@ -40,52 +40,41 @@ pub struct AnswerComparison {
     pub not_compared: Vec<(String, String)>,
 }
 
-/// Difference that decides on an answer's flow: that of the figure whose interval is the narrowest.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FlowDecision {
-    /// Name of the flow.
-    pub name: String,
-    /// Metric of the deciding figure.
-    pub metric: PerformanceMetric,
-    /// Half the width of the difference's interval, relative to the reference or in points; `None` without interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub known_to: Option<f64>,
-    /// Size of the difference, relative to the reference or in points.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<f64>,
-    /// Verdict on the difference.
-    #[serde(flatten)]
-    pub verdict: DifferenceVerdict,
-}
-
 impl AnswerComparison {
-    /// Returns the decisions in one sentence: how many flows are right by what is known best of them, and the worst.
+    /// Returns the decisions in one sentence: how many flows are right by what is known well of them, and the worst.
     pub fn sentence(&self) -> String {
         let flows = self.decisions.len();
         // A flow of which nothing can be told is the worst only if there is no other.
-        let rank = |decision: &FlowDecision| (decision.verdict.is_wrong(), decision.verdict.is_right());
+        let rank = |decision: &FlowDecision| (decision.is_wrong(), decision.verdict.is_right());
         let error = |decision: &FlowDecision| decision.error.unwrap_or(0.0);
         let worse = |a: &&FlowDecision, b: &&FlowDecision| rank(a).cmp(&rank(b)).then(error(a).total_cmp(&error(b)));
         let Some(worst) = self.decisions.iter().max_by(worse) else {
             return format!("{} has no flow in common with the reference.", self.by);
         };
-        let right = self.decisions.iter().filter(|decision| decision.verdict.is_right()).count();
-        let wrong = self.decisions.iter().filter(|decision| decision.verdict.is_wrong()).count();
-        let open = flows - right - wrong;
+        let count = |is: fn(&FlowDecision) -> bool| self.decisions.iter().filter(|decision| is(decision)).count();
+        let (right, wrong) = (count(|decision| decision.verdict.is_right()), count(FlowDecision::is_wrong));
+        let machines = count(|decision| decision.may_be_machines);
+        let open = flows - right - wrong - machines;
         let mut text =
-            format!("By what is known best of each flow, {} is right about {right} of {flows} flows", self.by);
+            format!("By what is known well of each flow, {} is right about {right} of {flows} flows", self.by);
         if wrong > 0 {
             text += &format!(", wrong about {wrong}");
         }
-        if open > 0 {
-            text += &format!(", and {open} cannot be told");
-        }
+        text += &match (machines, open) {
+            (0, 0) => String::new(),
+            (0, open) => format!(", and {open} cannot be told"),
+            (machines, 0) => format!(", and {machines} cannot be told from the machine's outliers"),
+            (machines, open) => {
+                format!(", {machines} cannot be told from the machine's outliers, and {open} cannot be told")
+            }
+        };
         text + &format!("; the worst is {} ({}: {}).", worst.name, worst.metric.name(), worst.verdict)
     }
 
-    /// Returns the deciding difference of a flow.
-    pub fn deciding(&self, subject: &AnswerSubject) -> Option<&MetricDifference> {
-        deciding(&self.differences, subject)
+    /// Returns the decision on a flow.
+    pub fn decision(&self, subject: &AnswerSubject) -> Option<&FlowDecision> {
+        let is_flow = subject.part == SubjectKind::Flow;
+        self.decisions.iter().find(|decision| is_flow && decision.name == subject.name)
     }
 }
 
@@ -157,34 +146,9 @@ fn compare(reference: &ScenarioAnswer, answer: &ScenarioAnswer) -> AnswerCompari
     }
     let scores = score(reference, answer, &differences);
     let flows = reference.rows.iter().filter(|row| row.subject.part == SubjectKind::Flow);
-    let decisions = flows.filter_map(|row| deciding(&differences, &row.subject)).map(decision).collect();
+    let disturbed = DisturbedSide::of(reference, answer);
+    let decisions = flows.filter_map(|row| decide(&differences, &row.subject, disturbed)).collect();
     AnswerComparison { by: answer.by.clone(), decisions, differences, scores, not_compared }
-}
-
-fn decision(difference: &MetricDifference) -> FlowDecision {
-    FlowDecision {
-        name: difference.subject.name.clone(),
-        metric: difference.metric,
-        known_to: difference.interval_half_width(),
-        error: difference.error(),
-        verdict: difference.verdict.clone(),
-    }
-}
-
-/// Returns the difference that decides about a subject. Of delays it is the one with the narrowest interval, because
-/// a mean that a few stops of the machine dominate says less than a median that no stop touches. Without delays it is
-/// that of the rate, else of the loss. Without intervals the mean decides.
-fn deciding<'a>(differences: &'a [MetricDifference], subject: &AnswerSubject) -> Option<&'a MetricDifference> {
-    let own = || differences.iter().filter(|one| one.subject == *subject);
-    let width = |one: &&MetricDifference| one.interval_half_width().unwrap_or(f64::INFINITY);
-    // The first of equally narrow ones wins: figures are in the order of tables, the mean first.
-    let delay = own().filter(|one| is_delay(one.metric)).min_by(|a, b| width(a).total_cmp(&width(b)));
-    let of = |metric| own().find(|one| one.metric == metric);
-    delay.or_else(|| of(PerformanceMetric::Rate)).or_else(|| of(PerformanceMetric::Loss))
-}
-
-fn is_delay(metric: PerformanceMetric) -> bool {
-    metric == PerformanceMetric::DelayMean || metric.percentile().is_some()
 }
 
 /// Returns why a flow has no figure in common with the reference.
@@ -201,7 +165,7 @@ fn why_not(reference: &AnswerRow, own: Option<&AnswerRow>) -> String {
 /// way) are not compared.
 fn both(reference: &AnswerRow, own: &AnswerRow) -> Vec<MetricDifference> {
     let alike = reference.delay_of == own.delay_of;
-    let pairs = reference.figures.iter().filter(|(metric, _)| alike || !is_delay(**metric));
+    let pairs = reference.figures.iter().filter(|(metric, _)| alike || !metric.is_delay());
     pairs
         .filter_map(|(metric, figure)| Some((metric, figure, own.figures.get(metric)?)))
         .map(|(metric, figure, found)| MetricDifference::new(reference.subject.clone(), *metric, *figure, *found))
@@ -252,38 +216,6 @@ mod tests {
         without[1] = ScenarioAnswer::left_out(AnswerSource::new(EvaluationMethod::Run), "needs emulation");
         let compared = Comparison::new("s", without, None);
         assert_eq!((compared.reference, compared.compared.len()), (of(EvaluationMethod::Simulate), 0));
-    }
-
-    #[test]
-    fn the_figure_known_best_decides() {
-        let with = |figures: &[(PerformanceMetric, f64, Option<f64>)]| {
-            let mut row = AnswerRow::new(SubjectKind::Flow, "a");
-            for (metric, value, half_width) in figures {
-                row.insert_figure(*metric, Some(MetricValue { value: *value, half_width: *half_width }));
-            }
-            row
-        };
-        // A stop of the machine makes the mean useless: 311 % of the mean, 1 % of the median.
-        let (mean, p50) = (PerformanceMetric::DelayMean, PerformanceMetric::DelayP50);
-        let live = with(&[(mean, 2e-3, Some(6.2e-3)), (p50, 1e-3, Some(1e-5)), (PerformanceMetric::Rate, 1e6, None)]);
-        let found = with(&[(mean, 1e-3, None), (p50, 1.3e-3, None), (PerformanceMetric::Rate, 1e6, None)]);
-        let of = |found: &AnswerRow, live: &AnswerRow| {
-            let found = answer(EvaluationMethod::Predict, vec![found.clone()]);
-            Comparison::new("s", vec![found, answer(EvaluationMethod::Run, vec![live.clone()])], None)
-        };
-        let compared = of(&found, &live);
-        let decision = &compared.compared[0].decisions[0];
-        assert_eq!((decision.metric, decision.verdict.is_wrong()), (p50, true), "{decision:?}");
-        assert!((decision.known_to.unwrap() - 0.01).abs() < 1e-9, "{decision:?}");
-        let sentence = compared.compared[0].sentence();
-        assert!(
-            sentence.contains("predict is right about 0 of 1 flows, wrong about 1; the worst is a (p50: wrong by 30%)")
-        );
-        // Without intervals the mean decides, without delays the rate.
-        let exact = with(&[(mean, 2e-3, None), (p50, 1e-3, None)]);
-        assert_eq!(of(&found, &exact).compared[0].decisions[0].metric, mean);
-        let rate = with(&[(PerformanceMetric::Loss, 0.0, None), (PerformanceMetric::Rate, 1e6, None)]);
-        assert_eq!(of(&found, &rate).compared[0].decisions[0].metric, PerformanceMetric::Rate);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod answer;
 pub mod answers;
 pub mod ask;
 mod comparison;
+mod decision;
 pub mod difference;
 pub mod leaderboard;
 mod overhead;
@@ -21,7 +22,8 @@ pub use answer::{
     PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
 pub use ask::{ComparisonPlan, ComparisonProgress, ask};
-pub use comparison::{AnswerComparison, Comparison, FlowDecision};
+pub use comparison::{AnswerComparison, Comparison};
+pub use decision::FlowDecision;
 pub use difference::MetricDifference;
 pub use leaderboard::{Leaderboard, LeaderboardRow, LeaderboardScenario, ScenarioOutcome};
 pub use score::AnswerScore;

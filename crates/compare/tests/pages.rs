@@ -63,7 +63,7 @@ fn a_scenario_has_its_charts_and_tables() {
     let text = parsed(&page::single(&comparison(0.5)));
     for words in [
         "Asked: how near do predict and predict mahmood come to simulate, in scenario made up?",
-        "By what is known best of each flow, predict is right about ",
+        "By what is known well of each flow, predict is right about ",
         "udp \"a\" > b & <c>",
         "mahmood",
         "simulated",

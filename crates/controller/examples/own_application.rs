@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let now = Instant::ZERO;
     let observer = Box::new(|event: &_| println!("event: {event:?}"));
     let mut hub = ControllerHub::new(Box::new(Flooder::default()), SessionConfig::default(), 8, observer);
-    let id = hub.connect(now, "in this process".to_owned(), Box::new(|| {}))?;
+    let id = hub.connect(now, "in this process".to_owned())?;
     let mut switch = Session::switch(SessionConfig::default(), now);
 
     exchange(&mut hub, id, &mut switch, now)?;

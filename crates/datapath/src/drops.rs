@@ -24,6 +24,9 @@ macro_rules! reasons {
         pub struct Drops { $(pub $field: u64,)* }
 
         impl Drops {
+            /// Names of all counters.
+            pub const NAMES: &[&str] = &[$(stringify!($field)),*];
+
             /// Adds `packets` dropped for `reason`.
             pub fn count(&mut self, reason: DropReason, packets: u64) {
                 match reason { $(DropReason::$variant => self.$field += packets,)* }

@@ -192,6 +192,11 @@ impl<T> CommandQueue<T> {
         self.effect.waiting()
     }
 
+    /// Sets the time that rounds which begin from now on take in addition to the law of the effect.
+    pub(crate) fn lengthen_rounds(&mut self, more: Duration) {
+        self.effect.lengthen(more);
+    }
+
     /// Returns true if changes become visible to packets some time after they were carried out.
     pub(crate) fn has_effect(&self) -> bool {
         self.effect.takes_time()

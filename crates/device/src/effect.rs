@@ -29,6 +29,8 @@ pub(crate) struct VisibilityQueue<T> {
     /// Law of the delay; none if packets see changes at once.
     time: Option<ServiceTimeSampler>,
     mean: Duration,
+    /// Time of a round beside that of the law.
+    more: Duration,
     waiting: VecDeque<ExecutedCommand<T>>,
     /// Number of commands so far.
     came: u64,
@@ -44,11 +46,25 @@ impl<T> VisibilityQueue<T> {
     /// Creates the queue with a law of delays and its mean.
     pub(crate) fn new(time: Option<ServiceTimeSampler>, mean: Duration) -> VisibilityQueue<T> {
         let (waiting, rounds) = (VecDeque::new(), Vec::new());
-        VisibilityQueue { time, mean, waiting, came: 0, covered: 0, rounds, shown: (0, Instant::ZERO) }
+        VisibilityQueue {
+            time,
+            mean,
+            more: Duration::ZERO,
+            waiting,
+            came: 0,
+            covered: 0,
+            rounds,
+            shown: (0, Instant::ZERO),
+        }
     }
 
     pub(crate) fn takes_time(&self) -> bool {
         self.time.is_some()
+    }
+
+    /// Sets the time that rounds which begin from now on take in addition to the law.
+    pub(crate) fn lengthen(&mut self, more: Duration) {
+        self.more = more;
     }
 
     /// Returns the commands that wait, in order of arrival.
@@ -79,9 +95,10 @@ impl<T> VisibilityQueue<T> {
     pub(crate) fn look(&mut self, now: Instant, is_over: bool, is_endless: bool) {
         let at = usize::try_from(self.covered.saturating_sub(self.gone())).unwrap_or(usize::MAX);
         let Some(first) = self.waiting.get(at) else { return };
-        if is_over || is_endless && now.since(first.record.ended) >= self.mean {
+        if is_over || is_endless && now.since(first.record.ended) >= self.mean + self.more {
             let ns = self.time.as_mut().map_or(0.0, |time| time.draw_ns(0));
-            self.rounds.push((now + Duration::try_from_secs_f64(ns / 1e9).unwrap_or(Duration::ZERO), self.came));
+            let takes = Duration::try_from_secs_f64(ns / 1e9).unwrap_or(Duration::ZERO) + self.more;
+            self.rounds.push((now + takes, self.came));
             self.covered = self.came;
         }
     }

@@ -11,6 +11,8 @@ pub(crate) struct LevelServer<T> {
     service: ServiceTimeSampler,
     /// Forwarding laws by kind of match; none if all packets are served by the profile's service law.
     laws: Option<[ForwardingLaw; 3]>,
+    /// Time of a packet behind another, in nanoseconds, if it differs.
+    busy_ns: Option<f64>,
     /// Arrival time of the previous packet.
     last: Option<Instant>,
 }
@@ -22,22 +24,26 @@ impl<T> LevelServer<T> {
         limit: Option<u32>,
     ) -> LevelServer<T> {
         let laws = forwarding.map(|law| MatchLayers::ALL.map(|kind| law.of(kind)));
-        LevelServer { server: FifoServer::new(limit), service, laws, last: None }
+        let busy_ns = forwarding.and_then(|law| law.busy_s).map(|s| s * 1e9);
+        LevelServer { server: FifoServer::new(limit), service, laws, busy_ns, last: None }
     }
 
-    /// Adds a packet. Returns it if there is no room.
+    /// Adds a packet, which takes `more_ns` nanoseconds more than others. Returns it if there is no room.
     pub(crate) fn offer(
         &mut self,
         now: Instant,
         kind: MatchLayers,
         bytes: u32,
-        entries: u64,
+        (entries, more_ns): (u64, f64),
         item: T,
     ) -> Result<(), T> {
         let gap_s = self.last.replace(now).map_or(f64::MAX, |last| now.since(last).as_secs_f64());
         let at = PacketConditions { gap_s, entries: entries as f64, bytes: bytes.into() };
-        let service_ns = self.law_ns(kind, at).unwrap_or_else(|| self.service.draw_ns(bytes));
-        self.server.offer(now, service_ns, item)
+        let service_ns = match self.busy_ns.filter(|_| self.server.is_busy(now)) {
+            Some(busy_ns) => busy_ns,
+            None => self.law_ns(kind, at).unwrap_or_else(|| self.service.draw_ns(bytes)),
+        };
+        self.server.offer(now, service_ns + more_ns, item)
     }
 
     /// Returns the mean service time of a packet that comes long after the one before it.

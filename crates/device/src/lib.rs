@@ -50,6 +50,7 @@ mod commands;
 mod delayed_datapath;
 mod effect;
 mod error;
+mod flow_cache;
 mod gate;
 mod lateness;
 mod level_server;
@@ -65,6 +66,7 @@ pub use delayed_datapath::{
     DelayedDatapath, LatenessSnapshot, LevelSnapshot, MAX_HELD_BYTES, MAX_MESSAGE_BYTES, TimingSnapshot,
 };
 pub use error::TimingError;
+pub use flow_cache::{FlowCache, flow_of};
 pub use gate::GateQueue;
 pub use lateness::{LATE, LatenessSummary, ReleaseLateness};
 pub use profile_config::ProfileConfig;

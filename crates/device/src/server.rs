@@ -61,6 +61,11 @@ impl<T> FifoServer<T> {
         self.busy_ns = self.busy_ns.max(now.as_nanos()).saturating_add(time);
     }
 
+    /// Returns true if a service is in progress at `now`.
+    pub fn is_busy(&self, now: Instant) -> bool {
+        self.busy_ns > now.as_nanos()
+    }
+
     /// Returns the end of the first item's service; [`Instant::FAR`] if there is none.
     pub fn due(&self) -> Instant {
         self.queue.front().map_or(Instant::FAR, |(ends, _)| Instant::from_nanos(ends.wrapping_add(self.shift_ns)))

@@ -215,7 +215,7 @@ proptest! {
             for (at, (gap, level, bytes)) in packets.iter().enumerate() {
                 now += std::time::Duration::from_micros(*gap);
                 came.push(now);
-                stage.packet(now, DataPathPacket { level: *level, kind: MatchLayers::L2, bytes: *bytes }, at).unwrap();
+                stage.packet(now, DataPathPacket { level: *level, kind: MatchLayers::L2, bytes: *bytes, flow: 0 }, at).unwrap();
                 if at % 9 == 4 {
                     stage.command(now, usize::MAX);
                 }
@@ -246,9 +246,9 @@ fn a_lone_packet_takes_what_the_law_says() {
     let profile = profile(TWO_LEVELS);
     let mut stage: TimingStage<()> = stage(TWO_LEVELS);
     let law = profile.forwarding[0].as_ref().unwrap();
-    stage.packet(us(0), DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 128 }, ()).unwrap();
+    stage.packet(us(0), DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 128, flow: 0 }, ()).unwrap();
     let first = run(&mut stage, &mut |()| TableEffect::Nothing);
-    stage.packet(us(5000), DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 1000 }, ()).unwrap();
+    stage.packet(us(5000), DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 1000, flow: 0 }, ()).unwrap();
     let second = run(&mut stage, &mut |()| TableEffect::Nothing);
     let law =
         |gap_s, bytes| law.forward(MatchLayers::L2, PacketConditions { gap_s, bytes, entries: 0.0 }).unwrap().delay_s;
@@ -263,7 +263,7 @@ fn a_table_write_holds_packets_up() {
     stage.command(us(100), 0);
     let begun = stage.release(us(100), &mut |_| TableEffect::Add { priority: 1 });
     assert!(begun.is_none(), "it takes 100 us");
-    stage.packet(us(110), DataPathPacket { level: 1, kind: MatchLayers::L2, bytes: 128 }, 1).unwrap();
+    stage.packet(us(110), DataPathPacket { level: 1, kind: MatchLayers::L2, bytes: 128, flow: 0 }, 1).unwrap();
     let all = run(&mut stage, &mut |_| TableEffect::Nothing);
     assert_eq!(all.iter().map(|one| (one.item, one.due)).collect::<Vec<_>>(), [(0, us(200)), (1, us(210))]);
 }
@@ -500,7 +500,7 @@ fn what_handing_out_takes_is_taken_off_of_what_leaves() {
         (released.part, due, released.due)
     };
     let now = us(10_000);
-    let passing = DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 64 };
+    let passing = DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 64, flow: 0 };
     assert_eq!(due(&|stage| stage.packet(now, passing, 1).unwrap()), (ReleaseKind::Data, us(10_995), us(11_000)));
     assert_eq!(
         due(&|stage| _ = stage.packet_out(now, 64, 1).unwrap()),

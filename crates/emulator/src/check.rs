@@ -14,7 +14,7 @@ pub(crate) fn check(scenario: &Scenario, options: &LabOptions) -> Result<(), Lab
     } else {
         check_addresses(scenario)?;
     }
-    crate::streams::check(scenario)?;
+    weir_network::streams::check(scenario)?;
     let machine = MachineResources::here();
     scenario.switches.iter().try_for_each(|switch| threads(switch, &machine).map(drop))?;
     Ok(refuse_loops(scenario)?)

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use weir_network::result::{LabResult, TrafficResult};
 use weir_scenario::{LinkSpec, PortQueueSpec, Scenario, TrafficKind};
-use weir_traffic::{OfferedPackets, TimeStatistics};
+use weir_traffic::TimeStatistics;
 use weir_units::Bps;
 
 /// Largest dilation factor.
@@ -128,9 +128,7 @@ impl Dilation {
             TrafficKind::Tcp { duration } => *duration = self.slowed(*duration),
             TrafficKind::Udp { duration, offered, .. } => {
                 *duration = self.slowed(*duration);
-                if let OfferedPackets::Rule { per_second, .. } = offered {
-                    *per_second /= self.0;
-                }
+                *offered = offered.slowed(self.0);
             }
         }
     }
@@ -145,7 +143,7 @@ impl Dilation {
     }
 
     fn tell_item(self, item: &mut TrafficResult) {
-        let delays = [&mut item.rtt, &mut item.rtt_after_first, &mut item.delay];
+        let delays = [&mut item.rtt, &mut item.rtt_after_first, &mut item.delay, &mut item.undisturbed, &mut item.late];
         delays.into_iter().flatten().for_each(|delay| self.tell_delay(delay));
         item.quantiles_us.iter_mut().for_each(|(_, us)| *us /= self.0);
         item.goodput_bps = item.goodput_bps.map(|rate| rate * self.0);

@@ -1,6 +1,7 @@
 //! Runs threads that drive hosts.
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -42,7 +43,8 @@ impl HostThreads {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = hosts.len().min(cores).clamp(1, MAX_THREADS);
         let mut shares: Vec<Vec<(usize, StackHost)>> = (0..count).map(|_| Vec::new()).collect();
-        for (index, host) in hosts.into_iter().enumerate() {
+        for (index, mut host) in hosts.into_iter().enumerate() {
+            host.keep_times();
             shares[index % count].push((index, host));
         }
         // If a thread does not start, dropping `engines` stops those before it.
@@ -116,6 +118,8 @@ struct HostThreadState {
 
 impl HostThreadState {
     fn run(&mut self) {
+        // By default Linux may wake a thread 50 us late to save power: too late for packets that are due.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut done = Vec::new();
         loop {
             for order in self.orders.try_iter() {

@@ -1,11 +1,11 @@
 //! Runs a lab from start to end.
 use crate::dilate::Dilation;
-use crate::fidelity::{self, LabEvidence};
+use crate::fidelity::{self, LabEvidence, SlowingWay};
 use crate::host_threads::HostThreads;
 use crate::load_monitor::{LoadMonitor, MeasuredLoad};
 use crate::netns::programs::ProgramRegistry;
 use crate::network::LabNetwork;
-use crate::streams::{self, SparePortPeers};
+use crate::streams::RunningStreams;
 use crate::{CancelHandle, LabError, NeighbourResolution, check, files, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use weir_network::TrafficMeasurement;
 use weir_network::certificate::Certificate;
 use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
+use weir_network::streams::{self, SparePortPeers, StreamCounters};
 use weir_network::traffic::{length, traffic_result};
 use weir_network::{LabProgress, NetworkError, memory_hosts};
 use weir_port::link::LinkControl;
@@ -85,14 +86,14 @@ pub struct Lab {
     hosts: LabHosts,
     /// Sender of streams, until it is used.
     rig: Option<SparePortPeers>,
-    streams: Option<streams::RunningStreams>,
+    streams: Option<RunningStreams>,
     done: Sender<usize>,
     finished: Receiver<usize>,
     /// State of the last run of traffic.
     ran: TrafficRunState,
     /// Measurements of the last run's items so far.
     measured: Vec<TrafficMeasurement>,
-    counted: Vec<streams::LabStreamCounters>,
+    counted: Vec<StreamCounters>,
     /// Watch of the machine and its start time, if times are certified.
     watch: Option<(LoadMonitor, Instant)>,
     started: LabStartup,
@@ -166,7 +167,7 @@ impl Lab {
         lab.await_network(&options.cancel)?;
         lab.started.control = clock.now() - Instant::ZERO - lab.started.hosts - lab.started.switches;
         if options.emulate || options.certify {
-            lab.watch = Some((LoadMonitor::start()?, clock.now()));
+            lab.watch = Some((LoadMonitor::start(clock)?, clock.now()));
         }
         Ok(lab)
     }
@@ -202,7 +203,7 @@ impl Lab {
             let done = self.done.clone();
             // Fails if the receiver is gone because the lab is ending.
             let tell = move || _ = done.send(streams);
-            self.streams = Some(rig.begin(&self.scenario, self.clock, begin, tell)?);
+            self.streams = Some(RunningStreams::begin(rig, &self.scenario, self.clock, begin, tell)?);
         }
         match &mut self.hosts {
             LabHosts::Memory(engines) => engines.begin(&self.scenario, begin),
@@ -210,7 +211,7 @@ impl Lab {
                 hosts.forget_programs();
                 // Discards reports of a previous run.
                 while self.finished.try_recv().is_ok() {}
-                hosts.begin(&self.scenario, cancel, &self.done);
+                hosts.begin(&self.scenario, (self.clock, begin), cancel, &self.done);
             }
         }
         let expected = expected(&self.scenario);
@@ -254,6 +255,8 @@ impl Lab {
     /// # Errors
     /// A switch has ended.
     pub fn report(&mut self) -> Result<LabResult, LabError> {
+        // Before threads end, because those that have ended no longer count.
+        let load = self.watch.as_ref().map(|(watch, _)| watch.taken());
         let (switches, mut drops) = self.network.snapshot()?;
         if let Some(mut running) = self.streams.take() {
             self.counted = running.stop();
@@ -269,8 +272,9 @@ impl Lab {
             }
         };
         let (scenario, ran) = (&self.scenario, &self.ran);
+        let stops = load.as_ref().map(|load| &load.stops);
         let item = |((item, measured), through): ((&TrafficItem, &TrafficMeasurement), &bool)| {
-            traffic_result(scenario, item, measured.clone(), *through)
+            traffic_result(scenario, item, measured.clone(), *through, stops)
         };
         // Empty if no traffic has run yet.
         let traffic: Vec<TrafficResult> =
@@ -287,13 +291,14 @@ impl Lab {
             drops,
             certificate: None,
         };
-        if self.watch.is_some() {
+        if let Some(load) = &load {
             let evidence = LabEvidence {
                 senders: fidelity::of_senders(&result.traffic, &result.streams, self.dilation),
                 overflows: fidelity::of_overflows(scenario, &result.switches, &result.drops),
+                flows: fidelity::of_flows(scenario, &result.traffic, &result.drops, self.dilation),
                 ..self.evidence()?
             };
-            result.certificate = Some(self.certify(evidence));
+            result.certificate = Some(self.certify(evidence, load));
         }
         self.dilation.tell(&mut result);
         Ok(result)
@@ -315,28 +320,29 @@ impl Lab {
     /// # Errors
     /// A switch has ended.
     pub fn certificate(&self) -> Result<Certificate, LabError> {
-        Ok(self.certify(self.evidence()?))
+        let load = self.watch.as_ref().map_or_else(MeasuredLoad::default, |(watch, _)| watch.taken());
+        Ok(self.certify(self.evidence()?, &load))
     }
 
     /// Returns the latenesses of links and switches until now.
     fn evidence(&self) -> Result<LabEvidence, LabError> {
         let links = self.network.controls().iter().flatten().chain(self.network.measured_links());
-        let counts = links.chain(self.access_controls()).flat_map(|control| control.lateness().counts());
         Ok(LabEvidence {
-            links: fidelity::of_links(counts, self.dilation),
+            links: fidelity::of_links(links.chain(self.access_controls()), self.dilation),
             devices: fidelity::of_devices(&self.network.lateness()?, self.dilation),
             switches: self.scenario.switches.len(),
-            can_dilate: self.is_emulation,
+            way: match (self.scenario.streams.is_empty(), self.is_emulation) {
+                (false, _) => SlowingWay::None,
+                (true, true) => SlowingWay::Option,
+                (true, false) => SlowingWay::Emulation,
+            },
             ..LabEvidence::default()
         })
     }
 
-    fn certify(&self, evidence: LabEvidence) -> Certificate {
-        let (taken, begun) = self
-            .watch
-            .as_ref()
-            .map_or((MeasuredLoad::default(), Instant::ZERO), |(watch, begun)| (watch.taken(), *begun));
-        fidelity::judge(evidence, &taken, self.clock.now() - begun, self.dilation)
+    fn certify(&self, evidence: LabEvidence, load: &MeasuredLoad) -> Certificate {
+        let begun = self.watch.as_ref().map_or(Instant::ZERO, |(_, begun)| *begun);
+        fidelity::judge(evidence, load, self.clock.now() - begun, self.dilation)
     }
 
     /// Returns how long starting took.

@@ -1,7 +1,8 @@
 //! Watches the load of the machine during a run, from `/proc` and control groups.
 use crate::LabError;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_units::{Clock as _, Instant, StallLog, StallTotals, SystemClock};
@@ -10,13 +11,14 @@ use weir_units::{Clock as _, Instant, StallLog, StallTotals, SystemClock};
 const EVERY: Duration = Duration::from_millis(200);
 /// Time for which the watching thread sleeps: short beside the stops that disturb a measurement.
 const SLEEP: Duration = Duration::from_millis(2);
-/// Lateness of a wake-up from which on the thread was stopped. An idle machine wakes a thread in much less.
+/// Lateness of a wake-up from which on the thread was stopped, or waited for a processor that other threads had. An
+/// idle machine wakes a thread in much less.
 const STOP: Duration = Duration::from_millis(1);
 /// Share of the time between two samples above which a processor counts as busy.
 const SATURATED: f64 = 0.95;
 
 /// Load of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct MeasuredLoad {
     /// Processors of the machine.
     pub(crate) processors: usize,
@@ -32,8 +34,22 @@ pub(crate) struct MeasuredLoad {
     pub(crate) own: f64,
     /// Time for which the process was not allowed to run because its control group had used up its quota.
     pub(crate) throttled: Duration,
-    /// Stops of the watching thread.
-    pub(crate) stops: StallTotals,
+    /// Waits of the process's threads for a processor.
+    pub(crate) waits: ThreadWaits,
+    /// Stops of the watching thread, by the clock that the monitor was given.
+    pub(crate) stops: StallLog,
+    /// Late wake-ups of the watching thread during which other threads had the processor. These are no stops of the
+    /// machine, but of its own load.
+    pub(crate) preempted: StallTotals,
+}
+
+/// Waits of ready threads for a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ThreadWaits {
+    /// Sum of the waits.
+    pub(crate) time: Duration,
+    /// Number of times that threads got a processor.
+    pub(crate) turns: u64,
 }
 
 /// Thread that watches the machine until this is dropped.
@@ -43,15 +59,15 @@ pub(crate) struct LoadMonitor {
 }
 
 impl LoadMonitor {
-    /// Starts watching.
+    /// Starts watching. Stops are told by `clock`.
     ///
     /// # Errors
     /// The system has no thread left.
-    pub(crate) fn start() -> Result<LoadMonitor, LabError> {
+    pub(crate) fn start(clock: SystemClock) -> Result<LoadMonitor, LabError> {
         let (stop, asked) = bounded::<Sender<MeasuredLoad>>(1);
         let watch = move || {
             let mut watched = LoadMonitorState::start();
-            let clock = SystemClock::start();
+            let mut waits = ThreadWaitReader::start();
             let mut next_look = clock.now() + EVERY;
             loop {
                 let slept = clock.now();
@@ -59,7 +75,7 @@ impl LoadMonitor {
                     Ok(answer) => _ = answer.send(watched.taken()),
                     Err(RecvTimeoutError::Timeout) => {
                         let now = clock.now();
-                        watched.woke(slept + SLEEP, now);
+                        watched.woke(slept + SLEEP, now, waits.since_last());
                         if now >= next_look {
                             watched.look();
                             next_look = now + EVERY;
@@ -95,10 +111,12 @@ struct LoadMonitorState {
     first: Vec<ProcessorTimes>,
     last: Vec<ProcessorTimes>,
     own_first: u64,
+    waits_first: ThreadWaits,
     throttled_first: Duration,
     looks: u64,
     saturated: u64,
     stops: StallLog,
+    preempted: StallLog,
 }
 
 impl LoadMonitorState {
@@ -108,17 +126,22 @@ impl LoadMonitorState {
             first: now.clone(),
             last: now,
             own_first: own(),
+            waits_first: waits(),
             throttled_first: throttled(),
             looks: 0,
             saturated: 0,
             stops: StallLog::default(),
+            preempted: StallLog::default(),
         }
     }
 
-    /// Notes a stop if a wake-up was much later than `due`.
-    fn woke(&mut self, due: Instant, now: Instant) {
-        if now.since(due) >= STOP {
-            self.stops.note(due, now);
+    /// Notes a stop if a wake-up was much later than `due`. If other threads had the processor for most of that time,
+    /// for which the thread `waited`, the load is the reason, and not the machine.
+    fn woke(&mut self, due: Instant, now: Instant, waited: Duration) {
+        let late = now.since(due);
+        if late >= STOP {
+            let log = if waited >= late / 2 { &mut self.preempted } else { &mut self.stops };
+            log.note(due, now);
         }
     }
 
@@ -148,7 +171,9 @@ impl LoadMonitorState {
             stolen: share(sum.stolen),
             own: share(own().saturating_sub(self.own_first)).min(1.0),
             throttled: throttled().saturating_sub(self.throttled_first),
-            stops: self.stops.sum(),
+            waits: waits().since(self.waits_first),
+            stops: self.stops.clone(),
+            preempted: self.preempted.sum(),
         }
     }
 }
@@ -237,6 +262,52 @@ fn own() -> u64 {
     counts.filter_map(|count| count.parse::<u64>().ok()).sum()
 }
 
+/// Reads how long the calling thread, ready to run, waited for a processor.
+struct ThreadWaitReader {
+    file: Option<File>,
+    last: Duration,
+}
+
+impl ThreadWaitReader {
+    fn start() -> ThreadWaitReader {
+        let mut reader =
+            ThreadWaitReader { file: File::open("/proc/thread-self/schedstat").ok(), last: Duration::ZERO };
+        reader.since_last();
+        reader
+    }
+
+    /// Returns the wait since the last call; zero if Linux does not report it.
+    fn since_last(&mut self) -> Duration {
+        let mut text = [0; 128];
+        let read = self.file.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        let now = std::str::from_utf8(&text[..read]).ok().and_then(read_waits).map_or(self.last, |waits| waits.time);
+        now.saturating_sub(std::mem::replace(&mut self.last, now))
+    }
+}
+
+impl ThreadWaits {
+    fn since(self, before: ThreadWaits) -> ThreadWaits {
+        ThreadWaits { time: self.time.saturating_sub(before.time), turns: self.turns.saturating_sub(before.turns) }
+    }
+}
+
+/// Returns the waits of this process's threads that run now; zero if Linux does not report them.
+fn waits() -> ThreadWaits {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let read = |thread: fs::DirEntry| read_waits(&fs::read_to_string(thread.path().join("schedstat")).ok()?);
+    threads.filter_map(read).fold(ThreadWaits::default(), |sum, one| ThreadWaits {
+        time: sum.time + one.time,
+        turns: sum.turns + one.turns,
+    })
+}
+
+/// Parses a thread's `schedstat`: nanoseconds run, nanoseconds waited for a processor, and times that it got one.
+fn read_waits(text: &str) -> Option<ThreadWaits> {
+    let mut numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let (_, waited, turns) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    Some(ThreadWaits { time: Duration::from_nanos(waited), turns })
+}
+
 /// Returns how long this process's control group has been throttled; zero without a quota.
 fn throttled() -> Duration {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -280,22 +351,28 @@ mod tests {
         assert_eq!(read_throttled("nr_throttled 3\nthrottled_usec 1500\n"), Duration::from_micros(1500));
         assert_eq!(read_throttled("nr_throttled 3\nthrottled_time 1500\n"), Duration::from_nanos(1500));
         assert_eq!(read_throttled("throttled_usec x\n"), Duration::ZERO);
+        let waits = ThreadWaits { time: Duration::from_nanos(500), turns: 7 };
+        assert_eq!((read_waits("9000 500 7\n"), read_waits("0 0\n")), (Some(waits), None));
     }
 
     #[test]
     fn late_wake_ups_are_stops() {
         let mut watched = LoadMonitorState::start();
         let at = |us| Instant::ZERO + Duration::from_micros(us);
-        for (due, woke) in [(2_000, 2_999), (6_000, 9_000), (20_000, 21_500)] {
-            watched.woke(at(due), at(woke));
+        for (due, woke, waited) in
+            [(2_000, 2_999, 0), (6_000, 9_000, 100), (20_000, 21_500, 0), (30_000, 34_000, 3_900)]
+        {
+            watched.woke(at(due), at(woke), Duration::from_micros(waited));
         }
-        let stops = watched.taken().stops;
+        let preempted = watched.taken().preempted;
+        assert_eq!((preempted.count, preempted.time.as_micros()), (1, 4_000), "another thread had the processor");
+        let stops = watched.taken().stops.sum();
         assert_eq!((stops.count, stops.time.as_micros(), stops.longest.as_micros()), (2, 4_500, 3_000));
     }
 
     #[test]
     fn a_machine_is_watched() {
-        let watch = LoadMonitor::start().unwrap();
+        let watch = LoadMonitor::start(SystemClock::start()).unwrap();
         let taken = watch.taken();
         assert!(taken.processors >= 1 && taken.own <= 1.0 && taken.busy <= 1.0, "{taken:?}");
     }

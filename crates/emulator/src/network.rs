@@ -1,6 +1,5 @@
 //! Starts switches, the links between them, and their controller.
 use crate::LabError;
-use crate::streams::SparePorts;
 use crate::threads::threads;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -9,6 +8,7 @@ use weir_controller::{Controller, ControllerConfig};
 use weir_device::{LatenessSnapshot, ProfileConfig};
 use weir_network::link::{self, LinkEndId, SwitchPorts};
 use weir_network::result::{ControllerResult, DropCount, SwitchResult, port_drops};
+use weir_network::streams::SparePorts;
 use weir_network::{controller, datapath};
 use weir_packet::PortNo;
 use weir_port::FrameCounters;
@@ -59,19 +59,19 @@ impl LabNetwork {
         let joined = || LabError::system("join two switches");
         let mut controls = Vec::new();
         let mut measured_links = Vec::new();
-        for (number, link) in scenario.links.iter().enumerate() {
+        for ((number, link), port_names) in scenario.links.iter().enumerate().zip(scenario.link_port_names()) {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
             let stream_ids = [0, 1].map(|end| link::random_stream_id(scenario, LinkEndId::Link(number, end)));
             let ends = if folder.is_some() {
-                let (ends, control) = link::controlled_ports(names, &link.spec, stream_ids).map_err(joined())?;
+                let (ends, control) = link::controlled_ports(&port_names, &link.spec, stream_ids).map_err(joined())?;
                 controls.push(control);
                 ends
             } else if certify && !link::shape(&link.spec).is_none() {
-                let (ends, control) = link::controlled_ports(names, &link.spec, stream_ids).map_err(joined())?;
+                let (ends, control) = link::controlled_ports(&port_names, &link.spec, stream_ids).map_err(joined())?;
                 measured_links.extend(control);
                 ends
             } else {
-                link::link_ports(names, &link.spec, stream_ids).map_err(joined())?
+                link::link_ports(&port_names, &link.spec, stream_ids).map_err(joined())?
             };
             for ((end, port), peer) in link.ends.iter().zip(ends).zip([names[1], names[0]]) {
                 ports[end.switch].push(PortConfig::new(PortNo(end.port), link::queued(port, &link.queues)?));

@@ -67,7 +67,8 @@ fn a_live_run_is_certified_if_asked() {
     let senders = certificate.senders.unwrap();
     assert_eq!((senders.asked, senders.sent), (3, 3), "{certificate}");
     assert!(certificate.overflows.as_ref().is_some_and(|full| full.frames > 0 && full.lost == 0), "{certificate}");
-    assert!(certificate.advice.iter().all(|advice| !advice.contains("or --dilate")), "{certificate}");
+    // This run has no such option.
+    assert!(certificate.advice.iter().all(|advice| !advice.contains("use --dilate")), "{certificate}");
 }
 
 #[test]
@@ -91,10 +92,10 @@ fn tenants_reach_their_own_and_nobody_else() {
     let pings: Vec<_> = result.traffic.iter().filter_map(|item| item.rtt).collect();
     assert_eq!(pings.len(), 3);
     for rtt in pings {
-        // The link delays each way by 100 us. No upper bound, because the machine may be busy.
+        // The link delays each way by 2 ms. No upper bound, because the machine may be busy.
         assert_eq!(rtt.samples, 10);
         assert!(
-            rtt.min_us >= 200.0 && rtt.min_us <= rtt.p50_us && rtt.p50_us <= rtt.p99_us && rtt.p99_us <= rtt.max_us
+            rtt.min_us >= 4000.0 && rtt.min_us <= rtt.p50_us && rtt.p50_us <= rtt.p99_us && rtt.p99_us <= rtt.max_us
         );
     }
     let tcp = of_kind(&result, "tcp");
@@ -102,7 +103,7 @@ fn tenants_reach_their_own_and_nobody_else() {
     let udp = of_kind(&result, "udp");
     // A busy machine may keep the sender below its rate, which is then reported. Sent datagrams arrive.
     assert!(udp.sent.unwrap() * 2 > udp.asked.unwrap() && udp.loss.unwrap() < 0.05, "{udp:?}");
-    assert!(udp.delay.unwrap().min_us >= 100.0);
+    assert!(udp.delay.unwrap().min_us >= 2000.0);
     assert!(result.switches.iter().all(|switch| switch.entries >= 5 && switch.channels_up == 1), "{result:#?}");
     let controller = result.controller.as_ref().unwrap();
     assert!(controller.packet_ins > 0 && controller.flow_mods > 0 && controller.errors == 0);

@@ -4,12 +4,14 @@
 //! sizes, and a `README.md`. The files are built into the command, so that [`Experiment::run`] reads no file. Reading
 //! order: [`definition`] (an experiment's file), [`report`] (a rerun's result), `tester` (ports that offer load and
 //! measure), `testbed` (a switch between two of them), then the experiments, one module for each source.
+mod controllers;
 pub mod definition;
 mod generator;
 mod lagopus;
 mod live;
 mod machine_load;
 mod models;
+mod networks;
 mod page;
 mod profiling;
 pub mod report;
@@ -70,6 +72,12 @@ experiments! {
     "model-validation-data" profiling::validation::data,
     "model-accuracy" models::accuracy::measure,
     "model-comparison" models::comparison::measure,
+    "network-accuracy" networks::measure,
+    "ctrl-baseline" controllers::baseline::measure,
+    "ctrl-switches" controllers::switches::measure,
+    "ctrl-threads" controllers::threads::measure,
+    "ctrl-fairness" controllers::fairness::measure,
+    "ctrl-loaded-latency" controllers::loaded::measure,
 }
 
 /// Options of a rerun.
@@ -93,8 +101,8 @@ pub struct ExperimentOptions {
 /// An external switch.
 #[derive(Debug, Clone)]
 pub struct ExternalSwitch {
-    /// Control channel of the switch.
-    pub target: weir_profiler::SwitchAddress,
+    /// Control channel of the switch; `None` for a device without OpenFlow, whose packets alone can be measured.
+    pub target: Option<weir_profiler::SwitchAddress>,
     /// Interfaces connected to the switch's ports, two or three.
     pub data: Vec<String>,
     /// Profile of the switch, if known; otherwise it is measured.
@@ -137,8 +145,8 @@ pub enum ExperimentError {
 /// No experiment has this name.
 pub fn find(id: &str) -> Result<&'static Experiment, ExperimentError> {
     EXPERIMENTS.iter().find(|experiment| experiment.id == id).ok_or_else(|| {
-        let known = EXPERIMENTS.iter().map(|experiment| experiment.id).collect::<Vec<_>>().join(", ");
-        ExperimentError::Unknown { found: id.to_owned(), known }
+        let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
+        ExperimentError::Unknown { found: id.to_owned(), known: weir_units::known_names(id, &names) }
     })
 }
 
@@ -177,8 +185,18 @@ impl Experiment {
     ) -> Result<ExperimentReport, ExperimentError> {
         self.check(options)?;
         let definition = self.definition()?;
-        let clock = SystemClock::start();
         let sizes = if options.full { definition.full } else { definition.small };
+        self.run_sized(options, sizes, progress)
+    }
+
+    fn run_sized(
+        &self,
+        options: &ExperimentOptions,
+        sizes: ExperimentSizes,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<ExperimentReport, ExperimentError> {
+        let definition = self.definition()?;
+        let clock = SystemClock::start();
         let mut run = ExperimentRun::new(options, sizes, progress);
         let before = MachineCpuTicks::now();
         (self.measure)(&mut run)?;
@@ -320,7 +338,9 @@ pub(crate) mod tests {
     #[test]
     fn unknown_names_are_told_the_known_ones() {
         let error = find("lagopus").map(|found| found.id).unwrap_err().to_string();
-        assert!(error.contains("lagopus-workers"), "{error}");
+        assert!(error.contains("lagopus-workers") && !error.contains("nearest"), "{error}");
+        let error = find("network-acuracy").map(|found| found.id).unwrap_err().to_string();
+        assert!(error.ends_with("(nearest: network-accuracy)"), "{error}");
     }
 
     #[test]

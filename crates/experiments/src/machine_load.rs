@@ -6,7 +6,7 @@ pub(crate) struct MachineCpuTicks {
     /// Time of all processors, including idle time.
     all: u64,
     idle: u64,
-    /// Time of this process.
+    /// Time of this process, and of those that it started and that have ended.
     own: u64,
 }
 
@@ -27,10 +27,10 @@ impl MachineCpuTicks {
         let fields: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
         let idle = fields.get(3)? + fields.get(4)?;
         // After the name, which may contain any character, the state is field 3; user and system time are fields 14
-        // and 15.
+        // and 15, those of children that have ended 16 and 17.
         let (_, behind) = process.rsplit_once(')')?;
         let times: Vec<u64> =
-            behind.split_whitespace().skip(11).take(2).map_while(|field| field.parse().ok()).collect();
+            behind.split_whitespace().skip(11).take(4).map_while(|field| field.parse().ok()).collect();
         Some(MachineCpuTicks { all: fields.iter().sum(), idle, own: times.iter().sum() })
     }
 
@@ -48,13 +48,13 @@ mod tests {
     use super::*;
 
     const MACHINE: &str = "cpu  100 0 50 800 30 5 5 10 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n";
-    const PROCESS: &str = "12 (a ) b) S 1 12 12 0 -1 4194560 1 0 0 0 40 20 0 0 20 0 1 0 5 6 7";
+    const PROCESS: &str = "12 (a ) b) S 1 12 12 0 -1 4194560 1 0 0 0 40 20 7 3 20 0 1 0 5 6 7";
 
     #[test]
     fn what_neither_we_nor_nobody_used_is_others() {
         let before = MachineCpuTicks::of(MACHINE, PROCESS).unwrap();
-        assert_eq!((before.all, before.idle, before.own), (1000, 830, 60));
-        let after = MachineCpuTicks { all: 1200, idle: 900, own: 130 };
+        assert_eq!((before.all, before.idle, before.own), (1000, 830, 70));
+        let after = MachineCpuTicks { all: 1200, idle: 900, own: 140 };
         assert!((after.others_since(before) - 0.3).abs() < 1e-9);
         assert!((before.others_since(before)).abs() < 1e-9);
     }

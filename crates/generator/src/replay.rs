@@ -46,7 +46,7 @@ impl CaptureReplay {
         if frames.is_empty() {
             return Err(wrong("found no Ethernet frame, expected one or more".into()));
         }
-        Ok(CaptureReplay { frames: frames.into(), trace: TrafficTrace(packets.into()), places: None })
+        Ok(CaptureReplay { frames: frames.into(), trace: TrafficTrace::once(packets), places: None })
     }
 
     /// Writes a header that a recorder recognises at the end of the payload of complete TCP and UDP packets. Frames
@@ -93,8 +93,8 @@ impl CaptureReplay {
 
     /// Returns the mean number of frames per second; `None` if all frames have the same time.
     pub fn per_second(&self) -> Option<f64> {
-        let last_ns = self.trace.0.last()?.at_ns;
-        (last_ns > 0).then(|| (self.trace.0.len() - 1) as f64 / (last_ns as f64 / 1e9))
+        let last_ns = self.trace.packets().last()?.at_ns;
+        (last_ns > 0).then(|| (self.trace.packets().len() - 1) as f64 / (last_ns as f64 / 1e9))
     }
 
     /// Returns a copy of the frame with this number, counted from 0 and modulo the number of frames.

@@ -161,7 +161,8 @@ impl Distribution {
     }
 
     /// Returns the smallest delay in seconds that a share `p` of the packets do not exceed; `p` is between 0 and 1,
-    /// both excluded. Tails are precise to about 1e-9: shares closer to 1 are meaningless.
+    /// both excluded. Tails are precise to about 1e-9, so shares closer to 1 are meaningless; near jumps and bends of a
+    /// continuous part a quantile may be off by some thousandths.
     ///
     /// # Errors
     /// `DOMAIN` for an invalid share, `NO_CONVERGENCE` if no upper bound of the delay is found.
@@ -169,7 +170,8 @@ impl Distribution {
         TailProbabilities::of(self).quantile(p)
     }
 
-    /// Returns the quantiles of several shares; inversions for one share are reused for the others.
+    /// Returns the quantiles of several shares, which rise with their shares; inversions for one share are reused for
+    /// the others.
     ///
     /// # Errors
     /// See [`Distribution::quantile`].

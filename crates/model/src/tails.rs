@@ -20,6 +20,8 @@ pub(crate) struct TailProbabilities<'a> {
     groups: Vec<TermGroup<'a>>,
     /// Constants of all terms, sorted and unique.
     shifts: Vec<f64>,
+    /// Shares that were asked for, with their quantiles.
+    found: Vec<(f64, f64)>,
 }
 
 /// Terms of a distribution that have equal continuous parts, and differ only in their weights and constants.
@@ -36,7 +38,7 @@ struct TermGroup<'a> {
 
 impl<'a> TailProbabilities<'a> {
     pub(crate) fn of(delay: &'a Distribution) -> TailProbabilities<'a> {
-        let mut tails = TailProbabilities { delay, groups: Vec::new(), shifts: Vec::new() };
+        let mut tails = TailProbabilities { delay, groups: Vec::new(), shifts: Vec::new(), found: Vec::new() };
         tails.gather(delay, 1.0, 0.0, &mut HashMap::new());
         tails.shifts = tails.groups.iter().flat_map(|group| group.terms.iter().map(|(_, shift)| *shift)).collect();
         tails.shifts.sort_by(f64::total_cmp);
@@ -84,11 +86,26 @@ impl<'a> TailProbabilities<'a> {
 
     /// Returns the smallest delay that a share `p` of the packets do not exceed, in seconds.
     ///
+    /// The quantile is not below those found so far for smaller shares, and not above those for larger ones. An
+    /// inverted tail alone would not guarantee this: near a jump or a bend it may rise a little.
+    pub(crate) fn quantile(&mut self, p: f64) -> Result<f64, ModelError> {
+        let sought = self.search(p)?;
+        let of = |wanted: fn(&f64, &f64) -> bool| {
+            self.found.iter().filter(move |(share, _)| wanted(share, &p)).map(|(_, quantile)| *quantile)
+        };
+        let sought = of(f64::le).fold(sought, f64::max);
+        let sought = of(f64::ge).fold(sought, f64::min);
+        self.found.push((p, sought));
+        Ok(sought)
+    }
+
+    /// Searches for the quantile of a share.
+    ///
     /// 1. Find the smallest constant that the delay exceeds with probability 1 - p at most. It is the quantile if the
     ///    delay is this constant or more with a probability above 1 - p.
     /// 2. Otherwise the quantile is between this constant and the previous one, or above the last; the tail is
     ///    continuous there.
-    pub(crate) fn quantile(&mut self, p: f64) -> Result<f64, ModelError> {
+    fn search(&mut self, p: f64) -> Result<f64, ModelError> {
         if !(p > 0.0 && p < 1.0) {
             return Err(check::domain("quantile", p, "a number between 0 and 1, neither included"));
         }
@@ -156,7 +173,7 @@ impl<'a> TermGroup<'a> {
 mod tests {
     use super::*;
     use crate::Law;
-    use crate::station::mg1_waiting;
+    use crate::station::{mg1_waiting, mg1k};
 
     /// Two queues, then a packet of three lengths.
     fn way() -> Distribution {
@@ -196,6 +213,24 @@ mod tests {
             let (before, after) = (way.cdf(found * (1.0 - 1e-6)), way.cdf(found * (1.0 + 1e-6)));
             assert!(before <= p + 1e-6 && p - 1e-6 <= after, "{p}: {found}, {before} to {after}");
         }
+    }
+
+    #[test]
+    fn quantiles_of_larger_shares_are_not_smaller() {
+        // Services of two lengths under overload: the sojourn is a sum of many, and its tail bends often.
+        let (long, short) = (0.999_711_735_050_080_2, 0.000_288_264_949_919_883_1);
+        let service = Law::lattice(&[1.282_069_807_458_325_2e-8, 3.846_209_422_374_975_6e-8], &[short, long]).unwrap();
+        let state = mg1k(12.971_087_467_125_939 / service.mean(), &service, 25).unwrap();
+        let shares = [0.01, 0.3, 0.5, 0.9, 0.99, 0.999, 0.9999];
+        let rising = state.sojourn.quantiles(shares).unwrap();
+        assert!(rising.is_sorted(), "{rising:?}");
+        let mut shares = shares;
+        shares.reverse();
+        let mut falling = state.sojourn.quantiles(shares).unwrap();
+        falling.reverse();
+        assert!(falling.is_sorted(), "{falling:?}");
+        let near = |(a, b): (&f64, &f64)| (a / b - 1.0).abs() < 0.01;
+        assert!(rising.iter().zip(&falling).all(near), "{rising:?} {falling:?}");
     }
 
     #[test]

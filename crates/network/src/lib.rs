@@ -11,6 +11,7 @@
 //! - [`link`], [`datapath`] and [`controller`]: the ports at the ends of links, the settings of switches, and the
 //!   application of the embedded controller.
 //! - [`traffic`] and [`result`]: what the ends of an item of traffic have measured, and the results of a run.
+//! - [`streams`]: packets by rule that enter and leave by spare ports of switches.
 //! - [`refuse_loops`] and [`check_addresses`]: checks before the start.
 //!
 //! Not in this crate: scenario files (`weir-scenario`), flow tables (`weir-datapath`), emulated links and other ports
@@ -55,6 +56,7 @@
 //! ```
 pub mod certificate;
 pub mod controller;
+pub mod datagrams;
 pub mod datapath;
 mod error;
 mod host;
@@ -63,11 +65,12 @@ mod loops;
 mod measured;
 mod progress;
 pub mod result;
+pub mod streams;
 pub mod traffic;
 
 pub use error::NetworkError;
 pub use host::{HostResult, MAX_ADDRESSES, StackHost, check_addresses, memory_hosts};
 pub use loops::refuse_loops;
-pub use measured::TrafficMeasurement;
+pub use measured::{MAX_SET_ASIDE, TimedDelay, TrafficMeasurement, UndisturbedDelays};
 pub use progress::LabProgress;
 pub use result::LabResult;

@@ -4,7 +4,7 @@ use std::io;
 use weir_port::link::{LinkControl, LinkEmulator, LinkShape};
 use weir_port::queues::{self, PortQueueConfig};
 use weir_port::{Port, memory};
-use weir_scenario::{LinkSpec, PortQueueSpec, Scenario, link_interface_name};
+use weir_scenario::{LinkSpec, PortQueueSpec, Scenario};
 use weir_units::Bps;
 
 /// Frames that a memory port holds on their way: several bursts of 64 kB of small frames.
@@ -78,19 +78,20 @@ pub fn queued(port: Box<dyn Port>, queues: &[PortQueueSpec]) -> Result<Box<dyn P
     queued.map_err(|problem| NetworkError::Scenario(format!("port {name}: {problem}")))
 }
 
-/// Returns the two ends of a link between switches, shaped; each port is named after both switches, its own first.
+/// Returns the two ends of a link between switches, shaped. `names` are of the ports
+/// ([`Scenario::link_port_names`]).
 ///
 /// # Errors
 /// The operating system refuses the descriptors of a memory port.
 pub fn link_ports(
-    names: [&str; 2],
+    names: &[String; 2],
     spec: &LinkSpec,
     stream_ids: [RandomStreamId; 2],
 ) -> io::Result<[Box<dyn Port>; 2]> {
     let (a, b) = memory::pair(MEMORY_FRAMES)?;
     let [one, two] = names;
     let [first, second] = stream_ids;
-    let (a, b) = (a.named(&link_interface_name(one, two)), b.named(&link_interface_name(two, one)));
+    let (a, b) = (a.named(one), b.named(two));
     Ok([shaped(a, spec, first), shaped(b, spec, second)])
 }
 
@@ -99,7 +100,7 @@ pub fn link_ports(
 /// # Errors
 /// Fails for the reason of [`link_ports`].
 pub fn controlled_ports(
-    names: [&str; 2],
+    names: &[String; 2],
     spec: &LinkSpec,
     stream_ids: [RandomStreamId; 2],
 ) -> io::Result<ControlledEnds> {
@@ -110,7 +111,7 @@ pub fn controlled_ports(
         Box::new(LinkEmulator::controlled(Box::new(port), control.clone()).seeded(seed, number))
     };
     let [first, second] = stream_ids;
-    let (a, b) = (a.named(&link_interface_name(one, two)), b.named(&link_interface_name(two, one)));
+    let (a, b) = (a.named(one), b.named(two));
     let ends = [controlled(a, &controls[0], first), controlled(b, &controls[1], second)];
     Ok((ends, controls))
 }

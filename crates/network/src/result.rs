@@ -113,16 +113,31 @@ pub struct TrafficResult {
     /// Round-trip times of all pings but the first, which also waits for address resolution and the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_after_first: Option<TimeStatistics>,
-    /// Delays in one direction (udp between hosts in this process, which share a clock).
+    /// Delays in one direction (udp); all hosts share the machine's clock.
     pub delay: Option<TimeStatistics>,
-    /// Distribution of the times, without the first ping: shares of the times, and the time in microseconds that each
-    /// share does not exceed.
+    /// Number of these times (of pings, without the first) whose packets were sent or received in a stop of the
+    /// machine.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub in_stops: u64,
+    /// Times without those in stops of the machine; `None` if there are none in stops, or too many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undisturbed: Option<TimeStatistics>,
+    /// Lateness of sending against the schedule (udp).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<TimeStatistics>,
+    /// Distribution of the times, without the first ping and those set aside: shares of the times, and the time in
+    /// microseconds that each share does not exceed.
     #[serde(skip)]
     pub quantiles_us: Vec<(f64, f64)>,
     /// Payload received per second (tcp, udp), in bit/s.
     pub goodput_bps: Option<f64>,
     /// Description of a failure.
     pub problem: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Result of a stream: packets sent in the counting window.

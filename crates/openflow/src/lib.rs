@@ -9,6 +9,7 @@
 //!
 //! - [`decode`] and [`encode`]: from bytes to a [`Message`] and back.
 //! - [`Session`]: one side of a channel, with hello, version, echo requests, and errors for what cannot be decoded.
+//! - [`PacketInView`] and [`EchoRequestView`]: these messages read in place, for programs that receive many.
 //! - [`text`]: flow entries, groups and meters as `ovs-ofctl` writes them, and messages as readable text.
 //!
 //! Not in this crate: flow tables and what a switch answers (`weir-datapath`), applications and the server of a
@@ -47,8 +48,10 @@ mod v10;
 mod v13;
 mod v14;
 mod v15;
+mod view;
 mod wire;
 
 pub use codec::{DecodeError, EncodeError, decode, encode, split_reply};
 pub use model::{Body, Message, Version};
 pub use session::Session;
+pub use view::{EchoRequestView, PacketInView, peek_packet};

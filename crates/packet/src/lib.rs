@@ -56,6 +56,8 @@ pub use ip_net::IpNet;
 pub use key::{FlowKey, FlowMask};
 pub use mac::MacAddr;
 pub use packet_type::{PacketType, Tunnel};
-pub use parse::{Layers, ParsedHeaders, parse, parse_as, parse_common, parse_frame, parse_frequent, parse_into};
+pub use parse::{
+    Layers, ParsedHeaders, parse, parse_as, parse_common, parse_ethernet, parse_frame, parse_frequent, parse_into,
+};
 pub use port_no::PortNo;
 pub use shared_buffers::SharedBuffers;

@@ -1,5 +1,5 @@
 //! Finds a network interface of the machine, and reads and changes its settings.
-use crate::spec::{PortOptions, nearest};
+use crate::spec::PortOptions;
 use crate::sys::{errno, ioctl, ioctl::InterfaceRequest, socket};
 use crate::{LinkState, PortError, PortInfo, ethtool};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -209,7 +209,7 @@ pub(crate) fn own_namespace() -> u64 {
 /// Returns the error text for a missing interface, with the existing ones (at most 32).
 fn no_such_interface(name: &str) -> String {
     let mut names = names();
-    let near = nearest(name, names.iter().map(String::as_str));
+    let near = weir_units::nearest_name(name, names.iter().map(String::as_str));
     let hint = near.map(|near| format!(", perhaps {near}")).unwrap_or_default();
     names.truncate(32);
     format!("no interface `{name}` in this network namespace{hint}; there are {}", names.join(", "))

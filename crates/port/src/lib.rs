@@ -56,6 +56,6 @@ pub mod veth;
 mod virtio;
 pub mod wrap;
 
-pub use spec::{PortSpec, open, open_alone};
+pub use spec::{PortSpec, open, open_alone, synthetic_mac};
 pub use sys::slice::ask_for_slices_of;
 pub use traits::{FrameCounters, LinkState, Port, PortError, PortInfo, PortResult, ReceiveReadiness};

@@ -175,7 +175,7 @@ impl PortOptions {
             return Ok(());
         };
         let all: Vec<&str> = known().collect();
-        let hint = nearest(wrong, known()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
+        let hint = weir_units::nearest_name(wrong, known()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
         Err(self.error(format!("no option `{wrong}`{hint}; options are {}", all.join(", "))))
     }
 
@@ -247,9 +247,9 @@ fn open_memory(name: &str, options: &PortOptions) -> Result<memory::MemoryPort, 
     })
 }
 
-/// Returns a locally administered Ethernet address for a port that has no address of its own. Equal texts give equal
-/// addresses in every run (FNV-1a).
-pub(crate) fn synthetic_mac(text: &str) -> MacAddr {
+/// Returns a locally administered Ethernet address for what has no address of its own. Equal texts give equal addresses
+/// in every run (FNV-1a).
+pub fn synthetic_mac(text: &str) -> MacAddr {
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
@@ -274,29 +274,8 @@ fn without_kind(found: &str) -> String {
 /// Returns the error text for an unknown kind.
 fn kinds(found: &str) -> String {
     let names = PortKind::ALL.map(|(_, name)| name);
-    let hint = nearest(found, names.into_iter()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
+    let hint = weir_units::nearest_name(found, names).map(|near| format!(", perhaps {near}")).unwrap_or_default();
     format!("no kind `{found}`{hint}; kinds are {}", names.join(", "))
-}
-
-/// Returns the known word nearest to `found` if the edit distance is at most a third of the longer word.
-pub(crate) fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = known.map(|word| (distance(found, word), word)).min()?;
-    (near.0 * 3 <= near.1.len().max(found.len())).then_some(near.1)
-}
-
-/// Returns the edit distance (Levenshtein) of the first 64 characters of two words, computed row by row.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, right) in b.iter().enumerate() {
-            let change = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -42,6 +42,23 @@ pub enum PredictionStatus {
     NoPath,
 }
 
+/// How far the delays of an answer can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum PredictionValidity {
+    /// The formulas cover what the packets meet. docs/models.md has their errors.
+    Good,
+    /// A formula covers something on the path only roughly. The notes say what and where.
+    Approximate,
+}
+
+impl PredictionValidity {
+    /// Returns the validity of an answer with or without a doubt.
+    pub(crate) fn of(doubt: bool) -> PredictionValidity {
+        if doubt { PredictionValidity::Approximate } else { PredictionValidity::Good }
+    }
+}
+
 /// Delays in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PredictedDelay {
@@ -104,6 +121,8 @@ pub struct FlowPrediction {
     /// Rate at which payload arrives, in bit/s; for TCP only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
+    /// How far the delay can be trusted.
+    pub validity: PredictionValidity,
     /// Device at which packets wait longest, or whose queue is full.
     pub bottleneck: Option<String>,
     /// Remarks about the answer, or the reason why there is none.

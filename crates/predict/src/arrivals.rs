@@ -1,41 +1,63 @@
-//! Computes the irregularity of arrivals: the squared coefficient of variation (SCV) of the times between packets.
+//! Computes the irregularity of arrivals: the squared coefficient of variation (SCV) of the times between packets, and
+//! the rates between which a source changes.
+use crate::trace_rates::trace_rates;
+use std::sync::Arc;
 use weir_traffic::{ArrivalProcess, Mmpp, OfferedPackets, OnOff, ParetoOnOff};
 
 /// SCV of a source's packets, with a possible doubt.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ArrivalVariability {
     pub(crate) scv: f64,
+    /// Rates of a source that sends in bursts.
+    pub(crate) modulation: Option<Arc<RateModulation>>,
     /// Reason not to trust formulas that know only the SCV.
     pub(crate) doubt: Option<&'static str>,
+}
+
+/// Rates of a source that change with a random state.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RateModulation {
+    /// Rate in each state, relative to the mean rate.
+    pub(crate) relative: Vec<f64>,
+    /// Changes per second, by state and next state.
+    pub(crate) changes: Vec<Vec<f64>>,
+    /// SCV of the times between packets within a state.
+    pub(crate) scv: f64,
 }
 
 /// Largest SCV; larger ones count as this, because formulas are useless beyond it.
 const MAX_SCV: f64 = 1e4;
 const BURSTS: &str = "its bursts are longer than the times between packets tell: formulas know these times only, delays in bursts come out too small";
+const TRACE: &str = "it replays a trace: formulas know how its times and lengths are spread, and two rates for its bursts, not their order";
 const HEAVY: &str =
     "its trains and pauses have tails so heavy that no formula here covers it: delays come out far too small";
 
 /// Returns the SCV of a source's packets.
 pub(crate) fn arrival_variability(offered: &OfferedPackets) -> ArrivalVariability {
-    let plain = |scv: f64| ArrivalVariability { scv: capped(scv), doubt: None };
-    let doubted = |scv: f64, doubt| ArrivalVariability { scv: capped(scv), doubt: Some(doubt) };
+    let plain = |scv: f64| ArrivalVariability { scv: capped(scv), modulation: None, doubt: None };
+    let doubted = |scv: f64, doubt| ArrivalVariability { scv: capped(scv), modulation: None, doubt: Some(doubt) };
+    let bursts = |scv: f64, rates: RateModulation, doubt| ArrivalVariability {
+        scv: capped(scv),
+        modulation: Some(Arc::new(rates)),
+        doubt,
+    };
     match offered {
         OfferedPackets::Trace(trace) => {
-            let times: Vec<f64> =
-                trace.0.windows(2).map(|pair| (pair[1].at_ns.saturating_sub(pair[0].at_ns)) as f64).collect();
-            doubted(sample_scv(&times), "a trace: formulas know the spread of its times only, not their order")
+            let times: Vec<f64> = trace.gaps_ns().map(|ns| ns as f64).collect();
+            let modulation = trace_rates(trace).map(Arc::new);
+            ArrivalVariability { scv: capped(sample_scv(&times)), modulation, doubt: Some(TRACE) }
         }
         OfferedPackets::Rule { arrival: ArrivalProcess::Constant, .. } => plain(0.0),
         OfferedPackets::Rule { arrival: ArrivalProcess::Poisson, .. } => plain(1.0),
         OfferedPackets::Rule { arrival: ArrivalProcess::TwoState(two), per_second, .. } => match two.general() {
-            Ok(process) => doubted(mmpp_scv(&process, *per_second), BURSTS),
+            Ok(process) => bursts(mmpp_scv(&process, *per_second), RateModulation::of(&process), None),
             Err(_) => plain(1.0),
         },
         OfferedPackets::Rule { arrival: ArrivalProcess::Mmpp(process), per_second, .. } => {
-            doubted(mmpp_scv(process, *per_second), BURSTS)
+            bursts(mmpp_scv(process, *per_second), RateModulation::of(process), None)
         }
         OfferedPackets::Rule { arrival: ArrivalProcess::ParetoOnOff(spec), per_second, .. } => {
-            doubted(pareto_trains_scv(spec, *per_second), HEAVY)
+            bursts(pareto_trains_scv(spec, *per_second), RateModulation::of_trains(spec), Some(HEAVY))
         }
         OfferedPackets::Rule { arrival: ArrivalProcess::OnOff(spec), per_second, .. } => {
             doubted(regular_trains_scv(spec, *per_second), BURSTS)
@@ -45,6 +67,22 @@ pub(crate) fn arrival_variability(offered: &OfferedPackets) -> ArrivalVariabilit
             doubted(if *shape > 2.0 { 1.0 / (shape * (shape - 2.0)) } else { MAX_SCV }, HEAVY)
         }
         OfferedPackets::Rule { arrival: ArrivalProcess::Renewal(law), .. } => plain(law.scv()),
+    }
+}
+
+impl RateModulation {
+    fn of(process: &Mmpp) -> RateModulation {
+        let shares = process.shares().unwrap_or_else(|_| vec![1.0]);
+        let mean: f64 = shares.iter().zip(&process.rates).map(|(share, rate)| share * rate).sum();
+        let relative = process.rates.iter().map(|rate| rate / mean.max(f64::MIN_POSITIVE)).collect();
+        RateModulation { relative, changes: process.transitions.clone(), scv: 1.0 }
+    }
+
+    /// Returns trains and pauses with the same mean lengths, but light tails.
+    fn of_trains(spec: &ParetoOnOff) -> RateModulation {
+        let relative = vec![(spec.on_s + spec.off_s) / spec.on_s, 0.0];
+        let changes = vec![vec![0.0, 1.0 / spec.on_s], vec![1.0 / spec.off_s, 0.0]];
+        RateModulation { relative, changes, scv: 0.0 }
     }
 }
 
@@ -176,6 +214,7 @@ mod tests {
             per_second: 1000.0,
             size: PacketSizeLaw::Fixed(100),
         };
-        assert_eq!(arrival_variability(&rule), ArrivalVariability { scv: MAX_SCV, doubt: Some(HEAVY) });
+        let found = arrival_variability(&rule);
+        assert_eq!((found.scv, found.doubt), (MAX_SCV, Some(HEAVY)));
     }
 }

@@ -1,5 +1,5 @@
 //! Combines the phases' results of a traffic item into its answer.
-use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus};
+use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus, PredictionValidity};
 use crate::traffic_item::{DeliveryResult, PhaseResult};
 use weir_model::{Distribution, ModelError};
 
@@ -19,6 +19,10 @@ pub(crate) fn combine_phases(answer: &mut FlowPrediction, fared: &[PhaseResult])
             &mut control,
         )]) {
             let Some(outcome) = outcome.filter(|_| weight > 0.0) else { continue };
+            for doubt in outcome.doubts.iter().filter(|_| outcome.delay.is_ok()) {
+                answer.validity = PredictionValidity::Approximate;
+                answer.notes.push(format!("approximate: {doubt}"));
+            }
             arrived += packets * weight * outcome.arrives;
             match &outcome.delay {
                 Ok(delay) => into.push((packets * weight * outcome.arrives, delay.clone())),

@@ -1,5 +1,6 @@
 //! Computes the service of data paths whose profile has levels that forward: by what packets meet in the tables, their
 //! lengths, and the times between the packets of a level.
+use crate::flow_cache::CachedFlows;
 use crate::gaps::{PassingStream, PingPass, SortedGaps};
 use crate::graph::{RouteGraph, RouteHop};
 use crate::sizes::ServiceDemand;
@@ -9,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use weir_model::switch::forward::PacketConditions;
 use weir_model::{Law, ModelError, Warning};
-use weir_scenario::{MetLevel, ReleaseGate, Scenario, ScenarioTables, TrafficKind, defaults};
+use weir_scenario::{
+    FirstPackets, FlowCacheTiming, MetLevel, ReleaseGate, Scenario, ScenarioTables, TrafficKind, defaults,
+};
 
 /// Number of times that the time from a request to its reply is computed; it contains services that depend on it.
 const ROUNDS: usize = 3;
@@ -35,6 +38,8 @@ pub(crate) struct LevelDemands {
     found: HashMap<PassKey, LevelDemand>,
     /// Names of switches with quantities outside of the measured range.
     outside: BTreeMap<String, BTreeSet<&'static str>>,
+    /// Flows in the caches, by switch.
+    caches: BTreeMap<usize, CachedFlows>,
 }
 
 impl LevelDemands {
@@ -63,6 +68,13 @@ impl LevelDemands {
         }
         let sources: HashMap<usize, Option<Rc<SortedGaps>>> =
             there.iter().map(|item| (*item, SortedGaps::of_source(items[*item].traffic))).collect();
+        for (key, _) in passes.iter().filter(|(key, _)| cache_of(scenario, key.switch).is_some()) {
+            let item = &items[key.item];
+            let one_way = PingPass { reply_s: 0.0, back: key.back, is_pair: false };
+            let rate = stream_rate(item, graph, settings);
+            let stream = PassingStream::new(item.traffic, rate, sources[&key.item].as_ref(), one_way);
+            demands.caches.entry(key.switch).or_default().add(hosts(item, key.back), *key, stream);
+        }
         for _ in 0..ROUNDS {
             // Streams by switch and level.
             let mut groups: BTreeMap<(usize, usize), Vec<(PassKey, PassingStream)>> = BTreeMap::new();
@@ -76,7 +88,7 @@ impl LevelDemands {
                 let stream = PassingStream::new(item.traffic, rate, sources[&key.item].as_ref(), ping);
                 groups.entry((key.switch, met.level)).or_default().push((*key, stream));
             }
-            let mut next = LevelDemands::default();
+            let mut next = LevelDemands { caches: demands.caches, ..LevelDemands::default() };
             for streams in groups.values() {
                 for (key, stream) in streams {
                     // Requests and replies of one ping are one stream.
@@ -118,7 +130,12 @@ impl LevelDemands {
                 if !outside.is_empty() {
                     self.outside.entry(switch.name.clone()).or_default().extend(outside);
                 }
-                ServiceDemand::of(Some(&law.service(met.kind, met.entries as f64, &lengths, come_after)?))
+                let first = cache_of(scenario, key.switch).map_or(FirstPackets::default(), |cache| {
+                    let flows = self.caches.get(&key.switch);
+                    let share = flows.map_or(0.0, |flows| flows.first_share(hosts(item, key.back), key, cache));
+                    FirstPackets { share, more_s: cache.first_s }
+                });
+                ServiceDemand::of(Some(&law.service(met.kind, met.entries as f64, &lengths, come_after, first)?))
             }
             None => ServiceDemand::of(switch.timing.as_ref().and_then(|timing| timing.data.as_ref())),
         };
@@ -189,6 +206,16 @@ pub(crate) fn switches(route: &[RouteHop]) -> impl Iterator<Item = usize> {
 fn has_levels(scenario: &Scenario, switch: usize) -> bool {
     let profile = scenario.switches[switch].profile.as_ref();
     profile.is_some_and(|profile| profile.forwarding.iter().any(Option::is_some))
+}
+
+/// Returns the cache of a switch whose first packets take longer.
+fn cache_of(scenario: &Scenario, switch: usize) -> Option<&FlowCacheTiming> {
+    scenario.switches[switch].profile.as_ref()?.cache.as_ref().filter(|cache| cache.first_s > 0.0)
+}
+
+/// Returns the hosts from which and to which an item's packets go in one direction.
+fn hosts(item: &PredictedItem<'_>, back: bool) -> [usize; 2] {
+    if back { [item.traffic.to, item.traffic.from] } else { [item.traffic.from, item.traffic.to] }
 }
 
 /// Returns the law of an item's lengths in one direction.

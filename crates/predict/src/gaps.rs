@@ -104,10 +104,7 @@ impl PassingStream {
 /// Returns times between packets of a source, as a sample; none if they are exponential.
 fn between(offered: &OfferedPackets) -> Option<Vec<f64>> {
     match offered {
-        OfferedPackets::Trace(trace) => {
-            let gap = |pair: &[weir_traffic::TracePacket]| pair[1].at_ns.saturating_sub(pair[0].at_ns) as f64 / 1e9;
-            Some(trace.0.windows(2).map(gap).collect())
-        }
+        OfferedPackets::Trace(trace) => Some(trace.gaps_ns().map(|ns| ns as f64 / 1e9).collect()),
         OfferedPackets::Rule { arrival: ArrivalProcess::Poisson, .. } => None,
         OfferedPackets::Rule { arrival: ArrivalProcess::Constant, per_second, .. } => Some(vec![1.0 / per_second]),
         OfferedPackets::Rule { arrival, per_second, .. } => {

@@ -36,21 +36,26 @@ pub(crate) struct RouteGraph {
 impl RouteGraph {
     /// Builds the lines: two for each host, to its switch and from it, then two for each link.
     pub(crate) fn of(scenario: &Scenario) -> RouteGraph {
-        let line = |from: &str, to: &str, spec, ports| DirectedLink { name: format!("{from} -> {to}"), spec, ports };
+        let line = |from: &str, to: &str, suffix: &str, spec, ports| DirectedLink {
+            name: format!("{from} -> {to}{suffix}"),
+            spec,
+            ports,
+        };
         let switch = |at: usize| scenario.switches[at].name.as_str();
         let mut lines = Vec::new();
         for host in &scenario.hosts {
-            lines.push(line(&host.name, switch(host.switch), host.link, [0, host.port]));
-            lines.push(line(switch(host.switch), &host.name, host.link, [host.port, 0]));
+            lines.push(line(&host.name, switch(host.switch), "", host.link, [0, host.port]));
+            lines.push(line(switch(host.switch), &host.name, "", host.link, [host.port, 0]));
         }
         let mut next = vec![Vec::new(); scenario.switches.len()];
-        for (link, used) in scenario.links.iter().zip(scenario.used_links()) {
+        let suffixes = scenario.link_suffixes();
+        for ((link, used), suffix) in scenario.links.iter().zip(scenario.used_links()).zip(&suffixes) {
             let [a, b] = link.ends;
             for (from, to) in [(a, b), (b, a)] {
                 if used {
                     next[from.switch].push((lines.len(), to.switch));
                 }
-                lines.push(line(switch(from.switch), switch(to.switch), link.spec, [from.port, to.port]));
+                lines.push(line(switch(from.switch), switch(to.switch), suffix, link.spec, [from.port, to.port]));
             }
         }
         RouteGraph { lines, next, hosts: scenario.hosts.len() }

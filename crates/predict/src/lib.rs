@@ -48,6 +48,7 @@ mod combine;
 mod controller_returns;
 mod data_path;
 mod devices;
+mod flow_cache;
 mod flow_setup;
 mod gaps;
 mod graph;
@@ -61,6 +62,7 @@ mod sizes;
 mod station;
 mod streams;
 mod tcp;
+mod trace_rates;
 mod traffic_item;
 mod virtuals;
 mod wakeup;
@@ -68,7 +70,7 @@ mod wakeup;
 pub use alternatives::models;
 pub use answer::{
     AlternativeAnswer, AlternativeModel, DevicePrediction, FlowPrediction, ModelChoice, PredictedDelay, Prediction,
-    PredictionStatus, StreamExpectation,
+    PredictionStatus, PredictionValidity, StreamExpectation,
 };
 pub use predict::predict;
 

@@ -1,7 +1,7 @@
 //! Computes the delay of one flow's packets through a solved network as a sum of parts, and the share that arrives.
 use crate::line_delays::LineDelays;
 use crate::network::{QueueingNetwork, RouteStep, StationVisit, UnidirectionalFlow};
-use crate::station::StationSolution;
+use crate::station::{StationSolution, WaitingDoubt};
 use crate::wakeup;
 use weir_model::{Distribution, Law, ModelError};
 
@@ -20,6 +20,8 @@ pub(crate) struct PathDelay {
     pub(crate) delay: Result<Distribution, usize>,
     /// Queue with the longest stay, and its length in seconds.
     pub(crate) longest: Option<(usize, f64)>,
+    /// Queues whose waiting is known only roughly, with the mean waiting time in seconds.
+    pub(crate) doubts: Vec<(WaitingDoubt, usize, f64)>,
 }
 
 #[derive(Default)]
@@ -46,6 +48,7 @@ pub(crate) fn delay_on_path(
         arrives: 1.0,
         unstable: None,
         longest: None,
+        doubts: Vec::new(),
     };
     for step in flow.steps.iter() {
         match step {
@@ -61,7 +64,7 @@ pub(crate) fn delay_on_path(
         Some(station) => Err(station),
         None => Ok(walk.parts.sum(&flow.lengths)?),
     };
-    Ok(PathDelay { arrives: walk.arrives, delay, longest: walk.longest })
+    Ok(PathDelay { arrives: walk.arrives, delay, longest: walk.longest, doubts: walk.doubts })
 }
 
 struct PathDelayBuilder<'a> {
@@ -72,6 +75,7 @@ struct PathDelayBuilder<'a> {
     arrives: f64,
     unstable: Option<usize>,
     longest: Option<(usize, f64)>,
+    doubts: Vec<(WaitingDoubt, usize, f64)>,
 }
 
 impl PathDelayBuilder<'_> {
@@ -90,6 +94,7 @@ impl PathDelayBuilder<'_> {
         if self.longest.is_none_or(|(_, most)| stays > most) {
             self.longest = Some((visit.station, stays));
         }
+        self.doubts.extend(station.doubt().map(|doubt| (doubt, visit.station, waiting.mean())));
         if !self.parts.lines.pass(solved.line.as_ref(), self.flow, visit.per_byte_s) {
             self.parts.laws.push(waiting);
         }

@@ -7,7 +7,7 @@ use crate::network::{QueueLocation, QueueingNetwork, UnidirectionalFlow};
 use crate::phase::{MAX_PHASES, TrafficPhase, phases};
 use crate::tcp::{self, TcpConnection};
 use crate::traffic_item::{DeliveryResult, PhaseResult, PredictedItem, kind, phase_result};
-use crate::{PredictError, PredictSettings, alternatives, choice, flow_setup, streams};
+use crate::{PredictError, PredictSettings, alternatives, choice, flow_setup, streams, trace_rates};
 use std::rc::Rc;
 use std::time::Duration;
 use weir_model::mechanism::TcpBulkResult;
@@ -20,6 +20,7 @@ use weir_scenario::{Scenario, ScenarioTables, TrafficKind, defaults};
 /// A device has parameters outside the formulas' domain, or an unknown model was requested. A queue without a steady
 /// state is no error but a status.
 pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Prediction, PredictError> {
+    let scenario = &*trace_rates::as_played(scenario);
     let graph = RouteGraph::of(scenario);
     let (phases, apart) = phases(&scenario.traffic);
     let mut items: Vec<PredictedItem> =
@@ -60,6 +61,7 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
         warnings.push(Warning::new("VIRTUAL_SWITCHES", text));
     }
     warnings.extend(crate::link_impairments::warnings(scenario));
+    warnings.extend(not_predicted(scenario));
     warnings.extend(data_path::unused(scenario));
     Ok(Prediction {
         scenario: scenario.name.clone(),
@@ -71,6 +73,21 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
         assumptions: assumptions(scenario, settings),
         warnings,
     })
+}
+
+/// Returns warnings about what the scenario has, but the formulas do not.
+fn not_predicted(scenario: &Scenario) -> Vec<Warning> {
+    let mut found = Vec::new();
+    if let Some(problem) = scenario.flood_loop() {
+        found.push(Warning::new("LOOP", format!("{problem}. Answered as if each packet took a shortest path")));
+    }
+    let queues = scenario.hosts.iter().map(|host| &host.queues).chain(scenario.links.iter().map(|link| &link.queues));
+    if queues.into_iter().any(|queues| !queues.is_empty()) && !scenario.traffic.is_empty() {
+        let text =
+            "links have queues: answered as if all packets waited in the default queue, with the link's whole rate";
+        found.push(Warning::new("QUEUES", text));
+    }
+    found
 }
 
 fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {
@@ -138,6 +155,7 @@ fn solve(
                 steps: Rc::new(steps),
                 rate,
                 scv: item.variability.scv,
+                modulation: item.variability.modulation.clone(),
                 lengths,
                 asking_share: asks,
                 flows,
@@ -175,6 +193,7 @@ fn solve(
             steps: Rc::new(steps),
             rate,
             scv: 1.0,
+            modulation: None,
             lengths: law,
             asking_share: 0.0,
             flows: None,
@@ -200,6 +219,7 @@ fn solve(
                 arrives: 1.0,
                 delay: Err((String::new(), 0.0)),
                 longest: held.map(|name| (name, 0.0)),
+                doubts: Vec::new(),
             },
             control: None,
             goodput_bps: Some(one.transfer.map_or(0.0, |transfer| transfer.payload_rate * 8.0)),

@@ -10,7 +10,9 @@ const MOST_LENGTHS: usize = 64;
 pub(crate) fn lengths(offered: &OfferedPackets) -> Result<Law, ModelError> {
     match offered {
         OfferedPackets::Rule { size, .. } => of_size(size),
-        OfferedPackets::Trace(trace) => listed(&trace.0.iter().map(|packet| (packet.bytes, 1.0)).collect::<Vec<_>>()),
+        OfferedPackets::Trace(trace) => {
+            listed(&trace.packets().iter().map(|packet| (packet.bytes, 1.0)).collect::<Vec<_>>())
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Predicts streams through virtual switches, each with its guaranteed rate only.
 use crate::PredictError;
-use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus, StreamExpectation};
+use crate::answer::{FlowPrediction, PredictedDelay, PredictionStatus, PredictionValidity, StreamExpectation};
 use crate::arrivals::arrival_variability;
 use crate::sizes::lengths;
 use crate::station::{AnalyticStation, ArrivalStream, ServiceMoments};
@@ -126,6 +126,7 @@ impl OutputStreams<'_> {
         let beside = self.solve(left, &mut notes)?;
         let own = self.solve(guaranteed, &mut notes)?;
         notes.dedup();
+        let validity = PredictionValidity::of(!notes.is_empty());
         let rate: f64 = self.streams.iter().map(|stream| stream.source.per_second() * stream.inputs.len() as f64).sum();
         if let (Some(own), Some(alone)) = (&own, &alone) {
             notes.push(format!(
@@ -168,6 +169,7 @@ impl OutputStreams<'_> {
             asks: None,
             loss: own.as_ref().map(|own| own.loss),
             goodput_bps: None,
+            validity,
             bottleneck: Some(format!("{} port {}", self.switch.name, self.output)),
             notes,
             distribution: own.map(|own| own.delay),
@@ -187,6 +189,7 @@ impl OutputStreams<'_> {
                 rate: stream.source.per_second(),
                 scv: uneven.scv,
                 source_scv: uneven.scv,
+                modulation: uneven.modulation,
                 passed: Vec::new(),
                 service,
                 first: false,
@@ -196,6 +199,7 @@ impl OutputStreams<'_> {
         for _ in 0..ROUNDS {
             station.update_load(1.0)?;
         }
+        notes.extend(station.doubt().map(|doubt| format!("approximate: {}", doubt.text())));
         let solved = station.solve()?;
         Ok(solved.map(|solved| StreamSolution { delay: solved.waiting[1].clone(), loss: station.state.loss }))
     }

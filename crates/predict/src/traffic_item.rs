@@ -1,5 +1,5 @@
 //! Represents a traffic item: its routes, its load, its results in each phase, and its answer.
-use crate::answer::{FlowPrediction, PredictionStatus};
+use crate::answer::{FlowPrediction, PredictionStatus, PredictionValidity};
 use crate::arrivals::{ArrivalVariability, arrival_variability};
 use crate::combine::combine_phases;
 use crate::graph::{RouteGraph, RouteHop};
@@ -7,8 +7,9 @@ use crate::network::{QueueingNetwork, UnidirectionalFlow};
 use crate::path_delay::{PathDelay, delay_on_path};
 use crate::phase::TrafficPhase;
 use crate::sizes::lengths;
-use crate::station::StationSolution;
+use crate::station::{StationSolution, WaitingDoubt};
 use crate::{PredictError, tcp, virtuals};
+use std::collections::BTreeMap;
 use weir_model::mechanism::NewFlows;
 use weir_model::{Distribution, Law, ModelError};
 use weir_scenario::{Scenario, TrafficExpectation, TrafficItem, TrafficKind};
@@ -42,6 +43,8 @@ pub(crate) struct DeliveryResult {
     pub(crate) arrives: f64,
     pub(crate) delay: Result<Distribution, (String, f64)>,
     pub(crate) longest: Option<(String, f64)>,
+    /// Reasons for which the delay is known only roughly.
+    pub(crate) doubts: Vec<String>,
 }
 
 impl<'a> PredictedItem<'a> {
@@ -49,9 +52,9 @@ impl<'a> PredictedItem<'a> {
         let (unevenness, rate) = match &traffic.kind {
             TrafficKind::Udp { offered, .. } => (arrival_variability(offered), offered.per_second()),
             TrafficKind::Ping { interval, .. } => {
-                (ArrivalVariability { scv: 0.0, doubt: None }, 1.0 / interval.as_secs_f64().max(1e-9))
+                (ArrivalVariability { scv: 0.0, modulation: None, doubt: None }, 1.0 / interval.as_secs_f64().max(1e-9))
             }
-            TrafficKind::Tcp { .. } => (ArrivalVariability { scv: 1.0, doubt: None }, 0.0),
+            TrafficKind::Tcp { .. } => (ArrivalVariability { scv: 1.0, modulation: None, doubt: None }, 0.0),
         };
         PredictedItem {
             traffic,
@@ -102,6 +105,7 @@ impl<'a> PredictedItem<'a> {
             loss: None,
             goodput_bps: None,
             bottleneck: None,
+            validity: PredictionValidity::of(self.variability.doubt.is_some()),
             notes: self.variability.doubt.map(str::to_owned).into_iter().collect(),
             distribution: None,
         };
@@ -164,6 +168,23 @@ pub(crate) fn routes(
     Ok([cut([item.from, item.to], there)?, cut([item.to, item.from], back)?])
 }
 
+/// Least share of the mean delay that packets wait at a station if doubts about its waiting count.
+const COUNTS: f64 = 0.03;
+
+/// Returns the reasons for which delays are known only roughly, with the names of the stations.
+fn doubts(network: &QueueingNetwork<'_>, ways: &[PathDelay]) -> Vec<String> {
+    let total: f64 = ways.iter().filter_map(|way| way.delay.as_ref().ok()).map(Distribution::mean).sum();
+    let mut found: BTreeMap<WaitingDoubt, Vec<&str>> = BTreeMap::new();
+    for (doubt, station, _) in ways.iter().flat_map(|way| &way.doubts).filter(|(.., waits)| *waits > COUNTS * total) {
+        let names = found.entry(*doubt).or_default();
+        let name = network.stations[*station].name.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    found.into_iter().map(|(doubt, names)| format!("{} ({})", doubt.text(), names.join(", "))).collect()
+}
+
 /// Computes the result of an item's packets in a phase, over one direction or both: flows with their numbers.
 pub(crate) fn phase_result<'f>(
     network: &QueueingNetwork<'_>,
@@ -182,6 +203,7 @@ pub(crate) fn phase_result<'f>(
                 (station.name.clone(), station.state.offered)
             }),
             longest: longest.map(|(station, seconds)| (network.stations[station].name.clone(), seconds)),
+            doubts: doubts(network, &ways),
         }
     };
     let flows: Vec<(usize, &UnidirectionalFlow)> = flows.collect();

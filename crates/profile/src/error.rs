@@ -5,7 +5,7 @@ use crate::SpannedProblem;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// Neither a file nor a shipped profile of this name exists.
-    #[error("found no profile `{name}`, expected a file or one of {known}: {problem}")]
+    #[error("found no profile `{name}` ({problem}), expected a file or one of {known}")]
     Unknown {
         /// Name that was requested.
         name: String,

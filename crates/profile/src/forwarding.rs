@@ -1,5 +1,5 @@
 //! Describes the delay of packets in a table by the kind of match.
-use crate::ServiceTime;
+use crate::{FirstPackets, ServiceTime};
 use serde::Serialize;
 use weir_model::switch::forward::{DelaySlopes, ForwardingDelay, ForwardingLaw, MeasuredRange, PacketConditions};
 use weir_model::{Distribution, Law, LawShape, ModelError};
@@ -51,6 +51,9 @@ pub struct LevelForwarding {
     pub slopes: DelaySlopes,
     /// Times between packets at which the next level of delay begins, in seconds, rising.
     pub gap_levels_s: Vec<f64>,
+    /// Time of a packet that finds another one in the level, in seconds: its thread is awake, and what it uses is at
+    /// hand. `None` if such packets take as long as others.
+    pub busy_s: Option<f64>,
     /// Range of the measurements behind the law.
     pub measured: MeasuredRange,
 }
@@ -78,7 +81,8 @@ impl LevelForwarding {
 
     /// Returns the law of the service times of packets that match entries of a kind. `entries` is the number of entries
     /// in the table, `lengths` the law of the packets' lengths in bytes. `come_after(t)` is the share of the packets
-    /// that come `t` seconds or more after the packet before.
+    /// that come `t` seconds or more after the packet before, and `first` describes those whose flow is not in the
+    /// cache.
     ///
     /// Each level of times between packets has its own time, which is not below [`MeasuredRange::shortest_s`].
     ///
@@ -90,22 +94,39 @@ impl LevelForwarding {
         entries: f64,
         lengths: &Law,
         come_after: impl Fn(f64) -> f64,
+        first: FirstPackets,
     ) -> Result<ServiceTime, ModelError> {
         let law = self.of(kind);
-        let levels = gap_levels(&law.thresholds_s, come_after);
+        let tiers = [(1.0 - first.share, 0.0), (first.share, first.more_s)];
+        let tiers = tiers.into_iter().filter(|(share, _)| *share > 0.0);
+        let levels: Vec<PacketGroup> = gap_levels(&law.thresholds_s, come_after)
+            .into_iter()
+            .flat_map(|(share, gap_s)| {
+                tiers.clone().map(move |(part, more_s)| PacketGroup { share: share * part, gap_s, more_s })
+            })
+            .collect();
         let shortest_bytes = lengths.parts().iter().map(|part| shortest(&part.shape)).fold(f64::INFINITY, f64::min);
         let slope = law.slopes.per_byte_s;
         let mut fixed = Vec::new();
-        for (share, gap_s) in &levels {
+        for PacketGroup { share, gap_s, more_s } in &levels {
             let delay = law.forward(PacketConditions { gap_s: *gap_s, entries, bytes: shortest_bytes })?;
             let constant = delay.delay_s - slope * shortest_bytes;
             if slope < 0.0 || delay.clipped && slope > 0.0 || constant < 0.0 {
                 return sized(&law, entries, lengths, &levels);
             }
-            fixed.push((*share, constant));
+            fixed.push((*share, constant + more_s));
         }
         Ok(ServiceTime { law: lattice(&fixed)?, per_byte_s: slope })
     }
+}
+
+/// Packets of one level of times between packets and one tier.
+#[derive(Debug, Clone, Copy)]
+struct PacketGroup {
+    share: f64,
+    gap_s: f64,
+    /// Additional time of the tier, in seconds.
+    more_s: f64,
 }
 
 /// Returns the share of packets in each level of times between packets, with a time of the level.
@@ -118,7 +139,7 @@ fn gap_levels(thresholds_s: &[f64], come_after: impl Fn(f64) -> f64) -> Vec<(f64
 }
 
 /// Returns the service time where it is no line over the length: a list of times, one for each level and length.
-fn sized(law: &ForwardingLaw, entries: f64, lengths: &Law, levels: &[(f64, f64)]) -> Result<ServiceTime, ModelError> {
+fn sized(law: &ForwardingLaw, entries: f64, lengths: &Law, levels: &[PacketGroup]) -> Result<ServiceTime, ModelError> {
     let mut times = Vec::new();
     for part in lengths.parts() {
         let listed = match part.shape {
@@ -129,9 +150,11 @@ fn sized(law: &ForwardingLaw, entries: f64, lengths: &Law, levels: &[(f64, f64)]
                 (0..LENGTHS).map(|at| own.quantile(share(at))).collect::<Result<_, _>>()?
             }
         };
-        for (bytes, (share, gap_s)) in listed.iter().flat_map(|bytes| levels.iter().map(move |level| (bytes, level))) {
+        for (bytes, PacketGroup { share, gap_s, more_s }) in
+            listed.iter().flat_map(|bytes| levels.iter().map(move |level| (bytes, level)))
+        {
             let delay = law.forward(PacketConditions { gap_s: *gap_s, entries, bytes: *bytes })?;
-            times.push((part.weight * share / listed.len() as f64, delay.delay_s));
+            times.push((part.weight * share / listed.len() as f64, delay.delay_s + more_s));
         }
     }
     Ok(ServiceTime { law: lattice(&times)?, per_byte_s: 0.0 })
@@ -177,12 +200,15 @@ mod tests {
             base_s: [Some(20e-6), None, None],
             slopes: DelaySlopes { per_level_s: 5e-6, per_entry_s: 1e-8, per_byte_s },
             gap_levels_s: vec![0.001, 0.01],
+            busy_s: None,
             measured: MeasuredRange { least: zero, most: far, shortest_s },
         }
     }
 
     fn mean_of(law: &LevelForwarding, entries: f64, tail: impl Fn(f64) -> f64) -> f64 {
-        law.service(MatchLayers::L2, entries, &Law::constant(128.0).unwrap(), tail).unwrap().mean_s(128.0)
+        law.service(MatchLayers::L2, entries, &Law::constant(128.0).unwrap(), tail, FirstPackets::default())
+            .unwrap()
+            .mean_s(128.0)
     }
 
     #[test]
@@ -199,7 +225,8 @@ mod tests {
     #[test]
     fn long_packets_may_take_less_time() {
         let lengths = Law::lattice(&[128.0, 1128.0], &[0.5, 0.5]).unwrap();
-        let found = law(14e-6, -1e-8).service(MatchLayers::L2, 500.0, &lengths, |_| 0.0).unwrap();
+        let found =
+            law(14e-6, -1e-8).service(MatchLayers::L2, 500.0, &lengths, |_| 0.0, FirstPackets::default()).unwrap();
         assert!((found.mean_s(628.0) - 17e-6).abs() < 1e-12, "20 us, and 10 us cut off at 14 us: {found:?}");
     }
 }

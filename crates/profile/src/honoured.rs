@@ -41,6 +41,8 @@ impl Profile {
             }
             "timing.slow" => used != ProfileUse::Stations && slow != DEFAULT_SLOW,
             "timing.returns.buffer" => used == ProfileUse::Formulas,
+            "cache.revalidate" => used != ProfileUse::Packets,
+            _ if key.ends_with(".forward.busy") => used == ProfileUse::Formulas,
             _ if key.starts_with("timing.") || used == ProfileUse::Packets => false,
             _ => {
                 let own = key.strip_prefix("level").and_then(|rest| rest.split_once('.')).map_or(key, |(_, own)| own);

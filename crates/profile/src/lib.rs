@@ -24,6 +24,7 @@
 //! # Ok(())
 //! # }
 //! ```
+mod cache;
 pub mod check;
 mod difference;
 mod error;
@@ -40,6 +41,7 @@ mod timing;
 mod to_toml;
 pub mod written;
 
+pub use cache::{FirstPackets, FlowCacheTiming, MAX_CACHED_FLOWS};
 pub use check::SpannedProblem;
 pub use difference::{ParameterDifference, differences};
 pub use error::ProfileError;

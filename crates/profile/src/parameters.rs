@@ -1,7 +1,7 @@
 //! Lists the parameters of a profile, for display, comparison and other programs.
 use crate::number::show_seconds;
 use crate::timing::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
-use crate::{Evidence, LevelForwarding, MatchLayers, Profile};
+use crate::{Evidence, FlowCacheTiming, LevelForwarding, MatchLayers, Profile};
 use serde::Serialize;
 use std::time::Duration;
 use weir_model::switch::costs::PriorityCosts;
@@ -45,7 +45,7 @@ impl ParameterValue {
 pub struct ProfileParameter {
     /// Position in the file, such as `level1.add.single.per_entry`.
     pub key: String,
-    /// Unit: `s`, `entries`, `packets`, `commands`, `1/s`, or empty.
+    /// Unit: `s`, `entries`, `flows`, `packets`, `commands`, `1/s`, or empty.
     pub unit: &'static str,
     /// Value of the parameter.
     pub value: ParameterValue,
@@ -157,6 +157,9 @@ impl ParameterList<'_> {
             self.add("barrier.waits".to_owned(), "", ParameterValue::Text("false".to_owned()));
         }
         self.service("effect", profile.effect.as_ref());
+        if let Some(cache) = &profile.cache {
+            self.cache(cache);
+        }
         let Some(tables) = &profile.tables else { return };
         if tables.batching.most > 1 {
             self.seconds("batching.timeout".to_owned(), tables.batching.timeout_s);
@@ -172,6 +175,17 @@ impl ParameterList<'_> {
         for (at, (level, forwarding)) in tables.levels.iter().zip(&profile.forwarding).enumerate() {
             self.level(&format!("level{}", at + 1), &profile.levels[at], level, forwarding.as_ref());
         }
+    }
+
+    fn cache(&mut self, cache: &FlowCacheTiming) {
+        self.seconds("cache.first".to_owned(), cache.first_s);
+        if let Some(idle_s) = cache.idle_s {
+            self.seconds("cache.idle".to_owned(), idle_s);
+        }
+        if let Some(flows) = cache.flows {
+            self.add("cache.flows".to_owned(), "flows", ParameterValue::Number(flows as f64));
+        }
+        self.seconds("cache.revalidate".to_owned(), cache.revalidate_s);
     }
 
     fn level(&mut self, key: &str, name: &str, level: &TableLevel, forwarding: Option<&LevelForwarding>) {
@@ -214,6 +228,9 @@ impl ParameterList<'_> {
             self.add(format!("{key}.gap_levels"), "s", ParameterValue::Numbers(law.gap_levels_s.clone()));
         }
         self.seconds(format!("{key}.shortest"), law.measured.shortest_s);
+        if let Some(busy_s) = law.busy_s {
+            self.seconds(format!("{key}.busy"), busy_s);
+        }
     }
 
     fn timing(&mut self, timing: &SwitchTiming) {

@@ -1,6 +1,6 @@
 //! Defines a profile, the description of a device's timing, and reads it from a file.
 use crate::evidence::{self, Evidence, EvidenceByKey};
-use crate::{LevelForwarding, ProfileError, SHIPPED, ServiceTime, SwitchTiming, check, written};
+use crate::{FlowCacheTiming, LevelForwarding, ProfileError, SHIPPED, ServiceTime, SwitchTiming, check, written};
 use serde::{Deserialize as _, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,6 +77,8 @@ pub struct Profile {
     /// Time from when commands were carried out until packets are treated accordingly, for all commands together;
     /// `None` for no time.
     pub effect: Option<ServiceTime>,
+    /// Cache of decisions about flows; `None` if all packets of a level are alike.
+    pub cache: Option<FlowCacheTiming>,
     /// Service times for formulas and stations; `None` if packets take no time.
     pub timing: Option<SwitchTiming>,
     /// Evidence for parameters' values, by key.
@@ -104,7 +106,10 @@ impl Profile {
         let file = path.display().to_string();
         let unknown = |problem: String| ProfileError::Unknown {
             name: file.clone(),
-            known: SHIPPED.map(|(name, _)| name).join(", "),
+            known: weir_units::known_names(
+                path.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+                &SHIPPED.map(|(name, _)| name),
+            ),
             problem,
         };
         let unreadable = |problem: String| ProfileError::Unreadable { file: file.clone(), problem };
@@ -149,6 +154,7 @@ impl Profile {
             forwarding: Vec::new(),
             barrier: BarrierTiming { waits: true, lag: None },
             effect: None,
+            cache: None,
             timing: Some(timing),
             evidence: BTreeMap::new(),
         }

@@ -21,6 +21,12 @@ impl Profile {
         if let Some(lag) = &mut slow.barrier.lag {
             *lag = lag.slowed(factor)?;
         }
+        if let Some(cache) = &mut slow.cache {
+            [&mut cache.first_s, &mut cache.revalidate_s]
+                .into_iter()
+                .chain(&mut cache.idle_s)
+                .for_each(|s| *s *= factor);
+        }
         slow.effect = slow.effect.map(|effect| effect.slowed(factor)).transpose()?;
         slow.timing = slow.timing.map(|timing| timing.slowed(factor)).transpose()?;
         Ok(slow)
@@ -95,14 +101,14 @@ fn slow_level(level: &mut TableLevel, factor: f64) {
 }
 
 fn slow_forwarding(forwarding: &mut LevelForwarding, factor: f64) {
-    let LevelForwarding { base_s, slopes, gap_levels_s, measured } = forwarding;
+    let LevelForwarding { base_s, slopes, gap_levels_s, busy_s, measured } = forwarding;
     // Delays at the base are those with the base's time between packets, which stays: it may now be in another level.
     let below = |factor: f64| gap_levels_s.iter().filter(|gap| BASE.gap_s >= **gap * factor).count() as f64;
     let moved_s = (below(factor) - below(1.0)) * slopes.per_level_s;
     base_s.iter_mut().flatten().for_each(|base| *base = (*base + moved_s).max(0.0));
     let slopes = [&mut slopes.per_level_s, &mut slopes.per_entry_s, &mut slopes.per_byte_s];
     let measured = [&mut measured.least.gap_s, &mut measured.most.gap_s, &mut measured.shortest_s];
-    let times = base_s.iter_mut().flatten().chain(slopes).chain(gap_levels_s).chain(measured);
+    let times = base_s.iter_mut().flatten().chain(slopes).chain(gap_levels_s).chain(busy_s).chain(measured);
     times.for_each(|time| *time *= factor);
 }
 

@@ -113,6 +113,7 @@ impl ProfileWriter<'_> {
         }
         // A key of the top level has to precede all tables.
         self.service("effect", "effect", profile.effect.as_ref());
+        self.cache();
         let barrier = &profile.barrier;
         if !barrier.waits || barrier.lag.is_some() {
             self.text.push_str("\n[barrier]\n");
@@ -120,6 +121,23 @@ impl ProfileWriter<'_> {
             // Waiting barriers are the default and no parameter, so they have no evidence.
             self.line("waits", if barrier.waits { "true" } else { &waits });
             self.service("barrier.lag", "lag", barrier.lag.as_ref());
+        }
+    }
+
+    fn cache(&mut self) {
+        let Some(cache) = self.profile.cache else { return };
+        self.text.push_str("\n[cache]\n");
+        for (key, seconds) in
+            [("first", Some(cache.first_s)), ("idle", cache.idle_s), ("revalidate", Some(cache.revalidate_s))]
+        {
+            if let Some(seconds) = seconds {
+                let value = self.seconds(&format!("cache.{key}"), seconds);
+                self.line(key, &value);
+            }
+        }
+        if let Some(flows) = cache.flows {
+            let value = self.count("cache.flows", flows);
+            self.line("flows", &value);
         }
     }
 
@@ -200,6 +218,10 @@ impl ProfileWriter<'_> {
         }
         let shortest = self.seconds(&format!("{key}.shortest"), law.measured.shortest_s);
         self.line("shortest", &shortest);
+        if let Some(busy_s) = law.busy_s {
+            let busy = self.seconds(&format!("{key}.busy"), busy_s);
+            self.line("busy", &busy);
+        }
         self.range(&law.measured);
     }
 

@@ -310,3 +310,33 @@ fn a_file_that_is_no_text_is_told_with_its_line() {
     std::fs::remove_file(&file).unwrap();
     assert!(error.contains("cannot read the profile: line 1: found byte 0xe9"), "{error}");
 }
+
+#[test]
+fn a_cache_of_flows_is_read_and_written() {
+    let level = "[[level]]\nname = \"a\"\nforward = { base_l2 = \"40us\", busy = { value = \"9us\", samples = 9 } }\n";
+    let head = "name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\neffect = \"2ms\"\n";
+    let cache = "[cache]\nfirst = { value = \"45us\", interval = [\"44us\", \"46us\"] }\nidle = \"10s\"\nflows = 700\n\
+        revalidate = \"2us\"\n";
+    let profile = parse(&format!("{head}{cache}{level}")).unwrap();
+    let found = profile.cache.unwrap();
+    assert_eq!((found.first_s, found.idle_s, found.flows, found.revalidate_s), (45e-6, Some(10.0), Some(700), 2e-6));
+    assert_eq!(profile.forwarding[0].as_ref().unwrap().busy_s, Some(9e-6));
+    let again = parse(&profile.to_toml()).unwrap();
+    assert_eq!((again.cache, &again.evidence), (profile.cache, &profile.evidence));
+    let slow = profile.slowed(2.0).unwrap().cache.unwrap();
+    assert_eq!((slow.first_s, slow.idle_s, slow.flows, slow.revalidate_s), (90e-6, Some(20.0), Some(700), 4e-6));
+    for (wrong, said) in [
+        (format!("{head}{cache}"), "found it without [[level]]"),
+        (
+            format!("{head}{cache}{level}[[level]]\nname = \"b\"\n").replace("\"a\"\n", "\"a\"\nsize = 9\n"),
+            "first: found it beside",
+        ),
+        (format!("{head}{cache}{level}").replace("effect = \"2ms\"", ""), "revalidate: found it without effect"),
+        (format!("{head}{cache}{level}").replace("700", "0"), "flows: found 0, expected 1 to"),
+        (format!("{head}{cache}{level}").replace("\"10s\"", "\"0s\""), "idle: found 0s"),
+        (format!("{head}{cache}{level}").replace("\"9us\"", "\"41us\""), "forward.busy: found more than a base delay"),
+    ] {
+        let error = parse(&wrong).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+}

@@ -9,13 +9,17 @@
 //! On some switches, several changes take effect together: the first of two commands takes effect only when both are
 //! carried out. So its time is compared with that of the first of two commands sent at once. Delays within the noise of
 //! a single command do not count as waiting.
+//!
+//! Both times are measured in turn, so that what disturbs the machine for a while affects both, and as often as it
+//! takes until the interval of the median difference decides. A time-out that was found is looked for once more: with
+//! commands clearly closer the switch has to wait, and with commands clearly farther apart not.
 use crate::bench::{CompletionSign, EntryWatch, TestBench, TestEntryChange};
 use crate::levels::alike;
 use crate::rules::TestFlowEntry;
 use crate::store::{RawDataRow, RawDataStore};
 use crate::{MeasurementGrid, ProfilerError};
 use std::time::Duration;
-use weir_model::fit::quantiles::MedianAndSpread;
+use weir_model::fit::quantiles::{MedianAndSpread, median_interval};
 use weir_model::switch::batch::CommandBatching;
 
 /// Number of measurements of each case, of which the median counts.
@@ -29,6 +33,13 @@ const PRECISION: f64 = 0.01;
 /// Allowance for noise, as a factor: a single command whose time is below the time-out even if multiplied by this
 /// factor did not wait.
 const SLACK: f64 = 1.2;
+/// Most pairs of measurements that are compared until it is sure whether the switch waits.
+const PAIRS_MOST: u32 = 25;
+/// Quantile of the normal distribution for that decision.
+const SURE: f64 = 1.96;
+/// Times between commands with which a time-out is looked for once more, as its multiples.
+const SURELY_WAITS: f64 = 0.8;
+const SURELY_DOES_NOT: f64 = 1.4;
 /// Minimum time-out that is searched for.
 const SHORTEST: Duration = Duration::from_micros(100);
 
@@ -59,7 +70,14 @@ pub(crate) fn measure(
     let blur = chance.max(together.width);
     let together = together.median();
     let mut found = MeasuredBatching { batching: CommandBatching::NONE, timeout_s: None, notes: Vec::new() };
-    let Some((low, high)) = look.timeout(alone, alone.max(together), blur)? else { return Ok(found) };
+    let (low, high) = match look.timeout(alone, blur)? {
+        TimeoutKnowledge::Between(low, high) => (low, high),
+        TimeoutKnowledge::None => return Ok(found),
+        TimeoutKnowledge::Unknown => {
+            found.notes.push(UNKNOWN.to_owned());
+            return Ok(found);
+        }
+    };
     let timeout = (low + high) / 2;
     if alone.mul_f64(SLACK) < low {
         // A switch that waits this long for more commands makes a single command wait as long.
@@ -69,6 +87,11 @@ pub(crate) fn measure(
         found.notes.push(text);
         return Ok(found);
     }
+    let is_there = look.waits(low.mul_f64(SURELY_WAITS))? == Some(true);
+    if !is_there || look.waits(high.mul_f64(SURELY_DOES_NOT).min(LONGEST))? != Some(false) {
+        found.notes.push(UNKNOWN.to_owned());
+        return Ok(found);
+    }
     found.timeout_s = Some([low.as_secs_f64(), high.as_secs_f64()]);
     let most = look.most([alone, together], timeout, grid.batch_max)?;
     if most.is_none() {
@@ -76,6 +99,18 @@ pub(crate) fn measure(
     }
     found.batching = CommandBatching { timeout_s: timeout.as_secs_f64(), most: most.unwrap_or(grid.batch_max) };
     Ok(found)
+}
+
+/// Remark if chance rules the search.
+const UNKNOWN: &str = "batching: not known whether commands wait for further ones: too much noise; taken for no";
+
+/// Knowledge about the time-out.
+enum TimeoutKnowledge {
+    /// Lower and upper bound of the time-out.
+    Between(Duration, Duration),
+    /// The switch does not wait, or it still waits for a command that comes after [`LONGEST`].
+    None,
+    Unknown,
 }
 
 /// Measured times of bursts of one kind.
@@ -136,37 +171,54 @@ impl BatchingSearch<'_, '_> {
     }
 
     /// Returns true if the first of two commands, sent with the time `apart` between them, waits for the second: if it
-    /// takes effect later than `usual` by more than half of `apart`.
-    fn waits(&mut self, usual: Duration, apart: Duration) -> Result<bool, ProfilerError> {
-        Ok(self.first_done(2, apart)? > usual + apart / 2)
+    /// takes effect later than the first of two sent at once, by more than half of `apart`. `None` if chance does not
+    /// let it be decided.
+    fn waits(&mut self, apart: Duration) -> Result<Option<bool>, ProfilerError> {
+        let limit_s = apart.as_secs_f64() / 2.0;
+        let mut more_s = Vec::new();
+        for _ in 0..PAIRS_MOST {
+            let together_s = self.times(2, Duration::ZERO, 1)?.first.median;
+            more_s.push(self.times(2, apart, 1)?.first.median - together_s);
+            if more_s.len() < RUNS as usize {
+                continue;
+            }
+            let [low_s, high_s] = median_interval(&more_s, SURE)?;
+            if low_s > limit_s || high_s <= limit_s {
+                return Ok(Some(low_s > limit_s));
+            }
+        }
+        Ok(None)
     }
 
-    /// Returns a lower and an upper bound of the time-out. Returns `None` if the switch does not wait, or if it still
-    /// waits for a command that comes after [`LONGEST`].
-    fn timeout(
-        &mut self,
-        alone: Duration,
-        usual: Duration,
-        blur: Duration,
-    ) -> Result<Option<(Duration, Duration)>, ProfilerError> {
+    /// Searches the time-out.
+    fn timeout(&mut self, alone: Duration, blur: Duration) -> Result<TimeoutKnowledge, ProfilerError> {
         // A time-out that is much shorter than the time of a single command, the noise or the time between test
         // packets cannot be measured, and hardly changes the times of commands.
         let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(blur * 2);
-        if shortest >= LONGEST || !self.waits(usual, shortest)? {
-            return Ok(None);
+        if shortest >= LONGEST {
+            return Ok(TimeoutKnowledge::None);
+        }
+        match self.waits(shortest)? {
+            Some(true) => {}
+            Some(false) => return Ok(TimeoutKnowledge::None),
+            None => return Ok(TimeoutKnowledge::Unknown),
         }
         let (mut low, mut high) = (shortest, LONGEST.min(shortest * 2));
-        while self.waits(usual, high)? {
-            if high == LONGEST {
-                return Ok(None);
+        loop {
+            match self.waits(high)? {
+                Some(true) if high == LONGEST => return Ok(TimeoutKnowledge::None),
+                Some(true) => (low, high) = (high, LONGEST.min(high * 2)),
+                Some(false) => break,
+                None => return Ok(TimeoutKnowledge::Unknown),
             }
-            (low, high) = (high, LONGEST.min(high * 2));
         }
         while (high - low).as_secs_f64() > PRECISION * low.as_secs_f64() {
             let middle = (low + high) / 2;
-            if self.waits(usual, middle)? { low = middle } else { high = middle }
+            // Nearer to the limit than chance lets it be decided.
+            let Some(waits) = self.waits(middle)? else { break };
+            if waits { low = middle } else { high = middle }
         }
-        Ok(Some((low, high)))
+        Ok(TimeoutKnowledge::Between(low, high))
     }
 
     /// Returns the number of commands in the smallest burst that fills a batch; `None` if `batch_max` commands do not.

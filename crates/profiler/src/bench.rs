@@ -12,16 +12,17 @@ pub(crate) use probing::PlannedProbe;
 pub use series::CommandCompletion;
 
 use crate::device::{DeviceEvent, DeviceUnderTest};
-use crate::rules::{TestFlowEntry, delete_group};
+use crate::rules::{SHORTEST, TestFlowEntry, delete_group};
 use crate::terms::CostTermCounts;
 use crate::{MeasurementSettings, ProfilerError};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use weir_device::ProfiledTables;
+use weir_device::{FlowCache, ProfiledTables};
 use weir_model::switch::device::SwitchModel;
 use weir_model::switch::policy::{EvictionAttribute, EvictionCriterion};
 use weir_openflow::model::{FlowMod, PortNo};
 use weir_openflow::{Body, Message};
+use weir_profile::FlowCacheTiming;
 use weir_units::Instant;
 
 /// Commands sent at once while unmeasured entries are added or deleted.
@@ -72,6 +73,9 @@ pub(crate) struct TestBench<'a> {
     forwarding: Vec<Duration>,
     /// Time that a packet without a matching entry occupies the switch, as far as known.
     missing: Duration,
+    /// Flows that packets were sent to: those in the switch's cache, if `has_cache`.
+    cache: FlowCache,
+    has_cache: bool,
     /// Number of packets sent, and number of those sent late.
     sent: [u64; 2],
     /// True while completion times do not matter: packets are sent rarely then.
@@ -100,6 +104,8 @@ impl<'a> TestBench<'a> {
             run: 0,
             forwarding: Vec::new(),
             missing: Duration::ZERO,
+            cache: FlowCache::endless(),
+            has_cache: false,
             sent: [0; 2],
             is_coarse: false,
             stop,
@@ -111,6 +117,34 @@ impl<'a> TestBench<'a> {
     pub(crate) fn know(&mut self, model: SwitchModel) -> Result<(), ProfilerError> {
         self.model = Some(model);
         self.clear()
+    }
+
+    /// Sets what is known of the switch's cache of flows.
+    pub(crate) fn knows_cache(&mut self, cache: Option<&FlowCacheTiming>) {
+        self.has_cache = cache.is_some();
+        cache.into_iter().for_each(|cache| self.cache.limit(cache));
+    }
+
+    /// Sends a packet to each entry, so that the switch's cache has their flows. Does nothing without a cache.
+    pub(crate) fn fill_cache(&mut self) -> Result<(), ProfilerError> {
+        if !self.has_cache {
+            return Ok(());
+        }
+        let gap = Duration::from_millis(1).max(self.forwarding() * 4);
+        let packet = |(rule, _)| PlannedProbe { rule, bytes: SHORTEST, gap };
+        let planned: Vec<PlannedProbe> = self.rules().map(packet).collect();
+        self.delays(&planned).map(drop)
+    }
+
+    /// Records a packet of an entry in the known cache.
+    fn note_flow(&mut self, rule: &TestFlowEntry) {
+        let now = self.device.now();
+        self.cache.packet_ns(now, rule.number.into());
+    }
+
+    /// Returns true if [`TestBench::fill`] sends packets to the entry with this index, of `all` entries.
+    pub(crate) fn is_watched(at: usize, all: usize) -> bool {
+        at % FILL == FILL - 1 || at + 1 == all
     }
 
     /// Counts a packet sent at `now` that was due at `due`.

@@ -1,6 +1,7 @@
 //! Measures packet delays by match kind, length, number of entries and time between packets, one factor at a time.
 use crate::bench::{PlannedProbe, TestBench};
-use crate::fit::forwarding::{ForwardingCase, cases, stairs};
+use crate::fit::cases::{ForwardingCase, cases};
+use crate::fit::stairs::stairs;
 use crate::levels::PRIORITY;
 use crate::rig::RigDelayTable;
 use crate::rules::{TestFlowEntry, number};
@@ -32,12 +33,29 @@ const NEAR: f64 = 0.03;
 const BLURRED: f64 = 4.0;
 const BLURRED_SHARE: f64 = 0.02;
 const AGAIN: u32 = 3;
+/// Least time between packets that are closer than those of the base case, as a multiple of their delay: they do not
+/// find others before them.
+const CLOSER: f64 = 1.5;
+/// Packets at random times after each other, as a multiple of those of a case, and the longest and shortest of these
+/// times, in seconds: their logarithms are equally likely.
+const MIXED: u32 = 16;
+const MIXED_GAPS_S: [f64; 2] = [50e-6, 50e-3];
+
+/// Packets that are sent at once, repetitions, and the pause behind each.
+const TOGETHER: usize = 100;
+const TOGETHER_RUNS: usize = 9;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Delays of a level's packets.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelDelays {
     pub(crate) base: ForwardingCase,
     pub(crate) rows: Vec<PacketDelayRow>,
+    /// Time of a packet behind another, in seconds.
+    pub(crate) busy_s: Option<f64>,
+    /// Times after the packet before, and delays, of packets at random times that found no other one before them, in
+    /// seconds.
+    pub(crate) mixed_s: Vec<(f64, f64)>,
 }
 
 /// Measures the cases of all levels that the store does not have. Appends to `made` level by level, also those
@@ -71,8 +89,12 @@ pub(crate) fn measure(
         };
         let ended = measuring.all();
         let base = measuring.base;
-        made.push(LevelDelays { base, rows: rows.clone() });
+        made.push(LevelDelays { base, rows: measuring.rows.clone(), busy_s: None, mixed_s: Vec::new() });
         ended?;
+        let (busy_s, mixed_s) = (measuring.busy()?, measuring.mixed()?);
+        if let Some(level) = made.last_mut() {
+            (level.busy_s, level.mixed_s) = (busy_s, mixed_s);
+        }
     }
     Ok(())
 }
@@ -118,9 +140,82 @@ impl LevelDelayRun<'_, '_, '_> {
                 .map(|gap| ForwardingCase { gap_us: *gap, ..base }),
         );
         self.cases(&wanted)?;
+        self.closer()?;
         self.refine()?;
         let entries = EIGHTHS.map(|eighths| self.room.min(4 * ENTRIES) * eighths / 8);
         self.cases(&entries.map(|entries| ForwardingCase { entries: entries.max(3), ..base }))
+    }
+
+    /// Measures times between packets below that of the base case, each half of the one before, as far as packets do
+    /// not find others before them: a switch whose threads sleep is much faster where packets are close.
+    fn closer(&mut self) -> Result<(), ProfilerError> {
+        let mut case = self.base;
+        while case.gap_us / 2 >= GAP_US {
+            let delays: Vec<f64> = cases(self.rows, self.level).remove(&case).unwrap_or_default();
+            let Ok(middle) = MedianAndSpread::of(&delays) else { return Ok(()) };
+            case.gap_us /= 2;
+            if f64::from(case.gap_us) * 1e-6 < CLOSER * middle.median {
+                return Ok(());
+            }
+            self.cases(&[case])?;
+        }
+        Ok(())
+    }
+
+    /// Measures the time for which a packet occupies the level behind others: many are sent at once.
+    fn busy(&mut self) -> Result<Option<f64>, ProfilerError> {
+        let name = format!("busy-{}", self.level);
+        if let Some(found) = self.store.kept(&name)? {
+            return Ok(found);
+        }
+        self.there(self.base.entries)?;
+        let Some(rules) = self.tested(self.base.kind) else { return Ok(None) };
+        self.bench.during = "sending packets at once".to_owned();
+        let (bytes, gap) = (self.base.bytes, Duration::ZERO);
+        let rule = |at: usize| PlannedProbe { rule: rules[at % rules.len()], bytes, gap };
+        let planned: Vec<PlannedProbe> = (0..TOGETHER).map(rule).collect();
+        let mut found = Vec::new();
+        for _ in 0..TOGETHER_RUNS {
+            found.extend(self.bench.together(&planned)?);
+            self.bench.rest(PAUSE)?;
+        }
+        let busy_s = MedianAndSpread::of(&found).ok().map(|middle| middle.median);
+        self.store.keep(&name, &busy_s)?;
+        Ok(busy_s)
+    }
+
+    /// Measures packets at random times after each other: what a packet takes may depend on more than the time since
+    /// the one before, and traffic is seldom regular.
+    fn mixed(&mut self) -> Result<Vec<(f64, f64)>, ProfilerError> {
+        let name = format!("mixed-{}", self.level);
+        if let Some(found) = self.store.kept(&name)? {
+            return Ok(found);
+        }
+        self.there(self.base.entries)?;
+        let Some(rules) = self.tested(self.base.kind) else { return Ok(Vec::new()) };
+        self.bench.during = "measuring packets at random times".to_owned();
+        let [least_s, most_s] = MIXED_GAPS_S.map(|gap_s| gap_s.max(f64::from(self.base.gap_us) * 1e-6 / 16.0));
+        let bytes = self.base.bytes;
+        let random = &mut self.bench.random;
+        let mut packet = |at: u32| {
+            let gap = Duration::from_secs_f64(least_s * (most_s / least_s).powf(random.f64()));
+            PlannedProbe { rule: rules[at as usize % rules.len()], bytes, gap }
+        };
+        let planned: Vec<PlannedProbe> = (0..self.grid.packets * MIXED).map(&mut packet).collect();
+        let (delays, sent) = self.bench.timed_delays(&planned)?;
+        let mut found = Vec::new();
+        let mut over = None;
+        for at in 1..sent.len() {
+            let left = delays[at - 1].map(|delay_s| sent[at - 1] + Duration::from_secs_f64(delay_s.max(0.0)));
+            over = over.max(left);
+            let (Some(delay_s), Some(over)) = (delays[at], over) else { continue };
+            let came = sent[at] + Duration::from_secs_f64(delay_s.max(0.0));
+            if sent[at] > over && !self.bench.device.was_stopped(sent[at], came) {
+                found.push((sent[at].since(sent[at - 1]).as_secs_f64(), delay_s));
+            }
+        }
+        self.store.keep(&name, &found)?;
+        Ok(found)
     }
 
     /// Measures cases alternately, each in [`ROUNDS`] parts.

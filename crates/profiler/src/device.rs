@@ -16,6 +16,12 @@ pub trait DeviceUnderTest {
     /// be measured.
     fn version(&self) -> Option<Version>;
 
+    /// Returns true if the measuring machine stopped at some time between both: what was measured then is the
+    /// machine's time. Not all stops are seen.
+    fn was_stopped(&self, _from: Instant, _until: Instant) -> bool {
+        false
+    }
+
     /// Sends messages together in one write.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use weir_client::OpenFlowClient;
 use weir_openflow::{Message, Version};
 use weir_packet::{Frame, FramePool};
 use weir_port::{Port, PortSpec, ReceiveReadiness, event};
-use weir_units::{Clock as _, Instant, SystemClock};
+use weir_units::{Clock as _, Instant, StallLog, SystemClock};
 
 /// Most frames received from an interface in one call.
 const BURST: usize = 32;
@@ -19,6 +19,8 @@ const AWAKE_AFTER: Duration = Duration::from_millis(50);
 /// Longest normal duration of sending a frame that closely follows others; longer ones mean that the process was
 /// suspended.
 const SHORT: Duration = Duration::from_micros(10);
+/// Time between two looks at the clock from which on the thread was stopped, unless it slept.
+const STOP: Duration = Duration::from_micros(200);
 /// Longest sleep, so that stop requests are seen.
 const NAP: Duration = Duration::from_millis(20);
 /// Longest wait for the link of an interface that was just set up: the kernel reports it with a delay.
@@ -35,6 +37,8 @@ pub struct LiveDevice {
     came: VecDeque<DeviceEvent>,
     /// Time at which something was last sent.
     sent: Instant,
+    /// Stops of the measuring thread.
+    stops: StallLog,
     /// True if delays start before sending a frame, even if the interface reports its departure.
     counts_sending: bool,
 }
@@ -73,7 +77,8 @@ impl LiveDevice {
         let clock = SystemClock::start();
         let ports = interfaces.iter().map(|name| open(name, clock)).collect::<Result<Vec<_>, _>>()?;
         let (pool, batch, came) = (FramePool::new(4096, 64), Vec::new(), VecDeque::new());
-        Ok(LiveDevice { clock, channel: None, ports, pool, batch, came, sent: Instant::ZERO, counts_sending: false })
+        let (sent, stops) = (Instant::ZERO, StallLog::default());
+        Ok(LiveDevice { clock, channel: None, ports, pool, batch, came, sent, stops, counts_sending: false })
     }
 
     /// Sets whether delays start before sending a frame even where interfaces report its departure. Use it if the
@@ -101,6 +106,14 @@ impl LiveDevice {
         Ok(())
     }
 
+    /// Records that something was sent since `began`. What the caller did before that is no stop.
+    fn worked(&mut self, began: Instant) {
+        self.stops.look_away();
+        if self.sent.since(began) >= STOP {
+            self.stops.note(began, self.sent);
+        }
+    }
+
     /// Sleeps until something arrives, if there is enough time before `until`.
     fn sleep(&mut self, until: Instant) {
         let now = self.clock.now();
@@ -116,6 +129,7 @@ impl LiveDevice {
         let mut descriptors: Vec<_> = self.ports.iter().filter_map(|(port, _)| port.fd()).collect();
         descriptors.extend(self.channel.as_ref().map(OpenFlowClient::fd));
         event::wait_any(&descriptors, Some(time));
+        self.stops.look_away();
     }
 }
 
@@ -157,10 +171,16 @@ impl DeviceUnderTest for LiveDevice {
         self.channel.as_ref().map(OpenFlowClient::version)
     }
 
+    fn was_stopped(&self, from: Instant, until: Instant) -> bool {
+        self.stops.touch(from, until)
+    }
+
     fn send(&mut self, messages: &[Message]) -> Result<(), ProfilerError> {
         let Some(channel) = &mut self.channel else { return Ok(()) };
+        let began = self.clock.now();
         channel.send(messages)?;
         self.sent = self.clock.now();
+        self.worked(began);
         Ok(())
     }
 
@@ -175,18 +195,20 @@ impl DeviceUnderTest for LiveDevice {
         while let Some(left) = self.batch.pop() {
             self.pool.give(left);
         }
+        let reports = stamps.departures && !self.counts_sending;
+        let departed = if reports { port.departed() } else { None };
         self.sent = self.clock.now();
-        if !stamps.departures || self.counts_sending {
-            return Ok(None);
-        }
+        self.worked(began);
         // Interfaces report no departure for frames that follow each other closely. In a short call the frame leaves
         // about half-way.
         let took = self.sent.since(began);
-        Ok(port.departed().or_else(|| (took < SHORT).then_some(began + took / 2)))
+        let half_way = (reports && took < SHORT).then_some(began + took / 2);
+        Ok(departed.or(half_way))
     }
 
     fn wait(&mut self, until: Instant) -> Result<Option<DeviceEvent>, ProfilerError> {
         loop {
+            self.stops.look(self.clock.now(), STOP);
             if let Some(seen) = self.came.pop_front() {
                 return Ok(Some(seen));
             }

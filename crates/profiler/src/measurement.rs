@@ -5,12 +5,15 @@ use crate::data::{self, LevelDelays};
 use crate::device::DeviceUnderTest;
 use crate::fit::build::{self, BarrierBehaviour, ProfileMetadata};
 use crate::fit::costs::{self, FittedTableCosts};
+use crate::flow_cache::{self, MeasuredFlowCache};
 use crate::levels::{self, MeasuredLevels};
+use crate::single_commands::{self, SingleCommandTime};
 use crate::store::{MessageRow, RawDataStore};
 use crate::throughput::{self, Throughput};
 use crate::{
     MeasurementGrid, MeasurementSettings, ProfilerError, ProgressReporter, RigDelayTable, batching, messages, policy,
 };
+use std::time::Duration;
 use weir_model::switch::batch::CommandBatching;
 use weir_model::switch::costs::{PriorityCosts, TableCosts};
 use weir_model::switch::device::{SwitchModel, TableLevel};
@@ -23,6 +26,9 @@ use weir_profile::Profile;
 
 /// Share of packets sent late above which [`Measurement::notes`] mentions it.
 const LATE_MOST: f64 = 0.002;
+
+/// Idle time after which all flows are surely forgotten, as a multiple of that which was found.
+pub(crate) const SURELY_IDLE: f64 = 1.1;
 
 /// Description of a device that has no control channel to ask for one.
 const SILENT: &str = "A device without OpenFlow";
@@ -59,8 +65,12 @@ pub struct Measurement {
     pub policy: Option<policy::MeasuredPolicy>,
     /// Rule by which the switch gathers commands in batches.
     pub batching: Option<batching::MeasuredBatching>,
+    /// Cache of flows, as packets show it.
+    pub flow_cache: Option<MeasuredFlowCache>,
     /// Bursts of commands that were timed for the control plane's grid.
     pub timed: Vec<MeasuredBurst>,
+    /// Single commands, if the switch has a cache of flows.
+    pub singles: Vec<SingleCommandTime>,
     /// Costs of table changes for each table level, fitted to `timed`.
     pub costs: Option<FittedTableCosts>,
     /// Behaviour of barriers, found from `timed`.
@@ -147,6 +157,10 @@ impl MeasurementRun<'_, '_> {
         // The places of entries must be known for all further parts.
         self.progress.begin("policy");
         self.policy()?;
+        if parts.control || parts.data {
+            self.progress.begin("flows");
+            self.flow_cache()?;
+        }
         if parts.control {
             self.control()?;
         }
@@ -218,6 +232,14 @@ impl MeasurementRun<'_, '_> {
         self.know()
     }
 
+    fn flow_cache(&mut self) -> Result<(), ProfilerError> {
+        let Some(sizes) = &self.made.sizes else { return Ok(()) };
+        let found = flow_cache::measure(&mut self.bench, &self.grid, sizes, self.store)?;
+        self.bench.knows_cache(found.timing().as_ref());
+        self.made.flow_cache = Some(found);
+        Ok(())
+    }
+
     /// Passes the levels, batching and policy found so far to the bench; costs are not known yet.
     fn know(&mut self) -> Result<(), ProfilerError> {
         const NOTHING: PriorityCosts<PerEntryCost> =
@@ -234,6 +256,11 @@ impl MeasurementRun<'_, '_> {
     fn control(&mut self) -> Result<(), ProfilerError> {
         self.progress.begin("messages");
         self.made.messages = messages::measure(&mut self.bench, &self.grid, self.store, &mut self.progress)?;
+        let cache = self.made.flow_cache.as_ref().and_then(MeasuredFlowCache::timing);
+        if let Some(idle_s) = cache.and_then(|cache| cache.idle_s) {
+            // The first bursts meet an empty cache.
+            self.bench.rest(Duration::from_secs_f64(idle_s * SURELY_IDLE))?;
+        }
         self.progress.begin("control plane");
         let most = self.made.batching.as_ref().map_or(1, |found| found.batching.most);
         let mut grid = self.grid.clone();
@@ -245,7 +272,15 @@ impl MeasurementRun<'_, '_> {
         let room = self.made.sizes.as_ref().filter(|sizes| sizes.is_full).map(|sizes| sizes.entries);
         let (timed, ended) = control::measure(&mut self.bench, &grid, room, self.store, &mut self.progress);
         self.made.timed = timed;
-        ended
+        ended?;
+        if cache.is_some() {
+            self.progress.begin("single commands");
+            let room = room.unwrap_or(u64::MAX);
+            let forgets = cache.and_then(|cache| cache.idle_s).map_or(0.0, |idle_s| idle_s * SURELY_IDLE);
+            let forgets = Duration::from_secs_f64(forgets);
+            self.made.singles = single_commands::measure(&mut self.bench, &self.grid, room, forgets, self.store)?;
+        }
+        Ok(())
     }
 
     fn data(&mut self) -> Result<(), ProfilerError> {
@@ -272,7 +307,8 @@ impl MeasurementRun<'_, '_> {
         }
         let levels = self.made.sizes.as_ref().map_or(1, |sizes| sizes.sizes.len());
         let batching = self.made.batching.as_ref().map_or(CommandBatching::NONE, |found| found.batching);
-        let costs = costs::fit(&self.made.timed, levels, batching);
+        let mut costs = costs::fit(&self.made.timed, levels, batching);
+        costs.use_singles(&self.made.singles);
         self.made.barriers = Some(build::barriers(&self.made.timed, &costs, batching.most)?);
         self.made.costs = Some(costs);
         Ok(())
@@ -314,6 +350,8 @@ impl Measurement {
         if self.version.is_none() && !self.delays.is_empty() {
             notes.push("control plane: not measured: with this profile commands and messages take no time".to_owned());
         }
+        let unknown = self.flow_cache.iter().flat_map(|found| &found.unknown);
+        notes.extend(unknown.map(|tier| format!("cache of flows: {}", tier.note())));
         if self.sizes.as_ref().is_some_and(|sizes| !sizes.confirmed) {
             notes.push("levels: a second look at the same entries gave other sizes".to_owned());
         }

@@ -193,9 +193,14 @@ impl MeasurementSummary {
             );
         }
         if let Some(EffectTimes { times, criterion }) = &self.effect {
+            let why = if *criterion > 0.0 {
+                format!("{criterion:.0} less of Schwarz's criterion than with costs alone")
+            } else {
+                "of single commands; bursts do not show it".to_owned()
+            };
             let _ = writeln!(
                 text,
-                "effect         packets meet changes {} after commands were carried out, however many: {criterion:.0} less of Schwarz's criterion than with costs alone",
+                "effect         packets meet changes {} after commands were carried out, however many: {why}",
                 times.text()
             );
         }

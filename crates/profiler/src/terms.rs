@@ -10,6 +10,8 @@ use weir_device::ProfiledTables;
 pub enum CostTerm {
     /// Constant time of every burst.
     Constant,
+    /// Revalidation of a flow in the switch's cache.
+    Revalidate,
     /// Wait for further commands, of bursts that do not fill a batch.
     Waiting,
     /// Search for the entries of a command, in all levels together: only the sum can be measured.
@@ -54,6 +56,7 @@ impl fmt::Display for CostTerm {
         let priorities = |several: &bool| if *several { "several" } else { "single" };
         match self {
             CostTerm::Constant => f.write_str("constant"),
+            CostTerm::Revalidate => f.write_str("revalidate"),
             CostTerm::Waiting => f.write_str("waiting"),
             CostTerm::Search => f.write_str("search"),
             CostTerm::Add { level, several, batch } => write!(f, "add.{level}.{}.{batch}", priorities(several)),
@@ -82,6 +85,7 @@ impl FromStr for CostTerm {
         };
         match parts.as_slice() {
             ["constant"] => Some(CostTerm::Constant),
+            ["revalidate"] => Some(CostTerm::Revalidate),
             ["waiting"] => Some(CostTerm::Waiting),
             ["search"] => Some(CostTerm::Search),
             ["add", rest @ ..] => batched(rest).map(|(level, several, batch)| CostTerm::Add { level, several, batch }),
@@ -115,6 +119,11 @@ impl CostTermCounts {
         terms.add(CostTerm::Constant, 1.0);
         terms.add(CostTerm::Waiting, f64::from(u8::from(is_waited_for)));
         terms
+    }
+
+    /// Adds the term of a burst whose changes had to pass a cache with so many flows.
+    pub(crate) fn revalidating(&mut self, flows: usize) {
+        self.add(CostTerm::Revalidate, flows as f64);
     }
 
     /// Adds the terms of adding an entry, in a batch of `batch` commands; none if all levels are full.
@@ -184,6 +193,7 @@ mod tests {
         let mut terms = CostTermCounts::burst(true);
         for column in [
             CostTerm::Search,
+            CostTerm::Revalidate,
             CostTerm::Add { level: 1, several: true, batch: 20 },
             CostTerm::Modify { level: 0, several: false, batch: 1 },
             CostTerm::Shift { level: 2 },

@@ -178,7 +178,7 @@ impl VirtualTimeSwitch {
                 tables.level_of(found.name).unwrap_or(0)
             });
         }
-        let passing = DataPathPacket { level, kind, bytes: length };
+        let passing = DataPathPacket { level, kind, bytes: length, flow: weir_device::flow_of(bytes) };
         let held = found
             .and_then(|found| found.out)
             .map_or(DeferredStageItem::Nothing, |out| DeferredStageItem::Frame { in_port, out, bytes: bytes.to_vec() });

@@ -388,7 +388,7 @@ fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
         ended.unwrap();
         (found.profile(&about()).unwrap(), found)
     };
-    let (first, found) = find(&truth, 7);
+    let (first, found) = find(&truth, 5);
     let said = found.summary().text();
     assert_eq!(first.tables.as_ref().unwrap().batching.most, 1, "{said}");
     assert!(found.notes().iter().all(|note| !note.starts_with("commands: half")), "chance is in the law: {said}");
@@ -436,4 +436,41 @@ fn a_file_that_cannot_be_read_is_an_error() {
     std::fs::create_dir(folder.path().join("rig.json")).unwrap();
     let error = store.rig().unwrap_err().to_string();
     assert!(error.contains("rig.json") && error.contains("reading it"), "{error}");
+}
+
+/// Measures a switch like Open vSwitch: decisions about flows are cached, changes have to pass the cache, and packets
+/// behind others take less time.
+#[test]
+fn a_cache_of_flows_is_found() {
+    let text = "name = \"cached\"\ndevice = \"Caches\"\norigin = \"assumed\"\nsource = \"A test\"\n\
+        effect = { law = \"gamma\", mean = \"500us\", scv = 0.2 }\nbarrier = { lag = \"300us\" }\n\
+        [cache]\nfirst = \"47us\"\nidle = \"10.2s\"\nrevalidate = \"2us\"\n\
+        [[level]]\nname = \"table\"\nwrite = \"9us\"\n\
+        forward = { base_l2 = \"40us\", base_l3 = \"40us\", base_l2l3 = \"42us\", busy = \"12us\", \
+        gap_levels = [\"800us\", \"5ms\"], per_gap_level = \"50us\" }\n";
+    let grid = MeasurementGrid { runs: 10, entries: vec![1, 40, 200, 1000], entries_max: 1500, ..grid() };
+    for (flows, parts) in
+        [("", MeasurementParts::ALL), ("flows = 700\n", MeasurementParts { data: false, ..MeasurementParts::ALL })]
+    {
+        let text = text.replace("[cache]\n", &format!("[cache]\n{flows}"));
+        let truth = Profile::parse(&text, "cached.toml").unwrap();
+        let mut switch = VirtualTimeSwitch::new(&truth, 3, 7).unwrap();
+        let (found, ended) = measured(&mut switch, grid.clone(), parts, &mut RawDataStore::none(), &mut || false);
+        ended.unwrap();
+        let profile = found.profile(&about()).unwrap();
+        let said = format!("{}\n{}", profile.to_toml(), found.summary().text());
+        let (known, cache) = (truth.cache.unwrap(), profile.cache.unwrap());
+        let near =
+            |found: f64, truth: f64, within: f64| assert!((found / truth - 1.0).abs() < within, "{found}\n{said}");
+        near(cache.idle_s.unwrap(), known.idle_s.unwrap(), 0.03);
+        near(cache.revalidate_s, known.revalidate_s, 0.1);
+        near(profile.effect.as_ref().unwrap().mean_s(0.0), 500e-6, 0.1);
+        assert_eq!(cache.flows, known.flows, "{said}");
+        if parts.data {
+            near(cache.first_s, known.first_s, 0.02);
+            near(profile.forwarding[0].as_ref().unwrap().busy_s.unwrap(), 12e-6, 0.02);
+        } else {
+            assert_eq!(cache.first_s, 0.0, "no part of forwarding is known");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Measures random commands and packets on switches in virtual time with known parameters.
 use std::time::Duration;
-use weir_profile::Profile;
+use weir_profile::{MatchLayers, Profile};
 use weir_profiler::validation::{
     CommandCompletion, CommandSeries, CommandSeriesParams, KnownSwitchTiming, PacketSeries, ReplayedPacket, commands,
     packets,
@@ -44,7 +44,7 @@ fn settings() -> MeasurementSettings {
 
 fn two() -> (Profile, KnownSwitchTiming) {
     let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
-    let known = KnownSwitchTiming { tables: truth.tables.clone(), delays_s: vec![6e-6, 60e-6] };
+    let known = KnownSwitchTiming::of(&truth, vec![6e-6, 60e-6]);
     (truth, known)
 }
 
@@ -95,9 +95,11 @@ fn packets_take_what_their_level_takes() {
     let (truth, known) = two();
     let packet = |destination| ReplayedPacket { gap: Duration::from_millis(1), bytes: 128 + destination, destination };
     let trace: Vec<ReplayedPacket> = (0..200).map(|at| packet(at % 50)).collect();
-    let series = PacketSeries::draw(&trace, 130, &mut RandomStream::new(2, 0, 0)).unwrap();
+    let series = PacketSeries::draw(&trace, 130, &MatchLayers::ALL, &mut RandomStream::new(2, 0, 0)).unwrap();
     let mut switch = VirtualTimeSwitch::new(&truth, 3, 1).unwrap();
-    let delays = packets(&mut switch, &known, &RigDelayTable::default(), settings(), &series, &mut || false).unwrap();
+    let times = packets(&mut switch, &known, &RigDelayTable::default(), settings(), &series, &mut || false).unwrap();
+    assert_eq!((times.sent.len(), times.in_stops), (200, 0));
+    let delays = times.delays_s;
     assert!(delays.iter().all(Option::is_some));
     let slow = delays.iter().flatten().filter(|delay| **delay > 30e-6).count();
     assert!(slow > 60 && slow < 180, "80 of 130 entries are in the second level: {slow} of 200");

@@ -5,7 +5,7 @@ mod topology;
 
 use link_effects::section_of_link;
 pub(crate) use link_effects::{LinkEffectsToml, LinkSectionToml, ShareToml};
-pub(crate) use stream::{ArrivalLawToml, ArrivalToml, SimulateToml, SizeLawToml, SizeToml, StreamToml};
+pub(crate) use stream::{ArrivalLawToml, ArrivalToml, CaptureToml, SimulateToml, SizeLawToml, SizeToml, StreamToml};
 pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
 pub(crate) use weir_profile::written::{LawToml, TimingToml};
 

@@ -29,6 +29,19 @@ pub(crate) fn said(error: &toml::de::Error) -> String {
     weir_units::reworded(error.message(), &EXAMPLES)
 }
 
+/// Returns what the TOML reader says of a law of this kind, whose key `file` is a capture, sizes or a trace.
+pub(crate) fn said_of_law(error: &toml::de::Error, kind: Option<&str>) -> String {
+    let file = match kind {
+        Some("capture") => "\"capture.pcap\"",
+        Some("empirical") => "\"sizes.csv\"",
+        _ => return said(error),
+    };
+    weir_units::reworded(
+        error.message(),
+        &EXAMPLES.map(|(key, example)| (key, if key == "file" { file } else { example })),
+    )
+}
+
 /// Error in a scenario: file, line, value found and value expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {

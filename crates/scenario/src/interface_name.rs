@@ -1,6 +1,6 @@
 //! Names the interfaces and ports of hosts and links: names of a scenario may be longer than the kernel and OpenFlow
 //! allow.
-use crate::{Scenario, ScenarioHost};
+use crate::{Scenario, ScenarioHost, ScenarioLink, ScenarioSwitch};
 use std::collections::HashMap;
 
 /// Maximum length of an interface's name in bytes, as of the kernel and of ports in OpenFlow.
@@ -21,6 +21,51 @@ pub fn interface_name(name: &str) -> String {
 /// Returns the name of the interface at which one node is joined to another.
 pub fn link_interface_name(own: &str, other: &str) -> String {
     interface_name(&format!("{own}-{other}"))
+}
+
+/// Returns for each link its place among the links of its two switches: 1, and 2, 3, ... for parallel links.
+fn parallel_numbers(links: &[ScenarioLink]) -> Vec<usize> {
+    let mut counts: HashMap<[usize; 2], usize> = HashMap::new();
+    let mut next = |link: &ScenarioLink| {
+        let [one, two] = link.ends.map(|end| end.switch);
+        let count = counts.entry([one.min(two), one.max(two)]).or_default();
+        *count += 1;
+        *count
+    };
+    links.iter().map(&mut next).collect()
+}
+
+/// Returns the whole names of the ports at both ends of each link: `s1-s2`, for a second link of these switches
+/// `s1-s2_2`. No name of a switch has a `_`.
+fn whole_link_names(switches: &[ScenarioSwitch], links: &[ScenarioLink]) -> Vec<[String; 2]> {
+    let name = |own: usize, other: usize, number: usize| {
+        let further = if number > 1 { format!("_{number}") } else { String::new() };
+        format!("{}-{}{further}", switches[own].name, switches[other].name)
+    };
+    let both = |(link, number): (&ScenarioLink, usize)| {
+        let [one, two] = link.ends.map(|end| end.switch);
+        [name(one, two, number), name(two, one, number)]
+    };
+    links.iter().zip(parallel_numbers(links)).map(both).collect()
+}
+
+/// Returns the names of the ports at both ends of each link.
+pub(crate) fn link_port_names(switches: &[ScenarioSwitch], links: &[ScenarioLink]) -> Vec<[String; 2]> {
+    whole_link_names(switches, links).iter().map(|names| names.each_ref().map(|name| interface_name(name))).collect()
+}
+
+impl Scenario {
+    /// Returns the names of the ports at both ends of each link. Parallel links have different ones.
+    pub fn link_port_names(&self) -> Vec<[String; 2]> {
+        link_port_names(&self.switches, &self.links)
+    }
+
+    /// Returns what is added to the names of each link's switches where a link is named by them: nothing, or ` (2)`
+    /// for a second link of the same switches.
+    pub fn link_suffixes(&self) -> Vec<String> {
+        let suffix = |number: usize| if number > 1 { format!(" ({number})") } else { String::new() };
+        parallel_numbers(&self.links).into_iter().map(suffix).collect()
+    }
 }
 
 /// Returns a digest of [`DIGEST_CHARS`] letters and digits: FNV-1a of 64 bits, in base 36.
@@ -44,9 +89,10 @@ fn digest(name: &str) -> String {
 pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     let switch_name = |index: usize| scenario.switches[index].name.as_str();
     let host = |host: &ScenarioHost| (host.switch, host.name.clone());
-    let links = scenario.links.iter().flat_map(|link| {
+    let names = whole_link_names(&scenario.switches, &scenario.links);
+    let links = scenario.links.iter().zip(names).flat_map(|(link, [at_one, at_two])| {
         let [one, two] = link.ends.map(|end| end.switch);
-        [(one, two), (two, one)].map(|(own, other)| (own, format!("{}-{}", switch_name(own), switch_name(other))))
+        [(one, at_one), (two, at_two)]
     });
     let mut taken: HashMap<(usize, String), String> = HashMap::new();
     for (switch, name) in scenario.hosts.iter().map(host).chain(links) {
@@ -81,6 +127,19 @@ mod tests {
         assert_eq!(interface_name("datacenter-host-7"), "datacent-5uzp87");
         assert_eq!(link_interface_name("s1", "s2"), "s1-s2");
         assert_eq!(link_interface_name("frankfurt-core", "hannover-core").len(), 15);
+    }
+
+    #[test]
+    fn parallel_links_have_ports_of_different_names() {
+        let link = |ends: [&str; 2]| format!("[[link]]\nends = ['{}', '{}']\n", ends[0], ends[1]);
+        let links = [link(["s1", "s2"]), link(["s2", "s1"]), link(["s1", "s2-2"]), link(["s1", "s2"])].concat();
+        let text = "[controller]\nconnect = 'none'\n[[switch]]\nname = 's1'\nentries = ['in_port=s1-s2_2,actions=drop']\n\
+                    [[switch]]\nname = 's2'\n[[switch]]\nname = 's2-2'\n";
+        let scenario = Scenario::parse(&format!("{text}{links}"), "net").unwrap();
+        let expected = [["s1-s2", "s2-s1"], ["s2-s1_2", "s1-s2_2"], ["s1-s2-2", "s2-2-s1"], ["s1-s2_3", "s2-s1_3"]];
+        assert_eq!(scenario.link_port_names(), expected);
+        assert_eq!(scenario.link_suffixes(), ["", " (2)", "", " (3)"]);
+        assert_eq!(scenario.switches[0].entries, ["in_port=2,actions=drop"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod drain_time;
 mod error;
 mod expand;
 mod interface_name;
+mod loops;
 mod stream;
 mod tables_met;
 mod timing;
@@ -28,7 +29,7 @@ pub use virtual_switch_text::{TomlVirtualSwitchReader, parse_slicing, parse_virt
 pub use weir_datapath::FailMode;
 pub use weir_fabric::{BufferSharing, InterDiscipline, IntraDiscipline};
 pub use weir_profile::{ControlPathTiming, ReleaseGate, ReturnDiscipline, ServiceTime, SwitchTiming};
-pub use weir_profile::{LevelForwarding, MatchLayers, Profile, ProfileUse};
+pub use weir_profile::{FirstPackets, FlowCacheTiming, LevelForwarding, MatchLayers, Profile, ProfileUse};
 pub use weir_traffic::impair::{JitterLaw, LinkJitter, LinkLoss};
 
 use serde::{Deserialize, Serialize};
@@ -320,6 +321,20 @@ pub enum TrafficKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         flows: Option<u32>,
     },
+}
+
+impl TrafficKind {
+    /// Sets the time for which the client sends, of kinds that have one. A replayed capture ends earlier if it has no
+    /// more packets.
+    pub fn set_duration(&mut self, wanted: Duration) {
+        match self {
+            TrafficKind::Ping { .. } => {}
+            TrafficKind::Udp { duration, offered: OfferedPackets::Trace(trace), .. } if trace.is_replayed() => {
+                *duration = wanted.min(trace.length());
+            }
+            TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } => *duration = wanted,
+        }
+    }
 }
 
 /// Returns the total length of the Ethernet, IP and UDP headers of a datagram, in bytes.

@@ -79,7 +79,7 @@ const CASES: &[WrongLine] = &[
         "time = \"500us\"",
         "time = 500",
         23,
-        "stream: arrival: found `500`, expected a time such as `250us`, `1.5ms`, `10s` or `2min`",
+        "stream: arrival: time: found `500`, expected a time such as `250us`, `1.5ms`, `10s` or `2min`",
     ),
     (
         "{ kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }",
@@ -186,7 +186,7 @@ fn lists_of_packets_are_read_from_files_beside_the_scenario() {
     let alone = text.replace("load = 0.1\n", "").replace("sizes = { kind = \"bimodal\", short = 1.0 }\n", "");
     let read = Scenario::parse(&alone, file);
     std::fs::remove_dir_all(&folder).unwrap();
-    assert!(both.ends_with("expected neither rate, load nor sizes: the trace has them"), "{both}");
+    assert!(both.ends_with("expected neither rate, load nor sizes: the file has them"), "{both}");
     let OfferedPackets::Trace(trace) = read.unwrap().streams.remove(0).source else { panic!("expected a trace") };
-    assert_eq!(trace.0.iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [64, 1500]);
+    assert_eq!(trace.packets().iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [64, 1500]);
 }

@@ -149,13 +149,13 @@ const THREE: &str = r#"{"nodes": [{"id": 1, "name": "New York", "pos": [-74.0, 4
 fn files_give_names_delays_and_what_the_scenario_has_to_say() {
     let found = with_file("x.json", THREE, "rate = '1Gbit/s'\ndelay = '3ms'\nduplicates = 'merge'").unwrap();
     let names: Vec<&str> = found.switches.iter().map(|switch| switch.name.as_str()).collect();
-    assert_eq!(names, ["new-york", "goetebor", "3"]);
+    assert_eq!(names, ["new-york", "goeteborg", "3"]);
     let hosts: Vec<&str> = found.hosts.iter().map(|host| host.name.as_str()).collect();
-    assert_eq!(hosts, ["h-new-york", "h-goetebor", "h-3"]);
+    assert_eq!(hosts, ["h-new-york", "h-goeteborg", "h-3"]);
     assert!(found.links[0].spec.delay.abs_diff(Duration::from_micros(29_600)) < Duration::from_millis(1));
     assert_eq!((found.links.len(), found.links[1].spec.delay), (2, Duration::from_millis(3)));
     let more = with_file("x.json", THREE, "rate = '1Gbit/s'\ndelay = '3ms'\nduplicates = 'keep'\nhosts = 12").unwrap();
-    assert_eq!((more.links.len(), more.hosts.len(), more.hosts[12].name.as_str()), (3, 36, "h1-goeteb"));
+    assert_eq!((more.links.len(), more.hosts.len(), more.hosts[12].name.as_str()), (3, 36, "h1-goeteborg"));
 }
 
 #[test]

@@ -29,8 +29,10 @@ pub fn window(scenario: &Scenario) -> SimulationWindow {
 pub fn model(scenario: &Scenario) -> Result<FabricNetwork, SimulateError> {
     if let Some(item) = scenario.traffic.first() {
         let (from, to) = (&scenario.hosts[item.from].name, &scenario.hosts[item.to].name);
-        let problem = format!("found [[traffic]] from {from} to {to} beside [[stream]], expected one of the two kinds");
-        return Err(SimulateError(problem));
+        return Err(SimulateError(format!(
+            "found [[traffic]] from {from} to {to} beside [[stream]], expected [[stream]] alone: networks are simulated \
+             packet by packet"
+        )));
     }
     let mut builder = FabricNetworkBuilder {
         scenario,

@@ -44,7 +44,8 @@ pub enum SwitchError {
     #[error("no port `{found}`; there are: {ports}")]
     NoPort { found: String, ports: String },
     #[error(
-        "socket {path}: a switch that is running uses it; stop that one, or choose another --name or --control-socket"
+        "socket {path}: a switch or controller that is running uses it; stop that one, or choose another --name or \
+         --control-socket"
     )]
     SocketInUse { path: String },
     #[error("the switch refuses the flow entry: {}", weir_openflow::text::error_name(*.0))]

@@ -7,6 +7,7 @@ mod clock;
 pub mod config;
 mod control;
 pub mod ctl;
+mod drop_reasons;
 mod engine;
 pub mod handle;
 pub mod privileges;

@@ -108,7 +108,7 @@ mod tests {
         let first = SocketFile::bind(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let error = SocketFile::bind(&path).unwrap_err().to_string();
-        assert!(error.contains("a switch that is running uses it"), "{error}");
+        assert!(error.contains("a switch or controller that is running uses it"), "{error}");
         drop(first);
         assert!(!path.exists());
         drop(UnixListener::bind(&path).unwrap());

@@ -6,6 +6,7 @@
 //! - [`output`]: prints a result or writes it to a file, and reports every result that cannot be written.
 //! - [`progress`]: shows how far a long command is.
 //! - [`table`]: formats a report's tables so that they fit a terminal.
+//! - [`prose`]: wraps a report's sentences so that they fit a terminal.
 //! - [`signals`]: ends a run at Ctrl-C, so that the command can print what it has.
 //!
 //! Not in this crate: texts and options, which belong to each command.
@@ -25,5 +26,6 @@
 //! ```
 pub mod output;
 pub mod progress;
+pub mod prose;
 pub mod signals;
 pub mod table;

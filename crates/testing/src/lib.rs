@@ -6,12 +6,14 @@
 //! skipped if `WEIR_WITHOUT=shared` is set as well.
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod authority;
+mod capture;
 mod example;
 mod namespace;
 mod process;
 pub mod rules;
 
 pub use authority::{CertificateAuthority, KeyAndCertificate};
+pub use capture::{CapturedFrame, pcap};
 pub use example::run_example;
 pub use namespace::Namespace;
 pub use process::{Signal, TestProcess, cpus_of_thread, output_within, pattern_switch, run, wait_until};

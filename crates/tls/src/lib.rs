@@ -14,10 +14,12 @@
 //! resumed session would not verify the peer again).
 mod explain;
 mod files;
+mod nonblocking;
 mod verify;
 
 pub use explain::explain;
 pub use files::{CredentialError, TlsFiles};
+pub use nonblocking::NonBlockingTlsStream;
 pub use tokio_rustls::TlsStream;
 pub use tokio_rustls::rustls::pki_types::ServerName;
 

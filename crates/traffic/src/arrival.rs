@@ -25,6 +25,30 @@ pub enum ArrivalProcess {
     Renewal(Law),
 }
 
+impl ArrivalProcess {
+    /// Returns the process with all its times multiplied by `factor`.
+    pub(crate) fn slowed(&self, factor: f64) -> ArrivalProcess {
+        use ArrivalProcess::{Mmpp as General, OnOff as Trains, ParetoOnOff as HeavyTrains, TwoState};
+        match self {
+            TwoState(two) => TwoState(TwoStateMmpp { high_s: two.high_s * factor, ..*two }),
+            General(process) => General(Mmpp {
+                rates: process.rates.clone(),
+                transitions: process
+                    .transitions
+                    .iter()
+                    .map(|row| row.iter().map(|rate| rate / factor).collect())
+                    .collect(),
+            }),
+            HeavyTrains(spec) => {
+                HeavyTrains(ParetoOnOff { on_s: spec.on_s * factor, off_s: spec.off_s * factor, ..*spec })
+            }
+            Trains(spec) => Trains(OnOff { on_s: spec.on_s * factor, off_s: spec.off_s * factor }),
+            // Their times follow from the mean rate.
+            same => same.clone(),
+        }
+    }
+}
+
 /// Trains of packets at a constant rate, and pauses, both of constant length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnOff {

@@ -73,6 +73,15 @@ impl TimeHistogram {
         let _ = self.0.add(&other.0);
     }
 
+    /// Returns these times without those of `part`, which were recorded here, too.
+    #[must_use]
+    pub fn without(&self, part: &TimeHistogram) -> TimeHistogram {
+        let mut rest = self.clone();
+        // Fails only for times that were not recorded here; then all stay.
+        let _ = rest.0.subtract(&part.0);
+        rest
+    }
+
     /// Returns the number of recorded times.
     pub fn count(&self) -> u64 {
         self.0.len()
@@ -157,6 +166,10 @@ mod tests {
         let quantiles = delays.quantiles_us();
         assert!(quantiles.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1) && quantiles.len() == 101, "{quantiles:?}");
         assert!((quantiles[24].1 - 25.0).abs() < 0.1, "a quarter is not above 25 us: {quantiles:?}");
+        let mut part = TimeHistogram::default();
+        (91..=100).for_each(|us| part.record(Duration::from_micros(us)));
+        let rest = delays.without(&part).summary().unwrap();
+        assert!(rest.samples == 90 && (rest.max_us - 90.0).abs() < 0.2, "{rest:?}");
         delays.clear();
         assert_eq!(delays.count(), 0);
     }

@@ -27,6 +27,7 @@
 //! # }
 //! ```
 mod arrival;
+mod capture;
 mod concurrent_flows;
 mod delays;
 mod flows;
@@ -44,6 +45,7 @@ mod stream;
 mod trace;
 
 pub use arrival::{ArrivalProcess, ArrivalSampler, OnOff, ParetoOnOff};
+pub use capture::{CaptureReader, CaptureRecord, DamagedCaptureError};
 pub use concurrent_flows::{ConcurrentFlows, FlowOfPacket, MAX_FLOWS};
 pub use delays::{TimeHistogram, TimeStatistics, has_percentile, shares};
 pub use flows::{FlowArrivals, FlowMix, MAX_ACTIVE};

@@ -16,19 +16,29 @@ pub enum OfferedPackets {
         /// Distribution of packet lengths.
         size: PacketSizeLaw,
     },
-    /// Packets of a trace, sent once.
+    /// Packets of a trace.
     Trace(TrafficTrace),
 }
 
 impl OfferedPackets {
+    /// Returns the same packets sent `factor` times slower: rates are divided by it, times multiplied.
+    #[must_use]
+    pub fn slowed(&self, factor: f64) -> OfferedPackets {
+        match self {
+            OfferedPackets::Rule { arrival, per_second, size } => OfferedPackets::Rule {
+                arrival: arrival.slowed(factor),
+                per_second: per_second / factor,
+                size: size.clone(),
+            },
+            OfferedPackets::Trace(trace) => OfferedPackets::Trace(trace.slowed(factor)),
+        }
+    }
+
     /// Returns the mean number of packets per second.
     pub fn per_second(&self) -> f64 {
         match self {
             OfferedPackets::Rule { per_second, .. } => *per_second,
-            OfferedPackets::Trace(trace) => match trace.0.last() {
-                Some(last) if last.at_ns > 0 => trace.0.len() as f64 / (last.at_ns as f64 / 1e9),
-                _ => 0.0,
-            },
+            OfferedPackets::Trace(trace) => trace.per_second(),
         }
     }
 
@@ -40,8 +50,9 @@ impl OfferedPackets {
         match self {
             OfferedPackets::Rule { size, .. } => Ok(PacketSizeSampler::new(size)?.mean()),
             OfferedPackets::Trace(trace) => {
-                let sum: u64 = trace.0.iter().map(|packet| u64::from(packet.bytes)).sum();
-                Ok(if trace.0.is_empty() { 0.0 } else { sum as f64 / trace.0.len() as f64 })
+                let packets = trace.packets();
+                let sum: u64 = packets.iter().map(|packet| u64::from(packet.bytes)).sum();
+                Ok(if packets.is_empty() { 0.0 } else { sum as f64 / packets.len() as f64 })
             }
         }
     }
@@ -53,7 +64,7 @@ impl OfferedPackets {
     pub fn longest(&self) -> Result<Option<u32>, TrafficError> {
         match self {
             OfferedPackets::Rule { size, .. } => Ok(Some(PacketSizeSampler::new(size)?.longest())),
-            OfferedPackets::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).max()),
+            OfferedPackets::Trace(trace) => Ok(trace.packets().iter().map(|packet| packet.bytes).max()),
         }
     }
 
@@ -64,7 +75,7 @@ impl OfferedPackets {
     pub fn shortest(&self) -> Result<Option<u32>, TrafficError> {
         match self {
             OfferedPackets::Rule { size, .. } => Ok(Some(PacketSizeSampler::new(size)?.shortest())),
-            OfferedPackets::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).min()),
+            OfferedPackets::Trace(trace) => Ok(trace.packets().iter().map(|packet| packet.bytes).min()),
         }
     }
 }
@@ -79,7 +90,7 @@ pub struct PacketSampler {
 #[derive(Debug, Clone)]
 enum PacketSamplerKind {
     Rule(Box<ArrivalSampler>, PacketSizeSampler),
-    Trace { trace: TrafficTrace, next: usize, start: Instant },
+    Trace { trace: TrafficTrace, next: u64, start: Instant },
 }
 
 impl PacketSampler {
@@ -108,7 +119,7 @@ impl PacketSampler {
     pub fn next_after(&mut self, last: Instant) -> Instant {
         let (from, after) = match &mut self.law {
             PacketSamplerKind::Rule(arrivals, _) => (last, arrivals.next(&mut self.random)),
-            PacketSamplerKind::Trace { trace, next, start } => match trace.0.get(*next) {
+            PacketSamplerKind::Trace { trace, next, start } => match trace.packet(*next) {
                 Some(packet) => (*start, packet.at_ns),
                 None => return Instant::FAR,
             },
@@ -123,7 +134,7 @@ impl PacketSampler {
             PacketSamplerKind::Rule(_, sizes) => sizes.draw(&mut self.random),
             PacketSamplerKind::Trace { trace, next, .. } => {
                 *next += 1;
-                trace.0.get(*next - 1).map_or(0, |packet| packet.bytes)
+                trace.packet(*next - 1).map_or(0, |packet| packet.bytes)
             }
         }
     }
@@ -138,6 +149,7 @@ impl PacketSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{OnOff, ParetoOnOff, TwoStateMmpp};
 
     #[test]
     fn a_list_is_offered_once_from_its_start_on() {
@@ -154,6 +166,36 @@ mod tests {
         assert_eq!(packets, [(500_001_000, 64), (750_001_000, 1500)]);
         assert_eq!((offered.shortest(), offered.longest()), (Ok(Some(64)), Ok(Some(1500))));
         assert_eq!((offered.mean_bytes(), offered.per_second()), (Ok(782.0), 2.0 / 0.75));
+    }
+
+    #[test]
+    fn slower_packets_are_the_same_ones_later() {
+        let rule = |arrival| OfferedPackets::Rule { arrival, per_second: 1000.0, size: PacketSizeLaw::Fixed(100) };
+        for offered in [
+            OfferedPackets::Trace(TrafficTrace::parse("0.5,64\n0.75,1500\n").unwrap()),
+            rule(ArrivalProcess::Poisson),
+            rule(ArrivalProcess::TwoState(TwoStateMmpp { high: 3.0, low: 0.1, high_s: 0.01 })),
+            rule(ArrivalProcess::ParetoOnOff(ParetoOnOff { on_s: 0.01, off_s: 0.02, shape: 1.5 })),
+            rule(ArrivalProcess::OnOff(OnOff { on_s: 0.01, off_s: 0.02 })),
+        ] {
+            let times = |offered: &OfferedPackets| {
+                let mut source = PacketSampler::new(offered, Instant::ZERO, RandomStream::new(3, 1, 0)).unwrap();
+                let mut last = Instant::ZERO;
+                let mut next = || {
+                    last = source.next_after(last);
+                    last
+                };
+                (0..500)
+                    .map(|_| next())
+                    .filter(|at| *at < Instant::FAR)
+                    .map(|at| at.as_nanos() as f64)
+                    .collect::<Vec<_>>()
+            };
+            let (fast, slow) = (times(&offered), times(&offered.slowed(4.0)));
+            assert!(fast.len() == slow.len() && fast.len() >= 2, "{offered:?}");
+            let is_later = |(fast, slow): (&f64, &f64)| (slow / 4.0 - fast).abs() < 1e-6 * fast + 1000.0;
+            assert!(fast.iter().zip(&slow).all(is_later), "{offered:?}: {:?} {:?}", &fast[..2], &slow[..2]);
+        }
     }
 
     #[test]

@@ -1,13 +1,20 @@
 //! Packet traces: lists of arrival times and lengths read from text.
 use crate::TrafficError;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Maximum number of packets of a trace.
 pub const MAX_TRACE: usize = 20_000_000;
 
-/// Recorded packets in order of time. Clones share the list.
+/// Recorded packets in order of time, played one or several times. Clones share the list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TrafficTrace(pub Arc<[TracePacket]>);
+pub struct TrafficTrace {
+    packets: Arc<[TracePacket]>,
+    /// Time from the start of one round to the start of the next, in ns.
+    period_ns: u64,
+    rounds: u32,
+    is_replayed: bool,
+}
 
 /// A packet of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +26,88 @@ pub struct TracePacket {
 }
 
 impl TrafficTrace {
+    /// Returns a list that is played once, until its last packet.
+    pub fn once(packets: Vec<TracePacket>) -> TrafficTrace {
+        let period_ns = packets.last().map_or(0, |last| last.at_ns);
+        TrafficTrace { packets: packets.into(), period_ns, rounds: 1, is_replayed: false }
+    }
+
+    /// Returns a list that is played `rounds` times, each time for `period_ns`.
+    ///
+    /// # Errors
+    /// There is no packet, or the period is not longer than the time of the last one.
+    pub fn repeated(packets: Vec<TracePacket>, period_ns: u64, rounds: u32) -> Result<TrafficTrace, TrafficError> {
+        let last_ns = packets.last().map_or(u64::MAX, |last| last.at_ns);
+        if last_ns >= period_ns {
+            let found = format!("{} in {period_ns} ns", weir_units::counted(packets.len(), "packet", "packets"));
+            return Err(TrafficError::parameter("trace", found, "one or more packets, all within the time of a round"));
+        }
+        Ok(TrafficTrace { packets: packets.into(), period_ns, rounds, is_replayed: true })
+    }
+
+    /// Returns the packets that are due before `end`, counted from the start. Rounds that begin before it are whole,
+    /// except for a single one.
+    #[must_use]
+    pub fn until(&self, end: Duration) -> TrafficTrace {
+        let end_ns = u64::try_from(end.as_nanos()).unwrap_or(u64::MAX);
+        if end_ns < self.period_ns {
+            let before = self.packets.partition_point(|packet| packet.at_ns < end_ns);
+            let packets = self.packets[..before].into();
+            return TrafficTrace { packets, period_ns: end_ns, rounds: 1, is_replayed: self.is_replayed };
+        }
+        let rounds = end_ns.div_ceil(self.period_ns.max(1)).min(u64::from(self.rounds));
+        TrafficTrace { rounds: u32::try_from(rounds).unwrap_or(self.rounds), ..self.clone() }
+    }
+
+    /// Returns true if the packets are played in rounds of a known length, and not a list of times.
+    pub fn is_replayed(&self) -> bool {
+        self.is_replayed
+    }
+
+    /// Returns the packets of a round, in order of time.
+    pub fn packets(&self) -> &[TracePacket] {
+        &self.packets
+    }
+
+    /// Returns the time from the start to the end of the last round.
+    pub fn length(&self) -> Duration {
+        Duration::from_nanos(self.period_ns).saturating_mul(self.rounds)
+    }
+
+    /// Returns the mean number of packets per second while the trace is played; 0 if it takes no time.
+    pub fn per_second(&self) -> f64 {
+        if self.period_ns == 0 { 0.0 } else { self.packets.len() as f64 / (self.period_ns as f64 / 1e9) }
+    }
+
+    /// Returns the times between packets in ns, those of one round and the one before the next round.
+    pub fn gaps_ns(&self) -> impl Iterator<Item = u64> {
+        let of = |pair: &[TracePacket]| pair[1].at_ns.saturating_sub(pair[0].at_ns);
+        let ends = self.packets.first().zip(self.packets.last());
+        let between = |(first, last): (&TracePacket, &TracePacket)| {
+            self.period_ns.saturating_add(first.at_ns).saturating_sub(last.at_ns)
+        };
+        let next = ends.filter(|_| self.rounds > 1).map(between);
+        self.packets.windows(2).map(of).chain(next)
+    }
+
+    /// Returns time from the start and length of the packet with this number, counted over all rounds; `None` after
+    /// the last.
+    #[inline]
+    pub(crate) fn packet(&self, number: u64) -> Option<TracePacket> {
+        let (round, place) = (number.checked_div(self.packets.len() as u64)?, number % self.packets.len() as u64);
+        let packet = self.packets.get(usize::try_from(place).ok()?).filter(|_| round < u64::from(self.rounds))?;
+        Some(TracePacket { at_ns: packet.at_ns.saturating_add(self.period_ns.saturating_mul(round)), ..*packet })
+    }
+
+    /// Returns the packets with all times multiplied by `factor`.
+    #[must_use]
+    pub fn slowed(&self, factor: f64) -> TrafficTrace {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+        let slower = |ns: u64| (ns as f64 * factor).round() as u64;
+        let packets = self.packets.iter().map(|packet| TracePacket { at_ns: slower(packet.at_ns), ..*packet });
+        TrafficTrace { packets: packets.collect(), period_ns: slower(self.period_ns), ..self.clone() }
+    }
+
     /// Parses lines of `SECONDS BYTES` or `SECONDS,BYTES`. `#` begins a comment; a header line without digits is
     /// skipped.
     ///
@@ -46,7 +135,7 @@ impl TrafficTrace {
                 return Err(TrafficError::parameter("trace", "more", format!("at most {MAX_TRACE} packets")));
             }
         }
-        Ok(TrafficTrace(packets.into()))
+        Ok(TrafficTrace::once(packets))
     }
 }
 
@@ -75,7 +164,7 @@ mod tests {
     #[test]
     fn reads_what_tools_write() {
         let trace = TrafficTrace::parse("time,bytes\n0.5,64\n\n0.500001 1500 # long\n").unwrap();
-        let found: Vec<_> = trace.0.iter().map(|packet| (packet.at_ns, packet.bytes)).collect();
+        let found: Vec<_> = trace.packets().iter().map(|packet| (packet.at_ns, packet.bytes)).collect();
         assert_eq!(found, [(500_000_000, 64), (500_001_000, 1500)]);
     }
 
@@ -84,6 +173,29 @@ mod tests {
         for (text, line) in [("1 64\n0.5 64", 2), ("1 0", 1), ("-1 64", 1), ("1 64 3", 1), ("\n# x\n1", 3)] {
             let error = TrafficTrace::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("line {line}: found ")), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn rounds_follow_each_other() {
+        let packets = [0, 100, 400].map(|at_ns| TracePacket { at_ns, bytes: 60 });
+        let trace = TrafficTrace::repeated(packets.to_vec(), 600, 2).unwrap();
+        let times = |trace: &TrafficTrace| {
+            (0..).map_while(|number| trace.packet(number)).map(|packet| packet.at_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(times(&trace), [0, 100, 400, 600, 700, 1000]);
+        assert_eq!(trace.gaps_ns().collect::<Vec<_>>(), [100, 300, 200]);
+        assert_eq!((trace.length(), trace.per_second()), (Duration::from_nanos(1200), 5e6));
+        let slow = trace.slowed(3.0);
+        assert_eq!((slow.packet(4).unwrap().at_ns, slow.length()), (2100, Duration::from_nanos(3600)));
+        for (none, period_ns) in [(&packets[..0], 600), (&packets[..], 400)] {
+            let error = TrafficTrace::repeated(none.to_vec(), period_ns, 1).unwrap_err().to_string();
+            assert!(error.contains("within the time of a round"), "{error}");
+        }
+        assert_eq!(TrafficTrace::default().packet(0), None);
+        for (end_ns, expected, per_second) in [(100, 1, 1e7), (400, 2, 5e6), (600, 3, 5e6), (601, 6, 5e6)] {
+            let part = trace.until(Duration::from_nanos(end_ns));
+            assert_eq!((times(&part).len(), part.per_second()), (expected, per_second), "{end_ns}");
         }
     }
 

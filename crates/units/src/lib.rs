@@ -21,7 +21,7 @@ pub use rate::Bps;
 pub use size::ByteSize;
 pub use span::{Seconds, TimeSpan};
 pub use stall_log::{MAX_STOPS, StallLog, StallTotals};
-pub use text::{counted, read_text, reworded};
+pub use text::{counted, known_names, nearest_name, read_text, reworded};
 pub use throttle::LogThrottle;
 pub use time::Instant;
 

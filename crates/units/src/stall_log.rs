@@ -70,6 +70,14 @@ impl StallLog {
         self.kept.get(first).is_some_and(|stop| stop.0 < until)
     }
 
+    /// Returns the kept stops, each twice as long: what waits during a stop takes time afterwards, too.
+    #[must_use]
+    pub fn with_aftermath(&self) -> StallLog {
+        let mut longer = StallLog::default();
+        self.kept.iter().for_each(|(from, until)| longer.note(*from, *until + until.since(*from)));
+        longer
+    }
+
     /// Returns the sum of all stops, including discarded ones.
     pub fn sum(&self) -> StallTotals {
         self.sum
@@ -107,6 +115,19 @@ mod tests {
         [(10, 50), (20, 40), (30, 70), (90, 95)].into_iter().for_each(|(from, until)| stops.note(us(from), us(until)));
         assert_eq!(stops.kept, [(us(10), us(50)), (us(50), us(70)), (us(90), us(95))]);
         assert_eq!(stops.sum().count, 4);
+    }
+
+    #[test]
+    fn a_stop_lasts_on_as_long_as_it_was() {
+        let mut stops = StallLog::default();
+        [(10, 50), (60, 65), (200, 210)].into_iter().for_each(|(from, until)| stops.note(us(from), us(until)));
+        let longer = stops.with_aftermath();
+        let touched = [(0, 10), (89, 95), (90, 95), (215, 230), (220, 230)];
+        assert_eq!(
+            touched.map(|(from, until)| longer.touch(us(from), us(until))),
+            [false, true, false, true, false],
+            "a stop within the time after another one adds nothing"
+        );
     }
 
     #[test]

@@ -23,6 +23,34 @@ pub fn counted(count: impl TryInto<u64>, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// Returns known names in a row, for the error of a name that is not one of them: with the one that was probably meant.
+pub fn known_names(asked: &str, names: &[&str]) -> String {
+    let all = names.join(", ");
+    match nearest_name(asked, names.iter().copied()) {
+        Some(name) => format!("{all} (nearest: {name})"),
+        None => all,
+    }
+}
+
+/// Returns the known name that was probably meant by `asked`: the first with the fewest letters inserted, left out,
+/// replaced or swapped with a neighbour, whatever their case. A third of the longer name's letters may differ; `None` if
+/// more do.
+pub fn nearest_name<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let asked_letters = asked.chars().count();
+    if asked_letters == 0 {
+        return None;
+    }
+    let changes = |name: &'a str| {
+        let letters = name.chars().count();
+        let most = letters.max(asked_letters) / 3;
+        // Text of any length may be asked for, so far longer text is not compared.
+        let is_alike = letters.abs_diff(asked_letters) <= most;
+        let changes = is_alike.then(|| strsim::osa_distance(&asked.to_lowercase(), &name.to_lowercase()))?;
+        (changes <= most).then_some((changes, name))
+    };
+    known.into_iter().filter_map(changes).min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
+}
+
 /// Rewords what serde says of a value in a file, for people who do not know the program's types: what was found, what
 /// is expected. `examples` has values of keys that a file may lack, for example `("buffer", "\"24kB\"")`. Other
 /// messages stay as they are.
@@ -96,6 +124,20 @@ mod tests {
     fn one_is_not_many() {
         let links = |count: usize| counted(count, "link", "links");
         assert_eq!([links(0), links(1), links(2)], ["0 links", "1 link", "2 links"]);
+    }
+
+    #[test]
+    fn the_name_that_was_meant_is_told() {
+        let names = ["native", "at-x510", "ovs-kernel"];
+        assert_eq!(known_names("atx51", &names), "native, at-x510, ovs-kernel (nearest: at-x510)");
+        assert_eq!(known_names("foo", &names), "native, at-x510, ovs-kernel");
+        let fields = ["nw_src", "nw_dst", "dl_dst"];
+        for (asked, meant) in [("nw_dts", "nw_dst"), ("NW_SRC", "nw_src"), ("dldst", "dl_dst")] {
+            assert_eq!(nearest_name(asked, fields), Some(meant));
+        }
+        for asked in ["", "nonsense", &"nw_src".repeat(1000)] {
+            assert_eq!(nearest_name(asked, fields), None);
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Decodes bytes as OpenFlow messages: no panic, and a decoded message is unchanged by encoding and decoding.
+//! Decodes bytes as OpenFlow messages: no panic, a decoded message is unchanged by encoding and decoding, and views
+//! read what the decoder reads.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use weir_openflow::model::Version;
-use weir_openflow::{decode, encode};
+use weir_openflow::model::{Body, Message, Version};
+use weir_openflow::{DecodeError, EchoRequestView, PacketInView, decode, encode};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut message = bytes.to_vec();
@@ -11,7 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
         length.copy_from_slice(&right.to_be_bytes());
     }
     for bytes in [bytes, &message] {
-        let Ok(understood) = decode(bytes) else { continue };
+        let decoded = decode(bytes);
+        compare_views(bytes, &decoded);
+        let Ok(understood) = decoded else { continue };
         for version in Version::ALL {
             let mut encoded = Vec::new();
             // Another version, and sometimes the original one, cannot encode every message.
@@ -26,3 +29,23 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
 });
+
+fn compare_views(bytes: &[u8], decoded: &Result<Message, DecodeError>) {
+    match (PacketInView::read(bytes), decoded) {
+        (Ok(Some(view)), Ok(Message { xid, body: Body::PacketIn(packet) })) => {
+            assert_eq!((view.xid(), view.buffer_id(), view.total_len()), (*xid, packet.buffer_id, packet.total_len));
+            assert_eq!((view.reason(), view.table(), view.cookie()), (packet.reason, packet.table, packet.cookie));
+            assert_eq!((view.in_port(), view.data()), (packet.in_port(), &packet.data.0[..]));
+            assert_eq!(view.to_packet_in(), *packet);
+        }
+        (Ok(Some(view)), other) => panic!("{view:?} {other:?}"),
+        (Ok(None), decoded) => assert!(!matches!(decoded, Ok(Message { body: Body::PacketIn(_), .. }))),
+        (Err(error), decoded) => assert_eq!(Some(&error), decoded.as_ref().err()),
+    }
+    match (EchoRequestView::read(bytes), decoded) {
+        (Some(view), Ok(Message { body: Body::EchoRequest(data), .. })) => assert_eq!(view.data(), data.0),
+        (view, decoded) => {
+            assert!(view.is_none() && !matches!(decoded, Ok(Message { body: Body::EchoRequest(_), .. })));
+        }
+    }
+}

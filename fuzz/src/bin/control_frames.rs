@@ -171,7 +171,7 @@ fn controller<'a>(choice: u8, operations: impl Iterator<Item = (u8, &'a [u8])>) 
     let mut app = LearningSwitch::new(config);
     let ports =
         |n| (1..=n).map(|port| PortDesc::new(PortNo(port), MacAddr([2, 1, 0, 0, 0, 9]), format!("p{port}"))).collect();
-    let (mut now, mut out) = (Instant::from_nanos(1), ControllerOutbox::new());
+    let (mut now, mut out) = (Instant::from_nanos(1), ControllerOutbox::default());
     for dpid in 1..=2 {
         let features =
             FeaturesReply { datapath_id: dpid, n_buffers: 4, n_tables: 4, ports: ports(4), ..FeaturesReply::default() };
@@ -214,7 +214,7 @@ fn packet_in(port: PortNo, is_cut: bool, bytes: &[u8]) -> PacketIn {
 }
 
 fn sendable(out: &mut ControllerOutbox, version: Version) {
-    for (_, message) in out.drain(..) {
+    for (_, message) in out.take() {
         let encoded = encode(&message, version, &mut Vec::new());
         assert!(encoded.is_ok(), "{encoded:?}: {message:?}");
     }

@@ -11,6 +11,8 @@ const OWN: &str = "needs a file or a device of the reader's";
 const FAUCET: &str = "tests/system/controllers.rs runs Faucet";
 /// Commands of other projects.
 const MININET: &str = "tests/system/mininet.rs runs Mininet";
+/// Commands of a page that needs a switch in the background.
+const METRICS: &str = "tests/system/metrics.rs does it";
 /// Commands of a measurement.
 const SET_UP: &str = "prepares the long measurement behind it";
 /// Commands with keys.
@@ -19,15 +21,21 @@ const TLS: &str = "tests/system/tls.rs does it, with keys of its own";
 const CHANCE: &str = "shows what happens by chance; crates/switch/tests/live has its tests";
 
 /// Page, text in the command, and the reason why it is not run.
-const NOT_RUN: [(&str, &str, &str); 45] = [
+const NOT_RUN: [(&str, &str, &str); 55] = [
     ("README.md", "weir quickstart", "tests/system/quickstart.rs runs it"),
     ("README.md", "./weir test", "runs all tests, these too"),
     ("README.md", "weir compare", LONG),
     ("docs/guide/bench.md", "weir bench", LONG),
     ("docs/guide/bench.md", "apt install", MACHINE),
     ("docs/guide/bench.md", "bench/ovs_dpdk.py", LONG),
+    ("docs/guide/bench-controller.md", "osken-venv", MACHINE),
+    ("docs/guide/bench-controller.md", "weir controller &", SET_UP),
+    ("docs/guide/bench-controller.md", "weir bench controller", LONG),
+    ("docs/guide/bench-controller.md", "weir     ", "is a line of a table"),
+    ("docs/guide/bench-rfc8456.md", "weir bench rfc8456", LONG),
     ("docs/guide/compare.md", "weir compare", LONG),
     ("docs/guide/controller.md", "kill -USR1 PID", "tests/system/failover.rs does it"),
+    ("docs/guide/controller.md", "--discover-links", "crates/controller/tests/learning/discovery.rs has rings"),
     ("docs/guide/controller.md", "ssl:", TLS),
     ("docs/guide/emulate.md", "weir emulate examples/lab.toml", "is a prompt; tests/system/emulate.rs types"),
     ("docs/guide/emulate.md", "s2.mgmt", "needs the lab of the prompt above"),
@@ -43,13 +51,17 @@ const NOT_RUN: [(&str, &str, &str); 45] = [
     ("docs/guide/install.md", "systemctl", MACHINE),
     ("docs/guide/install.md", "--switch switch", "needs the service; tests/system/saving.rs does it"),
     ("docs/guide/install.md", "tar xzf", MACHINE),
-    ("docs/guide/install.md", "podman", MACHINE),
+    ("docs/guide/install.md", "mkdir -p /run/weir", MACHINE),
+    ("docs/guide/install.md", "podman", "needs podman; tests/system/packages.rs runs the image with buildah"),
+    ("docs/guide/metrics.md", "weir switch", METRICS),
+    ("docs/guide/metrics.md", "curl", METRICS),
     ("docs/guide/mininet.md", "cargo build", MININET),
     ("docs/guide/mininet.md", "mn --custom", MININET),
     ("docs/guide/mininet.md", "weir controller", MININET),
     ("docs/guide/perf.md", "weir ctl perf", "needs a busy switch; crates/switch/tests/live asks one"),
     ("docs/guide/profile.md", "weir profile validate mine.toml", OWN),
     ("docs/guide/profile.md", "weir profile tcp:", LONG),
+    ("docs/guide/profile.md", "weir experiment model-validation-data", LONG),
     ("docs/guide/profile.md", "weir profile --data", LONG),
     ("docs/guide/profile.md", "ip netns add lab", SET_UP),
     ("docs/guide/profile.md", "ip link", SET_UP),

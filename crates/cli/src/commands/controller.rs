@@ -1,19 +1,28 @@
 //! `weir controller`: runs a controller until a signal, prints switches that connect and disconnect, then a summary.
+pub(in crate::commands) mod text;
+
+use super::control_socket;
 use crate::tls::TlsArgs;
 use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tokio::signal::unix::{SignalKind, signal};
-use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
-use weir_controller::{Controller, ControllerConfig, ControllerSnapshot, ListenAddress, Mastership, SwitchEvent};
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use weir_controller::apps::chain::AppChain;
+use weir_controller::apps::discovery::{DiscoveryConfig, LinkDiscoveries};
+use weir_controller::apps::learning::{LearningConfig, LearningSwitches};
+use weir_controller::status::ControllerOverview;
+use weir_controller::{AppFactory, Controller, ControllerConfig, ListenAddress, MAX_THREADS, Mastership};
+use weir_metrics::{MetricsAddress, MetricsServer};
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
-use weir_openflow::model::role::Role;
 use weir_openflow::session::SessionConfig;
 use weir_scenario::EmbeddedApp;
+use weir_switch::SocketFile;
+use weir_switch::ctl::{self, CtlProgram, CtlReply, CtlRequest};
 use weir_units::TimeSpan;
 
 #[derive(clap::Args)]
@@ -42,6 +51,9 @@ pub(crate) struct ControllerArgs {
     /// trunks and carry tags. DPID is hexadecimal, as in 1:2=100; may be repeated
     #[arg(long, value_name = "DPID:PORT=VLAN", value_parser = parse_access)]
     access: Vec<AccessPortVlan>,
+    /// Find links between switches by LLDP, and break loops of them
+    #[arg(long)]
+    discover_links: bool,
     /// Idle timeout of flow entries: an entry without packets for this time is removed; 0s for never
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_idle_timeout)]
     idle_timeout: TimeSpan,
@@ -51,6 +63,23 @@ pub(crate) struct ControllerArgs {
     /// OpenFlow versions offered: 1.5, 1.4, 1.3, 1.0
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',', default_value = "1.3,1.0")]
     versions: Vec<Version>,
+    /// Serve the controller's counters over HTTP, at /metrics, for Prometheus; a port alone is one of 127.0.0.1
+    #[arg(long, value_name = "[IP:]PORT")]
+    metrics: Option<MetricsAddress>,
+    /// Name by which `weir ctl controller` finds this controller [default: weir, or weir-2 and so on while another has
+    /// it]
+    #[arg(long)]
+    name: Option<String>,
+    /// Path of the socket for `weir ctl controller` [default: NAME.controller in $XDG_RUNTIME_DIR/weir, /run/weir or
+    /// /tmp/weir-UID]
+    #[arg(long, value_name = "PATH")]
+    control_socket: Option<PathBuf>,
+    /// Threads, each with its own switches: new ones go to the thread with the fewest
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
+    threads: usize,
+    /// Time for which a thread polls for messages before it sleeps; it then uses a processor fully
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    spin: TimeSpan,
     /// Print one JSON object per line: the listening addresses, each switch that connects or disconnects, and last
     /// the summary
     #[arg(long)]
@@ -77,6 +106,14 @@ enum RoleName {
 type AccessPortVlan = ((u64, PortNo), u16);
 
 pub(crate) fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot serve a socket")?;
+    runtime.block_on(serve(args))
+}
+
+async fn serve(args: ControllerArgs) -> anyhow::Result<ExitCode> {
+    // Installed first, so that a signal during the following steps does not leave the socket behind.
+    let signals = ControllerSignals::new().context("cannot wait for signals")?;
     let json = args.json;
     let config = ControllerConfig {
         listen: args.listen.clone(),
@@ -84,21 +121,77 @@ pub(crate) fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
         session: SessionConfig {
             versions: args.versions.clone(),
             echo_interval: args.echo_interval.0,
-            ..SessionConfig::default()
+            ..ControllerConfig::default().session
         },
         mastership: mastership(&args)?,
-        observer: Some(Box::new(move |event| weir_terminal::output::announce(&event_line(event, json)))),
+        threads: args.threads,
+        spin: args.spin.0,
+        observer: Some(Box::new(move |event| weir_terminal::output::announce(&text::event_line(event, json)))),
         ..ControllerConfig::default()
     };
     let EmbeddedApp::Learning = args.app;
-    let app = LearningSwitch::new(learning_config(&args)?);
-    let signals =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
-    let controller = Controller::start(Box::new(app), config)?;
-    weir_terminal::output::announce(&ready_line(&controller, &args.versions, json));
-    signals.block_on(handle_signals(&controller))?;
-    weir_terminal::output::announce(&summary(&controller.stop(), json));
+    let make_app = app_factory(LearningSwitches::new(learning_config(&args)?), args.discover_links);
+    let (name, socket) =
+        control_socket::bind(CtlProgram::Controller, args.name.as_deref(), args.control_socket.as_deref())?;
+    let path = socket.path().to_owned();
+    let controller = Arc::new(Controller::start_threads(make_app, config)?);
+    let metrics = args.metrics.map(|address| serve_metrics(address, &controller)).transpose()?;
+    let addresses: Vec<_> = controller.addresses().iter().map(ListenAddress::to_string).collect();
+    let ready = text::ready_line(&args, &addresses, (&name, &path), metrics.as_ref().map(MetricsServer::url));
+    weir_terminal::output::announce(&ready);
+    tokio::select! {
+        () = signals.handle(&controller) => {}
+        served = serve_status(socket, name, &controller) => served.context("the control socket")?,
+    }
+    drop(metrics);
+    // The only other user is a request for counters that was not answered in time.
+    let end = Arc::try_unwrap(controller).map_or_else(|shared| shared.snapshot(), Controller::stop);
+    weir_terminal::output::announce(&text::summary(&end, json));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Answers `weir ctl controller`.
+async fn serve_status(socket: SocketFile, name: String, controller: &Arc<Controller>) -> std::io::Result<()> {
+    let controller = Arc::downgrade(controller);
+    let answer = move |request| {
+        let (controller, name) = (controller.clone(), name.clone());
+        // The threads are waited for, so another thread than that of the signals does it.
+        let asked = tokio::task::spawn_blocking(move || match request {
+            CtlRequest::ShowController => {
+                let controller = controller.upgrade().ok_or("the controller stops")?;
+                let status = ControllerOverview { name, ..controller.status() };
+                serde_json::to_value(status).map_err(|error| error.to_string())
+            }
+            _ => Err("this is a controller, expected a switch; `weir ctl controller` asks a controller".to_owned()),
+        });
+        async move {
+            let answered = asked.await.unwrap_or_else(|error| Err(error.to_string()));
+            answered.map_or_else(CtlReply::Error, CtlReply::Ok)
+        }
+    };
+    ctl::serve_requests(socket, answer).await
+}
+
+/// Serves the controller's counters.
+fn serve_metrics(address: MetricsAddress, controller: &Arc<Controller>) -> anyhow::Result<MetricsServer> {
+    let controller = Arc::downgrade(controller);
+    let read = move || {
+        let controller = controller.upgrade().ok_or("the controller stops")?;
+        Ok(weir_metrics::controller::families(&controller.snapshot()))
+    };
+    MetricsServer::start(address, Arc::new(read)).map_err(|error| anyhow::anyhow!("--metrics: {error}"))
+}
+
+/// Returns what makes the applications of a thread: a learning switch, with discovery of links in front if wanted.
+fn app_factory(switches: LearningSwitches, discovers_links: bool) -> AppFactory {
+    let discoveries = discovers_links.then(|| LinkDiscoveries::new(DiscoveryConfig::default(), &switches));
+    Box::new(move |shard, waker| {
+        let learning = Box::new(switches.make(shard, waker.clone()));
+        match &discoveries {
+            Some(discoveries) => Box::new(AppChain::new(vec![Box::new(discoveries.make(shard, waker)), learning])),
+            None => learning,
+        }
+    })
 }
 
 fn learning_config(args: &ControllerArgs) -> anyhow::Result<LearningConfig> {
@@ -110,7 +203,9 @@ fn learning_config(args: &ControllerArgs) -> anyhow::Result<LearningConfig> {
         }
     }
     let max_addresses = args.max_addresses;
-    Ok(LearningConfig { access, idle_timeout: args.idle_timeout.0, max_addresses, ..LearningConfig::default() })
+    let idle_timeout = args.idle_timeout.0;
+    let entry_sends_packet = true;
+    Ok(LearningConfig { access, idle_timeout, max_addresses, entry_sends_packet, ..LearningConfig::default() })
 }
 
 fn mastership(args: &ControllerArgs) -> anyhow::Result<Mastership> {
@@ -122,80 +217,42 @@ fn mastership(args: &ControllerArgs) -> anyhow::Result<Mastership> {
     })
 }
 
-/// Requests the role master at SIGUSR1 and slave at SIGUSR2; returns at SIGINT, SIGTERM or SIGHUP.
-async fn handle_signals(controller: &Controller) -> anyhow::Result<()> {
-    let mut promote = signal(SignalKind::user_defined1())?;
-    let mut demote = signal(SignalKind::user_defined2())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    loop {
-        tokio::select! {
-            _ = promote.recv() => controller.set_mastership(Mastership::Master(None)),
-            _ = demote.recv() => controller.set_mastership(Mastership::Slave(None)),
-            _ = interrupt.recv() => return Ok(()),
-            _ = terminate.recv() => return Ok(()),
-            _ = hangup.recv() => return Ok(()),
+/// Signals that the controller follows.
+struct ControllerSignals {
+    promote: Signal,
+    demote: Signal,
+    stop: [Signal; 3],
+}
+
+impl ControllerSignals {
+    fn new() -> std::io::Result<ControllerSignals> {
+        let stop = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
+        let [terminate, hangup, interrupt] = stop.map(signal);
+        Ok(ControllerSignals {
+            promote: signal(SignalKind::user_defined1())?,
+            demote: signal(SignalKind::user_defined2())?,
+            stop: [terminate?, hangup?, interrupt?],
+        })
+    }
+
+    /// Requests the role master at SIGUSR1 and slave at SIGUSR2; returns at SIGINT, SIGTERM or SIGHUP.
+    async fn handle(self, controller: &Controller) {
+        let ControllerSignals { mut promote, mut demote, stop: [mut terminate, mut hangup, mut interrupt] } = self;
+        loop {
+            tokio::select! {
+                _ = promote.recv() => controller.set_mastership(Mastership::Master(None)),
+                _ = demote.recv() => controller.set_mastership(Mastership::Slave(None)),
+                _ = interrupt.recv() => return,
+                _ = terminate.recv() => return,
+                _ = hangup.recv() => return,
+            }
         }
     }
 }
 
-fn ready_line(controller: &Controller, versions: &[Version], json: bool) -> String {
-    let addresses: Vec<_> = controller.addresses().iter().map(ListenAddress::to_string).collect();
-    if json {
-        return serde_json::json!({"event": "ready", "listen": addresses}).to_string();
-    }
-    let versions: Vec<_> = versions.iter().map(|version| version.name()).collect();
-    format!("learning switch for OpenFlow {} listens on {}", versions.join(", "), addresses.join(", "))
-}
-
-fn event_line(event: &SwitchEvent, json: bool) -> String {
-    if json {
-        return serde_json::to_string(event).unwrap_or_else(|error| error.to_string());
-    }
-    match event {
-        SwitchEvent::Up(info) => {
-            format!("switch {:016x} up, OpenFlow {}, from {}", info.dpid, info.version.name(), info.peer)
-        }
-        SwitchEvent::Role { switch, role, generation_id } => {
-            let generation = generation_id.map(|id| format!(", generation {id}")).unwrap_or_default();
-            format!("switch {:016x}: this controller is {}{generation}", switch.dpid, role_name(*role))
-        }
-        SwitchEvent::Auxiliary { switch, number } => {
-            format!("switch {:016x}: auxiliary connection {number}", switch.dpid)
-        }
-        SwitchEvent::Down { switch, reason } => format!("switch {:016x} down: {reason}", switch.dpid),
-        SwitchEvent::Refused { peer, reason } => format!("connection from {peer} refused: {reason}"),
-    }
-}
-
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Master => "master",
-        Role::Slave => "slave",
-        Role::Equal | Role::NoChange | Role::Unknown(_) => "equal",
-    }
-}
-
-fn summary(end: &ControllerSnapshot, json: bool) -> String {
-    if json {
-        return serde_json::to_string(end).unwrap_or_else(|error| error.to_string());
-    }
-    let c = &end.counters;
-    let mut text = format!(
-        "connections: {} ({} refused), packet-ins: {}, flow-mods: {}, packet-outs: {}, errors from switches: {}",
-        c.connections, c.refused, c.packet_ins, c.flow_mods, c.packet_outs, c.errors
-    );
-    let dropped = [
-        ("not sent, switch does not read", c.dropped_full),
-        ("not sent, switch gone", c.dropped_gone),
-        ("not sent, not in its OpenFlow version", c.dropped_unencodable),
-    ];
-    let counted = end.app.iter().map(|(name, count)| (*name, *count));
-    for (name, count) in dropped.into_iter().chain(counted).filter(|(_, count)| *count > 0) {
-        let _ = write!(text, "\n  {name}: {count}");
-    }
-    text
+fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads));
+    threads.ok_or_else(|| format!("found `{text}`, expected a number from 1 to {MAX_THREADS}"))
 }
 
 fn parse_access(text: &str) -> Result<AccessPortVlan, String> {

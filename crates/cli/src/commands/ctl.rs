@@ -1,5 +1,6 @@
-//! `weir ctl`: sends a request to a running switch through its control socket and prints the answer.
+//! `weir ctl`: sends a request to a running switch or controller through its control socket and prints the answer.
 mod configuration;
+mod controller;
 mod csv;
 mod perf;
 mod port_numbers;
@@ -17,19 +18,24 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
-use weir_switch::ctl::{self, CtlClient, CtlRequest, FlowVerb, GroupDump, GroupVerb, MeterDump, MeterVerb, TraceReply};
+use weir_switch::ctl::{
+    self, CtlClient, CtlProgram, CtlRequest, FlowVerb, GroupDump, GroupVerb, MeterDump, MeterVerb, TraceReply,
+};
 use weir_switch::{PortSnapshot, SwitchSnapshot};
+use weir_terminal::prose::wrapped;
 
 #[derive(clap::Args)]
 pub(crate) struct CtlArgs {
-    /// Name of the switch or path of its control socket [default: the only running switch]
+    /// Name of the switch or path of its control socket [default: the only running switch]; for `controller` the same
+    /// of a controller
     #[arg(long, visible_alias = "switch", value_name = "NAME|PATH", global = true)]
     socket: Option<String>,
     /// Print the result as JSON
     #[arg(long, global = true, conflicts_with = "csv")]
     json: bool,
     /// Print the tables as CSV, with the names of --json as columns: show, counters, perf, profile, vs show,
-    /// meter-stats and all that begin with dump. Where there are several tables, the column `kind` says which
+    /// meter-stats, controller and all that begin with dump. Where there are several tables, the column `kind` says
+    /// which
     #[arg(long, global = true)]
     csv: bool,
     /// Address one of the switch's virtual switches instead of the switch itself
@@ -237,22 +243,38 @@ enum CtlCommand {
     Reload,
     /// Stop the switch
     Stop,
+    /// Show a running controller: its switches and their messages by class, threads, applications, links
+    ///
+    /// A class is what the controller tells apart for urgency. Messages of a class were handled, wait, or were dropped;
+    /// those answered are handled ones upon which the controller sent something. A thread is busy while it does not
+    /// wait for switches.
+    Controller {
+        /// Name of the controller, or path of its control socket [default: the only running controller]
+        #[arg(value_name = "NAME|PATH")]
+        controller: Option<String>,
+    },
 }
 
 pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
     let (first, _) = args.command.words();
     anyhow::ensure!(
         first.is_none() || args.socket.is_none(),
-        "found the switch twice, as {} and as --socket {}: expected it once",
+        "found the {} twice, as {} and as --socket {}: expected it once",
+        if args.command.program() == CtlProgram::Controller { "controller" } else { "switch" },
         first.unwrap_or_default(),
         args.socket.as_deref().unwrap_or_default()
     );
     anyhow::ensure!(
         !args.csv || csv::has_tables(&args.command),
         "found --csv, but this command prints no table; expected --csv with show, counters, perf, profile, vs show, \
-         meter-stats or one that begins with dump"
+         meter-stats, controller or one that begins with dump"
     );
-    let path = ctl::find(args.socket.as_deref().or(first)).map_err(anyhow::Error::msg)?;
+    let program = args.command.program();
+    anyhow::ensure!(
+        program == CtlProgram::Switch || args.of.is_none(),
+        "found --vs with a controller: only switches have virtual switches"
+    );
+    let path = ctl::find(program, args.socket.as_deref().or(first)).map_err(anyhow::Error::msg)?;
     if let CtlCommand::Save { .. } | CtlCommand::Reload = args.command {
         if args.of.is_some() {
             bail!("this is for the switch itself; ask it without --vs");
@@ -262,14 +284,14 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
             CtlCommand::Save { file, no_entries } => save::run(&mut client, file.as_deref(), !no_entries)?,
             _ => reload::run(&mut client)?,
         };
-        weir_terminal::output::print(&if args.json { format!("{json:#}\n") } else { text })?;
+        weir_terminal::output::print(&if args.json { format!("{json:#}\n") } else { wrapped(&text) })?;
         return Ok(ExitCode::SUCCESS);
     }
     let request = match args.of {
         Some(name) => CtlRequest::Of { name, what: Box::new(args.command.request()?) },
         None => args.command.request()?,
     };
-    let mut client = CtlClient::connect(&path)?;
+    let mut client = CtlClient::connect_to(program, &path)?;
     match &args.command {
         CtlCommand::Snoop { watch, .. } => {
             watch::snoop(&mut client, &request, watch, args.json)?;
@@ -293,6 +315,14 @@ pub(crate) fn run(args: CtlArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl CtlCommand {
+    /// Returns the kind of program that the command asks.
+    fn program(&self) -> CtlProgram {
+        match self {
+            CtlCommand::Controller { .. } => CtlProgram::Controller,
+            _ => CtlProgram::Switch,
+        }
+    }
+
     /// Returns the name of the switch, if it stands before the other words as for `ovs-ofctl`, and the text after it.
     fn words(&self) -> (Option<&str>, &str) {
         match self {
@@ -301,6 +331,7 @@ impl CtlCommand {
             | CtlCommand::Show { switch }
             | CtlCommand::DumpPorts { switch }
             | CtlCommand::DumpGroups { switch } => (switch.as_deref(), ""),
+            CtlCommand::Controller { controller } => (controller.as_deref(), ""),
             CtlCommand::AddFlow { words }
             | CtlCommand::ModFlows { words, .. }
             | CtlCommand::AddGroup { words }
@@ -351,6 +382,7 @@ impl CtlCommand {
             CtlCommand::Vs(command) => command.request()?,
             CtlCommand::Save { .. } | CtlCommand::Reload => CtlRequest::Configuration,
             CtlCommand::Stop => CtlRequest::Stop,
+            CtlCommand::Controller { .. } => CtlRequest::ShowController,
         })
     }
 
@@ -368,12 +400,12 @@ impl CtlCommand {
     /// Converts the answer to text for a terminal.
     fn text(&self, mut answer: Value) -> anyhow::Result<String> {
         Ok(match self {
-            CtlCommand::Show { .. } => text::show(&read(answer)?),
+            CtlCommand::Show { .. } => wrapped(&text::show(&read(answer)?)),
             CtlCommand::DumpPorts { .. } => text::port_counters(&present(&read::<SwitchSnapshot>(answer)?)),
             CtlCommand::DumpQueues => queues::text(&read(answer)?),
-            CtlCommand::Counters => text::counters(&read(answer)?),
-            CtlCommand::Perf { .. } => perf::text(&read(answer)?),
-            CtlCommand::Profile { commands } => profile::text(&read(answer)?, commands.as_deref())?,
+            CtlCommand::Counters => wrapped(&text::counters(&read(answer)?)),
+            CtlCommand::Perf { .. } => wrapped(&perf::text(&read(answer)?)),
+            CtlCommand::Profile { commands } => wrapped(&profile::text(&read(answer)?, commands.as_deref())?),
             CtlCommand::DumpFlows { .. } => text::flows(&read(answer)?),
             CtlCommand::DumpGroups { .. } | CtlCommand::DumpGroupStats { .. } => {
                 read::<GroupDump>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
@@ -388,6 +420,7 @@ impl CtlCommand {
             CtlCommand::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
             CtlCommand::Vs(command) => command.text(answer)?,
             CtlCommand::Stop => "the switch stops\n".to_owned(),
+            CtlCommand::Controller { .. } => wrapped(&controller::text(&read(answer)?)),
             // These print as they go.
             CtlCommand::Monitor { .. } | CtlCommand::Snoop { .. } => String::new(),
             CtlCommand::AddFlow { .. }
@@ -425,7 +458,7 @@ fn switch_and_text(words: &[String], runs: impl Fn(&str) -> bool) -> (Option<&st
 
 /// Returns true if a word is the name of a running switch and cannot be part of a flow entry's or group's text.
 fn runs(word: &str) -> bool {
-    !word.contains(['=', ',']) && ctl::find(Some(word)).is_ok_and(|socket| socket.exists())
+    !word.contains(['=', ',']) && ctl::find(CtlProgram::Switch, Some(word)).is_ok_and(|socket| socket.exists())
 }
 
 fn flow_mod(command: FlowVerb, flow: &str) -> CtlRequest {

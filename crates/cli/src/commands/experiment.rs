@@ -17,6 +17,9 @@ pub(crate) struct ExperimentArgs {
     /// Name of the experiment; `list`, or no name, prints the list
     #[arg(value_name = "ID", default_value = "list", hide_default_value = true)]
     id: String,
+    /// Name of the experiment behind `run`, which other commands have before a name
+    #[arg(hide = true)]
+    behind_run: Option<String>,
     /// Run at the published size instead of a size that takes seconds
     #[arg(long)]
     full: bool,
@@ -27,14 +30,15 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Measure this switch instead of simulated ones; its flow entries are deleted: tcp:HOST:PORT, unix:PATH or
-    /// ptcp:PORT. For model-validation-control and model-validation-data; needs root for its interfaces
+    /// ptcp:PORT. For model-validation-control and model-validation-data; needs root for its interfaces. Without it,
+    /// and with --data, the device is one without OpenFlow (model-validation-data)
     #[arg(long, value_name = "SWITCH", requires = "data")]
     switch: Option<SwitchAddress>,
     /// Network interfaces connected to the switch's ports, as for `weir profile`
-    #[arg(long, value_name = "INTERFACE", value_delimiter = ',', requires = "switch")]
+    #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
     data: Vec<String>,
     /// The switch's profile [default: measured first, as by `weir profile --quick`]
-    #[arg(long, value_name = "FILE", requires = "switch")]
+    #[arg(long, value_name = "FILE", requires = "data")]
     profile: Option<PathBuf>,
     /// Send the packets of this capture, with complete frames, instead of the built-in one. For model-validation-data
     #[arg(long, value_name = "FILE")]
@@ -53,7 +57,8 @@ pub(crate) struct ExperimentArgs {
     csv: bool,
 }
 
-pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: ExperimentArgs) -> anyhow::Result<ExitCode> {
+    args.id = asked(args.id, args.behind_run.take())?;
     if args.id == "list" {
         output::print(&list(args.json)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -87,9 +92,18 @@ pub(crate) fn run(args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     Ok(status(&report))
 }
 
+/// Returns the name of the experiment that is asked for: `weir experiment run NAME` is `weir experiment NAME`.
+fn asked(id: String, next: Option<String>) -> anyhow::Result<String> {
+    match next {
+        None => Ok(id),
+        Some(name) if id == "run" => Ok(name),
+        Some(more) => anyhow::bail!("found two names, `{id}` and `{more}`, expected one"),
+    }
+}
+
 fn options(args: &ExperimentArgs, signals: &StopSignalHandler) -> ExperimentOptions {
-    let switch = args.switch.clone().map(|target| {
-        let (data, profile) = (args.data.clone(), args.profile.clone());
+    let switch = (!args.data.is_empty()).then(|| {
+        let (target, data, profile) = (args.switch.clone(), args.data.clone(), args.profile.clone());
         ExternalSwitch { target, data, profile }
     });
     ExperimentOptions {

@@ -2,6 +2,7 @@
 mod cleanup;
 mod compare;
 mod completions;
+mod control_socket;
 mod controller;
 mod csv;
 mod ctl;
@@ -24,6 +25,15 @@ mod traffic;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// Form of log messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// A line of text.
+    Text,
+    /// A JSON object with `timestamp`, `level` and `fields`, which has the message.
+    Json,
+}
+
 /// An OpenFlow software switch that can be predicted.
 #[derive(Parser)]
 #[command(name = "weir", version, propagate_version = true)]
@@ -34,6 +44,9 @@ pub(crate) struct Cli {
     /// No progress on standard error; errors and warnings are still printed
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// Form of the messages on standard error: text, or one JSON object per line
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    pub(crate) log_format: LogFormat,
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }

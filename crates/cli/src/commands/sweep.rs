@@ -8,6 +8,7 @@ use std::path::Path;
 use std::str::FromStr;
 use toml::Value;
 use weir_scenario::Scenario;
+use weir_units::counted;
 
 /// Maximum number of points in a sweep.
 const MAX_POINTS: usize = 100_000;
@@ -208,8 +209,14 @@ fn set(at: &mut Value, steps: &[KeyPathElement], value: &Value) -> Result<(), St
         }
         (KeyPathElement::Index(index), Value::Array(items)) => {
             let count = items.len();
-            let item =
-                items.get_mut(*index).ok_or_else(|| format!("found [{index}], expected one of {count}, from 0"))?;
+            let item = items.get_mut(*index).ok_or_else(|| {
+                let known = match count {
+                    0 => String::new(),
+                    1 => ", [0]".to_owned(),
+                    _ => format!(", [0] to [{}]", count - 1),
+                };
+                format!("found [{index}], but the list has {}{known}", counted(count, "item", "items"))
+            })?;
             set(item, rest, value)
         }
         (KeyPathElement::Key(name), Value::Array(items)) => {
@@ -289,7 +296,8 @@ mod tests {
     fn sweeps_in_the_documents_work() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folder = |name: &str| std::fs::read_dir(root.join(name)).unwrap().map(|entry| entry.unwrap().path());
-        let pages = folder("docs/guide").chain(folder("examples")).filter(|path| path.is_file());
+        let is_text = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "md" || kind == "toml");
+        let pages = folder("docs/guide").chain(folder("examples")).filter(is_text);
         let sweeps: Vec<_> = pages.flat_map(|page| documented(&std::fs::read_to_string(page).unwrap())).collect();
         assert!(sweeps.len() > 4, "only {} sweeps are documented", sweeps.len());
         for (file, sweeps) in sweeps {
@@ -306,6 +314,13 @@ mod tests {
         for wrong in ["x.y=1", "a[1].b[0].c=1", "a[0].b.x.c=1", "a[0].b[0].c.d=1"] {
             let sweep: ParameterSweep = wrong.parse().unwrap();
             assert!(replace(&mut document, &sweep, Value::Integer(1)).is_err(), "{wrong}");
+        }
+        for (wrong, problem) in [
+            ("a[1].b[0].c=1", "a[1].b[0].c: found [1], but the list has 1 item, [0]"),
+            ("a[0].b[2].c=1", "a[0].b[2].c: found [2], but the list has 2 items, [0] to [1]"),
+        ] {
+            let error = replace(&mut document, &wrong.parse().unwrap(), Value::Integer(1)).unwrap_err().to_string();
+            assert_eq!(error, format!("--sweep: {problem}"));
         }
     }
 }

@@ -2,6 +2,7 @@
 pub(crate) mod document;
 mod notify;
 
+use super::control_socket;
 use crate::threads::ThreadsArgs;
 use crate::tls::TlsArgs;
 use anyhow::{Context, anyhow, bail};
@@ -12,27 +13,24 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_datapath::{DatapathConfig, FailMode, LookupMethod, PacketInLimit, VerdictCacheMode};
 use weir_device::ProfileConfig;
+use weir_metrics::{MetricsAddress, MetricsServer};
 use weir_openflow::Version;
 use weir_profile::Profile;
 use weir_scenario::{TomlVirtualSwitchReader, parse_slicing};
 use weir_slicing::{FabricSpec, VirtualSwitch};
-use weir_switch::ctl::{ConfigurationSource, TableContents};
+use weir_switch::ctl::{ConfigurationSource, CtlProgram, TableContents};
 use weir_switch::privileges::{self, UnixUser};
 use weir_switch::system_calls;
 use weir_switch::threads::MachineResources;
 use weir_switch::{
     ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, Spin,
-    SwitchError, SwitchHandle, ctl,
+    SwitchError, SwitchHandle,
 };
 use weir_units::TimeSpan;
-
-/// Name of a switch without a configured name; the second one on the machine is `weir-2`.
-const NAME: &str = "weir";
-/// Maximum number of switches without a configured name on one machine.
-const MAX_UNNAMED: u32 = 1000;
 
 #[derive(clap::Args)]
 pub(crate) struct SwitchArgs {
@@ -51,7 +49,8 @@ struct SwitchSettings {
     /// Name of the switch and of its control socket [default: weir, or the first of weir-2, weir-3, ... that is free]
     #[arg(long)]
     name: Option<String>,
-    /// Datapath id in hexadecimal [default: the Ethernet address of the first port]
+    /// Datapath id in hexadecimal [default: the Ethernet address of the first port, or a number made of the name if
+    /// that port is no interface]
     #[arg(long, value_name = "HEX")]
     dpid: Option<DatapathId>,
     /// A port: N=KIND:NAME[,option=value...], without N= the lowest free number, LOCAL= for the host's own port;
@@ -125,6 +124,10 @@ struct SwitchSettings {
     /// Path of the socket for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
+    /// Serve the switch's counters over HTTP, at /metrics, for Prometheus; a port alone is one of 127.0.0.1
+    /// [default: none]
+    #[arg(long, value_name = "[IP:]PORT")]
+    metrics: Option<MetricsAddress>,
     /// Divide the switch into virtual switches by a TOML file: a section `[fabric]` and items `[[virtual]]`, with the
     /// keys of a scenario's `[switch.fabric]` and `[[switch.virtual]]`; `weir ctl vs add` can add more. The file given
     /// by `--config` may have these sections itself
@@ -243,14 +246,18 @@ async fn serve(settings: SwitchSettings, source: ConfigurationSource) -> anyhow:
     let (name, socket) = settings.control_socket().map_err(said)?;
     let path = socket.path().to_owned();
     let virtual_tables = settings.virtual_tables();
+    let metrics = settings.metrics;
     let config = settings.into_config(name, ports, socket, source)?;
     let controllers = config.controllers.clone();
     let dpid = config.datapath.datapath_id;
-    let switch = SoftwareSwitch::start(config).map_err(said)?;
+    let switch = Arc::new(SoftwareSwitch::start(config).map_err(said)?);
     for (name, tables) in virtual_tables {
         switch.install_virtual(&name, tables).map_err(|error| anyhow!("virtual switch {name}: {error}"))?;
     }
-    manager.ready(&say_ready(&switch, dpid, &controllers, &path)?);
+    let metrics = metrics.map(|address| serve_metrics(address, &switch)).transpose()?;
+    say_ready(&switch, dpid, &controllers, &path, metrics.as_ref())?;
+    // Only what stays true while the switch runs: `systemctl status` shows it.
+    manager.ready(&format!("switch {} forwards, dpid {dpid:#018x}", switch.name()));
     let reason = tokio::select! {
         name = signals.next() => name,
         () = switch.stop_requested() => "weir ctl stop",
@@ -258,7 +265,8 @@ async fn serve(settings: SwitchSettings, source: ConfigurationSource) -> anyhow:
     };
     tracing::info!("{}: stopping: {reason}", switch.name());
     manager.stopping(reason);
-    switch.stop();
+    drop(metrics);
+    drop(switch);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -275,13 +283,24 @@ fn said(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("{error}")
 }
 
-/// Prints the ready line, which users read and programs wait for, and returns it.
+/// Serves the switch's counters.
+fn serve_metrics(address: MetricsAddress, switch: &Arc<SwitchHandle>) -> anyhow::Result<MetricsServer> {
+    let switch = Arc::downgrade(switch);
+    let read = move || {
+        let switch = switch.upgrade().ok_or("the switch stops")?;
+        Ok(weir_metrics::switch::families(&switch.snapshot().map_err(|error| error.to_string())?))
+    };
+    MetricsServer::start(address, Arc::new(read)).map_err(|error| anyhow!("--metrics: {error}"))
+}
+
+/// Prints the ready line, which users read and programs wait for.
 fn say_ready(
     switch: &SwitchHandle,
     dpid: u64,
     controllers: &[ControllerSpec],
     socket: &Path,
-) -> anyhow::Result<String> {
+    metrics: Option<&MetricsServer>,
+) -> anyhow::Result<()> {
     let snapshot = switch.snapshot()?;
     let ports = snapshot.ports.iter().map(|port| format!("{}={}", port.number, port.spec));
     let mut line = format!("weir switch {} is ready: dpid={dpid:#018x} ports={}", switch.name(), list(ports));
@@ -292,8 +311,11 @@ fn say_ready(
         line += &format!(" controllers={}", list(controllers.iter().map(ToString::to_string)));
     }
     line += &format!(" control={}", socket.display());
+    if let Some(metrics) = metrics {
+        line += &format!(" metrics={}", metrics.url());
+    }
     weir_terminal::output::announce(&line);
-    Ok(line)
+    Ok(())
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {
@@ -315,6 +337,10 @@ impl SwitchSettings {
     /// The text is no TOML, or has unknown keys or values; the message has the line.
     fn parse(text: &str, path: &Path) -> anyhow::Result<SwitchSettings> {
         let settings: SwitchSettings = toml::from_str(text).map_err(|error| {
+            if document::is_scenario(text) {
+                let file = path.display();
+                return anyhow!("{file}: found a scenario, expected the settings of one switch: use `weir run {file}`");
+            }
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             anyhow!("{}:{line}: {}", path.display(), weir_units::reworded(error.message(), &[]))
         })?;
@@ -375,6 +401,7 @@ impl SwitchSettings {
             lookup: self.lookup.or(file.lookup),
             verdict_cache: self.verdict_cache.or(file.verdict_cache),
             control_socket: self.control_socket.or(file.control_socket),
+            metrics: self.metrics.or(file.metrics),
             r#virtual: self.r#virtual.or(file.r#virtual),
             fabric: self.fabric.or(file.fabric),
             profile: self.profile.or(file.profile),
@@ -406,21 +433,7 @@ impl SwitchSettings {
 
     /// Returns the switch's name and its bound control socket.
     fn control_socket(&self) -> Result<(String, SocketFile), SwitchError> {
-        if let Some(path) = &self.control_socket {
-            return Ok((self.name.clone().unwrap_or_else(|| NAME.to_owned()), SocketFile::bind(path)?));
-        }
-        if let Some(name) = &self.name {
-            return Ok((name.clone(), SocketFile::bind(&ctl::default_path(name)?)?));
-        }
-        let names = (2..=MAX_UNNAMED).map(|number| format!("{NAME}-{number}"));
-        let mut last = Err(SwitchError::Busy);
-        for name in std::iter::once(NAME.to_owned()).chain(names) {
-            last = SocketFile::bind(&ctl::default_path(&name)?).map(|socket| (name, socket));
-            if !matches!(last, Err(SwitchError::SocketInUse { .. })) {
-                break;
-            }
-        }
-        last
+        control_socket::bind(CtlProgram::Switch, self.name.as_deref(), self.control_socket.as_deref())
     }
 
     /// Returns the text that divides the switch into virtual switches, and the name of its file.
@@ -477,8 +490,7 @@ impl SwitchSettings {
         let profile =
             self.profile.as_deref().map(|name| Profile::find(name, Path::new(""))).transpose().map_err(said)?;
         let defaults = (DatapathConfig::default(), SoftwareSwitchConfig::default());
-        let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
-        let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
+        let dpid = self.dpid.map_or_else(|| default_dpid(&name, &ports), |dpid| dpid.0);
         let mut session = defaults.1.session;
         // Controllers in use may fail with 1.5 (Open vSwitch's test controller crashes), so outgoing connections
         // offer it only when it is asked for.
@@ -491,7 +503,7 @@ impl SwitchSettings {
         }
         Ok(SoftwareSwitchConfig {
             datapath: DatapathConfig {
-                datapath_id: dpid.unwrap_or(defaults.0.datapath_id),
+                datapath_id: dpid,
                 name,
                 n_tables: self.tables.unwrap_or(defaults.0.n_tables),
                 packet_in_limit: self
@@ -531,12 +543,21 @@ impl SwitchSettings {
             spin: self.spin.unwrap_or(defaults.1.spin),
             // Seeded by datapath id: switches of one network draw different times, one switch draws the same times in
             // every run.
-            profile: profile
-                .map(|profile| ProfileConfig { profile: Box::new(profile), seed: dpid.unwrap_or_default() }),
+            profile: profile.map(|profile| ProfileConfig { profile: Box::new(profile), seed: dpid }),
             notes_stops: false,
             clock: weir_units::SystemClock::start(),
         })
     }
+}
+
+/// Returns the datapath id of a switch that is given none: the Ethernet address of its first port. If that is no
+/// interface, an address made of the switch's name, because ports such as `null:` have the same address everywhere.
+fn default_dpid(name: &str, ports: &[PortConfig]) -> u64 {
+    let interface = ports
+        .first()
+        .map(|port| port.port.info())
+        .filter(|info| info.kind().is_some_and(weir_port::spec::PortKind::is_interface));
+    interface.map_or_else(|| weir_port::synthetic_mac(&format!("switch:{name}")), |info| info.mac).to_bits()
 }
 
 /// Reads the text that divides the switch into virtual switches; `file` names it in errors.
@@ -633,6 +654,21 @@ mod tests {
             let error = settings(text).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(line) && error.contains(problem), "{text}: {error}");
         }
+        let scenario = settings("name = 'x'\n[[switch]]\nname = 's1'\n[[host]]\nname = 'h1'\n").err().unwrap();
+        assert!(
+            scenario
+                .to_string()
+                .ends_with("found a scenario, expected the settings of one switch: use `weir run switch.toml`")
+        );
+    }
+
+    #[test]
+    fn switches_without_interfaces_have_ids_of_their_own() {
+        let dpid = |name: &str| default_dpid(name, &[PortConfig::open("1=null:".parse().unwrap()).unwrap()]);
+        assert_eq!(dpid("s1"), dpid("s1"));
+        assert_ne!(dpid("s1"), dpid("s2"));
+        // Like an Ethernet address that is locally administered.
+        assert_eq!(dpid("s1") >> 40, 2);
     }
 
     #[test]

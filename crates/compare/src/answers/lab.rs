@@ -1,6 +1,6 @@
 //! Makes answers of labs' results, live or in virtual time.
 use super::names::flow_names;
-use super::{mean_quantiles, order_interval, over, widened};
+use super::{mean_quantiles, order_interval, over, share_interval, widened};
 use crate::answer::{
     AnswerRow, AnswerSource, AnswerState, EvaluationMethod, PerformanceMetric, ScenarioAnswer, SubjectKind,
 };
@@ -23,10 +23,10 @@ const FIGURES: [(PerformanceMetric, LabValueFn); 6] = [
     (PerformanceMetric::Rate, |item| item.goodput_bps),
 ];
 
-/// Returns the delays of an item. For pings those after the first, because formulas assume networks that have
-/// resolved addresses.
+/// Returns the delays of an item, without those that stops of the machine touched. For pings those after the first,
+/// because formulas assume networks that have resolved addresses.
 fn delay(item: &TrafficResult) -> Option<TimeStatistics> {
-    item.rtt_after_first.or(item.rtt).or(item.delay)
+    item.undisturbed.or(item.rtt_after_first).or(item.rtt).or(item.delay)
 }
 
 /// Makes the answer of several rounds of a scenario. Stopped rounds are used only if there is no complete one.
@@ -63,6 +63,8 @@ fn flow(rounds: &[&LabResult], place: usize, name: String) -> AnswerRow {
     let mut row = AnswerRow::new(SubjectKind::Flow, name);
     let Some(first) = items.first() else { return row };
     row.samples = items.iter().filter_map(|item| delay(item)).map(|delay| delay.samples).sum();
+    let set_aside = items.iter().filter(|item| item.undisturbed.is_some()).map(|item| item.in_stops).sum();
+    row.set_aside = (set_aside > 0).then_some(set_aside);
     row.delay_of = match (first.kind, row.samples) {
         (_, 0) => None,
         ("ping", _) => Some("round trip"),
@@ -70,16 +72,33 @@ fn flow(rounds: &[&LabResult], place: usize, name: String) -> AnswerRow {
     };
     let seconds = |item: &&TrafficResult| item.quantiles_us.iter().map(|(share, us)| (*share, us * MICRO)).collect();
     row.quantiles_s = mean_quantiles(&items.iter().map(seconds).collect::<Vec<_>>());
+    let sent: u64 = items.iter().filter_map(|item| item.sent).sum();
+    let received: u64 = items.iter().filter(|item| item.sent.is_some()).map(|item| item.received).sum();
+    let lost = sent.saturating_sub(received);
     for (metric, value) in FIGURES {
         let over_rounds = over(&items, |item| value(item));
         let figure = over_rounds.map(|figure| match metric.percentile() {
             Some(share) => widened(figure, order_interval(&row.quantiles_s, share, row.samples)),
+            None if metric == PerformanceMetric::Loss && lost > 0 && received > 0 => {
+                widened(figure, share_interval(lost, sent))
+            }
             None => figure,
         });
         row.insert_figure(metric, figure);
     }
-    row.note = items.iter().find(|item| !item.ok && !item.partial).map(|item| failure(item));
+    let failed = items.iter().find(|item| !item.ok && !item.partial).map(|item| failure(item));
+    let aside = row.set_aside.map(set_aside_note);
+    let lost = machines_losses(rounds, place);
+    let lost = (lost > 0).then(|| format!("the machine lost {lost} of {sent} packets"));
+    let notes: Vec<String> = [failed, lost, aside].into_iter().flatten().collect();
+    row.note = (!notes.is_empty()).then(|| notes.join("; "));
     row
+}
+
+/// Returns how many packets of an item the machine lost in all rounds, by their certificates.
+fn machines_losses(rounds: &[&LabResult], place: usize) -> u64 {
+    let certificates = rounds.iter().filter_map(|round| round.certificate.as_ref());
+    certificates.flat_map(|own| &own.flows).filter(|flow| flow.item == place).map(|flow| flow.lost).sum()
 }
 
 fn failure(item: &TrafficResult) -> String {
@@ -121,4 +140,19 @@ fn conditions(result: &LabResult, rounds: usize) -> String {
         "{rounds} x {:.1} s, {how}, seed {}, weir {} ({build} build), {} cores of {}, Linux {}",
         setup.duration_s, setup.seed, setup.version, setup.machine.cores, setup.machine.cpu, setup.machine.kernel
     )
+}
+
+fn set_aside_note(count: u64) -> String {
+    format!("{} in stops of the machine set aside", weir_units::counted(count, "delay", "delays"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_delay_is_not_many() {
+        assert_eq!(set_aside_note(1), "1 delay in stops of the machine set aside");
+        assert_eq!(set_aside_note(2), "2 delays in stops of the machine set aside");
+    }
 }

@@ -8,6 +8,9 @@ pub mod streams;
 use crate::answer::MetricValue;
 use weir_sim::stats::{Confidence, estimate};
 
+/// Standard deviations of a 95 % interval of the normal distribution.
+const DEVIATIONS: f64 = 1.96;
+
 /// Returns the mean of the rounds' values with its interval.
 fn over<T>(rounds: &[T], value: impl Fn(&T) -> Option<f64>) -> Option<MetricValue> {
     let values: Vec<f64> = rounds.iter().filter_map(value).collect();
@@ -26,8 +29,6 @@ fn mean_quantiles(rounds: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
 /// binomial, so the ranks `share` ± 1.96 standard deviations bound it (normal approximation). `quantiles` are shares
 /// with their delays, ascending. `None` if one of the ranks lies outside of what they tell, or without samples.
 fn order_interval(quantiles: &[(f64, f64)], share: f64, samples: u64) -> Option<[f64; 2]> {
-    /// Standard deviations of a 95 % interval of the normal distribution.
-    const DEVIATIONS: f64 = 1.96;
     let half = DEVIATIONS * (share * (1.0 - share) / (samples > 0).then_some(samples as f64)?).sqrt();
     Some([quantile(quantiles, share - half)?, quantile(quantiles, share + half)?])
 }
@@ -43,8 +44,20 @@ fn quantile(quantiles: &[(f64, f64)], share: f64) -> Option<f64> {
     Some(lower + (upper - lower) * (share - lower_share) / (upper_share - lower_share))
 }
 
-/// Returns a percentile with the wider of its intervals, over the rounds and by order statistics. Samples of a round
-/// depend on each other, so that the second one alone may be too narrow; rounds may agree by chance, or be only one.
+/// Returns the 95 % interval of a share, of which `count` of `samples` were seen (Wilson's, which needs no large
+/// number); `None` without samples.
+fn share_interval(count: u64, samples: u64) -> Option<[f64; 2]> {
+    let samples = (samples > 0).then_some(samples as f64)?;
+    let (share, square) = (count as f64 / samples, DEVIATIONS * DEVIATIONS);
+    let middle = (share + square / (2.0 * samples)) / (1.0 + square / samples);
+    let half = DEVIATIONS * (share * (1.0 - share) / samples + square / (4.0 * samples * samples)).sqrt()
+        / (1.0 + square / samples);
+    Some([(middle - half).max(0.0), (middle + half).min(1.0)])
+}
+
+/// Returns a percentile or a share with the wider of its intervals, over rounds and by counts of samples. Samples of
+/// a round depend on each other, so that the second one alone may be too narrow; rounds may agree by chance, or be only
+/// one.
 fn widened(figure: MetricValue, interval: Option<[f64; 2]>) -> MetricValue {
     let by_order = interval.map(|[low, high]| (figure.value - low).max(high - figure.value).max(0.0));
     let half_width = [figure.half_width, by_order].into_iter().flatten().reduce(f64::max);
@@ -77,6 +90,15 @@ mod tests {
         assert_eq!(half(None, Some([48.0, 51.0])), Some(2.0));
         assert_eq!(half(Some(3.0), Some([48.0, 51.0])), Some(3.0));
         assert_eq!((half(Some(3.0), None), half(None, None)), (Some(3.0), None));
+    }
+
+    #[test]
+    fn shares_of_few_packets_are_known_little() {
+        let [low, high] = share_interval(3, 50).unwrap();
+        assert!((low - 0.0206).abs() < 1e-4 && (high - 0.1622).abs() < 1e-4, "{low} {high}");
+        let [low, high] = share_interval(1_000, 20_000).unwrap();
+        assert!((low - 0.0471).abs() < 1e-4 && (high - 0.0531).abs() < 1e-4, "{low} {high}");
+        assert_eq!(share_interval(0, 0), None);
     }
 
     #[test]

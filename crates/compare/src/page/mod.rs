@@ -56,7 +56,7 @@ fn introduce(page: &mut HtmlPage, comparison: &Comparison) {
     comparison.answers.iter().filter_map(ScenarioAnswer::doubt).for_each(|doubt| _ = page.warning(&doubt));
 }
 
-/// Returns an answerer's verdict by what is known best, and the metrics in which the answerer is wrong on average.
+/// Returns an answerer's verdict by what is known well, and the metrics in which the answerer is wrong on average.
 fn in_a_line(compared: &AnswerComparison) -> String {
     let wrong: Vec<&str> =
         compared.scores.iter().filter(|score| score.verdict.is_wrong()).map(|score| score.metric.name()).collect();
@@ -73,6 +73,27 @@ fn foot(comparison: &Comparison) -> String {
     };
     let answers: Vec<String> = comparison.answers.iter().map(answer).collect();
     format!("Scenario {}. {}", comparison.scenario, answers.join(" / "))
+}
+
+/// Returns a table of the decisions on each flow, with the figures that were judged.
+fn decisions(comparison: &Comparison) -> HtmlTable {
+    let rows = comparison.compared.iter().flat_map(|compared| {
+        compared.decisions.iter().map(|decision| {
+            let machines = if decision.may_be_machines { ", or the machine's outliers" } else { "" };
+            let verdict = format!("{}: {}{machines}", decision.metric.name(), decision.verdict);
+            let judged: Vec<&str> = decision.judged_by.iter().map(|metric| metric.name()).collect();
+            vec![
+                decision.name.clone().into(),
+                compared.by.to_string().into(),
+                if decision.is_wrong() { HtmlCell::wrong(verdict) } else { verdict.into() },
+                judged.join(", ").into(),
+                decision.known_best.name().into(),
+                decision.known_to.map_or_else(String::new, |half| format!("{:.1}", half * 100.0)).into(),
+            ]
+        })
+    });
+    let head = ["", "answer", "verdict", "judged by", "known best", "verdict's figure known to, ±%"];
+    HtmlTable { head: head.map(str::to_owned).into(), texts: 5, rows: rows.collect() }
 }
 
 /// Adds the verdicts by answerer and metric to a page.

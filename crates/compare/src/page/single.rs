@@ -1,5 +1,5 @@
 //! Page of one scenario.
-use super::{ChartTimeUnit, MOST_FLOWS, flows, foot, introduce, verdicts};
+use super::{ChartTimeUnit, MOST_FLOWS, decisions, flows, foot, introduce, verdicts};
 use crate::answer::{AnswerSubject, PerformanceMetric, ScenarioAnswer, SubjectKind};
 use crate::comparison::Comparison;
 use weir_plot::{Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HeatMap, HtmlPage, LineStyle, Panels};
@@ -13,9 +13,19 @@ pub fn single(comparison: &Comparison) -> String {
     }
     introduce(&mut page, comparison);
     let delayed = delayed(comparison);
+    let judged = decisions(comparison);
+    if !judged.rows.is_empty() {
+        page.heading("Flow by flow").table(&judged);
+    }
     if !delayed.is_empty() {
-        page.heading("Mean delay")
-            .figure(&means(comparison, &delayed, unit), "bars: 95 % intervals over rounds and replications");
+        let caption = "bars: 95 % intervals over rounds and replications, of medians also by order statistics";
+        for (name, metric) in [("medians", PerformanceMetric::DelayP50), ("means", PerformanceMetric::DelayMean)] {
+            let (title, axis) = match metric {
+                PerformanceMetric::DelayP50 => ("Median delay", "median delay"),
+                _ => ("Mean delay", "mean delay"),
+            };
+            page.heading(title).figure(&delays(comparison, &delayed, unit, name, metric, [title, axis]), caption);
+        }
     }
     let panels = |figures: Vec<Figure>, name: &str, title: &str| {
         Figure::Panels(Panels { name: name.into(), title: title.into(), columns: 2, figures })
@@ -54,10 +64,18 @@ fn delayed(comparison: &Comparison) -> Vec<&AnswerSubject> {
     comparison.subjects(SubjectKind::Flow).into_iter().filter(has).collect()
 }
 
-fn means(comparison: &Comparison, flows: &[&AnswerSubject], unit: ChartTimeUnit) -> Figure {
+/// Returns a chart of one figure of the delays of each flow.
+fn delays(
+    comparison: &Comparison,
+    flows: &[&AnswerSubject],
+    unit: ChartTimeUnit,
+    name: &str,
+    metric: PerformanceMetric,
+    [title, axis]: [&str; 2],
+) -> Figure {
     let shown = &flows[..flows.len().min(MOST_FLOWS)];
     let bar = |answer: &ScenarioAnswer, subject: &AnswerSubject| {
-        let figure = *answer.row(subject)?.figures.get(&PerformanceMetric::DelayMean)?;
+        let figure = *answer.row(subject)?.figures.get(&metric)?;
         let [value, half] = [figure.value, figure.half_width.unwrap_or(0.0)].map(|seconds| seconds * unit.per_second);
         Some(Bar { value, interval: (half > 0.0).then_some([(value - half).max(0.0), value + half]) })
     };
@@ -65,10 +83,10 @@ fn means(comparison: &Comparison, flows: &[&AnswerSubject], unit: ChartTimeUnit)
         (answer.by.label().to_owned(), shown.iter().map(|subject| bar(answer, subject)).collect())
     };
     Figure::Bars(BarChart {
-        name: "means".into(),
-        title: "Mean delay by flow".into(),
+        name: name.into(),
+        title: format!("{title} by flow"),
         x: String::new(),
-        y: Axis::linear(format!("mean delay, {}", unit.name)),
+        y: Axis::linear(format!("{axis}, {}", unit.name)),
         groups: shown.iter().map(|subject| subject.name.clone()).collect(),
         series: comparison.answers.iter().filter(|answer| answer.is_available()).map(series).collect(),
     })

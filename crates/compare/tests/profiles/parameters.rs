@@ -59,6 +59,7 @@ fn cases() -> Vec<ParameterCase> {
     let commands = |more: &str| format!("{more}\n[[level]]\nname = 'a'\nwrite = '10us'\n");
     let slow_commands = |more: &str| commands(more).replace("10us", "100us");
     let of_level = |more: &str| format!("[[level]]\nname = 'a'\n{more}\n");
+    let cached = |more: &str| format!("cache = {{ {more} }}\n{}", of_level("forward = { base_l2 = '50us' }"));
     let timing = |more: &str| format!("[timing]\n{more}\n");
     let agents = |more: &str| timing(&format!("data = '9us'\npacket_in = '200us'\npacket_out = '300us'\n{more}"));
     let cost = |command: &str, which: &str| {
@@ -156,6 +157,30 @@ fn cases() -> Vec<ParameterCase> {
             Range,
             &forward("range = { gap = ['1us', '{}'], entries = [0, 2000], bytes = [64, 1500] }"),
             ["1s", "100us"],
+        ),
+        ParameterCase {
+            within: 0.1,
+            ..case(
+                "level.forward.busy",
+                Delay,
+                &of_level("forward = { base_l2 = '90us', busy = '{}' }"),
+                ["1us", "80us"],
+            )
+        },
+        case("cache.first", Delay, &cached("first = '{}', idle = '1ms'"), ["1us", "90us"]),
+        case("cache.idle", Delay, &cached("first = '90us', idle = '{}'"), ["1s", "1ms"]),
+        ParameterCase {
+            traffic: format!(
+                "{STREAM}\n[[traffic]]\n{}",
+                STREAM.replace("'a'", "'c'").replace("'b'", "'a'").replace("'c'", "'b'")
+            ),
+            ..case("cache.flows", Delay, &cached("first = '90us', flows = {}"), ["9", "1"])
+        },
+        case(
+            "cache.revalidate",
+            Commands,
+            &format!("effect = '1us'\n{}", cached("revalidate = '{}'")),
+            ["1us", "900us"],
         ),
         case("timing.data", Delay, &timing("data = '{}'"), ["20us", "200us"]),
         case("timing.data_buffer", Loss, &full("data_buffer = {}"), ["50", "3"]),
@@ -269,6 +294,7 @@ fn format_keys() -> BTreeSet<String> {
         ("", "zzz = 1"),
         ("batching.", "batching = { zzz = 1 }"),
         ("barrier.", "barrier = { zzz = 1 }"),
+        ("cache.", "cache = { zzz = 1 }"),
         ("level.", "level = [{ zzz = 1 }]"),
         ("level.add.", "level = [{ add = { zzz = 1 } }]"),
         ("level.add.single.", "level = [{ add = { single = { zzz = 1 } } }]"),

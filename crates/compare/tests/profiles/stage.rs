@@ -49,7 +49,7 @@ pub(crate) fn run(profile: &Profile) -> Result<ScriptResult, String> {
     stage.barrier(Instant::from_nanos(2_000_000), ScriptItem::Other);
     for number in 0..30 {
         let now = Instant::from_nanos(1_500_000 + number * 10_000);
-        let passing = DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 100 };
+        let passing = DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 100, flow: 0 };
         let _ = stage.packet(now, passing, ScriptItem::Other);
         let _ = stage.packet_in(now, 100, ScriptItem::Other);
         let _ = stage.packet_out(now, 100, ScriptItem::Other);
@@ -61,7 +61,7 @@ pub(crate) fn run(profile: &Profile) -> Result<ScriptResult, String> {
             sum_s += one.due.as_nanos() as f64 / 1e9;
             refused += u64::from(one.part == ReleaseKind::Refused);
             if one.part == ReleaseKind::PacketOut && stage.passes_again() {
-                let passing = DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 100 };
+                let passing = DataPathPacket { level: 0, kind: MatchLayers::L2, bytes: 100, flow: 0 };
                 let _ = stage.packet(one.due, passing, ScriptItem::Other);
             }
             let (Some(tables), true) = (stage.tables(), one.part == ReleaseKind::Command) else { continue };

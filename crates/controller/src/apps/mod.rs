@@ -1,2 +1,4 @@
 //! Applications of the controller.
+pub mod chain;
+pub mod discovery;
 pub mod learning;

@@ -41,7 +41,21 @@ pub(super) struct RoleNegotiation {
     attempts: u32,
 }
 
+/// Returns the name of a role that a switch may have granted, for display.
+pub fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Master => "master",
+        Role::Slave => "slave",
+        Role::Equal | Role::NoChange | Role::Unknown(_) => "equal",
+    }
+}
+
 impl RoleNegotiation {
+    /// Returns the name of the role, which is equal until another one is granted.
+    pub(super) fn name(&self) -> &'static str {
+        role_name(self.role.unwrap_or(Role::Equal))
+    }
+
     /// Returns true if the application may see the switch: the role allows changes, or no role has been requested.
     fn may_change(&self) -> bool {
         match self.role {
@@ -55,15 +69,15 @@ impl ControllerHub {
     /// Sets the wanted role, for connected switches and for later ones.
     pub fn set_mastership(&mut self, now: Instant, wanted: Mastership) {
         self.mastership = wanted;
-        let up: Vec<_> = self.connections.iter().filter(|(_, found)| found.info.is_some()).map(|(id, _)| *id).collect();
+        let up: Vec<_> = self.connections.iter().filter(|(_, found)| found.info.is_some()).map(|(id, _)| id).collect();
         for id in up {
-            if let Some(connection) = self.connections.get_mut(&id) {
+            if let Some(connection) = self.connections.get_mut(id) {
                 connection.role_negotiation.attempts = 0;
             }
             self.request_role(id, wanted);
             self.serve(now, id);
-            self.dispatch(id);
-            self.wake(id);
+            self.dispatch(Some(id));
+            self.note_output(id);
         }
     }
 
@@ -74,7 +88,7 @@ impl ControllerHub {
 
     /// Requests a role with the given generation id, or first requests the current id.
     fn request_role(&mut self, id: ConnectionId, wanted: Mastership) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         if connection.info.as_ref().is_none_or(|info| info.version == Version::V10) {
             return;
         }
@@ -95,7 +109,7 @@ impl ControllerHub {
 
     /// Handles messages about the role. Returns a message that is for the application.
     pub(super) fn handle_role_message(&mut self, now: Instant, id: ConnectionId, message: Message) -> Option<Message> {
-        let standing = &self.connections.get(&id)?.role_negotiation;
+        let standing = &self.connections.get(id)?.role_negotiation;
         let asked = standing.asked.filter(|(xid, _)| *xid == message.xid);
         match (&message.body, asked) {
             (Body::RoleReply(reply), Some((_, wanted))) => self.handle_grant(now, id, *reply, wanted),
@@ -111,7 +125,7 @@ impl ControllerHub {
     }
 
     fn handle_grant(&mut self, now: Instant, id: ConnectionId, reply: RoleMessage, wanted: Mastership) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         connection.role_negotiation.asked = None;
         let is_what_we_want = match wanted {
             Mastership::Equal => reply.role == Role::Equal,
@@ -141,7 +155,7 @@ impl ControllerHub {
     /// generation id was given by the user.
     fn handle_refusal(&mut self, now: Instant, id: ConnectionId, error: ErrorType, wanted: Mastership) {
         let is_ours = !matches!(self.mastership, Mastership::Master(Some(_)) | Mastership::Slave(Some(_)));
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         connection.role_negotiation.asked = None;
         connection.role_negotiation.attempts += 1;
         if is_ours && error == RoleRequestFailed::Stale.into() && connection.role_negotiation.attempts < MAX_ATTEMPTS {
@@ -154,15 +168,14 @@ impl ControllerHub {
     }
 
     fn handle_demotion(&mut self, now: Instant, id: ConnectionId, generation_id: Option<u64>) {
-        let is_master =
-            self.connections.get(&id).is_some_and(|found| found.role_negotiation.role == Some(Role::Master));
+        let is_master = self.connections.get(id).is_some_and(|found| found.role_negotiation.role == Some(Role::Master));
         if is_master {
             self.set_role(now, id, Role::Slave, generation_id);
         }
     }
 
     fn set_role(&mut self, now: Instant, id: ConnectionId, role: Role, generation_id: Option<u64>) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         connection.role_negotiation.role = Some(role);
         if let Some(switch) = connection.info.clone() {
             (self.observer)(&SwitchEvent::Role { switch, role, generation_id });
@@ -172,7 +185,7 @@ impl ControllerHub {
 
     /// Announces a switch to the application once it may change the switch, and withdraws it when it no longer may.
     pub(super) fn serve(&mut self, now: Instant, id: ConnectionId) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         let Some(info) = &connection.info else { return };
         let version = info.version;
         match (connection.role_negotiation.may_change(), connection.is_served) {
@@ -193,9 +206,13 @@ impl ControllerHub {
         }
     }
 
-    fn wake(&self, id: ConnectionId) {
-        if let Some(connection) = self.connections.get(&id) {
-            (connection.wake)();
-        }
+    /// Returns true if no role is asked of switches.
+    pub(super) fn is_role_equal(&self) -> bool {
+        self.mastership == Mastership::Equal
+    }
+
+    /// Returns true if the application may see the switch.
+    pub(super) fn may_change(&self, id: ConnectionId) -> bool {
+        self.connections.get(id).is_some_and(|found| found.role_negotiation.may_change())
     }
 }

@@ -1,22 +1,21 @@
 //! Sockets on which the controller accepts switches.
+use super::link::SwitchStream;
 use crate::ListenAddress;
 use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use weir_tls::Credentials;
 
 /// Socket on which switches connect.
 pub(super) enum ControllerListener {
     Tcp(TcpListener),
-    /// TCP socket for TLS; the connection's task does the handshake.
+    /// TCP socket for TLS; the handshake takes place when the connection is served.
     Ssl(TcpListener),
     Unix(UnixListener, PathBuf),
 }
-
-/// Stream to a switch, of any transport.
-pub(super) trait AsyncByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> AsyncByteStream for T {}
 
 impl ControllerListener {
     pub(super) fn bind(listen: &ListenAddress) -> io::Result<ControllerListener> {
@@ -30,10 +29,6 @@ impl ControllerListener {
         bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}")))
     }
 
-    pub(super) fn is_tls(&self) -> bool {
-        matches!(self, ControllerListener::Ssl(_))
-    }
-
     pub(super) fn address(&self) -> io::Result<ListenAddress> {
         Ok(match self {
             ControllerListener::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
@@ -42,17 +37,35 @@ impl ControllerListener {
         })
     }
 
-    pub(super) async fn accept(&self) -> io::Result<(Box<dyn AsyncByteStream>, String)> {
+    /// Accepts a switch. Returns its stream and the address of its end.
+    ///
+    /// # Errors
+    /// None waits (`WouldBlock`), or it cannot be accepted.
+    pub(super) fn accept(&self, credentials: Option<&Credentials>) -> io::Result<(SwitchStream, String)> {
         match self {
-            ControllerListener::Tcp(listener) | ControllerListener::Ssl(listener) => {
-                let (stream, address) = listener.accept().await?;
-                stream.set_nodelay(true)?;
-                Ok((Box::new(stream), format!("{}:{address}", if self.is_tls() { "ssl" } else { "tcp" })))
+            ControllerListener::Tcp(listener) => {
+                let (stream, address) = accept_tcp(listener)?;
+                Ok((SwitchStream::Tcp(stream), format!("tcp:{address}")))
+            }
+            ControllerListener::Ssl(listener) => {
+                let (stream, address) = accept_tcp(listener)?;
+                let credentials = credentials.ok_or_else(|| io::Error::other("no certificate was given"))?;
+                Ok((SwitchStream::Tls(Box::new(credentials.begin_accept(stream)?)), format!("ssl:{address}")))
             }
             ControllerListener::Unix(listener, path) => {
-                let (stream, _) = listener.accept().await?;
-                Ok((Box::new(stream), format!("unix:{}", path.display())))
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((SwitchStream::Unix(stream), format!("unix:{}", path.display())))
             }
+        }
+    }
+}
+
+impl AsFd for ControllerListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            ControllerListener::Tcp(listener) | ControllerListener::Ssl(listener) => listener.as_fd(),
+            ControllerListener::Unix(listener, _) => listener.as_fd(),
         }
     }
 }
@@ -65,10 +78,17 @@ impl Drop for ControllerListener {
     }
 }
 
+fn accept_tcp(listener: &TcpListener) -> io::Result<(TcpStream, std::net::SocketAddr)> {
+    let (stream, address) = listener.accept()?;
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    Ok((stream, address))
+}
+
 fn bind_tcp(address: std::net::SocketAddr) -> io::Result<TcpListener> {
-    let listener = std::net::TcpListener::bind(address)?;
+    let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
-    TcpListener::from_std(listener)
+    Ok(listener)
 }
 
 /// Binds a Unix socket that only its owner may use. Replaces an existing socket on which no process listens.
@@ -79,5 +99,6 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     }
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -1,5 +1,6 @@
 //! Tests the learning switch with real datapaths, in both OpenFlow versions, with and without buffers in the
 //! switches.
+mod discovery;
 mod network;
 
 use network::{Left, Network};
@@ -366,4 +367,28 @@ fn when_a_link_of_the_ring_goes_packets_take_the_other_way() {
         only(&network.send(1, 1, &ask), 2, 1, &ask);
         assert_eq!((network.crossed().len(), network.snapshot().counters.errors), (1, 0));
     }
+}
+
+/// Sends a buffered packet by its entry, or by a packet-out: it arrives either way, and buffers are given back.
+#[test]
+fn a_buffered_packet_is_sent_by_its_entry_or_by_a_packet_out() {
+    for (entry_sends_packet, packet_outs) in [(true, 1), (false, 2)] {
+        for version in Version::ALL {
+            let config = LearningConfig { entry_sends_packet, ..LearningConfig::default() };
+            let mut network = Network::new(version, 256, 1, config);
+            let [a, b] = [1, 2].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
+            let frame = |dst, src| FrameBuilder::ethernet(dst, src).ether_type(0x88b5).payload(&[7; 400]).build();
+            assert_eq!(network.send(1, 1, &frame(b, a)).len(), 8, "flooded");
+            let left = network.send(1, 2, &frame(a, b));
+            assert_eq!(left.iter().map(|left| left.port).collect::<Vec<_>>(), [1], "{version:?}");
+            assert_eq!(left[0].bytes, frame(a, b), "whole, although the controller saw its beginning");
+            let counters = network.snapshot().counters;
+            assert_eq!((counters.flow_mods, counters.packet_outs), (setup(version) + 1, packet_outs), "{version:?}");
+        }
+    }
+}
+
+/// Returns the number of flow-mods that set a switch up.
+fn setup(version: Version) -> u64 {
+    if version == Version::V10 { 1 } else { 2 }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
-use weir_controller::{ConnectionId, ControllerHub, ControllerSnapshot};
+use weir_controller::status::ControllerOverview;
+use weir_controller::{ConnectionId, ControllerApp, ControllerHub, ControllerSnapshot};
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_openflow::model::multipart::{
     FlowRequest, FlowStats, MultipartReply, MultipartRequest, ReplyBody, RequestBody,
@@ -46,8 +47,13 @@ struct Switch {
 impl Network {
     /// Returns a network of switches with ports 1 to 9 under a learning controller.
     pub(crate) fn new(version: Version, n_buffers: u32, switches: u64, config: LearningConfig) -> Network {
+        Network::with_app(version, n_buffers, switches, Box::new(LearningSwitch::new(config)))
+    }
+
+    /// Returns a network of switches with ports 1 to 9 under a controller with an application.
+    pub(crate) fn with_app(version: Version, n_buffers: u32, switches: u64, app: Box<dyn ControllerApp>) -> Network {
         let session = SessionConfig { versions: vec![version], ..SessionConfig::default() };
-        let hub = ControllerHub::new(Box::new(LearningSwitch::new(config)), session, 8, Box::new(|_| {}));
+        let hub = ControllerHub::new(app, session, 8, Box::new(|_| {}));
         let (now, wires) = (Instant::from_nanos(1), HashMap::new());
         let mut network = Network { now, hub, switches: Vec::new(), wires, left: Vec::new(), on_wires: Vec::new() };
         for dpid in 1..=switches {
@@ -63,7 +69,7 @@ impl Network {
         for port in 1..=9 {
             datapath.add_port(self.now, desc(port), &mut DatapathOutput::default()).unwrap();
         }
-        let id = self.hub.connect(self.now, format!("switch {dpid}"), Box::new(|| {})).unwrap();
+        let id = self.hub.connect(self.now, format!("switch {dpid}")).unwrap();
         let config = SessionConfig { versions: vec![version], ..SessionConfig::default() };
         self.switches.push(Switch { dpid, id, session: Session::switch(config, self.now), datapath });
     }
@@ -72,6 +78,12 @@ impl Network {
     pub(crate) fn wire(&mut self, a: (u64, u32), b: (u64, u32)) {
         self.wires.insert(a, b);
         self.wires.insert(b, a);
+    }
+
+    /// Takes the cable between two ports away.
+    pub(crate) fn unwire(&mut self, a: (u64, u32), b: (u64, u32)) {
+        self.wires.remove(&a);
+        self.wires.remove(&b);
     }
 
     /// Sends a station's frame. Returns the frames that reach stations.
@@ -101,6 +113,10 @@ impl Network {
         self.switches[at].datapath.set_link(self.now, PortNo(port), up, 0, &mut out);
         self.act(at, out);
         self.settle();
+    }
+
+    pub(crate) fn status(&self) -> ControllerOverview {
+        self.hub.status(self.now)
     }
 
     pub(crate) fn snapshot(&self) -> ControllerSnapshot {
@@ -162,6 +178,7 @@ impl Network {
     /// Moves bytes between switches and controller until none are left.
     fn settle(&mut self) {
         for _ in 0..ROUNDS_MOST {
+            self.hub.wake_app(self.now);
             let busy = (0..self.switches.len()).filter(|at| self.exchange(*at)).count();
             if busy == 0 {
                 return;

@@ -1,7 +1,5 @@
 //! Tests the hub in virtual time.
 use crate::peer::{Heard, features, packet_in};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_controller::apps::learning::{LearningConfig, LearningSwitch};
 use weir_controller::hub::TooManyConnections;
@@ -22,7 +20,7 @@ pub(crate) fn hub(app: Box<dyn ControllerApp>, session: SessionConfig, heard: &H
 }
 
 pub(crate) fn connect(hub: &mut ControllerHub) -> (ConnectionId, Session) {
-    let id = hub.connect(NOW, "test".into(), Box::new(|| {})).unwrap();
+    let id = hub.connect(NOW, "test".into()).unwrap();
     (id, Session::switch(SessionConfig::default(), NOW))
 }
 
@@ -77,11 +75,28 @@ fn a_second_switch_of_the_same_datapath_id_is_refused() {
 fn connections_have_a_maximum() {
     let heard = Heard::default();
     let mut hub = hub(learning(), SessionConfig::default(), &heard);
-    let ids = [1, 2, 3].map(|_| connect(&mut hub).0);
-    assert_eq!(hub.connect(NOW, "fourth".into(), Box::new(|| {})), Err(TooManyConnections(3)));
-    hub.disconnect(NOW, ids[0], "gone");
+    let switches = [1, 2, 3].map(|dpid| come_up(&mut hub, dpid));
+    assert_eq!(hub.connect(NOW, "fourth".into()), Err(TooManyConnections(3)));
+    hub.disconnect(NOW, switches[0].0, "gone");
     connect(&mut hub);
-    assert_eq!((hub.snapshot().counters.connections, hub.snapshot().counters.refused), (5, 2));
+    assert_eq!((hub.snapshot().counters.connections, hub.snapshot().counters.refused), (5, 1));
+}
+
+/// Silent connections cannot keep switches out.
+#[test]
+fn half_open_connections_give_way_the_oldest_first() {
+    let heard = Heard::default();
+    let mut hub = hub(learning(), SessionConfig::default(), &heard);
+    let (up, _session) = come_up(&mut hub, 1);
+    let silent: Vec<_> = (0..10_000).map(|_| connect(&mut hub).0).collect();
+    let counters = hub.snapshot().counters;
+    assert_eq!((counters.connections, counters.half_open_ended, counters.refused), (10_001, 9_998, 9_998));
+    assert!(!hub.is_ended(up) && hub.is_ended(silent[0]) && !hub.is_ended(silent[9_999]));
+    for id in &silent[..9_998] {
+        hub.disconnect(NOW, *id, "closed");
+    }
+    let (late, _session) = come_up(&mut hub, 2);
+    assert!(!hub.is_ended(late) && hub.snapshot().switches.len() == 2);
 }
 
 #[test]
@@ -145,10 +160,7 @@ impl ControllerApp for Gossip {
 fn applications_reach_other_switches_and_what_cannot_be_sent_is_counted() {
     let heard = Heard::default();
     let mut hub = hub(Box::new(Gossip::default()), SessionConfig::default(), &heard);
-    let woken = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&woken);
-    let wake = Box::new(move || _ = count.fetch_add(1, Ordering::Relaxed));
-    let other = hub.connect(NOW, "1.0".into(), wake).unwrap();
+    let other = hub.connect(NOW, "1.0".into()).unwrap();
     let v10 = SessionConfig { versions: vec![Version::V10], ..SessionConfig::default() };
     let mut other_session = Session::switch(v10, NOW);
     exchange(&mut hub, other, &mut other_session, &features(1, 0));
@@ -156,14 +168,17 @@ fn applications_reach_other_switches_and_what_cannot_be_sent_is_counted() {
     hub.disconnect(NOW, gone, "gone");
     let (id, mut session) = come_up(&mut hub, 3);
     session.send(&packet_in()).unwrap();
+    hub.take_changed(&mut Vec::new());
     let got = exchange(&mut hub, id, &mut session, &features(3, 0));
+    let mut changed = Vec::new();
+    hub.take_changed(&mut changed);
+    assert!(changed.contains(&other) && changed.len() == 2, "{changed:?}");
     assert!(matches!(got[..], [Message { body: Body::FlowMod(_), .. }, Message { body: Body::GetAsyncRequest, .. }]));
     assert_ne!(got[0].xid, got[1].xid);
     let got = exchange(&mut hub, other, &mut other_session, &features(1, 0));
     assert!(matches!(got[..], [Message { body: Body::FlowMod(_), .. }]));
     let counters = hub.snapshot().counters;
     assert_eq!((counters.flow_mods, counters.dropped_gone, counters.dropped_unencodable), (2, 2, 1));
-    assert_eq!(woken.load(Ordering::Relaxed), 2, "once per message, also for one that was not sent");
 }
 
 #[test]

@@ -67,11 +67,17 @@ pub(crate) struct Peer<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
-    /// Completes the handshake and reads the application's set-up.
-    pub(crate) async fn up(stream: S, dpid: u64) -> Peer<S> {
+    /// Completes the handshake.
+    pub(crate) async fn greet(stream: S, features: FeaturesReply) -> Peer<S> {
         let mut peer = Peer { stream, session: Session::switch(SessionConfig::default(), Instant::ZERO) };
         let asked = peer.until(|body| matches!(body, Body::FeaturesRequest)).await.expect("the controller asks");
-        peer.send(&Message { xid: asked.xid, body: Body::FeaturesReply(features(dpid, 0)) }).await;
+        peer.send(&Message { xid: asked.xid, body: Body::FeaturesReply(features) }).await;
+        peer
+    }
+
+    /// Completes the handshake and reads the application's set-up.
+    pub(crate) async fn up(stream: S, dpid: u64) -> Peer<S> {
+        let mut peer = Peer::greet(stream, features(dpid, 0)).await;
         peer.until(|body| matches!(body, Body::FlowMod(entry) if entry.priority == 0))
             .await
             .expect("a table-miss entry");

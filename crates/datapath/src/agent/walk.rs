@@ -22,6 +22,10 @@ pub struct LongReply {
     is_nicira: bool,
     /// Memory for the entries of a part, empty between parts.
     found: Vec<FlowStats>,
+    /// Part that is sent when it is known whether another follows.
+    held: Option<ReplyBody>,
+    /// True if the held part is the last.
+    has_ended: bool,
 }
 
 /// Progress made by [`crate::Datapath::encode_on`].
@@ -84,7 +88,16 @@ impl LongReply {
             RequestBody::GroupDesc(wanted) => Ok(MultipartWalk::GroupDescs(GroupWalk::new(*wanted))),
             _ => return None,
         };
-        Some(asked.map(|asked| LongReply { channel, version, xid, asked, is_nicira, found: Vec::new() }))
+        Some(asked.map(|asked| LongReply {
+            channel,
+            version,
+            xid,
+            asked,
+            is_nicira,
+            found: Vec::new(),
+            held: None,
+            has_ended: false,
+        }))
     }
 
     /// Continues the reply over at most `most` places of entries, or about as many buckets of groups, and appends its
@@ -96,11 +109,7 @@ impl LongReply {
         most: usize,
         out: &mut DatapathOutput,
     ) -> bool {
-        let (part, more) = self.part(source, now, most);
-        // The last part ends the reply, even if it is empty.
-        if more && is_empty(&part) {
-            return true;
-        }
+        let (Some(part), more) = self.next(source, now, most) else { return true };
         for part in codec::split_reply(part, self.version) {
             let message = self.message(MultipartReply { more: part.more || more, ..part });
             out.messages.push((self.channel, message));
@@ -116,10 +125,9 @@ impl LongReply {
         most: usize,
         bytes: &mut Vec<u8>,
     ) -> ReplyProgress {
-        let (part, more) = self.part(source, now, most);
-        if more && is_empty(&part) {
-            return ReplyProgress { messages: 0, more };
-        }
+        let (Some(part), more) = self.next(source, now, most) else {
+            return ReplyProgress { messages: 0, more: true };
+        };
         // A part of few entries mostly fits into one message. The sizes of its entries are computed only if it does
         // not.
         let whole = self.message(MultipartReply { more, body: part });
@@ -139,7 +147,29 @@ impl LongReply {
         ReplyProgress { messages: encoded.count(), more }
     }
 
-    /// Returns the next part of a reply, and true if parts remain.
+    /// Returns the next part to send, if it is known, and true if parts remain. A part waits until entries behind it
+    /// are found or the walk ends: places may be empty, and the last part with entries must say that it is the last.
+    /// Only a reply without entries is empty.
+    fn next(&mut self, source: ReplySource<'_>, now: Instant, most: usize) -> (Option<ReplyBody>, bool) {
+        if self.has_ended {
+            return (self.held.take(), false);
+        }
+        let (part, more) = self.part(source, now, most);
+        match (is_empty(&part), more) {
+            (true, true) => {
+                self.reuse(part);
+                (None, true)
+            }
+            (true, false) => (Some(self.held.take().unwrap_or(part)), false),
+            (false, false) if self.held.is_none() => (Some(part), false),
+            (false, _) => {
+                self.has_ended = !more;
+                (self.held.replace(part), true)
+            }
+        }
+    }
+
+    /// Continues the walk. Returns what it found, and true if places remain.
     fn part(&mut self, source: ReplySource<'_>, now: Instant, most: usize) -> (ReplyBody, bool) {
         let is_nicira = self.is_nicira;
         match &mut self.asked {

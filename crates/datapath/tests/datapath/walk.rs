@@ -79,7 +79,9 @@ fn an_answer_in_parts_is_the_whole_answer() {
     (0..1000).for_each(|number| bench.flow_mod(&entry(0, number)).unwrap());
     let one_table = FlowRequest { table: TableId(5), ..FlowRequest::all() };
     let few = FlowRequest { cookie: 0, cookie_mask: 63, ..FlowRequest::all() };
-    for (request, expected) in [(FlowRequest::all(), 1000), (one_table, 0), (few, 16)] {
+    let last = FlowRequest { cookie: 999, cookie_mask: u64::MAX, ..FlowRequest::all() };
+    let first = FlowRequest { cookie: 0, ..last.clone() };
+    for (request, expected) in [(FlowRequest::all(), 1000), (one_table, 0), (few, 16), (last, 1), (first, 1)] {
         for body in [RequestBody::Flow(request.clone()), RequestBody::Aggregate(request)] {
             let message =
                 Message { xid: 9, body: Body::MultipartRequest(MultipartRequest { more: false, body: body.clone() }) };
@@ -92,7 +94,10 @@ fn an_answer_in_parts_is_the_whole_answer() {
                 let Body::MultipartReply(part) = part else { panic!("{part:?}") };
                 assert_eq!(part.more, at + 1 < parts.len());
                 match &part.body {
-                    ReplyBody::Flow(flows) => count += flows.len(),
+                    ReplyBody::Flow(flows) => {
+                        assert!(!flows.is_empty() || parts.len() == 1, "{at} of {}", parts.len());
+                        count += flows.len();
+                    }
                     ReplyBody::Aggregate(sum) => count += sum.flow_count as usize,
                     other => panic!("{other:?}"),
                 }

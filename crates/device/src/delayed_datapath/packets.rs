@@ -1,7 +1,7 @@
 //! Delays the outcomes of packets by the time of the data path.
 use super::messages::packet_in_bytes;
 use super::{ChannelMessage, DelayedDatapath, DelayedItem, LookupOutput, MAX_HELD_BYTES, MAX_MESSAGE_BYTES};
-use crate::{DataPathPacket, ReleaseKind};
+use crate::{DataPathPacket, ReleaseKind, flow_of};
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool, offload};
@@ -42,8 +42,9 @@ impl DelayedDatapath {
         self.follow(datapath);
         let bytes = frame.bytes_len();
         self.met.clear();
+        let flow = if self.stage.tells_flows() { flow_of(frame.bytes()) } else { 0 };
         datapath.process_one(now, in_port, frame, pool, &mut self.scratch, &mut self.met);
-        let passing = self.passing(&self.met, bytes);
+        let passing = DataPathPacket { flow, ..self.passing(&self.met, bytes) };
         if let Some(tables) = self.stage.tables() {
             self.met.iter().for_each(|entry| tables.matched(*entry, bytes));
         }
@@ -56,7 +57,7 @@ impl DelayedDatapath {
     pub(super) fn passing(&self, met: &[u64], bytes: u32) -> DataPathPacket {
         let last = self.levels.len().saturating_sub(1);
         let Some(tables) = self.stage.present_tables() else {
-            return DataPathPacket { level: last, kind: MatchLayers::L2, bytes };
+            return DataPathPacket { level: last, kind: MatchLayers::L2, bytes, flow: 0 };
         };
         let (mut level, mut ethernet, mut ip) = (None, false, false);
         for entry in met {
@@ -65,7 +66,7 @@ impl DelayedDatapath {
             ethernet |= matches!(kind, Some(MatchLayers::L2 | MatchLayers::L2L3));
             ip |= matches!(kind, Some(MatchLayers::L3 | MatchLayers::L2L3));
         }
-        DataPathPacket { level: level.unwrap_or(last), kind: MatchLayers::of(ethernet, ip), bytes }
+        DataPathPacket { level: level.unwrap_or(last), kind: MatchLayers::of(ethernet, ip), bytes, flow: 0 }
     }
 
     /// Holds a packet's outcome for the time of the data path.
@@ -161,8 +162,9 @@ impl DelayedDatapath {
             return self.leave(at, outcome, out);
         }
         if !outcome.is_empty() {
-            let bytes = outcome.frames.first().map_or(0, |(_, frame)| frame.bytes_len());
-            self.pass(at, DataPathPacket { level: 0, kind: MatchLayers::L2, bytes }, outcome, pool);
+            let first = outcome.frames.first().map(|(_, frame)| frame);
+            let (bytes, flow) = first.map_or((0, 0), |frame| (frame.bytes_len(), flow_of(frame.bytes())));
+            self.pass(at, DataPathPacket { level: 0, kind: MatchLayers::L2, bytes, flow }, outcome, pool);
         }
     }
 }

@@ -110,14 +110,19 @@ impl DelayedDatapath {
         self.stage.take_records().iter().map(CommandRecord::csv).collect()
     }
 
-    /// Returns the number of dropped packets for each reason, with the name of the reason in the switch's reports.
+    /// Names of the reasons for drops in the switch's reports.
+    pub const DROP_REASONS: [&str; 4] =
+        ["profile_data_path_full", "profile_agent_full", "profile_too_many_bytes", "profile_bad_super_frame"];
+
+    /// Returns the number of dropped packets for each reason.
     pub fn drops(&self) -> [(&'static str, u64); 4] {
         let counts = self.stage.counts();
+        let [data_path, agent, bytes, super_frame] = DelayedDatapath::DROP_REASONS;
         [
-            ("profile_data_path_full", counts.lost_data),
-            ("profile_agent_full", counts.lost_control),
-            ("profile_too_many_bytes", self.lost.beyond),
-            ("profile_bad_super_frame", self.lost.bad_offload),
+            (data_path, counts.lost_data),
+            (agent, counts.lost_control),
+            (bytes, self.lost.beyond),
+            (super_frame, self.lost.bad_offload),
         ]
     }
 }

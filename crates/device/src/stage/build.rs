@@ -3,6 +3,7 @@ use super::agents::AgentServers;
 use super::{TimingCounts, TimingStage};
 use crate::commands::CommandQueue;
 use crate::effect::VisibilityQueue;
+use crate::flow_cache::FlowCache;
 use crate::lateness::ReleaseLateness;
 use crate::level_server::LevelServer;
 use crate::send_latency::SendLatency;
@@ -59,6 +60,9 @@ impl<T> TimingStage<T> {
             tables: profile.tables.clone().map(ProfiledTables::new),
             ahead: None,
             lanes: lanes(profile, seed)?,
+            cache: profile.cache.as_ref().map(FlowCache::new),
+            revalidate: Duration::try_from_secs_f64(profile.cache.map_or(0.0, |cache| cache.revalidate_s))
+                .unwrap_or_default(),
             gate,
             agents: AgentServers::new(timing, seed)?,
             write: timing.map_or(Duration::ZERO, |timing| timing.write),

@@ -5,6 +5,7 @@ mod build;
 
 use crate::commands::{CommandQueue, CommandQueueEvent, CommandStart};
 use crate::effect::ExecutedCommand;
+use crate::flow_cache::FlowCache;
 use crate::lateness::ReleaseLateness;
 use crate::level_server::LevelServer;
 use crate::record::MAX_RECORDS;
@@ -59,6 +60,8 @@ pub struct DataPathPacket {
     pub kind: MatchLayers,
     /// Length of the packet, in bytes.
     pub bytes: u32,
+    /// Number of the packet's flow, for the cache of flows.
+    pub flow: u64,
 }
 
 /// Counters of a stage.
@@ -99,6 +102,9 @@ pub struct TimingStage<T> {
     ahead: Option<(ProfiledTables, u64)>,
     /// Servers of the data path, one for each table level.
     lanes: Vec<LevelServer<T>>,
+    /// Cache of decisions about flows, if the profile has one, and the time for each of them until changes are seen.
+    cache: Option<FlowCache>,
+    revalidate: Duration,
     /// Queue behind the data path that releases packets in groups, if the profile has one.
     gate: Option<GateQueue<T>>,
     agents: AgentServers<T>,
@@ -182,6 +188,11 @@ impl<T> TimingStage<T> {
         self.passes_again
     }
 
+    /// Returns true if packets of a flow in the cache take another time than others.
+    pub(crate) fn tells_flows(&self) -> bool {
+        self.cache.is_some()
+    }
+
     /// Adds a packet for the data path. It is released as [`ReleaseKind::Data`], or as [`ReleaseKind::Lost`] if the
     /// gate behind the data path is full when it arrives there.
     ///
@@ -189,12 +200,13 @@ impl<T> TimingStage<T> {
     /// The data path is full: the packet is returned, and counted as lost.
     pub fn packet(&mut self, now: Instant, passing: DataPathPacket, item: T) -> Result<(), T> {
         let (level, entries) = self.lane_of(passing);
-        let offered = self.lanes[level].offer(now, passing.kind, passing.bytes, entries, item);
+        let more_ns = self.cache.as_mut().map_or(0.0, |cache| cache.packet_ns(now, passing.flow));
+        let offered = self.lanes[level].offer(now, passing.kind, passing.bytes, (entries, more_ns), item);
         offered.inspect_err(|_| self.counts.lost_data += 1)
     }
 
-    /// Returns the mean time in nanoseconds that the data path takes for a packet that meets no other there. It leaves
-    /// out the wait for a tick or a batch.
+    /// Returns the mean time in nanoseconds that the data path takes for a packet that meets no other there, and
+    /// whose flow is in the cache. It leaves out the wait for a tick or a batch.
     pub fn lone_packet_ns(&self, passing: DataPathPacket) -> f64 {
         let (level, entries) = self.lane_of(passing);
         self.lanes[level].lone_ns(passing.kind, passing.bytes, entries)
@@ -312,6 +324,10 @@ impl<T> TimingStage<T> {
     }
 
     fn step_commands(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> TableEffect) -> Option<ReleasedItem<T>> {
+        if let Some(cache) = self.cache.as_mut().filter(|_| !self.revalidate.is_zero()) {
+            let flows = u32::try_from(cache.flows(now)).unwrap_or(u32::MAX);
+            self.commands.lengthen_rounds(self.revalidate.saturating_mul(flows));
+        }
         let (tables, ahead) = (self.tables.as_ref(), &mut self.ahead);
         let is_asked = tables.is_some() || self.commands.has_effect();
         let mut charge = |item: &T, batch, unseen: &VecDeque<ExecutedCommand<T>>| {

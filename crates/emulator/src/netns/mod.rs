@@ -1,9 +1,10 @@
 //! Makes hosts as network namespaces, each with a veth pair to its switch, and runs real programs inside: ping and
-//! iperf3.
+//! iperf3. Datagrams are sent by this process, over sockets in the namespaces.
 //!
 //! Names contain the process id (`weir-4711-red-a`, `weir4711p0`). They distinguish what a killed run left behind
 //! from what another run uses. The next run or [`crate::cleanup`] removes leftovers. Everything is removed when
 //! [`NamespaceHosts`] is dropped for any reason.
+mod datagrams;
 pub(crate) mod echo;
 mod inside;
 pub(crate) mod leftovers;
@@ -28,23 +29,14 @@ use weir_network::link::{LinkEndId, SwitchPorts, random_stream_id, shape};
 use weir_port::PortSpec;
 use weir_port::link::{LinkControl, LinkEmulator};
 use weir_scenario::{Scenario, TrafficKind};
+use weir_units::{Instant, SystemClock};
 
 /// Longest time for programs to end after an interrupt.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Checks that the programs and privileges for the scenario's hosts and traffic are available, and that the programs
-/// can send the traffic.
+/// Checks that the programs and privileges for the scenario's hosts and traffic are available.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
-    for item in &scenario.traffic {
-        let TrafficKind::Udp { offered, new_flows, .. } = &item.kind else { continue };
-        if *new_flows > 0.0 || traffic::constant(offered, item.address.is_ipv6()).is_none() {
-            let [from, to] = [item.from, item.to].map(|host| &scenario.hosts[host].name);
-            let problem =
-                "found arrival, sizes or new_flows with --netns, expected a constant rate: iperf3 sends no other";
-            return Err(LabError::Scenario(format!("udp from {from} to {to}: {problem}")));
-        }
-    }
-    programs::check(scenario.traffic.iter().any(|item| !matches!(item.kind, TrafficKind::Ping { .. })))
+    programs::check(scenario.traffic.iter().any(|item| matches!(item.kind, TrafficKind::Tcp { .. })))
 }
 
 /// Hosts as network namespaces.
@@ -117,9 +109,15 @@ impl NamespaceHosts {
         }
     }
 
-    /// Begins the scenario's traffic, each item on a thread that waits for its programs. Sends an item's number to
-    /// `done` when it has finished.
-    pub(crate) fn begin(&mut self, scenario: &Arc<Scenario>, cancel: &CancelHandle, done: &Sender<usize>) {
+    /// Begins the scenario's traffic at time `begin` of the clock, each item on a thread of its own. Sends an item's
+    /// number to `done` when all of it has been sent.
+    pub(crate) fn begin(
+        &mut self,
+        scenario: &Arc<Scenario>,
+        (clock, begin): (SystemClock, Instant),
+        cancel: &CancelHandle,
+        done: &Sender<usize>,
+    ) {
         for number in 0..scenario.traffic.len() {
             let item = traffic::NetnsTrafficItem {
                 scenario: Arc::clone(scenario),
@@ -127,13 +125,14 @@ impl NamespaceHosts {
                 namespaces: self.namespaces.names().clone(),
                 programs: Arc::clone(&self.programs),
                 cancel: cancel.clone(),
+                clock,
+                begin,
             };
             let done = done.clone();
             let name = format!("weir-item-{number}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
-                let measured = item.run();
                 // Fails if the receiver is gone because the lab is ending.
-                let _ = done.send(number);
+                let measured = item.run(|| _ = done.send(number));
                 (number, measured)
             });
             match thread {

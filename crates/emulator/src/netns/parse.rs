@@ -30,34 +30,18 @@ fn number(line: &str) -> u64 {
     number.map_or(0, |number: u64| number.saturating_sub(1))
 }
 
-/// Returns the measurements in an iperf3 client's report (`--json`).
-pub(crate) fn iperf(output: &str, errors: &str, udp: bool) -> TrafficMeasurement {
+/// Returns the measurements of a TCP connection in an iperf3 client's report (`--json`).
+pub(crate) fn iperf(output: &str, errors: &str) -> TrafficMeasurement {
     let report: Value = serde_json::from_str(output).unwrap_or_default();
     let mut measured = TrafficMeasurement::default();
     let failed = report["error"].as_str().map(str::to_owned);
     if failed.is_none() && report["end"].is_object() {
-        if udp {
-            datagrams(&report["end"]["sum"], &mut measured)
-        } else {
-            stream(&report["end"], &mut measured)
-        }
+        stream(&report["end"], &mut measured);
         return measured;
     }
     let said = failed.or_else(|| (!errors.is_empty()).then(|| errors.to_owned()));
     measured.problem = Some(said.unwrap_or_else(|| "iperf3 ended without a report".into()));
     measured
-}
-
-fn datagrams(sum: &Value, measured: &mut TrafficMeasurement) {
-    let number = |name: &str| sum[name].as_u64().unwrap_or(0);
-    let (sent, lost) = (number("packets"), number("lost_packets"));
-    let received = sent.saturating_sub(lost);
-    let bytes = u128::from(number("bytes")) * u128::from(received) / u128::from(sent.max(1));
-    measured.asked = sent;
-    measured.sent = sent;
-    measured.received = received;
-    measured.payload_bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-    measured.span = seconds(sum);
 }
 
 fn stream(end: &Value, measured: &mut TrafficMeasurement) {
@@ -110,16 +94,13 @@ mod tests {
     #[test]
     fn iperf_reports() {
         let tcp = r#"{"end":{"sum_sent":{"bytes":1100,"seconds":2.0},"sum_received":{"bytes":1000,"seconds":2.5}}}"#;
-        let measured = iperf(tcp, "", false);
+        let measured = iperf(tcp, "");
         assert_eq!((measured.sent, measured.received, measured.span), (1100, 1000, Duration::from_millis(2500)));
-        let udp = r#"{"end":{"sum":{"packets":100,"lost_packets":25,"bytes":100000,"seconds":2.0}}}"#;
-        let measured = iperf(udp, "", true);
-        assert_eq!((measured.sent, measured.received, measured.payload_bytes), (100, 75, 75_000));
         let failed = r#"{"start":{},"end":{},"error":"unable to connect to server: Connection timed out"}"#;
-        let measured = iperf(failed, "", false);
+        let measured = iperf(failed, "");
         assert_eq!(measured.received, 0);
         assert_eq!(measured.problem.as_deref(), Some("unable to connect to server: Connection timed out"));
-        assert_eq!(iperf("{", "bad", true).problem.as_deref(), Some("bad"));
-        assert_eq!(iperf("", "", true).problem.as_deref(), Some("iperf3 ended without a report"));
+        assert_eq!(iperf("{", "bad").problem.as_deref(), Some("bad"));
+        assert_eq!(iperf("", "").problem.as_deref(), Some("iperf3 ended without a report"));
     }
 }

@@ -1,15 +1,20 @@
-//! Runs an item of traffic with ping or iperf3.
+//! Runs an item of traffic: pings with ping, TCP with iperf3, datagrams by the scenario's arrival times and lengths.
+use super::datagrams::{DatagramEnds, DatagramRun};
 use super::parse;
 use super::programs::ProgramRegistry;
 use crate::CancelHandle;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_network::TrafficMeasurement;
-use weir_scenario::{Scenario, TrafficItem, TrafficKind, udp_headers};
-use weir_traffic::{ArrivalProcess, OfferedPackets, PacketSizeLaw};
+use weir_network::datagrams::DatagramPlan;
+use weir_scenario::{Scenario, TrafficItem, TrafficKind};
+use weir_units::{Instant, SystemClock};
 
 /// Port of the first item's server; items after it have the following ports.
-const FIRST_PORT: usize = 5201;
+const FIRST_PORT: u16 = 5201;
+/// Source port of the first item's datagrams; items after it have the following ports.
+const FIRST_SOURCE_PORT: u16 = 20_001;
 
 /// Item of traffic with the objects it needs.
 pub(super) struct NetnsTrafficItem {
@@ -18,23 +23,41 @@ pub(super) struct NetnsTrafficItem {
     pub(super) namespaces: Arc<Vec<String>>,
     pub(super) programs: Arc<ProgramRegistry>,
     pub(super) cancel: CancelHandle,
+    pub(super) clock: SystemClock,
+    /// Time from which the scenario's traffic counts.
+    pub(super) begin: Instant,
 }
 
 impl NetnsTrafficItem {
-    /// Runs the item from its start to its end.
-    pub(super) fn run(&self) -> TrafficMeasurement {
+    /// Runs the item from its start to its end. Calls `sent` when all has been sent: datagrams are then received until
+    /// the programs are ended.
+    pub(super) fn run(&self, sent: impl FnOnce()) -> TrafficMeasurement {
         let item = &self.scenario.traffic[self.number];
         let run = match &item.kind {
             TrafficKind::Ping { count, interval } => self.ping(item, *count, *interval),
-            TrafficKind::Tcp { duration } => self.iperf(item, *duration, None),
-            TrafficKind::Udp { duration, offered, .. } => {
-                self.iperf(item, *duration, constant(offered, item.address.is_ipv6()))
-            }
+            TrafficKind::Tcp { duration } => self.iperf(item, *duration),
+            TrafficKind::Udp { .. } => return self.datagrams(item, sent).unwrap_or_else(failed),
         };
-        run.unwrap_or_else(|error| TrafficMeasurement {
-            problem: Some(error.to_string()),
-            ..TrafficMeasurement::default()
-        })
+        sent();
+        run.unwrap_or_else(failed)
+    }
+
+    fn datagrams(&self, item: &TrafficItem, sent: impl FnOnce()) -> std::io::Result<TrafficMeasurement> {
+        let port = |first: u16| first.wrapping_add(u16::try_from(self.number).unwrap_or(0));
+        let ends = DatagramEnds {
+            namespaces: [item.from, item.to].map(|host| self.namespaces[host].as_str()),
+            to: SocketAddr::new(item.address, port(FIRST_PORT)),
+            own_port: port(FIRST_SOURCE_PORT),
+        };
+        let run = DatagramRun::open(&ends, self.clock);
+        let plan = DatagramPlan::of(&self.scenario, self.number, self.begin + item.start, ends.own_port);
+        let done = match (run, plan) {
+            (Ok(mut run), Some(plan)) => run.send(plan, &self.cancel).map(|()| run),
+            (Ok(run), None) => Ok(run),
+            (Err(error), _) => Err(error),
+        };
+        sent();
+        done?.finish(|| self.programs.is_ending())
     }
 
     fn ping(&self, item: &TrafficItem, count: u32, interval: Duration) -> std::io::Result<TrafficMeasurement> {
@@ -49,14 +72,9 @@ impl NetnsTrafficItem {
         Ok(measured)
     }
 
-    /// Runs an item with iperf3. `udp`: datagrams per second and payload bytes of each; `None` for TCP.
-    fn iperf(
-        &self,
-        item: &TrafficItem,
-        duration: Duration,
-        udp: Option<(f64, u32)>,
-    ) -> std::io::Result<TrafficMeasurement> {
-        let port = (FIRST_PORT + self.number).to_string();
+    /// Runs a TCP connection with iperf3.
+    fn iperf(&self, item: &TrafficItem, duration: Duration) -> std::io::Result<TrafficMeasurement> {
+        let port = (usize::from(FIRST_PORT) + self.number).to_string();
         let serve = ["iperf3", "--server", "--one-off", "--forceflush", "--port", &port].map(str::to_owned);
         let server = self.programs.start_until(&self.namespaces[item.to], &serve, "listening")?;
         let stopped = self.cancel.wait(item.start);
@@ -69,7 +87,7 @@ impl NetnsTrafficItem {
         // iperf3 accepts only whole seconds.
         let seconds = duration.as_millis().div_ceil(1000).max(1).to_string();
         let address = item.address.to_string();
-        let mut arguments = [
+        let arguments = [
             "iperf3",
             "--client",
             &address,
@@ -81,46 +99,13 @@ impl NetnsTrafficItem {
             "--connect-timeout",
             "3000",
         ]
-        .map(str::to_owned)
-        .to_vec();
-        if let Some((per_second, payload)) = udp {
-            arguments.extend(["--udp", "--length", &payload.to_string(), "--bitrate"].map(str::to_owned));
-            arguments.push(payload_rate(per_second, payload).to_string());
-        }
+        .map(str::to_owned);
         let (output, errors) = self.programs.run(&self.namespaces[item.from], &arguments)?;
-        Ok(parse::iperf(&output, &errors, udp.is_some()))
+        Ok(parse::iperf(&output, &errors))
     }
 }
 
-/// Returns datagrams per second and payload bytes of each, if all have one size and a constant rate; `None` for
-/// traffic that iperf3 cannot send.
-pub(super) fn constant(offered: &OfferedPackets, ipv6: bool) -> Option<(f64, u32)> {
-    match offered {
-        OfferedPackets::Rule { arrival: ArrivalProcess::Constant, per_second, size: PacketSizeLaw::Fixed(bytes) } => {
-            Some((*per_second, bytes.saturating_sub(udp_headers(ipv6))))
-        }
-        _ => None,
-    }
-}
-
-/// Returns the bit rate for iperf3, which counts payload bits; at least 1 bit/s.
-fn payload_rate(per_second: f64, payload: u32) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
-    let bits = (per_second * f64::from(payload) * 8.0).round() as u64;
-    bits.max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_of_frames_become_rates_of_payload() {
-        let offered =
-            |arrival, per_second| OfferedPackets::Rule { arrival, per_second, size: PacketSizeLaw::Fixed(1062) };
-        assert_eq!(constant(&offered(ArrivalProcess::Constant, 1250.0), true), Some((1250.0, 1000)));
-        assert_eq!(constant(&offered(ArrivalProcess::Constant, 1250.0), false), Some((1250.0, 1020)));
-        assert_eq!(constant(&offered(ArrivalProcess::Poisson, 1250.0), false), None);
-        assert_eq!(payload_rate(1250.0, 1000), 10_000_000);
-    }
+/// Returns the measurement of an item that failed.
+fn failed(error: std::io::Error) -> TrafficMeasurement {
+    TrafficMeasurement { problem: Some(error.to_string()), ..TrafficMeasurement::default() }
 }

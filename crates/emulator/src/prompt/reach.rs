@@ -155,7 +155,7 @@ pub(super) fn iperf(
         "3000",
     ]);
     let (output, errors) = programs.run(&client_host, &client)?;
-    let measured = parse::iperf(&output, &errors, false);
+    let measured = parse::iperf(&output, &errors);
     let took = measured.span.as_secs_f64();
     if let Some(problem) = measured.problem.filter(|_| took == 0.0) {
         writeln!(out, "{from} -> {to}: {problem}")?;

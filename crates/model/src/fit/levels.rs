@@ -28,8 +28,8 @@ pub struct GapLevels {
 }
 
 impl GapLevels {
-    /// Finds the levels: adjacent samples belong to one level if their intervals of mean ± standard deviation
-    /// overlap.
+    /// Finds the levels: a sample belongs to the level before it if its interval of mean ± standard deviation overlaps
+    /// with that of the level's first sample. So a delay that rises little by little has levels, too.
     ///
     /// # Errors
     /// No sample, or an invalid one.
@@ -44,7 +44,14 @@ impl GapLevels {
         }
         let mut sorted = samples.to_vec();
         sorted.sort_by(|left, right| left.gap_s.total_cmp(&right.gap_s));
-        let levels: Vec<&[GapDelaySample]> = sorted.chunk_by(overlap).collect();
+        let mut levels: Vec<&[GapDelaySample]> = Vec::new();
+        let mut rest = sorted.as_slice();
+        while let Some(first) = rest.first() {
+            let together = rest.iter().position(|sample| !overlap(first, sample)).unwrap_or(rest.len());
+            let (level, others) = rest.split_at(together);
+            levels.push(level);
+            rest = others;
+        }
         let mean = |level: &&[GapDelaySample]| level.iter().map(|sample| sample.mean).sum::<f64>() / level.len() as f64;
         let means: Vec<f64> = levels.iter().map(mean).collect();
         let thresholds_s = levels.iter().skip(1).filter_map(|level| Some(level.first()?.gap_s)).collect();
@@ -71,6 +78,23 @@ mod tests {
         let samples = [(0.01, 21.0, 2.0), (1e-4, 10.0, 1.0), (2e-4, 11.0, 1.0), (5e-4, 10.5, 1.0), (1e-3, 20.0, 2.0)];
         let levels = GapLevels::find(&samples.map(sample)).unwrap();
         assert_eq!((levels.means, levels.thresholds_s, levels.per_level), (vec![10.5, 20.5], vec![1e-3], 10.0));
+    }
+
+    #[test]
+    fn a_delay_that_rises_little_by_little_has_levels() {
+        // As measured on Open vSwitch: neighbours overlap, the ends are four times apart.
+        let samples = [
+            (383e-6, 62.0, 7.0),
+            (1e-3, 79.0, 16.0),
+            (2.1e-3, 104.0, 21.0),
+            (3.2e-3, 131.0, 28.0),
+            (4.4e-3, 156.0, 51.0),
+            (5.5e-3, 195.0, 20.0),
+            (1e-2, 221.0, 23.0),
+        ];
+        let levels = GapLevels::find(&samples.map(sample)).unwrap();
+        assert_eq!(levels.thresholds_s, [2.1e-3, 5.5e-3], "{levels:?}");
+        assert!((levels.per_level - 68.75).abs() < 1e-9, "{levels:?}");
     }
 
     #[test]

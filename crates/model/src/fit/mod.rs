@@ -4,6 +4,7 @@
 //! No fit uses random numbers: latencies are grouped on a line, where the optimum can be found exactly.
 pub mod batching;
 pub mod cache_policy;
+pub mod change;
 pub mod control;
 pub mod curve;
 pub mod forwarding;

@@ -4,11 +4,13 @@ mod mg1;
 mod mg1k;
 mod mm1;
 mod mm1k;
+mod modulated;
 
 pub use mg1::{mg1, mg1_waiting};
 pub use mg1k::{MAX_PLACES_GENERAL, mg1k};
 pub use mm1::mm1;
 pub use mm1k::{MAX_PLACES, mm1k};
+pub use modulated::{ModulatedSource, ModulatedWaits, modulated_waits};
 
 pub(crate) use mg1k::FiniteQueueSojourn;
 pub(crate) use mm1k::ErlangMixture;

@@ -12,6 +12,7 @@ mod tests;
 mod udp;
 
 use crate::NetworkError;
+use crate::datagrams::DatagramPlan;
 use crate::link::{LinkEndId, MEMORY_FRAMES, SwitchPorts, random_stream_id, rated, shaped};
 use crate::measured::TrafficMeasurement;
 use crate::result::{DropCount, port_drops};
@@ -23,7 +24,6 @@ use std::os::fd::BorrowedFd;
 use weir_packet::IpNet;
 use weir_port::{FrameCounters, Port, PortError, ReceiveReadiness, memory};
 use weir_scenario::{Scenario, TrafficKind, interface_name, link_interface_name};
-use weir_traffic::{ConcurrentFlows, RandomStream};
 use weir_units::{Bps, Instant};
 
 /// Most addresses of a host: the network stack's compiled-in limit.
@@ -41,6 +41,8 @@ pub struct StackHost {
     /// True if there may be more frames than were received.
     more: bool,
     gone: bool,
+    /// True if measurements keep the times of each delay.
+    keeps_times: bool,
 }
 
 /// Network stack, as tasks use it.
@@ -122,7 +124,13 @@ impl StackHost {
             }
         });
         let stack = HostStack { interface, sockets: SocketSet::new(Vec::new()) };
-        StackHost { device, stack, tasks: Vec::new(), more: false, gone: false }
+        StackHost { device, stack, tasks: Vec::new(), more: false, gone: false, keeps_times: false }
+    }
+
+    /// Keeps the times of each delay that is measured from now on, so that those in stops of the machine can be told
+    /// ([`TrafficMeasurement::undisturbed`]).
+    pub fn keep_times(&mut self) {
+        self.keeps_times = true;
     }
 
     /// Starts the parts of host number `host` in the scenario's traffic; their times count from `start`.
@@ -136,9 +144,9 @@ impl StackHost {
             };
             let begin = start + traffic.start;
             let task = if traffic.from == host {
-                client(&traffic.kind, ends, begin, [scenario.seed, item as u64], &mut self.stack)
+                client(scenario, item, ends, begin, self.keeps_times, &mut self.stack)
             } else if traffic.to == host {
-                server(&traffic.kind, ends, &mut self.stack)
+                server(&traffic.kind, ends, self.keeps_times, &mut self.stack)
             } else {
                 None
             };
@@ -251,36 +259,35 @@ pub fn check_addresses(scenario: &Scenario) -> Result<(), NetworkError> {
 
 /// Returns the sending task of an item. The random numbers depend on the scenario's seed and the item's number.
 fn client(
-    kind: &TrafficKind,
+    scenario: &Scenario,
+    item: usize,
     ends: TrafficEndpoints,
     begin: Instant,
-    [seed, item]: [u64; 2],
+    keeps_times: bool,
     stack: &mut HostStack,
 ) -> Option<Box<dyn TrafficTask>> {
-    Some(match kind {
-        TrafficKind::Ping { count, interval } => Box::new(ping::PingTask::new(ends, begin, *count, *interval, stack)),
+    Some(match &scenario.traffic[item].kind {
+        TrafficKind::Ping { count, interval } => {
+            Box::new(ping::PingTask::new(ends, begin, *count, *interval, keeps_times, stack))
+        }
         TrafficKind::Tcp { duration } => Box::new(tcp::TcpClientTask::new(ends, begin, *duration, stack)),
-        TrafficKind::Udp { duration, offered, new_flows, flows } => {
-            let random = [0, 1].map(|part| RandomStream::new(seed, item, part));
-            Box::new(udp::UdpClientTask::new(
-                ends,
-                begin,
-                *duration,
-                offered,
-                ConcurrentFlows::new(*new_flows, *flows),
-                random,
-                stack,
-            ))
+        TrafficKind::Udp { .. } => {
+            Box::new(udp::UdpClientTask::new(ends, DatagramPlan::of(scenario, item, begin, ends.client_port)?, stack))
         }
     })
 }
 
 /// Returns the receiving task of an item; `None` for pings, which the stack answers itself.
-fn server(kind: &TrafficKind, ends: TrafficEndpoints, stack: &mut HostStack) -> Option<Box<dyn TrafficTask>> {
+fn server(
+    kind: &TrafficKind,
+    ends: TrafficEndpoints,
+    keeps_times: bool,
+    stack: &mut HostStack,
+) -> Option<Box<dyn TrafficTask>> {
     match kind {
         TrafficKind::Ping { .. } => None,
         TrafficKind::Tcp { .. } => Some(Box::new(tcp::TcpServerTask::new(ends, stack))),
-        TrafficKind::Udp { .. } => Some(Box::new(udp::UdpServerTask::new(ends, stack))),
+        TrafficKind::Udp { .. } => Some(Box::new(udp::UdpServerTask::new(ends, keeps_times, stack))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sends echo requests and measures round trips.
 use super::{HostStack, TaskWakeup, TrafficEndpoints, TrafficTask};
+use crate::datagrams;
 use crate::measured::TrafficMeasurement;
 use smoltcp::iface::SocketHandle;
 use smoltcp::phy::ChecksumCapabilities;
@@ -36,13 +37,14 @@ impl PingTask {
         begin: Instant,
         count: u32,
         interval: Duration,
+        keeps_times: bool,
         stack: &mut HostStack,
     ) -> PingTask {
         let buffer = || icmp::PacketBuffer::new(vec![icmp::PacketMetadata::EMPTY; QUEUE], vec![0; QUEUE * 128]);
         let mut socket = icmp::Socket::new(buffer(), buffer());
         // Fails only for a socket that is bound already.
         let _ = socket.bind(icmp::Endpoint::Ident(ends.server_port));
-        let measured = TrafficMeasurement { asked: u64::from(count), ..TrafficMeasurement::default() };
+        let measured = TrafficMeasurement { asked: u64::from(count), ..TrafficMeasurement::keeping_times(keeps_times) };
         let socket = stack.sockets.add(socket);
         PingTask { ends, socket, begin, count, interval, made: 0, seen: PingSequenceSet::new(count), measured }
     }
@@ -90,19 +92,12 @@ impl PingTask {
                 continue;
             }
             // The stack has checked the message; the payload follows its 8 bytes of header.
-            let Some((sent, number)) = stamp(answer.get(8..).unwrap_or_default()) else { continue };
+            let Some((sent, number)) = datagrams::stamp(answer.get(8..).unwrap_or_default()) else { continue };
             if self.seen.first_time(number) {
-                self.measured.answered(number, now - sent);
+                self.measured.answered_at(number, sent, now);
             }
         }
     }
-}
-
-/// Reads send time and number from the start of a payload.
-pub(super) fn stamp(payload: &[u8]) -> Option<(Instant, u64)> {
-    let (time, rest) = payload.split_first_chunk::<8>()?;
-    let number = rest.first_chunk::<8>()?;
-    Some((Instant::from_nanos(u64::from_be_bytes(*time)), u64::from_be_bytes(*number)))
 }
 
 impl TrafficTask for PingTask {

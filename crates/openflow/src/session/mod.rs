@@ -13,6 +13,7 @@ mod reassembly;
 mod tests;
 mod types;
 
+use crate::EchoRequestView;
 use crate::codec::{self, MessageHeader, kind};
 use crate::model::error::{BadRequest, ERROR_DATA_BYTES, HelloFailed};
 use crate::model::{Body, Bytes, ErrorMessage, ErrorType, FeaturesReply, Hello, Message, NxMessage, Version};
@@ -104,20 +105,37 @@ impl Session {
     /// Processes bytes received from the peer, in pieces of any size. Take the events after each call
     /// ([`Session::take_event`]); the session queues them without a limit.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
+        self.receive_and_keep(now, bytes, |_, _| false);
+    }
+
+    /// Processes bytes as [`Session::receive`] does, except messages that the caller keeps for later. Once the session
+    /// is up, `keep` is called for each whole message, with its header. If it returns true, the session leaves the
+    /// message alone until [`Session::process`] brings it. It has been received nevertheless: its peer is not silent.
+    pub fn receive_and_keep(
+        &mut self,
+        now: Instant,
+        mut bytes: &[u8],
+        mut keep: impl FnMut(MessageHeader, &[u8]) -> bool,
+    ) {
         if self.is_closed() {
             return;
         }
         // Taken out of `self`, so that messages can be decoded in place. A session that closes frees the memory.
         let mut input = std::mem::take(&mut self.input);
-        input.push(bytes);
+        let in_place = input.is_empty();
+        if !in_place {
+            input.push(bytes);
+        }
         while !self.is_closed() {
-            match input.next() {
+            match if in_place { input.next_in_place(&mut bytes) } else { input.next() } {
                 NextMessage::Message(header, message) => {
                     self.note(false, message);
                     self.heard = now;
                     self.probed = None;
                     self.counters.received += 1;
-                    self.take(header, message);
+                    if self.version().is_none() || !keep(header, message) {
+                        self.take(header, message);
+                    }
                 }
                 NextMessage::Broken(header, message) => {
                     self.note(false, message);
@@ -132,6 +150,14 @@ impl Session {
         }
         if !self.is_closed() {
             self.input = input;
+        }
+    }
+
+    /// Processes a whole message that the caller has kept ([`Session::receive_and_keep`]). Its length must be that of
+    /// its header.
+    pub fn process(&mut self, message: &[u8]) {
+        if let Some(header) = MessageHeader::read(message) {
+            self.take(header, message);
         }
     }
 
@@ -296,6 +322,7 @@ impl Session {
             Some(version) if header.version != version as u8 => {
                 self.refuse(header, bytes, BadRequest::BadVersion.into());
             }
+            Some(_) if header.kind == kind::ECHO_REQUEST => self.answer_echo(header, bytes),
             Some(version) => match codec::decode_as(bytes, self.has_tables) {
                 Ok(message) if self.end.expects(&message.body) => self.take_message(version, message),
                 Ok(_) => self.refuse(header, bytes, BadRequest::BadType.into()),
@@ -388,9 +415,6 @@ impl Session {
             self.has_tables = set;
         }
         match (self.state, message) {
-            (_, Message { xid, body: Body::EchoRequest(data) }) => {
-                self.answer(version, &Message { xid, body: Body::EchoReply(data) });
-            }
             // The session's own echo requests are empty; a reply with data answers a request of the application.
             (State::Up(_), message @ Message { body: Body::EchoReply(_), .. }) if self.wants_echo(&message) => {
                 self.events.push_back(SessionEvent::Message(message));
@@ -427,6 +451,21 @@ impl Session {
             version,
             &Message { xid: header.xid, body: Body::Error(ErrorMessage { error, data: Bytes(data) }) },
         );
+    }
+
+    /// Answers an echo request by the request with another type. Drops and counts the answer if the output is full.
+    fn answer_echo(&mut self, header: MessageHeader, bytes: &[u8]) {
+        let before = self.output.len();
+        match EchoRequestView::read(bytes) {
+            Some(request) if before < self.config.max_output_bytes => {
+                request.write_reply(&mut self.output);
+                self.note_output(before);
+                self.counters.sent += 1;
+            }
+            Some(_) => self.counters.answers_dropped += 1,
+            // A kept message of another length than its header says.
+            None => self.refuse(header, bytes, BadRequest::BadLen.into()),
+        }
     }
 
     fn probe(&mut self, now: Instant, version: Version) {

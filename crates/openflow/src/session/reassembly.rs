@@ -31,23 +31,47 @@ impl Reassembly {
 
     /// Removes the next message from the stream and returns it.
     pub(super) fn next(&mut self) -> NextMessage<'_> {
-        let rest = &self.bytes[self.start..];
-        let Some(header) = MessageHeader::read(rest) else {
-            return NextMessage::Incomplete;
-        };
-        let length = usize::from(header.length);
-        if length < HEADER_BYTES {
-            return NextMessage::Broken(header, &rest[..HEADER_BYTES]);
+        let next = first(&self.bytes[self.start..]);
+        if let NextMessage::Message(_, message) = &next {
+            self.start += message.len();
         }
-        let Some(message) = rest.get(..length) else {
-            return NextMessage::Incomplete;
-        };
-        self.start += length;
-        NextMessage::Message(header, message)
+        next
+    }
+
+    /// Removes the next message from `bytes`, which continue a stream of which nothing is held. Bytes of an incomplete
+    /// message are held.
+    pub(super) fn next_in_place<'a>(&mut self, bytes: &mut &'a [u8]) -> NextMessage<'a> {
+        let next = first(bytes);
+        match &next {
+            NextMessage::Message(_, message) => *bytes = &bytes[message.len()..],
+            NextMessage::Incomplete => self.push(std::mem::take(bytes)),
+            NextMessage::Broken(..) => {}
+        }
+        next
+    }
+
+    /// Returns true if no byte is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.start == self.bytes.len()
     }
 
     /// Returns the bytes received of the next message.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..]
+    }
+}
+
+/// Returns the first message of a stream's next bytes.
+fn first(rest: &[u8]) -> NextMessage<'_> {
+    let Some(header) = MessageHeader::read(rest) else {
+        return NextMessage::Incomplete;
+    };
+    let length = usize::from(header.length);
+    if length < HEADER_BYTES {
+        return NextMessage::Broken(header, &rest[..HEADER_BYTES]);
+    }
+    match rest.get(..length) {
+        Some(message) => NextMessage::Message(header, message),
+        None => NextMessage::Incomplete,
     }
 }

@@ -33,7 +33,7 @@ impl ParseError {
         expected: &str,
         known: impl IntoIterator<Item = &'static str>,
     ) -> ParseError {
-        ParseError { nearest: nearest(found, known), ..ParseError::new(position, found, expected) }
+        ParseError { nearest: weir_units::nearest_name(found, known), ..ParseError::new(position, found, expected) }
     }
 }
 
@@ -50,57 +50,9 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Returns the known name with the smallest edit distance to `found`, if the distance is at most a third of the
-/// length of `found` (at least 1).
-fn nearest(found: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
-    let found = found.to_ascii_lowercase();
-    if found.len() > MAX_FOUND {
-        return None;
-    }
-    let limit = (found.len() / 3).max(1);
-    let near = known.into_iter().filter_map(|name| Some((changes(found.as_bytes(), name.as_bytes(), limit)?, name)));
-    near.min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
-}
-
-/// Returns the edit distance of two names, if it is at most `limit`: the number of insertions, deletions,
-/// replacements and swaps of neighbours (optimal string alignment distance).
-fn changes(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
-    if a.len().abs_diff(b.len()) > limit {
-        return None;
-    }
-    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (vec![limit + 1; b.len() + 1], (0..=b.len()).collect());
-    for i in 1..=a.len() {
-        let mut row = Vec::with_capacity(b.len() + 1);
-        row.push(i);
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        // Each number derives from one of the two rows above it. Once both rows exceed the limit, all later rows do.
-        if row.iter().chain(&last).all(|changes| *changes > limit) {
-            return None;
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    Some(last[b.len()]).filter(|changes| *changes <= limit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_name_is_found() {
-        let known = ["nw_src", "nw_dst", "dl_dst"];
-        assert_eq!(nearest("nw_dts", known), Some("nw_dst"));
-        assert_eq!(nearest("NW_SRC", known), Some("nw_src"));
-        assert_eq!(nearest("nonsense", known), None);
-        assert_eq!(nearest("", known), None);
-    }
 
     #[test]
     fn long_pieces_are_cut() {

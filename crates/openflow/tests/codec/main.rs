@@ -5,3 +5,4 @@ mod dice;
 mod osken;
 mod random;
 mod vectors;
+mod views;

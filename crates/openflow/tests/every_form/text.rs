@@ -126,6 +126,11 @@ proptest! {
         };
         let read = text::parse_flow(&written, FlowCommand::Add).map(|read| plain_flow(&read));
         prop_assert_eq!(read, Ok(plain_flow(&expected)), "{}", written);
+        // Milliseconds at most: `12s` or `12.345s`.
+        let (_, lived) = written.split_once("duration=").unwrap();
+        let (lived, _) = lived.split_once("s,").unwrap();
+        let digits = lived.split_once('.').map_or(0, |(_, digits)| digits.len());
+        prop_assert!(digits == 0 || digits == 3, "{}", written);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) mod transport;
 
 use crate::bytes::{read, read_u16};
 use crate::field::{VLAN_PRESENT, eth_type};
-use crate::{Field, FlowKey, Frame, PacketType, PortNo, nsh};
+use crate::{Field, FlowKey, Frame, MacAddr, PacketType, PortNo, nsh};
 
 pub use common::parse_common;
 pub use frequent::{WrittenKeyWords, parse_frequent};
@@ -174,6 +174,30 @@ fn without_ethernet(packet: &[u8], eth_type: u16) -> ParsedHeaders {
     parsed.key.set(Field::PacketType, PacketType::of_eth_type(eth_type).to_bits().into());
     behind_link(packet, 0, eth_type, &mut parsed);
     parsed
+}
+
+/// Addresses, tag and type of a frame: what a bridge needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EthernetHeader {
+    /// Destination of the frame.
+    pub dst: MacAddr,
+    /// Source of the frame.
+    pub src: MacAddr,
+    /// VLAN id of the outermost tag; `None` without a tag.
+    pub vlan: Option<u16>,
+    /// Type behind all tags, as [`Field::EthType`] of [`parse()`].
+    pub eth_type: u16,
+}
+
+/// Parses the Ethernet header of a frame only, with its tags. Returns `None` if it is not whole.
+#[inline]
+pub fn parse_ethernet(frame: &[u8]) -> Option<EthernetHeader> {
+    let header: [u8; 14] = read(frame, 0)?;
+    let [a, b, c, d, e, f, s @ ..] = header;
+    let link = link(frame, u16::from_be_bytes([header[12], header[13]]));
+    let vlan = (link.tags > 0).then_some(link.vlan & !VLAN_PRESENT & 0xfff);
+    let (dst, src) = (MacAddr([a, b, c, d, e, f]), MacAddr([s[0], s[1], s[2], s[3], s[4], s[5]]));
+    Some(EthernetHeader { dst, src, vlan, eth_type: link.eth_type })
 }
 
 /// Content of the link header.

@@ -4,7 +4,7 @@ use super::flows::{FlowHeaderKind, GeneratedFlows, HEADER, HeaderBytes};
 use super::{NullFrameSource, SIZES};
 use crate::PortError;
 use crate::pcap::{PcapFileReader, cannot};
-use crate::spec::{PortOptions, nearest};
+use crate::spec::PortOptions;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
@@ -74,7 +74,8 @@ fn headers(options: &PortOptions) -> Result<FlowHeaderKind, PortError> {
             return Err(options.error(format!("headers={known} has no list: leave file out")));
         }
         (other, _) => {
-            let hint = nearest(other, KINDS.into_iter()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
+            let hint =
+                weir_units::nearest_name(other, KINDS).map(|near| format!(", perhaps {near}")).unwrap_or_default();
             let expected = KINDS.join(", ");
             return Err(options.error(format!("option headers: no kind `{other}`{hint}; kinds are {expected}")));
         }

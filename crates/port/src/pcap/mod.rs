@@ -10,7 +10,7 @@
 mod reader;
 mod writer;
 
-pub use reader::{DamagedCaptureError, PcapFileReader};
+pub use reader::PcapFileReader;
 pub use writer::PcapFileWriter;
 
 use crate::spec::{PortOptions, synthetic_mac};
@@ -19,6 +19,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
+use weir_traffic::DamagedCaptureError;
 use weir_units::Instant;
 
 /// Maximum number of bytes of frames that `loop=1` keeps in memory.

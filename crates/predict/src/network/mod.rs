@@ -5,6 +5,7 @@ mod control;
 mod solve;
 
 use crate::PredictSettings;
+use crate::arrivals::RateModulation;
 use crate::data_path::{LevelDemand, LevelDemands, PassKey};
 use crate::graph::{RouteGraph, RouteHop};
 use crate::link_impairments;
@@ -14,6 +15,7 @@ use crate::virtuals::VirtualSwitchOutput;
 use crate::wakeup::{PacketWakeUps, sleeps_through};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 use weir_model::mechanism::NewFlows;
 use weir_model::{Law, ModelError};
 use weir_scenario::{InstallScope, ReleaseGate, ReturnDiscipline, Scenario, ScenarioSwitch, SwitchTiming, defaults};
@@ -81,6 +83,8 @@ pub(crate) struct UnidirectionalFlow {
     pub(crate) steps: Rc<Vec<RouteStep>>,
     pub(crate) rate: f64,
     pub(crate) scv: f64,
+    /// Rates of a source that sends in bursts.
+    pub(crate) modulation: Option<Arc<RateModulation>>,
     pub(crate) lengths: Law,
     /// Share of the packets that ask the controller: those that begin a flow, or all that arrive before an entry is
     /// installed.

@@ -62,7 +62,7 @@ impl QueueingNetwork<'_> {
                     let place = self.locations[visit.station];
                     let is_line = matches!(place, QueueLocation::Line(_));
                     let behind = way.clone().filter(|way| is_line && !way.passed.is_empty());
-                    scv = self.add_arrivals(number, visit, rate, scv, behind);
+                    scv = self.add_arrivals((number, flow), visit, rate, scv, behind);
                     if let Some(way) = &mut way {
                         way.pass(place, visit, scv);
                     }
@@ -74,7 +74,7 @@ impl QueueingNetwork<'_> {
                     let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
                     let mut own = share * scv + 1.0 - share;
                     for visit in way {
-                        own = self.add_arrivals(number, visit, asking, own, None);
+                        own = self.add_arrivals((number, flow), visit, asking, own, None);
                         asking *= self.stations[visit.station].delivery_share();
                     }
                     if let Some((station, length)) = seizes {
@@ -82,7 +82,7 @@ impl QueueingNetwork<'_> {
                         self.stations[*station].seized = Some((*length, known + asking));
                     }
                     if let Some(visit) = back {
-                        self.add_arrivals(number, visit, asking, own, None);
+                        self.add_arrivals((number, flow), visit, asking, own, None);
                         asking *= self.stations[visit.station].delivery_share();
                     }
                 }
@@ -94,7 +94,7 @@ impl QueueingNetwork<'_> {
     /// variation (SCV) of the times between departures.
     fn add_arrivals(
         &mut self,
-        flow: usize,
+        (number, flow): (usize, &UnidirectionalFlow),
         visit: &StationVisit,
         rate: f64,
         scv: f64,
@@ -103,9 +103,10 @@ impl QueueingNetwork<'_> {
         let station = &mut self.stations[visit.station];
         let (source_scv, passed) = behind.map_or((scv, Vec::new()), |way| (way.source_scv, way.passed));
         station.arrivals.push(ArrivalStream {
-            flow,
+            flow: number,
             rate,
             scv,
+            modulation: flow.modulation.clone(),
             source_scv,
             passed,
             service: visit.service.clone(),

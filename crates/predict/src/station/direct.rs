@@ -1,6 +1,9 @@
 //! Computes the waiting in a queue to which sources are connected directly, from their rates, gaps and service times.
 use super::periodic::{PeriodicSource, WaitMoments, periodic_waits};
-use super::{ArrivalStream, ServiceMoments, merged_scv, mixed_service, waiting};
+use super::{ArrivalStream, ServiceMoments, limited, merged_scv, mixed_service, waiting};
+use crate::arrivals::RateModulation;
+use std::sync::Arc;
+use weir_model::station::{ModulatedSource, ModulatedWaits, modulated_waits};
 use weir_model::{Distribution, Law, ModelError, station};
 
 /// Points by which a continuous law of service times is represented.
@@ -17,6 +20,8 @@ pub(super) struct SourceLoad {
     pub(super) rate: f64,
     /// Squared coefficient of variation of the times between packets.
     pub(super) scv: f64,
+    /// Rates between which the source changes, if it sends in bursts.
+    pub(super) modulation: Option<Arc<RateModulation>>,
     pub(super) service: ServiceMoments,
 }
 
@@ -29,12 +34,14 @@ pub(crate) struct QueueWait {
     pub(crate) each: Vec<f64>,
     /// Mean of all packets, weighted by their service times.
     pub(crate) by_load: f64,
-    shape: WaitShape,
+    pub(super) shape: WaitShape,
+    /// Longest wait that the buffer allows.
+    pub(super) longest: f64,
 }
 
 /// Shape of a law of waiting times, whose mean is known.
 #[derive(Debug, Clone)]
-enum WaitShape {
+pub(super) enum WaitShape {
     /// The law is like that of Poisson arrivals.
     Poisson(Distribution),
     Moments(WaitMoments),
@@ -43,7 +50,7 @@ enum WaitShape {
 impl SourceLoad {
     /// Returns a flow's packets as its source sends them, with the time that they take at a queue.
     pub(super) fn of(flow: &ArrivalStream, service: ServiceMoments) -> SourceLoad {
-        SourceLoad { rate: flow.rate, scv: flow.source_scv, service }
+        SourceLoad { rate: flow.rate, scv: flow.source_scv, modulation: flow.modulation.clone(), service }
     }
 }
 
@@ -52,6 +59,13 @@ impl QueueWait {
     pub(super) fn of(sources: &[SourceLoad], offered: f64) -> Result<QueueWait, ModelError> {
         let rate: f64 = sources.iter().map(|one| one.rate).sum();
         let service = mixed_service(sources.iter().map(|one| (one.rate, &one.service)))?;
+        if sources.iter().any(|one| one.modulation.is_some()) {
+            match QueueWait::modulated(sources, rate, offered, &service) {
+                // Extreme rates and times: the variability of the gaps then has to do.
+                Err(ModelError::NoConvergence { .. }) => {}
+                answer => return answer,
+            }
+        }
         let constant = constant_share(sources);
         if constant > f64::EPSILON {
             let poisson = poisson_moments(rate, offered, &service);
@@ -64,7 +78,8 @@ impl QueueWait {
             };
             let each: Vec<f64> = periodic.each.iter().map(|own| mixed(*own, poisson.mean)).collect();
             let times: f64 = sources.iter().zip(&each).map(|(one, time)| one.rate * one.service.mean * time).sum();
-            return Ok(QueueWait { mean: both.mean, each, by_load: times / offered, shape: WaitShape::Moments(both) });
+            let shape = WaitShape::Moments(both);
+            return Ok(QueueWait { mean: both.mean, each, by_load: times / offered, shape, longest: f64::INFINITY });
         }
         let scv = merged_scv(sources.iter().map(|one| (one.rate, one.scv)), rate, offered);
         let mean = waiting::general_mean(offered, &service, scv);
@@ -76,7 +91,28 @@ impl QueueWait {
         } else {
             Distribution::zero()
         };
-        Ok(QueueWait { mean, each, by_load: mean, shape: WaitShape::Poisson(law) })
+        Ok(QueueWait { mean, each, by_load: mean, shape: WaitShape::Poisson(law), longest: f64::INFINITY })
+    }
+
+    /// Returns the waiting if some sources send in bursts.
+    fn modulated(sources: &[SourceLoad], rate: f64, offered: f64, service: &Law) -> Result<QueueWait, ModelError> {
+        let source = |one: &SourceLoad| ModulatedSource {
+            rates: one.modulation.as_ref().map_or_else(
+                || vec![one.rate],
+                |modulation| modulation.relative.iter().map(|relative| relative * one.rate).collect(),
+            ),
+            changes: one.modulation.as_ref().map_or_else(|| vec![vec![0.0]], |modulation| modulation.changes.clone()),
+            scv: one.modulation.as_ref().map_or(one.scv, |modulation| modulation.scv),
+            service_mean: one.service.mean,
+            service_square: one.service.square,
+        };
+        let ModulatedWaits { mean, square, share, each } =
+            modulated_waits(&sources.iter().map(source).collect::<Vec<_>>())?;
+        // The remaining service that a packet meets, which the formula takes as diffuse.
+        let square = square + rate * service.third_moment() / (3.0 * (1.0 - offered));
+        let times: f64 = sources.iter().zip(&each).map(|(one, time)| one.rate * one.service.mean * time).sum();
+        let shape = WaitShape::Moments(WaitMoments { mean, square, share });
+        Ok(QueueWait { mean, each, by_load: times / offered, shape, longest: f64::INFINITY })
     }
 
     /// Returns the sum of independent waits, each with its mean in seconds, as few parts.
@@ -87,21 +123,22 @@ impl QueueWait {
     pub(crate) fn independent<'a>(
         waits: impl Iterator<Item = (&'a QueueWait, f64)>,
     ) -> Result<Vec<Distribution>, ModelError> {
-        let (mut parts, mut sum, mut variance, mut none) = (Vec::new(), 0.0, 0.0, 1.0);
+        let (mut parts, mut sum, mut variance, mut none, mut longest) = (Vec::new(), 0.0, 0.0, 1.0, 0.0);
         for (wait, mean) in waits.filter(|(wait, mean)| *mean > LEAST_MEAN * wait.mean) {
             let part = mean / wait.mean;
             match &wait.shape {
-                WaitShape::Poisson(law) => parts.push(law.for_share(part.min(1.0))?),
+                WaitShape::Poisson(law) => parts.push(limited::at_most(law.for_share(part.min(1.0))?, wait.longest)?),
                 WaitShape::Moments(own) => {
                     let fewer = if part < 1.0 { part.sqrt() } else { part.min(1.0 / own.share) };
                     sum += mean;
+                    longest += wait.longest;
                     variance += (own.square * part * part / fewer - mean * mean).max(0.0);
                     none *= (1.0 - own.share * fewer).max(0.0);
                 }
             }
         }
         if sum > 0.0 {
-            parts.push(waiting::spread(1.0 - none, sum, variance + sum * sum)?);
+            parts.push(limited::at_most(waiting::spread(1.0 - none, sum, variance + sum * sum)?, longest)?);
         }
         Ok(parts)
     }

@@ -9,6 +9,10 @@ use weir_model::{Distribution, ModelError};
 
 /// Least mean waiting time, as a share of the service time, that is kept.
 const LEAST_WAIT: f64 = 1e-6;
+/// Share of lost packets below which losses shorten no waiting.
+const LOSSLESS: f64 = 1e-3;
+/// Share of lost packets for [`LOSSLESS`] if packets come in bursts: their waits are limited to what the buffer holds.
+const LOSSLESS_BURSTS: f64 = 0.03;
 
 /// Waiting of packets at a line, by flow.
 #[derive(Debug)]
@@ -50,18 +54,19 @@ impl AnalyticStation {
     /// would wait for each other here.
     pub(crate) fn behind_lines(&self, solved: &StationSolution) -> Result<Option<StationSolution>, ModelError> {
         let state = &self.state;
+        let lossless = if self.has_bursts() { LOSSLESS_BURSTS } else { LOSSLESS };
         let covered = self.tcp_waiting.is_none()
             && self.gate.is_none()
             && self.seized.is_none()
             && !(self.paced || self.classes || self.memoryless)
-            && state.loss <= 0.0
+            && state.loss < lossless
             && state.rate > 0.0;
         if !covered {
             return Ok(None);
         }
         let all: Vec<&ArrivalStream> = self.arrivals.iter().filter(|one| one.rate > 0.0).collect();
         let sources: Vec<SourceLoad> = all.iter().map(|one| SourceLoad::of(one, one.service.clone())).collect();
-        let direct = QueueWait::of(&sources, state.offered)?;
+        let direct = self.limited(QueueWait::of(&sources, state.offered)?)?;
         let groups = by_input(&all, 1).into_iter().map(|flows| InputGroup::new(&all, flows));
         let groups = groups.collect::<Result<Vec<_>, ModelError>>()?;
         // Means weighted by load: what shorter packets wait less, longer ones wait more (conservation law, Kleinrock,
@@ -93,6 +98,8 @@ impl AnalyticStation {
         }
         let formula = if all.iter().any(|one| !one.passed.is_empty()) {
             "queue behind other lines"
+        } else if sources.iter().any(|one| one.modulation.is_some()) {
+            "queue with arrivals in bursts"
         } else if sources.iter().any(|one| one.scv < 1.0) {
             "queue of constant gaps"
         } else {

@@ -1,14 +1,19 @@
 //! Solves a station, which is a queue with one server in a network of queues: load, losses, departures and waiting
 //! times. SCV: squared coefficient of variation, the variance divided by the square of the mean.
 mod direct;
+mod doubt;
+mod fluid;
 mod gate;
 mod input;
+mod limited;
 mod longer;
 mod merging;
 mod periodic;
 mod waiting;
 
+use crate::arrivals::RateModulation;
 pub(crate) use direct::QueueWait;
+pub(crate) use doubt::WaitingDoubt;
 use gate::gate_offered;
 pub(crate) use input::PassedStation;
 pub(crate) use longer::LongerWaits;
@@ -61,6 +66,8 @@ pub(crate) struct ArrivalStream {
     pub(crate) scv: f64,
     /// SCV of the times between packets as the source sends them.
     pub(crate) source_scv: f64,
+    /// Rates between which the source changes, if it sends in bursts.
+    pub(crate) modulation: Option<Arc<RateModulation>>,
     /// Stations that the packets have passed on their way to a line, if they are followed; none if they come from their
     /// source.
     pub(crate) passed: Vec<PassedStation>,
@@ -247,14 +254,15 @@ impl AnalyticStation {
 
     fn loss(&self, state: &StationLoad, service_scv: f64) -> Result<f64, ModelError> {
         let Some(places) = self.places.filter(|_| self.tcp_waiting.is_none() && !self.paced) else { return Ok(0.0) };
+        let bursts = if self.has_bursts() { self.burst_loss(self.longest(places, state.rate))? } else { 0.0 };
         let room = 2.0 * (1.0 - state.offered) * places as f64 / (state.arrival_scv + service_scv).max(LEAST_SCV);
         if room > NEVER_FULL {
-            return Ok(0.0);
+            return Ok(bursts);
         }
         if places > MOST_PLACES {
-            return Ok((1.0 - 1.0 / state.offered).max(0.0));
+            return Ok((1.0 - 1.0 / state.offered).max(bursts));
         }
-        Ok(station::mg1k(state.rate, &self.finite_service(state)?, places)?.loss)
+        Ok(station::mg1k(state.rate, &self.finite_service(state)?, places)?.loss.max(bursts))
     }
 
     /// Returns the distribution of the service times of all packets.

@@ -1,6 +1,7 @@
 //! Computes the waiting time before service, by the formula for the arrivals, services and places.
 use super::gate::gate_waiting;
-use super::{AnalyticStation, MOST_PLACES, POISSON, StationLoad, StationSolution};
+use super::limited::at_most;
+use super::{AnalyticStation, MOST_PLACES, POISSON, SATURATED, StationLoad, StationSolution};
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::ReleaseGate;
 
@@ -39,6 +40,13 @@ impl AnalyticStation {
         let service = self.service()?;
         let utilisation = (state.offered * (1.0 - state.loss)).min(1.0);
         let (waiting, how) = self.waiting(&service, utilisation)?;
+        let waiting = match self.longest_wait() {
+            Some(longest) => {
+                let [first, rest] = waiting;
+                [at_most(first, longest)?, at_most(rest, longest)?]
+            }
+            None => waiting,
+        };
         Ok(Some(StationSolution { utilisation, waiting, both: None, service: Some(service), formula: how, line: None }))
     }
 
@@ -57,6 +65,9 @@ impl AnalyticStation {
         }
         if self.classes {
             return Ok((self.by_class(service)?, "M/G/1 with a class that goes first"));
+        }
+        if self.has_bursts() && utilisation < SATURATED {
+            return Ok((both(self.burst_waiting()?), "queue with arrivals in bursts"));
         }
         let poisson = (state.arrival_scv - 1.0).abs() < POISSON;
         if let (Some(places), true) = (self.places, state.loss > 0.0) {

@@ -190,8 +190,13 @@ fn forwarding(reader: &SectionReader, written: &Spanned<ForwardingToml>) -> Chec
         per_entry_s: slope("forward.per_entry", &forward.per_entry)?,
         per_byte_s: slope("forward.per_byte", &forward.per_byte)?,
     };
+    let busy_s = forward.busy.as_ref().map(|busy| time(reader, "forward.busy", Some(busy))).transpose()?;
+    if let (Some(wrong), true) = (&forward.busy, busy_s.is_some_and(|busy| busy > least)) {
+        let problem = "forward.busy: found more than a base delay, expected the time of a packet behind another";
+        return Err(reader.error(wrong, problem));
+    }
     let gap_levels_s = gap_levels(reader, forward)?;
-    Ok(LevelForwarding { base_s, slopes, gap_levels_s, measured: measured(reader, forward, shortest_s)? })
+    Ok(LevelForwarding { base_s, slopes, gap_levels_s, busy_s, measured: measured(reader, forward, shortest_s)? })
 }
 
 fn gap_levels(reader: &SectionReader, forward: &ForwardingToml) -> Checked<Vec<f64>> {
@@ -238,7 +243,7 @@ fn measured(reader: &SectionReader, forward: &ForwardingToml, shortest_s: f64) -
 }
 
 /// Reads a time of 0 or more; 0 if it is not written.
-fn time(reader: &SectionReader, key: &str, time: Option<&Spanned<Seconds>>) -> Checked<f64> {
+pub(super) fn time(reader: &SectionReader, key: &str, time: Option<&Spanned<Seconds>>) -> Checked<f64> {
     match time {
         Some(long) if long.as_ref().0 > MAX_TIME_S => {
             Err(reader.error(long, &format!("{key}: found {}, expected at most an hour", long.as_ref())))

@@ -1,4 +1,5 @@
 //! Converts files as written to their meaning, and checks the limits of all values.
+mod cache;
 mod law;
 mod levels;
 mod profile;

@@ -1,4 +1,5 @@
 //! Checks a profile file as a whole, and converts it to a [`Profile`].
+use super::cache;
 use super::levels::{self, CheckedLevels};
 use super::reader::{Checked, SectionReader, SpannedProblem};
 use super::timing;
@@ -31,6 +32,7 @@ pub(crate) fn profile(document: ProfileToml, found: EvidenceByKey) -> Checked<Pr
         timing: service_times(&document, &forwarding)?,
         barrier: barrier(&document)?,
         effect: effect(&document)?,
+        cache: cache::flows(&document)?,
         name: document.name.as_ref().clone(),
         device: document.device.into_inner(),
         origin,

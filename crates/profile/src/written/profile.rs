@@ -21,6 +21,7 @@ pub(crate) struct ProfileToml {
     pub(crate) policy: Option<Spanned<Vec<EvictionCriterion>>>,
     pub(crate) barrier: Option<BarrierToml>,
     pub(crate) effect: Option<Spanned<LawToml>>,
+    pub(crate) cache: Option<Spanned<FlowCacheToml>>,
     #[serde(default)]
     pub(crate) level: Vec<Spanned<LevelToml>>,
     pub(crate) timing: Option<Spanned<TimingToml>>,
@@ -38,6 +39,15 @@ pub(crate) struct BatchingToml {
 pub(crate) struct BarrierToml {
     pub(crate) waits: Option<bool>,
     pub(crate) lag: Option<Spanned<LawToml>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowCacheToml {
+    pub(crate) first: Option<Spanned<Seconds>>,
+    pub(crate) idle: Option<Spanned<Seconds>>,
+    pub(crate) flows: Option<Spanned<u64>>,
+    pub(crate) revalidate: Option<Spanned<Seconds>>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +90,7 @@ pub(crate) struct ForwardingToml {
     #[serde(default)]
     pub(crate) gap_levels: Vec<Spanned<Seconds>>,
     pub(crate) shortest: Option<Spanned<Seconds>>,
+    pub(crate) busy: Option<Spanned<Seconds>>,
     pub(crate) range: Option<MeasuredRangeToml>,
 }
 

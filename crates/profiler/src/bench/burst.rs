@@ -250,7 +250,7 @@ impl TestBench<'_> {
         let bodies: Vec<Body> = changes.iter().map(|change| self.body(change)).collect();
         let goes_through = |watch: &&EntryWatch| watch.sign == CompletionSign::Gone || is_modified(changes, watch);
         let through = watches.iter().filter(goes_through).map(|watch| self.forwarding_of(&watch.rule)).max();
-        let terms = self.account(changes);
+        let mut terms = self.account(changes);
         // Packets of an entry that is being added pass only once it exists: few of them may be inside the switch
         // until the first one is back.
         let coming = |watch: &EntryWatch| (self.forwarding_of(&watch.rule) / FEW).max(self.missing / AHEAD);
@@ -276,6 +276,10 @@ impl TestBench<'_> {
         self.carry_through(&mut run, &bodies, slowest)?;
         self.take_back(&mut run)?;
         self.note_met(&run);
+        let now = self.device.now();
+        if self.has_cache {
+            terms.revalidating(self.cache.flows(now));
+        }
         for at in &run.refused {
             if let Some(TestEntryChange::Add(rule)) = changes.get(*at) {
                 self.forget(rule);
@@ -418,7 +422,9 @@ impl TestBench<'_> {
             counts: true,
             is_wall: false,
         };
-        let packet = run.watched[at].watch.rule.packet(SHORTEST, &mark);
+        let rule = run.watched[at].watch.rule;
+        self.note_flow(&rule);
+        let packet = rule.packet(SHORTEST, &mark);
         let left = self.device.transmit(0, &packet)?;
         let sending = SendInterval { began: left.unwrap_or(now), ended: left.unwrap_or(self.device.now()) };
         let (before, late) = (run.watched[at].last, now.since(due));

@@ -62,10 +62,33 @@ impl TestBench<'_> {
         Ok(found)
     }
 
+    /// Sends packets by the first interface. Returns their delays in seconds, none for packets that did not come back,
+    /// and their sending times.
+    pub(crate) fn timed_delays(
+        &mut self,
+        packets: &[PlannedProbe],
+    ) -> Result<(Vec<Option<f64>>, Vec<Instant>), ProfilerError> {
+        self.offer(packets, DRAIN.max(self.forwarding() * 8))
+    }
+
     /// Sends packets by the first interface. Returns their delays in seconds and the sending time of the last one.
     fn offered(&mut self, packets: &[PlannedProbe]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
-        let drain = DRAIN.max(self.forwarding() * 8);
-        self.offer(packets, drain)
+        let (delays, sent) = self.timed_delays(packets)?;
+        Ok((delays, sent.last().copied().unwrap_or(self.device.now())))
+    }
+
+    /// Sends packets at once. Returns the mean time between the arrivals of those that came back, in seconds: the time
+    /// for which each occupies the switch, or the time that sending takes. None if fewer than two came back.
+    pub(crate) fn together(&mut self, packets: &[PlannedProbe]) -> Result<Option<f64>, ProfilerError> {
+        let counted = self.sent;
+        let (delays, sent) = self.timed_delays(packets)?;
+        self.sent = counted;
+        let Some(first) = sent.first() else { return Ok(None) };
+        let arrived = |(delay, sent): (&Option<f64>, &Instant)| delay.map(|s| sent.since(*first).as_secs_f64() + s);
+        let mut came: Vec<f64> = delays.iter().zip(&sent).filter_map(arrived).collect();
+        came.sort_by(f64::total_cmp);
+        let (Some(from), Some(to), 2..) = (came.first(), came.last(), came.len()) else { return Ok(None) };
+        Ok(Some((to - from) / (came.len() - 1) as f64))
     }
 
     /// Sends packets as a trial of RFC 2544. Its rate may exceed what the machine can send, so late packets do not
@@ -77,12 +100,12 @@ impl TestBench<'_> {
         made
     }
 
-    /// Sends packets, and waits `drain` for the last ones to come back.
+    /// Sends packets, and waits `drain` for the last ones to come back. Returns their delays and sending times.
     fn offer(
         &mut self,
         packets: &[PlannedProbe],
         drain: Duration,
-    ) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
+    ) -> Result<(Vec<Option<f64>>, Vec<Instant>), ProfilerError> {
         self.check_stop()?;
         let run = self.next_run();
         let mut found: Vec<Option<f64>> = vec![None; packets.len()];
@@ -106,6 +129,7 @@ impl TestBench<'_> {
                 let at = self.device.now();
                 sent.push(self.device.transmit(0, &frame)?.unwrap_or(at));
                 self.note(packet.rule, frame.len());
+                self.note_flow(&packet.rule);
                 due += packets.get(sent.len()).map_or(Duration::ZERO, |next| next.gap);
                 // After a delay, missed packets are not sent all at once.
                 due = due.max(now - HELD_UP);
@@ -128,7 +152,7 @@ impl TestBench<'_> {
                 came += 1;
             }
         }
-        Ok((found, sent.last().copied().unwrap_or(due)))
+        Ok((found, sent))
     }
 
     /// Records a matched entry in the tables. Packets match entries in sending order, however long each takes.

@@ -6,8 +6,9 @@
 use super::burst::{AWAY, CompletionSign, MAX_MARKS};
 use super::{TestBench, TestEntryChange};
 use crate::ProfilerError;
-use crate::device::DeviceEvent;
+use crate::device::{DeviceEvent, DeviceUnderTest};
 use crate::rules::{SHORTEST, TestFlowEntry};
+use crate::terms::CostTermCounts;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_openflow::model::ErrorType;
@@ -40,6 +41,8 @@ pub enum CommandCompletion {
     Refused,
     /// Until the deadline, no packet was forwarded as the command requires.
     Unseen,
+    /// The measuring machine stopped before it was carried out, so that the time is not the switch's.
+    InStop,
 }
 
 impl CommandCompletion {
@@ -48,7 +51,7 @@ impl CommandCompletion {
     pub fn seconds(&self) -> Option<f64> {
         match self {
             CommandCompletion::Done { low_s, high_s } => Some((low_s + high_s) / 2.0),
-            CommandCompletion::Refused | CommandCompletion::Unseen => None,
+            CommandCompletion::Refused | CommandCompletion::Unseen | CommandCompletion::InStop => None,
         }
     }
 }
@@ -75,7 +78,10 @@ struct ProbedCommand {
 impl ProbedCommand {
     /// Returns the bounds of the time at which the command was carried out. `first` is the index of the first packet
     /// that was forwarded as the command requires.
-    fn done(&self, first: usize) -> CommandCompletion {
+    fn done(&self, first: usize, device: &dyn DeviceUnderTest) -> CommandCompletion {
+        if device.was_stopped(self.sent, self.probes[first].1) {
+            return CommandCompletion::InStop;
+        }
         let since = |at: Instant| at.since(self.sent).as_secs_f64();
         let low_s = first.checked_sub(1).map_or(0.0, |before| since(self.probes[before].0));
         CommandCompletion::Done { low_s, high_s: since(self.probes[first].1) }
@@ -99,27 +105,34 @@ struct CommandSeriesRun {
     /// packets.
     marks: Vec<(usize, usize)>,
     became: Vec<CommandCompletion>,
+    /// Terms of each command's cost.
+    terms: Vec<CostTermCounts>,
 }
 
 impl TestBench<'_> {
     /// Sends each command at its time after the start; the times must ascend. Returns the results of the commands sent
-    /// until the deadline.
+    /// until the deadline, with the terms of their costs.
     pub(crate) fn series(
         &mut self,
         commands: &[(Duration, TestEntryChange)],
-    ) -> Result<Vec<CommandCompletion>, ProfilerError> {
+    ) -> Result<Vec<(CommandCompletion, CostTermCounts)>, ProfilerError> {
         let started = self.device.now() + LEAD;
         let last = commands.last().map_or(Duration::ZERO, |(at, _)| *at);
         let deadline = started + last + self.settings.patience;
-        let mut run =
-            CommandSeriesRun { number: self.next_run(), open: BTreeMap::new(), marks: Vec::new(), became: Vec::new() };
+        let mut run = CommandSeriesRun {
+            number: self.next_run(),
+            open: BTreeMap::new(),
+            marks: Vec::new(),
+            became: Vec::new(),
+            terms: Vec::new(),
+        };
         loop {
             self.check_stop()?;
             let now = self.device.now();
             self.settle(&mut run, now);
             let next = commands.get(run.became.len());
             if now >= deadline || (next.is_none() && run.open.is_empty()) {
-                return Ok(run.became);
+                return Ok(run.became.into_iter().zip(run.terms).collect());
             }
             if let Some((at, change)) = next
                 && started + *at <= now
@@ -158,7 +171,12 @@ impl TestBench<'_> {
         let message = self.message(body);
         // An entry to be deleted has its level before the change is recorded, an added one after it.
         let before = self.forwarding_of(&rule);
-        self.account(std::slice::from_ref(change));
+        let mut terms = self.account(std::slice::from_ref(change));
+        let now = self.device.now();
+        if self.has_cache {
+            terms.revalidating(self.cache.flows(now));
+        }
+        run.terms.push(terms);
         let (apart, among) = match change {
             TestEntryChange::Add(_) => (self.forwarding() * APART_MISSING, 1),
             TestEntryChange::Delete(_) if before < self.missing => (self.missing * APART_MISSING, 1),
@@ -189,7 +207,8 @@ impl TestBench<'_> {
             counts: true,
             is_wall: false,
         };
-        let packet = open.rule.packet(SHORTEST, &mark);
+        let rule = open.rule;
+        let packet = rule.packet(SHORTEST, &mark);
         run.marks.push((at, open.probes.len()));
         let share = now.since(open.sent).mul_f64(self.settings.resolution);
         let finest = open.finest * together.div_ceil(open.among);
@@ -198,6 +217,7 @@ impl TestBench<'_> {
         open.next_probe = now + gap;
         let left = self.device.transmit(0, &packet)?;
         open.probes.push(left.map_or((now, self.device.now()), |left| (left, left)));
+        self.note_flow(&rule);
         Ok(())
     }
 
@@ -236,7 +256,7 @@ impl TestBench<'_> {
         }
         match open.sign {
             CompletionSign::Leaves(expected) if interface == expected => {
-                run.became[at] = open.done(probe);
+                run.became[at] = open.done(probe, &*self.device);
                 run.open.remove(&at);
             }
             CompletionSign::Gone => open.back = open.back.max(Some(probe)),
@@ -246,11 +266,11 @@ impl TestBench<'_> {
 
     fn settle(&mut self, run: &mut CommandSeriesRun, now: Instant) {
         let grace = self.settings.grace.max(self.forwarding() * 4);
-        let became = &mut run.became;
+        let (became, device) = (&mut run.became, &*self.device);
         run.open.retain(|at, open| {
             let gone = open.is_gone(now, grace);
             if let Some(first) = gone {
-                became[*at] = open.done(first);
+                became[*at] = open.done(first, device);
             }
             gone.is_none()
         });

@@ -1,6 +1,6 @@
 //! Builds a device's profile from all measurements and the costs fitted to them.
 use super::costs::FittedTableCosts;
-use super::{effect, forwarding, service};
+use super::{cases, effect, forwarding, service};
 use crate::control::{MeasuredBurst, TimedCommandKind};
 use crate::levels::MeasuredLevels;
 use crate::measurement::Measurement;
@@ -12,8 +12,8 @@ use weir_model::fit::quantiles::MedianAndSpread;
 use weir_model::switch::device::{SwitchModel, TableLevel};
 use weir_model::switch::forward::PacketConditions;
 use weir_profile::{
-    BarrierTiming, ControlPathTiming, Evidence, LevelForwarding, Profile, ProfileOrigin, ReturnDiscipline, ServiceTime,
-    SwitchTiming,
+    BarrierTiming, ControlPathTiming, Evidence, FlowCacheTiming, LevelForwarding, Profile, ProfileOrigin,
+    ReturnDiscipline, ServiceTime, SwitchTiming,
 };
 
 /// Maximum share of bursts whose barrier may be answered too early for the switch to count as one whose barriers wait
@@ -119,6 +119,7 @@ pub(crate) fn profile(about: &ProfileMetadata, measured: &Measurement) -> Result
         evidence.insert("barrier.lag".to_owned(), found);
     }
     let effect = effect(measured, &mut evidence)?;
+    let cache = cache(measured, &forwarding, effect.is_some(), &mut evidence);
     let timing = timing(measured, &forwarding, &mut evidence)?;
     let n_levels = tables.as_ref().map_or(0, |tables| tables.levels.len());
     let profile = Profile {
@@ -134,6 +135,7 @@ pub(crate) fn profile(about: &ProfileMetadata, measured: &Measurement) -> Result
         forwarding,
         barrier,
         effect,
+        cache,
         timing,
         evidence,
     };
@@ -155,6 +157,42 @@ fn effect(
     let found = Evidence { note: measured.rig.note(rig_s), ..found };
     evidence.insert("effect".to_owned(), found);
     Ok(Some(ServiceTime { per_byte_s: 0.0, ..time }))
+}
+
+/// Returns the cache of flows. What first packets take belongs to forwarding, so it is left out without that.
+fn cache(
+    measured: &Measurement,
+    forwarding: &[Option<LevelForwarding>],
+    has_effect: bool,
+    evidence: &mut BTreeMap<String, Evidence>,
+) -> Option<FlowCacheTiming> {
+    let found = measured.flow_cache.as_ref()?;
+    let unknown: Vec<&str> = found.unknown.iter().map(|tier| tier.note()).collect();
+    let note = (!unknown.is_empty()).then(|| unknown.join("; "));
+    if found.first_s.is_none()
+        && let Some(base) = evidence.get_mut("level1.forward.base_l2l3")
+    {
+        let notes: Vec<String> = base.note.take().into_iter().chain(note.clone()).collect();
+        base.note = (!notes.is_empty()).then(|| notes.join("; "));
+    }
+    let costs = measured.costs.as_ref().filter(|_| has_effect);
+    let revalidate_s = costs.map_or(0.0, |costs| costs.revalidate_s);
+    let mut timing = FlowCacheTiming { revalidate_s, ..found.timing()? };
+    if let Some((_, interval, samples)) = found.first_s {
+        let found = Evidence { interval: Some(interval), samples: Some(samples as u64), note, ..Evidence::default() };
+        evidence.insert("cache.first".to_owned(), found);
+    }
+    if let Some(interval) = found.idle_s {
+        evidence.insert("cache.idle".to_owned(), Evidence { interval: Some(interval), ..Evidence::default() });
+    }
+    if let Some(found) = costs.and_then(|costs| costs.evidence.get("cache.revalidate")) {
+        evidence.insert("cache.revalidate".to_owned(), found.clone());
+    }
+    if forwarding.iter().any(Option::is_none) {
+        timing.first_s = 0.0;
+        evidence.remove("cache.first");
+    }
+    Some(timing)
 }
 
 fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> Option<SwitchModel> {
@@ -236,8 +274,14 @@ fn all_forwarding(
         let delays = measured.delays.iter().find(|delays| delays.base.level == level);
         let fitted = match delays {
             Some(delays) => {
-                let cases = forwarding::cases(&without_rig(&delays.rows, &measured.rig), level);
-                forwarding::fit(&cases, delays.base, &measured.rig)?
+                let cases = cases::cases(&without_rig(&delays.rows, &measured.rig), level);
+                let bytes = delays.base.bytes;
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most a second")]
+                let off = |(gap_s, delay_s): &(f64, f64)| {
+                    (*gap_s, measured.rig.off(*delay_s, bytes, (gap_s * 1e6).min(1e6) as u32))
+                };
+                let mixed_s: Vec<(f64, f64)> = delays.mixed_s.iter().map(off).collect();
+                forwarding::fit(&cases, delays.base, delays.busy_s, &mixed_s, &measured.rig)?
             }
             None => None,
         };

@@ -8,7 +8,7 @@ use super::linear::CostRegression;
 use super::{service, spread};
 use crate::ProfilerError;
 use crate::control::MeasuredBurst;
-use crate::terms::CostTerm;
+use crate::terms::{CostTerm, CostTermCounts};
 use weir_model::Distribution;
 use weir_model::fit::quantiles::MedianAndSpread;
 use weir_profile::{Evidence, ServiceTime};
@@ -18,7 +18,7 @@ const TELLING: f64 = 10.0;
 /// Number of quantiles at which the law is compared with the times.
 const QUANTILES: u32 = 100;
 
-/// Time of bursts beside that of their commands.
+/// Time of bursts beside that of their commands, and of the flows in the switch's cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectFit {
     /// Time of each fitted burst, in seconds, at least 0.
@@ -33,7 +33,8 @@ impl EffectFit {
         if fitted.criterion < TELLING || !shows(fitted, timed) {
             return None;
         }
-        let samples_s = timed.iter().map(|one| (one.seconds() - commands_s(fitted, one)).max(0.0)).collect();
+        let others_s = |one: &MeasuredBurst| commands_s(fitted, one) + revalidation_s(fitted, one);
+        let samples_s = timed.iter().map(|one| (one.seconds() - others_s(one)).max(0.0)).collect();
         Some(EffectFit { samples_s, criterion: fitted.criterion })
     }
 
@@ -65,7 +66,19 @@ pub(super) fn shows(fitted: &CostRegression, timed: &[&MeasuredBurst]) -> bool {
 
 /// Returns the time that a burst's commands take by their fitted costs, in seconds after sending.
 pub(super) fn commands_s(fitted: &CostRegression, timed: &MeasuredBurst) -> f64 {
-    fitted.predict(&timed.terms) - fitted.value(CostTerm::Constant)
+    terms_s(fitted, &timed.terms)
+}
+
+/// Returns the time that these terms take without those of the effect, in seconds.
+pub(crate) fn terms_s(fitted: &CostRegression, terms: &CostTermCounts) -> f64 {
+    let is_own = |column: &CostTerm| !matches!(column, CostTerm::Constant | CostTerm::Revalidate);
+    terms.0.iter().filter(|(column, _)| is_own(column)).map(|(column, times)| fitted.value(*column) * times).sum()
+}
+
+/// Returns the time of the flows in the cache until packets met a burst's changes, in seconds.
+fn revalidation_s(fitted: &CostRegression, timed: &MeasuredBurst) -> f64 {
+    let flows = timed.terms.0.get(&CostTerm::Revalidate).copied().unwrap_or(0.0);
+    fitted.value(CostTerm::Revalidate) * flows
 }
 
 /// Returns the median bracket width of the most precisely timed third of the bursts, in seconds.

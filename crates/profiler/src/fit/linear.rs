@@ -57,7 +57,8 @@ pub struct CostRegression {
     pub chance: f64,
     /// Probability that chance alone makes the cases deviate from the fit as much as they do (F test for lack of fit).
     pub by_chance: f64,
-    /// Amount by which Schwarz's criterion is lower with [`CostTerm::Constant`] than without it.
+    /// Amount by which Schwarz's criterion is lower with [`CostTerm::Constant`] and [`CostTerm::Revalidate`] than
+    /// without them.
     pub criterion: f64,
     /// Number of observations.
     pub samples: usize,
@@ -99,8 +100,8 @@ impl CostRegression {
             let weights: Vec<f64> = sds.iter().zip(&trust).map(|(sd, trust)| trust / (sd * sd)).collect();
             solution = LeastSquaresSolution::of(&columns, observations, &weights, round == ROUNDS);
             if round == ROUNDS {
-                let others: Vec<CostTerm> =
-                    columns.iter().copied().filter(|column| *column != CostTerm::Constant).collect();
+                let is_of_effect = |column: &CostTerm| matches!(column, CostTerm::Constant | CostTerm::Revalidate);
+                let others: Vec<CostTerm> = columns.iter().copied().filter(|column| !is_of_effect(column)).collect();
                 let without = LeastSquaresSolution::of(&others, observations, &weights, true);
                 criterion = without.criterion(observations.len()) - solution.criterion(observations.len());
             } else {

@@ -1,8 +1,11 @@
 //! Fits parameters to raw runs, with the evidence for each.
 pub mod build;
+pub(crate) mod cases;
 pub mod costs;
 pub mod effect;
 pub(crate) mod forwarding;
+mod gaps;
 pub mod linear;
 pub(crate) mod service;
 mod spread;
+pub(crate) mod stairs;

@@ -45,7 +45,8 @@ struct CaseRuns {
 struct CaseRunStats {
     /// Standard deviation, estimated from the median deviation.
     sd: f64,
-    seconds: f64,
+    /// Time by the fit, in seconds: unlike the median it is not longer where the runs spread more by chance.
+    expected: f64,
     /// Median of the standard deviations known before the fit.
     known: f64,
     runs: f64,
@@ -66,6 +67,8 @@ fn cases(observations: &[CostObservation], off: &[f64]) -> BTreeMap<u32, CaseRun
 
 impl CaseRuns {
     fn usual(mut self) -> CaseRunStats {
+        let mut expected: Vec<f64> = self.seconds.iter().zip(&self.off).map(|(seconds, off)| seconds - off).collect();
+        let (expected, seconds) = (median(&mut expected), median(&mut self.seconds));
         let (runs, middle) = (self.off.len() as f64, median(&mut self.off));
         self.off.iter_mut().for_each(|off| *off -= middle);
         // The median run has no deviation from itself.
@@ -73,12 +76,21 @@ impl CaseRuns {
         let sd = median_size(&mut self.off) * NORMAL * unbiased;
         CaseRunStats {
             sd,
-            seconds: median(&mut self.seconds),
+            expected: if expected > 0.1 * seconds { expected } else { seconds }.max(1e-12),
             known: median(&mut self.known),
             runs,
             beyond: (middle * middle - OF_MEDIAN * sd * sd / runs).max(0.0),
         }
     }
+}
+
+/// Returns the slope of a line through points, limited to 0 to 1; 1 if all are at one place.
+fn growth(points: &[(f64, f64)]) -> f64 {
+    let n = (points.len() as f64).max(1.0);
+    let (x, y) = (points.iter().map(|one| one.0).sum::<f64>() / n, points.iter().map(|one| one.1).sum::<f64>() / n);
+    let wide: f64 = points.iter().map(|one| (one.0 - x).powi(2)).sum();
+    let together: f64 = points.iter().map(|one| (one.0 - x) * (one.1 - y)).sum();
+    if wide > 1e-9 { (together / wide).clamp(0.0, 1.0) } else { 1.0 }
 }
 
 /// Returns the standard deviation of each time: the precision known before, combined with the spread between
@@ -89,15 +101,22 @@ pub(super) fn spreads(observations: &[CostObservation], off: &[f64]) -> Vec<f64>
         cases(observations, off).into_iter().map(|(number, case)| (number, case.usual())).collect();
     // A few runs give little information about a case's spread: the spread of other cases is added.
     let several = || cases.values().filter(|case| case.runs > 2.0);
-    let share = median(&mut several().map(|case| case.sd / case.seconds.max(1e-12)).collect::<Vec<_>>());
+    // Between noise that is the same for all times (0) and noise that grows with them (1). If the wrong one were
+    // assumed, the tail of a skewed law would count less for short times than for long ones, and costs be biased.
+    let noisy: Vec<(f64, f64)> =
+        several().filter(|case| case.sd > 0.0).map(|case| (case.expected.ln(), case.sd.ln())).collect();
+    let grows = growth(&noisy);
+    let mut usual: Vec<f64> =
+        several().map(|case| if case.sd > 0.0 { case.sd / case.expected.powf(grows) } else { 0.0 }).collect();
+    let usual = median(&mut usual);
     // If cases mostly deviate by more than chance explains, their apparent precision should count less. (This is 0 if
     // the fit is right.)
     let between = median(&mut several().map(|case| case.beyond).collect::<Vec<_>>());
     let sd = |one: &CostObservation| {
-        let CaseRunStats { sd, seconds, known, runs, .. } = &cases[&one.case];
+        let CaseRunStats { sd, expected, known, runs, .. } = &cases[&one.case];
         // A process that was suspended between two packets knows the time less precisely.
         let known = if one.sd > WIDE * known { &one.sd } else { known };
-        let others = share * seconds;
+        let others = usual * expected.powf(grows);
         let by_chance = (runs * sd * sd + OWN * others * others) / (runs + OWN);
         (known * known + by_chance + between).sqrt().max(1e-12)
     };

@@ -4,6 +4,7 @@ use super::{CommandCompletion, KnownSwitchTiming, bench};
 use crate::bench::{TestBench, TestEntryChange, TestEntryOutput};
 use crate::device::DeviceUnderTest;
 use crate::rules::{GROUP_ENTRIES, TestFlowEntry, number};
+use crate::terms::CostTermCounts;
 use crate::{MeasurementSettings, ProfilerError};
 use std::time::Duration;
 use weir_profile::MatchLayers;
@@ -158,15 +159,25 @@ pub fn commands(
     series: &CommandSeries,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<CommandCompletion>, ProfilerError> {
+    if device.version().is_none() {
+        let expected = "its control channel, such as tcp:192.0.2.1:6653: commands are to be sent";
+        return Err(ProfilerError::wrong("a device for random commands", "none with OpenFlow", expected));
+    }
     let mut bench = bench(device, known, settings, stop)?;
-    let became = measured(&mut bench, series);
+    let became = run_commands(&mut bench, series, false);
     if became.is_err() {
         bench.leave();
     }
-    became
+    Ok(became?.into_iter().map(|(became, _)| became).collect())
 }
 
-fn measured(bench: &mut TestBench<'_>, series: &CommandSeries) -> Result<Vec<CommandCompletion>, ProfilerError> {
+/// Runs a series on a bench with an empty switch, and deletes its entries. With `fills_cache`, each initial entry gets
+/// a packet before the first command. Returns the result of each command with the terms of its cost.
+pub(crate) fn run_commands(
+    bench: &mut TestBench<'_>,
+    series: &CommandSeries,
+    fills_cache: bool,
+) -> Result<Vec<(CommandCompletion, CostTermCounts)>, ProfilerError> {
     bench.during = "adding entries before random commands".to_owned();
     let taken = bench.fill(&series.there)?;
     if taken < series.there.len() {
@@ -174,6 +185,9 @@ fn measured(bench: &mut TestBench<'_>, series: &CommandSeries) -> Result<Vec<Com
         return Err(ProfilerError::wrong("entries before random commands", found, "room for all of them"));
     }
     bench.rest(bench.settings.grace)?;
+    if fills_cache {
+        bench.fill_cache()?;
+    }
     bench.during = "measuring random commands".to_owned();
     let became = bench.series(&series.commands)?;
     bench.rest(bench.settings.grace)?;

@@ -1,7 +1,9 @@
 //! Replaces names of ports in flow entries by numbers. A port has the name of what it leads to: a host, or
 //! `SWITCH-OTHER` ([`crate::interface_name()`]).
 use super::{ScenarioResult, SourceFile};
-use crate::{ScenarioError, ScenarioHost, ScenarioLink, ScenarioSwitch, interface_name, link_interface_name};
+use crate::{
+    ScenarioError, ScenarioHost, ScenarioLink, ScenarioSwitch, interface_name, interface_name::link_port_names,
+};
 use weir_openflow::text::PortNames;
 use weir_packet::PortNo;
 
@@ -15,17 +17,14 @@ pub(super) fn number_ports(
     hosts: &[ScenarioHost],
     links: &[ScenarioLink],
 ) -> ScenarioResult<()> {
-    for at in 0..switches.len() {
-        let own = &switches[at].name;
+    let link_names = link_port_names(switches, links);
+    for (at, switch) in switches.iter_mut().enumerate() {
         let to_hosts =
             hosts.iter().filter(|host| host.switch == at).map(|host| (host.port, interface_name(&host.name)));
-        let ends = links.iter().flat_map(|link| [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])]);
-        let to_switches = ends
-            .filter(|(end, _)| end.switch == at)
-            .map(|(end, other)| (end.port, link_interface_name(own, &switches[other.switch].name)));
+        let ends = links.iter().zip(&link_names).flat_map(|(link, names)| link.ends.into_iter().zip(names));
+        let to_switches = ends.filter(|(end, _)| end.switch == at).map(|(end, name)| (end.port, name.clone()));
         let mut ports: Vec<(u32, String)> = to_hosts.chain(to_switches).collect();
         ports.sort_unstable();
-        let switch = &mut switches[at];
         let place = format!("switch {}", switch.name);
         numbered(source, &place, &mut switch.entries, &ports)?;
         for cut in &mut switch.virtual_switches {

@@ -1,4 +1,5 @@
 //! Checks a document: turns the file as written into a scenario with resolved names, defaults and limits.
+mod capture;
 mod entries;
 mod flows;
 mod links;
@@ -36,8 +37,6 @@ const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
 /// Longest name, as for the label of a host's name. Names are parts of the paths of Unix sockets, which the kernel
 /// limits to 107 bytes; interfaces have names of their own ([`crate::interface_name()`]).
 const MAX_NAME: usize = 63;
-/// Longest name that is made from a topology's label; files refer to switches and hosts by such names.
-const MAX_MADE_NAME: usize = 10;
 
 /// Text of a document and its file name, for errors.
 pub(crate) struct SourceFile<'a> {

@@ -5,15 +5,18 @@ use crate::document;
 use crate::error::line_of;
 use crate::{PacketStream, ScenarioSwitch, SimulationSettings};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use toml::Spanned;
 use weir_slicing::{FabricSpec, VirtualPortSpec, VirtualSwitch};
-use weir_traffic::{ArrivalProcess, BimodalSizes, OfferedPackets, PacketSizeLaw, PacketSizeSampler, TrafficTrace};
+use weir_traffic::{ArrivalProcess, BimodalSizes, MAX_BYTES, OfferedPackets, PacketSizeLaw, PacketSizeSampler};
 use weir_units::Bps;
 
 /// Largest number of replications.
 const MAX_REPLICATIONS: u32 = 10_000;
 const DEFAULT_REPLICATIONS: u32 = 10;
+/// Least length of a frame of a stream, in bytes: Ethernet and IPv4 headers, and the stamp of live runs.
+const LEAST_FRAME: u32 = 14 + 20 + 12;
 
 pub(super) fn simulate(
     source: &SourceFile<'_>,
@@ -73,7 +76,8 @@ pub(super) fn stream(
     if let Some(cut) = virtual_switch.map(|index| &virtuals[index]) {
         passes(cut, &inputs, output).map_err(|problem| source.error(span.clone(), format!("stream: {problem}")))?;
     }
-    let made = source_traffic(source, &span, &item, inputs.len(), port.rate)?;
+    let most = u32::try_from(fabric.max_packet.0).unwrap_or(u32::MAX).min(MAX_BYTES);
+    let made = source_traffic(source, (&span, &item), inputs.len(), port.rate, LEAST_FRAME..=most)?;
     if let Some(longest) = longest(&made).filter(|longest| u64::from(*longest) > fabric.max_packet.0) {
         let place = item.sizes.as_ref().map(Spanned::span).or(item.arrival.as_ref().map(Spanned::span));
         let problem = format!(
@@ -126,7 +130,7 @@ fn longest(offered: &OfferedPackets) -> Option<u32> {
         // Lengths of formulas, without a limit; they are cut off nowhere.
         OfferedPackets::Rule { size: PacketSizeLaw::Exponential(_), .. } => None,
         OfferedPackets::Rule { size, .. } => PacketSizeSampler::new(size).ok().map(|sizes| sizes.longest()),
-        OfferedPackets::Trace(trace) => trace.0.iter().map(|packet| packet.bytes).max(),
+        OfferedPackets::Trace(trace) => trace.packets().iter().map(|packet| packet.bytes).max(),
     }
 }
 
@@ -150,20 +154,27 @@ fn inputs(source: &SourceFile<'_>, text: &Spanned<String>, fabric: &FabricSpec) 
     Ok(ports.into_iter().collect())
 }
 
-/// Returns the traffic of each of a stream's sources.
+/// Returns the traffic of each of a stream's sources. `captured` are the lengths that frames of a capture may have.
 fn source_traffic(
     source: &SourceFile<'_>,
-    span: &std::ops::Range<usize>,
-    item: &document::StreamToml,
+    (span, item): (&std::ops::Range<usize>, &document::StreamToml),
     inputs: usize,
     capacity: Bps,
+    captured: RangeInclusive<u32>,
 ) -> ScenarioResult<OfferedPackets> {
     let reader = TrafficLawParser { source, what: "stream" };
     let arrival = match &item.arrival {
         None => ArrivalProcess::Poisson,
-        Some(arrival) => match reader.arrival(arrival)? {
+        Some(arrival) => match reader.arrival(arrival, captured)? {
             RuleOrTrace::Rule(arrival) => arrival,
-            RuleOrTrace::Trace(trace) => return trace_only(source, item, trace),
+            RuleOrTrace::Trace(trace) => {
+                let others = [
+                    ("rate", item.rate.as_ref().map(Spanned::span)),
+                    ("load", item.load.as_ref().map(Spanned::span)),
+                    ("sizes", item.sizes.as_ref().map(Spanned::span)),
+                ];
+                return reader.trace(trace, others);
+            }
         },
     };
     let size =
@@ -189,23 +200,4 @@ fn source_traffic(
     };
     let place = item.arrival.as_ref().map_or(span.clone(), Spanned::span);
     reader.rule(place, arrival, bps / 8.0 / mean, size)
-}
-
-fn trace_only(
-    source: &SourceFile<'_>,
-    item: &document::StreamToml,
-    trace: TrafficTrace,
-) -> ScenarioResult<OfferedPackets> {
-    let extra = [
-        item.rate.as_ref().map(Spanned::span),
-        item.load.as_ref().map(Spanned::span),
-        item.sizes.as_ref().map(Spanned::span),
-    ];
-    match extra.into_iter().flatten().next() {
-        Some(span) => Err(source.error(
-            span,
-            "stream: found it beside a trace, expected neither rate, load nor sizes: the trace has them".into(),
-        )),
-        None => Ok(OfferedPackets::Trace(trace)),
-    }
 }

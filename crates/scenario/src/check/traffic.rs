@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
 use weir_packet::IpNet;
+use weir_traffic::OfferedPackets;
 
 pub(super) fn traffic(
     source: &SourceFile<'_>,
@@ -88,7 +89,19 @@ fn kind(
         TrafficKindToml::Tcp => TrafficKind::Tcp { duration: lasting()? },
         TrafficKindToml::Udp => {
             let (new_flows, flows) = flows::flows(source, item)?;
-            TrafficKind::Udp { duration: lasting()?, offered: udp::offered(source, item)?, new_flows, flows }
+            let offered = udp::offered(source, item)?;
+            // A capture gives its own length.
+            let given = match &offered {
+                OfferedPackets::Trace(trace) if trace.is_replayed() && item.duration.is_none() => trace.length(),
+                _ => lasting()?,
+            };
+            if given > MAX_DURATION {
+                let problem = format!("traffic: arrival: found a capture that lasts {given:?}, expected at most 24h");
+                return Err(source.error(item.kind.span(), problem + ", or a `duration`"));
+            }
+            let mut kind = TrafficKind::Udp { duration: given, offered, new_flows, flows };
+            kind.set_duration(given);
+            kind
         }
     })
 }

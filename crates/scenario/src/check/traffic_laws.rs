@@ -1,10 +1,10 @@
 //! Parses laws of arrivals and sizes of sources, for streams and for traffic between hosts.
-use super::{ScenarioResult, SourceFile};
+use super::{ScenarioResult, SourceFile, capture};
 use crate::document::{self, ArrivalLawToml, SizeLawToml};
 use crate::error;
 use serde::de::DeserializeOwned;
-use std::ops::Range;
-use std::path::Path;
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 use weir_traffic::{
     ArrivalProcess, ArrivalSampler, BimodalSizes, EmpiricalSizes, Mmpp, OfferedPackets, PacketSizeLaw, ParetoOnOff,
@@ -15,7 +15,7 @@ use weir_units::ByteSize;
 /// Largest file of packets or sizes, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// Arrivals of packets: by a rule, or listed in a trace.
+/// Arrivals of packets: by a rule, or listed in a trace or a capture.
 pub(super) enum RuleOrTrace {
     Rule(ArrivalProcess),
     Trace(TrafficTrace),
@@ -28,8 +28,30 @@ pub(super) struct TrafficLawParser<'a> {
 }
 
 impl TrafficLawParser<'_> {
-    /// Returns the law of arrivals.
-    pub(super) fn arrival(&self, item: &Spanned<document::ArrivalToml>) -> ScenarioResult<RuleOrTrace> {
+    /// Returns the packets of a trace. `others` are keys that say what the trace says, with their places if they are
+    /// given: an error names the first of these.
+    pub(super) fn trace(
+        &self,
+        trace: TrafficTrace,
+        others: [(&str, Option<Range<usize>>); 3],
+    ) -> ScenarioResult<OfferedPackets> {
+        let [first, second, third] = others.each_ref().map(|(key, _)| *key);
+        let expected = format!("expected neither {first}, {second} nor {third}: the file has them");
+        match others.into_iter().find_map(|(key, place)| Some((key, place?))) {
+            Some((key, place)) => {
+                let problem = format!("{}: found {key} beside a trace or a capture, {expected}", self.what);
+                Err(self.source.error(place, problem))
+            }
+            None => Ok(OfferedPackets::Trace(trace)),
+        }
+    }
+
+    /// Returns the law of arrivals. `lengths` are those of the frames that can be sent, in bytes.
+    pub(super) fn arrival(
+        &self,
+        item: &Spanned<document::ArrivalToml>,
+        lengths: RangeInclusive<u32>,
+    ) -> ScenarioResult<RuleOrTrace> {
         let wrong = |problem: String| self.source.error(item.span(), format!("{}: arrival: {problem}", self.what));
         Ok(RuleOrTrace::Rule(match item.as_ref() {
             document::ArrivalToml::Named(name) => match name.as_str() {
@@ -45,6 +67,9 @@ impl TrafficLawParser<'_> {
                 ArrivalLawToml::ParetoOnOff { on, off, shape } => {
                     let (on_s, off_s) = (on.0.as_secs_f64(), off.0.as_secs_f64());
                     ArrivalProcess::ParetoOnOff(ParetoOnOff { on_s, off_s, shape })
+                }
+                ArrivalLawToml::Capture(item) => {
+                    return capture::read(self.source, &item, lengths).map(RuleOrTrace::Trace).map_err(wrong);
                 }
                 ArrivalLawToml::Trace { file } => {
                     let text = read(self.source, &file).map_err(wrong)?;
@@ -104,18 +129,44 @@ impl TrafficLawParser<'_> {
     }
 }
 
-/// Reads the parameters of a law from its table.
+/// Reads the parameters of a law from its table. An error names the key whose value is wrong.
 fn parameters<T: DeserializeOwned>(law: &toml::Table) -> Result<T, String> {
-    T::deserialize(law.clone()).map_err(|error: toml::de::Error| error::said(&error))
+    let problem = |law: toml::Table| T::deserialize(law).err().map(|error: toml::de::Error| error.message().to_owned());
+    T::deserialize(law.clone()).map_err(|error: toml::de::Error| {
+        // The reader does not tell the key. Without it, another error comes first, or none.
+        let wrong = error.message().starts_with("invalid ").then(|| {
+            law.keys().filter(|key| *key != "kind").find(|key| {
+                let rest =
+                    law.iter().filter(|(other, _)| other != key).map(|(key, value)| (key.clone(), value.clone()));
+                problem(rest.collect()).as_deref() != Some(error.message())
+            })
+        });
+        let said = error::said_of_law(&error, law.get("kind").and_then(toml::Value::as_str));
+        wrong.flatten().map_or(said.clone(), |key| format!("{key}: {said}"))
+    })
 }
 
 /// Reads a file that the scenario names, relative to the scenario's own folder.
 fn read(source: &SourceFile<'_>, file: &str) -> Result<String, String> {
-    let path = Path::new(source.file).parent().unwrap_or(Path::new("")).join(file);
-    let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    let bytes = std::fs::metadata(&path).map_err(unreadable)?.len();
+    let path = beside(source, file);
+    expect_size(&path)?;
+    weir_units::read_text(&path).map_err(|error| unreadable(&path, &error))
+}
+
+/// Returns the path of a file that the scenario names, relative to the scenario's own folder.
+pub(super) fn beside(source: &SourceFile<'_>, file: &str) -> PathBuf {
+    Path::new(source.file).parent().unwrap_or(Path::new("")).join(file)
+}
+
+/// Refuses a file that is too long to be read into memory.
+pub(super) fn expect_size(path: &Path) -> Result<(), String> {
+    let bytes = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
     if bytes > MAX_FILE_BYTES {
         return Err(format!("{}: found {bytes} bytes, expected at most {MAX_FILE_BYTES}", path.display()));
     }
-    weir_units::read_text(&path).map_err(unreadable)
+    Ok(())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {error}", path.display())
 }

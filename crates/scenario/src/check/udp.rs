@@ -3,15 +3,17 @@ use super::traffic_laws::{RuleOrTrace, TrafficLawParser};
 use super::{ScenarioResult, SourceFile};
 use crate::document::{self, RateToml};
 use crate::udp_headers;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 use weir_traffic::{ArrivalProcess, OfferedPackets, PacketSizeLaw, PacketSizeSampler};
 use weir_units::{Bps, ByteSize};
 
 const DEFAULT_RATE: Bps = Bps(10_000_000);
 const DEFAULT_PAYLOAD: ByteSize = ByteSize(1000);
-/// Allowed payload lengths in bytes. The minimum has room for the send time and the number of the datagram, 8 bytes
-/// each. The maximum fits in an IPv4 packet in an Ethernet frame of 1514 bytes.
-const PAYLOAD: std::ops::RangeInclusive<u64> = 16..=1472;
+/// Least payload in bytes: room for the send time and the number of the datagram, 8 bytes each.
+const LEAST_PAYLOAD: u32 = 16;
+/// Allowed payload lengths in bytes. The maximum fits in an IPv4 packet in an Ethernet frame of 1514 bytes.
+const PAYLOAD: RangeInclusive<u64> = LEAST_PAYLOAD as u64..=1472;
 /// Maximum length of a frame in bytes, without FCS.
 const MAX_FRAME: u32 = 1514;
 /// Maximum rate in datagrams per second.
@@ -22,24 +24,20 @@ const MAX_PACKETS: f64 = 1e9;
 pub(super) fn offered(source: &SourceFile<'_>, item: &document::TrafficToml) -> ScenarioResult<OfferedPackets> {
     let reader = TrafficLawParser { source, what: "traffic" };
     let headers = udp_headers(item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref()));
+    let frames = headers + LEAST_PAYLOAD..=MAX_FRAME;
     let law = item
         .arrival
         .as_ref()
-        .map_or(Ok(RuleOrTrace::Rule(ArrivalProcess::Constant)), |arrival| reader.arrival(arrival))?;
+        .map_or(Ok(RuleOrTrace::Rule(ArrivalProcess::Constant)), |arrival| reader.arrival(arrival, frames.clone()))?;
     let offered = match law {
-        RuleOrTrace::Trace(trace) => {
-            let given = [
-                item.rate.as_ref().map(Spanned::span),
-                item.payload.as_ref().map(Spanned::span),
-                item.sizes.as_ref().map(Spanned::span),
-            ];
-            if let Some(span) = given.into_iter().flatten().next() {
-                let problem =
-                    "traffic: found it beside a trace, expected neither rate, payload nor sizes: the trace has them";
-                return Err(source.error(span, problem.into()));
-            }
-            OfferedPackets::Trace(trace)
-        }
+        RuleOrTrace::Trace(trace) => reader.trace(
+            trace,
+            [
+                ("rate", item.rate.as_ref().map(Spanned::span)),
+                ("payload", item.payload.as_ref().map(Spanned::span)),
+                ("sizes", item.sizes.as_ref().map(Spanned::span)),
+            ],
+        )?,
         RuleOrTrace::Rule(arrival) => {
             let size = match (&item.sizes, &item.payload) {
                 (Some(sizes), None) => reader.size(sizes)?,
@@ -57,7 +55,7 @@ pub(super) fn offered(source: &SourceFile<'_>, item: &document::TrafficToml) -> 
             reader.rule(place, arrival, per_second, size)?
         }
     };
-    check_frames(source, item, &offered, headers)?;
+    check_frames(source, item, &offered, frames)?;
     Ok(offered)
 }
 
@@ -70,20 +68,20 @@ fn place_of_sizes(item: &document::TrafficToml) -> std::ops::Range<usize> {
     given.into_iter().flatten().next().unwrap_or_else(|| item.kind.span())
 }
 
-/// Checks that all frames are long enough for a datagram with send time and number, and not longer than [`MAX_FRAME`].
+/// Checks that all frames have lengths that can be sent.
 fn check_frames(
     source: &SourceFile<'_>,
     item: &document::TrafficToml,
     offered: &OfferedPackets,
-    headers: u32,
+    frames: RangeInclusive<u32>,
 ) -> ScenarioResult<()> {
-    let least = headers + 16;
+    let (least, most) = frames.into_inner();
     let place = place_of_sizes(item);
     let wrong = |problem: String| source.error(place.clone(), format!("traffic: {problem}"));
     let shortest = offered.shortest().map_err(|error| wrong(error.to_string()))?.unwrap_or(least);
     let longest = offered.longest().map_err(|error| wrong(error.to_string()))?.unwrap_or(least);
-    if shortest < least || longest > MAX_FRAME {
-        return Err(wrong(format!("found frames of {shortest} to {longest} bytes, expected {least} to {MAX_FRAME}")));
+    if shortest < least || longest > most {
+        return Err(wrong(format!("found frames of {shortest} to {longest} bytes, expected {least} to {most}")));
     }
     Ok(())
 }

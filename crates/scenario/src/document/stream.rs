@@ -39,6 +39,20 @@ pub(crate) enum ArrivalLawToml {
     MmppGeneral { rates: Vec<f64>, transitions: Vec<Vec<f64>> },
     ParetoOnOff { on: TimeSpan, off: TimeSpan, shape: f64 },
     Trace { file: String },
+    Capture(CaptureToml),
+}
+
+/// Frames of a capture that are replayed by their times and lengths.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CaptureToml {
+    pub(crate) file: String,
+    pub(crate) speed: Option<f64>,
+    pub(crate) repeat: Option<i64>,
+    #[serde(default)]
+    pub(crate) clamp: bool,
+    pub(crate) ip_src: Option<String>,
+    pub(crate) ip_dst: Option<String>,
 }
 
 /// Law of sizes, by name, as a size, or with parameters.

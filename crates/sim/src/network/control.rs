@@ -67,7 +67,7 @@ impl SimulatedController {
     ) -> SimulatedController {
         let mut hub = ControllerHub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
         // The hub was made with room for every switch.
-        let connect = |_| hub.connect(Instant::ZERO, "in-process".to_owned(), Box::new(|| {})).ok();
+        let connect = |_| hub.connect(Instant::ZERO, "in-process".to_owned()).ok();
         let ids = (0..switches.len()).map(connect).collect();
         SimulatedController::with_end(ControllerSide::Embedded(Box::new(hub), ids), session, delay, switches)
     }
@@ -116,6 +116,7 @@ impl SimulatedController {
                     hub.receive(now, id, &bytes);
                 }
                 hub.poll(now, id);
+                hub.wake_app(now);
             }
             ControllerSide::Real(controller) => {
                 while let Some(bytes) = self.channels[number].to_controller.arrived(now) {
@@ -153,7 +154,10 @@ impl SimulatedController {
         match &self.end {
             ControllerSide::Embedded(hub, ids) => {
                 let Some(id) = ids[number] else { return Instant::FAR };
-                arrival.min(hub.deadline(id).unwrap_or(Instant::FAR))
+                // The first channel's part of the agenda wakes the application, too.
+                let app_wake = if number == 0 { hub.app_wake() } else { None };
+                let wakes = [hub.deadline(id), app_wake].into_iter().flatten();
+                wakes.fold(arrival, Instant::min)
             }
             ControllerSide::Real(_) => arrival,
         }

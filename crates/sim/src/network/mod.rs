@@ -8,6 +8,7 @@
 //! outside of virtual time this holds as far as the controller's own answers and times are the same.
 mod control;
 mod external;
+mod streams;
 mod switch;
 mod thread_sleep;
 mod virtual_switches;
@@ -19,6 +20,7 @@ use external::RealController;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use streams::SimulatedStreams;
 use switch::SimulatedSwitch;
 use thread_sleep::SimulatedThreads;
 use weir_network::controller::embedded;
@@ -81,9 +83,11 @@ impl Default for VirtualTimeSettings {
 pub(crate) enum SimulatedNode {
     Host(usize),
     Switch(usize),
+    /// Sources and sinks of streams, at the spare ports of switches.
+    Streams,
 }
 
-/// Network in virtual time. The agenda numbers its parts in this order: hosts, switches, control channels.
+/// Network in virtual time. The agenda numbers its parts in this order: hosts, switches, control channels, streams.
 struct SimulatedNetwork<'a> {
     scenario: &'a Scenario,
     watch: &'a SimulationMonitor,
@@ -93,6 +97,8 @@ struct SimulatedNetwork<'a> {
     hosts: Vec<StackHost>,
     switches: Vec<SimulatedSwitch>,
     control: Option<SimulatedController>,
+    streams: SimulatedStreams,
+    /// True for each finished item. All streams together are one more item at the end.
     item_finished: Vec<bool>,
     done: Vec<usize>,
     events: u64,
@@ -113,11 +119,14 @@ pub fn simulate(
     let mut network = SimulatedNetwork::new(scenario, settings, watch)?;
     network.connect_switches()?;
     let begin = network.now;
+    network.begin_streams()?;
     for (number, host) in network.hosts.iter_mut().enumerate() {
         host.start(scenario, number, begin);
         network.agenda.set(number, begin);
     }
-    let expected = scenario.traffic.iter().map(|item| item.start + length(item)).max().unwrap_or_default();
+    let items = scenario.traffic.iter().map(|item| item.start + length(item));
+    let streams = scenario.streams.first().map(|_| scenario.simulate.warm_up + scenario.simulate.duration);
+    let expected = items.chain(streams).max().unwrap_or_default();
     let partial = network.traffic(begin, expected, progress)?;
     Ok(network.finish(begin, partial))
 }
@@ -125,6 +134,7 @@ pub fn simulate(
 /// Refuses what the scenario schema allows but virtual time does not support.
 fn check(scenario: &Scenario) -> Result<(), NetworkError> {
     check_addresses(scenario)?;
+    streams::check(scenario)?;
     refuse_loops(scenario)
 }
 
@@ -142,16 +152,18 @@ impl<'a> SimulatedNetwork<'a> {
             let port = queued(port, &host.queues)?;
             switches[host.switch].add_port(PortNo(host.port), port, SimulatedNode::Host(number), &host.name)?;
         }
-        for (number, link) in scenario.links.iter().enumerate() {
+        for ((number, link), port_names) in scenario.links.iter().enumerate().zip(scenario.link_port_names()) {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
             let stream_ids = [0, 1].map(|end| random_stream_id(scenario, LinkEndId::Link(number, end)));
-            let ports = link_ports(names, &rated(&link.spec, unsaid), stream_ids).map_err(NetworkError::MemoryPort)?;
+            let spec = rated(&link.spec, unsaid);
+            let ports = link_ports(&port_names, &spec, stream_ids).map_err(NetworkError::MemoryPort)?;
             let [a, b] = link.ends;
             for ((end, port), (peer, name)) in [a, b].into_iter().zip(ports).zip([(b, names[1]), (a, names[0])]) {
                 let port = queued(port, &link.queues)?;
                 switches[end.switch].add_port(PortNo(end.port), port, SimulatedNode::Switch(peer.switch), name)?;
             }
         }
+        let streams = SimulatedStreams::new(scenario, &mut switches)?;
         for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
             switch.add_entries(&spec.entries)?;
         }
@@ -164,7 +176,7 @@ impl<'a> SimulatedNetwork<'a> {
             _ => embedded(scenario)
                 .map(|(app, session)| SimulatedController::new(Box::new(app), session, delay, &mut switches)),
         };
-        let mut agenda = Agenda::new(hosts.len() + switches.len() * 2);
+        let mut agenda = Agenda::new(hosts.len() + switches.len() * 2 + 1);
         (0..switches.len()).for_each(|number| agenda.set(hosts.len() + number, Instant::ZERO));
         Ok(SimulatedNetwork {
             scenario,
@@ -175,7 +187,8 @@ impl<'a> SimulatedNetwork<'a> {
             hosts,
             switches,
             control,
-            item_finished: vec![false; scenario.traffic.len()],
+            streams,
+            item_finished: vec![false; scenario.traffic.len() + usize::from(!scenario.streams.is_empty())],
             done: Vec::new(),
             events: 0,
         })
@@ -255,6 +268,8 @@ impl<'a> SimulatedNetwork<'a> {
             self.run_host(part);
         } else if part < hosts + switches {
             self.run_switch(part - hosts);
+        } else if part == self.streams_part() {
+            self.run_streams();
         } else {
             if let Some(control) = &mut self.control {
                 control.receive_from_switch(now, part - hosts - switches, &self.watch.cancel)?;
@@ -289,11 +304,36 @@ impl<'a> SimulatedNetwork<'a> {
         self.exchange_control();
     }
 
+    /// Returns the number of the streams in the agenda.
+    fn streams_part(&self) -> usize {
+        self.hosts.len() + self.switches.len() * 2
+    }
+
+    fn begin_streams(&mut self) -> Result<(), NetworkError> {
+        let next = self.streams.begin(self.scenario, self.now)?;
+        self.agenda.set(self.streams_part(), next);
+        Ok(())
+    }
+
+    fn run_streams(&mut self) {
+        let next = self.streams.run(self.now);
+        self.agenda.set(self.streams_part(), next);
+        if next == Instant::FAR
+            && let Some(finished) = self.item_finished.get_mut(self.scenario.traffic.len())
+        {
+            *finished = true;
+        }
+        for stream in &self.scenario.streams {
+            self.wake(SimulatedNode::Switch(stream.switch));
+        }
+    }
+
     /// Schedules `node` for now because it has received something.
     fn wake(&mut self, node: SimulatedNode) {
         let part = match node {
             SimulatedNode::Host(number) => number,
             SimulatedNode::Switch(number) => self.hosts.len() + number,
+            SimulatedNode::Streams => self.streams_part(),
         };
         if self.agenda.at(part) > self.now {
             self.agenda.set(part, self.now);
@@ -326,14 +366,14 @@ impl<'a> SimulatedNetwork<'a> {
         }
         let (controller, external_controller) = self.control.map_or((None, None), SimulatedController::result);
         let items = scenario.traffic.iter().zip(measured).zip(&self.item_finished);
-        let result = items.map(|((item, measured), through)| traffic_result(scenario, item, measured, *through));
+        let result = items.map(|((item, measured), through)| traffic_result(scenario, item, measured, *through, None));
         let traffic: Vec<TrafficResult> = result.collect();
         LabResult {
             passed: !partial && traffic.iter().all(|item| item.ok),
             partial,
             setup: LabSetup::new(scenario, LabHostKind::Virtual, self.now - begin),
             traffic,
-            streams: Vec::new(),
+            streams: self.streams.results(scenario),
             switches,
             controller,
             external_controller,

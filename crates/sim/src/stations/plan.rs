@@ -2,7 +2,7 @@
 //! paths of flows through them.
 use std::time::Duration;
 use weir_model::switch::forward::ForwardingLaw;
-use weir_scenario::{LinkJitter, LinkLoss, MetLevel, ReleaseGate};
+use weir_scenario::{FlowCacheTiming, LinkJitter, LinkLoss, MetLevel, ReleaseGate};
 use weir_traffic::{LawSampler, OfferedPackets};
 use weir_units::Instant;
 
@@ -32,6 +32,8 @@ pub struct QueueingPlan {
 pub(super) struct FlowPlan {
     pub(super) from: String,
     pub(super) to: String,
+    /// Number of its two hosts as a flow in the switches' caches.
+    pub(super) pair: u64,
     pub(super) offered: OfferedPackets,
     pub(super) new_flows: f64,
     /// Number of concurrent flows, if each packet's flow is known. Then every packet asks the controller until its
@@ -86,6 +88,8 @@ pub(super) struct DevicePlan {
     pub(super) control: ControlPathPlan,
     /// True if packets that return from the controller pass the data path again.
     pub(super) passes_again: bool,
+    /// Cache of decisions about flows, if the profile has one.
+    pub(super) cache: Option<FlowCacheTiming>,
     pub(super) write: Duration,
     pub(super) slow: Duration,
 }
@@ -124,6 +128,8 @@ pub(super) struct ForwardingLevel {
     pub(super) laws: [ForwardingLaw; 3],
     /// Number of entries in the level.
     pub(super) entries: f64,
+    /// Time of a packet that had to wait for another, in nanoseconds, if it differs.
+    pub(super) busy_ns: Option<f64>,
 }
 
 /// Queues of a station and their limits.

@@ -8,7 +8,7 @@ use crate::engine::SimulationMonitor;
 use crate::model;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use weir_device::GateQueue;
+use weir_device::{FlowCache, GateQueue};
 use weir_scenario::MatchLayers;
 use weir_traffic::impair::ImpairmentRng;
 use weir_traffic::{ConcurrentFlows, PacketSampler, RandomStream, TrafficError};
@@ -70,6 +70,8 @@ struct QueueingRun<'a> {
     dice: Vec<ImpairmentRng>,
     flows: Vec<FlowTally>,
     switches: Vec<SwitchTally>,
+    /// Caches of decisions about flows, by switch.
+    caches: Vec<Option<FlowCache>>,
     /// Buffer for packets released by a gate, kept to reuse its memory.
     released: Vec<StationPacket>,
     window: CountingWindow,
@@ -139,6 +141,7 @@ impl<'a> QueueingRun<'a> {
                 .collect(),
             flows: plan.flows.iter().map(|_| FlowTally::default()).collect(),
             switches: plan.devices.iter().map(|_| SwitchTally::default()).collect(),
+            caches: plan.devices.iter().map(|device| device.cache.as_ref().map(FlowCache::new)).collect(),
             released: Vec::new(),
             window,
             packets: 0,
@@ -221,6 +224,8 @@ impl<'a> QueueingRun<'a> {
             stage: 0,
             kind: MatchLayers::L2,
             gap_s: 0.0,
+            more_ns: 0.0,
+            waited: false,
             place: u16::try_from(of_flow.place).unwrap_or(u16::MAX),
             number: of_flow.number,
             begins: of_flow.begins,
@@ -294,6 +299,8 @@ impl<'a> QueueingRun<'a> {
         match step {
             QueueingStep::Data => {
                 let station = self.data_station(device, item);
+                let flow = plan.flows[item.flow as usize].pair;
+                item.more_ns = self.caches[switch].as_mut().map_or(0.0, |cache| cache.packet_ns(now, flow));
                 station.map_or(QueueingStep::Served, |station| self.enter_station(station, item, now))
             }
             QueueingStep::Served => device.back.map_or(QueueingStep::Decide, |gate| self.wait(gate, item, now)),

@@ -149,6 +149,7 @@ impl QueueingPlanBuilder<'_> {
             missed: self.tables.missed(number),
             back: gate.map(|gate| self.gate(gate)),
             control: self.control(switch, &timing.control)?,
+            cache: switch.profile.as_ref().and_then(|profile| profile.cache),
             passes_again: timing.returns != ReturnDiscipline::Direct,
             write: timing.write,
             slow: timing.slow,
@@ -182,7 +183,8 @@ impl QueueingPlanBuilder<'_> {
         let station = self.station(name, StationRole::Data, [own, again.unwrap_or(own)], room)?;
         if let Some(forwarding) = forwarding {
             let entries = self.tables.entries(number, level) as f64;
-            let level = ForwardingLevel { laws: MatchLayers::ALL.map(|kind| forwarding.of(kind)), entries };
+            let busy_ns = forwarding.busy_s.map(|s| s * 1e9);
+            let level = ForwardingLevel { laws: MatchLayers::ALL.map(|kind| forwarding.of(kind)), entries, busy_ns };
             let jobs = &mut self.plan.stations[station].jobs;
             jobs[0].level = Some(level.clone());
             jobs[1].level = again.is_none().then_some(level);
@@ -270,6 +272,7 @@ impl QueueingPlanBuilder<'_> {
         self.plan.flows.push(FlowPlan {
             from: from.to_owned(),
             to: to.to_owned(),
+            pair: (item.from as u64) << 32 | item.to as u64,
             offered: offered.clone(),
             new_flows,
             flows,

@@ -29,6 +29,10 @@ pub(super) struct StationPacket {
     pub(super) kind: MatchLayers,
     /// Time since the packet before at its current station, in seconds.
     pub(super) gap_s: f64,
+    /// Time that it takes more than others at its current switch, in nanoseconds: its flow is not in the cache.
+    pub(super) more_ns: f64,
+    /// True if it had to wait at its current station.
+    pub(super) waited: bool,
     /// Slot of its flow among the concurrent flows, and number of the flow in that slot, if the plan has flows.
     pub(super) place: u16,
     pub(super) number: u32,
@@ -51,9 +55,12 @@ impl JobServiceTime {
         let Some(level) = &self.level else {
             return self.services.draw_ns(random) + self.per_byte_ns * f64::from(item.bytes);
         };
+        if let Some(busy_ns) = level.busy_ns.filter(|_| item.waited) {
+            return busy_ns + item.more_ns;
+        }
         let at = PacketConditions { gap_s: item.gap_s, entries: level.entries, bytes: item.bytes.into() };
         // Laws of checked profiles have a value everywhere.
-        level.laws[item.kind as usize].forward(at).map_or(0.0, |delay| delay.delay_s * 1e9)
+        level.laws[item.kind as usize].forward(at).map_or(0.0, |delay| delay.delay_s * 1e9) + item.more_ns
     }
 }
 
@@ -114,6 +121,7 @@ impl SimulatedStation {
     pub(super) fn accept_packet(&mut self, mut item: StationPacket, now: Instant) -> ArrivalOutcome {
         self.tally.arrived_packets += u64::from(item.counts);
         item.since = now;
+        item.waited = self.current.is_some();
         item.gap_s = self.last.replace(now).map_or(f64::MAX, |last| (now - last).as_secs_f64());
         self.account(now);
         if self.current.is_none() {

@@ -7,6 +7,7 @@
 //! ```
 mod buffers;
 mod client;
+mod clients;
 mod configuration;
 mod flows;
 mod groups;
@@ -21,9 +22,10 @@ mod watch;
 
 pub use buffers::{BuffersPerf, PreparedBuffers};
 pub use client::{CtlClient, CtlError};
+pub use clients::serve_requests;
 pub use configuration::{ConfigurationSource, RunningConfiguration, TableContents};
 pub use packet::{DescribedPacket, described};
-pub use path::{default_path, find};
+pub use path::{CtlProgram, default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlacement};
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +36,7 @@ pub const MAX_REQUEST_BYTES: usize = 1 << 25;
 /// Maximum number of flow entries in a reply; the reply counts the entries that it leaves out.
 pub const MAX_FLOWS: usize = 100_000;
 
-/// Request to a running switch.
+/// Request to a running switch or, the one that says so, to a running controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CtlRequest {
@@ -190,6 +192,8 @@ pub enum CtlRequest {
     Monitor,
     /// Stops the switch; the reply is sent before.
     Stop,
+    /// Reads the state of a controller; a switch refuses it.
+    ShowController,
 }
 
 /// Kind of change that a flow-mod makes.

@@ -1,5 +1,6 @@
 //! Serves the control socket: reads requests, carries them out, writes replies.
-use super::{ConfigurationSource, CtlReply, CtlRequest, MAX_REQUEST_BYTES};
+use super::clients::{line_of, read_request, serve_clients};
+use super::{ConfigurationSource, CtlReply, CtlRequest};
 use crate::control::{ControlContext, ControllerChange, stopped};
 use crate::engine::Engine;
 use crate::handle::{SwitchError, SwitchIdentity};
@@ -7,13 +8,10 @@ use crate::snapshot::SwitchSnapshot;
 use crate::socket::SocketFile;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 use weir_port::queues::PortQueueConfig;
-
-/// Maximum number of concurrent clients; further ones wait to be accepted.
-const MAX_CLIENTS: usize = 32;
 
 /// A bound control socket that is not served yet.
 #[derive(Debug)]
@@ -46,28 +44,16 @@ impl CtlServer {
 
     /// Serves clients until the switch stops, then removes the socket.
     pub(crate) async fn serve(self, control: ControlContext) {
-        let (listener, _file) = match self.socket.into_tokio() {
-            Ok(both) => both,
-            Err(error) => return tracing::error!("control socket: {error}"),
-        };
-        let mut stopping = control.stopping.clone();
+        let stopping = control.stopping.clone();
         let (stop, source) = (Arc::new(self.stop), Arc::new(Mutex::new(self.source)));
         let context = CtlContext { control, identity: self.identity, stop, source };
-        let mut clients = tokio::task::JoinSet::new();
-        loop {
-            tokio::select! {
-                () = stopped(&mut stopping) => break,
-                Some(_) = clients.join_next() => {}
-                accepted = listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
-                    Ok((stream, _)) => drop(clients.spawn(client(context.clone(), stream))),
-                    Err(error) => {
-                        tracing::warn!("control socket: {error}");
-                        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-                    }
-                },
-            }
+        let stopped = async {
+            let mut stopping = stopping;
+            stopped(&mut stopping).await;
+        };
+        if let Err(error) = serve_clients(self.socket, stopped, |stream| client(context.clone(), stream)).await {
+            tracing::error!("control socket: {error}");
         }
-        while clients.join_next().await.is_some() {}
     }
 }
 
@@ -75,30 +61,21 @@ impl CtlServer {
 async fn client(context: CtlContext, stream: UnixStream) {
     let mut stopping = context.control.stopping.clone();
     let mut stream = BufReader::new(stream);
-    let mut line = Vec::new();
     loop {
-        line.clear();
-        let mut limited = (&mut stream).take(MAX_REQUEST_BYTES as u64 + 1);
-        let read = tokio::select! {
+        let request = tokio::select! {
             () = stopped(&mut stopping) => return,
-            read = limited.read_until(b'\n', &mut line) => read,
+            request = read_request(&mut stream) => request,
         };
-        if !matches!(read, Ok(1..)) {
-            return;
-        }
-        let too_long = line.len() > MAX_REQUEST_BYTES;
-        let reply = if too_long {
-            CtlReply::Error(format!("the request is longer than {MAX_REQUEST_BYTES} bytes"))
-        } else {
-            match serde_json::from_slice(&line) {
-                Err(error) => CtlReply::Error(format!("the request is not understood: {error}")),
-                Ok(request) => match addressed(&context, request) {
-                    Err(error) => CtlReply::Error(error.to_string()),
-                    Ok((context, CtlRequest::Snoop)) => return super::watch::snoop(context, stream).await,
-                    Ok((context, CtlRequest::Monitor)) => return super::watch::monitor(context, stream).await,
-                    Ok((context, request)) => answer(&context, request, &mut stream).await,
-                },
-            }
+        let Some(request) = request else { return };
+        let is_last = request.as_ref().is_err_and(|refused| refused.is_last);
+        let reply = match request {
+            Err(refused) => CtlReply::Error(refused.problem),
+            Ok(request) => match addressed(&context, request) {
+                Err(error) => CtlReply::Error(error.to_string()),
+                Ok((context, CtlRequest::Snoop)) => return super::watch::snoop(context, stream).await,
+                Ok((context, CtlRequest::Monitor)) => return super::watch::monitor(context, stream).await,
+                Ok((context, request)) => answer(&context, request, &mut stream).await,
+            },
         };
         let Ok(line) = line_of(reply).await else { return };
         // The write is polled first, so that the reply to a stop request is sent before the stop ends this task.
@@ -107,7 +84,7 @@ async fn client(context: CtlContext, stream: UnixStream) {
             written = stream.get_mut().write_all(&line) => written,
             () = stopped(&mut stopping) => return,
         };
-        if written.is_err() || too_long {
+        if written.is_err() || is_last {
             return;
         }
     }
@@ -121,17 +98,6 @@ pub(super) async fn hung_up(stream: &mut BufReader<UnixStream>) {
     if said_more || ready.is_ok_and(|ready| !ready.is_write_closed()) {
         std::future::pending().await
     }
-}
-
-/// Encodes a reply as a line. Some replies have tens of megabytes, so encoding and dropping them run on another
-/// thread while the control thread serves channels.
-async fn line_of(reply: impl serde::Serialize + Send + 'static) -> std::io::Result<Vec<u8>> {
-    let written = tokio::task::spawn_blocking(move || {
-        let mut line = serde_json::to_vec(&reply)?;
-        line.push(b'\n');
-        Ok(line)
-    });
-    written.await.map_err(std::io::Error::other)?
 }
 
 /// Carries out a request and returns the reply. `stream` is the client's connection, from which nothing is consumed.
@@ -249,44 +215,9 @@ async fn carry_out_here(context: &CtlContext, request: CtlRequest) -> Result<Val
         CtlRequest::Configuration => super::configuration::read(context).await,
         CtlRequest::SetConfigurationText { text } => super::configuration::set_text(context, text),
         CtlRequest::Perf { seconds } => super::perf::watch(context, seconds).await,
+        CtlRequest::ShowController => Err(SwitchError::Request(
+            "this is a switch, expected a controller; `weir ctl show` asks a switch".to_owned(),
+        )),
         other => super::flows::carry_out(engine, other).await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::line_of;
-    use serde::{Serialize, Serializer};
-    use std::sync::{Arc, Mutex};
-    use std::thread::{self, ThreadId};
-
-    /// Records the threads on which it is serialized and dropped.
-    struct Noting(Arc<Mutex<Vec<ThreadId>>>);
-
-    impl Noting {
-        fn note(&self) {
-            self.0.lock().unwrap().push(thread::current().id());
-        }
-    }
-
-    impl Serialize for Noting {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.note();
-            serializer.serialize_u8(7)
-        }
-    }
-
-    impl Drop for Noting {
-        fn drop(&mut self) {
-            self.note();
-        }
-    }
-
-    #[tokio::test]
-    async fn replies_are_not_written_down_by_the_control_thread() {
-        let threads = Arc::default();
-        assert_eq!(line_of(Noting(Arc::clone(&threads))).await.unwrap(), b"7\n");
-        let threads = threads.lock().unwrap();
-        assert!(threads.len() == 2 && !threads.contains(&thread::current().id()), "{threads:?}");
     }
 }

@@ -2,6 +2,7 @@
 use super::Engine;
 use super::logical::LogicalSwitch;
 use super::virtuals::VirtualId;
+use crate::drop_reasons;
 use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSwitchSnapshot, WorkerSnapshot};
 use std::collections::HashMap;
 use weir_datapath::{ChannelId, Drops};
@@ -65,8 +66,8 @@ impl Engine {
             .virtuals
             .as_ref()
             .map_or((0, 0), |virtuals| (virtuals.unserved(of), if of.is_none() { virtuals.own_dropped() } else { 0 }));
-        let gone = ("port_gone", self.io.removed.count());
-        let virtuals = [("behind_virtual_switches", behind), ("virtual_switch_without_turn", unserved)];
+        let gone = (drop_reasons::PORT_GONE, self.io.removed.count());
+        let virtuals = drop_reasons::VIRTUALS.into_iter().zip([behind, unserved]);
         let rest = self.workers.drops().into_iter().chain([gone]).chain(timed).chain(virtuals);
         let all = counted.chain(rest.map(|(reason, count)| (reason.to_owned(), count)));
         Some(all.filter(|(_, count)| *count > 0).collect())

@@ -3,6 +3,7 @@
 use super::Engine;
 use crate::clock::SwitchClock;
 use crate::ctl::ThreadPlacement;
+use crate::drop_reasons;
 use crate::handle::SwitchError;
 use crate::snapshot::WorkerSnapshot;
 use crate::threads::pipeline::{Pipeline, WorkerThreadSetup};
@@ -226,10 +227,11 @@ impl EngineWorkers {
     pub(super) fn drops(&self) -> [(&'static str, u64); 3] {
         let workers = self.snapshot();
         let sum = |count: fn(&WorkerSnapshot) -> u64| workers.iter().map(count).sum();
+        let [ring, transmit_ring, packet_ins] = drop_reasons::WORKERS;
         [
-            ("worker_ring_full", sum(|worker| worker.ring_full)),
-            ("transmit_ring_full", sum(|worker| worker.transmit_ring_full)),
-            ("packet_in_queue_full", sum(|worker| worker.packet_ins_dropped)),
+            (ring, sum(|worker| worker.ring_full)),
+            (transmit_ring, sum(|worker| worker.transmit_ring_full)),
+            (packet_ins, sum(|worker| worker.packet_ins_dropped)),
         ]
     }
 

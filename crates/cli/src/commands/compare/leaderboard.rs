@@ -11,6 +11,7 @@ use weir_compare::{
 use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
 use weir_terminal::progress::tell;
+use weir_terminal::prose::wrapped;
 use weir_terminal::table::ReportTable;
 
 /// Maximum number of scenarios in a folder.
@@ -33,7 +34,7 @@ pub(super) fn run(args: &CompareArgs, cancel: &CancelHandle) -> anyhow::Result<E
     let text = match (args.json, args.csv) {
         (true, _) => json(&board)?,
         (_, true) => csv(&board),
-        _ => text(&board, files.len()),
+        _ => wrapped(&text(&board, files.len())),
     };
     write_result(args, &text, || page::render_leaderboard(&args.path.display().to_string(), &board))?;
     Ok(status(board.partial, comparisons(&board).all(|comparison| comparison.passed)))

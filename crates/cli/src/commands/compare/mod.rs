@@ -20,6 +20,7 @@ use weir_emulator::CancelHandle;
 use weir_scenario::Scenario;
 use weir_terminal::output;
 use weir_terminal::progress::ProgressDisplay;
+use weir_terminal::prose::wrapped;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, TimeSpan};
 
@@ -133,7 +134,7 @@ fn document(points: &[SweptComparison], args: &CompareArgs) -> anyhow::Result<St
         (true, _, [one]) if one.values.is_empty() => json(&one.comparison)?,
         (true, ..) => json(points)?,
         (_, true, _) => csv::csv(points),
-        _ => points.iter().map(text::point).collect(),
+        _ => wrapped(&points.iter().map(text::point).collect::<String>()),
     })
 }
 

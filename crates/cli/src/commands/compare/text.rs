@@ -21,6 +21,9 @@ const DEVICE_COLUMNS: [(PerformanceMetric, f64, usize, &str); 3] = [
     (PerformanceMetric::DelayMean, 1e6, 0, ""),
 ];
 
+/// Heading of the table of devices.
+const DEVICES: &str = "Devices (mean delay in microseconds, from arrival to departure; ± is half a 95% interval)";
+
 /// Formats one point of a sweep, or the scenario itself without a sweep.
 pub(super) fn point(point: &weir_compare::page::SweptComparison) -> String {
     let values: Vec<String> = point.values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -38,7 +41,7 @@ fn text(comparison: &Comparison) -> String {
     let flows = flows(comparison);
     let _ = writeln!(text, "Flows (delays in microseconds; ± is half a 95% interval)\n{flows}\n");
     if !comparison.subjects(SubjectKind::Device).is_empty() {
-        let _ = writeln!(text, "Devices\n{}\n", devices(comparison));
+        let _ = writeln!(text, "{DEVICES}\n{}\n", devices(comparison));
     }
     text + &verdicts(comparison) + &conditions(comparison)
 }
@@ -67,7 +70,7 @@ fn flows(comparison: &Comparison) -> ReportTable {
     table
 }
 
-/// Returns the verdict on an answer for one subject by the figure known best, or the reason why there is no figure.
+/// Returns the verdict on an answer for one subject by the figures known well, or the reason why there is no figure.
 fn judged(comparison: &Comparison, answer: &ScenarioAnswer, subject: &AnswerSubject, row: &AnswerRow) -> String {
     let note = row.note.clone().unwrap_or_default();
     let verdict = match &row.status {
@@ -76,10 +79,12 @@ fn judged(comparison: &Comparison, answer: &ScenarioAnswer, subject: &AnswerSubj
         AnswerRowStatus::Ok if comparison.is_reference(&answer.by) => "(reference)".to_owned(),
         AnswerRowStatus::Ok => {
             let own = comparison.compared.iter().find(|compared| compared.by == answer.by);
-            own.and_then(|compared| compared.deciding(subject)).map_or_else(String::new, |one| {
-                let excess = one.excess().filter(|share| *share != 0.0);
+            own.and_then(|compared| compared.decision(subject)).map_or_else(String::new, |decision| {
+                let difference = comparison.difference(&answer.by, subject, decision.metric);
+                let excess = difference.and_then(|one| one.excess()).filter(|share| *share != 0.0);
                 let excess = excess.map_or_else(String::new, |share| format!(" {:+.1}%", share * 100.0));
-                format!("{}{excess}: {}", one.metric.name(), one.verdict)
+                let machines = if decision.may_be_machines { ", or the machine's outliers" } else { "" };
+                format!("{}{excess}: {}{machines}", decision.metric.name(), decision.verdict)
             })
         }
     };

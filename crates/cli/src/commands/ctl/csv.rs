@@ -1,5 +1,5 @@
 //! `weir ctl --csv`: formats a switch's answers as CSV, with the names that `--json` has.
-use super::{CtlCommand, profile, read, virtuals};
+use super::{CtlCommand, controller, profile, read, virtuals};
 use crate::commands::csv::{CsvRows, kinds};
 use serde_json::{Value, json};
 use weir_switch::{PortSnapshot, SwitchSnapshot, VirtualSwitchSnapshot};
@@ -132,6 +132,7 @@ pub(super) fn has_tables(command: &CtlCommand) -> bool {
             | C::Perf { .. }
             | C::Profile { .. }
             | C::Vs(virtuals::CtlVirtualCommand::Show { .. })
+            | C::Controller { .. }
     )
 }
 
@@ -173,6 +174,7 @@ pub(super) fn csv(command: &CtlCommand, answer: Value) -> anyhow::Result<String>
             rows("channel", CHANNELS, channels(&answer)),
             rows("drop", DROPS, all_drops(&answer)?),
         ]),
+        C::Controller { .. } => controller::csv(&answer),
         C::Vs(_) => {
             let all: Vec<VirtualSwitchSnapshot> = read(answer)?;
             kinds(&[
@@ -188,7 +190,7 @@ fn rows(kind: &'static str, columns: &'static [&'static str], rows: Vec<Value>) 
     CsvRows { kind, columns, rows }
 }
 
-fn list(value: &Value) -> Vec<Value> {
+pub(super) fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }
 

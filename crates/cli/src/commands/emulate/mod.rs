@@ -16,6 +16,7 @@ use weir_emulator::{Dilation, Lab, LabOptions, NeighbourResolution};
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
 use weir_terminal::progress::tell;
+use weir_terminal::prose::wrapped;
 use weir_terminal::signals::STOPPED;
 use weir_units::{TimeSpan, counted};
 
@@ -187,10 +188,12 @@ impl PromptSession {
             Ok(PromptOutcome::Report(result)) => {
                 self.failed |= !result.passed && !result.partial;
                 if reports && !is_document {
-                    self.print_output(&mut report::text(&result).into_bytes());
+                    self.print_output(&mut wrapped(&report::text(&result)).into_bytes());
                 }
             }
-            Ok(PromptOutcome::Certificate(certificate)) => self.print_output(&mut certificate.to_string().into_bytes()),
+            Ok(PromptOutcome::Certificate(certificate)) => {
+                self.print_output(&mut wrapped(&certificate.to_string()).into_bytes());
+            }
             Err(error) => {
                 self.failed = true;
                 eprintln!("{:#}", anyhow::Error::from(error));
@@ -219,7 +222,7 @@ impl PromptSession {
         } else if args.csv {
             weir_terminal::output::print(&report::csv(&result))?;
         } else if is_whole {
-            weir_terminal::output::print(&report::text(&result))?;
+            weir_terminal::output::print(&wrapped(&report::text(&result)))?;
         } else {
             tell_certificate(&result)?;
         }
@@ -269,9 +272,9 @@ fn flush(said: &mut Vec<u8>, is_document: bool) -> anyhow::Result<()> {
 fn tell_certificate(result: &LabResult) -> anyhow::Result<()> {
     if let Some(certificate) = &result.certificate {
         if std::io::stdout().is_terminal() {
-            weir_terminal::output::print(&certificate.to_string())?;
+            weir_terminal::output::print(&wrapped(&certificate.to_string()))?;
         } else {
-            eprint!("{certificate}");
+            eprint!("{}", wrapped(&certificate.to_string()));
         }
     }
     Ok(())

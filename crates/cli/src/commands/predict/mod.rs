@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_predict::{PredictSettings, Prediction, predict};
+use weir_terminal::prose::wrapped;
 use weir_units::{Bps, Clock, SystemClock, TimeSpan};
 
 /// Predict delays, losses and utilisations of a scenario by flow and by device, by formulas. Each answer names its
@@ -69,7 +70,7 @@ pub(crate) fn run(args: PredictArgs) -> anyhow::Result<ExitCode> {
     let text = match (args.json, args.csv) {
         (true, _) => json(&answers)?,
         (_, true) => report::csv(&answers),
-        _ => report::text(&answers, &footer),
+        _ => wrapped(&report::text(&answers, &footer)),
     };
     weir_terminal::output::print(&text)?;
     Ok(ExitCode::SUCCESS)

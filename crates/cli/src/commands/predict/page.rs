@@ -7,7 +7,9 @@ use weir_plot::{
     Axis, Bar, BarChart, Chart, ChartPoint, ChartSeries, Figure, HtmlCell, HtmlPage, HtmlTable, LineStyle, short,
     swept_axis,
 };
-use weir_predict::{AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus};
+use weir_predict::{
+    AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus, PredictionValidity,
+};
 
 /// Maximum number of devices in a chart.
 const MOST_DEVICES: usize = 20;
@@ -67,6 +69,9 @@ fn trust(page: &mut HtmlPage, prediction: &Prediction) {
         (choice.model, false, format!("for {}: {}. Holds: {}", choice.switches.join(", "), choice.why, choice.validity))
     };
     page.list(prediction.models.iter().map(choice));
+    for flow in prediction.flows.iter().filter(|flow| flow.validity == PredictionValidity::Approximate) {
+        page.warning(&format!("{}: {}", name(flow), flow.notes.join("; ")));
+    }
     for warning in &prediction.warnings {
         page.warning(&warning.to_string());
     }

@@ -5,7 +5,9 @@ use crate::commands::sweep::plain;
 use std::fmt::Write as _;
 use weir_model::Warning;
 use weir_plot::short;
-use weir_predict::{AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus};
+use weir_predict::{
+    AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus, PredictionValidity,
+};
 use weir_terminal::table::ReportTable;
 
 /// Longest delay in seconds from which on times are shown in milliseconds.
@@ -69,6 +71,14 @@ fn one_text(prediction: &Prediction) -> String {
     text
 }
 
+/// Returns the validity as a word.
+fn valid(validity: PredictionValidity) -> &'static str {
+    match validity {
+        PredictionValidity::Good => "GOOD",
+        PredictionValidity::Approximate => "APPROXIMATE",
+    }
+}
+
 /// Joins the first names, and says how many more there are.
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 6;
@@ -78,13 +88,23 @@ fn list(names: &[String]) -> String {
     format!("{} and {} more", names[..SHOWN].join(", "), names.len() - SHOWN)
 }
 
+/// Formats the remarks about flows, each once with all flows that have it.
 fn notes(prediction: &Prediction) -> String {
-    let mut text = String::new();
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for flow in &prediction.flows {
         let goodput = flow.goodput_bps.map(|bps| format!("{:.1} Mbit/s of payload", bps / 1e6));
+        let name = format!("{} {} -> {}", flow.kind, flow.from, flow.to);
         for note in goodput.iter().chain(&flow.notes) {
-            let _ = writeln!(text, "{} {} -> {}: {note}", flow.kind, flow.from, flow.to);
+            match notes.iter_mut().find(|(known, _)| known == note) {
+                Some((_, names)) if names.contains(&name) => {}
+                Some((_, names)) => names.push(name.clone()),
+                None => notes.push((note.clone(), vec![name.clone()])),
+            }
         }
+    }
+    let mut text = String::new();
+    for (note, names) in notes {
+        let _ = writeln!(text, "{}: {note}", list(&names));
     }
     if !text.is_empty() {
         text.push('\n');
@@ -310,7 +330,7 @@ impl ReportTimeUnit {
 pub(super) fn csv(answers: &[PredictedPoint]) -> String {
     let keys: Vec<&String> = answers.first().map(|answer| answer.point.0.keys().collect()).unwrap_or_default();
     let mut head: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
-    head.push("kind,from,to,status,packets_per_s,loss,mean_s,p50_s,p95_s,p99_s,control_mean_s,control_p99_s,goodput_bps,bottleneck,notes,warnings".into());
+    head.push("kind,from,to,status,packets_per_s,loss,mean_s,p50_s,p95_s,p99_s,control_mean_s,control_p99_s,goodput_bps,bottleneck,validity,notes,warnings".into());
     let mut text = head.join(",") + "\n";
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value}"));
     for answer in answers {
@@ -337,6 +357,7 @@ pub(super) fn csv(answers: &[PredictedPoint]) -> String {
                 number(flow.control.map(|control| control.p99_s)),
                 number(flow.goodput_bps),
                 quoted(flow.bottleneck.as_deref().unwrap_or_default()),
+                valid(flow.validity).into(),
                 quoted(&flow.notes.join("; ")),
                 quoted(&warnings),
             ]);
@@ -350,7 +371,8 @@ pub(super) fn csv(answers: &[PredictedPoint]) -> String {
             };
             let mut cells = vec!["model".into(), one.model.clone(), String::new(), status.into(), String::new()];
             cells.extend(numbers.map(number));
-            cells.extend([String::new(), String::new(), String::new(), String::new(), quoted(&reason), String::new()]);
+            cells.extend([const { String::new() }; 5]);
+            cells.extend([quoted(&reason), String::new()]);
             line(cells);
         }
     }
@@ -383,7 +405,9 @@ mod tests {
         );
         let csv = csv(&answers);
         let lines: Vec<&str> = csv.lines().collect();
-        assert!(lines[0].ends_with(",notes,warnings"), "{csv}");
+        assert!(lines[0].ends_with(",validity,notes,warnings"), "{csv}");
+        let commas = |line: &str| line.chars().filter(|char| *char == ',').count();
+        assert!(lines.iter().all(|line| commas(line) >= commas(lines[0])), "{csv}");
         assert_eq!(
             lines.iter().map(|line| line.contains("NEAR_SATURATION")).collect::<Vec<_>>(),
             [false, false, true, true]

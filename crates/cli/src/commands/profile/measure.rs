@@ -14,6 +14,7 @@ use weir_profiler::{
 };
 use weir_terminal::output;
 use weir_terminal::progress::ProgressDisplay;
+use weir_terminal::prose::wrapped;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Clock as _, Instant, SystemClock, TimeSpan};
 
@@ -235,7 +236,7 @@ fn print(
     if let Some(ended) = ended {
         said.push_str(&format!("Partial: {ended}\n"));
     }
-    output::print(&said)?;
+    output::print(&wrapped(&said))?;
     Ok(())
 }
 

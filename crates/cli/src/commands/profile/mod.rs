@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_profile::{ParameterDifference, Profile, SHIPPED, differences, figures};
 use weir_terminal::output;
+use weir_terminal::prose::wrapped;
 
 /// Exit status of `diff` for profiles that differ.
 const DIFFERENT: u8 = 1;
@@ -121,7 +122,7 @@ fn list(list: &ProfileListArgs) -> anyhow::Result<ExitCode> {
     } else if list.csv {
         output::print(&CsvRows { kind: "", columns: &["name", "device", "origin"], rows }.table())?;
     } else {
-        output::print(&text::list(&profiles))?;
+        output::print(&wrapped(&text::list(&profiles)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -151,7 +152,7 @@ fn show(show: &ProfileShowArgs) -> anyhow::Result<ExitCode> {
     } else if show.csv {
         output::print(&csv_of_parameters(&profile))?;
     } else {
-        output::print(&text::show(&profile))?;
+        output::print(&wrapped(&text::show(&profile)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

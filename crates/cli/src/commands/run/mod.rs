@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use weir_emulator::LabOptions;
 use weir_network::LabResult;
 use weir_network::certificate::FidelityVerdict;
-use weir_scenario::{Scenario, TrafficKind};
+use weir_scenario::Scenario;
+use weir_terminal::prose::wrapped;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::TimeSpan;
 
@@ -66,7 +67,7 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
     let text = match (args.json, args.csv) {
         (true, _) => json(&result)?,
         (_, true) => report::csv(&result),
-        _ => report::text(&result),
+        _ => wrapped(&report::text(&result)),
     };
     weir_terminal::output::print(&text)?;
     Ok(match () {
@@ -91,9 +92,7 @@ pub(crate) fn set_duration(scenario: &mut Scenario, wanted: TimeSpan) -> anyhow:
     anyhow::ensure!(!wanted.0.is_zero(), "--duration: found {wanted}, expected a time above zero such as 10s");
     scenario.simulate.duration = wanted.0;
     for item in &mut scenario.traffic {
-        if let TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } = &mut item.kind {
-            *duration = wanted.0;
-        }
+        item.kind.set_duration(wanted.0);
     }
     Ok(())
 }
@@ -101,6 +100,7 @@ pub(crate) fn set_duration(scenario: &mut Scenario, wanted: TimeSpan) -> anyhow:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_scenario::TrafficKind;
 
     #[test]
     fn the_duration_is_that_of_streams() {

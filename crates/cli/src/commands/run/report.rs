@@ -102,7 +102,12 @@ pub(crate) fn conditions(result: &LabResult, took: Option<Duration>) -> String {
     )
 }
 
+/// Beginning of the last line of a run that the machine could not carry, whose traffic reached whom it should.
+const OVERLOADED: &str =
+    "NOT FAITHFUL: the machine could not keep the scenario's times, so delays and losses are its own (see Fidelity)";
+
 fn verdict(result: &LabResult) -> String {
+    let verdict = result.certificate.as_ref().map(|certificate| certificate.verdict);
     let items = result.traffic.len();
     let ok = result.traffic.iter().filter(|item| item.ok).count();
     if result.partial {
@@ -114,16 +119,20 @@ fn verdict(result: &LabResult) -> String {
         return format!("Stopped early, results are partial: {through} of {items} of traffic were through\n");
     }
     if items == 0 {
-        return if result.streams.is_empty() { "The scenario has no traffic\n" } else { "" }.to_owned();
+        return match verdict {
+            _ if result.streams.is_empty() => "The scenario has no traffic\n".to_owned(),
+            Some(FidelityVerdict::NotFaithful) => format!("{OVERLOADED}\n"),
+            _ => String::new(),
+        };
     }
     if result.passed {
-        let doubt = result.certificate.as_ref().filter(|own| own.verdict != FidelityVerdict::Faithful);
-        let doubt = doubt.map_or_else(String::new, |own| {
-            format!("; but the machine disturbed the run: its times are {} (see Fidelity)", own.verdict)
-        });
-        return match items {
-            1 => format!("The item of traffic did what was expected{doubt}\n"),
-            _ => format!("All {items} items of traffic did what was expected{doubt}\n"),
+        let all = if items == 1 { "The item of traffic".to_owned() } else { format!("All {items} items of traffic") };
+        return match verdict {
+            None | Some(FidelityVerdict::Faithful) => format!("{all} did what was expected\n"),
+            Some(FidelityVerdict::Doubtful) => format!(
+                "{all} did what was expected; but the machine disturbed the run: its times are doubtful (see Fidelity)\n"
+            ),
+            Some(FidelityVerdict::NotFaithful) => format!("{OVERLOADED}; who reached whom is as expected\n"),
         };
     }
     format!("FAILED: {} of {} of traffic did not do what was expected\n", items - ok, counted(items, "item", "items"))
@@ -190,7 +199,7 @@ fn traffic(result: &LabResult) -> ReportTable {
 /// Columns of delays.
 const TIMES: [&str; 7] = ["samples", "min", "mean", "p50", "p95", "p99", "max"];
 
-/// Returns the delays of the items of traffic that have any.
+/// Returns the delays of the items of traffic that have any, and below them those that no stop of the machine touched.
 fn delays(result: &LabResult) -> ReportTable {
     let header = ["", "from", "to", "time of"].into_iter().chain(TIMES);
     let mut table = ReportTable::new(header).keys(3).numbers(4..11);
@@ -202,6 +211,10 @@ fn delays(result: &LabResult) -> ReportTable {
         };
         let names = [item.kind.to_owned(), item.from.clone(), item.to.clone(), what.to_owned()];
         table.row(names.into_iter().chain(times(delay)));
+        if let Some(undisturbed) = &item.undisturbed {
+            let names = [String::new(), String::new(), String::new(), "no stops".to_owned()];
+            table.row(names.into_iter().chain(times(undisturbed)));
+        }
     }
     table
 }
@@ -309,13 +322,14 @@ pub(crate) const TRAFFIC_CELLS: &str =
 const STREAM_CELLS: &str = "stream,switch,virtual_switch,port,class,sent,received,throughput,loss,rate_bps,share,delay_mean_us,\
                             delay_p50_us,delay_p95_us,delay_p99_us,delay_max_us";
 
-/// Formats one CSV line for each item of traffic, or for each stream if the scenario has streams only. A certified
+/// Formats one CSV line for each item of traffic and each stream, with columns of their own if the scenario has only
+/// streams. A certified
 /// run has its verdict in the last column, and a run with parameters of profiles that have no effect has these in one.
 pub(crate) fn csv(result: &LabResult) -> String {
     let (header, mut lines): (_, Vec<Vec<String>>) = if result.traffic.is_empty() && !result.streams.is_empty() {
         (STREAM_CELLS, result.streams.iter().map(stream_cells).collect())
     } else {
-        (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect())
+        (TRAFFIC_CELLS, traffic_lines(result))
     };
     let fidelity = result.certificate.as_ref().map(|certificate| ("fidelity", certificate.verdict.to_string()));
     let unused = &result.setup.unused;
@@ -328,8 +342,30 @@ pub(crate) fn csv(result: &LabResult) -> String {
     csv::lines(&header, lines)
 }
 
+/// Returns the cells of all items of traffic and all streams, in the order of [`TRAFFIC_CELLS`].
+pub(crate) fn traffic_lines(result: &LabResult) -> Vec<Vec<String>> {
+    result.traffic.iter().map(traffic_cells).chain(result.streams.iter().map(stream_as_traffic)).collect()
+}
+
+/// Returns the cells of a stream in the columns of traffic. Its rate is that of frames; nothing is expected of it.
+fn stream_as_traffic(stream: &StreamResult) -> Vec<String> {
+    vec![
+        "stream".to_owned(),
+        quoted(&stream.name),
+        quoted(&format!("{} port {}", stream.switch, stream.output)),
+        (stream.received > 0).to_string(),
+        String::new(),
+        stream.sent.to_string(),
+        stream.received.to_string(),
+        figure(stream.loss),
+        stream.rate_bps.to_string(),
+        figure(stream.delay.map(|delay| delay.mean_us)),
+        figure(stream.delay.map(|delay| delay.p99_us)),
+    ]
+}
+
 /// Returns the cells of an item of traffic, in the order of [`TRAFFIC_CELLS`].
-pub(crate) fn traffic_cells(item: &TrafficResult) -> Vec<String> {
+fn traffic_cells(item: &TrafficResult) -> Vec<String> {
     let delay = item.rtt.or(item.delay);
     vec![
         item.kind.to_owned(),
@@ -400,6 +436,7 @@ mod tests {
         for (number, item) in result.traffic.iter_mut().enumerate() {
             (item.from, item.to) = (format!("client-{number:02}"), format!("server-{number:02}"));
             (item.sent, item.received, item.delay) = (Some(12_345_678), 12_345_678, Some(times));
+            item.undisturbed = Some(times);
         }
         result.traffic[0].ok = false;
         result.traffic[0].problem = Some("no answer came before the time of the item was over, and none later".into());
@@ -426,6 +463,48 @@ mod tests {
             packets: 12_345_678,
         });
         result
+    }
+
+    #[test]
+    fn an_overloaded_machine_ends_no_run_well() {
+        use weir_network::certificate::{Certificate, MachineLoad};
+        let machine = MachineLoad {
+            processors: 2,
+            busy_share: 1.0,
+            own_share: 1.0,
+            saturated_share: 1.0,
+            stolen_share: 0.0,
+            thread_wait_us: None,
+            throttled_s: 0.0,
+            stops: 0,
+            stopped_share: 0.0,
+            longest_stop_s: 0.0,
+            preempted_share: 0.0,
+        };
+        let certificate = |verdict| Certificate {
+            verdict,
+            reasons: Vec::new(),
+            advice: Vec::new(),
+            dilation: 1.0,
+            duration_s: 1.0,
+            links: None,
+            devices: None,
+            senders: None,
+            overflows: None,
+            flows: Vec::new(),
+            machine,
+        };
+        let last = |verdict| {
+            let result = LabResult { passed: true, certificate: Some(certificate(verdict)), ..large() };
+            text(&result).lines().last().map(str::to_owned).unwrap_or_default()
+        };
+        assert!(last(FidelityVerdict::Faithful).ends_with("did what was expected"));
+        assert!(last(FidelityVerdict::Doubtful).contains("did what was expected; but the machine disturbed the run"));
+        let overloaded = last(FidelityVerdict::NotFaithful);
+        assert!(overloaded.starts_with("NOT FAITHFUL: the machine could not keep") && !overloaded.contains("did what"));
+        let certificate = Some(certificate(FidelityVerdict::NotFaithful));
+        let streams = LabResult { passed: true, certificate, traffic: Vec::new(), ..large() };
+        assert!(text(&streams).ends_with("(see Fidelity)\n"), "streams, too");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
 use weir_sim::network::{SETTLE, VirtualTimeSettings, simulate};
 use weir_terminal::progress::ProgressDisplay;
+use weir_terminal::prose::wrapped;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 use weir_units::{Bps, Clock, Instant, SystemClock, TimeSpan};
 
@@ -28,7 +29,7 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Simulate a scenario in virtual time, with the code that also runs live. Packets by rule ([[stream]]) are simulated
 /// by their lengths and classes, in independent replications with confidence intervals. Traffic between hosts
 /// ([[traffic]]) is simulated packet by packet, once, or, if devices have service times ([switch.timing]), as a
-/// network of queues, in replications
+/// network of queues, in replications. Both together are simulated packet by packet
 #[derive(clap::Args)]
 pub(crate) struct SimulateArgs {
     /// Scenario file (TOML; docs/scenario.md describes it)
@@ -189,7 +190,7 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
     let text = match (args.json, args.csv) {
         (true, _) => json(&answers)?,
         (_, true) => report::csv(&answers),
-        _ => report::text(&answers, count),
+        _ => wrapped(&report::text(&answers, count)),
     };
     weir_terminal::output::print(&text)?;
     Ok(
@@ -230,7 +231,8 @@ fn answer(
         let simulated = watched(&watch, cancel, title, scenario, || stations::simulate(scenario, threads, &watch));
         return Ok(SimulateResult::Stations(Box::new(simulated.with_context(of_file)?)));
     }
-    if scenario.streams.is_empty() {
+    // Streams alone are simulated by their lengths; beside other traffic they share its network, packet by packet.
+    if scenario.streams.is_empty() || !scenario.traffic.is_empty() {
         let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(defaults::CONTROL_DELAY);
         let control_delay = args.control_delay.map_or(delay, |given| given.0);
         let (link_rate, wake_up, settle) = (args.link_rate, args.wake_up.0, args.settle.0);
@@ -265,7 +267,7 @@ fn level(scenario: &Scenario, args: &SimulateArgs) -> anyhow::Result<SimulationL
     let file = args.file.display();
     anyhow::ensure!(
         chosen == SimulationLevel::Packets || scenario.streams.is_empty(),
-        "{file}: found [[stream]] with --level stations, expected [[traffic]] only: streams are simulated through fabrics"
+        "{file}: found [[stream]] with --level stations, expected [[traffic]] only: streams pass fabrics, packet by packet"
     );
     anyhow::ensure!(
         chosen == SimulationLevel::Packets || has_timing,

@@ -218,7 +218,10 @@ fn traffic(result: &SimulateResult) -> Vec<SimulatedTraffic> {
     match result {
         SimulateResult::Streams(result) => report::rows(result).map(of_streams).collect(),
         SimulateResult::Stations(result) => result.report.flows.iter().map(of_flow).collect(),
-        SimulateResult::Network(network) => network.result.traffic.iter().map(of_item).collect(),
+        SimulateResult::Network(network) => {
+            let streams = network.result.streams.iter().map(of_live_stream);
+            network.result.traffic.iter().map(of_item).chain(streams).collect()
+        }
     }
 }
 
@@ -253,20 +256,36 @@ fn of_flow(row: &FlowRow) -> SimulatedTraffic {
 }
 
 fn of_item(item: &weir_network::result::TrafficResult) -> SimulatedTraffic {
-    let times = item.rtt.or(item.delay);
+    let name = format!("{} {} -> {}", item.kind, item.from, item.to);
+    let quantiles = item.quantiles_us.iter().map(|(share, us)| (us / 1e6, *share)).collect();
+    measured_once(name, (item.received, item.loss), item.rtt.or(item.delay), quantiles)
+}
+
+fn of_live_stream(stream: &weir_network::result::StreamResult) -> SimulatedTraffic {
+    let name = format!("stream {} -> {} port {}", stream.name, stream.switch, stream.output);
+    measured_once(name, (stream.received, stream.loss), stream.delay, Vec::new())
+}
+
+/// Returns the traffic of one run, from its packets that arrived, its share of lost ones, and its times.
+fn measured_once(
+    name: String,
+    (packets, loss): (u64, Option<f64>),
+    times: Option<weir_traffic::TimeStatistics>,
+    distribution: Vec<(f64, f64)>,
+) -> SimulatedTraffic {
     let once = |us: Option<f64>| us.map(|us| SimulatedValue { value: us / 1e6, half: None });
     let percentile = |share, us: fn(&weir_traffic::TimeStatistics) -> f64| {
         once(times.filter(|times| times.has_percentile(share)).map(|times| us(&times)))
     };
     SimulatedTraffic {
-        name: format!("{} {} -> {}", item.kind, item.from, item.to),
+        name,
         is_total: false,
-        packets: item.received,
-        loss: item.loss.map(|loss| SimulatedValue { value: loss, half: None }),
+        packets,
+        loss: loss.map(|loss| SimulatedValue { value: loss, half: None }),
         mean_s: once(times.map(|times| times.mean_us)),
         p50_s: percentile(0.5, |times| times.p50_us),
         p99_s: percentile(0.99, |times| times.p99_us),
-        distribution: item.quantiles_us.iter().map(|(share, us)| (us / 1e6, *share)).collect(),
+        distribution,
     }
 }
 

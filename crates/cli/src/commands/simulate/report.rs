@@ -3,7 +3,7 @@ use super::report_stations;
 use super::streams::{SimulationSetup, StreamSimulation};
 use super::{SimulateResult, SimulatedPoint};
 use crate::commands::csv::{figure, quoted};
-use crate::commands::run::report::{TRAFFIC_CELLS, traffic_cells};
+use crate::commands::run::report::{TRAFFIC_CELLS, traffic_lines};
 use crate::commands::sweep::plain;
 use std::fmt::Write as _;
 use weir_sim::report::FabricReportRow;
@@ -135,7 +135,7 @@ pub(super) fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit
     format!("{:.digits$}{half}{unit}", mean * scale)
 }
 
-/// Formats one CSV line for each group and point; for networks one for each item of traffic.
+/// Formats one CSV line for each group and point; for networks one for each item of traffic and each stream.
 pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
     let mut text = String::new();
     // Parameters of profiles without effect have a column if any point has some.
@@ -151,9 +151,7 @@ pub(super) fn csv(answers: &[SimulatedPoint]) -> String {
         let (header, rows) = match &answer.result {
             SimulateResult::Streams(result) => (STREAM_CELLS, rows(result).map(stream_cells).collect::<Vec<_>>()),
             SimulateResult::Stations(result) => (report_stations::CELLS, report_stations::cells(result)),
-            SimulateResult::Network(network) => {
-                (TRAFFIC_CELLS, network.result.traffic.iter().map(traffic_cells).collect())
-            }
+            SimulateResult::Network(network) => (TRAFFIC_CELLS, traffic_lines(&network.result)),
         };
         if number == 0 {
             let last = has_unused.then(|| "unused".to_owned());

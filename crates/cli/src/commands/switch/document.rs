@@ -145,6 +145,14 @@ pub(super) fn check_names(items: &[Table]) -> anyhow::Result<()> {
     }
 }
 
+/// Returns true if a text describes a network rather than one switch.
+pub(super) fn is_scenario(text: &str) -> bool {
+    let is_list = |table: &Table, key: &str| table.get(key).is_some_and(Value::is_array);
+    text.parse::<Table>().is_ok_and(|table| {
+        table.contains_key("topology") || ["switch", "host", "link"].iter().any(|key| is_list(&table, key))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

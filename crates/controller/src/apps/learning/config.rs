@@ -15,6 +15,11 @@ pub struct LearningConfig {
     /// Time without a packet after which an entry is removed, in whole seconds up to 65535; zero for never. Default:
     /// 60 s.
     pub idle_timeout: Duration,
+    /// True if an entry also sends the packet that asked for it, when the switch keeps the packet in a buffer: one
+    /// message instead of two. The packet then leaves when the entry is in the table, which takes long in some
+    /// switches.
+    /// Default: false, a packet-out sends it.
+    pub entry_sends_packet: bool,
     /// Priority of entries, above 0. Default: 100.
     pub priority: u16,
     /// Most stations known per switch and VLAN; a further one replaces the one not seen for longest. Default: 4096.
@@ -30,6 +35,7 @@ impl Default for LearningConfig {
             access: HashMap::new(),
             links: Vec::new(),
             idle_timeout: Duration::from_secs(60),
+            entry_sends_packet: false,
             priority: 100,
             max_addresses: 4096,
             max_age: Duration::from_secs(300),

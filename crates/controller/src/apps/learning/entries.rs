@@ -5,7 +5,7 @@ use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::multipart::{FlowRequest, RequestBody};
 use weir_openflow::model::{
-    Action, Body, Bytes, FlowCommand, FlowFlags, FlowMod, Instruction, Match, MultipartRequest, PacketIn, PacketOut,
+    Action, Body, BufferId, Bytes, FlowCommand, FlowFlags, FlowMod, Instruction, Match, MultipartRequest, PacketOut,
     PortNo, SwitchConfig, TableId,
 };
 use weir_packet::field::VLAN_PRESENT;
@@ -20,7 +20,7 @@ const COOKIE: u64 = 0x7765_6972_0000_0000;
 const DROP_SECONDS: u16 = 10;
 
 /// Flow of a packet, as an entry matches it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EthernetFlow {
     pub(super) in_port: PortNo,
     pub(super) tag: VlanTag,
@@ -61,18 +61,24 @@ fn miss(max_len: u16) -> Body {
 }
 
 /// Returns an entry that applies `actions` to a flow. It expires after `idle_timeout` without a packet, and the
-/// switch reports its removal.
-pub(super) fn forward(flow: &EthernetFlow, priority: u16, idle_timeout: Duration, actions: Vec<Action>) -> Body {
+/// switch reports its removal. A packet in the switch's buffer is sent by it.
+pub(super) fn forward(
+    flow: &EthernetFlow,
+    priority: u16,
+    idle_timeout: Duration,
+    buffer_id: Option<BufferId>,
+    actions: Vec<Action>,
+) -> Body {
     let entry = FlowMod::add(priority, flow.matching(), vec![Instruction::ApplyActions(actions)]);
     let idle_timeout = u16::try_from(idle_timeout.as_secs()).unwrap_or(u16::MAX);
     let flags = FlowFlags::SEND_FLOW_REM;
-    Body::FlowMod(FlowMod { idle_timeout, flags, cookie: cookie(flow.vlan), ..entry })
+    Body::FlowMod(FlowMod { idle_timeout, flags, cookie: cookie(flow.vlan), buffer_id, ..entry })
 }
 
-/// Returns an entry that drops a flow for [`DROP_SECONDS`].
-pub(super) fn drop_for_a_while(flow: &EthernetFlow, priority: u16) -> Body {
+/// Returns an entry that drops a flow for [`DROP_SECONDS`], and a packet of it in the switch's buffer.
+pub(super) fn drop_for_a_while(flow: &EthernetFlow, priority: u16, buffer_id: Option<BufferId>) -> Body {
     let entry = FlowMod::add(priority, flow.matching(), Vec::new());
-    Body::FlowMod(FlowMod { hard_timeout: DROP_SECONDS, cookie: cookie(flow.vlan), ..entry })
+    Body::FlowMod(FlowMod { hard_timeout: DROP_SECONDS, cookie: cookie(flow.vlan), buffer_id, ..entry })
 }
 
 /// Returns messages that delete the entries of a station that left `port`: of frames that it sent from there, and of
@@ -98,16 +104,10 @@ pub(super) fn forget_port(port: PortNo) -> [Body; 2] {
     [Body::FlowMod(delete(entering, PortNo::ANY)), Body::FlowMod(delete(Match::any(), port))]
 }
 
-/// Returns a packet-out for the packet of a packet-in, from the switch's buffer if it is there. Without actions the
-/// switch drops a buffered packet. Returns `None` if the packet is neither buffered nor whole, or not buffered and
-/// without actions.
-pub(super) fn packet_out(packet: PacketIn, in_port: PortNo, actions: Vec<Action>) -> Option<Body> {
-    let kept = packet.buffer_id.is_some();
-    if !kept && (packet.data.0.len() < usize::from(packet.total_len) || actions.is_empty()) {
-        return None;
-    }
-    let data = if kept { Bytes::default() } else { packet.data };
-    Some(Body::PacketOut(PacketOut { buffer_id: packet.buffer_id, in_port, matching: Match::any(), actions, data }))
+/// Returns a packet-out, of a packet in the switch's buffer or of `data`. Without actions the switch drops the packet.
+pub(super) fn packet_out(buffer_id: Option<BufferId>, in_port: PortNo, actions: Vec<Action>, data: &[u8]) -> Body {
+    let data = Bytes(if buffer_id.is_some() { Vec::new() } else { data.to_vec() });
+    Body::PacketOut(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data })
 }
 
 fn delete(matching: Match, out_port: PortNo) -> FlowMod {
@@ -117,6 +117,16 @@ fn delete(matching: Match, out_port: PortNo) -> FlowMod {
 
 fn cookie(vlan: VlanId) -> u64 {
     COOKIE | u64::from(vlan)
+}
+
+impl std::hash::Hash for EthernetFlow {
+    /// Hashes three words instead of the parts of each field.
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let tag = self.tag.map_or(0, |id| VLAN_PRESENT | id);
+        state.write_u64(self.src.to_bits() << 16 | u64::from(self.vlan));
+        state.write_u64(self.dst.to_bits() << 16 | u64::from(tag));
+        state.write_u32(self.in_port.0);
+    }
 }
 
 impl EthernetFlow {

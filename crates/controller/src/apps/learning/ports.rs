@@ -84,12 +84,23 @@ impl VlanPorts {
 
     /// Returns actions that send a frame to every port of its VLAN but its input port.
     pub(super) fn flood(&self, vlan: VlanId, tag: VlanTag, in_port: PortNo) -> Vec<Action> {
-        if !self.has_access_ports && self.blocked.is_empty() {
+        if self.floods_by_itself() {
             return vec![Action::output(PortNo::FLOOD)];
         }
         let others = self.floodable.iter().filter(|(port, flood)| **flood && **port != in_port);
         let members = others.map(|(port, _)| *port).filter(|port| self.carries(*port, vlan));
         self.send_all(vlan, tag, members.collect())
+    }
+
+    /// Returns true if [`VlanPorts::flood`] reaches a port.
+    pub(super) fn has_flood_port(&self, vlan: VlanId, in_port: PortNo) -> bool {
+        let mut others = self.floodable.iter().filter(|(port, flood)| **flood && **port != in_port);
+        self.floods_by_itself() || others.any(|(port, _)| self.carries(*port, vlan))
+    }
+
+    /// Returns true if the switch's own flooding reaches the right ports.
+    pub(super) fn floods_by_itself(&self) -> bool {
+        !self.has_access_ports && self.blocked.is_empty()
     }
 
     /// Returns true if frames of `vlan` may leave by `port`. Reserved ports, such as the switch's own network stack,
@@ -117,7 +128,7 @@ impl VlanPorts {
     }
 
     /// Returns true if a frame that carries `tag` is correctly tagged for `port`.
-    fn fits(&self, port: PortNo, vlan: VlanId, tag: VlanTag) -> bool {
+    pub(super) fn fits(&self, port: PortNo, vlan: VlanId, tag: VlanTag) -> bool {
         let id = tag.unwrap_or(0);
         if self.access.contains_key(&port) { id == 0 } else { id == vlan }
     }

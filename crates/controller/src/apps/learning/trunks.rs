@@ -1,41 +1,71 @@
-//! Blocks configured links between switches that would close loops, so that floods end.
+//! Blocks links between switches that would close loops, so that floods end: configured ones and those found.
 //!
 //! Links whose ends are both up keep a spanning tree ([`weir_topology::spanning_tree`], by datapath id). The ports of
 //! the other links are *blocked*. The tree is computed again when a port goes down or comes up. Ports count as up
 //! until their switch reports otherwise.
+use crate::published::{AppWaker, Published, PublishedReader};
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use weir_openflow::model::PortNo;
 use weir_topology::spanning_tree;
 
 /// Port of a switch: datapath id and port number.
-pub(super) type TrunkPort = (u64, PortNo);
+pub(in crate::apps) type TrunkPort = (u64, PortNo);
 
-/// Configured links, and the blocked ports.
-#[derive(Debug)]
-pub(super) struct Trunks {
+/// Links, and the blocked ports, of the whole network.
+#[derive(Debug, Clone)]
+pub(in crate::apps) struct Trunks {
     links: Vec<[TrunkPort; 2]>,
+    /// Links that were found.
+    discovered: BTreeSet<[TrunkPort; 2]>,
     down: HashSet<TrunkPort>,
     blocked: HashSet<TrunkPort>,
+    /// Number of loops that were broken when a link of theirs was found.
+    loops_broken: u64,
 }
 
 impl Trunks {
-    pub(super) fn new(links: Vec<[TrunkPort; 2]>) -> Trunks {
-        let mut trunks = Trunks { links, down: HashSet::new(), blocked: HashSet::new() };
+    pub(super) fn publish(links: Vec<[TrunkPort; 2]>) -> Arc<Published<Trunks>> {
+        Published::new(Trunks::new(links))
+    }
+
+    fn new(links: Vec<[TrunkPort; 2]>) -> Trunks {
+        let (discovered, down, blocked) = Default::default();
+        let mut trunks = Trunks { links, discovered, down, blocked, loops_broken: 0 };
         trunks.renew();
         trunks
     }
 
-    /// Records that a port went up or down. Returns true if the blocked ports have changed.
-    pub(super) fn set(&mut self, dpid: u64, port: PortNo, up: bool) -> bool {
+    /// Records that a port went up or down. Returns true if it was otherwise before.
+    fn set(&mut self, dpid: u64, port: PortNo, up: bool) -> bool {
         let end = (dpid, port);
-        let known = self.links.iter().flatten().any(|known| *known == end);
-        let changed = known && if up { self.down.remove(&end) } else { self.down.insert(end) };
-        changed && self.renew()
+        let changed = self.has_link(end) && if up { self.down.remove(&end) } else { self.down.insert(end) };
+        if changed {
+            self.renew();
+        }
+        changed
+    }
+
+    /// Returns all links, each once. Configured ones come first, so that they do not change places with those found.
+    fn all_links(&self) -> impl Iterator<Item = &[TrunkPort; 2]> {
+        let is_configured =
+            |found: &[TrunkPort; 2]| self.links.iter().any(|ends| ends == found || *ends == [found[1], found[0]]);
+        self.links.iter().chain(self.discovered.iter().filter(move |found| !is_configured(found)))
+    }
+
+    /// Returns true if a port has a link.
+    pub(super) fn has_link(&self, end: TrunkPort) -> bool {
+        self.all_links().flatten().any(|known| *known == end)
     }
 
     /// Returns true if frames neither enter nor leave by this port.
-    pub(super) fn is_blocked(&self, dpid: u64, port: PortNo) -> bool {
+    pub(in crate::apps) fn is_blocked(&self, dpid: u64, port: PortNo) -> bool {
         self.blocked.contains(&(dpid, port))
+    }
+
+    /// Returns the number of loops that were broken when a link of theirs was found: packets may have circled before.
+    pub(super) fn loops_broken(&self) -> u64 {
+        self.loops_broken
     }
 
     /// Returns the blocked ports of a switch.
@@ -45,19 +75,83 @@ impl Trunks {
 
     /// Returns the ports of a switch that have configured links.
     pub(super) fn ports(&self, dpid: u64) -> Vec<PortNo> {
-        self.links.iter().flatten().filter(|(of, _)| *of == dpid).map(|(_, port)| *port).collect()
+        self.all_links().flatten().filter(|(of, _)| *of == dpid).map(|(_, port)| *port).collect()
     }
 
-    fn renew(&mut self) -> bool {
+    fn renew(&mut self) {
         let up: Vec<[TrunkPort; 2]> =
-            self.links.iter().filter(|ends| !ends.iter().any(|end| self.down.contains(end))).copied().collect();
+            self.all_links().filter(|ends| !ends.iter().any(|end| self.down.contains(end))).copied().collect();
         let dpids: Vec<u64> = up.iter().flatten().map(|(dpid, _)| *dpid).collect::<BTreeSet<_>>().into_iter().collect();
         let node = |end: TrunkPort| dpids.binary_search(&end.0).unwrap_or_default();
         let tree = spanning_tree(dpids.len(), &up.iter().map(|ends| ends.map(node)).collect::<Vec<_>>());
-        let blocked = up.iter().zip(tree).filter(|(_, kept)| !kept).flat_map(|(ends, _)| *ends).collect();
-        let changed = blocked != self.blocked;
-        self.blocked = blocked;
-        changed
+        self.blocked = up.iter().zip(tree).filter(|(_, kept)| !kept).flat_map(|(ends, _)| *ends).collect();
+    }
+}
+
+/// View of the trunks from one thread. Each change of its switches' ports is published to the other threads.
+#[derive(Debug)]
+pub(in crate::apps) struct TrunksReader(PublishedReader<Trunks>);
+
+impl TrunksReader {
+    pub(in crate::apps) fn new(trunks: &Arc<Published<Trunks>>, shard: usize, waker: AppWaker) -> TrunksReader {
+        TrunksReader(trunks.reader(shard, waker))
+    }
+
+    pub(super) fn get(&self) -> &Trunks {
+        self.0.get()
+    }
+
+    /// Returns the trunks as all threads have left them.
+    pub(in crate::apps) fn newest(&self) -> Arc<Trunks> {
+        self.0.newest()
+    }
+
+    /// Returns true if another thread has changed the trunks.
+    pub(super) fn is_stale(&self) -> bool {
+        self.0.is_stale()
+    }
+
+    /// Takes the changes of other threads. Returns true if the blocked ports have changed.
+    pub(super) fn refresh(&mut self) -> bool {
+        if !self.is_stale() {
+            return false;
+        }
+        let before = self.get().blocked.clone();
+        self.0.refresh() && before != self.get().blocked
+    }
+
+    /// Adds a link that was found, by its lesser and its greater end.
+    pub(in crate::apps) fn add_discovered(&mut self, link: [TrunkPort; 2]) {
+        self.change_discovered(|links| links.insert(link));
+    }
+
+    /// Removes a link that was found.
+    pub(in crate::apps) fn remove_discovered(&mut self, link: [TrunkPort; 2]) {
+        self.change_discovered(|links| links.remove(&link));
+    }
+
+    fn change_discovered(&mut self, change: impl FnOnce(&mut BTreeSet<[TrunkPort; 2]>) -> bool) {
+        self.0.update(|trunks| {
+            let mut changed = trunks.clone();
+            change(&mut changed.discovered).then(|| {
+                changed.renew();
+                changed.loops_broken += u64::from(!changed.blocked.is_subset(&trunks.blocked));
+                changed
+            })
+        });
+    }
+
+    /// Records that a port of one of this thread's switches went up or down. Returns true if the blocked ports have
+    /// changed.
+    pub(super) fn set(&mut self, dpid: u64, port: PortNo, up: bool) -> bool {
+        if !self.get().has_link((dpid, port)) {
+            return false;
+        }
+        let before = self.get().blocked.clone();
+        self.0.update(|trunks| {
+            let mut changed = trunks.clone();
+            changed.set(dpid, port, up).then_some(changed)
+        }) && before != self.get().blocked
     }
 }
 
@@ -72,22 +166,33 @@ mod tests {
     }
 
     /// Returns a ring: port 1 of each switch is joined to port 2 of the next.
-    fn ring(switches: u64) -> Trunks {
+    fn ring(switches: u64) -> Arc<Published<Trunks>> {
         let link = |at| [(at, PortNo(1)), (at % switches + 1, PortNo(2))];
-        Trunks::new((1..=switches).map(link).collect())
+        Trunks::publish((1..=switches).map(link).collect())
     }
 
     #[test]
     fn a_ring_is_cut_where_it_is_not_broken() {
-        let mut ring = ring(4);
-        assert_eq!(sorted(&ring), [(3, 1), (4, 2)]);
-        assert_eq!((ring.ports(3), ring.blocked(3)), (vec![PortNo(2), PortNo(1)], [PortNo(1)].into()));
+        let mut ring = TrunksReader::new(&ring(4), 0, AppWaker::default());
+        assert_eq!(sorted(ring.get()), [(3, 1), (4, 2)]);
+        let of_third = (ring.get().ports(3), ring.get().blocked(3));
+        assert_eq!(of_third, (vec![PortNo(2), PortNo(1)], [PortNo(1)].into()));
         assert!(!ring.set(9, PortNo(1), false), "no such switch");
-        assert!(ring.set(4, PortNo(2), false) && sorted(&ring).is_empty(), "a row is no ring");
+        assert!(ring.set(4, PortNo(2), false) && sorted(ring.get()).is_empty(), "a row is no ring");
         assert!(!ring.set(4, PortNo(2), false), "said before");
-        assert!(ring.set(4, PortNo(2), true) && ring.is_blocked(3, PortNo(1)));
+        assert!(ring.set(4, PortNo(2), true) && ring.get().is_blocked(3, PortNo(1)));
         assert!(ring.set(1, PortNo(1), false), "the tree's link goes, the other is used");
-        assert!(sorted(&ring).is_empty());
+        assert!(sorted(ring.get()).is_empty());
         assert!(Trunks::new(Vec::new()).blocked.is_empty());
+    }
+
+    #[test]
+    fn all_threads_have_one_tree() {
+        let ring = ring(4);
+        let [mut first, mut second] = [0, 1].map(|shard| TrunksReader::new(&ring, shard, AppWaker::default()));
+        assert!(first.set(1, PortNo(1), false) && second.is_stale());
+        // A port that changes nothing brings what others have changed, too.
+        assert!(second.set(2, PortNo(1), true) && sorted(second.get()).is_empty());
+        assert!(second.set(1, PortNo(1), true) && first.refresh() && sorted(first.get()) == [(3, 1), (4, 2)]);
     }
 }

@@ -9,6 +9,11 @@ pub(super) const RATE: &str = "error rate";
 const EACH: &str = "error of single ones, median";
 /// Largest error rate of any switch, as the mean of its runs.
 const LARGEST: &str = "largest error rate of a switch";
+/// Error of all runs together: their chance is smaller than that of a run.
+const TOGETHER: &str = "error of all runs together";
+/// Half-width of the interval of a run's mean on the switch, 19 times in 20, as a share of it: how far off even a
+/// profile without error would be.
+const CHANCE: &str = "chance of a run";
 /// Commands or packets that only one of switch and model executed or forwarded.
 const APART: &str = "only seen on one side";
 
@@ -19,6 +24,10 @@ pub(super) struct ProfilePredictionErrors {
     pub(super) rate: f64,
     /// Median error of single commands or packets, as a share.
     pub(super) each: f64,
+    /// Sum of the times on the switch and by the profile, in seconds.
+    pub(super) sums_s: [f64; 2],
+    /// Half-width of the interval of the switch's mean, as a share of it.
+    pub(super) chance: f64,
     /// Number that were seen on one side only.
     pub(super) apart: usize,
     /// Number of commands or packets.
@@ -42,7 +51,11 @@ impl ProfilePredictionErrors {
         let seen = |of: &[Option<f64>], at: usize| of.get(at).copied().flatten().is_some();
         let apart = (0..all).filter(|at| seen(measured, *at) != seen(foretold, *at)).count();
         let each = each.get(each.len() / 2).copied().unwrap_or(0.0);
-        Some(ProfilePredictionErrors { rate: (model / truth - 1.0).abs(), each, apart, all })
+        let n = both.len() as f64;
+        let variance = both.iter().map(|pair| (pair.0 - truth / n).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        let chance = 1.96 * (variance / n).sqrt() / (truth / n);
+        let sums_s = [truth, model];
+        Some(ProfilePredictionErrors { rate: (model / truth - 1.0).abs(), each, sums_s, chance, apart, all })
     }
 }
 
@@ -121,6 +134,10 @@ impl ValidationCriterion {
     fn figures(self, run: &mut ExperimentRun<'_>, case: &str, cells: &[&ValidationRuns]) {
         run.figure(case, RATE, "%", percent(cells, |errors| errors.rate));
         run.figure(case, EACH, "%", percent(cells, |errors| errors.each));
+        let sum_s = |at: usize| cells.iter().flat_map(|cell| &cell.errors).map(|errors| errors.sums_s[at]).sum::<f64>();
+        let runs = cells.iter().map(|cell| cell.errors.len() as u64).sum();
+        run.figure(case, TOGETHER, "%", SampledValue::of(100.0 * (sum_s(1) / sum_s(0) - 1.0), runs));
+        run.figure(case, CHANCE, "%", percent(cells, |errors| errors.chance));
         let sum = |of: fn(&ProfilePredictionErrors) -> usize| {
             cells.iter().flat_map(|cell| &cell.errors).map(of).sum::<usize>()
         };

@@ -20,6 +20,18 @@ const PER_SECOND: f64 = 100.0;
 /// Stream number of the random numbers, different from those for drawing profiles.
 const STREAM: u64 = 0x76;
 
+/// Models that get the same commands, each with other random numbers: the mean of their times is the prediction.
+const MODELS: u64 = 8;
+
+/// Returns the mean over the models of each command's time; `None` for commands that no model carried out.
+fn means(models: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
+    let mean = |at: usize| {
+        let times: Vec<f64> = models.iter().filter_map(|times| times.get(at).copied().flatten()).collect();
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    };
+    (0..models.first().map_or(0, Vec::len)).map(mean).collect()
+}
+
 /// Numbers of commands or packets in a run, and the number of runs of each.
 #[derive(Debug, Clone, Copy)]
 struct ValidationPlan {
@@ -48,9 +60,12 @@ pub(crate) fn control(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError
         let mut stop = || cancel.is_cancelled();
         let (known, settings) = (subject.known.clone(), subject.settings);
         let seconds = |became: Vec<CommandCompletion>| became.iter().map(CommandCompletion::seconds).collect();
-        let foretold = seconds(commands(&mut subject.model()?, &known, settings, &series, &mut stop)?);
         let measured = seconds(commands(subject.device.as_mut(), &known, settings, &series, &mut stop)?);
-        Ok([measured, foretold])
+        let mut foretold: Vec<Vec<Option<f64>>> = Vec::new();
+        for number in 0..MODELS {
+            foretold.push(seconds(commands(&mut subject.model(number)?, &known, settings, &series, &mut stop)?));
+        }
+        Ok([measured, means(&foretold)])
     })?;
     ValidationCriterion { things: "commands", below: 10.0 }.report(run, &cells);
     Ok(())
@@ -65,13 +80,15 @@ pub(crate) fn data(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     }
     let cells = all(run, ValidatedPlane::Data, plan, &mut |run, subject, count, random| {
         let drawn = trace.draw(count, subject.longest_gap, random);
-        let series = PacketSeries::draw(&drawn, subject.room(), random)?;
+        let series = PacketSeries::draw(&drawn, subject.room(), subject.kinds(), random)?;
         let cancel = run.options.cancel.clone();
         let mut stop = || cancel.is_cancelled();
         let (known, settings) = (subject.known.clone(), subject.settings);
-        let foretold = packets(&mut subject.model()?, &known, &RigDelayTable::default(), settings, &series, &mut stop)?;
         let measured = packets(subject.device.as_mut(), &known, &subject.rig, settings, &series, &mut stop)?;
-        Ok([measured, foretold])
+        // The model gets the packets when they were sent, not when they were due.
+        let (series, rig) = (series.as_sent(&measured.sent), RigDelayTable::default());
+        let foretold = packets(&mut subject.model(0)?, &known, &rig, settings, &series, &mut stop)?;
+        Ok([measured.delays_s, foretold.delays_s])
     })?;
     ValidationCriterion { things: "packets", below: 5.0 }.report(run, &cells);
     Ok(())
@@ -152,7 +169,7 @@ mod tests {
     #[test]
     fn a_switch_that_is_not_there_is_told() {
         let target = "unix:/nonexistent/switch".parse().unwrap();
-        let switch = Some(ExternalSwitch { target, data: Vec::new(), profile: None });
+        let switch = Some(ExternalSwitch { target: Some(target), data: Vec::new(), profile: None });
         let options = ExperimentOptions { switch, ..ExperimentOptions::default() };
         let found = crate::find("model-validation-data").unwrap().run(&options, &mut |_| ());
         let error = found.map(|_| ()).unwrap_err().to_string();

@@ -22,6 +22,9 @@ const MOST: u64 = 2000;
 const ASKED: weir_model::switch::forward::PacketConditions =
     weir_model::switch::forward::PacketConditions { gap_s: 5e-3, entries: 1.0, bytes: 64.0 };
 
+/// Bits of a seed below the number of the model.
+const MODEL_BITS: u32 = 40;
+
 /// A switch, and what was found about it.
 pub(super) struct ValidationSubject {
     /// Name in figures.
@@ -83,7 +86,7 @@ impl ValidationSubject {
         let Some((measurement, found)) = measured(run, &truth, number, grid, plane.parts())? else { return Ok(None) };
         let device = VirtualTimeSwitch::new(&truth, 3, run.options.seed ^ u64::from(number)).map_err(failed(&name))?;
         let delays_s = measurement.sizes.map_or(Vec::new(), |sizes| sizes.delays_s);
-        let known = KnownSwitchTiming { tables: found.tables.clone(), delays_s };
+        let known = KnownSwitchTiming::of(&found, delays_s);
         let settings = MeasurementSettings {
             finest: Duration::from_micros(10),
             grace: Duration::from_millis(2),
@@ -108,11 +111,14 @@ impl ValidationSubject {
         switch: &ExternalSwitch,
         plane: ValidatedPlane,
     ) -> Result<Option<ValidationSubject>, ExperimentError> {
-        let name = switch.target.to_string();
+        let name = switch.target.as_ref().map_or_else(|| switch.data.join(","), ToString::to_string);
         let settings = MeasurementSettings { seed: run.options.seed, ..MeasurementSettings::default() };
         let versions = [Version::V13, Version::V10];
-        let mut device =
-            LiveDevice::open(&switch.target, &switch.data, &versions, settings.patience).map_err(failed(&name))?;
+        let device = match &switch.target {
+            Some(target) => LiveDevice::open(target, &switch.data, &versions, settings.patience),
+            None => LiveDevice::without_channel(&switch.data),
+        };
+        let mut device = device.map_err(failed(&name))?;
         let grid = MeasurementGrid { trial_ms: 0, ..MeasurementGrid::quick() };
         let cancel = run.options.cancel.clone();
         let rig = RigDelayTable::find(&RigSource::Auto, &switch.data, &grid, &mut || cancel.is_cancelled());
@@ -124,7 +130,7 @@ impl ValidationSubject {
             Some(file) => {
                 let found =
                     Profile::find(&file.to_string_lossy(), Path::new("")).map_err(|error| case_of(&name, &error))?;
-                let known = KnownSwitchTiming { tables: found.tables.clone(), delays_s: delays_s(&found) };
+                let known = KnownSwitchTiming::of(&found, delays_s(&found));
                 (found, known)
             }
             None => match profiled(run, &mut device, (settings, grid), plane, &rig)? {
@@ -136,9 +142,14 @@ impl ValidationSubject {
         Ok(Some(ValidationSubject { name, device: Box::new(device), found, known, rig, settings, longest_gap }))
     }
 
-    /// Returns a switch in virtual time that behaves like the profile.
-    pub(super) fn model(&self) -> Result<VirtualTimeSwitch, ProfilerError> {
-        VirtualTimeSwitch::new(&self.found, 3, self.settings.seed)
+    /// Returns a switch in virtual time that behaves like the profile, with the random numbers of this model.
+    pub(super) fn model(&self, number: u64) -> Result<VirtualTimeSwitch, ProfilerError> {
+        VirtualTimeSwitch::new(&self.found, 3, self.settings.seed ^ (number << MODEL_BITS))
+    }
+
+    /// Returns the kinds of the entries that packets are sent to.
+    pub(super) fn kinds(&self) -> &'static [MatchLayers] {
+        if self.device.version().is_some() { &MatchLayers::ALL } else { &[MatchLayers::L2] }
     }
 
     /// Returns the maximum number of entries in a series.
@@ -207,7 +218,7 @@ fn profiled(
     let found = measurement.profile(&about).map_err(failed("the switch's profile"))?;
     measurement.notes().into_iter().for_each(|note| run.note(format!("profile: {note}")));
     let delays_s = measurement.sizes.map_or(Vec::new(), |sizes| sizes.delays_s);
-    let known = KnownSwitchTiming { tables: found.tables.clone(), delays_s };
+    let known = KnownSwitchTiming::of(&found, delays_s);
     Ok(Some((found, known)))
 }
 

@@ -10,6 +10,8 @@ use crate::text::flow::{FLAGS, group_text, match_and_priority};
 use crate::text::match_text;
 use std::fmt::Write as _;
 
+const NS_PER_MS: u32 = 1_000_000;
+
 pub(super) fn flow_mod(flow: &FlowMod, show: PrintContext) -> String {
     let command = match flow.command {
         FlowCommand::Add => "ADD",
@@ -114,12 +116,17 @@ pub(super) fn request(request: &FlowRequest, show: PrintContext) -> String {
 
 /// Prints one line of flow statistics, as `ovs-ofctl dump-flows` does.
 pub(super) fn stats(stats: &FlowStats, show: PrintContext) -> String {
-    format!(" {}", format_stats(stats, show.version))
+    format!(" {}", entry(stats, stats.duration_nsec, show.version))
 }
 
-/// Prints a flow entry and its counters on one line, as `ovs-ofctl dump-flows` does, without the leading space.
+/// Prints a flow entry and its counters on one line, as `ovs-ofctl dump-flows` does, without the leading space. Times
+/// are in whole milliseconds, as those of Open vSwitch are: more digits tell people nothing.
 pub fn format_stats(stats: &FlowStats, version: Version) -> String {
-    let lived = duration(stats.duration_sec, stats.duration_nsec);
+    entry(stats, stats.duration_nsec / NS_PER_MS * NS_PER_MS, version)
+}
+
+fn entry(stats: &FlowStats, duration_nsec: u32, version: Version) -> String {
+    let lived = duration(stats.duration_sec, duration_nsec);
     let mut text = format!("cookie={:#x}, duration={lived}, table={}, ", stats.cookie, stats.table.0);
     let _ = write!(text, "n_packets={}, n_bytes={}, ", stats.packet_count, stats.byte_count);
     for (name, value) in [("idle_timeout", stats.idle_timeout), ("hard_timeout", stats.hard_timeout)] {

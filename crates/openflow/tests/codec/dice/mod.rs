@@ -334,6 +334,16 @@ impl<'a> Dice<'a> {
         Message { xid: self.u32(), body: self.body(version) }
     }
 
+    /// Returns a packet-in, half of them with no pipeline field but the input port, as most switches send.
+    pub(crate) fn packet_in_message(&mut self, version: Version) -> Message {
+        let (xid, only_port) = (self.u32(), self.flag());
+        let mut packet = self.packet_in(version);
+        if only_port {
+            packet.matching = Match::any().with(Field::InPort, self.port(version).0);
+        }
+        Message { xid, body: Body::PacketIn(packet) }
+    }
+
     fn body(&mut self, version: Version) -> Body {
         let n_kinds = match version {
             Version::V10 => 22,

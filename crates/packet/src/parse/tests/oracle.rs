@@ -1,7 +1,7 @@
 //! Compares parsing with another parser, etherparse.
 use crate::craft::{FrameBuilder, TcpHeader};
 use crate::field::{VLAN_PRESENT, ip_frag, ipv6_exthdr};
-use crate::parse::WrittenKeyWords;
+use crate::parse::{EthernetHeader, WrittenKeyWords, parse_ethernet};
 use crate::test_support::any_craft;
 use crate::{Field, Frame, MacAddr, ParsedHeaders, PortNo, parse, parse_common, parse_frequent};
 use etherparse::{
@@ -22,9 +22,22 @@ impl SimdOperation for Common<'_> {
     }
 }
 
+/// Checks that the parser of Ethernet headers reads what the general one reads.
+fn compare_ethernet(frame: &[u8]) {
+    let expected = parse(frame, PortNo(7)).ok().map(|parsed| {
+        let get = |field| u64::try_from(parsed.key.get(field)).unwrap();
+        let mac = |field| MacAddr::from_bits(get(field));
+        let vlan = (parsed.layers.vlan_tags > 0).then(|| u16::try_from(get(Field::VlanVid) & 0xfff).unwrap());
+        let eth_type = u16::try_from(get(Field::EthType)).unwrap();
+        EthernetHeader { dst: mac(Field::EthDst), src: mac(Field::EthSrc), vlan, eth_type }
+    });
+    assert_eq!(parse_ethernet(frame), expected);
+}
+
 /// Checks that the common parser, if it takes the frame, agrees with the general one. Returns true if it takes
 /// the frame.
 pub(super) fn compare_common(frame: &[u8]) -> bool {
+    compare_ethernet(frame);
     // Bytes after a frame in its buffer must not matter.
     let (bytes, mut frame, mut common) = (frame, Frame::from_bytes(&[0xa5; 2000]), ParsedHeaders::default());
     frame.assign(bytes);

@@ -7,7 +7,7 @@
 //! 3. Hosts and links are inserted in the same way (`hosts_of`, `links`).
 mod graph;
 
-use super::{MAX_MADE_NAME, ScenarioResult, SourceFile, timing};
+use super::{MAX_NAME, ScenarioResult, SourceFile, timing};
 use crate::document::{
     HostToml, LinkEffectsToml, LinkSectionToml, LinkToml, OneOrMore, ScenarioToml, SwitchToml, TopologyToml as Written,
 };
@@ -121,13 +121,13 @@ fn name_all(made: &Topology, hosts: usize, is_file: bool) -> SwitchAndHostNames 
     let mut names = UniqueNames::default();
     // Prefix of a host's name.
     let front = |number: usize| if hosts == 1 { "h-".to_owned() } else { format!("h{number}-") };
-    let room = if is_file { MAX_MADE_NAME.saturating_sub(front(hosts).len()).max(3) } else { MAX_MADE_NAME };
+    let room = if is_file { MAX_NAME.saturating_sub(front(hosts).len()).max(3) } else { MAX_NAME };
     let switches: Vec<String> = made.nodes.iter().map(|node| names.take(&node.name, room)).collect();
     let mut number = 0;
     let mut host = |switch: &str, at: usize| {
         number += 1;
         let label = if is_file { format!("{}{switch}", front(at)) } else { format!("h{number}") };
-        names.take(&label, MAX_MADE_NAME)
+        names.take(&label, MAX_NAME)
     };
     let mut hosts_of =
         |takes: bool, switch: &str| (1..=if takes { hosts } else { 0 }).map(|at| host(switch, at)).collect();

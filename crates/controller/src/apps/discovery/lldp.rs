@@ -1,0 +1,87 @@
+//! Frames of LLDP by which links are found (IEEE 802.1AB-2016, 8 and 9).
+//!
+//! Besides what the standard asks for, a frame carries a TLV of its own with the sending port and a number that only
+//! the controller can work out. A host can send a frame back that it got, but not make one for another port.
+use weir_openflow::model::PortNo;
+use weir_packet::MacAddr;
+
+/// Address of the nearest bridge, which bridges do not forward.
+const NEAREST_BRIDGE: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+pub(super) const ETH_TYPE_LLDP: u16 = 0x88cc;
+/// Types of TLVs: end, chassis id, port id, time to live, and those of an organisation.
+const END: u8 = 0;
+const CHASSIS_ID: u8 = 1;
+const PORT_ID: u8 = 2;
+const TIME_TO_LIVE: u8 = 3;
+const OF_ORGANISATION: u8 = 127;
+/// Subtype of an id that is only locally unique, for chassis and ports.
+const LOCALLY_ASSIGNED: u8 = 7;
+/// Identifier and subtype of weir's own TLV. The identifier is a locally administered one.
+const WEIR: [u8; 4] = [0x02, 0x77, 0x72, 1];
+/// Offset of the first TLV.
+const ETHERNET_BYTES: usize = 14;
+/// Shortest frame without checksum.
+const MIN_FRAME_BYTES: usize = 60;
+
+/// Port that sent a frame: datapath id and number.
+pub(super) type SendingPort = (u64, PortNo);
+
+/// Returns a frame for a port. `seconds` is how long its receiver may believe it.
+pub(super) fn frame((dpid, port): SendingPort, src: MacAddr, seconds: u16, token: u64) -> Vec<u8> {
+    let mut frame = [&NEAREST_BRIDGE.0[..], &src.0, &ETH_TYPE_LLDP.to_be_bytes()].concat();
+    tlv(&mut frame, CHASSIS_ID, &[&[LOCALLY_ASSIGNED], format!("weir:{dpid:016x}").as_bytes()].concat());
+    tlv(&mut frame, PORT_ID, &[&[LOCALLY_ASSIGNED], format!("{port}").as_bytes()].concat());
+    tlv(&mut frame, TIME_TO_LIVE, &seconds.to_be_bytes());
+    let own = [&WEIR[..], &dpid.to_be_bytes(), &port.0.to_be_bytes(), &token.to_be_bytes()].concat();
+    tlv(&mut frame, OF_ORGANISATION, &own);
+    tlv(&mut frame, END, &[]);
+    frame.resize(frame.len().max(MIN_FRAME_BYTES), 0);
+    frame
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "all values here are short")]
+fn tlv(frame: &mut Vec<u8>, kind: u8, value: &[u8]) {
+    // Seven bits of type, nine of length (8.4).
+    frame.extend((u16::from(kind) << 9 | value.len() as u16).to_be_bytes());
+    frame.extend(value);
+}
+
+/// Returns the sending port and the number in a frame of a weir controller; `None` for other LLDP.
+pub(super) fn read(frame: &[u8]) -> Option<(SendingPort, u64)> {
+    let mut rest = frame.get(ETHERNET_BYTES..)?;
+    loop {
+        let head = u16::from_be_bytes(*rest.first_chunk()?);
+        let (kind, length) = (head >> 9, usize::from(head & 0x1ff));
+        let value = rest.get(2..2 + length)?;
+        match value.strip_prefix(&WEIR) {
+            Some(own) if kind == u16::from(OF_ORGANISATION) => {
+                let (dpid, own) = own.split_first_chunk()?;
+                let (port, own) = own.split_first_chunk()?;
+                let token = own.first_chunk()?;
+                let port = PortNo(u32::from_be_bytes(*port));
+                return Some(((u64::from_be_bytes(*dpid), port), u64::from_be_bytes(*token)));
+            }
+            _ if kind == u16::from(END) => return None,
+            _ => rest = &rest[2 + length..],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_and_pieces_do_not() {
+        let sent = frame((0xabc, PortNo(7)), MacAddr([2; 6]), 15, 99);
+        assert_eq!(read(&sent), Some(((0xabc, PortNo(7)), 99)));
+        assert!(sent.len() >= MIN_FRAME_BYTES && sent[12..14] == [0x88, 0xcc]);
+        let end = sent.windows(4).position(|bytes| bytes == WEIR).unwrap() + 24;
+        for length in 0..end {
+            assert_eq!(read(&sent[..length]), None, "{length}");
+        }
+        let mut other = sent;
+        other[end - 24] ^= 1;
+        assert_eq!(read(&other), None, "another organisation's");
+    }
+}
