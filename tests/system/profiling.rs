@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A grid that takes seconds.
 const GRID: &str = "priorities = ['same', 'descending']\nentries = [1, 40]\nbatches = [1, 8]\ndeletions = [1, 20]\nruns = 2\n\
-    entries_max = 200\nbatch_max = 16\nspacing_ms = 3\nmessages = 6\npackets = 6\nbytes = [64, 1500]\ngaps_us = [200, 2000]\ntrial_ms = 20\n";
+    entries_max = 200\nbatch_max = 16\nspacing_ms = 3\nmessages = 6\npackets = 6\nbytes = [64, 1500]\ngaps_us = [200, 2000]\nidle_ms = 250\ntrial_ms = 20\n";
 
 /// Two levels that even a busy machine can distinguish.
 const TWO_LEVELS: &str = "name = 'two'\ndevice = 'Two levels'\norigin = 'assumed'\nsource = 'A test'\n\

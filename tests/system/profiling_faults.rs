@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A grid of half a minute, most of it for commands.
 const GRID: &str = "priorities = ['same', 'descending']\nentries = [1, 20, 40]\nbatches = [1, 4, 8]\ndeletions = [1, 20]\nruns = 6\n\
-    entries_max = 60\nbatch_max = 16\nspacing_ms = 2\nmessages = 4\npackets = 4\nbytes = [64, 1500]\ngaps_us = [200, 2000]\ntrial_ms = 10\n";
+    entries_max = 60\nbatch_max = 16\nspacing_ms = 2\nmessages = 4\npackets = 4\nbytes = [64, 1500]\ngaps_us = [200, 2000]\nidle_ms = 250\ntrial_ms = 10\n";
 
 /// Commands take so long that a barrier answered at once is answered too early.
 const SLOW: &str = "name = 'slow'\ndevice = 'A slow one'\norigin = 'assumed'\nsource = 'A test'\n\

@@ -82,6 +82,11 @@ impl PriorityOrder {
     }
 }
 
+/// Returns the longest idle time of the grids: three times after which Open vSwitch forgets flows.
+fn longest_idle_ms() -> u32 {
+    33_000
+}
+
 /// Sizes at which a switch is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,6 +115,10 @@ pub struct MeasurementGrid {
     pub bytes: Vec<u32>,
     /// Times between packets in microseconds, rising.
     pub gaps_us: Vec<u32>,
+    /// Longest time for which flows are left without packets, in milliseconds, to see whether the switch forgets them.
+    /// The search takes up to five times as long.
+    #[serde(default = "longest_idle_ms")]
+    pub idle_ms: u32,
     /// Duration of a throughput trial, in milliseconds; 0 for no trials.
     pub trial_ms: u32,
 }
@@ -131,6 +140,7 @@ impl MeasurementGrid {
             packets: 100,
             bytes: vec![64, 128, 256, 512, 1024, 1500],
             gaps_us: vec![100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000],
+            idle_ms: longest_idle_ms(),
             trial_ms: 2000,
         }
     }
@@ -151,6 +161,7 @@ impl MeasurementGrid {
             packets: 50,
             bytes: vec![64, 512, 1500],
             gaps_us: vec![100, 1000, 10_000, 50_000],
+            idle_ms: longest_idle_ms(),
             trial_ms: 300,
         }
     }
@@ -179,6 +190,7 @@ impl MeasurementGrid {
         rising("spacing_ms", &[self.spacing_ms], 1, 10_000)?;
         rising("messages", &[self.messages], 4, 100_000)?;
         rising("packets", &[self.packets], 4, 100_000)?;
+        rising("idle_ms", &[self.idle_ms], 250, 3_600_000)?;
         rising("trial_ms", &[self.trial_ms], 0, 60_000)?;
         if self.priorities.is_empty() {
             return Err(ProfilerError::wrong("grid: priorities", "none", "one order or more, such as same"));

@@ -49,6 +49,7 @@ fn grid() -> MeasurementGrid {
         packets: 20,
         bytes: vec![64, 512, 1500],
         gaps_us: vec![100, 1000, 10_000],
+        idle_ms: 33_000,
         trial_ms: 10,
     }
 }

@@ -33,8 +33,8 @@ pub fn known_names(asked: &str, names: &[&str]) -> String {
 }
 
 /// Returns the known name that was probably meant by `asked`: the first with the fewest letters inserted, left out,
-/// replaced or swapped with a neighbour, whatever their case. A third of the longer name's letters may differ; `None` if
-/// more do.
+/// replaced or swapped with a neighbour, whatever their case. A third of the longer name's letters may differ; `None`
+/// if more do.
 pub fn nearest_name<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let asked_letters = asked.chars().count();
     if asked_letters == 0 {

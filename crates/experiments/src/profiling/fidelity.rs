@@ -96,6 +96,7 @@ fn grid(is_full: bool) -> MeasurementGrid {
         packets: if is_full { 100 } else { 30 },
         bytes: vec![64, 512, 1024, 1500],
         gaps_us: vec![1500, 3000, 10_000, 30_000],
+        idle_ms: 33_000,
         trial_ms: 0,
     }
 }

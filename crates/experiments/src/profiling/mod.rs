@@ -35,6 +35,7 @@ fn grid(runs: u32) -> MeasurementGrid {
         packets: 10,
         bytes: vec![64, 1500],
         gaps_us: vec![100, 1000],
+        idle_ms: 33_000,
         trial_ms: 0,
     }
 }

@@ -15,6 +15,7 @@ use crate::store::RawDataStore;
 use crate::{MeasurementGrid, ProfilerError};
 use probes::FlowSource;
 use search::FlowCacheSearch;
+use std::time::Duration;
 use weir_profile::FlowCacheTiming;
 
 /// Times of first packets, as measured.
@@ -76,7 +77,8 @@ pub(crate) fn measure(
     bench.clear()?;
     let room = sizes.sizes.first().copied().flatten().unwrap_or(u64::MAX).min(grid.entries_max.into());
     let source = FlowSource::new(usize::try_from(room).unwrap_or(usize::MAX));
-    let found = FlowCacheSearch::new(bench, source).all()?;
+    let longest_idle = Duration::from_millis(grid.idle_ms.into());
+    let found = FlowCacheSearch::new(bench, source, longest_idle).all()?;
     bench.clear()?;
     store.keep("flow-cache", &found)?;
     Ok(found)

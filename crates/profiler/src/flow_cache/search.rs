@@ -21,10 +21,9 @@ const USUAL: f64 = 1.96;
 const LEAST: f64 = 0.03;
 /// Fewest flows with which anything is decided.
 const FLOWS_LEAST: usize = 10;
-/// Idle times that are tried: the shortest in seconds, the factor between two, their number, and the flows of each.
+/// Idle times that are tried: the shortest in seconds, the factor between two, and the flows of each.
 const IDLE_LEAST_S: f64 = 0.25;
 const IDLE_FACTOR: f64 = 1.26;
-const IDLE_TIMES: usize = 22;
 const IDLE_FLOWS: usize = 6;
 /// Longest idle time tried when the limit is nearly known, as a multiple of the shortest that is surely too long, and
 /// how far below the longest that is surely known it begins.
@@ -100,11 +99,18 @@ pub(super) struct FlowCacheSearch<'e, 'a> {
     /// were no first ones, in seconds.
     first_s: Vec<f64>,
     known_s: Vec<f64>,
+    /// Longest time for which flows are left without packets.
+    longest_idle: Duration,
 }
 
 impl<'e, 'a> FlowCacheSearch<'e, 'a> {
-    pub(super) fn new(bench: &'e mut TestBench<'a>, source: FlowSource) -> FlowCacheSearch<'e, 'a> {
-        FlowCacheSearch { prober: FlowProber::new(bench), source, first_s: Vec::new(), known_s: Vec::new() }
+    pub(super) fn new(
+        bench: &'e mut TestBench<'a>,
+        source: FlowSource,
+        longest_idle: Duration,
+    ) -> FlowCacheSearch<'e, 'a> {
+        let prober = FlowProber::new(bench);
+        FlowCacheSearch { prober, source, first_s: Vec::new(), known_s: Vec::new(), longest_idle }
     }
 
     /// Decides about all tiers.
@@ -199,12 +205,13 @@ impl<'e, 'a> FlowCacheSearch<'e, 'a> {
             LimitKnowledge::Beyond => usize::MAX,
             LimitKnowledge::Unknown => 0,
         };
-        let flows = flows.min(2 * IDLE_FLOWS * IDLE_TIMES);
         if flows < FLOWS_LEAST {
             return Ok(LimitKnowledge::Unknown);
         }
-        let factors = std::iter::successors(Some(IDLE_LEAST_S), |before| Some(before * IDLE_FACTOR));
-        let coarse: Vec<f64> = factors.take(IDLE_TIMES).collect();
+        let longest_s = self.longest_idle.as_secs_f64();
+        let rising = std::iter::successors(Some(IDLE_LEAST_S), |before| Some(before * IDLE_FACTOR));
+        let coarse: Vec<f64> = rising.take_while(|s| *s <= longest_s).collect();
+        let flows = flows.min(2 * IDLE_FLOWS * coarse.len());
         let (mut seen, mut times_s) = (PlacedProbes::default(), coarse.clone());
         let mut found = LimitKnowledge::Unknown;
         for _ in 0..IDLE_PASSES {
@@ -213,8 +220,8 @@ impl<'e, 'a> FlowCacheSearch<'e, 'a> {
             match found {
                 LimitKnowledge::Between { surely: [low, high], .. } if high - low > IDLE_NEAR * high => {
                     let (from, to) = (low * IDLE_BEFORE, high * IDLE_BEYOND);
-                    let step = (to - from) / (IDLE_TIMES - 1) as f64;
-                    times_s = (0..IDLE_TIMES).map(|at| from + step * at as f64).collect();
+                    let step = (to - from) / (coarse.len() - 1).max(1) as f64;
+                    times_s = (0..coarse.len()).map(|at| from + step * at as f64).collect();
                 }
                 LimitKnowledge::Between { .. } | LimitKnowledge::Beyond => return Ok(found),
                 LimitKnowledge::Unknown => times_s.clone_from(&coarse),
