@@ -9,12 +9,12 @@ other. Each case is measured in every round, and the medians of the rounds are p
 one        one switch, one packet-in at a time; weir asleep in between, and weir polling for 50 us (`--spin`)
 flood-1.0  one switch that sends as fast as it can, OpenFlow 1.0
 flood-1.3  the same with OpenFlow 1.3
-switches   weir with 16 and with 1000 switches that send as fast as they can
-fair       weir with 128 such switches: how much their rates differ
+switches   weir with 16 and with 1000 switches, each of which has 64 unanswered packet-ins
+fair       weir with 128 switches that send as fast as they can: how much their rates differ
 greedy     weir with 128 switches that ask at a third of its rate, and one that comes and sends as fast as it can
 join       weir with 128 switches that send as fast as they can, and one that joins them
-
-Twice weir's rate is more than the generator sends on one core, so no case offers it.
+overload   weir with 16 switches that ask at twice its rate, and one that asks little
+threads    weir with one thread and with two, on both cores, which they share with the generator
 
 os-ken is that of the virtual environment OSKEN_VENV, if the variable is set. `per core` is the rate divided by the
 processors that the controller used. Writes a record to bench/records.
@@ -31,15 +31,19 @@ from veth import ROOT, WEIR, run
 
 SPINNING = f"weir-spinning={WEIR} controller --listen tcp:127.0.0.1:{{port}} --spin 50us"
 PEERS = ["ovs-testcontroller", "os-ken"]
+ON_BOTH = [f"weir-{count}-threads=taskset -c 0,1 {WEIR} controller --listen tcp:127.0.0.1:{{port}} --threads {count}"
+           for count in (1, 2)]
 CASES = {
     "one": (["weir", SPINNING, *PEERS], "--openflow 1.3"),
     "flood-1.0": (["weir", *PEERS], "--openflow 1.0 --flood"),
     "flood-1.3": (["weir", *PEERS], "--openflow 1.3 --flood"),
-    "switches": (["weir"], "--flood --switches 16"),
-    "switches-1000": (["weir"], "--flood --switches 1000 --hosts 8"),
+    "switches": (["weir"], "--window 64 --switches 16 --hosts 16"),
+    "switches-1000": (["weir"], "--window 64 --switches 1000 --hosts 16"),
     "fair": (["weir"], "--flood --switches 128"),
     "greedy": (["weir"], "--switches 128 --rate {third} --greedy"),
     "join": (["weir"], "--flood --switches 128 --join"),
+    "overload": (["weir"], "--switches 16 --rate {twice} --probe"),
+    "threads": (ON_BOTH, "--flood --switches 16"),
 }
 GROUPS = {"switches": ["switches", "switches-1000"]}
 
@@ -87,7 +91,8 @@ def show(case, found):
         print(f"{case:14} {name:20} {row['responses_per_second']:10.0f} /s {per_core(row):10.0f} /s per core  {delay}")
         for key, what in (("deviation_percent", "deviation %"), ("event.fairness.after_ms", "fair after ms"),
                           ("event.others_before", "others before /s"), ("event.others_after", "others after /s"),
-                          ("event.delay_before.p99_us", "p99 before us"), ("event.delay_after.p99_us", "p99 after us")):
+                          ("event.delay_before.p99_us", "p99 before us"), ("event.delay_after.p99_us", "p99 after us"),
+                          ("event.own_delay.p99_us", "own p99 us"), ("event.echo.p99_us", "echo p99 us")):
             if key in row:
                 print(f"{'':14} {what:20} {row[key]:10.2f}")
 
@@ -110,7 +115,7 @@ def main():
         environment["PATH"] = f"{venv}/bin:{environment['PATH']}"
     # What weir answers at most decides what is offered to it.
     peak = measure(["weir"], "--flood --switches 16", options, environment)[0]["responses_per_second"]
-    offered = {"third": f"{peak / 3:.0f}"}
+    offered = {"third": f"{peak / 3:.0f}", "twice": f"{2 * peak:.0f}"}
     print(f"weir answers at most {peak:.0f} packet-ins a second of 16 switches")
     samples = {case: {} for case in names}
     for _ in range(options.rounds):

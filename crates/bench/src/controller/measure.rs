@@ -1,6 +1,7 @@
 //! Measures one controller once: connects the switches, lets them announce their hosts, sends, waits for the rest.
 use super::engine::SwitchSockets;
-use super::figures::{JoinFairness, jain, join_fairness, milliseconds, relative_deviation};
+use super::event::{EventFigures, HalfTimeEvent, PROBES_PER_SECOND, event_figures};
+use super::figures::{jain, milliseconds, relative_deviation};
 use super::fleet::SwitchFleet;
 use super::pace::{AskedArrivals, OpenLoop, RequestPace};
 use super::process::ProcessUse;
@@ -44,16 +45,6 @@ pub(super) enum MeasuredPace {
     CbenchThroughput,
 }
 
-/// Event at half time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum HalfTimeEvent {
-    /// A further switch connects, and sends as the others do.
-    Join,
-    /// A further switch sends as fast as possible.
-    Greedy,
-}
-
 /// Settings of a measurement.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct MeasureSettings {
@@ -82,22 +73,6 @@ pub(super) struct WeightFigures {
     /// Means of these switches.
     pub(super) asked_per_second: f64,
     pub(super) answered_per_second: f64,
-}
-
-/// Effect of the event at half time.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct EventFigures {
-    pub(super) event: HalfTimeEvent,
-    /// Responses a second of the ordinary switches together.
-    pub(super) others_before: f64,
-    pub(super) others_after: f64,
-    pub(super) delay_before: Option<TimeStatistics>,
-    pub(super) delay_after: Option<TimeStatistics>,
-    /// Responses a second of the switch that came, from the event on.
-    pub(super) own: f64,
-    pub(super) own_delay: Option<TimeStatistics>,
-    /// Only if the switch sends as the others do.
-    pub(super) fairness: Option<JoinFairness>,
 }
 
 /// Result of a measurement. All figures are of ordinary switches, if an event adds another one.
@@ -170,15 +145,18 @@ impl MeasureSettings {
         };
         let most = plan.period().min(MOST_WAITING / self.switches).min(1 << 16);
         let flood = (FLOOD_WAITING / self.switches).max(LEAST_FLOOD).min(most);
-        let is_greedy = is_special && self.event == Some(HalfTimeEvent::Greedy);
+        let event = self.event.filter(|_| is_special);
+        let random = RandomStream::new(self.seed, 0, u64::from(number));
         let pace = match self.pace {
-            _ if is_greedy => RequestPace::Window(flood),
+            _ if event == Some(HalfTimeEvent::Greedy) => RequestPace::Window(flood),
+            _ if event == Some(HalfTimeEvent::Probe) => {
+                RequestPace::Open(OpenLoop::new(PROBES_PER_SECOND, AskedArrivals::Poisson, 1, random)?)
+            }
             MeasuredPace::Window(window) => RequestPace::Window((window * weight).min(most)),
             MeasuredPace::Flood => RequestPace::Window(flood),
             MeasuredPace::Rate { per_second, arrivals, burst } => {
                 let all: u32 = (0..self.switches).map(|number| self.weight(number)).sum();
                 let own = per_second * f64::from(weight) / f64::from(all);
-                let random = RandomStream::new(self.seed, 0, u64::from(number));
                 RequestPace::Open(OpenLoop::new(own, arrivals, burst, random)?)
             }
             MeasuredPace::CbenchLatency => RequestPace::CbenchLatency,
@@ -189,7 +167,10 @@ impl MeasureSettings {
             RequestPace::Window(window) => window.saturating_mul(8).clamp(128, most.max(128)),
             _ => most,
         };
-        Ok(EmulatedSettings { plan, pace, timeout: Duration::from_secs_f64(self.timeout_s), most_waiting, is_special })
+        let echo_interval =
+            (event == Some(HalfTimeEvent::Probe)).then(|| Duration::from_secs_f64(1.0 / PROBES_PER_SECOND));
+        let timeout = Duration::from_secs_f64(self.timeout_s);
+        Ok(EmulatedSettings { plan, pace, timeout, most_waiting, is_special, echo_interval })
     }
 }
 
@@ -344,7 +325,7 @@ fn summary(
         deviation_percent: relative_deviation(&per_switch),
         jain: jain(&per_switch),
         weights: by_weight(settings, fleet, seconds),
-        event: event(settings, fleet, &others, from, measured),
+        event: event_figures(settings, fleet, &others, from, measured),
         handshakes: None,
         storms_ms: Vec::new(),
         set_up_ms: 0.0,
@@ -393,33 +374,4 @@ fn by_weight(settings: &MeasureSettings, fleet: &SwitchFleet, seconds: f64) -> V
         }
     };
     weights.into_iter().map(figures).collect()
-}
-
-fn event(
-    settings: &MeasureSettings,
-    fleet: &SwitchFleet,
-    others: &[f64],
-    from: Instant,
-    measured: Duration,
-) -> Option<EventFigures> {
-    let event = settings.event?;
-    let event_at = fleet.tally.event?;
-    let special = fleet.switches.iter().find(|switch| switch.is_special())?;
-    let half = fleet.tally.window(event_at)?;
-    let before_s = event_at.since(from).as_secs_f64();
-    let after_s = (measured.as_secs_f64() - before_s).max(f64::MIN_POSITIVE);
-    let (first, second) = others.split_at(half.min(others.len()));
-    let ordinary = fleet.switches.iter().filter(|switch| !switch.is_special());
-    let ordinary: Vec<&[u32]> = ordinary.map(|switch| switch.figures.windows.as_slice()).collect();
-    let is_alike = event == HalfTimeEvent::Join;
-    Some(EventFigures {
-        event,
-        others_before: first.iter().sum::<f64>() / before_s,
-        others_after: second.iter().sum::<f64>() / after_s,
-        delay_before: fleet.tally.ordinary[0].summary(),
-        delay_after: fleet.tally.ordinary[1].summary(),
-        own: special.figures.answered() as f64 / after_s,
-        own_delay: fleet.tally.special.summary(),
-        fairness: is_alike.then(|| join_fairness(&special.figures.windows, &ordinary, half)),
-    })
 }

@@ -5,6 +5,7 @@
 //! own ceiling, `report` and `page` show the results.
 mod answers;
 mod engine;
+mod event;
 mod figures;
 mod fleet;
 #[cfg(test)]
@@ -29,7 +30,8 @@ pub use trial::{ControllerTrial, PeerController, TrialFigures, TrialPace, start_
 
 use crate::machine::BenchMachineInfo;
 use anyhow::{Context as _, bail, ensure};
-use measure::{HalfTimeEvent, MeasureSettings, MeasuredController, MeasuredPace, measure};
+use event::HalfTimeEvent;
+use measure::{MeasureSettings, MeasuredController, MeasuredPace, measure};
 use pace::AskedArrivals;
 use peers::ComparedController;
 use report::{ControllerBenchReport, ControllerFailure};
@@ -107,12 +109,16 @@ pub(crate) struct ControllerBenchArgs {
     /// At half time one more switch connects and sends as fast as possible; measures what the others lose
     #[arg(long, conflicts_with = "join")]
     greedy: bool,
+    /// At half time one more switch connects, which sends 100 packet-ins and as many echo requests a second; measures
+    /// how long it waits beside the others
+    #[arg(long, conflicts_with_all = ["join", "greedy"])]
+    probe: bool,
     /// Let all switches connect and leave so many times before the measurement
     #[arg(long, default_value_t = 0, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(0..=1000))]
     storms: u32,
     /// Measure as cbench does: its addresses, OpenFlow 1.0, each flow-mod and each packet-out a response. One packet-in
     /// at a time; with --flood full output buffers
-    #[arg(long, conflicts_with_all = ["openflow", "sources", "window", "rate", "weights", "join", "greedy"])]
+    #[arg(long, conflicts_with_all = ["openflow", "sources", "window", "rate", "weights", "join", "greedy", "probe"])]
     cbench: bool,
     /// Time to measure
     #[arg(long, default_value = "5s", value_parser = parse_time)]
@@ -242,11 +248,9 @@ fn settings(args: &ControllerBenchArgs) -> MeasureSettings {
         (_, _, Some(per_second)) => MeasuredPace::Rate { per_second, arrivals: args.arrivals, burst: args.burst },
         _ => MeasuredPace::Window(args.window),
     };
-    let event = match (args.join, args.greedy) {
-        (true, _) => Some(HalfTimeEvent::Join),
-        (_, true) => Some(HalfTimeEvent::Greedy),
-        _ => None,
-    };
+    let events =
+        [(args.join, HalfTimeEvent::Join), (args.greedy, HalfTimeEvent::Greedy), (args.probe, HalfTimeEvent::Probe)];
+    let event = events.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, event)| event);
     let timeout_s = if args.flood || args.greedy { FLOOD_TIMEOUT_S } else { TIMEOUT_S };
     MeasureSettings {
         version: if args.cbench { Version::V10 } else { args.openflow },

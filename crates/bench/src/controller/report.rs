@@ -1,5 +1,6 @@
 //! Reports of controller measurements: tables of at most 100 columns, JSON, CSV.
-use super::measure::{EventFigures, HalfTimeEvent, MeasureSettings, MeasuredController};
+use super::event::{EventFigures, HalfTimeEvent};
+use super::measure::{MeasureSettings, MeasuredController};
 use crate::machine::BenchMachineInfo;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -188,6 +189,7 @@ fn event(event: &EventFigures) -> String {
     let what = match event.event {
         HalfTimeEvent::Join => "a switch joined",
         HalfTimeEvent::Greedy => "one switch saturated",
+        HalfTimeEvent::Probe => "a probe came",
     };
     let fairness = event.fairness.map_or_else(String::new, |fairness| match fairness.after_ms {
         Some(after) => format!("; fairly served after {after:.0} ms (windows of {:.0} ms)", fairness.window_ms),
@@ -196,8 +198,14 @@ fn event(event: &EventFigures) -> String {
         }
         None => "; not known when it was fairly served: the others are not served alike either".to_owned(),
     });
+    let waited = |delay: &TimeStatistics| format!("{:.0} us (p50), {:.0} us (p99)", delay.p50_us, delay.p99_us);
+    let own_delay = event.own_delay.as_ref().filter(|_| event.event != HalfTimeEvent::Join);
+    let own_delay = own_delay.map_or_else(String::new, |delay| format!(", answered after {}", waited(delay)));
+    let lost = if event.echo_lost > 0 { format!(", {} without an answer", event.echo_lost) } else { String::new() };
+    let echo =
+        event.echo.as_ref().map_or_else(String::new, |delay| format!("; echo replies after {}{lost}", waited(delay)));
     format!(
-        "{what} at half time: the others had {:.0} resp/s before and {:.0} after, p99 {} and {} us; it had {:.0}{fairness}",
+        "{what} at half time: the others had {:.0} resp/s before and {:.0} after, p99 {} and {} us; it had {:.0}{own_delay}{fairness}{echo}",
         event.others_before,
         event.others_after,
         p99(&event.delay_before),

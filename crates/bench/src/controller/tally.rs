@@ -43,8 +43,10 @@ pub(super) struct Tally {
     pub(super) counts: ReplyCounts,
     /// Delays of the ordinary switches, before and after the event at half time; without an event all are before.
     pub(super) ordinary: [TimeHistogram; 2],
-    /// Delays of the switch that joins or saturates.
+    /// Delays of the switch that comes at half time.
     pub(super) special: TimeHistogram,
+    /// Round trips of echo requests.
+    pub(super) echo: TimeHistogram,
     /// Times from the beginning of a connection to the answered features request.
     pub(super) handshakes: TimeHistogram,
     /// Time in which requests that are due count; `None` before the measurement.

@@ -114,15 +114,27 @@ impl TestController {
 
 fn settings(number: u16, version: Version, pace: RequestPace) -> EmulatedSettings {
     let plan = RequestPlan { version, frames: AskedFrames::Ip, sources: AskedSources::Known, hosts: 8, switch: number };
-    EmulatedSettings { plan, pace, timeout: Duration::from_millis(100), most_waiting: 56, is_special: false }
+    EmulatedSettings {
+        plan,
+        pace,
+        timeout: Duration::from_millis(100),
+        most_waiting: 56,
+        is_special: false,
+        echo_interval: None,
+    }
 }
 
 /// Runs switches for two seconds after they are set up, and measures all but the first half second.
 fn run(version: Version, answers: TestAnswers, paces: Vec<RequestPace>) -> SwitchFleet {
+    run_switches(answers, (0..).zip(paces).map(|(number, pace)| settings(number, version, pace)).collect())
+}
+
+fn run_switches(answers: TestAnswers, switches: Vec<EmulatedSettings>) -> SwitchFleet {
     let service = Duration::from_millis(1);
     let (mut fleet, mut sessions) = (SwitchFleet::default(), Vec::new());
-    for (number, pace) in (0..).zip(paces) {
-        fleet.connect(settings(number, version, pace), Instant::ZERO).unwrap();
+    for settings in switches {
+        let version = settings.plan.version;
+        fleet.connect(settings, Instant::ZERO).unwrap();
         let config =
             SessionConfig { versions: vec![version], echo_interval: Duration::ZERO, ..SessionConfig::default() };
         sessions.push(Session::controller(config, Instant::ZERO));
@@ -229,6 +241,25 @@ fn delays_count_from_when_a_request_was_due() {
     let figures = &fleet.switches[0].figures;
     assert!(figures.asked.abs_diff(3000) <= 2 && figures.answered().abs_diff(1500) <= 2, "{figures:?}");
     assert!(figures.unsent.abs_diff(1500) <= 3 && p50_us(&fleet) > 50_000.0, "{figures:?}");
+}
+
+#[test]
+fn echo_requests_are_answered_or_given_up() {
+    let echo_interval = Some(Duration::from_millis(10));
+    let settings = EmulatedSettings { echo_interval, ..settings(0, Version::V13, RequestPace::Window(2)) };
+    let mut fleet = run_switches(TestAnswers::FlowMod, vec![settings]);
+    let echo = fleet.tally.echo.summary().unwrap();
+    assert!(echo.samples.abs_diff(150) <= 1 && echo.max_us < 1.0, "the test's controller answers at once: {echo:?}");
+    assert_eq!(fleet.switches[0].figures.echo_lost, 0);
+    // Nobody answers any more: each request waits for the time-out of 100 ms.
+    fleet.tally.measured = Some(Instant::ZERO..Instant::FAR);
+    let mut now = Instant::ZERO;
+    while now < Instant::from_nanos(5_000_000_000) {
+        fleet.step(now);
+        now = fleet.next_wake().unwrap().max(now + Duration::from_micros(1));
+    }
+    let lost = fleet.switches[0].figures.echo_lost;
+    assert!((20..=30).contains(&lost), "{lost}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Single measurements for the project's experiments: a controller that runs already, or another project's.
-use super::measure::{HalfTimeEvent, MeasureSettings, MeasuredController, MeasuredPace, measure};
+use super::event::HalfTimeEvent;
+use super::measure::{MeasureSettings, MeasuredController, MeasuredPace, measure};
 use super::peers::{ComparedController, StartedController};
 use super::request::{AskedFrames, AskedSources};
 use super::{AskedArrivals, FLOOD_TIMEOUT_S, TIMEOUT_S, ensure_descriptors};

@@ -2,6 +2,7 @@
 //!
 //! The session and the codec handle the handshake and everything that is rare. Requests are patched templates, and
 //! their replies are views of the bytes.
+mod echo;
 mod requests;
 
 use super::answers::EmulatedIdentity;
@@ -9,6 +10,7 @@ use super::pace::RequestPace;
 use super::reply::message_type;
 use super::request::{RequestPlan, RequestTemplate};
 use super::tally::Tally;
+use echo::EchoRequests;
 use std::time::Duration;
 use weir_openflow::codec::{HEADER_BYTES, MessageHeader};
 use weir_openflow::session::{Session, SessionConfig, SessionEvent};
@@ -65,8 +67,10 @@ pub(super) struct EmulatedSettings {
     pub(super) timeout: Duration,
     /// Most requests that wait for an answer.
     pub(super) most_waiting: u32,
-    /// True for the switch that joins or saturates.
+    /// True for the switch that comes at half time.
     pub(super) is_special: bool,
+    /// Time between two echo requests; `None` for none.
+    pub(super) echo_interval: Option<Duration>,
 }
 
 /// Figures of one switch.
@@ -79,6 +83,8 @@ pub(super) struct SwitchFigures {
     pub(super) unsent: u64,
     /// Requests of the measured time that were given up.
     pub(super) lost: u64,
+    /// Echo requests of the measured time that were given up.
+    pub(super) echo_lost: u64,
     /// Requests answered in the measured time, each once, by window.
     pub(super) windows: Vec<u32>,
     /// Replies in the measured time, counted as cbench counts them.
@@ -112,6 +118,7 @@ pub(super) struct EmulatedSwitch {
     cbench_waiting: u32,
     /// Time from which on and before which requests are sent.
     is_sending: bool,
+    echo: Option<EchoRequests>,
     pub(super) figures: SwitchFigures,
 }
 
@@ -146,6 +153,7 @@ impl EmulatedSwitch {
             waiting: 0,
             cbench_waiting: 0,
             is_sending: false,
+            echo: settings.echo_interval.map(EchoRequests::new),
             figures: SwitchFigures::default(),
             settings,
         })
@@ -161,7 +169,7 @@ impl EmulatedSwitch {
         &self.reason
     }
 
-    /// Returns true for the switch that joins or saturates.
+    /// Returns true for the switch that comes at half time.
     pub(super) fn is_special(&self) -> bool {
         self.settings.is_special
     }
@@ -211,7 +219,8 @@ impl EmulatedSwitch {
             RequestPace::Open(times) if self.is_sending => Some(times.due()),
             _ => None,
         };
-        [stage, oldest, due].into_iter().flatten().min()
+        let echo = self.echo.as_ref().filter(|_| self.is_sending).map(|echo| echo.deadline(self.settings.timeout));
+        [stage, oldest, due, echo].into_iter().flatten().min()
     }
 
     /// Does what is due: sends requests, gives up old ones.
@@ -226,7 +235,10 @@ impl EmulatedSwitch {
         self.give_up(now, tally);
         match self.stage {
             EmulatedStage::Announcing => self.announce(now),
-            EmulatedStage::Ready if self.is_sending => self.send_requests(now, tally),
+            EmulatedStage::Ready if self.is_sending => {
+                self.send_echo(now, tally);
+                self.send_requests(now, tally);
+            }
             _ => {}
         }
     }
@@ -263,6 +275,8 @@ impl EmulatedSwitch {
             let is_reply = matches!(header.kind, message_type::FLOW_MOD | message_type::PACKET_OUT);
             if is_reply && header.version == self.settings.plan.version as u8 {
                 self.take_reply(now, message, tally);
+            } else if header.kind == message_type::ECHO_REPLY && self.echo.is_some() {
+                self.take_echo_reply(now, header.xid, tally);
             } else {
                 let refused = self.session.counters().refused;
                 self.session.receive(now, message);
