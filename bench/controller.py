@@ -13,6 +13,7 @@ switches   weir with 16 and with 1000 switches, each of which has 64 unanswered 
 fair       weir with 128 switches that send as fast as they can: how much their rates differ
 greedy     weir with 128 switches that ask at a third of its rate, and one that comes and sends as fast as it can
 join       weir with 128 switches that send as fast as they can, and one that joins them
+joins      as join, 1000 times in one measurement of 600 s; only if it is asked for
 overload   weir with 16 switches that ask at twice its rate, and one that asks little
 threads    weir with one thread and with two, on both cores, which they share with the generator
 
@@ -42,6 +43,7 @@ CASES = {
     "fair": (["weir"], "--flood --switches 128"),
     "greedy": (["weir"], "--switches 128 --rate {third} --greedy"),
     "join": (["weir"], "--flood --switches 128 --join"),
+    "joins": (["weir"], "--flood --switches 128 --join=1000 --time 600s"),
     "overload": (["weir"], "--switches 16 --rate {twice} --probe"),
     "threads": (ON_BOTH, "--flood --switches 16"),
 }
@@ -51,9 +53,10 @@ GROUPS = {"switches": ["switches", "switches-1000"]}
 def measure(controllers, arguments, options, environment):
     """Runs one measurement. Returns the controllers' results."""
     compare = [word for name in controllers for word in ("--compare", name)]
-    command = [WEIR, "bench", "controller", *compare, *arguments.split(), "--time", f"{options.seconds}s", "--json"]
+    time = [] if "--time" in arguments else ["--time", f"{options.seconds}s"]
+    command = [WEIR, "bench", "controller", *compare, *arguments.split(), *time, "--json"]
     pipe = subprocess.PIPE
-    ended = subprocess.run(command, stdout=pipe, stderr=pipe, text=True, env=environment, timeout=600)
+    ended = subprocess.run(command, stdout=pipe, stderr=pipe, text=True, env=environment, timeout=1200)
     if not ended.stdout:
         sys.exit(f"controller: {' '.join(map(str, command))} ended with {ended.returncode}: {ended.stderr}")
     report = json.loads(ended.stdout)
@@ -69,7 +72,13 @@ def medians(samples):
     """Returns the median of each number that every sample has, by its name."""
     def numbers(sample, before=""):
         for name, value in sample.items():
-            if isinstance(value, dict):
+            if name == "fairness" and value:
+                after = [one["after_ms"] for one in value if one["after_ms"] is not None]
+                yield f"{before}fair_times", len(after)
+                if after:
+                    yield f"{before}fair_after_ms", statistics.median(after)
+                    yield f"{before}fair_after_at_most_ms", max(after)
+            elif isinstance(value, dict):
                 yield from numbers(value, f"{before}{name}.")
             elif isinstance(value, (int, float)) and not isinstance(value, bool):
                 yield before + name, value
@@ -89,7 +98,8 @@ def show(case, found):
     for name, row in found.items():
         delay = f"p50 {row['delay.p50_us']:9.1f} us, p99 {row['delay.p99_us']:9.1f} us" if "delay.p50_us" in row else ""
         print(f"{case:14} {name:20} {row['responses_per_second']:10.0f} /s {per_core(row):10.0f} /s per core  {delay}")
-        for key, what in (("deviation_percent", "deviation %"), ("event.fairness.after_ms", "fair after ms"),
+        for key, what in (("deviation_percent", "deviation %"), ("event.fair_times", "times fair"),
+                          ("event.fair_after_ms", "fair after ms"), ("event.fair_after_at_most_ms", "at most ms"),
                           ("event.others_before", "others before /s"), ("event.others_after", "others after /s"),
                           ("event.delay_before.p99_us", "p99 before us"), ("event.delay_after.p99_us", "p99 after us"),
                           ("event.own_delay.p99_us", "own p99 us"), ("event.echo.p99_us", "echo p99 us")):
@@ -104,7 +114,7 @@ def main():
     parser.add_argument("--cases", help="only these, separated by commas")
     parser.add_argument("--no-record", action="store_true", help="print only")
     options = parser.parse_args()
-    names = options.cases.split(",") if options.cases else [case for case in CASES if case != "switches-1000"]
+    names = options.cases.split(",") if options.cases else [case for case in CASES if case not in ("switches-1000", "joins")]
     names = [case for name in names for case in GROUPS.get(name, [name])]
     unknown = [name for name in names if name not in CASES]
     if unknown:

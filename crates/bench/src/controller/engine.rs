@@ -237,7 +237,8 @@ impl SwitchSockets {
             epoll::modify(&self.epoll, stream, epoll::EventData::new_u64(number as u64), epoll::EventFlags::IN | room);
     }
 
-    fn end(&mut self, fleet: &mut impl ServedChannels, number: usize, reason: &str) {
+    /// Closes a channel.
+    pub(super) fn end(&mut self, fleet: &mut impl ServedChannels, number: usize, reason: &str) {
         self.streams[number] = None;
         fleet.close(number, self.clock.now(), reason);
     }

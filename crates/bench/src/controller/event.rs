@@ -1,11 +1,14 @@
 //! What a switch that comes at half time shows: it joins the others, saturates the controller, or probes it.
+use super::engine::SwitchSockets;
 use super::figures::{JoinFairness, join_fairness};
-use super::fleet::SwitchFleet;
-use super::measure::MeasureSettings;
+use super::fleet::{LEFT, SwitchFleet};
+use super::measure::{MeasureSettings, connect};
+use super::switch::EmulatedStage;
 use serde::Serialize;
+use std::ops::Range;
 use std::time::Duration;
 use weir_traffic::TimeStatistics;
-use weir_units::Instant;
+use weir_units::{Clock as _, Instant};
 
 /// Packet-ins a second of a probe, and as many echo requests.
 pub(super) const PROBES_PER_SECOND: f64 = 100.0;
@@ -31,18 +34,63 @@ pub(super) struct EventFigures {
     pub(super) others_after: f64,
     pub(super) delay_before: Option<TimeStatistics>,
     pub(super) delay_after: Option<TimeStatistics>,
-    /// Responses a second of the switch that came, from the event on.
+    /// Responses a second of the switch that came, from the event on, however often it came.
     pub(super) own: f64,
     pub(super) own_delay: Option<TimeStatistics>,
     /// Round trips of the echo requests of the switch that came, and how many had no answer; only of a probe.
     pub(super) echo: Option<TimeStatistics>,
     pub(super) echo_lost: u64,
-    /// Only if the switch sends as the others do.
-    pub(super) fairness: Option<JoinFairness>,
+    /// Of each time that the switch came, if it sends as the others do.
+    pub(super) fairness: Vec<JoinFairness>,
 }
 
-/// Returns the effect of the event; `None` if the measurement ended before it. `others` are the responses of the ordinary
-/// switches by windows.
+/// Lets the switch of the event come at the beginning of `time`: once until its end, or several times, one after the
+/// other. Returns how fairly it was served each time, if it sends as the others do.
+///
+/// # Errors
+/// It is not accepted, or the system cannot wait for sockets.
+pub(super) fn run_event(
+    sockets: &mut SwitchSockets,
+    fleet: &mut SwitchFleet,
+    settings: &MeasureSettings,
+    time: Range<Instant>,
+) -> anyhow::Result<Vec<JoinFairness>> {
+    let all_ended = |fleet: &SwitchFleet| fleet.count(|stage| stage == EmulatedStage::Closed) == fleet.switches.len();
+    sockets.run(fleet, time.start, all_ended)?;
+    let each = time.end.since(time.start) / settings.comes;
+    let mut fairness = Vec::new();
+    for come in 1..=settings.comes {
+        if sockets.is_cancelled() {
+            break;
+        }
+        let (begun, until) = (sockets.clock.now(), time.start + each * come);
+        let number = fleet.switches.len();
+        connect(sockets, fleet, settings.switch(settings.switches)?)?;
+        let is_up = |fleet: &SwitchFleet| {
+            matches!(fleet.switches[number].stage(), EmulatedStage::Ready | EmulatedStage::Closed)
+        };
+        sockets.run(fleet, until, is_up)?;
+        if fleet.switches[number].stage() == EmulatedStage::Ready {
+            fleet.start(number, sockets.clock.now());
+        }
+        sockets.run(fleet, until, all_ended)?;
+        if settings.event == Some(HalfTimeEvent::Join)
+            && let Some(from) = fleet.tally.window(begun)
+        {
+            let ordinary = fleet.switches.iter().filter(|switch| !switch.is_special());
+            let ordinary: Vec<&[u32]> = ordinary.map(|switch| switch.figures.windows.as_slice()).collect();
+            fairness.push(join_fairness(&fleet.switches[number].figures.windows, &ordinary, from));
+        }
+        fleet.switches[number].figures.forget_windows();
+        if come < settings.comes {
+            sockets.end(fleet, number, LEFT);
+        }
+    }
+    Ok(fairness)
+}
+
+/// Returns the effect of the event, without how fairly it was served; `None` if the measurement ended before it.
+/// `others` are the responses of the ordinary switches by windows.
 pub(super) fn event_figures(
     settings: &MeasureSettings,
     fleet: &SwitchFleet,
@@ -52,24 +100,22 @@ pub(super) fn event_figures(
 ) -> Option<EventFigures> {
     let event = settings.event?;
     let event_at = fleet.tally.event?;
-    let special = fleet.switches.iter().find(|switch| switch.is_special())?;
+    let special = || fleet.switches.iter().filter(|switch| switch.is_special());
+    special().next()?;
     let half = fleet.tally.window(event_at)?;
     let before_s = event_at.since(from).as_secs_f64();
     let after_s = (measured.as_secs_f64() - before_s).max(f64::MIN_POSITIVE);
     let (first, second) = others.split_at(half.min(others.len()));
-    let ordinary = fleet.switches.iter().filter(|switch| !switch.is_special());
-    let ordinary: Vec<&[u32]> = ordinary.map(|switch| switch.figures.windows.as_slice()).collect();
-    let is_alike = event == HalfTimeEvent::Join;
     Some(EventFigures {
         event,
         others_before: first.iter().sum::<f64>() / before_s,
         others_after: second.iter().sum::<f64>() / after_s,
         delay_before: fleet.tally.ordinary[0].summary(),
         delay_after: fleet.tally.ordinary[1].summary(),
-        own: special.figures.answered() as f64 / after_s,
+        own: special().map(|switch| switch.figures.answered()).sum::<u64>() as f64 / after_s,
         own_delay: fleet.tally.special.summary(),
         echo: fleet.tally.echo.summary(),
-        echo_lost: special.figures.echo_lost,
-        fairness: is_alike.then(|| join_fairness(&special.figures.windows, &ordinary, half)),
+        echo_lost: special().map(|switch| switch.figures.echo_lost).sum(),
+        fairness: Vec::new(),
     })
 }

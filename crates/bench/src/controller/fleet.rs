@@ -7,6 +7,9 @@ use std::collections::BinaryHeap;
 use weir_openflow::EncodeError;
 use weir_units::Instant;
 
+/// Reason of a channel that its switch left.
+pub(super) const LEFT: &str = "the switch left";
+
 /// Emulated switches by number.
 #[derive(Default)]
 pub(super) struct SwitchFleet {
@@ -50,9 +53,10 @@ impl SwitchFleet {
         self.switches.iter().filter(|switch| is_wanted(switch.stage())).count()
     }
 
-    /// Returns the reason of the first channel that ended.
-    pub(super) fn first_end(&self) -> Option<&str> {
-        self.switches.iter().find(|switch| switch.stage() == EmulatedStage::Closed).map(EmulatedSwitch::reason)
+    /// Returns the reasons of the channels that ended, except those that a switch left.
+    pub(super) fn ends(&self) -> impl Iterator<Item = &str> {
+        let ended = self.switches.iter().filter(|switch| switch.stage() == EmulatedStage::Closed);
+        ended.map(EmulatedSwitch::reason).filter(|reason| *reason != LEFT)
     }
 
     fn touch(&mut self, number: usize) {

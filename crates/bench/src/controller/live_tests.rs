@@ -1,5 +1,6 @@
 //! Tests of measurements over real sockets: against the reflector, and against peers that are no controller.
-use super::measure::{HalfTimeEvent, MeasureSettings, MeasuredPace, measure};
+use super::event::HalfTimeEvent;
+use super::measure::{MeasureSettings, MeasuredPace, measure};
 use super::reflector::Reflector;
 use super::request::{AskedFrames, AskedSources};
 use std::io::Write as _;
@@ -17,6 +18,7 @@ fn settings(version: Version, pace: MeasuredPace) -> MeasureSettings {
         pace,
         weights: Vec::new(),
         event: None,
+        comes: 1,
         storms: 0,
         time_s: 0.2,
         warm_up_s: 0.0,
@@ -50,16 +52,21 @@ fn cbench_counts_and_events_are_reported() {
     };
     let found = measure("reflector", reflector.address, &cbench, None, &CancelHandle::new()).unwrap();
     assert!(found.cbench_per_second.is_some_and(|rate| rate > 0.0), "{found:?}");
-    for event in [HalfTimeEvent::Join, HalfTimeEvent::Greedy] {
+    for (event, comes) in [(HalfTimeEvent::Join, 3), (HalfTimeEvent::Greedy, 1), (HalfTimeEvent::Probe, 1)] {
         let settings = MeasureSettings {
             event: Some(event),
+            comes,
             weights: vec![1, 2],
             time_s: 1.0,
             ..settings(Version::V10, MeasuredPace::Window(2))
         };
         let pid = Some(std::process::id());
         let found = measure("reflector", reflector.address, &settings, pid, &CancelHandle::new()).unwrap();
-        assert!(found.event.is_some_and(|event| event.own > 0.0 && event.others_before > 0.0));
+        assert_eq!(found.ended, 0, "a switch that leaves was not ended by the controller: {:?}", found.ended_why);
+        let figures = found.event.unwrap();
+        assert!(figures.own > 0.0 && figures.others_before > 0.0, "{figures:?}");
+        assert_eq!(figures.fairness.len(), if event == HalfTimeEvent::Join { 3 } else { 0 });
+        assert_eq!(figures.echo.is_some_and(|echo| echo.samples > 5), event == HalfTimeEvent::Probe, "{figures:?}");
         assert!(found.weights.len() == 2 && found.process.is_some_and(|process| process.cpu_s > 0.0));
     }
 }

@@ -1,6 +1,6 @@
 //! Measures one controller once: connects the switches, lets them announce their hosts, sends, waits for the rest.
 use super::engine::SwitchSockets;
-use super::event::{EventFigures, HalfTimeEvent, PROBES_PER_SECOND, event_figures};
+use super::event::{EventFigures, HalfTimeEvent, PROBES_PER_SECOND, event_figures, run_event};
 use super::figures::{jain, milliseconds, relative_deviation};
 use super::fleet::SwitchFleet;
 use super::pace::{AskedArrivals, OpenLoop, RequestPace};
@@ -57,6 +57,8 @@ pub(super) struct MeasureSettings {
     /// Shares of the switches in the offered rate or window, in turn.
     pub(super) weights: Vec<u32>,
     pub(super) event: Option<HalfTimeEvent>,
+    /// Number of times that the switch of the event comes, one after the other.
+    pub(super) comes: u32,
     /// Number of times that all switches connect and leave before the measurement.
     pub(super) storms: u32,
     pub(super) time_s: f64,
@@ -132,7 +134,7 @@ impl MeasureSettings {
     }
 
     /// Returns the settings of a switch. Switch `self.switches` is that of the event.
-    fn switch(&self, number: u32) -> anyhow::Result<EmulatedSettings> {
+    pub(super) fn switch(&self, number: u32) -> anyhow::Result<EmulatedSettings> {
         let is_special = number == self.switches;
         let weight = if is_special { 1 } else { self.weight(number) };
         let switch = u16::try_from(number)?;
@@ -209,18 +211,10 @@ pub(super) fn measure(
     let all_ended = |fleet: &SwitchFleet| fleet.count(|stage| stage == EmulatedStage::Closed) == fleet.switches.len();
     sockets.run(&mut fleet, from, all_ended)?;
     let before = pid.and_then(ProcessUse::read);
-    if let Some(event_at) = event_at {
-        sockets.run(&mut fleet, event_at, all_ended)?;
-        let number = fleet.switches.len();
-        connect(&mut sockets, &mut fleet, settings.switch(settings.switches)?)?;
-        let is_up = |fleet: &SwitchFleet| {
-            matches!(fleet.switches[number].stage(), EmulatedStage::Ready | EmulatedStage::Closed)
-        };
-        sockets.run(&mut fleet, to, is_up)?;
-        if fleet.switches[number].stage() == EmulatedStage::Ready {
-            fleet.start(number, sockets.clock.now());
-        }
-    }
+    let fairness = match event_at {
+        Some(event_at) => run_event(&mut sockets, &mut fleet, settings, event_at..to)?,
+        None => Vec::new(),
+    };
     sockets.run(&mut fleet, to, all_ended)?;
     let process = pid.and_then(ProcessUse::read).zip(before).map(|(after, before)| after.since(&before));
     let is_partial = sockets.is_cancelled();
@@ -231,8 +225,11 @@ pub(super) fn measure(
     sockets.run(&mut fleet, to + rest, waits)?;
     handshakes.merge(&fleet.tally.handshakes);
     let mut result = summary(controller, settings, &fleet, from, end.since(from));
+    if let Some(event) = &mut result.event {
+        event.fairness = fairness;
+    }
     if result.answered == 0 && result.rate() <= 0.0 && !is_partial {
-        let ended = fleet.first_end().map_or_else(String::new, |why| format!("; a connection ended: {why}"));
+        let ended = fleet.ends().next().map_or_else(String::new, |why| format!("; a connection ended: {why}"));
         bail!(
             "{address}: none of {} packet-ins was answered within {} s{ended}; does the controller run an application \
              that answers packet-ins, such as a learning switch?",
@@ -247,7 +244,11 @@ pub(super) fn measure(
 }
 
 /// Connects one more switch.
-fn connect(sockets: &mut SwitchSockets, fleet: &mut SwitchFleet, settings: EmulatedSettings) -> anyhow::Result<()> {
+pub(super) fn connect(
+    sockets: &mut SwitchSockets,
+    fleet: &mut SwitchFleet,
+    settings: EmulatedSettings,
+) -> anyhow::Result<()> {
     let begun = sockets.open()?;
     fleet.connect(settings, begun)?;
     sockets.flush(fleet);
@@ -278,7 +279,7 @@ fn set_up(
         bail!("stopped before the first request: {ready} of {all} switches were set up");
     }
     if ready == 0 {
-        let why = fleet.first_end().unwrap_or("no features request");
+        let why = fleet.ends().next().unwrap_or("no features request");
         bail!(
             "{address}: the controller set up none of {all} switches: {why}; expected an OpenFlow {} controller that \
              sends a hello and a features request within {HANDSHAKE:?}",
@@ -330,8 +331,8 @@ fn summary(
         storms_ms: Vec::new(),
         set_up_ms: 0.0,
         not_set_up: 0,
-        ended: fleet.count(|stage| stage == EmulatedStage::Closed),
-        ended_why: fleet.first_end().map(str::to_owned),
+        ended: fleet.ends().count(),
+        ended_why: fleet.ends().next().map(str::to_owned),
         process: None,
         ceiling_per_second: None,
         is_partial: false,

@@ -103,9 +103,11 @@ pub(crate) struct ControllerBenchArgs {
     /// Unequal offers: shares of the switches in the rate, or factors of their windows, in turn, as in 1,1,4
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
     weights: Vec<u32>,
-    /// At half time one more switch connects; measures how long until it is served as the others are
-    #[arg(long)]
-    join: bool,
+    /// At half time one more switch connects; measures how long until it is served as the others are. With
+    /// --join=TIMES it leaves and comes again, so many times
+    #[arg(long, value_name = "TIMES", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    join: Option<u32>,
     /// At half time one more switch connects and sends as fast as possible; measures what the others lose
     #[arg(long, conflicts_with = "join")]
     greedy: bool,
@@ -248,8 +250,11 @@ fn settings(args: &ControllerBenchArgs) -> MeasureSettings {
         (_, _, Some(per_second)) => MeasuredPace::Rate { per_second, arrivals: args.arrivals, burst: args.burst },
         _ => MeasuredPace::Window(args.window),
     };
-    let events =
-        [(args.join, HalfTimeEvent::Join), (args.greedy, HalfTimeEvent::Greedy), (args.probe, HalfTimeEvent::Probe)];
+    let events = [
+        (args.join.is_some(), HalfTimeEvent::Join),
+        (args.greedy, HalfTimeEvent::Greedy),
+        (args.probe, HalfTimeEvent::Probe),
+    ];
     let event = events.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, event)| event);
     let timeout_s = if args.flood || args.greedy { FLOOD_TIMEOUT_S } else { TIMEOUT_S };
     MeasureSettings {
@@ -261,6 +266,7 @@ fn settings(args: &ControllerBenchArgs) -> MeasureSettings {
         pace,
         weights: args.weights.clone(),
         event,
+        comes: args.join.unwrap_or(1),
         storms: args.storms,
         time_s: args.time.0.as_secs_f64(),
         warm_up_s: args.warm_up.0.as_secs_f64(),

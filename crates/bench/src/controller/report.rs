@@ -1,5 +1,6 @@
 //! Reports of controller measurements: tables of at most 100 columns, JSON, CSV.
 use super::event::{EventFigures, HalfTimeEvent};
+use super::figures::JoinFairness;
 use super::measure::{MeasureSettings, MeasuredController};
 use crate::machine::BenchMachineInfo;
 use serde::Serialize;
@@ -191,13 +192,7 @@ fn event(event: &EventFigures) -> String {
         HalfTimeEvent::Greedy => "one switch saturated",
         HalfTimeEvent::Probe => "a probe came",
     };
-    let fairness = event.fairness.map_or_else(String::new, |fairness| match fairness.after_ms {
-        Some(after) => format!("; fairly served after {after:.0} ms (windows of {:.0} ms)", fairness.window_ms),
-        None if fairness.is_telling() => {
-            format!("; not fairly served in this time (windows of {:.0} ms)", fairness.window_ms)
-        }
-        None => "; not known when it was fairly served: the others are not served alike either".to_owned(),
-    });
+    let fairness = fairness(&event.fairness);
     let waited = |delay: &TimeStatistics| format!("{:.0} us (p50), {:.0} us (p99)", delay.p50_us, delay.p99_us);
     let own_delay = event.own_delay.as_ref().filter(|_| event.event != HalfTimeEvent::Join);
     let own_delay = own_delay.map_or_else(String::new, |delay| format!(", answered after {}", waited(delay)));
@@ -224,4 +219,29 @@ fn plain(value: Option<f64>) -> String {
 
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// Returns when a switch that came was served like the others, each time.
+fn fairness(found: &[JoinFairness]) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut after_ms: Vec<f64> = found.iter().filter_map(|one| one.after_ms).collect();
+    after_ms.sort_by(f64::total_cmp);
+    let unknown = found.iter().filter(|one| !one.is_telling()).count();
+    let longest_ms = found.iter().map(|one| one.window_ms).fold(0.0, f64::max);
+    let windows = format!("windows of up to {longest_ms:.0} ms");
+    match after_ms.as_slice() {
+        [] if unknown == 0 => format!("; not fairly served in this time ({windows})"),
+        [] => "; not known when it was fairly served: the others are not served alike either".to_owned(),
+        [after] if found.len() == 1 => format!("; fairly served after {after:.0} ms ({windows})"),
+        [.., most] => {
+            let unknown = if unknown > 0 { format!(", {unknown} times not known") } else { String::new() };
+            let (times, fair, median) = (found.len(), after_ms.len(), after_ms[after_ms.len() / 2]);
+            format!(
+                "; of {times} times it was fairly served {fair}{unknown}: after {median:.0} ms (median), {most:.0} ms \
+                 at most ({windows})"
+            )
+        }
+    }
 }

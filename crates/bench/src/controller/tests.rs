@@ -269,10 +269,10 @@ fn a_peer_that_speaks_another_protocol_ends_the_channel() {
         fleet.connect(settings(0, Version::V13, RequestPace::Window(1)), Instant::ZERO).unwrap();
         fleet.receive(0, Instant::ZERO, bytes);
         assert_eq!(fleet.count(|stage| stage == EmulatedStage::Closed), 1, "{bytes:?}");
-        assert!(fleet.first_end().is_some_and(|why| !why.is_empty()));
+        assert!(fleet.ends().next().is_some_and(|why| !why.is_empty()));
     }
     let mut fleet = SwitchFleet::default();
     fleet.connect(settings(0, Version::V13, RequestPace::Window(1)), Instant::ZERO).unwrap();
     fleet.step(Instant::from_nanos(10_000_000_000));
-    assert!(fleet.first_end().is_some_and(|why| why.contains("no hello")));
+    assert!(fleet.ends().next().is_some_and(|why| why.contains("no hello")));
 }

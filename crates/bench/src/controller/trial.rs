@@ -89,6 +89,7 @@ impl ControllerTrial {
             pace,
             weights: Vec::new(),
             event: self.joins.then_some(HalfTimeEvent::Join),
+            comes: 1,
             storms: 0,
             time_s,
             warm_up_s: time_s / 4.0,
@@ -100,7 +101,7 @@ impl ControllerTrial {
 
 impl TrialFigures {
     fn of(found: &MeasuredController) -> TrialFigures {
-        let fairness = found.event.as_ref().and_then(|event| event.fairness);
+        let fairness = found.event.as_ref().and_then(|event| event.fairness.first());
         TrialFigures {
             answered_per_second: found.rate(),
             answered: found.answered,
