@@ -14,7 +14,7 @@ const READ_BYTES: usize = 64 << 10;
 const WRITES: u32 = 8;
 /// Most events of one call.
 const EVENTS: usize = 256;
-/// Time before the next request is due from which on the thread no longer sleeps: epoll counts in milliseconds.
+/// Usual time before the next request is due from which on the thread no longer sleeps: epoll counts in milliseconds.
 const AWAKE: Duration = Duration::from_millis(2);
 /// Longest sleep, after which Ctrl-C is looked for.
 const NAP: Duration = Duration::from_millis(20);
@@ -52,6 +52,8 @@ pub(super) struct SwitchSockets {
     is_full: Vec<bool>,
     pub(super) clock: SystemClock,
     cancel: CancelHandle,
+    /// Time before the next request is due from which on the thread no longer sleeps.
+    awake: Duration,
     read_buffer: Vec<u8>,
     events: Vec<epoll::Event>,
 }
@@ -69,9 +71,20 @@ impl SwitchSockets {
             is_full: Vec::new(),
             clock: SystemClock::start(),
             cancel,
+            awake: AWAKE,
             read_buffer: vec![0; READ_BYTES],
             events: Vec::with_capacity(EVENTS),
         })
+    }
+
+    /// Returns no sockets yet, to the same controller and with the same clock, for another thread. It always sleeps until
+    /// the next request, which may then be sent a millisecond late.
+    ///
+    /// # Errors
+    /// The system gives no epoll.
+    pub(super) fn beside(&self) -> anyhow::Result<SwitchSockets> {
+        let new = SwitchSockets::new(self.address, self.cancel.clone())?;
+        Ok(SwitchSockets { clock: self.clock, awake: Duration::ZERO, ..new })
     }
 
     /// Returns true if Ctrl-C was pressed.
@@ -145,7 +158,7 @@ impl SwitchSockets {
     }
 
     fn wait(&mut self, fleet: &mut impl ServedChannels, time: Duration) -> anyhow::Result<()> {
-        let time = time.checked_sub(AWAKE).unwrap_or_default();
+        let time = time.checked_sub(self.awake).unwrap_or_default();
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         let limit = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };

@@ -4,6 +4,10 @@ use super::figures::{JoinFairness, join_fairness};
 use super::fleet::{LEFT, SwitchFleet};
 use super::measure::{MeasureSettings, connect};
 use super::switch::EmulatedStage;
+use super::tally::Tally;
+use anyhow::anyhow;
+use rustix::process::setpriority_process;
+use rustix::thread::gettid;
 use serde::Serialize;
 use std::ops::Range;
 use std::time::Duration;
@@ -12,6 +16,8 @@ use weir_units::{Clock as _, Instant};
 
 /// Packet-ins a second of a probe, and as many echo requests.
 pub(super) const PROBES_PER_SECOND: f64 = 100.0;
+/// Priority of the probe's thread, as in nice(1).
+const MOST_URGENT: i32 = -20;
 
 /// Event at half time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -55,8 +61,11 @@ pub(super) fn run_event(
     settings: &MeasureSettings,
     time: Range<Instant>,
 ) -> anyhow::Result<Vec<JoinFairness>> {
-    let all_ended = |fleet: &SwitchFleet| fleet.count(|stage| stage == EmulatedStage::Closed) == fleet.switches.len();
-    sockets.run(fleet, time.start, all_ended)?;
+    sockets.run(fleet, time.start, SwitchFleet::has_ended)?;
+    if settings.event == Some(HalfTimeEvent::Probe) {
+        run_probe(sockets, fleet, settings, time.end)?;
+        return Ok(Vec::new());
+    }
     let each = time.end.since(time.start) / settings.comes;
     let mut fairness = Vec::new();
     for come in 1..=settings.comes {
@@ -64,16 +73,8 @@ pub(super) fn run_event(
             break;
         }
         let (begun, until) = (sockets.clock.now(), time.start + each * come);
-        let number = fleet.switches.len();
-        connect(sockets, fleet, settings.switch(settings.switches)?)?;
-        let is_up = |fleet: &SwitchFleet| {
-            matches!(fleet.switches[number].stage(), EmulatedStage::Ready | EmulatedStage::Closed)
-        };
-        sockets.run(fleet, until, is_up)?;
-        if fleet.switches[number].stage() == EmulatedStage::Ready {
-            fleet.start(number, sockets.clock.now());
-        }
-        sockets.run(fleet, until, all_ended)?;
+        let number = start_one_more(sockets, fleet, settings, until)?;
+        sockets.run(fleet, until, SwitchFleet::has_ended)?;
         if settings.event == Some(HalfTimeEvent::Join)
             && let Some(from) = fleet.tally.window(begun)
         {
@@ -87,6 +88,55 @@ pub(super) fn run_event(
         }
     }
     Ok(fairness)
+}
+
+/// Runs the probe until `until` on a thread of its own: its delays are those of the controller, and not of the thread
+/// that sends as much as it can for the other switches.
+fn run_probe(
+    sockets: &mut SwitchSockets,
+    fleet: &mut SwitchFleet,
+    settings: &MeasureSettings,
+    until: Instant,
+) -> anyhow::Result<()> {
+    let tally = Tally { measured: fleet.tally.measured.clone(), event: fleet.tally.event, ..Tally::default() };
+    let mut probe = SwitchFleet { tally, ..SwitchFleet::default() };
+    let mut own_sockets = sockets.beside()?;
+    let timeout = Duration::from_secs_f64(settings.timeout_s);
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(move || -> anyhow::Result<SwitchFleet> {
+            // It is woken at once beside the other thread, if this process may ask for that.
+            let _ = setpriority_process(Some(gettid()), MOST_URGENT);
+            start_one_more(&mut own_sockets, &mut probe, settings, until)?;
+            own_sockets.run(&mut probe, until, SwitchFleet::has_ended)?;
+            probe.stop();
+            let has_answers = |probe: &SwitchFleet| probe.switches.iter().all(|switch| switch.waiting() == 0);
+            own_sockets.run(&mut probe, until + timeout, has_answers)?;
+            Ok(probe)
+        });
+        let ran = sockets.run(fleet, until, SwitchFleet::has_ended);
+        fleet.stop();
+        let probe = thread.join().map_err(|_| anyhow!("the probe's thread ended early"))??;
+        fleet.absorb(probe);
+        ran
+    })
+}
+
+/// Connects one more switch and starts its requests once it is set up. Returns its number.
+fn start_one_more(
+    sockets: &mut SwitchSockets,
+    fleet: &mut SwitchFleet,
+    settings: &MeasureSettings,
+    until: Instant,
+) -> anyhow::Result<usize> {
+    let number = fleet.switches.len();
+    connect(sockets, fleet, settings.switch(settings.switches)?)?;
+    let is_up =
+        |fleet: &SwitchFleet| matches!(fleet.switches[number].stage(), EmulatedStage::Ready | EmulatedStage::Closed);
+    sockets.run(fleet, until, is_up)?;
+    if fleet.switches[number].stage() == EmulatedStage::Ready {
+        fleet.start(number, sockets.clock.now());
+    }
+    Ok(number)
 }
 
 /// Returns the effect of the event, without how fairly it was served; `None` if the measurement ended before it.

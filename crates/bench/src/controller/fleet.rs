@@ -37,6 +37,22 @@ impl SwitchFleet {
         Ok(())
     }
 
+    /// Adds the switches of another fleet, whose time is over, and what they measured. They have no sockets here.
+    pub(super) fn absorb(&mut self, other: SwitchFleet) {
+        for switch in other.switches {
+            self.switches.push(switch);
+            self.planned.push(Instant::FAR);
+            self.is_touched.push(false);
+        }
+        for (own, added) in [
+            (&mut self.tally.special, &other.tally.special),
+            (&mut self.tally.echo, &other.tally.echo),
+            (&mut self.tally.handshakes, &other.tally.handshakes),
+        ] {
+            own.merge(added);
+        }
+    }
+
     /// Starts the requests of a switch.
     pub(super) fn start(&mut self, number: usize, now: Instant) {
         self.switches[number].start(now, &mut self.tally);
@@ -51,6 +67,11 @@ impl SwitchFleet {
     /// Returns the number of switches in a stage.
     pub(super) fn count(&self, is_wanted: impl Fn(EmulatedStage) -> bool) -> usize {
         self.switches.iter().filter(|switch| is_wanted(switch.stage())).count()
+    }
+
+    /// Returns true if all channels have ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.switches.iter().all(|switch| switch.stage() == EmulatedStage::Closed)
     }
 
     /// Returns the reasons of the channels that ended, except those that a switch left.

@@ -208,14 +208,13 @@ pub(super) fn measure(
             fleet.start(number, begin);
         }
     }
-    let all_ended = |fleet: &SwitchFleet| fleet.count(|stage| stage == EmulatedStage::Closed) == fleet.switches.len();
-    sockets.run(&mut fleet, from, all_ended)?;
+    sockets.run(&mut fleet, from, SwitchFleet::has_ended)?;
     let before = pid.and_then(ProcessUse::read);
     let fairness = match event_at {
         Some(event_at) => run_event(&mut sockets, &mut fleet, settings, event_at..to)?,
         None => Vec::new(),
     };
-    sockets.run(&mut fleet, to, all_ended)?;
+    sockets.run(&mut fleet, to, SwitchFleet::has_ended)?;
     let process = pid.and_then(ProcessUse::read).zip(before).map(|(after, before)| after.since(&before));
     let is_partial = sockets.is_cancelled();
     let end = sockets.clock.now().min(to);
