@@ -178,6 +178,14 @@ fn devices_that_take_time_are_stations() {
         assert!((found - expected).abs() < expected / 5.0, "{rates:?}");
     }
     assert_eq!(document[0]["level"], "stations");
+    // Frames of 600 bytes take 4.8 ms on each of two links of 1 Mbit/s; links without a rate take no time.
+    let median = |more: &[&str]| {
+        let arguments = [&["--duration", "10s", "--replications", "1", "--json"][..], more].concat();
+        let document: serde_json::Value = serde_json::from_str(&stdout(&simulate("at-x510.toml", &arguments))).unwrap();
+        document["total"]["all"]["p50_s"]["mean"].as_f64().unwrap()
+    };
+    let (fast, slow) = (median(&[]), median(&["--link-rate", "1Mbit/s"]));
+    assert!(fast < 1e-3 && slow > 9.6e-3, "{fast} {slow}");
     let output = simulate("at-x510.toml", &["--duration", "1s", "--level", "packets"]);
     assert!(stdout(&output).contains("in virtual time"), "{}", stdout(&output));
 }

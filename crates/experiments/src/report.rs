@@ -158,7 +158,7 @@ impl fmt::Display for ExperimentReport {
 
 impl ExperimentReport {
     fn table(&self) -> ReportTable {
-        let mut table = ReportTable::new(["case", "", "published", "ours", "+-", "samples", ""]).numbers(2..6);
+        let mut table = ReportTable::new(["case", "", "unit", "published", "ours", "+-", "samples"]).numbers(3..7);
         let mut last = "";
         for figure in &self.figures {
             let case = if figure.case == last { "" } else { figure.case.as_str() };
@@ -170,11 +170,11 @@ impl ExperimentReport {
             table.row([
                 case,
                 figure.metric,
+                figure.unit,
                 &published,
                 &short(figure.ours),
                 &figure.sd.map_or_else(String::new, short),
                 &figure.samples.to_string(),
-                figure.unit,
             ]);
         }
         table

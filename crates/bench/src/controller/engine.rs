@@ -77,14 +77,11 @@ impl SwitchSockets {
         })
     }
 
-    /// Returns no sockets yet, to the same controller and with the same clock, for another thread. It always sleeps until
+    /// Returns what makes sockets to the same controller, with the same clock, on another thread. They always sleep until
     /// the next request, which may then be sent a millisecond late.
-    ///
-    /// # Errors
-    /// The system gives no epoll.
-    pub(super) fn beside(&self) -> anyhow::Result<SwitchSockets> {
-        let new = SwitchSockets::new(self.address, self.cancel.clone())?;
-        Ok(SwitchSockets { clock: self.clock, awake: Duration::ZERO, ..new })
+    pub(super) fn beside(&self) -> impl FnOnce() -> anyhow::Result<SwitchSockets> + Send + use<> {
+        let (address, clock, cancel) = (self.address, self.clock, self.cancel.clone());
+        move || Ok(SwitchSockets { clock, awake: Duration::ZERO, ..SwitchSockets::new(address, cancel)? })
     }
 
     /// Returns true if Ctrl-C was pressed.

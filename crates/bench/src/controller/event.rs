@@ -99,13 +99,15 @@ fn run_probe(
     until: Instant,
 ) -> anyhow::Result<()> {
     let tally = Tally { measured: fleet.tally.measured.clone(), event: fleet.tally.event, ..Tally::default() };
-    let mut probe = SwitchFleet { tally, ..SwitchFleet::default() };
-    let mut own_sockets = sockets.beside()?;
+    let mut probe = SwitchFleet::default();
+    probe.tally = tally;
+    let open_sockets = sockets.beside();
     let timeout = Duration::from_secs_f64(settings.timeout_s);
     std::thread::scope(|scope| {
         let thread = scope.spawn(move || -> anyhow::Result<SwitchFleet> {
             // It is woken at once beside the other thread, if this process may ask for that.
             let _ = setpriority_process(Some(gettid()), MOST_URGENT);
+            let mut own_sockets = open_sockets()?;
             start_one_more(&mut own_sockets, &mut probe, settings, until)?;
             own_sockets.run(&mut probe, until, SwitchFleet::has_ended)?;
             probe.stop();

@@ -10,6 +10,7 @@ use weir_experiments::{EXPERIMENTS, ExperimentOptions, ExperimentReport, Externa
 use weir_profiler::SwitchAddress;
 use weir_terminal::output;
 use weir_terminal::progress::ProgressDisplay;
+use weir_terminal::prose::wrapped;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
 
 #[derive(clap::Args)]
@@ -87,7 +88,7 @@ pub(crate) fn run(mut args: ExperimentArgs) -> anyhow::Result<ExitCode> {
     output::print(&match (args.json, args.csv) {
         (true, _) => json,
         (_, true) => csv(&report),
-        _ => report.to_string(),
+        _ => wrapped(&report.to_string()),
     })?;
     Ok(status(&report))
 }

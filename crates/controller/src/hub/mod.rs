@@ -49,8 +49,8 @@ pub use types::{ControllerCounters, ControllerSnapshot, SwitchEvent, SwitchInfo,
 pub type Observer = Box<dyn FnMut(&SwitchEvent) + Send>;
 
 /// Packet-ins that wait, in each class, over all switches. They share it equally, but each has [`LEAST_QUEUED`]. At a
-/// million a second the oldest has waited some 30 ms.
-pub const MOST_QUEUED: usize = 32_768;
+/// million a second the oldest has waited some 16 ms.
+pub const MOST_QUEUED: usize = 16_384;
 /// Bytes that wait, in each class, over all switches. They share it equally, but each has [`LEAST_QUEUED_BYTES`].
 pub const MOST_QUEUED_BYTES: usize = 16 << 20;
 /// Messages that may wait for each switch in each class, however many switches there are.

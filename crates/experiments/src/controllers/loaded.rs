@@ -21,7 +21,7 @@ const HALF_MOST: f64 = 5.0;
 /// Claimed lower bound of what is answered of twice the load, as a share of that as fast as possible.
 const KEPT_LEAST: f64 = 0.7;
 /// Claimed upper bound of the 99th percentile at twice the load in milliseconds. A bound of the controller's queues
-/// (32,768 packet-ins) and of the sockets in front of them.
+/// (16,384 packet-ins) and of the sockets in front of them.
 const OVERLOAD_MOST_MS: f64 = 500.0;
 
 fn case(subject: ControllerSubject, load: &str) -> String {

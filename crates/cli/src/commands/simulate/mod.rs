@@ -62,9 +62,10 @@ pub(crate) struct SimulateArgs {
     /// (devices as queues). Default: stations if the scenario has [switch.timing]
     #[arg(long, value_name = "LEVEL", value_enum)]
     level: Option<SimulationLevel>,
-    /// Rate of links for which the scenario has none
-    #[arg(long, value_name = "RATE", default_value_t = defaults::LINK_RATE)]
-    link_rate: Bps,
+    /// Rate of links for which the scenario has none. Without it they have 10Gbit/s packet by packet, and take no time
+    /// between stations
+    #[arg(long, value_name = "RATE")]
+    link_rate: Option<Bps>,
     /// Delay of control messages in each direction; without it the scenario's `delay` of its controller, or 50us if
     /// that is 0
     #[arg(long, value_name = "TIME")]
@@ -211,6 +212,12 @@ fn apply_overrides(mut scenario: Scenario, args: &SimulateArgs) -> anyhow::Resul
         super::run::set_duration(&mut scenario, duration)?;
         scenario.simulate.duration = duration.0;
     }
+    if let Some(rate) = args.link_rate {
+        let of_hosts = scenario.hosts.iter_mut().map(|host| &mut host.link);
+        for spec in of_hosts.chain(scenario.links.iter_mut().map(|link| &mut link.spec)) {
+            spec.rate.get_or_insert(rate);
+        }
+    }
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     scenario.simulate.warm_up = args.warm_up.map_or(scenario.simulate.warm_up, |time| time.0);
     scenario.simulate.replications = args.replications.unwrap_or(scenario.simulate.replications);
@@ -235,9 +242,8 @@ fn answer(
     if scenario.streams.is_empty() || !scenario.traffic.is_empty() {
         let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(defaults::CONTROL_DELAY);
         let control_delay = args.control_delay.map_or(delay, |given| given.0);
-        let (link_rate, wake_up, settle) = (args.link_rate, args.wake_up.0, args.settle.0);
-        let settings =
-            VirtualTimeSettings { link_rate, control_delay, wake_up, settle, ..VirtualTimeSettings::default() };
+        let (wake_up, settle) = (args.wake_up.0, args.settle.0);
+        let settings = VirtualTimeSettings { control_delay, wake_up, settle, ..VirtualTimeSettings::default() };
         let mut shown = super::run::progress::LabProgressDisplay::new();
         let clock = SystemClock::start();
         let result = cancel.set_during(&watch.cancel, || {
