@@ -77,8 +77,8 @@ impl SwitchSockets {
         })
     }
 
-    /// Returns what makes sockets to the same controller, with the same clock, on another thread. They always sleep until
-    /// the next request, which may then be sent a millisecond late.
+    /// Returns what makes sockets to the same controller, with the same clock, on another thread. They always sleep
+    /// until the next request, which may then be sent a millisecond late.
     pub(super) fn beside(&self) -> impl FnOnce() -> anyhow::Result<SwitchSockets> + Send + use<> {
         let (address, clock, cancel) = (self.address, self.clock, self.cancel.clone());
         move || Ok(SwitchSockets { clock, awake: Duration::ZERO, ..SwitchSockets::new(address, cancel)? })

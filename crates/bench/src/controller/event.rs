@@ -1,4 +1,4 @@
-//! What a switch that comes at half time shows: it joins the others, saturates the controller, or probes it.
+//! Runs the switch that comes at half time: it joins the others, saturates the controller, or probes it.
 use super::engine::SwitchSockets;
 use super::figures::{JoinFairness, join_fairness};
 use super::fleet::{LEFT, SwitchFleet};
@@ -46,7 +46,7 @@ pub(super) struct EventFigures {
     /// Round trips of the echo requests of the switch that came, and how many had no answer; only of a probe.
     pub(super) echo: Option<TimeStatistics>,
     pub(super) echo_lost: u64,
-    /// Of each time that the switch came, if it sends as the others do.
+    /// Fairness to the switch each time that it came, if it sends as the others do.
     pub(super) fairness: Vec<JoinFairness>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct EventFigures {
 /// other. Returns how fairly it was served each time, if it sends as the others do.
 ///
 /// # Errors
-/// It is not accepted, or the system cannot wait for sockets.
+/// The controller does not accept the switch, or the system cannot wait for sockets.
 pub(super) fn run_event(
     sockets: &mut SwitchSockets,
     fleet: &mut SwitchFleet,

@@ -251,7 +251,7 @@ fn echo_requests_are_answered_or_given_up() {
     let echo = fleet.tally.echo.summary().unwrap();
     assert!(echo.samples.abs_diff(150) <= 1 && echo.max_us < 1.0, "the test's controller answers at once: {echo:?}");
     assert_eq!(fleet.switches[0].figures.echo_lost, 0);
-    // Nobody answers any more: each request waits for the time-out of 100 ms.
+    // Without a controller there are no answers: each request waits for the time-out of 100 ms.
     fleet.tally.measured = Some(Instant::ZERO..Instant::FAR);
     let mut now = Instant::ZERO;
     while now < Instant::from_nanos(5_000_000_000) {
