@@ -114,7 +114,8 @@ def main():
     parser.add_argument("--cases", help="only these, separated by commas")
     parser.add_argument("--no-record", action="store_true", help="print only")
     options = parser.parse_args()
-    names = options.cases.split(",") if options.cases else [case for case in CASES if case not in ("switches-1000", "joins")]
+    usual = [case for case in CASES if case not in ("switches-1000", "joins")]
+    names = options.cases.split(",") if options.cases else usual
     names = [case for name in names for case in GROUPS.get(name, [name])]
     unknown = [name for name in names if name not in CASES]
     if unknown:

@@ -35,8 +35,8 @@ pub struct ComparisonPlan {
     pub threads: usize,
     /// True if hosts of live rounds are network namespaces.
     pub netns: bool,
-    /// Rate of links without one in the scenario, for formulas and packet by packet in virtual time. `None` uses the
-    /// defaults of these verbs, and no limit for scenarios with stations.
+    /// Rate of links without one in the scenario, for formulas and in virtual time. `None` uses the defaults of these
+    /// verbs, and no limit for scenarios with stations.
     pub link_rate: Option<Bps>,
     /// Time that threads take to wake up, for formulas and packet by packet in virtual time. `None` measures it
     /// before a live run, and otherwise uses no time.
@@ -76,7 +76,8 @@ pub fn ask(
                 simulated_streams(scenario, plan, cancel, tell)
             }
             EvaluationMethod::Simulate if has_timing(scenario) && scenario.streams.is_empty() => {
-                simulated_stations(scenario, plan, cancel, tell)
+                let rated = plan.link_rate.map(|rate| scenario.clone().with_link_rate(rate));
+                simulated_stations(rated.as_ref().unwrap_or(scenario), plan, cancel, tell)
             }
             EvaluationMethod::Simulate => simulated_network(scenario, plan, wake_up, cancel, tell),
             EvaluationMethod::Run | EvaluationMethod::Emulate => match not_live(scenario) {
@@ -346,7 +347,7 @@ fn while_watched<R>(watch: &SimulationMonitor, cancel: &CancelHandle, work: impl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::AnswerState;
+    use crate::answer::{AnswerState, PerformanceMetric};
 
     fn scenario(more: &str) -> Scenario {
         let text = format!(
@@ -373,6 +374,22 @@ mod tests {
         for live in ["", "[switch.timing]\ndata = \"9us\""] {
             assert_eq!(not_live(&scenario(live)), None);
         }
+    }
+
+    #[test]
+    fn a_link_rate_has_its_effect_on_formulas_and_stations() {
+        // Datagrams of 1448 bytes on two links of 10 Mbit/s.
+        let timed = scenario("[switch.timing]\ndata = \"9us\"");
+        let rated = |link_rate| {
+            let plan = ComparisonPlan { link_rate, ..plan(&[EvaluationMethod::Predict, EvaluationMethod::Simulate]) };
+            let answers = ask(&timed, &plan, &CancelHandle::new(), &mut |_| ());
+            let rows =
+                answers.iter().map(|answer| answer.rows.iter().find(|row| row.subject.name == "udp a > b").unwrap());
+            rows.map(|row| row.figures[&PerformanceMetric::DelayMean].value).collect::<Vec<_>>()
+        };
+        let [fast, slow] = [None, Some(Bps(10_000_000))].map(rated);
+        assert!(fast.len() == 2 && fast.iter().all(|mean_s| *mean_s < 0.1e-3), "{fast:?}");
+        assert!(slow.len() == 2 && slow.iter().all(|mean_s| *mean_s > 2e-3), "{slow:?}");
     }
 
     #[test]

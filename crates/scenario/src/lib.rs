@@ -12,6 +12,7 @@ mod drain_time;
 mod error;
 mod expand;
 mod interface_name;
+mod link_rate;
 mod loops;
 mod stream;
 mod tables_met;

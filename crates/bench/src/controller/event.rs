@@ -66,13 +66,13 @@ pub(super) fn run_event(
         run_probe(sockets, fleet, settings, time.end)?;
         return Ok(Vec::new());
     }
-    let each = time.end.since(time.start) / settings.comes;
+    let each = time.end.since(time.start) / settings.joins;
     let mut fairness = Vec::new();
-    for come in 1..=settings.comes {
+    for join in 1..=settings.joins {
         if sockets.is_cancelled() {
             break;
         }
-        let (begun, until) = (sockets.clock.now(), time.start + each * come);
+        let (begun, until) = (sockets.clock.now(), time.start + each * join);
         let number = start_one_more(sockets, fleet, settings, until)?;
         sockets.run(fleet, until, SwitchFleet::has_ended)?;
         if settings.event == Some(HalfTimeEvent::Join)
@@ -83,7 +83,7 @@ pub(super) fn run_event(
             fairness.push(join_fairness(&fleet.switches[number].figures.windows, &ordinary, from));
         }
         fleet.switches[number].figures.forget_windows();
-        if come < settings.comes {
+        if join < settings.joins {
             sockets.end(fleet, number, LEFT);
         }
     }

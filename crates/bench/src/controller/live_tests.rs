@@ -18,7 +18,7 @@ fn settings(version: Version, pace: MeasuredPace) -> MeasureSettings {
         pace,
         weights: Vec::new(),
         event: None,
-        comes: 1,
+        joins: 1,
         storms: 0,
         time_s: 0.2,
         warm_up_s: 0.0,
@@ -52,10 +52,10 @@ fn cbench_counts_and_events_are_reported() {
     };
     let found = measure("reflector", reflector.address, &cbench, None, &CancelHandle::new()).unwrap();
     assert!(found.cbench_per_second.is_some_and(|rate| rate > 0.0), "{found:?}");
-    for (event, comes) in [(HalfTimeEvent::Join, 3), (HalfTimeEvent::Greedy, 1), (HalfTimeEvent::Probe, 1)] {
+    for (event, joins) in [(HalfTimeEvent::Join, 3), (HalfTimeEvent::Greedy, 1), (HalfTimeEvent::Probe, 1)] {
         let settings = MeasureSettings {
             event: Some(event),
-            comes,
+            joins,
             weights: vec![1, 2],
             time_s: 1.0,
             ..settings(Version::V10, MeasuredPace::Window(2))

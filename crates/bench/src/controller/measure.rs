@@ -57,8 +57,8 @@ pub(super) struct MeasureSettings {
     /// Shares of the switches in the offered rate or window, in turn.
     pub(super) weights: Vec<u32>,
     pub(super) event: Option<HalfTimeEvent>,
-    /// Number of times that the switch of the event comes, one after the other.
-    pub(super) comes: u32,
+    /// Number of times that the switch of the event connects, one after the other; 1 unless it joins the others.
+    pub(super) joins: u32,
     /// Number of times that all switches connect and leave before the measurement.
     pub(super) storms: u32,
     pub(super) time_s: f64,

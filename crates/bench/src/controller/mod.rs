@@ -266,7 +266,7 @@ fn settings(args: &ControllerBenchArgs) -> MeasureSettings {
         pace,
         weights: args.weights.clone(),
         event,
-        comes: args.join.unwrap_or(1),
+        joins: args.join.unwrap_or(1),
         storms: args.storms,
         time_s: args.time.0.as_secs_f64(),
         warm_up_s: args.warm_up.0.as_secs_f64(),

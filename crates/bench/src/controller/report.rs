@@ -5,6 +5,7 @@ use super::measure::{MeasureSettings, MeasuredController};
 use crate::machine::BenchMachineInfo;
 use serde::Serialize;
 use std::fmt::Write as _;
+use weir_terminal::prose::wrapped;
 use weir_terminal::table::ReportTable;
 use weir_traffic::TimeStatistics;
 use weir_units::counted;
@@ -46,7 +47,7 @@ impl ControllerBenchReport {
         for failure in &self.failures {
             let _ = writeln!(text, "{}: no result: {}", failure.controller, failure.error);
         }
-        text
+        wrapped(&text)
     }
 
     fn rates(&self) -> String {
@@ -188,6 +189,7 @@ fn event(event: &EventFigures) -> String {
         delay.as_ref().map_or_else(|| "-".to_owned(), |delay| format!("{:.0}", delay.p99_us))
     };
     let what = match event.event {
+        HalfTimeEvent::Join if event.fairness.len() > 1 => "a switch began to join and leave",
         HalfTimeEvent::Join => "a switch joined",
         HalfTimeEvent::Greedy => "one switch saturated",
         HalfTimeEvent::Probe => "a probe came",
@@ -230,7 +232,8 @@ fn fairness(found: &[JoinFairness]) -> String {
     after_ms.sort_by(f64::total_cmp);
     let unknown = found.iter().filter(|one| !one.is_telling()).count();
     let longest_ms = found.iter().map(|one| one.window_ms).fold(0.0, f64::max);
-    let windows = format!("windows of up to {longest_ms:.0} ms");
+    let up_to = if found.len() > 1 { "up to " } else { "" };
+    let windows = format!("windows of {up_to}{longest_ms:.0} ms");
     match after_ms.as_slice() {
         [] if unknown == 0 => format!("; not fairly served in this time ({windows})"),
         [] => "; not known when it was fairly served: the others are not served alike either".to_owned(),
@@ -239,8 +242,8 @@ fn fairness(found: &[JoinFairness]) -> String {
             let unknown = if unknown > 0 { format!(", {unknown} times not known") } else { String::new() };
             let (times, fair, median) = (found.len(), after_ms.len(), after_ms[after_ms.len() / 2]);
             format!(
-                "; of {times} times it was fairly served {fair}{unknown}: after {median:.0} ms (median), {most:.0} ms \
-                 at most ({windows})"
+                "; fairly served {fair} of {times} times{unknown}: after {median:.0} ms (median), {most:.0} ms at most \
+                 ({windows})"
             )
         }
     }

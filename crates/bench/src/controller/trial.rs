@@ -89,7 +89,7 @@ impl ControllerTrial {
             pace,
             weights: Vec::new(),
             event: self.joins.then_some(HalfTimeEvent::Join),
-            comes: 1,
+            joins: 1,
             storms: 0,
             time_s,
             warm_up_s: time_s / 4.0,

@@ -64,8 +64,8 @@ pub(crate) struct CompareArgs {
     /// Run live hosts as network namespaces with real ping and iperf3 (needs root)
     #[arg(long)]
     netns: bool,
-    /// Rate of links for which the scenario has none, in packet-by-packet simulation and in formulas; if not given,
-    /// 10Gbit/s, or no limit for devices simulated as stations
+    /// Rate of links for which the scenario has none, in virtual time and in formulas; if not given, 10Gbit/s, or no
+    /// limit for devices simulated as stations
     #[arg(long, value_name = "RATE")]
     link_rate: Option<Bps>,
     /// Time that a sleeping thread takes to wake up for a packet, in formulas and in packet-by-packet simulation; if

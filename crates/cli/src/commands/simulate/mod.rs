@@ -213,10 +213,7 @@ fn apply_overrides(mut scenario: Scenario, args: &SimulateArgs) -> anyhow::Resul
         scenario.simulate.duration = duration.0;
     }
     if let Some(rate) = args.link_rate {
-        let of_hosts = scenario.hosts.iter_mut().map(|host| &mut host.link);
-        for spec in of_hosts.chain(scenario.links.iter_mut().map(|link| &mut link.spec)) {
-            spec.rate.get_or_insert(rate);
-        }
+        scenario = scenario.with_link_rate(rate);
     }
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     scenario.simulate.warm_up = args.warm_up.map_or(scenario.simulate.warm_up, |time| time.0);
