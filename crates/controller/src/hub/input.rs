@@ -53,18 +53,24 @@ impl ControllerHub {
         });
         if dropped > 0 {
             turn.charge(DROP_NS * i64::try_from(dropped).unwrap_or(i64::MAX / DROP_NS));
+            self.drop_budget.spend(now, dropped);
             self.note_drops(now, id, dropped);
         }
         self.process_events(now, id);
         self.begin_turn(id);
     }
 
-    /// Returns true if more should be read from a switch. It is not while its control messages or statistics, which
-    /// are never dropped, fill their queue, nor while it has used more than its share.
-    pub fn may_read(&self, id: ConnectionId) -> bool {
+    /// Returns the most bytes that should be read from a switch, 0 for none. It is not read from while its control
+    /// messages or statistics, which are never dropped, fill their queue, nor while it has used more than its share.
+    /// Once packet-ins of all switches were dropped for a twentieth of the time, it is read from only as far as its
+    /// queues have room.
+    pub fn read_limit(&self, now: Instant, id: ConnectionId) -> usize {
         let limit = self.limit();
-        let may = |found: &SwitchConnection| found.turn.may_be_read() && !found.queues.is_full(limit);
-        self.connections.get(id).is_none_or(may)
+        match self.connections.get(id) {
+            Some(found) if !found.turn.may_be_read() || found.queues.is_full(limit) => 0,
+            Some(found) if !self.drop_budget.has_time(now) => found.queues.room(limit),
+            _ => usize::MAX,
+        }
     }
 
     /// Handles messages that wait, until about `budget` is used. Returns true if more can be done at once.

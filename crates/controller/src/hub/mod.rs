@@ -16,6 +16,7 @@
 //! [`SessionConfig::max_output_bytes`].
 mod class;
 mod dispatch;
+mod drop_budget;
 mod handshake;
 mod input;
 mod queue;
@@ -27,6 +28,7 @@ pub(crate) mod table;
 mod types;
 
 use crate::{ConnectionId, ControllerApp, ControllerOutbox};
+use drop_budget::DropBudget;
 use queue::{QueueLimit, SwitchQueues};
 use registry::SwitchRegistry;
 use role::RoleNegotiation;
@@ -89,6 +91,7 @@ pub struct ControllerHub {
     /// Message that is being handled.
     current: Vec<u8>,
     drop_log: LogThrottle,
+    drop_budget: DropBudget,
 }
 
 pub(crate) struct SwitchConnection {
@@ -151,6 +154,7 @@ impl ControllerHub {
             shard: 0,
             current: Vec::new(),
             drop_log: LogThrottle::new(LOG_EVERY),
+            drop_budget: DropBudget::default(),
         }
     }
 

@@ -10,6 +10,8 @@ use weir_openflow::codec::MessageHeader;
 
 /// Room that an empty queue keeps for the next messages, in bytes.
 const KEPT_BYTES: usize = 64 << 10;
+/// Bytes of a packet-in with a short packet, in OpenFlow 1.3.
+const USUAL_BYTES: usize = 106;
 
 /// Limits of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +144,21 @@ impl SwitchQueues {
         let of_class = |class: &MessageClass| &self.queues[number(*class)];
         let kept = MessageClass::ALL.iter().filter(|class| !class.may_drop()).map(of_class);
         kept.into_iter().any(|queue| queue.len() >= limit.messages || queue.byte_len() >= limit.bytes)
+    }
+
+    /// Returns the bytes of packet-ins for which there is room without a drop, 0 if a queue is half full or more. New
+    /// messages are taken to be as long as those that wait.
+    pub(super) fn room(&self, limit: QueueLimit) -> usize {
+        let of_class = |class: &MessageClass| &self.queues[number(*class)];
+        let rooms = MessageClass::ALL.iter().filter(|class| class.may_drop()).map(of_class).map(|queue| {
+            let (count, bytes) = (queue.len(), queue.byte_len());
+            if count > limit.messages / 2 || bytes > limit.bytes / 2 {
+                return 0;
+            }
+            let mean_bytes = bytes.checked_div(count).unwrap_or(USUAL_BYTES);
+            (limit.bytes - bytes).min((limit.messages - count) * mean_bytes)
+        });
+        rooms.min().unwrap_or(0)
     }
 
     /// Returns true if a message waits that can be handled: any, or if `only_urgent`, one that is no packet-in.

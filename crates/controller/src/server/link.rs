@@ -17,6 +17,14 @@ pub(super) enum SwitchStream {
 }
 
 impl SwitchStream {
+    /// Returns the bytes for which a read needs room at least.
+    pub(super) fn least_room(&self) -> usize {
+        match self {
+            SwitchStream::Tcp(_) | SwitchStream::Unix(_) => 1,
+            SwitchStream::Tls(_) => 2 * TLS_ROOM,
+        }
+    }
+
     /// Reads what is there, as far as it fits. Returns the number of bytes, 0 for none; `None` at the end.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let read = match self {

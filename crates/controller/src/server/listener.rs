@@ -1,6 +1,7 @@
 //! Sockets on which the controller accepts switches.
 use super::link::SwitchStream;
 use crate::ListenAddress;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,6 +9,9 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use weir_tls::Credentials;
+
+/// Bytes that wait in the socket of a switch that is not read from. Without a limit, the system lets 6 MB wait.
+const RECEIVE_BYTES: usize = 256 << 10;
 
 /// Socket on which switches connect.
 pub(super) enum ControllerListener {
@@ -87,6 +91,8 @@ fn accept_tcp(listener: &TcpListener) -> io::Result<(TcpStream, std::net::Socket
 
 fn bind_tcp(address: std::net::SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
+    // Accepted sockets inherit it.
+    set_socket_recv_buffer_size(&listener, RECEIVE_BYTES)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -11,6 +11,7 @@ use crate::ConnectionId;
 use crate::hub::table::ConnectionTable;
 use crate::hub::{ControllerHub, ControllerSnapshot, Mastership, SwitchConnection};
 use crate::status::{ControllerOverview, ThreadStatus};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -24,6 +25,10 @@ const READ_BYTES: usize = 64 << 10;
 const TURN_BUDGET: Duration = Duration::from_micros(300);
 /// Most switches accepted at once from one listener.
 const ACCEPTS_AT_ONCE: usize = 64;
+/// Most switches looked at in a turn of those that are not read from.
+const RESUMED_AT_ONCE: usize = 64;
+/// Longest sleep while switches are not read from.
+const PAUSED_SLEEP: Duration = Duration::from_millis(1);
 /// Pause after a failed accept, which is most likely due to a lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Tokens of the poller that are no connections.
@@ -68,7 +73,7 @@ pub(super) struct ShardBuffers {
     ready: Vec<Ready>,
     changed: Vec<ConnectionId>,
     /// Connections that are not read from at present.
-    paused: Vec<ConnectionId>,
+    paused: VecDeque<ConnectionId>,
     /// Time at which listeners are listened to again after a failed accept.
     accept_again: Option<Instant>,
 }
@@ -130,7 +135,8 @@ impl Shard {
     }
 
     fn until_next(&self, now: Instant) -> Option<Duration> {
-        let wake = [self.hub.next_wake(), self.buffers.accept_again].into_iter().flatten().min();
+        let paused = (!self.buffers.paused.is_empty()).then_some(now + PAUSED_SLEEP);
+        let wake = [self.hub.next_wake(), self.buffers.accept_again, paused].into_iter().flatten().min();
         wake.map(|at| at.since(now))
     }
 
@@ -227,11 +233,16 @@ impl Shard {
 
     fn read(&mut self, poller: &Poller, now: Instant, id: ConnectionId) {
         let Some(link) = self.links.get_mut(id) else { return };
-        if !self.hub.may_read(id) {
-            self.buffers.paused.push(id);
+        let most = self.hub.read_limit(now, id);
+        if most == 0 {
+            // A broken connection is reported whether it is read from or not.
+            if link.interest.read {
+                self.buffers.paused.push_back(id);
+            }
             return link.set(poller, id, Interest { read: false, ..link.interest });
         }
-        match link.stream.read(&mut self.buffers.input) {
+        let room = most.max(link.stream.least_room()).min(READ_BYTES);
+        match link.stream.read(&mut self.buffers.input[..room]) {
             Ok(Some(length)) => self.hub.enqueue(now, id, &self.buffers.input[..length]),
             Ok(None) => self.close(now, id, "the switch closed the connection"),
             Err(error) => self.close(now, id, &weir_tls::explain(&error)),
@@ -272,14 +283,15 @@ impl Shard {
 
     /// Reads again from switches that were not read from, and listens again after a pause.
     fn resume(&mut self, poller: &Poller, now: Instant) {
-        let (hub, links) = (&self.hub, &mut self.links);
-        self.buffers.paused.retain(|id| {
-            let Some(link) = links.get_mut(*id) else { return false };
-            if hub.may_read(*id) {
-                link.set(poller, *id, Interest { read: true, ..link.interest });
+        for _ in 0..self.buffers.paused.len().min(RESUMED_AT_ONCE) {
+            let Some(id) = self.buffers.paused.pop_front() else { break };
+            let Some(link) = self.links.get_mut(id) else { continue };
+            if self.hub.read_limit(now, id) > 0 {
+                link.set(poller, id, Interest { read: true, ..link.interest });
+            } else {
+                self.buffers.paused.push_back(id);
             }
-            !link.interest.read
-        });
+        }
         if self.buffers.accept_again.is_some_and(|at| at <= now) {
             self.buffers.accept_again = None;
             for (token, listener) in (FIRST_LISTENER_TOKEN..).zip(&self.listeners) {

@@ -119,7 +119,7 @@ fn one_that_offers_a_hundred_times_as_much_takes_nothing_from_the_others() {
     let flood = bed.bytes(0, packets(1000));
     let mut even = Vec::new();
     for turn in 0..400 {
-        if bed.hub.may_read(bed.switches[0].0) {
+        if bed.hub.read_limit(NOW, bed.switches[0].0) > 0 {
             bed.hub.enqueue(NOW, bed.switches[0].0, &flood);
         }
         for switch in 1..8 {
@@ -151,6 +151,31 @@ fn the_newest_packets_are_kept_and_drops_are_counted_by_reason() {
     assert_eq!((drops.len(), drops[0].count), (1, 136));
     assert_eq!((drops[0].class, drops[0].reason), (MessageClass::Packet, QueueDropReason::Overload));
     assert!(snapshot.loads[1].dropped.is_empty());
+}
+
+#[test]
+fn drops_take_a_twentieth_of_the_time() {
+    let mut bed = Overloaded::new(4);
+    let flood = bed.bytes(0, packets(1000));
+    let one = flood.len() / 1000;
+    let (mut now, turns) = (NOW, 1000);
+    for _ in 0..turns {
+        for (id, _) in &bed.switches {
+            let length = bed.hub.read_limit(now, *id).min(flood.len()) / one * one;
+            bed.hub.enqueue(now, *id, &flood[..length]);
+        }
+        assert!(bed.hub.work(now, TURN), "always busy");
+        now += TURN;
+    }
+    // At 100 ns each, after a burst for 10 ms, and at most what was read at once beyond it.
+    let expected = (turns * 300 + 10_000) * 1000 / 20 / 100;
+    let dropped = bed.hub.snapshot().counters.dropped_overload;
+    assert!((expected..expected + 4000).contains(&dropped), "{dropped}, expected {expected}");
+    // There is time again later.
+    assert!(bed.switches.iter().all(|(id, _)| bed.hub.read_limit(now, *id) < 64 << 10));
+    bed.hub.work(now, TURN);
+    let later = now + Duration::from_millis(10);
+    assert!(bed.switches.iter().all(|(id, _)| bed.hub.read_limit(later, *id) > 64 << 10));
 }
 
 #[test]
@@ -200,11 +225,11 @@ fn answers_are_not_dropped_but_their_switch_is_not_read_from() {
     let mut bed = Overloaded::new(1000);
     let id = bed.switches[0].0;
     bed.offer(0, (0..LEAST_QUEUED - 1).map(|_| Body::BarrierReply));
-    assert!(bed.hub.may_read(id));
+    assert!(bed.hub.read_limit(NOW, id) > 0);
     bed.offer(0, [Body::BarrierReply]);
-    assert!(!bed.hub.may_read(id) && bed.hub.may_read(bed.switches[1].0));
+    assert!(bed.hub.read_limit(NOW, id) == 0 && bed.hub.read_limit(NOW, bed.switches[1].0) > 0);
     bed.work_off();
-    assert!(bed.hub.may_read(id));
+    assert!(bed.hub.read_limit(NOW, id) > 0);
     assert_eq!(bed.counts()[0], LEAST_QUEUED);
 }
 
