@@ -11,7 +11,7 @@ use weir_units::Instant;
 /// Time that each drop takes, in nanoseconds: to copy it out of the socket, to sort it, and to drop an older one.
 const DROP_NS: u64 = 100;
 /// Drops take one of so many parts of the time.
-const PARTS: u64 = 20;
+const PARTS: u64 = 50;
 /// Time after which all drops so far would be within their part of the time, from which on there is none for more.
 const TOLERANCE: Duration = Duration::from_millis(10);
 
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_take_a_twentieth_of_the_time_after_a_first_burst() {
+    fn drops_take_a_fiftieth_of_the_time_after_a_first_burst() {
         let (mut budget, mut drops) = (DropBudget::default(), 0);
         let second = 1_000_000_000;
         for now in (0..second).step_by(10_000).map(Instant::from_nanos) {

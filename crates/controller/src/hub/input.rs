@@ -62,7 +62,7 @@ impl ControllerHub {
 
     /// Returns the most bytes that should be read from a switch, 0 for none. It is not read from while its control
     /// messages or statistics, which are never dropped, fill their queue, nor while it has used more than its share.
-    /// Once packet-ins of all switches were dropped for a twentieth of the time, it is read from only as far as its
+    /// Once packet-ins of all switches were dropped for a fiftieth of the time, it is read from only as far as its
     /// queues have room.
     pub fn read_limit(&self, now: Instant, id: ConnectionId) -> usize {
         let limit = self.limit();

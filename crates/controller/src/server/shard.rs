@@ -1,7 +1,8 @@
 //! The loop of one thread: reads from its switches, lets the hub work, writes once to each switch that has output.
 //!
 //! A turn takes at most about [`TURN_BUDGET`] for work, so that what is urgent does not wait longer. Sockets are read
-//! in every turn whether the hub has caught up or not: what waits is bounded and sorted in the hub, not in the sockets.
+//! in every turn, as far as the hub allows ([`ControllerHub::read_limit`]): what waits is bounded and sorted in the hub,
+//! and only what the hub could not keep waits in the sockets.
 use super::Handover;
 use super::link::SwitchStream;
 use super::listener::ControllerListener;
@@ -22,7 +23,7 @@ use weir_units::{Clock, Instant, SystemClock};
 /// Bytes read at once from a switch.
 const READ_BYTES: usize = 64 << 10;
 /// Time for the hub's work in one turn.
-const TURN_BUDGET: Duration = Duration::from_micros(300);
+const TURN_BUDGET: Duration = Duration::from_micros(200);
 /// Most switches accepted at once from one listener.
 const ACCEPTS_AT_ONCE: usize = 64;
 /// Most switches looked at in a turn of those that are not read from.
