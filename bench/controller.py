@@ -14,7 +14,8 @@ fair       weir with 128 switches that send as fast as they can: how much their 
 greedy     weir with 128 switches that ask at a third of its rate, and one that comes and sends as fast as it can
 join       weir with 128 switches that send as fast as they can, and one that joins them
 joins      as join, 1000 times in one measurement of 600 s; only if it is asked for
-overload   weir with 16 switches that ask at twice its rate, and one that asks little
+peak       weir with 16 switches that send as fast as they can
+overload   weir with 16 switches that ask at twice its peak, and one that asks little
 threads    weir with one thread and with two, on both cores, which they share with the generator
 
 os-ken is that of the virtual environment OSKEN_VENV, if the variable is set. `per core` is the rate divided by the
@@ -44,6 +45,7 @@ CASES = {
     "greedy": (["weir"], "--switches 128 --rate {third} --greedy"),
     "join": (["weir"], "--flood --switches 128 --join"),
     "joins": (["weir"], "--flood --switches 128 --join=1000 --time 600s"),
+    "peak": (["weir"], "--flood --switches 16"),
     "overload": (["weir"], "--switches 16 --rate {twice} --probe"),
     "threads": (ON_BOTH, "--flood --switches 16"),
 }

@@ -145,8 +145,12 @@ pub struct LinkStatus {
     pub to_port: PortNo,
     /// Seconds since a probe came over it.
     pub heard_s: f64,
+    /// Shortest time that a packet lately took from the lesser to the greater end, in microseconds; `None` if unknown.
+    pub delay_us: Option<f64>,
     /// True if packets do not use it, because it would close a loop.
     pub blocked: bool,
+    /// True if it went down again and again, so that packets use it only where no other way is.
+    pub damped: bool,
 }
 
 impl ControllerOverview {
@@ -185,8 +189,16 @@ mod tests {
     #[test]
     fn threads_are_added_up() {
         let app = |count| ApplicationStatus::new("a", [("seen", count)]);
-        let link =
-            LinkStatus { from: 1, from_port: PortNo(1), to: 2, to_port: PortNo(1), heard_s: 0.5, blocked: false };
+        let link = LinkStatus {
+            from: 1,
+            from_port: PortNo(1),
+            to: 2,
+            to_port: PortNo(1),
+            heard_s: 0.5,
+            delay_us: Some(20.0),
+            blocked: false,
+            damped: false,
+        };
         let later = LinkStatus { from: 0, ..link.clone() };
         let one = |count, links| ControllerOverview { applications: vec![app(count)], links, ..Default::default() };
         let mut sum = ControllerOverview::default();

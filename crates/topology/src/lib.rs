@@ -37,7 +37,7 @@ mod tree;
 pub use error::TopologyError;
 pub use measures::TopologyMeasures;
 pub use read::{read, read_text};
-pub use tree::spanning_tree;
+pub use tree::{joining_links, spanning_tree};
 
 use std::collections::HashMap;
 use std::time::Duration;

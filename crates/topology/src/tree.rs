@@ -36,6 +36,28 @@ pub fn spanning_tree(nodes: usize, links: &[[usize; 2]]) -> Vec<bool> {
     kept
 }
 
+/// Returns for each of `more` links whether to add it to `links`, so that all parts that it could join are joined and no
+/// further loop remains. `nodes` is the number of nodes; links are given by the indices of their ends. Of several links
+/// between the same parts the first is added.
+pub fn joining_links(nodes: usize, links: &[[usize; 2]], more: &[[usize; 2]]) -> Vec<bool> {
+    // Each node leads to another of its part, or is the one that stands for the part.
+    let mut towards: Vec<usize> = (0..nodes).collect();
+    let mut join = |ends: &[usize; 2]| {
+        let [a, b] = ends.map(|end| {
+            let mut at = end;
+            while towards[at] != at {
+                towards[at] = towards[towards[at]];
+                at = towards[at];
+            }
+            at
+        });
+        towards[a] = b;
+        a != b
+    };
+    links.iter().for_each(|ends| _ = join(ends));
+    more.iter().map(join).collect()
+}
+
 /// Returns the distance of each node from `start` in links; `None` for nodes that are not connected to it.
 pub(crate) fn hops(next: &[Vec<usize>], start: usize) -> Vec<Option<usize>> {
     let mut hops = vec![None; next.len()];
@@ -63,6 +85,13 @@ fn centre(next: &[Vec<usize>], start: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_joined_by_the_first_links_between_them() {
+        let more = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 4], [5, 3]];
+        assert_eq!(joining_links(6, &[[0, 1], [2, 3]], &more), [false, true, false, true, false, true]);
+        assert_eq!(joining_links(0, &[], &[]), [] as [bool; 0]);
+    }
     use proptest::prelude::*;
 
     fn kept(nodes: usize, links: &[[usize; 2]]) -> Vec<[usize; 2]> {

@@ -146,7 +146,7 @@ impl ControllerHub {
             outbox: ControllerOutbox::default(),
             n_sent: 0,
             mastership: Mastership::default(),
-            schedule: Schedule::default(),
+            schedule: Schedule::new(),
             urgent: VecDeque::new(),
             changed: Vec::new(),
             timers: BinaryHeap::new(),

@@ -5,7 +5,9 @@
 //! 2. A switch whose credit is used up goes behind all others that wait, and gets a quantum when its turn comes again.
 //! 3. A switch that begins to have work goes in front of those that have used a quantum. A switch that sends little is
 //!    so served within the turns of the others that also begin, however long the queues of the rest are.
-//! 4. A switch without work leaves. Debt stays until quanta have paid it.
+//! 4. A switch without work leaves. Debt stays until quanta have paid it. If it begins again before all that wait have
+//!    had their turn, it has what is left of its credit, and no new quantum: otherwise a switch that sends a little less
+//!    than its share would get more than one that sends a little more.
 //!
 //! Sources: M. Shreedhar and G. Varghese, Efficient Fair Queuing Using Deficit Round-Robin, IEEE/ACM Transactions on
 //! Networking 4 (3), 1996; for switches that begin, RFC 8290, 4.2 (new and old queues).
@@ -22,6 +24,8 @@ const MAX_DEBT_QUANTA: i64 = 8;
 pub(super) struct SwitchTurn {
     credit_ns: i64,
     place: TurnPlace,
+    /// Round for which it got its last quantum.
+    round: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,21 +53,44 @@ impl SwitchTurn {
 }
 
 /// Order of the switches that have work.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Schedule {
     /// Switches that have begun to have work.
     fresh: VecDeque<ConnectionId>,
     waiting: VecDeque<ConnectionId>,
+    /// Number of the round, from 1. In each round all switches that wait at its beginning have a turn.
+    round: u64,
+    /// Number of these that have not had it.
+    left_in_round: usize,
 }
 
 impl Schedule {
+    pub(super) fn new() -> Schedule {
+        Schedule { fresh: VecDeque::new(), waiting: VecDeque::new(), round: 1, left_in_round: 0 }
+    }
+
     /// Adds a switch that has work, unless it is there.
     pub(super) fn begin(&mut self, id: ConnectionId, turn: &mut SwitchTurn) {
-        if turn.place == TurnPlace::Idle {
+        if turn.place != TurnPlace::Idle {
+            return;
+        }
+        if self.left_in_round == 0 {
+            self.begin_round();
+        }
+        let is_new = turn.round != self.round;
+        if is_new {
             // Debt is not forgiven; credit is not saved up.
             turn.credit_ns = turn.credit_ns.min(0) + QUANTUM_NS;
+            turn.round = self.round;
+        }
+        if is_new || turn.has_credit() {
             turn.place = TurnPlace::Fresh;
             self.fresh.push_back(id);
+        } else {
+            // As if it had not left.
+            turn.credit_ns += QUANTUM_NS;
+            turn.place = TurnPlace::Waiting;
+            self.waiting.push_back(id);
         }
     }
 
@@ -74,25 +101,38 @@ impl Schedule {
 
     /// Removes the switch whose turn it is, because it is no longer connected.
     pub(super) fn drop_next(&mut self) {
-        if self.fresh.pop_front().is_none() {
-            self.waiting.pop_front();
-        }
+        self.take_next();
     }
 
     /// Ends the turn of the switch that [`Schedule::next`] returned.
     pub(super) fn end_turn(&mut self, turn: &mut SwitchTurn, has_work: bool) {
-        let was_fresh = turn.place == TurnPlace::Fresh;
-        let Some(id) = (if was_fresh { self.fresh.pop_front() } else { self.waiting.pop_front() }) else { return };
+        let Some(id) = self.take_next() else { return };
+        turn.round = self.round;
         if turn.credit_ns <= 0 {
             turn.credit_ns += QUANTUM_NS;
-        } else if !has_work && !was_fresh {
+        } else if !has_work {
             turn.place = TurnPlace::Idle;
             return;
         }
-        // One that began and has no more work waits a round, too, before it can begin again. Otherwise a switch could
-        // go before all others for ever.
         turn.place = TurnPlace::Waiting;
         self.waiting.push_back(id);
+    }
+
+    fn take_next(&mut self) -> Option<ConnectionId> {
+        if let Some(id) = self.fresh.pop_front() {
+            return Some(id);
+        }
+        if self.left_in_round == 0 {
+            self.begin_round();
+        }
+        let id = self.waiting.pop_front()?;
+        self.left_in_round -= 1;
+        Some(id)
+    }
+
+    fn begin_round(&mut self) {
+        self.round += 1;
+        self.left_in_round = self.waiting.len();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -114,7 +154,7 @@ mod tests {
 
     impl Served {
         fn new(offers: &[(u64, i64)]) -> Served {
-            let mut served = Served { schedule: Schedule::default(), switches: BTreeMap::new(), order: Vec::new() };
+            let mut served = Served { schedule: Schedule::new(), switches: BTreeMap::new(), order: Vec::new() };
             for (id, (messages, cost)) in (1..).zip(offers) {
                 served.offer(id, *messages, *cost);
             }
@@ -176,6 +216,24 @@ mod tests {
             }
         }
         assert!(handled[&3] < handled[&1] * 21 / 20, "{handled:?}");
+    }
+
+    #[test]
+    fn what_is_left_over_is_shared_equally() {
+        // Each is given work for 46 us before each 300 us of turns, more than an eighth of them; one always has work.
+        let mut served = Served::new(&[(1_000_000, 1000)]);
+        let mut handled = BTreeMap::<u64, u64>::new();
+        for _ in 0..1000 {
+            (2..=8).for_each(|id| served.offer(id, 46, 1000));
+            let before = served.order.len();
+            while served.order.len() < before + 300 {
+                for (id, count) in served.turns(1) {
+                    *handled.entry(id).or_default() += count;
+                }
+            }
+        }
+        let (least, most) = (handled.values().min().unwrap(), handled.values().max().unwrap());
+        assert!(handled.len() == 8 && most - least < least / 50, "{handled:?}");
     }
 
     #[test]

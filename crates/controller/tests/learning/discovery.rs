@@ -92,14 +92,74 @@ fn a_link_that_is_silent_is_lost_and_the_tree_changes() {
     assert_eq!((reached, network.crossed().len()), (3 * 7 - 1 + 2, 2));
 }
 
+/// Identifier of the TLV with a probe's numbers: datapath id, port, number, time, delay and authentication code.
+const PROBE: [u8; 4] = [0x02, 0x77, 0x72, 2];
+
+/// Returns the offset of a number in a frame of the discovery.
+fn offset(frame: &[u8], number: usize) -> usize {
+    frame.windows(4).position(|bytes| bytes == PROBE).expect("its own TLV") + 4 + 8 * number
+}
+
+/// Lets a round of probes pass. Returns the frame that went from port 1 of the first switch to port 2 of the second.
+fn probe(network: &mut Network) -> Vec<u8> {
+    network.crossed();
+    network.pass(INTERVAL);
+    let of_first = |frame: &Vec<u8>| [0, 1].map(|number| frame[offset(frame, number) + 7]) == [1, 1];
+    network.crossed().into_iter().find(of_first).expect("a frame of the discovery")
+}
+
 #[test]
 fn a_frame_that_a_host_makes_up_is_no_link() {
     let mut network = ring(Version::V13, 0);
+    // The port, the number, the time, the delay, or the code is another one.
+    for number in 1..6 {
+        let mut forged = probe(&mut network);
+        let at = offset(&forged, number) + 7;
+        forged[at] ^= 1;
+        network.send(3, 9, &forged);
+        assert_eq!((network.count("discovery_forged"), network.count("discovery_links_found")), (number as u64, 3));
+    }
+}
+
+#[test]
+fn a_frame_that_a_host_kept_is_no_link_and_does_not_keep_one() {
+    let mut network = ring(Version::V13, 0);
+    let kept = probe(&mut network);
+    network.send(2, 2, &kept);
+    assert_eq!(network.count("discovery_replayed"), 1, "again where it has been");
+    network.pass(Duration::from_secs(2));
+    network.send(3, 9, &kept);
+    assert_eq!((network.count("discovery_replayed"), network.count("discovery_links_found")), (2, 3));
+    // The link is gone after its time, although the host repeats the frame.
+    network.unwire((1, 1), (2, 2));
+    for _ in 0..5 {
+        network.pass(INTERVAL);
+        network.send(2, 2, &kept);
+    }
+    assert_eq!((network.count("discovery_replayed"), network.count("discovery_links_lost")), (7, 1));
+}
+
+#[test]
+fn a_link_that_goes_down_again_and_again_is_used_last() {
+    let mut network = ring(Version::V13, 0);
+    // The link that breaks the loop is another one before.
+    let flapping = |network: &Network| {
+        let links = network.status().links.expect("they are looked for");
+        let link = links.into_iter().find(|link| (link.from, link.to) == (1, 2)).expect("it is known");
+        (link.blocked, link.damped)
+    };
+    assert_eq!(flapping(&network), (false, false));
+    for _ in 0..3 {
+        network.set_link(2, 2, false);
+        network.set_link(2, 2, true);
+        network.pass(Duration::from_secs(1));
+    }
+    assert_eq!((flapping(&network), network.count("discovery_links_damped")), ((true, true), 1));
     network.crossed();
-    network.pass(INTERVAL);
-    let mut forged = network.crossed().pop().expect("a frame of the discovery");
-    let token = forged.windows(4).position(|bytes| bytes == [0x02, 0x77, 0x72, 1]).expect("its own TLV") + 16;
-    forged[token] ^= 1;
-    network.send(3, 9, &forged);
-    assert_eq!((network.count("discovery_forged"), network.count("discovery_links_found")), (1, 3));
+    let left = network.send(1, 5, &broadcast());
+    let reached = left.iter().filter(|frame| frame.bytes == broadcast()).count();
+    assert_eq!((reached, network.crossed().len()), (3 * 7 - 1, 2), "each station once");
+    // After a while without a loss it is a link as others.
+    (0..5).for_each(|_| network.pass(INTERVAL));
+    assert_eq!(flapping(&network), (false, false));
 }

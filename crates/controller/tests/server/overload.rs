@@ -88,6 +88,14 @@ impl Overloaded {
         self.hub.enqueue(NOW, self.switches[switch].0, &bytes);
     }
 
+    /// Lets a switch send messages of one length, of which as many are read as the hub allows.
+    fn flood(&mut self, now: Instant, switch: usize, messages: &[u8]) {
+        let id = self.switches[switch].0;
+        let one = usize::from(u16::from_be_bytes([messages[2], messages[3]]));
+        let length = self.hub.read_limit(now, id).min(messages.len()) / one * one;
+        self.hub.enqueue(now, id, &messages[..length]);
+    }
+
     fn work_off(&mut self) {
         while self.hub.work(NOW, TURN) {}
     }
@@ -116,16 +124,13 @@ fn packets(count: u16) -> impl Iterator<Item = Body> {
 #[test]
 fn one_that_offers_a_hundred_times_as_much_takes_nothing_from_the_others() {
     let mut bed = Overloaded::new(8);
-    let flood = bed.bytes(0, packets(1000));
-    let mut even = Vec::new();
+    let [flood, more] = [10_000, 100].map(|count| bed.bytes(0, packets(count)));
+    let (mut now, mut even) = (NOW, Vec::new());
     for turn in 0..400 {
-        if bed.hub.read_limit(NOW, bed.switches[0].0) > 0 {
-            bed.hub.enqueue(NOW, bed.switches[0].0, &flood);
-        }
-        for switch in 1..8 {
-            bed.offer(switch, packets(100));
-        }
-        assert!(bed.hub.work(NOW, TURN));
+        bed.flood(now, 0, &flood);
+        (1..8).for_each(|switch| bed.flood(now, switch, &more));
+        assert!(bed.hub.work(now, TURN));
+        now += TURN;
         if turn == 100 {
             even = bed.counts();
         }
@@ -157,13 +162,9 @@ fn the_newest_packets_are_kept_and_drops_are_counted_by_reason() {
 fn drops_take_a_fiftieth_of_the_time() {
     let mut bed = Overloaded::new(4);
     let flood = bed.bytes(0, packets(1000));
-    let one = flood.len() / 1000;
     let (mut now, turns) = (NOW, 1000);
     for _ in 0..turns {
-        for (id, _) in &bed.switches {
-            let length = bed.hub.read_limit(now, *id).min(flood.len()) / one * one;
-            bed.hub.enqueue(now, *id, &flood[..length]);
-        }
+        (0..4).for_each(|switch| bed.flood(now, switch, &flood));
         assert!(bed.hub.work(now, TURN), "always busy");
         now += TURN;
     }

@@ -25,7 +25,7 @@ const CLASSES: &[&str] = &[
 ];
 const THREADS: &[&str] = &["thread", "switches", "connections", "busy", "busy_since_start", "turns"];
 const APPLICATIONS: &[&str] = &["application", "counter", "count"];
-const LINKS: &[&str] = &["from", "from_port", "to", "to_port", "heard_s", "blocked"];
+const LINKS: &[&str] = &["from", "from_port", "to", "to_port", "heard_s", "delay_us", "blocked", "damped"];
 const TOTALS: &[&str] = &["counter", "count"];
 
 pub(super) fn text(controller: &ControllerOverview) -> String {
@@ -121,15 +121,23 @@ fn application_table(applications: &[ApplicationStatus]) -> ReportTable {
 }
 
 fn link_table(links: &[LinkStatus]) -> ReportTable {
-    let mut rows = ReportTable::new(["link from", "port", "to", "port", "heard before", "state"]).keys(4).numbers(4..5);
+    let header = ["link from", "port", "to", "port", "delay", "heard before", "state"];
+    let mut rows = ReportTable::new(header).keys(4).numbers(4..6);
     for link in links {
         rows.row([
             dpid(link.from),
             link.from_port.to_string(),
             dpid(link.to),
             link.to_port.to_string(),
+            link.delay_us.map_or_else(|| "-".to_owned(), delay),
             duration(link.heard_s),
-            if link.blocked { "blocked, breaks a loop" } else { "in use" }.to_owned(),
+            match (link.blocked, link.damped) {
+                (true, false) => "blocked, breaks a loop",
+                (true, true) => "blocked, goes down often",
+                (false, false) => "in use",
+                (false, true) => "in use, goes down often",
+            }
+            .to_owned(),
         ]);
     }
     rows
@@ -184,6 +192,10 @@ fn percent(share: f64) -> String {
 }
 
 /// Formats a time with one digit behind the point, in a unit that leaves few digits in front of it.
+fn delay(us: f64) -> String {
+    if us < 1000.0 { format!("{us:.0} us") } else { format!("{:.2} ms", us / 1000.0) }
+}
+
 fn duration(seconds: f64) -> String {
     let units = [("s", 1.0, 120.0), ("min", 60.0, 7200.0), ("h", 3600.0, 172_800.0)];
     let (unit, factor, _) = units.into_iter().find(|(_, _, most)| seconds < *most).unwrap_or(("d", 86_400.0, 0.0));
@@ -227,7 +239,9 @@ mod tests {
             to: u64::MAX,
             to_port: PortNo(8191),
             heard_s: 1.26,
+            delay_us: Some(12.3),
             blocked: true,
+            damped: false,
         };
         ControllerOverview {
             name: "weir".to_owned(),
@@ -260,6 +274,7 @@ mod tests {
             "\nnot sent, switch does not read: 3\n",
             "discovery_sent 9",
             "blocked, breaks a loop",
+            "12 us",
             "48.0 h",
             "12.3 %",
         ] {

@@ -1,9 +1,11 @@
 //! Frames of LLDP by which links are found (IEEE 802.1AB-2016, 8 and 9).
 //!
-//! Besides what the standard asks for, a frame carries a TLV of its own with the sending port and a number that only
-//! the controller can work out. A host can send a frame back that it got, but not make one for another port.
+//! Besides what the standard asks for, a frame carries a TLV of its own with the sending port, a number, the time, and
+//! an authentication code that only the controller can work out. A host can send on a frame that it got, but neither
+//! make one for another port nor make an old one look new.
 use weir_openflow::model::PortNo;
 use weir_packet::MacAddr;
+use weir_units::Instant;
 
 /// Address of the nearest bridge, which bridges do not forward.
 const NEAREST_BRIDGE: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
@@ -16,8 +18,9 @@ const TIME_TO_LIVE: u8 = 3;
 const OF_ORGANISATION: u8 = 127;
 /// Subtype of an id that is only locally unique, for chassis and ports.
 const LOCALLY_ASSIGNED: u8 = 7;
-/// Identifier and subtype of weir's own TLV. The identifier is a locally administered one.
-const WEIR: [u8; 4] = [0x02, 0x77, 0x72, 1];
+/// Identifier and subtype of weir's own TLV. The identifier is a locally administered one. Subtype 1 was a TLV without
+/// number and time.
+const WEIR: [u8; 4] = [0x02, 0x77, 0x72, 2];
 /// Offset of the first TLV.
 const ETHERNET_BYTES: usize = 14;
 /// Shortest frame without checksum.
@@ -26,14 +29,27 @@ const MIN_FRAME_BYTES: usize = 60;
 /// Port that sent a frame: datapath id and number.
 pub(super) type SendingPort = (u64, PortNo);
 
+/// Content of weir's own TLV, apart from the authentication code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct LinkProbe {
+    pub(super) from: SendingPort,
+    /// Number of the frame; no two of a port have the same.
+    pub(super) number: u64,
+    /// Time at which the controller sent it.
+    pub(super) sent: Instant,
+    /// Nanoseconds that it took to reach the switch, as far as is known.
+    pub(super) to_switch_ns: u64,
+}
+
 /// Returns a frame for a port. `seconds` is how long its receiver may believe it.
-pub(super) fn frame((dpid, port): SendingPort, src: MacAddr, seconds: u16, token: u64) -> Vec<u8> {
+pub(super) fn frame(probe: &LinkProbe, src: MacAddr, seconds: u16, code: u64) -> Vec<u8> {
+    let (dpid, port) = probe.from;
     let mut frame = [&NEAREST_BRIDGE.0[..], &src.0, &ETH_TYPE_LLDP.to_be_bytes()].concat();
     tlv(&mut frame, CHASSIS_ID, &[&[LOCALLY_ASSIGNED], format!("weir:{dpid:016x}").as_bytes()].concat());
     tlv(&mut frame, PORT_ID, &[&[LOCALLY_ASSIGNED], format!("{port}").as_bytes()].concat());
     tlv(&mut frame, TIME_TO_LIVE, &seconds.to_be_bytes());
-    let own = [&WEIR[..], &dpid.to_be_bytes(), &port.0.to_be_bytes(), &token.to_be_bytes()].concat();
-    tlv(&mut frame, OF_ORGANISATION, &own);
+    let numbers = [dpid, port.0.into(), probe.number, probe.sent.as_nanos(), probe.to_switch_ns, code];
+    tlv(&mut frame, OF_ORGANISATION, &[&WEIR[..], numbers.map(u64::to_be_bytes).as_flattened()].concat());
     tlv(&mut frame, END, &[]);
     frame.resize(frame.len().max(MIN_FRAME_BYTES), 0);
     frame
@@ -46,8 +62,8 @@ fn tlv(frame: &mut Vec<u8>, kind: u8, value: &[u8]) {
     frame.extend(value);
 }
 
-/// Returns the sending port and the number in a frame of a weir controller; `None` for other LLDP.
-pub(super) fn read(frame: &[u8]) -> Option<(SendingPort, u64)> {
+/// Returns the probe and the authentication code in a frame of a weir controller; `None` for other LLDP.
+pub(super) fn read(frame: &[u8]) -> Option<(LinkProbe, u64)> {
     let mut rest = frame.get(ETHERNET_BYTES..)?;
     loop {
         let head = u16::from_be_bytes(*rest.first_chunk()?);
@@ -55,11 +71,10 @@ pub(super) fn read(frame: &[u8]) -> Option<(SendingPort, u64)> {
         let value = rest.get(2..2 + length)?;
         match value.strip_prefix(&WEIR) {
             Some(own) if kind == u16::from(OF_ORGANISATION) => {
-                let (dpid, own) = own.split_first_chunk()?;
-                let (port, own) = own.split_first_chunk()?;
-                let token = own.first_chunk()?;
-                let port = PortNo(u32::from_be_bytes(*port));
-                return Some(((u64::from_be_bytes(*dpid), port), u64::from_be_bytes(*token)));
+                let (numbers, _) = own.as_chunks();
+                let [dpid, port, number, sent, to_switch_ns, code] = numbers.first_chunk()?.map(u64::from_be_bytes);
+                let (from, sent) = ((dpid, PortNo(u32::try_from(port).ok()?)), Instant::from_nanos(sent));
+                return Some((LinkProbe { from, number, sent, to_switch_ns }, code));
             }
             _ if kind == u16::from(END) => return None,
             _ => rest = &rest[2 + length..],
@@ -73,15 +88,17 @@ mod tests {
 
     #[test]
     fn frames_come_back_and_pieces_do_not() {
-        let sent = frame((0xabc, PortNo(7)), MacAddr([2; 6]), 15, 99);
-        assert_eq!(read(&sent), Some(((0xabc, PortNo(7)), 99)));
+        let (from, sent) = ((0xabc, PortNo(7)), Instant::from_nanos(5));
+        let probe = LinkProbe { from, number: 3, sent, to_switch_ns: 12 };
+        let sent = frame(&probe, MacAddr([2; 6]), 15, 99);
+        assert_eq!(read(&sent), Some((probe, 99)));
         assert!(sent.len() >= MIN_FRAME_BYTES && sent[12..14] == [0x88, 0xcc]);
-        let end = sent.windows(4).position(|bytes| bytes == WEIR).unwrap() + 24;
+        let end = sent.windows(4).position(|bytes| bytes == WEIR).unwrap() + 52;
         for length in 0..end {
             assert_eq!(read(&sent[..length]), None, "{length}");
         }
         let mut other = sent;
-        other[end - 24] ^= 1;
+        other[end - 52] ^= 1;
         assert_eq!(read(&other), None, "another organisation's");
     }
 }

@@ -4,18 +4,28 @@
 //!   switches](super::learning), which keep to a spanning tree of them.
 //! - How: a frame of LLDP is sent by every port of every switch, at once when it comes up and then at an interval. A
 //!   frame that arrives at another switch shows a link. A link of which nothing is heard for three intervals is gone.
+//!   One more frame goes to each switch and back, and says how long that takes; what a frame between two switches takes
+//!   longer is the link's delay. Links that are lost again and again are used only where no other way is.
 //! - Parameters: [`DiscoveryConfig`].
-//! - Limits: a port has one link, the newest found. Until a loop's links are found, what is flooded goes round.
-//! - Counters: frames sent and received, links found and lost, frames that were forged.
+//! - Limits: a port has one link, the newest found. Until a loop's links are found, what is flooded goes round. A host
+//!   that passes a frame on at once, to a host at another switch, makes up a link between their ports.
+//! - Counters: frames sent and received, links found, lost and damped, frames that were forged or sent once more.
 //! - Place in a chain: in front, because it takes its own LLDP. LLDP of others is passed on.
 //! - Source: IEEE 802.1AB-2016.
+mod damping;
+mod delay;
 mod lldp;
+#[cfg(test)]
+mod tests;
 
 use super::learning::LearningSwitches;
 use super::learning::trunks::{TrunkPort, TrunksReader};
 use crate::hub::table::ConnectionTable;
 use crate::status::LinkStatus;
 use crate::{AppWaker, ConnectionId, ControllerApp, ControllerOutbox, PacketDecision};
+use damping::LinkDamping;
+use delay::ShortestDelay;
+use lldp::LinkProbe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -34,6 +44,10 @@ const SEND_PAUSE: Duration = Duration::from_millis(1);
 const INTERVALS_OF_A_LINK: u32 = 3;
 /// Most ports of a switch by which frames are sent.
 const MAX_PORTS: usize = 8192;
+/// Age from which on a frame was kept by somebody, and says nothing of a link.
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// Source of the frames that do not leave the switch; a locally administered address.
+const CONTROLLER_ADDRESS: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0]);
 
 /// Configuration of the discovery of links.
 #[derive(Debug, Clone)]
@@ -53,7 +67,7 @@ impl Default for DiscoveryConfig {
 pub struct LinkDiscoveries {
     config: DiscoveryConfig,
     learning: LearningSwitches,
-    /// Makes the numbers in frames. All threads have the same key, which stays in the program.
+    /// Makes the authentication codes of frames (SipHash). All threads have the same key, which stays in the program.
     key: RandomState,
 }
 
@@ -74,14 +88,23 @@ impl LinkDiscoveries {
             send_at: Instant::ZERO,
             next_round: None,
             heard: BTreeMap::new(),
+            damping: LinkDamping::default(),
+            n_sent: 0,
             counters: [0; COUNTERS.len()],
         }
     }
 }
 
 /// Names of the counters, by [`Counter`].
-const COUNTERS: [&str; 5] =
-    ["discovery_sent", "discovery_received", "discovery_links_found", "discovery_links_lost", "discovery_forged"];
+const COUNTERS: [&str; 7] = [
+    "discovery_sent",
+    "discovery_received",
+    "discovery_links_found",
+    "discovery_links_lost",
+    "discovery_links_damped",
+    "discovery_forged",
+    "discovery_replayed",
+];
 
 /// Number of a counter.
 #[derive(Clone, Copy)]
@@ -90,7 +113,9 @@ enum Counter {
     Received,
     Found,
     Lost,
+    Damped,
     Forged,
+    Replayed,
 }
 
 /// Discovery of links at the switches of one thread.
@@ -100,14 +125,18 @@ pub struct LinkDiscovery {
     key: RandomState,
     trunks: TrunksReader,
     switches: ConnectionTable<ProbedSwitch>,
-    /// Ports by which a frame is to be sent.
+    /// Ports by which a frame is to be sent; [`PortNo::CONTROLLER`] for the frame to the switch and back.
     due: BTreeSet<(ConnectionId, PortNo)>,
     /// Time at which the next of these are sent.
     send_at: Instant,
-    /// Time at which all ports are due again; `None` without switches.
+    /// Time at which all ports are due again; `None` without switches and damped links.
     next_round: Option<Instant>,
-    /// Links whose greater end is a switch of this thread, by that end: the other end, and when it was heard.
-    heard: BTreeMap<TrunkPort, (TrunkPort, Instant)>,
+    /// Links whose greater end is a switch of this thread, by that end.
+    heard: BTreeMap<TrunkPort, HeardLink>,
+    /// Links whose greater end is a switch of this thread, by both ends.
+    damping: LinkDamping<[TrunkPort; 2]>,
+    /// Number of frames sent.
+    n_sent: u64,
     counters: [u64; COUNTERS.len()],
 }
 
@@ -116,6 +145,27 @@ struct ProbedSwitch {
     dpid: u64,
     /// Ports that are up, with their addresses.
     ports: BTreeMap<PortNo, MacAddr>,
+    /// Times from the controller to the switch and back.
+    round_trips: ShortestDelay,
+}
+
+impl ProbedSwitch {
+    /// Returns the time from the controller to the switch, or back, as far as is known.
+    fn one_way(&self) -> Duration {
+        self.round_trips.get().unwrap_or_default() / 2
+    }
+}
+
+/// Link of which a frame has come.
+#[derive(Debug)]
+struct HeardLink {
+    /// Lesser end.
+    from: TrunkPort,
+    /// Time at which the newest frame came.
+    heard: Instant,
+    /// Time at which it was sent, and its number among those of that time.
+    newest: (Instant, u64),
+    delays: ShortestDelay,
 }
 
 impl ControllerApp for LinkDiscovery {
@@ -127,7 +177,9 @@ impl ControllerApp for LinkDiscovery {
         features: &FeaturesReply,
         out: &mut ControllerOutbox,
     ) {
-        self.switches.insert_as(switch, ProbedSwitch { dpid: features.datapath_id, ports: BTreeMap::new() });
+        let (dpid, ports, round_trips) = (features.datapath_id, BTreeMap::new(), ShortestDelay::default());
+        self.switches.insert_as(switch, ProbedSwitch { dpid, ports, round_trips });
+        self.due.insert((switch, PortNo::CONTROLLER));
         self.next_round.get_or_insert(now + self.interval);
         self.add_ports(switch, &features.ports);
         if version > Version::V10 {
@@ -145,11 +197,11 @@ impl ControllerApp for LinkDiscovery {
         out: &mut ControllerOutbox,
     ) -> PacketDecision {
         let is_lldp = parse_ethernet(packet.data()).is_some_and(|header| header.eth_type == lldp::ETH_TYPE_LLDP);
-        let Some((from, token)) = is_lldp.then(|| lldp::read(packet.data())).flatten() else {
+        let Some((probe, code)) = is_lldp.then(|| lldp::read(packet.data())).flatten() else {
             return PacketDecision::PassedOn;
         };
-        if let Some((dpid, in_port)) = self.switches.get(switch).map(|found| found.dpid).zip(packet.in_port()) {
-            self.hear(now, from, token, (dpid, in_port));
+        if let Some(in_port) = packet.in_port() {
+            self.hear(now, &probe, code, (switch, in_port));
         }
         if packet.buffer_id().is_some() {
             // Without actions the switch gives its buffer back.
@@ -161,11 +213,12 @@ impl ControllerApp for LinkDiscovery {
         PacketDecision::Taken
     }
 
-    fn handle_message(&mut self, _now: Instant, switch: ConnectionId, message: Message, _out: &mut ControllerOutbox) {
+    fn handle_message(&mut self, now: Instant, switch: ConnectionId, message: Message, _out: &mut ControllerOutbox) {
         match message.body {
             Body::PortStatus(status) if status.reason == PortStatusReason::Delete => {
-                self.remove_port(switch, status.desc.port_no);
+                self.lose_port(now, switch, status.desc.port_no);
             }
+            Body::PortStatus(status) if !is_up(&status.desc) => self.lose_port(now, switch, status.desc.port_no),
             Body::PortStatus(status) => self.add_ports(switch, &[status.desc]),
             Body::MultipartReply(MultipartReply { body: ReplyBody::PortDesc(ports), .. }) => {
                 self.add_ports(switch, &ports);
@@ -174,13 +227,10 @@ impl ControllerApp for LinkDiscovery {
         }
     }
 
-    fn handle_switch_down(&mut self, _now: Instant, switch: ConnectionId) {
+    fn handle_switch_down(&mut self, now: Instant, switch: ConnectionId) {
         let Some(gone) = self.switches.remove(switch) else { return };
         self.due.retain(|(of, _)| *of != switch);
-        self.lose(|(dpid, _), _| dpid == gone.dpid);
-        if self.switches.len() == 0 {
-            self.next_round = None;
-        }
+        self.lose(now, |(dpid, _), _| dpid == gone.dpid);
     }
 
     fn next_wake(&self) -> Option<Instant> {
@@ -190,13 +240,17 @@ impl ControllerApp for LinkDiscovery {
 
     fn handle_wake(&mut self, now: Instant, out: &mut ControllerOutbox) {
         if self.next_round.is_some_and(|at| at <= now) {
-            self.next_round = Some(now + self.interval);
             let ports = |(id, switch): (ConnectionId, &ProbedSwitch)| {
-                switch.ports.keys().map(move |port| (id, *port)).collect::<Vec<_>>()
+                switch.ports.keys().chain([&PortNo::CONTROLLER]).map(move |port| (id, *port)).collect::<Vec<_>>()
             };
             self.due.extend(self.switches.iter().flat_map(ports));
             let before = now - self.interval * INTERVALS_OF_A_LINK;
-            self.lose(|_, heard| heard < before);
+            self.lose(now, |_, heard| heard < before);
+            for link in self.damping.release(now) {
+                self.trunks.set_damped(link, false);
+            }
+            let goes_on = self.switches.len() > 0 || !self.damping.is_empty();
+            self.next_round = goes_on.then_some(now + self.interval);
         }
         if self.send_at <= now {
             self.send_due(now, out);
@@ -213,13 +267,15 @@ impl ControllerApp for LinkDiscovery {
 
     fn links(&self, now: Instant) -> Option<Vec<LinkStatus>> {
         let trunks = self.trunks.newest();
-        let link = |(to, (from, heard)): (&TrunkPort, &(TrunkPort, Instant))| LinkStatus {
-            from: from.0,
-            from_port: from.1,
+        let link = |(to, link): (&TrunkPort, &HeardLink)| LinkStatus {
+            from: link.from.0,
+            from_port: link.from.1,
             to: to.0,
             to_port: to.1,
-            heard_s: now.since(*heard).as_secs_f64(),
+            heard_s: now.since(link.heard).as_secs_f64(),
+            delay_us: link.delays.get().map(|delay| delay.as_secs_f64() * 1e6),
             blocked: trunks.is_blocked(to.0, to.1),
+            damped: self.damping.is_damped([link.from, *to]),
         };
         Some(self.heard.iter().map(link).collect())
     }
@@ -233,8 +289,7 @@ impl LinkDiscovery {
     fn add_ports(&mut self, id: ConnectionId, descs: &[PortDesc]) {
         for desc in descs {
             let port = desc.port_no;
-            let is_up = desc.config & bits::PORT_DOWN == 0 && desc.state & bits::LINK_DOWN == 0;
-            if !is_up || !port.is_ordinary() {
+            if !is_up(desc) || !port.is_ordinary() {
                 self.remove_port(id, port);
             } else if let Some(switch) = self.switches.get_mut(id)
                 && (switch.ports.len() < MAX_PORTS || switch.ports.contains_key(&port))
@@ -242,6 +297,26 @@ impl LinkDiscovery {
                 switch.ports.insert(port, desc.hw_addr);
                 self.due.insert((id, port));
             }
+        }
+    }
+
+    /// Notes that a port went down. Its link is known until it is silent, in case it comes up again.
+    fn lose_port(&mut self, now: Instant, id: ConnectionId, port: PortNo) {
+        let was_up = self.switches.get(id).is_some_and(|switch| switch.ports.contains_key(&port));
+        self.remove_port(id, port);
+        if was_up && let Some(switch) = self.switches.get(id) {
+            let at = (switch.dpid, port);
+            if let Some(link) = self.heard.get(&at) {
+                self.note_loss(now, [link.from, at]);
+            }
+        }
+    }
+
+    /// Notes that a link went down or was lost.
+    fn note_loss(&mut self, now: Instant, link: [TrunkPort; 2]) {
+        if self.damping.note_loss(now, link) {
+            self.trunks.set_damped(link, true);
+            self.count(Counter::Damped);
         }
     }
 
@@ -258,10 +333,17 @@ impl LinkDiscovery {
         for _ in 0..SENT_AT_ONCE {
             let Some((id, port)) = self.due.pop_first() else { return };
             let Some(switch) = self.switches.get(id) else { continue };
-            let Some(src) = switch.ports.get(&port) else { continue };
-            let from = (switch.dpid, port);
-            let data = Bytes(lldp::frame(from, *src, seconds, self.key.hash_one(from)));
-            let (in_port, actions) = (PortNo::CONTROLLER, vec![Action::output(port)]);
+            let (src, action) = match switch.ports.get(&port) {
+                _ if port == PortNo::CONTROLLER => (CONTROLLER_ADDRESS, Action::to_controller()),
+                Some(src) => (*src, Action::output(port)),
+                None => continue,
+            };
+            let (from, number) = ((switch.dpid, port), self.n_sent);
+            let to_switch_ns = u64::try_from(switch.one_way().as_nanos()).unwrap_or(u64::MAX);
+            let probe = LinkProbe { from, number, sent: now, to_switch_ns };
+            let data = Bytes(lldp::frame(&probe, src, seconds, self.key.hash_one(probe)));
+            self.n_sent += 1;
+            let (in_port, actions) = (PortNo::CONTROLLER, vec![action]);
             let body = Body::PacketOut(PacketOut { buffer_id: None, in_port, matching: Match::any(), actions, data });
             out.push((id, Message { xid: 0, body }));
             self.count(Counter::Sent);
@@ -271,35 +353,61 @@ impl LinkDiscovery {
 
     /// Handles a frame of this controller that arrived at a port. Each link is noticed at its greater end only, so that
     /// one thread has it.
-    fn hear(&mut self, now: Instant, from: TrunkPort, token: u64, at: TrunkPort) {
-        if token != self.key.hash_one(from) {
+    fn hear(&mut self, now: Instant, probe: &LinkProbe, code: u64, (id, in_port): (ConnectionId, PortNo)) {
+        if code != self.key.hash_one(probe) {
             return self.count(Counter::Forged);
         }
+        let Some(switch) = self.switches.get_mut(id) else { return };
+        let (from, at, age) = (probe.from, (switch.dpid, in_port), now.since(probe.sent));
+        let newest = (probe.sent, probe.number);
+        let is_newest = |link: &HeardLink| link.from != from || link.newest < newest;
+        if age > MAX_AGE || !self.heard.get(&at).is_none_or(is_newest) {
+            return self.count(Counter::Replayed);
+        }
+        if from.1 == PortNo::CONTROLLER {
+            if from.0 == at.0 {
+                switch.round_trips.add(age);
+            }
+            return self.count(Counter::Received);
+        }
+        let delay = age.saturating_sub(switch.one_way()).saturating_sub(Duration::from_nanos(probe.to_switch_ns));
         self.count(Counter::Received);
         if from >= at {
             return;
         }
-        let former = self.heard.insert(at, (from, now)).map(|(from, _)| from);
-        if former == Some(from) {
-            return;
-        }
-        if let Some(former) = former {
-            self.trunks.remove_discovered([former, at]);
-            self.count(Counter::Lost);
-        }
-        self.trunks.add_discovered([from, at]);
-        self.count(Counter::Found);
-    }
-
-    /// Forgets the links that `is_lost` accepts, by their greater end and when they were heard.
-    fn lose(&mut self, is_lost: impl Fn(TrunkPort, Instant) -> bool) {
-        let lost: Vec<_> =
-            self.heard.iter().filter(|(at, (_, heard))| is_lost(**at, *heard)).map(|(at, _)| *at).collect();
-        for at in lost {
-            if let Some((from, _)) = self.heard.remove(&at) {
-                self.trunks.remove_discovered([from, at]);
-                self.count(Counter::Lost);
+        let heard = now;
+        match self.heard.get_mut(&at).filter(|link| link.from == from) {
+            Some(link) => {
+                (link.heard, link.newest) = (heard, newest);
+                link.delays.add(delay);
+            }
+            None => {
+                let mut delays = ShortestDelay::default();
+                delays.add(delay);
+                if let Some(former) = self.heard.insert(at, HeardLink { from, heard, newest, delays }) {
+                    self.trunks.remove_discovered([former.from, at]);
+                    self.count(Counter::Lost);
+                }
+                self.trunks.add_discovered([from, at]);
+                self.count(Counter::Found);
             }
         }
     }
+
+    /// Forgets the links that `is_lost` accepts, by their greater end and when they were heard.
+    fn lose(&mut self, now: Instant, is_lost: impl Fn(TrunkPort, Instant) -> bool) {
+        let lost: Vec<_> =
+            self.heard.iter().filter(|(at, link)| is_lost(**at, link.heard)).map(|(at, _)| *at).collect();
+        for at in lost {
+            if let Some(link) = self.heard.remove(&at) {
+                self.trunks.remove_discovered([link.from, at]);
+                self.count(Counter::Lost);
+                self.note_loss(now, [link.from, at]);
+            }
+        }
+    }
+}
+
+fn is_up(port: &PortDesc) -> bool {
+    port.config & bits::PORT_DOWN == 0 && port.state & bits::LINK_DOWN == 0
 }

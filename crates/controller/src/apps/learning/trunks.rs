@@ -2,12 +2,13 @@
 //!
 //! Links whose ends are both up keep a spanning tree ([`weir_topology::spanning_tree`], by datapath id). The ports of
 //! the other links are *blocked*. The tree is computed again when a port goes down or comes up. Ports count as up
-//! until their switch reports otherwise.
+//! until their switch reports otherwise. Damped links, which go down again and again, are part of the tree only where
+//! they join what the other links leave apart.
 use crate::published::{AppWaker, Published, PublishedReader};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use weir_openflow::model::PortNo;
-use weir_topology::spanning_tree;
+use weir_topology::{joining_links, spanning_tree};
 
 /// Port of a switch: datapath id and port number.
 pub(in crate::apps) type TrunkPort = (u64, PortNo);
@@ -18,6 +19,8 @@ pub(in crate::apps) struct Trunks {
     links: Vec<[TrunkPort; 2]>,
     /// Links that were found.
     discovered: BTreeSet<[TrunkPort; 2]>,
+    /// Links found that go down again and again.
+    damped: BTreeSet<[TrunkPort; 2]>,
     down: HashSet<TrunkPort>,
     blocked: HashSet<TrunkPort>,
     /// Number of loops that were broken when a link of theirs was found.
@@ -30,8 +33,8 @@ impl Trunks {
     }
 
     fn new(links: Vec<[TrunkPort; 2]>) -> Trunks {
-        let (discovered, down, blocked) = Default::default();
-        let mut trunks = Trunks { links, discovered, down, blocked, loops_broken: 0 };
+        let (discovered, damped, down, blocked) = Default::default();
+        let mut trunks = Trunks { links, discovered, damped, down, blocked, loops_broken: 0 };
         trunks.renew();
         trunks
     }
@@ -79,12 +82,17 @@ impl Trunks {
     }
 
     fn renew(&mut self) {
-        let up: Vec<[TrunkPort; 2]> =
-            self.all_links().filter(|ends| !ends.iter().any(|end| self.down.contains(end))).copied().collect();
-        let dpids: Vec<u64> = up.iter().flatten().map(|(dpid, _)| *dpid).collect::<BTreeSet<_>>().into_iter().collect();
+        let up = || self.all_links().filter(|ends| !ends.iter().any(|end| self.down.contains(end))).copied();
+        let dpids: Vec<u64> = up().flatten().map(|(dpid, _)| dpid).collect::<BTreeSet<_>>().into_iter().collect();
         let node = |end: TrunkPort| dpids.binary_search(&end.0).unwrap_or_default();
-        let tree = spanning_tree(dpids.len(), &up.iter().map(|ends| ends.map(node)).collect::<Vec<_>>());
-        self.blocked = up.iter().zip(tree).filter(|(_, kept)| !kept).flat_map(|(ends, _)| *ends).collect();
+        let nodes = |links: &[[TrunkPort; 2]]| links.iter().map(|ends| ends.map(node)).collect::<Vec<_>>();
+        let is_damped = |ends: &[TrunkPort; 2]| self.damped.contains(ends) || self.damped.contains(&[ends[1], ends[0]]);
+        let (damped, steady): (Vec<_>, Vec<_>) = up().partition(is_damped);
+        let of_steady = nodes(&steady);
+        let tree = spanning_tree(dpids.len(), &of_steady);
+        let added = joining_links(dpids.len(), &of_steady, &nodes(&damped));
+        let kept = steady.iter().zip(tree).chain(damped.iter().zip(added));
+        self.blocked = kept.filter(|(_, kept)| !kept).flat_map(|(ends, _)| *ends).collect();
     }
 }
 
@@ -122,20 +130,26 @@ impl TrunksReader {
 
     /// Adds a link that was found, by its lesser and its greater end.
     pub(in crate::apps) fn add_discovered(&mut self, link: [TrunkPort; 2]) {
-        self.change_discovered(|links| links.insert(link));
+        self.change(|trunks| trunks.discovered.insert(link));
     }
 
     /// Removes a link that was found.
     pub(in crate::apps) fn remove_discovered(&mut self, link: [TrunkPort; 2]) {
-        self.change_discovered(|links| links.remove(&link));
+        self.change(|trunks| trunks.discovered.remove(&link));
     }
 
-    fn change_discovered(&mut self, change: impl FnOnce(&mut BTreeSet<[TrunkPort; 2]>) -> bool) {
+    /// Says whether a link that was found goes down again and again.
+    pub(in crate::apps) fn set_damped(&mut self, link: [TrunkPort; 2], is_damped: bool) {
+        self.change(|trunks| if is_damped { trunks.damped.insert(link) } else { trunks.damped.remove(&link) });
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Trunks) -> bool) {
         self.0.update(|trunks| {
             let mut changed = trunks.clone();
-            change(&mut changed.discovered).then(|| {
+            change(&mut changed).then(|| {
                 changed.renew();
-                changed.loops_broken += u64::from(!changed.blocked.is_subset(&trunks.blocked));
+                let is_found = changed.discovered.len() > trunks.discovered.len();
+                changed.loops_broken += u64::from(is_found && !changed.blocked.is_subset(&trunks.blocked));
                 changed
             })
         });
@@ -184,6 +198,22 @@ mod tests {
         assert!(ring.set(1, PortNo(1), false), "the tree's link goes, the other is used");
         assert!(sorted(ring.get()).is_empty());
         assert!(Trunks::new(Vec::new()).blocked.is_empty());
+    }
+
+    #[test]
+    fn a_damped_link_is_used_only_where_no_other_way_is() {
+        let mut ring = TrunksReader::new(&ring(4), 0, AppWaker::default());
+        ring.set_damped([(1, PortNo(1)), (2, PortNo(2))], true);
+        assert_eq!(sorted(ring.get()), [(1, 1), (2, 2)]);
+        // Without another way it is used. Its ports are the same from either end.
+        ring.set(3, PortNo(1), false);
+        assert!(sorted(ring.get()).is_empty());
+        ring.set(3, PortNo(1), true);
+        ring.set_damped([(1, PortNo(2)), (4, PortNo(1))], true);
+        assert_eq!(sorted(ring.get()), [(1, 2), (4, 1)], "two damped links: the first joins the parts");
+        ring.set_damped([(1, PortNo(1)), (2, PortNo(2))], false);
+        ring.set_damped([(1, PortNo(2)), (4, PortNo(1))], false);
+        assert_eq!(sorted(ring.get()), [(3, 1), (4, 2)], "as before");
     }
 
     #[test]
