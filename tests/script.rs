@@ -65,7 +65,9 @@ fn first_steps_do_not_wait_for_the_fast_program() {
     assert_eq!(run(&["predict", "file"]), "quick 1 predict file\n");
     assert_eq!(run(&["--help"]), "quick 1 --help\n");
     assert_eq!(run(&["profile", "list"]), "quick 1 profile list\n");
-    assert_eq!(run(&["switch", "--help"]), "release 0 switch --help\n");
+    assert_eq!(run(&["switch", "--help"]), "quick 1 switch --help\n");
+    assert_eq!(run(&["nosuch"]), "quick 1 nosuch\n");
+    assert_eq!(run(&["switch", "--port"]), "release 0 switch --port\n");
     assert_eq!(run(&["quickstart"]), "release 0 quickstart\n");
 }
 

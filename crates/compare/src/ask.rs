@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_link_rate_has_its_effect_on_formulas_and_stations() {
-        // Datagrams of 1448 bytes on two links of 10 Mbit/s.
+        // Frames of 1042 bytes on two links of 10 Mbit/s take 1667 us, and 9 us in the switch.
         let timed = scenario("[switch.timing]\ndata = \"9us\"");
         let rated = |link_rate| {
             let plan = ComparisonPlan { link_rate, ..plan(&[EvaluationMethod::Predict, EvaluationMethod::Simulate]) };
@@ -389,7 +389,7 @@ mod tests {
         };
         let [fast, slow] = [None, Some(Bps(10_000_000))].map(rated);
         assert!(fast.len() == 2 && fast.iter().all(|mean_s| *mean_s < 0.1e-3), "{fast:?}");
-        assert!(slow.len() == 2 && slow.iter().all(|mean_s| *mean_s > 2e-3), "{slow:?}");
+        assert!(slow.len() == 2 && slow.iter().all(|mean_s| (1.6e-3..1.8e-3).contains(mean_s)), "{slow:?}");
     }
 
     #[test]

@@ -149,6 +149,8 @@ pub struct LinkStatus {
     pub delay_us: Option<f64>,
     /// True if packets do not use it, because it would close a loop.
     pub blocked: bool,
+    /// True if a port at one of its ends is down.
+    pub down: bool,
     /// True if it went down again and again, so that packets use it only where no other way is.
     pub damped: bool,
 }
@@ -197,6 +199,7 @@ mod tests {
             heard_s: 0.5,
             delay_us: Some(20.0),
             blocked: false,
+            down: false,
             damped: false,
         };
         let later = LinkStatus { from: 0, ..link.clone() };

@@ -36,9 +36,9 @@ pub fn spanning_tree(nodes: usize, links: &[[usize; 2]]) -> Vec<bool> {
     kept
 }
 
-/// Returns for each of `more` links whether to add it to `links`, so that all parts that it could join are joined and no
-/// further loop remains. `nodes` is the number of nodes; links are given by the indices of their ends. Of several links
-/// between the same parts the first is added.
+/// Returns for each of `more` links whether to add it to `links`, so that all parts that it could join are joined and
+/// no further loop remains. `nodes` is the number of nodes; links are given by the indices of their ends. Of several
+/// links between the same parts the first is added.
 pub fn joining_links(nodes: usize, links: &[[usize; 2]], more: &[[usize; 2]]) -> Vec<bool> {
     // Each node leads to another of its part, or is the one that stands for the part.
     let mut towards: Vec<usize> = (0..nodes).collect();

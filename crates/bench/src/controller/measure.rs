@@ -146,7 +146,9 @@ impl MeasureSettings {
             switch,
         };
         let most = plan.period().min(MOST_WAITING / self.switches).min(1 << 16);
-        let flood = (FLOOD_WAITING / self.switches).max(LEAST_FLOOD).min(most);
+        // What the switch of the event sends is part of it, too.
+        let flooding = self.switches + u32::from(self.event.is_some());
+        let flood = (FLOOD_WAITING / flooding).max(LEAST_FLOOD).min(most);
         let event = self.event.filter(|_| is_special);
         let random = RandomStream::new(self.seed, 0, u64::from(number));
         let pace = match self.pace {

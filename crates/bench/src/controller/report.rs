@@ -202,7 +202,7 @@ fn event(event: &EventFigures) -> String {
     let echo =
         event.echo.as_ref().map_or_else(String::new, |delay| format!("; echo replies after {}{lost}", waited(delay)));
     format!(
-        "{what} at half time: the others had {:.0} resp/s before and {:.0} after, p99 {} and {} us; it had {:.0}{own_delay}{fairness}{echo}",
+        "{what} at half time: the others had {:.0} resp/s before and {:.0} after, p99 {} and {} us; it had {:.0} resp/s{own_delay}{fairness}{echo}",
         event.others_before,
         event.others_after,
         p99(&event.delay_before),

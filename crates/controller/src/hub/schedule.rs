@@ -6,8 +6,8 @@
 //! 3. A switch that begins to have work goes in front of those that have used a quantum. A switch that sends little is
 //!    so served within the turns of the others that also begin, however long the queues of the rest are.
 //! 4. A switch without work leaves. Debt stays until quanta have paid it. If it begins again before all that wait have
-//!    had their turn, it has what is left of its credit, and no new quantum: otherwise a switch that sends a little less
-//!    than its share would get more than one that sends a little more.
+//!    had their turn, it has what is left of its credit, and no new quantum: otherwise a switch that sends a little
+//!    less than its share would get more than one that sends a little more.
 //!
 //! Sources: M. Shreedhar and G. Varghese, Efficient Fair Queuing Using Deficit Round-Robin, IEEE/ACM Transactions on
 //! Networking 4 (3), 1996; for switches that begin, RFC 8290, 4.2 (new and old queues).

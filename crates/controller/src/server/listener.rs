@@ -30,7 +30,14 @@ impl ControllerListener {
                 bind_unix(path).map(|listener| ControllerListener::Unix(listener, path.clone()))
             }
         };
-        bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}")))
+        bound.map_err(|error| {
+            let advice = match error.kind() {
+                io::ErrorKind::AddrInUse => "; another program listens there: stop it or choose another port",
+                io::ErrorKind::AddrNotAvailable => "; no interface of this machine has that address",
+                _ => "",
+            };
+            io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}{advice}"))
+        })
     }
 
     pub(super) fn address(&self) -> io::Result<ListenAddress> {

@@ -1,8 +1,8 @@
 //! The loop of one thread: reads from its switches, lets the hub work, writes once to each switch that has output.
 //!
 //! A turn takes at most about [`TURN_BUDGET`] for work, so that what is urgent does not wait longer. Sockets are read
-//! in every turn, as far as the hub allows ([`ControllerHub::read_limit`]): what waits is bounded and sorted in the hub,
-//! and only what the hub could not keep waits in the sockets.
+//! in every turn, as far as the hub allows ([`ControllerHub::read_limit`]): what waits is bounded and sorted in the
+//! hub, and only what the hub could not keep waits in the sockets.
 use super::Handover;
 use super::link::SwitchStream;
 use super::listener::ControllerListener;

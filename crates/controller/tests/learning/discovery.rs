@@ -151,6 +151,9 @@ fn a_link_that_goes_down_again_and_again_is_used_last() {
     assert_eq!(flapping(&network), (false, false));
     for _ in 0..3 {
         network.set_link(2, 2, false);
+        let links = network.status().links.expect("they are looked for");
+        let down: Vec<_> = links.iter().filter(|link| link.down).map(|link| (link.from, link.to)).collect();
+        assert_eq!(down, [(1, 2)], "{links:?}");
         network.set_link(2, 2, true);
         network.pass(Duration::from_secs(1));
     }

@@ -25,7 +25,7 @@ const CLASSES: &[&str] = &[
 ];
 const THREADS: &[&str] = &["thread", "switches", "connections", "busy", "busy_since_start", "turns"];
 const APPLICATIONS: &[&str] = &["application", "counter", "count"];
-const LINKS: &[&str] = &["from", "from_port", "to", "to_port", "heard_s", "delay_us", "blocked", "damped"];
+const LINKS: &[&str] = &["from", "from_port", "to", "to_port", "heard_s", "delay_us", "blocked", "down", "damped"];
 const TOTALS: &[&str] = &["counter", "count"];
 
 pub(super) fn text(controller: &ControllerOverview) -> String {
@@ -132,6 +132,7 @@ fn link_table(links: &[LinkStatus]) -> ReportTable {
             link.delay_us.map_or_else(|| "-".to_owned(), delay),
             duration(link.heard_s),
             match (link.blocked, link.damped) {
+                _ if link.down => "a port is down",
                 (true, false) => "blocked, breaks a loop",
                 (true, true) => "blocked, goes down often",
                 (false, false) => "in use",
@@ -241,6 +242,7 @@ mod tests {
             heard_s: 1.26,
             delay_us: Some(12.3),
             blocked: true,
+            down: false,
             damped: false,
         };
         ControllerOverview {

@@ -1,7 +1,7 @@
 //! Tells links that go down again and again from steady ones, so that the network does not change with each of them.
 //!
-//! Each loss of a link adds one to its penalty, which halves every [`HALF_LIFE`]. Above [`SUPPRESS`] the link is damped:
-//! it is used only where no other way is. Below [`REUSE`] it is used as before.
+//! Each loss of a link adds one to its penalty, which halves every [`HALF_LIFE`]. Above [`SUPPRESS`] the link is
+//! damped: it is used only where no other way is. Below [`REUSE`] it is used as before.
 //!
 //! Source: RFC 2439, 4.2 (figure of merit, cut-off and reuse thresholds, ceiling).
 use std::collections::BTreeMap;

@@ -44,7 +44,7 @@ const SEND_PAUSE: Duration = Duration::from_millis(1);
 const INTERVALS_OF_A_LINK: u32 = 3;
 /// Most ports of a switch by which frames are sent.
 const MAX_PORTS: usize = 8192;
-/// Age from which on a frame was kept by somebody, and says nothing of a link.
+/// Age from which on a frame was kept on its way, and says nothing of a link.
 const MAX_AGE: Duration = Duration::from_secs(1);
 /// Source of the frames that do not leave the switch; a locally administered address.
 const CONTROLLER_ADDRESS: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0]);
@@ -275,6 +275,7 @@ impl ControllerApp for LinkDiscovery {
             heard_s: now.since(link.heard).as_secs_f64(),
             delay_us: link.delays.get().map(|delay| delay.as_secs_f64() * 1e6),
             blocked: trunks.is_blocked(to.0, to.1),
+            down: [link.from, *to].into_iter().any(|end| trunks.is_down(end)),
             damped: self.damping.is_damped([link.from, *to]),
         };
         Some(self.heard.iter().map(link).collect())

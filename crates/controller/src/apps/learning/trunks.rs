@@ -66,6 +66,11 @@ impl Trunks {
         self.blocked.contains(&(dpid, port))
     }
 
+    /// Returns true if a port is down that has a link.
+    pub(in crate::apps) fn is_down(&self, end: TrunkPort) -> bool {
+        self.down.contains(&end)
+    }
+
     /// Returns the number of loops that were broken when a link of theirs was found: packets may have circled before.
     pub(super) fn loops_broken(&self) -> u64 {
         self.loops_broken
