@@ -48,7 +48,7 @@ mod tests {
                 drops += 300;
             }
         }
-        let burst = TOLERANCE.as_nanos() as u64 / DROP_NS / PARTS;
+        let burst = u64::from(TOLERANCE.subsec_nanos()) / DROP_NS / PARTS;
         let expected = second / DROP_NS / PARTS + burst;
         assert!((expected..expected + 300).contains(&drops), "{drops}, expected {expected}");
     }

@@ -70,7 +70,8 @@ impl Bed {
 #[test]
 fn the_ways_to_and_from_the_switches_are_no_part_of_a_links_delay() {
     let mut bed = Bed::new();
-    let round = Duration::from_secs(5).as_micros() as u64;
+    // The usual interval.
+    let round = 5_000_000;
     for (number, (late_us, expected)) in [(0, 1130.0), (0, 500.0), (70, 500.0)].into_iter().enumerate() {
         let us = round * (1 + number as u64);
         let frames = bed.frames(at_us(us));
