@@ -13,7 +13,7 @@ switches   weir with 16 and with 1000 switches, each of which has 64 unanswered 
 fair       weir with 128 switches that send as fast as they can: how much their rates differ
 greedy     weir with 128 switches that ask at a third of its rate, and one that comes and sends as fast as it can
 join       weir with 128 switches that send as fast as they can, and one that joins them
-joins      as join, 1000 times in one measurement of 600 s; only if it is asked for
+joins      as join, 1000 times in one measurement of 1600 s; only if it is asked for
 peak       weir with 16 switches that send as fast as they can
 overload   weir with 16 switches that ask at twice its peak, and one that asks little
 threads    weir with one thread and with two, on both cores, which they share with the generator
@@ -44,7 +44,7 @@ CASES = {
     "fair": (["weir"], "--flood --switches 128"),
     "greedy": (["weir"], "--switches 128 --rate {third} --greedy"),
     "join": (["weir"], "--flood --switches 128 --join"),
-    "joins": (["weir"], "--flood --switches 128 --join=1000 --time 600s"),
+    "joins": (["weir"], "--flood --switches 128 --join=1000 --time 1600s"),
     "peak": (["weir"], "--flood --switches 16"),
     "overload": (["weir"], "--switches 16 --rate {twice} --probe"),
     "threads": (ON_BOTH, "--flood --switches 16"),
