@@ -194,7 +194,11 @@ fn percent(share: f64) -> String {
 
 /// Formats a time with one digit behind the point, in a unit that leaves few digits in front of it.
 fn delay(us: f64) -> String {
-    if us < 1000.0 { format!("{us:.0} us") } else { format!("{:.2} ms", us / 1000.0) }
+    match us {
+        ..1.0 => "< 1 us".to_owned(),
+        ..1000.0 => format!("{us:.0} us"),
+        _ => format!("{:.2} ms", us / 1000.0),
+    }
 }
 
 fn duration(seconds: f64) -> String {
@@ -283,6 +287,7 @@ mod tests {
             assert!(text.contains(wanted), "{wanted}: {text}");
         }
         assert!(!text.contains("statistics"), "no message of this class: {text}");
+        assert_eq!([0.0, 1.0, 999.4, 2020.0].map(delay), ["< 1 us", "1 us", "999 us", "2.02 ms"]);
         let idle = super::text(&ControllerOverview { links: Some(Vec::new()), ..ControllerOverview::default() });
         assert!(idle.contains("0 switches\n") && idle.ends_with("\nno links found\n"), "{idle}");
     }
