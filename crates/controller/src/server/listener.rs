@@ -32,7 +32,7 @@ impl ControllerListener {
         };
         bound.map_err(|error| {
             let advice = match error.kind() {
-                io::ErrorKind::AddrInUse => "; another program listens there: stop it or choose another port",
+                io::ErrorKind::AddrInUse => "; another program listens there: stop it or choose another address",
                 io::ErrorKind::AddrNotAvailable => "; no interface of this machine has that address",
                 _ => "",
             };
