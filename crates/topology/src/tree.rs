@@ -40,7 +40,7 @@ pub fn spanning_tree(nodes: usize, links: &[[usize; 2]]) -> Vec<bool> {
 /// no further loop remains. `nodes` is the number of nodes; links are given by the indices of their ends. Of several
 /// links between the same parts the first is added.
 pub fn joining_links(nodes: usize, links: &[[usize; 2]], more: &[[usize; 2]]) -> Vec<bool> {
-    // Each node leads to another of its part, or is the one that stands for the part.
+    // Union-find: each node leads to another of its part, or is the part's root.
     let mut towards: Vec<usize> = (0..nodes).collect();
     let mut join = |ends: &[usize; 2]| {
         let [a, b] = ends.map(|end| {
@@ -85,6 +85,7 @@ fn centre(next: &[Vec<usize>], start: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn parts_are_joined_by_the_first_links_between_them() {
@@ -92,7 +93,6 @@ mod tests {
         assert_eq!(joining_links(6, &[[0, 1], [2, 3]], &more), [false, true, false, true, false, true]);
         assert_eq!(joining_links(0, &[], &[]), [] as [bool; 0]);
     }
-    use proptest::prelude::*;
 
     fn kept(nodes: usize, links: &[[usize; 2]]) -> Vec<[usize; 2]> {
         spanning_tree(nodes, links).into_iter().zip(links).filter(|(kept, _)| *kept).map(|(_, link)| *link).collect()

@@ -352,8 +352,8 @@ impl LinkDiscovery {
         self.send_at = now + SEND_PAUSE;
     }
 
-    /// Handles a frame of this controller that arrived at a port. Each link is noticed at its greater end only, so that
-    /// one thread has it.
+    /// Handles a frame of this controller that arrived at a port of a switch. Each link is noticed at its greater end
+    /// only, so that one thread has it.
     fn hear(&mut self, now: Instant, probe: &LinkProbe, code: u64, (id, in_port): (ConnectionId, PortNo)) {
         if code != self.key.hash_one(probe) {
             return self.count(Counter::Forged);
@@ -376,16 +376,15 @@ impl LinkDiscovery {
         if from >= at {
             return;
         }
-        let heard = now;
         match self.heard.get_mut(&at).filter(|link| link.from == from) {
             Some(link) => {
-                (link.heard, link.newest) = (heard, newest);
+                (link.heard, link.newest) = (now, newest);
                 link.delays.add(delay);
             }
             None => {
                 let mut delays = ShortestDelay::default();
                 delays.add(delay);
-                if let Some(former) = self.heard.insert(at, HeardLink { from, heard, newest, delays }) {
+                if let Some(former) = self.heard.insert(at, HeardLink { from, heard: now, newest, delays }) {
                     self.trunks.remove_discovered([former.from, at]);
                     self.count(Counter::Lost);
                 }
