@@ -52,6 +52,10 @@ impl WriteInterference {
         let mean = self.service.mean();
         let preempted = self.preempted(writing + forwarding);
         let sojourn_s = preempted.mean;
+        // A moment of the times can lie outside the range of floating point, for example that of 1e300 s.
+        if !sojourn_s.is_finite() {
+            return Err(ModelError::NoConvergence { what: "mean delay behind table writes".to_owned(), rounds: 1 });
+        }
         // Packets not delayed by any write have a distribution with jumps if services do. They are kept separate, so
         // that only the continuous part is inverted.
         let untouched = (1.0 - writing - forwarding) * self.service.lst(Complex64::new(self.write_rate, 0.0)).re;
@@ -62,7 +66,7 @@ impl WriteInterference {
             let parts = [(untouched, Distribution::law(&self.service)), (1.0 - untouched, Distribution::of_part(rest))];
             Distribution::mixture(&parts)?
         };
-        debug_assert!(sojourn_s >= mean);
+        debug_assert!(sojourn_s >= mean * (1.0 - f64::EPSILON));
         Ok(WriteInterferenceState { sojourn_s, writing, forwarding, sojourn })
     }
 
@@ -76,12 +80,14 @@ impl WriteInterference {
 
     fn preempted(&self, rho: f64) -> PreemptedSojourn {
         let (b, free) = (self.write_rate * self.write_s, 1.0 - rho);
-        let square = self.write_rate * self.write_s.powi(2) + self.rate * self.service.second_moment();
-        let cube = self.write_rate * self.write_s.powi(3) + self.rate * self.service.third_moment();
+        // Powers of the duration of a write are formed from the load, which is below 1: without writes the duration may
+        // be so long that its square is infinite.
+        let square = b * self.write_s + self.rate * self.service.second_moment();
+        let cube = b * self.write_s * self.write_s + self.rate * self.service.third_moment();
         // Work that a packet finds, and its own.
         let (wait, wait_variance) = (square / (2.0 * free), (square / (2.0 * free)).powi(2) + cube / (3.0 * free));
         let work = wait + self.service.mean();
-        let during = self.write_rate * self.write_s.powi(2) / (1.0 - b).powi(3);
+        let during = b * self.write_s / (1.0 - b).powi(3);
         PreemptedSojourn {
             path: self.clone(),
             rho,
@@ -278,6 +284,16 @@ mod tests {
         let (effective, _) = effective_share(0.01, 0.0005, 0.01 * 50.0, 0.0093).unwrap();
         let found = write_length_s(0.01, effective, 50.0, 0.0005).unwrap();
         assert!((found / 0.0093 - 1.0).abs() < 0.01, "{found}");
+    }
+
+    #[test]
+    fn times_whose_squares_are_infinite_get_an_answer_or_a_reason() {
+        let service = Law::constant(1e-5).unwrap();
+        let none = WriteInterference { write_s: 1e300, ..path(5e4, 0.0) }.solve().unwrap();
+        assert!((none.sojourn_s / mg1(5e4, &service).unwrap().sojourn_s - 1.0).abs() < 1e-12);
+        let never_long = Law::hyperexponential(0.0, 1e300, 1e-5).unwrap();
+        let reason = WriteInterference { service: never_long, ..path(1.0, 0.0) }.solve().unwrap_err();
+        assert_eq!(reason.kind(), "NO_CONVERGENCE");
     }
 
     #[test]
