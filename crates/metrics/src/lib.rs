@@ -3,14 +3,16 @@
 //! For operators, who watch many switches at one place. Counters are read at each request, so a server without requests
 //! costs nothing.
 //!
-//! Start with [`MetricsServer::start`], which takes an address and a function that reads the counters. [`switch`] and
-//! [`controller`] turn their snapshots into [`MetricFamily`]s.
+//! Start with [`MetricsServer::start`], which takes an address and a function that reads the counters. [`switch`],
+//! [`controller`] and [`network`] turn their snapshots into [`MetricFamily`]s.
 //!
-//! Not in this crate: the counters themselves (`weir-switch`, `weir-controller`), and other interfaces over HTTP.
+//! Not in this crate: the counters themselves (`weir-switch`, `weir-controller`, `weir-routing`), and other interfaces
+//! over HTTP.
 mod address;
 pub mod controller;
 mod encode;
 mod family;
+pub mod network;
 mod server;
 pub mod switch;
 

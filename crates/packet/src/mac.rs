@@ -9,6 +9,8 @@ pub struct MacAddr(pub [u8; 6]);
 impl MacAddr {
     /// Broadcast address, `ff:ff:ff:ff:ff:ff`.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
+    /// Group address of the nearest bridge, which no bridge forwards (IEEE 802.1AB-2016, 7.1).
+    pub const NEAREST_BRIDGE: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
 
     /// Returns the address as the low 48 bits of a number, first byte highest.
     pub const fn to_bits(self) -> u64 {

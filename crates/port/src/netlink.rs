@@ -1,14 +1,17 @@
-//! Reports changes of network interfaces as they happen, and reads their counters from the kernel.
+//! Reports changes of network interfaces as they happen, and reads their counters and the ways to other machines from
+//! the kernel.
 //!
 //! One [`LinkMonitor`] serves all ports of an engine: a port reads its own link state only now and then, and not every
 //! kind of port is woken when its device goes down or vanishes.
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64};
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::collections::VecDeque;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 /// Multicast group of link changes (`RTMGRP_LINK`).
@@ -100,11 +103,7 @@ pub(crate) struct VethPeerLocation {
 
 impl LinkQuery {
     pub(crate) fn new(index: i32) -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        socket.set_non_blocking(true)?;
-        Ok(LinkQuery { socket, index: index.cast_unsigned() })
+        Ok(LinkQuery { socket: query_socket()?, index: index.cast_unsigned() })
     }
 
     /// Returns the interface's counters; `None` if it is gone.
@@ -154,17 +153,61 @@ impl LinkQuery {
 
     /// Sends a request and returns the first answer that `wanted` accepts.
     fn ask<T>(&self, request: RouteNetlinkMessage, wanted: impl Fn(RouteNetlinkMessage) -> Option<T>) -> Option<T> {
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST;
-        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        self.socket.send(&bytes, 0).ok()?;
-        // The kernel has answered by the time `send` returns.
-        let (answer, _) = self.socket.recv_from_full().ok()?;
-        messages(&answer).find_map(wanted)
+        ask(&self.socket, request, wanted)
     }
+}
+
+/// Returns the router through which the machine reaches an address; `None` if the address is on a network of the
+/// machine, or if there is no route.
+///
+/// # Errors
+/// The process or the system has no descriptor left.
+pub fn next_hop(address: IpAddr) -> io::Result<Option<IpAddr>> {
+    let mut request = RouteMessage::default();
+    let (family, bits, destination) = match address {
+        IpAddr::V4(address) => (AddressFamily::Inet, 32, RouteAddress::Inet(address)),
+        IpAddr::V6(address) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(address)),
+    };
+    request.header.address_family = family;
+    request.header.destination_prefix_length = bits;
+    request.attributes.push(RouteAttribute::Destination(destination));
+    let route = ask(&query_socket()?, RouteNetlinkMessage::GetRoute(request), |message| match message {
+        RouteNetlinkMessage::NewRoute(route) => Some(route),
+        _ => None,
+    });
+    let attributes = route.into_iter().flat_map(|route| route.attributes);
+    Ok(attributes.into_iter().find_map(|attribute| match attribute {
+        RouteAttribute::Gateway(RouteAddress::Inet(router)) => Some(router.into()),
+        RouteAttribute::Gateway(RouteAddress::Inet6(router)) => Some(router.into()),
+        _ => None,
+    }))
+}
+
+/// Opens a socket for queries, in the calling thread's network namespace.
+fn query_socket() -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.set_non_blocking(true)?;
+    Ok(socket)
+}
+
+/// Sends a request and returns the first answer that `wanted` accepts.
+fn ask<T>(
+    socket: &Socket,
+    request: RouteNetlinkMessage,
+    wanted: impl Fn(RouteNetlinkMessage) -> Option<T>,
+) -> Option<T> {
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    socket.send(&bytes, 0).ok()?;
+    // The kernel has answered by the time `send` returns.
+    let (answer, _) = socket.recv_from_full().ok()?;
+    messages(&answer).find_map(wanted)
 }
 
 /// Iterates over the messages in a datagram; skips messages that cannot be parsed.

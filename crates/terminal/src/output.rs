@@ -12,6 +12,19 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     print_to(std::io::stdout().lock(), text).context("cannot write the whole result to standard output")
 }
 
+/// Prints a line of a command that prints until it is ended. Returns false if the reader of standard output is gone.
+///
+/// # Errors
+/// Standard output accepts no more bytes, for example on a full disk.
+pub fn print_line(line: &str) -> anyhow::Result<bool> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("cannot write to standard output"),
+    }
+}
+
 /// Prints a line of a program that goes on running, such as its ready line. If the line cannot be written, a warning
 /// with the line is logged and the program goes on.
 pub fn announce(line: &str) {

@@ -93,6 +93,17 @@ pub fn workspace() -> PathBuf {
     crates.ancestors().nth(2).expect("the crate lies in crates/").to_path_buf()
 }
 
+/// Returns the Python of os-ken's virtual environment, where CI creates it; otherwise reports the test as skipped.
+pub fn osken() -> Option<PathBuf> {
+    let folder = std::env::var_os("OSKEN_VENV").map_or_else(|| "/tmp/osken-venv".into(), PathBuf::from);
+    let python = folder.join("bin/python");
+    if !python.exists() {
+        skip("needs os-ken in the virtual environment that OSKEN_VENV names");
+        return None;
+    }
+    Some(python)
+}
+
 /// Returns true if all these programs are installed; otherwise reports the test as skipped.
 pub fn programs(names: &[&str]) -> bool {
     let folders: Vec<PathBuf> =

@@ -11,7 +11,8 @@ use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::server::NoServerSessionStorage;
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{NoClientAuth, NoServerSessionStorage};
 use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig};
 
@@ -55,6 +56,8 @@ pub(crate) struct LoadedCredentials {
     own: Arc<CertifiedKey>,
     roots: Arc<RootCertStore>,
     server: Arc<ServerConfig>,
+    /// Configuration for clients that present no certificate.
+    open_server: Arc<ServerConfig>,
 }
 
 impl TlsFiles {
@@ -72,37 +75,25 @@ impl TlsFiles {
             tracing::warn!("{problem}");
         }
         let chain = read_certificates("certificate", &self.certificate)?;
-        let roots = Arc::new(self.read_roots()?);
+        let roots = Arc::new(read_roots(&self.ca_cert)?);
         verify::check_dates(&chain, &provider).map_err(|problem| self.unusable(&problem))?;
         let own = CertifiedKey::from_der(chain, key, &provider).map_err(|error| self.not_a_pair(&error))?;
         let own = Arc::new(own);
-        let server = Arc::new(self.server_config(&provider, &own, &roots)?);
-        Ok(LoadedCredentials { provider, own, roots, server })
-    }
-
-    fn read_roots(&self) -> Result<RootCertStore, CredentialError> {
-        let mut roots = RootCertStore::empty();
-        for certificate in read_certificates("CA certificate", &self.ca_cert)? {
-            roots.add(certificate).map_err(|error| CredentialError::Content {
-                what: "CA certificate",
-                path: shown(&self.ca_cert),
-                found: unusable(&error),
-                expected: "X.509 certificates of version 3",
-            })?;
-        }
-        Ok(roots)
+        let clients =
+            verify::client_verifier(roots.clone(), provider.clone()).map_err(|error| self.unusable(&error))?;
+        let server = Arc::new(self.server_config(&provider, &own, clients)?);
+        let open_server = Arc::new(self.server_config(&provider, &own, Arc::new(NoClientAuth))?);
+        Ok(LoadedCredentials { provider, own, roots, server, open_server })
     }
 
     fn server_config(
         &self,
         provider: &Arc<CryptoProvider>,
         own: &Arc<CertifiedKey>,
-        roots: &Arc<RootCertStore>,
+        clients: Arc<dyn ClientCertVerifier>,
     ) -> Result<ServerConfig, CredentialError> {
-        let verifier =
-            verify::client_verifier(Arc::clone(roots), Arc::clone(provider)).map_err(|error| self.unusable(&error))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(provider)).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| self.unusable(&error))?.with_client_cert_verifier(verifier);
+        let builder = builder.map_err(|error| self.unusable(&error))?.with_client_cert_verifier(clients);
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(own))));
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -152,6 +143,10 @@ impl LoadedCredentials {
         Arc::clone(&self.server)
     }
 
+    pub(crate) fn open_server_config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.open_server)
+    }
+
     pub(crate) fn client_config(&self, name: Option<ServerName<'static>>) -> Result<ClientConfig, rustls::Error> {
         let verifier = CertChainVerifier::new(Arc::clone(&self.roots), &self.provider, name);
         let own = Arc::new(SingleCertAndKey::from(Arc::clone(&self.own)));
@@ -188,6 +183,20 @@ fn exposed(path: &Path) -> Option<String> {
     let shown = shown(path);
     let advice = format!("everybody on this machine can read the private key (chmod 600 {shown})");
     (mode & 0o004 != 0).then(|| format!("{shown}: found mode {mode:04o}: {advice}"))
+}
+
+/// Reads the certificates of the CAs that are trusted.
+pub(crate) fn read_roots(ca_cert: &Path) -> Result<RootCertStore, CredentialError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in read_certificates("CA certificate", ca_cert)? {
+        roots.add(certificate).map_err(|error| CredentialError::Content {
+            what: "CA certificate",
+            path: shown(ca_cert),
+            found: unusable(&error),
+            expected: "X.509 certificates of version 3",
+        })?;
+    }
+    Ok(roots)
 }
 
 fn read_certificates(what: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, CredentialError> {

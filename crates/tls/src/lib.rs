@@ -7,6 +7,9 @@
 //! [`Credentials::connect`] is given one, because controllers are connected to by address and the CA of a control
 //! network signs for no other party. TLS 1.3 and 1.2.
 //!
+//! Clients of interfaces over HTTP have tokens instead of certificates: [`Credentials::accept_without_certificate`]
+//! takes them, and [`ServerTrust`] connects as one. There the server's name is always verified.
+//!
 //! Changed files are read again at the next connection, so that certificates can be replaced while channels are up.
 //! Unusable files are reported, and the previous contents stay in use.
 //!
@@ -15,6 +18,7 @@
 mod explain;
 mod files;
 mod nonblocking;
+mod trust;
 mod verify;
 
 pub use explain::explain;
@@ -22,6 +26,7 @@ pub use files::{CredentialError, TlsFiles};
 pub use nonblocking::NonBlockingTlsStream;
 pub use tokio_rustls::TlsStream;
 pub use tokio_rustls::rustls::pki_types::ServerName;
+pub use trust::ServerTrust;
 
 use files::{FileStamps, LoadedCredentials};
 use std::io;
@@ -90,6 +95,19 @@ impl Credentials {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let config = self.current().server_config();
+        in_time(TlsAcceptor::from(config).accept(stream)).await.map(TlsStream::from)
+    }
+
+    /// Performs the listening end's handshake with a client that presents no certificate, because the protocol above
+    /// TLS knows it by a token.
+    ///
+    /// # Errors
+    /// Fails if the peer does not speak TLS or refuses this end.
+    pub async fn accept_without_certificate<S>(&self, stream: S) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let config = self.current().open_server_config();
         in_time(TlsAcceptor::from(config).accept(stream)).await.map(TlsStream::from)
     }
 

@@ -22,7 +22,7 @@ pub use size::ByteSize;
 pub use span::{Seconds, TimeSpan};
 pub use stall_log::{MAX_STOPS, StallLog, StallTotals};
 pub use text::{counted, known_names, nearest_name, read_text, reworded};
-pub use throttle::LogThrottle;
+pub use throttle::{LogThrottle, RateLimit};
 pub use time::Instant;
 
 /// Kind of this build, for reports: `release`; `quick`, which is hardly optimised and is built for first steps (the

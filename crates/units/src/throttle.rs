@@ -29,6 +29,35 @@ impl LogThrottle {
     }
 }
 
+/// Lets a number of things a second happen, and a tenth of them at once (the generic cell rate algorithm, ITU-T I.371,
+/// annex A).
+#[derive(Debug)]
+pub struct RateLimit {
+    every: Duration,
+    at_once: Duration,
+    /// Time at which the next thing is due if all come evenly.
+    due: Instant,
+}
+
+impl RateLimit {
+    /// Creates a limit of `per_s` things a second; of 0, nothing may happen.
+    pub fn new(per_s: u32) -> RateLimit {
+        let every = Duration::from_secs(1).checked_div(per_s).unwrap_or(Duration::MAX);
+        let at_once = every.saturating_mul(per_s.div_ceil(10).saturating_sub(1));
+        RateLimit { every, at_once, due: Instant::ZERO }
+    }
+
+    /// Returns true if one more thing may happen now, and counts it.
+    pub fn take(&mut self, now: Instant) -> bool {
+        let due = self.due.max(now);
+        let allowed = self.every < Duration::MAX && due.since(now) <= self.at_once;
+        if allowed {
+            self.due = due + self.every;
+        }
+        allowed
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,5 +68,16 @@ mod tests {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let passed: Vec<_> = [0, 1, 2, 999, 1000, 1500, 5000].map(|ms| throttle.pass(at(ms))).into();
         assert_eq!(passed, [Some(0), None, None, None, Some(3), None, Some(1)]);
+    }
+
+    #[test]
+    fn a_rate_is_kept_and_a_tenth_of_it_may_come_at_once() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut limit = RateLimit::new(100);
+        let taken = |limit: &mut RateLimit, ms| (0..50).filter(|_| limit.take(at(ms))).count();
+        assert_eq!([0, 0, 10, 1000].map(|ms| taken(&mut limit, ms)), [10, 0, 1, 10]);
+        let per_s = (1000..3000).filter(|ms| limit.take(at(*ms))).count();
+        assert_eq!(per_s, 199);
+        assert_eq!((taken(&mut RateLimit::new(0), 5), taken(&mut RateLimit::new(1), 5)), (0, 1));
     }
 }

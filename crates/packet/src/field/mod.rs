@@ -28,7 +28,7 @@
 //! that a parser for common shapes writes only words 0 to 7.
 mod numbers;
 
-pub use numbers::{VLAN_PRESENT, eth_type, ip_frag, ip_proto, ipv6_exthdr};
+pub use numbers::{VLAN_PRESENT, eth_type, icmpv6_type, ip_frag, ip_proto, ipv6_exthdr};
 
 use std::fmt;
 use std::str::FromStr;

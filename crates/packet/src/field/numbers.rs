@@ -11,6 +11,12 @@ pub mod eth_type {
     pub const MPLS_MULTICAST: u16 = 0x8848;
     pub const QINQ: u16 = 0x88a8;
     pub const PBB: u16 = 0x88e7;
+    /// Link layer discovery (IEEE 802.1AB-2016, 8.3).
+    pub const LLDP: u16 = 0x88cc;
+    /// The first one for local experiments (IEEE 802-2014, 9.2.4).
+    pub const LOCAL_EXPERIMENT: u16 = 0x88b5;
+    /// Link discovery in broadcast frames, which other switches forward: used by controllers, not registered.
+    pub const BROADCAST_DISCOVERY: u16 = 0x8942;
     /// Network service header (RFC 8300).
     pub const NSH: u16 = 0x894f;
     /// EtherType that OpenFlow 1.0 gives to 802.3 frames without SNAP (OpenFlow 1.0.0, 3.4:
@@ -33,6 +39,16 @@ pub mod ip_proto {
     pub const NO_NEXT: u8 = 59;
     pub const DESTINATION: u8 = 60;
     pub const SCTP: u8 = 132;
+}
+
+/// Types of ICMPv6 messages of neighbour discovery (RFC 4861, 4).
+#[allow(missing_docs, reason = "named by the RFC")]
+pub mod icmpv6_type {
+    pub const ROUTER_SOLICITATION: u8 = 133;
+    pub const ROUTER_ADVERTISEMENT: u8 = 134;
+    pub const NEIGHBOUR_SOLICITATION: u8 = 135;
+    pub const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+    pub const REDIRECT: u8 = 137;
 }
 
 /// Bits of [`super::Field::IpFrag`], as in Open vSwitch (`FLOW_NW_FRAG_*`).

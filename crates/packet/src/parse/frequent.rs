@@ -4,15 +4,13 @@
 //! parser does not take.
 use super::{Layers, NetworkProtocol, ParsedHeaders, TransportProtocol, position};
 use crate::bytes::read;
+use crate::field::icmpv6_type::{REDIRECT, ROUTER_SOLICITATION};
 use crate::field::{VLAN_PRESENT, eth_type, ip_proto};
 use crate::{FrameBody, PortNo};
 
 /// Length in bytes of an IPv4 header without options; the next constant is that of the IPv6 header.
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
-/// First ICMPv6 type of neighbour discovery, up to [`LAST_ND`]. Some of these messages have further fields.
-const FIRST_ND: u8 = 133;
-const LAST_ND: u8 = 137;
 
 /// Words of a key that a parser wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +110,8 @@ impl FrequentParser<'_> {
                 (TransportProtocol::Tcp, self.ports(transport_at) | flags)
             }
             ip_proto::ICMPV6 if end >= transport_at + 4 => match self.read(transport_at) {
-                [FIRST_ND..=LAST_ND, _] => return None,
+                // Some messages of neighbour discovery have further fields.
+                [ROUTER_SOLICITATION..=REDIRECT, _] => return None,
                 [kind, code] => (TransportProtocol::Icmpv6, type_and_code(kind, code)),
             },
             _ => return None,

@@ -2,14 +2,11 @@
 use super::{NetworkProtocol, ParsedHeaders, TransportProtocol, position};
 use crate::Field;
 use crate::bytes::read;
+use crate::field::icmpv6_type::{NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION};
 use crate::field::ip_proto;
 
 /// Maximum number of neighbour discovery options to parse; further ones are ignored.
 const MAX_ND_OPTIONS: usize = 16;
-
-/// ICMPv6 types with a target address (RFC 4861, 4.3 and 4.4).
-const NEIGHBOUR_SOLICITATION: u8 = 135;
-const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 
 /// Parses the header of protocol `proto` at offset `at`. `packet` ends where the IP packet ends.
 #[inline]

@@ -40,6 +40,12 @@ pub(crate) fn check(result: libc::c_int) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
+/// Moves the calling thread into a new network namespace.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: the thread goes on to share its descriptors with the others; only `UnshareFlags::FILES` would end that.
+    Ok(unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }?)
+}
+
 /// Takes ownership of a descriptor that a system call just created.
 pub(crate) fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     check(result)?;

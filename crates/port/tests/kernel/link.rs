@@ -2,7 +2,7 @@
 use crate::testbed::within;
 use std::time::Duration;
 use weir_port::event::wait_readable;
-use weir_port::netlink::{LinkEvent, LinkMonitor};
+use weir_port::netlink::{self, LinkEvent, LinkMonitor};
 use weir_testing::{Namespace, root};
 
 /// Waits for an event that `wanted` accepts; skips others.
@@ -54,4 +54,27 @@ fn what_was_missed_is_said() {
     std::fs::write(file.path(), changes).unwrap();
     namespace.ip(&format!("-batch {}", file.path().display()));
     wait_for(&mut monitor, |event| *event == LinkEvent::Missed);
+}
+
+#[test]
+fn the_router_to_an_address_is_found() {
+    if !root() {
+        return;
+    }
+    let (here, other) = (Namespace::new(), Namespace::new());
+    here.join("eth0", &other, "eth0");
+    here.ip("addr add 10.9.0.1/24 dev eth0");
+    weir_testing::run(here.command("sysctl").args(["-qw", "net.ipv6.conf.eth0.disable_ipv6=0"]));
+    here.ip("addr add fd09::1/64 dev eth0 nodad");
+    let next_hop = |address: &str| {
+        let address = address.parse().expect("an address");
+        here.within(|| netlink::next_hop(address).expect("netlink")).map(|router| router.to_string())
+    };
+    assert_eq!([next_hop("192.0.2.1"), next_hop("2001:db8::1")], [None, None], "no route");
+    here.ip("route add default via 10.9.0.254");
+    here.ip("route add default via fe80::fe dev eth0");
+    assert_eq!(next_hop("192.0.2.1").as_deref(), Some("10.9.0.254"));
+    assert_eq!(next_hop("2001:db8::1").as_deref(), Some("fe80::fe"));
+    assert_eq!([next_hop("10.9.0.7"), next_hop("fd09::7")], [None, None], "a neighbour");
+    assert_eq!([next_hop("10.9.0.1"), next_hop("fd09::1")], [None, None], "the machine itself");
 }

@@ -402,8 +402,11 @@ impl<'a> Dice<'a> {
     }
 
     fn group_mod(&mut self, version: Version) -> GroupMod {
+        let command = self.u16().into();
+        let is_of_buckets = matches!(command, GroupCommand::InsertBucket | GroupCommand::RemoveBucket);
         GroupMod {
-            command: self.u16().into(),
+            // Only 1.5 changes some of a group's buckets.
+            command: if is_of_buckets && version < Version::V15 { GroupCommand::Modify } else { command },
             kind: self.u8().into(),
             group: self.group(),
             command_bucket: if version >= Version::V15 { BucketId(self.u32()) } else { BucketId::ALL },
