@@ -75,6 +75,8 @@ reasons! {
     LearnedTooMuch learned_too_much "too many flow entries are learned at once",
     StackFull stack_full "its stack is full",
     BadOffload bad_offload "its offload does not fit its headers",
+    ControlCopy control_copy "it is a further copy of a control frame that came in before",
+    ControlExcess control_excess "more control frames to be flooded, or more notices, came in on its port than it may have",
 }
 
 impl std::fmt::Display for DropReason {

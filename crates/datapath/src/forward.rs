@@ -13,7 +13,7 @@ use crate::shape::{Lanes, MAX_BURST};
 use crate::table::FlowTable;
 use crate::verdict::LookupResult;
 use crate::worker_effects::{DeferredWork, SharedTables, WorkerEffects};
-use crate::{Datapath, DatapathOutput, DropReason, Drops, VerdictCacheMode, execute, pipeline};
+use crate::{Datapath, DatapathOutput, DropReason, Drops, VerdictCacheMode, execute, in_band, pipeline};
 use weir_memory::{SimdInstructions, SimdOperation, run_simd};
 use weir_openflow::model::PortNo;
 use weir_packet::{Field, Frame, FramePool, ParsedHeaders};
@@ -118,7 +118,7 @@ pub(crate) fn forward(datapath: &Datapath, worker: &mut Worker, batch: IngressBa
 fn forward_with(datapath: &Datapath, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) -> bool {
     let IngressBatch { now, in_port, frames, pool, out } = batch;
     worker.pending_burst = None;
-    let is_whole = datapath.is_standalone() || frames.len() > MAX_BURST;
+    let is_whole = datapath.is_standalone() || frames.len() > MAX_BURST || contains_control(datapath, in_port, frames);
     if is_whole || datapath.plane.ports.may_receive(in_port).is_err() {
         return false;
     }
@@ -143,6 +143,12 @@ fn forward_with(datapath: &Datapath, worker: &mut Worker, laps: &mut impl LapSin
     // The frames are empty now: each frame's buffer has been moved out.
     frames.clear();
     worker.deferred.is_empty()
+}
+
+/// Returns true if in-band control takes one of the frames. Only the thread with exclusive access forwards those.
+#[inline(always)]
+fn contains_control(datapath: &Datapath, in_port: PortNo, frames: &[Frame]) -> bool {
+    datapath.in_band.as_ref().is_some_and(|in_band| in_band::contains_control(in_band, in_port, frames))
 }
 
 /// Sends a burst of packets that all leave by ordinary ports, unchanged or edited.
@@ -199,6 +205,9 @@ pub(crate) fn process(datapath: &mut Datapath, worker: &mut Worker, batch: Ingre
 #[inline(always)]
 fn process_with(datapath: &mut Datapath, worker: &mut Worker, laps: &mut impl LapSink, batch: IngressBatch<'_>) {
     let IngressBatch { now, in_port, frames, pool, out } = batch;
+    if let Some(in_band) = &mut datapath.in_band {
+        in_band::take(in_band, &mut datapath.plane, now, in_port, frames, pool, out);
+    }
     let begun = worker.pending_burst.take().filter(|begun| begun.frames == frames.len());
     if let Err(reason) = datapath.plane.ports.may_receive(in_port) {
         let mut live = EngineEffects::new(now, &datapath.tables, &datapath.groups, &mut datapath.plane, pool, out);
@@ -244,6 +253,11 @@ pub(crate) fn process_one(
     out: &mut DatapathOutput,
     met: &mut Vec<u64>,
 ) {
+    if let Some(in_band) = &mut datapath.in_band {
+        let rest = in_band::take_one(in_band, &mut datapath.plane, now, in_port, frame, pool, out);
+        let Some(other) = rest else { return };
+        frame = other;
+    }
     let (is_standalone, drops_fragments) = (datapath.is_standalone(), datapath.drops_fragments);
     let may_receive = datapath.plane.ports.may_receive(in_port);
     let mut live =

@@ -68,6 +68,7 @@
 //! | `GroupCounters` | counters of groups and buckets | `group/counters.rs` |
 //! | `MeterTable` | meters | `meter` |
 //! | `FilteringDatabase` | addresses learned for NORMAL | `normal.rs` |
+//! | `InBand` | hidden entries and paths of control traffic, if the controllers are reached in band | `in_band` |
 //! | `PacketInBuffers` | buffered packets | `buffers.rs` |
 //! | `DatapathChannels` | channels, their roles and the asynchronous messages that they want | `channels.rs` |
 //! | `Drops` | dropped packets by reason | `drops.rs` |
@@ -107,6 +108,7 @@ mod flow_mod;
 mod flow_tables;
 mod forward;
 mod group;
+mod in_band;
 mod journal;
 mod meter;
 mod monitor;
@@ -121,6 +123,7 @@ mod program;
 mod program_interner;
 mod shape;
 mod slab;
+mod stations;
 mod table;
 mod timeouts;
 mod trace;
@@ -136,6 +139,7 @@ pub use drops::{DropReason, Drops};
 pub use flow_mod::FlowModEffect;
 pub use flow_tables::FlowWalk;
 pub use forward::Worker;
+pub use in_band::{HiddenEntry, InBandConfig, InBandCounters, InBandState, MAX_IN_BAND_CONTROLLERS};
 pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
 pub use shape::describe::{LookupCost, TableShape};
@@ -156,12 +160,14 @@ use flow_mod::TableEditor;
 use flow_tables::FlowTables;
 use forward::IngressBatch;
 use group::{GroupCounters, GroupTable};
+use in_band::InBand;
 use journal::Journal;
 use meter::MeterTable;
 use monitor::FlowMonitors;
 use normal::FilteringDatabase;
 use perf::Stopwatch;
 use ports::Ports;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use table::EthTypeReading;
 use version_semantics::FlowModSemantics;
@@ -197,6 +203,8 @@ pub struct Datapath {
     engine: Option<Box<Worker>>,
     /// Number of workers that forward on threads other than the engine's.
     n_workers: usize,
+    /// In-band control; `None` if it is off.
+    in_band: Option<Box<InBand>>,
     fail_mode: FailMode,
     /// True if IP fragments are dropped (`OFPC_FRAG_DROP`).
     drops_fragments: bool,
@@ -239,6 +247,7 @@ impl Datapath {
             set: ActionSet::default(),
             engine: None,
             n_workers: 0,
+            in_band: None,
             fail_mode: FailMode::Secure,
             drops_fragments: false,
             config,
@@ -296,6 +305,7 @@ impl Datapath {
     pub fn add_port(&mut self, now: Instant, desc: PortDesc, out: &mut DatapathOutput) -> Result<(), String> {
         let number = desc.port_no;
         self.plane.ports.add(now, desc)?;
+        self.tell_in_band_local();
         if let Some(desc) = self.plane.ports.get(number).map(|port| port.desc.clone()) {
             self.port_changed(PortStatusReason::Add, desc, out);
         }
@@ -305,7 +315,7 @@ impl Datapath {
     /// Removes a port and sends a port-status message to the channels. Returns true if the port existed.
     pub fn remove_port(&mut self, _now: Instant, port: PortNo, out: &mut DatapathOutput) -> bool {
         let Some(desc) = self.plane.ports.remove(port) else { return false };
-        self.plane.learned.forget_port(port);
+        self.forget_stations(port, out);
         // Drops the port's empty list. Otherwise ports that are added and removed would leave lists behind for ever.
         out.frames.retain(|(listed, frames)| *listed != port || !frames.is_empty());
         self.port_changed(PortStatusReason::Delete, desc, out);
@@ -322,7 +332,7 @@ impl Datapath {
         });
         if let Some(desc) = changed {
             if !up {
-                self.plane.learned.forget_port(port);
+                self.forget_stations(port, out);
             }
             self.port_changed(PortStatusReason::Modify, desc, out);
         }
@@ -461,6 +471,32 @@ impl Datapath {
     /// Sets the behaviour without a controller. A new datapath is fail-secure.
     pub fn set_fail_mode(&mut self, mode: FailMode) {
         self.fail_mode = mode;
+    }
+
+    /// Turns in-band control on. Frames of control traffic then pass by the flow tables. The local port may be added
+    /// before or after.
+    pub fn start_in_band(&mut self, config: InBandConfig) {
+        self.in_band = Some(Box::new(InBand::new(config)));
+        self.tell_in_band_local();
+    }
+
+    /// Replaces the controllers that in-band control lets through. Does nothing while it is off.
+    pub fn set_in_band_controllers(&mut self, controllers: &[SocketAddr]) {
+        if let Some(in_band) = &mut self.in_band {
+            in_band.set_controllers(controllers);
+        }
+    }
+
+    /// Replaces the routers through which controllers are reached. Does nothing while in-band control is off.
+    pub fn set_in_band_next_hops(&mut self, next_hops: &[IpAddr]) {
+        if let Some(in_band) = &mut self.in_band {
+            in_band.set_next_hops(next_hops);
+        }
+    }
+
+    /// Returns the state of in-band control; `None` if it is off.
+    pub fn in_band(&self, now: Instant) -> Option<InBandState> {
+        self.in_band.as_ref().map(|in_band| in_band.state(now))
     }
 
     /// Adds flow entries, such as `in_port=1,actions=output:2`, from configuration. Ports may be given by their names,
@@ -654,12 +690,13 @@ impl Datapath {
         self.plane.channels.tell_removed(gone, out);
         let buffers = self.plane.buffers.expire(now);
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
+        let in_band = self.in_band.as_mut().and_then(|in_band| in_band.expire(now));
         let parts = self.incomplete.expire(now, &self.plane.channels, out);
         let bundles = self.expire_bundles(now, out);
         let shapes = self.tables.settle(now);
         self.monitors.tell(&mut self.journal, &self.plane.channels, out);
         self.tables.tell_vacancy(&self.plane.channels, out);
-        [entries, buffers, learned, parts, bundles, shapes].into_iter().flatten().min()
+        [entries, buffers, learned, in_band, parts, bundles, shapes].into_iter().flatten().min()
     }
 
     // Statistics.
@@ -722,6 +759,21 @@ impl Datapath {
     fn finish_work(&mut self, now: Instant, pool: &mut FramePool, out: &mut DatapathOutput) {
         while self.is_busy() {
             self.go_on(now, pool, out);
+        }
+    }
+
+    /// Tells in-band control the address of the local port, if there is one.
+    fn tell_in_band_local(&mut self) {
+        if let (Some(in_band), Some(local)) = (&mut self.in_band, self.plane.ports.get(PortNo::LOCAL)) {
+            in_band.set_local(local.desc.hw_addr);
+        }
+    }
+
+    /// Forgets the stations learned on a port that lost its link or was removed.
+    fn forget_stations(&mut self, port: PortNo, out: &mut DatapathOutput) {
+        self.plane.learned.forget_port(port);
+        if let Some(in_band) = &mut self.in_band {
+            in_band::forget_port(in_band, &self.plane.ports, port, out);
         }
     }
 

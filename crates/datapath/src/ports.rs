@@ -205,6 +205,11 @@ impl Ports {
         matches!(self.may_send(port), Ok(()) | Err(DropReason::NoFwd))
     }
 
+    /// Returns the live ports, ascending.
+    pub(crate) fn live(&self) -> impl Iterator<Item = PortNo> {
+        self.order.iter().copied().filter(|port| self.is_live(*port))
+    }
+
     /// Returns the ports that ALL sends to. The caller leaves out a packet's input port.
     pub(crate) fn all(&self) -> &[PortNo] {
         &self.all

@@ -69,6 +69,8 @@ pub enum TraceStep {
         /// Number of the table.
         table: u8,
     },
+    /// Forwarding as control traffic, past the tables, by the hidden entry with this condition.
+    InBand(String),
     /// Forwarding as in a switch without controller.
     Standalone,
     /// Measurement by a meter with its present state, of the packet or of its punt to controllers.
@@ -149,6 +151,10 @@ fn run(tracer: &mut TraceEffects<'_>, in_port: PortNo, frame: &mut Frame) {
     let Ok(mut parsed) = ParsedHeaders::of(frame, in_port) else { return tracer.dropped(DropReason::TooShort) };
     if tracer.marks.is_none() {
         tracer.trace.packet = fields(&parsed.key, |_| true);
+    }
+    let hidden = datapath.in_band.as_ref().and_then(|in_band| in_band.entry_of(in_port, frame.bytes()));
+    if let Some(entry) = hidden {
+        return tracer.step(|| TraceStep::InBand(entry.to_string()));
     }
     if datapath.drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
         return tracer.dropped(DropReason::Fragment);

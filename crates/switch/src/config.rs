@@ -1,5 +1,6 @@
 //! Configuration of a switch and of its ports, and the text form of ports.
 use crate::ctl::ConfigurationSource;
+use crate::in_band::InBandSettings;
 use crate::socket::SocketFile;
 use crate::spin::Spin;
 use crate::targets::{ControllerSpec, ListenTarget};
@@ -37,6 +38,8 @@ pub struct SoftwareSwitchConfig {
     pub source: ConfigurationSource,
     /// Controllers that the switch connects to; it reconnects after a channel ends.
     pub controllers: Vec<ControllerSpec>,
+    /// In-band control: the controllers are reached through the switch's own ports. None: they are not.
+    pub in_band: Option<InBandSettings>,
     /// Addresses on which the switch accepts connections from controllers and tools.
     pub listeners: Vec<ListenTarget>,
     /// Private key, certificate and the CA of the peers; needed for `ssl:` and `pssl:`.
@@ -78,6 +81,7 @@ impl Default for SoftwareSwitchConfig {
             meters: Vec::new(),
             source: ConfigurationSource::default(),
             controllers: Vec::new(),
+            in_band: None,
             listeners: Vec::new(),
             tls: None,
             control_socket: None,

@@ -130,6 +130,7 @@ impl AssembledSwitch {
         threads: &mut dyn ThreadLauncher,
     ) -> Result<Self, SwitchError> {
         config.threads.check(&threads.machine())?;
+        let in_band = crate::in_band::config(&config, has_virtuals)?;
         let buffers = config.threads.prepare_buffers()?;
         let credentials = credentials(&config)?;
         let (listeners, addresses) = control::listen(&config.listeners)?;
@@ -145,6 +146,10 @@ impl AssembledSwitch {
             Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, messages, Arc::clone(&absent));
         if config.notes_stops {
             engine.note_stops();
+        }
+        let is_in_band = in_band.is_some();
+        if let Some(in_band) = in_band {
+            engine.start_in_band(in_band);
         }
         for port in config.ports {
             engine.add_port(port)?;
@@ -177,7 +182,14 @@ impl AssembledSwitch {
             lookup,
             orders,
         };
-        let start = ControlThreadSetup { controllers: config.controllers, listeners, ctl, orders: orders_in, absent };
+        let start = ControlThreadSetup {
+            controllers: config.controllers,
+            is_in_band,
+            listeners,
+            ctl,
+            orders: orders_in,
+            absent,
+        };
         Ok(AssembledSwitch { identity, addresses, engine, control, start, stopping, stop_requests })
     }
 

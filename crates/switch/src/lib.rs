@@ -10,6 +10,7 @@ pub mod ctl;
 mod drop_reasons;
 mod engine;
 pub mod handle;
+mod in_band;
 pub mod privileges;
 #[cfg(any(test, feature = "schedules"))]
 pub mod schedules;
@@ -23,9 +24,11 @@ mod turns;
 
 pub use config::{PortArgument, PortConfig, SoftwareSwitchConfig};
 pub use handle::{SoftwareSwitch, SwitchError, SwitchHandle};
+pub use in_band::InBandSettings;
 pub use snapshot::{
-    ChannelSnapshot, ChannelState, CpuShareSnapshot, CrosspointSnapshot, PortSnapshot, QueueSnapshot, SwitchSnapshot,
-    TableSnapshot, VirtualPortSnapshot, VirtualSwitchSnapshot, WorkerSnapshot,
+    ChannelSnapshot, ChannelState, CpuShareSnapshot, CrosspointSnapshot, HiddenEntrySnapshot, InBandSnapshot,
+    InBandStationSnapshot, PortSnapshot, QueueSnapshot, SwitchSnapshot, TableSnapshot, VirtualPortSnapshot,
+    VirtualSwitchSnapshot, WorkerSnapshot,
 };
 pub use socket::SocketFile;
 pub use spin::Spin;

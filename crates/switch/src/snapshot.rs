@@ -5,6 +5,7 @@ use crate::handle::SwitchIdentity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_datapath::{HiddenEntry, InBandState};
 use weir_device::TimingSnapshot;
 use weir_openflow::model::PortNo;
 use weir_port::FrameCounters;
@@ -36,6 +37,9 @@ pub struct SwitchSnapshot {
     /// Accuracy of the profile's times, if the switch has a profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingSnapshot>,
+    /// In-band control, if it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_band: Option<InBandSnapshot>,
     /// Control channels, connected or being connected.
     pub channels: Vec<ChannelSnapshot>,
     /// Reasons of packet drops in the datapath that occurred, with their counts.
@@ -207,6 +211,66 @@ pub struct WorkerSnapshot {
     pub ports: Vec<PortNo>,
 }
 
+/// State of in-band control at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InBandSnapshot {
+    /// Hidden entries, which no flow dump has.
+    pub entries: Vec<HiddenEntrySnapshot>,
+    /// Stations of the control traffic with their ports: controllers, routers, switches.
+    pub stations: Vec<InBandStationSnapshot>,
+    /// Frames sent to all ports.
+    pub flooded: u64,
+    /// Frames dropped because they are copies of others.
+    pub copies: u64,
+    /// Frames dropped because more were flooded, or more notices came in, than a port may have.
+    #[serde(default)]
+    pub excess: u64,
+    /// Times that the port of a controller was forgotten because it did not answer.
+    pub silences: u64,
+}
+
+/// A hidden entry at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HiddenEntrySnapshot {
+    /// Condition in the syntax of flow dumps.
+    pub entry: String,
+    /// Frames that matched.
+    pub packets: u64,
+    /// Bytes of these frames.
+    pub bytes: u64,
+}
+
+/// A station of the control traffic at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InBandStationSnapshot {
+    /// Ethernet address of the station.
+    pub address: String,
+    /// Port that it is on.
+    pub port: PortNo,
+}
+
+impl From<InBandState> for InBandSnapshot {
+    fn from(state: InBandState) -> InBandSnapshot {
+        let entry = |entry: HiddenEntry| HiddenEntrySnapshot {
+            entry: entry.to_string(),
+            packets: entry.packets,
+            bytes: entry.bytes,
+        };
+        let station = |(address, port): (weir_packet::MacAddr, PortNo)| InBandStationSnapshot {
+            address: address.to_string(),
+            port,
+        };
+        InBandSnapshot {
+            entries: state.entries.into_iter().map(entry).collect(),
+            stations: state.stations.into_iter().map(station).collect(),
+            flooded: state.counters.flooded,
+            copies: state.counters.copies,
+            excess: state.counters.excess,
+            silences: state.counters.silences,
+        }
+    }
+}
+
 /// State of a flow table at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSnapshot {
@@ -285,6 +349,7 @@ impl SwitchSnapshot {
             workers: engine.workers,
             perf_watchers: engine.perf_watchers,
             timing: engine.timing,
+            in_band: engine.in_band,
             channels,
             drops: engine.drops,
             packet_ins: packet_ins.taken,

@@ -61,6 +61,7 @@ impl fmt::Display for TraceStep {
         match self {
             TraceStep::Matched { table, entry, .. } => write!(f, "table {table}: {entry}"),
             TraceStep::Missed { table } => write!(f, "table {table}: no entry matches"),
+            TraceStep::InBand(entry) => write!(f, "in-band control: {entry}: past the tables, by learned ports"),
             TraceStep::Standalone => write!(f, "no controller: forwarded as by NORMAL"),
             TraceStep::Egress { port } => write!(f, "  to port {port} through the egress tables"),
             TraceStep::Metered { meter, verdict } => write!(f, "  meter {meter}: {verdict}"),

@@ -14,6 +14,7 @@ mod forwarding;
 mod frames;
 mod groups;
 mod hostile;
+mod in_band;
 mod lookups;
 mod meters;
 mod monitors;

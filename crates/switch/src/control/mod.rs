@@ -5,6 +5,7 @@ pub(crate) mod backlog;
 mod byte_budget;
 mod channel;
 mod connect;
+mod in_band;
 mod listen;
 mod registry;
 mod reopen;
@@ -21,6 +22,7 @@ use channel::ChannelConnectionKind;
 pub(crate) use registry::ChannelRegistry;
 pub(crate) use reopen::AbsentPorts;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use timestamped_stream::TimestampedStream;
 use tokio::net::TcpStream;
@@ -135,13 +137,17 @@ pub(crate) enum ControllerChange {
 
 /// The controllers that a switch connects to, each with the means to end the connection.
 #[derive(Debug, Default)]
-struct ConnectedControllers(Vec<(ControllerSpec, watch::Sender<bool>)>);
+struct ConnectedControllers {
+    controllers: Vec<(ControllerSpec, watch::Sender<bool>)>,
+    /// Addresses for in-band control, if that is on.
+    in_band: Option<watch::Sender<Vec<SocketAddr>>>,
+}
 
 impl ConnectedControllers {
     /// Keeps a connection to a controller until it is removed or the switch stops.
     fn add(&mut self, control: &ControlContext, spec: ControllerSpec, tasks: &mut tokio::task::JoinSet<()>) {
         let (remove, mut removed) = watch::channel(false);
-        self.0.push((spec.clone(), remove));
+        self.controllers.push((spec.clone(), remove));
         let control = control.clone();
         tasks.spawn(async move {
             let (stop, stopping) = watch::channel(false);
@@ -168,7 +174,7 @@ impl ConnectedControllers {
         change: ControllerChange,
         tasks: &mut tokio::task::JoinSet<()>,
     ) -> Result<(), SwitchError> {
-        let place = |wanted: &ControllerSpec| self.0.iter().position(|(spec, _)| spec == wanted);
+        let place = |wanted: &ControllerSpec| self.controllers.iter().position(|(spec, _)| spec == wanted);
         match change {
             ControllerChange::Add(spec) if place(&spec).is_some() => {
                 Err(SwitchError::Request(format!("controller {spec}: the switch connects to it already")))
@@ -177,17 +183,48 @@ impl ConnectedControllers {
                 Err(SwitchError::NoCredentials { target: spec.to_string() })
             }
             ControllerChange::Add(spec) => {
+                self.check_in_band(&spec)?;
                 self.add(control, spec, tasks);
+                self.tell_in_band();
                 Ok(())
             }
             ControllerChange::Remove(spec) => match place(&spec) {
                 // Dropping its sender ends the connection.
                 Some(place) => {
-                    self.0.remove(place);
+                    self.controllers.remove(place);
+                    self.tell_in_band();
                     Ok(())
                 }
                 None => Err(SwitchError::Request(format!("controller {spec}: the switch does not connect to it"))),
             },
+        }
+    }
+}
+
+impl ConnectedControllers {
+    /// Starts to follow the routes to the controllers for in-band control.
+    fn start_in_band(&mut self, control: &ControlContext, tasks: &mut tokio::task::JoinSet<()>) {
+        let (tell, told) = watch::channel(Vec::new());
+        self.in_band = Some(tell);
+        self.tell_in_band();
+        tasks.spawn(in_band::follow(control.clone(), told));
+    }
+
+    /// Refuses a further controller that cannot be reached in band, if in-band control is on.
+    fn check_in_band(&self, coming: &ControllerSpec) -> Result<(), SwitchError> {
+        if self.in_band.is_none() {
+            return Ok(());
+        }
+        let present = self.controllers.iter().map(|(spec, _)| spec);
+        crate::in_band::addresses(present.chain([coming])).map(drop)
+    }
+
+    /// Tells in-band control the addresses of the controllers, if it is on.
+    fn tell_in_band(&self) {
+        if let Some(tell) = &self.in_band
+            && let Ok(addresses) = crate::in_band::addresses(self.controllers.iter().map(|(spec, _)| spec))
+        {
+            tell.send_replace(addresses);
         }
     }
 }
@@ -198,6 +235,8 @@ pub(crate) type AddVirtualCallback = Box<dyn FnOnce(Result<Vec<ListenTarget>, Sw
 /// Initial work of the control thread.
 pub(crate) struct ControlThreadSetup {
     pub(crate) controllers: Vec<ControllerSpec>,
+    /// True if the controllers are reached through the switch's own ports.
+    pub(crate) is_in_band: bool,
     pub(crate) listeners: Vec<listen::ChannelListener>,
     pub(crate) ctl: Option<crate::ctl::server::CtlServer>,
     pub(crate) orders: mpsc::UnboundedReceiver<ControlThreadCommand>,
@@ -252,6 +291,9 @@ pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) 
     let mut controllers = ConnectedControllers::default();
     for target in start.controllers {
         controllers.add(&control, target, &mut tasks);
+    }
+    if start.is_in_band {
+        controllers.start_in_band(&control, &mut tasks);
     }
     for listener in start.listeners {
         tasks.spawn(listen::serve(control.clone(), listener));

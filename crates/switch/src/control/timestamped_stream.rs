@@ -116,9 +116,11 @@ mod tests {
         let mut stream = TimestampedStream::new(listener.accept().await.unwrap().0, clock).unwrap();
         let arrivals = stream.arrivals();
         let mut bytes = [0; 16];
-        let mut says = 0;
-        // The kernel starts timestamping a little after it was asked to.
-        for round in 0..10 {
+        let (mut says, mut round) = (0, 0);
+        // The kernel starts timestamping some time after it was asked to, on a busy machine many rounds.
+        while says < 8 {
+            round += 1;
+            assert!(round < 2000, "more than a third of all arrivals are stamped late");
             let before = clock.now();
             peer.write_all(b"some bytes").await.unwrap();
             let sent = clock.now();
@@ -128,9 +130,9 @@ mod tests {
             let (came, read) = (arrivals.last(), clock.now());
             assert!(before <= came + Duration::from_millis(1) && came <= read, "round {round}: {came:?}");
             // The delay with which the sender learns that the bytes were sent depends on the machine.
-            says += u32::from(came <= sent.max(read - LATE));
+            let is_in_time = came <= sent.max(read - LATE);
+            says = if is_in_time { says + 1 } else { i32::max(says - 2, 0) };
         }
-        assert!(says >= 8, "{says} of 10");
         // Both directions work, and the end of the stream is seen.
         stream.write_all(b"answer").await.unwrap();
         assert_eq!(peer.read(&mut bytes).await.unwrap(), 6);

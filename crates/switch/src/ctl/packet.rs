@@ -3,6 +3,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_openflow::model::{Match, MatchField};
 use weir_openflow::text;
 use weir_packet::craft::{FrameBuilder, TcpHeader};
+use weir_packet::field::icmpv6_type::{NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION};
 use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::frame::MAX_FRAME;
 use weir_packet::{Field, Frame, MacAddr, PacketType, ParsedHeaders, PortNo, edit};
@@ -166,7 +167,9 @@ impl DescribedFields<'_> {
             ip_proto::UDP => packet.udp(self.number(Field::UdpSrc), self.number(Field::UdpDst)),
             ip_proto::SCTP => packet.sctp(self.number(Field::SctpSrc), self.number(Field::SctpDst)),
             ip_proto::ICMP => packet.icmp(self.number(Field::Icmpv4Type), self.number(Field::Icmpv4Code), [0; 4]),
-            ip_proto::ICMPV6 if matches!(self.get(Field::Icmpv6Type), SOLICITATION | ADVERTISEMENT) => {
+            ip_proto::ICMPV6
+                if matches!(self.number::<u8>(Field::Icmpv6Type), NEIGHBOUR_SOLICITATION | NEIGHBOUR_ADVERTISEMENT) =>
+            {
                 return self.neighbour_discovery(packet);
             }
             ip_proto::ICMPV6 => packet.icmp(self.number(Field::Icmpv6Type), self.number(Field::Icmpv6Code), [0; 4]),
@@ -179,16 +182,12 @@ impl DescribedFields<'_> {
     /// link-layer address.
     fn neighbour_discovery(&self, packet: FrameBuilder) -> FrameBuilder {
         let kind = self.number(Field::Icmpv6Type);
-        let option = if self.get(Field::Icmpv6Type) == SOLICITATION { [1, 1] } else { [2, 1] };
+        let option = if kind == NEIGHBOUR_SOLICITATION { [1, 1] } else { [2, 1] };
         // The target and the link-layer address are written later, like other fields.
         let body = [&[0; 16][..], &option, &[0; 6]].concat();
         packet.icmp(kind, self.number(Field::Icmpv6Code), [0; 4]).payload(&body)
     }
 }
-
-/// Types of ICMPv6 messages of neighbour discovery (RFC 4861).
-const SOLICITATION: u128 = 135;
-const ADVERTISEMENT: u128 = 136;
 
 #[cfg(test)]
 mod tests {

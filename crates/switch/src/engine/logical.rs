@@ -25,6 +25,8 @@ pub(super) struct LogicalSwitch {
     pub(super) paused_monitors: PausedMonitors,
     /// Timing of the profile's device, if the switch has a profile.
     pub(super) timed: Option<Box<DelayedDatapath>>,
+    /// True if in-band control is on.
+    pub(super) is_in_band: bool,
     pub(super) out: DatapathOutput,
     pub(super) expire_at: Instant,
 }
@@ -45,6 +47,7 @@ impl LogicalSwitch {
             channels: ChannelTable::default(),
             paused_monitors: PausedMonitors::default(),
             timed: None,
+            is_in_band: false,
             out: DatapathOutput::default(),
             expire_at: Instant::ZERO,
         }

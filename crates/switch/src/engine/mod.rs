@@ -27,6 +27,7 @@ mod channel_table;
 mod control;
 mod forwarding;
 pub(crate) mod idle;
+mod in_band;
 pub(crate) mod inbox;
 mod io;
 mod links;

@@ -3,7 +3,7 @@ use super::Engine;
 use super::logical::LogicalSwitch;
 use super::virtuals::VirtualId;
 use crate::drop_reasons;
-use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSwitchSnapshot, WorkerSnapshot};
+use crate::snapshot::{InBandSnapshot, PortSnapshot, TableSnapshot, VirtualSwitchSnapshot, WorkerSnapshot};
 use std::collections::HashMap;
 use weir_datapath::{ChannelId, Drops};
 use weir_device::TimingSnapshot;
@@ -19,6 +19,7 @@ pub(crate) struct EngineSnapshot {
     pub(crate) drops: Vec<(String, u64)>,
     pub(crate) perf_watchers: u32,
     pub(crate) timing: Option<TimingSnapshot>,
+    pub(crate) in_band: Option<InBandSnapshot>,
     /// Roles of the channels that are up.
     pub(crate) roles: HashMap<ChannelId, Role>,
 }
@@ -31,6 +32,7 @@ impl Engine {
             None => (self.virtual_snapshots(), self.io.ports.iter().map(|slot| slot.snapshot()).collect()),
             Some(id) => (Vec::new(), self.virtuals.as_ref()?.port_snapshots(id, &self.io.ports)?),
         };
+        let now = self.io.now();
         let mut served = self.served(of)?;
         let tables = served.tables();
         let logical = served.logical;
@@ -38,6 +40,7 @@ impl Engine {
         let datapath = logical.datapath.get();
         let roles = channels.into_iter().filter_map(|id| Some((id, datapath.role(id)?))).collect();
         Some(EngineSnapshot {
+            in_band: datapath.in_band(now).map(InBandSnapshot::from),
             timing: logical.timed.as_mut().map(|timed| timed.snapshot()),
             uptime_s: self.io.now().as_secs_f64(),
             ports,

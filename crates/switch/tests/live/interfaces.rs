@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::DuplexStream;
 use weir_openflow::Body;
 use weir_openflow::model::port::{PortStatusReason, bits};
+use weir_openflow::session::SessionConfig;
 use weir_switch::{PortConfig, SoftwareSwitch, SoftwareSwitchConfig, SwitchHandle};
 use weir_testing::{Namespace, root};
 use weir_units::{Clock, SystemClock};
@@ -21,12 +22,11 @@ fn switch(namespace: &Namespace, kind: &str) -> SwitchHandle {
     let start = move || {
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
         let ports = vec![PortConfig::open(port.parse().unwrap()).unwrap()];
-        SoftwareSwitch::start(SoftwareSwitchConfig {
-            ports,
-            threads: crate::threads(),
-            ..SoftwareSwitchConfig::default()
-        })
-        .unwrap()
+        // A controller of these tests is silent while commands change interfaces, which may take long.
+        let session = SessionConfig { echo_interval: Duration::ZERO, ..SessionConfig::default() };
+        let threads = crate::threads();
+        SoftwareSwitch::start(SoftwareSwitchConfig { ports, threads, session, ..SoftwareSwitchConfig::default() })
+            .unwrap()
     };
     std::thread::spawn(start).join().unwrap()
 }

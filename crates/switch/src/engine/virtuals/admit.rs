@@ -218,6 +218,9 @@ impl Engine {
                 "the switch has a profile, which is of one switch: expected one without --profile".to_owned(),
             );
         }
+        if self.physical.is_in_band {
+            return wrong(format!("the switch has in-band control: {}", crate::in_band::VIRTUAL_SWITCHES));
+        }
         for port in &spec.ports {
             let number = PortNo(port.port);
             let Some(place) = self.io.ports.place(number) else { return Err(self.no_port(number)) };
