@@ -72,11 +72,11 @@ fn between(what: &str, found: usize, least: usize, most: usize) -> Result<(), St
 }
 
 fn node(name: String, takes_hosts: bool) -> TopologyNode {
-    TopologyNode { name, place: None, takes_hosts, line: None }
+    TopologyNode { name, place: None, takes_hosts, dpid: None, line: None }
 }
 
 fn link(ends: [usize; 2]) -> TopologyLink {
-    TopologyLink { ends, rate: None, delay: None, line: None }
+    TopologyLink { ends, rate: None, delay: None, ports: None, line: None }
 }
 
 fn topology(nodes: usize, takes_hosts: impl Fn(usize) -> bool, links: impl Iterator<Item = [usize; 2]>) -> Topology {

@@ -7,9 +7,10 @@
 //!
 //! - [`Topology`]: nodes with their places, links with rate and delay.
 //! - [`generate`]: trees, rings, fat-trees and others by rule.
-//! - [`read()`]: files of the Topology Zoo, SNDlib, TopoHub and Rocketfuel.
+//! - [`read()`]: files of the Topology Zoo, SNDlib, TopoHub and Rocketfuel. [`write_node_link`] writes what it reads.
 //! - [`TopologyMeasures`]: size, degrees, diameter, rates. [`spanning_tree`] picks links without loops, so that floods
 //!   end.
+//! - [`paths::WeightedGraph`]: shortest paths, several in order, and pairs that share no link.
 //!
 //! Not in this crate: hosts, names and missing rates, which scenarios add (`weir-scenario`), and routes with their
 //! delays (`weir-predict`).
@@ -30,14 +31,17 @@ mod error;
 pub mod generate;
 mod measures;
 pub mod names;
+pub mod paths;
 mod read;
 pub mod text;
 mod tree;
+mod write;
 
 pub use error::TopologyError;
 pub use measures::TopologyMeasures;
 pub use read::{read, read_text};
 pub use tree::{joining_links, spanning_tree};
+pub use write::write_node_link;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -72,6 +76,8 @@ pub struct TopologyNode {
     pub place: Option<GeoLocation>,
     /// True if hosts are attached to the node: in trees only to the leaves.
     pub takes_hosts: bool,
+    /// Datapath id of the switch, if known.
+    pub dpid: Option<u64>,
     /// Line in the file, if the format has lines.
     pub line: Option<usize>,
 }
@@ -94,6 +100,8 @@ pub struct TopologyLink {
     pub rate: Option<Bps>,
     /// Propagation delay, if it or the length is known.
     pub delay: Option<Duration>,
+    /// Port numbers at its two nodes, in the order of `ends`, if known.
+    pub ports: Option<[u32; 2]>,
     /// Line in the file, if the format has lines.
     pub line: Option<usize>,
 }
@@ -137,8 +145,8 @@ impl Topology {
         self.links.iter().enumerate().filter_map(twice).collect()
     }
 
-    /// Merges links that join the same nodes into one: with the sum of the rates if all are known, and the shortest
-    /// delay.
+    /// Merges links that join the same nodes into one: with the sum of the rates if all are known, the shortest delay,
+    /// and the ports of the first.
     pub fn merge_duplicates(&mut self) {
         let mut first: HashMap<[usize; 2], usize> = HashMap::new();
         let mut kept: Vec<TopologyLink> = Vec::new();
@@ -228,9 +236,15 @@ pub(crate) mod tests {
 
     /// Returns a topology with these links, 10 Mbit/s each.
     pub(crate) fn of(nodes: usize, links: &[[usize; 2]]) -> Topology {
-        let node = |number| TopologyNode { name: format!("n{number}"), place: None, takes_hosts: true, line: None };
-        let link =
-            |ends: &[usize; 2]| TopologyLink { ends: *ends, rate: Some(Bps(10_000_000)), delay: None, line: None };
+        let node = |number| TopologyNode {
+            name: format!("n{number}"),
+            place: None,
+            takes_hosts: true,
+            dpid: None,
+            line: None,
+        };
+        let rate = Some(Bps(10_000_000));
+        let link = |ends: &[usize; 2]| TopologyLink { ends: *ends, rate, delay: None, ports: None, line: None };
         Topology { name: None, nodes: (0..nodes).map(node).collect(), links: links.iter().map(link).collect() }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn read(text: &str, builder: &mut TopologyBuilder<'_>) -> Result<(), 
     }
     for edge in graph.children().filter(|child| child.tag_name().name() == "edge") {
         let ends = [attribute(edge, "source", builder)?, attribute(edge, "target", builder)?];
-        let about = LinkProperties { rate: speed(&data(edge, &keys)), delay: None };
+        let about = LinkProperties { rate: speed(&data(edge, &keys)), delay: None, ports: None };
         builder.link(ends, about, line_of(edge))?;
     }
     Ok(())

@@ -3,11 +3,11 @@
 //! | ending | format |
 //! |---|---|
 //! | `.graphml` | GraphML of the Internet Topology Zoo |
-//! | `.json` | node-link JSON of TopoHub (SNDlib, Topology Zoo, backbones) |
+//! | `.json` | node-link JSON of TopoHub (SNDlib, Topology Zoo, backbones), and of weir itself |
 //! | `.xml` | SNDlib's native XML |
 //! | `.intra` | Rocketfuel's links inside one provider: `NAME NAME NUMBER` |
 mod graphml;
-mod node_link;
+pub(crate) mod node_link;
 mod rocketfuel;
 mod sndlib;
 
@@ -61,12 +61,14 @@ pub fn read_text(text: &str, file: &str) -> Result<Topology, TopologyError> {
             return Err(builder.error(None, format!("found the ending `{found}`, {expected}")));
         }
     }
-    let mut made = builder.made;
+    let TopologyBuilder { mut made, has_all_delays, .. } = builder;
     if made.nodes.is_empty() {
         return Err(TopologyError::new(file, None, "found no nodes, expected at least one"));
     }
     made.name = made.name.or_else(|| path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));
-    made.delays_from_places();
+    if !has_all_delays {
+        made.delays_from_places();
+    }
     Ok(made)
 }
 
@@ -75,6 +77,8 @@ struct TopologyBuilder<'a> {
     file: &'a str,
     made: Topology,
     known: HashMap<String, usize>,
+    /// True if the file has all delays that are known, so that none is worked out from places.
+    has_all_delays: bool,
 }
 
 /// Properties of a link besides its ends.
@@ -82,11 +86,12 @@ struct TopologyBuilder<'a> {
 struct LinkProperties {
     rate: Option<Bps>,
     delay: Option<Duration>,
+    ports: Option<[u32; 2]>,
 }
 
 impl<'a> TopologyBuilder<'a> {
     fn new(file: &'a str) -> TopologyBuilder<'a> {
-        TopologyBuilder { file, made: Topology::default(), known: HashMap::new() }
+        TopologyBuilder { file, made: Topology::default(), known: HashMap::new(), has_all_delays: false }
     }
 
     fn error(&self, line: Option<usize>, problem: impl Into<String>) -> TopologyError {
@@ -108,7 +113,7 @@ impl<'a> TopologyBuilder<'a> {
             return Err(self.error(line, format!("node: found `{id}` twice, expected each once")));
         }
         let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(id).to_owned();
-        self.made.nodes.push(TopologyNode { name, place, takes_hosts: true, line });
+        self.made.nodes.push(TopologyNode { name, place, takes_hosts: true, dpid: None, line });
         Ok(number)
     }
 
@@ -125,7 +130,8 @@ impl<'a> TopologyBuilder<'a> {
         if both[0] == both[1] {
             return Err(self.error(line, format!("link: found `{}` at both ends, expected two nodes", ends[0])));
         }
-        self.made.links.push(TopologyLink { ends: both, rate: about.rate, delay: about.delay, line });
+        let LinkProperties { rate, delay, ports } = about;
+        self.made.links.push(TopologyLink { ends: both, rate, delay, ports, line });
         Ok(())
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn read(text: &str, builder: &mut TopologyBuilder<'_>) -> Result<(), 
             _ => {
                 seen.insert((from, to), (value, line));
                 let delay = is_latency.then(|| Duration::from_secs_f64(value / 1e3));
-                builder.link([from, to], LinkProperties { rate: None, delay }, Some(line))?;
+                builder.link([from, to], LinkProperties { rate: None, delay, ports: None }, Some(line))?;
             }
         }
     }

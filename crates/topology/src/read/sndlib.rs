@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, builder: &mut TopologyBuilder<'_>) -> Result<(), 
         let there = child(link, "preInstalledModule").and_then(|module| number(module, "capacity"));
         let module = || number(child(child(link, "additionalModules")?, "addModule")?, "capacity");
         let capacity = there.filter(|capacity| *capacity > 0.0).or_else(module);
-        let about = LinkProperties { rate: capacity.and_then(|mbps| rate(mbps * 1e6)), delay: None };
+        let about = LinkProperties { rate: capacity.and_then(|mbps| rate(mbps * 1e6)), delay: None, ports: None };
         builder.link(ends, about, line_of(link))?;
     }
     Ok(())
