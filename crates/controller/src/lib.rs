@@ -41,7 +41,7 @@ pub use hub::{ControllerHub, ControllerSnapshot, Mastership, SwitchEvent, Switch
 pub use listen::ListenAddress;
 pub use outbox::{ControllerOutbox, SentKind};
 pub use published::AppWaker;
-pub use server::{AppFactory, Controller, ControllerConfig, EmbeddedStream, MAX_THREADS};
+pub use server::{AppFactory, Controller, ControllerConfig, EmbeddedStream, MAX_THREADS, bind_unix};
 
 use status::{ApplicationStatus, LinkStatus};
 use weir_openflow::model::{Body, FeaturesReply};

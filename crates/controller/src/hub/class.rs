@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use weir_openflow::codec::MessageHeader;
 use weir_openflow::{Version, peek_packet};
-use weir_packet::field::eth_type;
+use weir_packet::field::{eth_type, icmpv6_type};
 
 /// Class of a message from a switch, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ use weir_packet::field::eth_type;
 pub enum MessageClass {
     /// Everything that is neither a packet nor statistics: echo, barrier, role, errors, ports, removed entries.
     Control,
-    /// Packet-in of LLDP, by which links are found (IEEE 802.1AB).
+    /// Packet-in of LLDP (IEEE 802.1AB) or its broadcast form, by which links are found.
     Discovery,
     /// Packet-in of ARP (RFC 826) or neighbour discovery (RFC 4861).
     Resolution,
@@ -30,8 +30,6 @@ const STATS_REPLY_V10: u8 = 17;
 /// meter; in 1.5 flow statistics are 17. Those of 1.0 up to queue are the same.
 const COUNTERS: [u16; 8] = [1, 2, 3, 4, 5, 6, 9, 17];
 
-/// EtherType of LLDP (IEEE 802.1AB-2016, 8.3).
-const ETH_TYPE_LLDP: u16 = 0x88cc;
 /// Most VLAN tags looked behind.
 const MAX_TAGS: usize = 2;
 /// Offset of an IPv6 header's next header, its length, and what neighbour discovery has there: ICMPv6 of types 133 to
@@ -39,7 +37,7 @@ const MAX_TAGS: usize = 2;
 const IPV6_NEXT_HEADER: usize = 6;
 const IPV6_BYTES: usize = 40;
 const ICMPV6: u8 = 58;
-const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
+const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = icmpv6_type::ROUTER_SOLICITATION..=icmpv6_type::REDIRECT;
 
 impl MessageClass {
     /// All classes, the most urgent first.
@@ -113,7 +111,7 @@ fn of_packet(packet: &[u8]) -> MessageClass {
         at += 4;
     }
     match u16_at(at) {
-        Some(ETH_TYPE_LLDP) => MessageClass::Discovery,
+        Some(eth_type::LLDP | eth_type::BROADCAST_DISCOVERY) => MessageClass::Discovery,
         Some(eth_type::ARP) => MessageClass::Resolution,
         Some(eth_type::IPV6) if is_neighbour_discovery(&packet[at + 2..]) => MessageClass::Resolution,
         _ => MessageClass::Packet,
@@ -165,6 +163,7 @@ mod tests {
         for version in Version::ALL {
             for (packet, expected) in [
                 (vec![0x88, 0xcc], MessageClass::Discovery),
+                (vec![0x89, 0x42], MessageClass::Discovery),
                 (vec![0x08, 0x06], MessageClass::Resolution),
                 (vec![0x81, 0, 0, 7, 0x08, 0x06], MessageClass::Resolution),
                 (vec![0x88, 0xa8, 0, 7, 0x81, 0, 0, 7, 0x88, 0xcc], MessageClass::Discovery),

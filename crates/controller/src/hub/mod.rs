@@ -14,7 +14,7 @@
 //! handles. Memory is bounded by [`ControllerHub::connect`]'s maximum of connections, and for each by its queues
 //! ([`MOST_QUEUED`], [`MOST_QUEUED_BYTES`]), one message that is not whole yet, and
 //! [`SessionConfig::max_output_bytes`].
-mod class;
+pub(crate) mod class;
 mod dispatch;
 mod drop_budget;
 mod handshake;

@@ -104,8 +104,12 @@ fn bind_tcp(address: std::net::SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Binds a Unix socket that only its owner may use. Replaces an existing socket on which no process listens.
-fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+/// Binds a Unix socket that only its owner may use, without blocking. Replaces an existing socket on which no process
+/// listens.
+///
+/// # Errors
+/// A process listens there, a file that is no socket is in the way, or the folder is missing or not writable.
+pub fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
         std::fs::remove_file(path)?;

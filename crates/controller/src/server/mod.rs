@@ -20,6 +20,7 @@ use crate::status::ControllerOverview;
 use crate::{AppWaker, ControllerApp, ListenAddress};
 use link::SwitchStream;
 use listener::ControllerListener;
+pub use listener::bind_unix;
 use load::ThreadLoad;
 use poller::PollerWaker;
 use shard::{Shard, ShardBuffers, ShardOrder};

@@ -9,13 +9,14 @@ use weir_openflow::Version;
 use weir_packet::MacAddr;
 use weir_packet::craft::FrameBuilder;
 
-const INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Returns three switches in a ring, whose ports 1 lead to ports 2 of the next, after the links are found.
-fn ring(version: Version, n_buffers: u32) -> Network {
+pub(crate) fn ring(version: Version, n_buffers: u32) -> Network {
     let switches = LearningSwitches::new(LearningConfig::default());
     let discovery =
-        LinkDiscoveries::new(DiscoveryConfig { interval: INTERVAL }, &switches).make(0, AppWaker::default());
+        LinkDiscoveries::new(DiscoveryConfig { interval: INTERVAL, ..DiscoveryConfig::default() }, &switches)
+            .make(0, AppWaker::default());
     let learning = switches.make(0, AppWaker::default());
     let chain = AppChain::new(vec![Box::new(discovery), Box::new(learning)]);
     let mut network = Network::with_app(version, n_buffers, 3, Box::new(chain));
@@ -26,7 +27,7 @@ fn ring(version: Version, n_buffers: u32) -> Network {
     network
 }
 
-fn broadcast() -> Vec<u8> {
+pub(crate) fn broadcast() -> Vec<u8> {
     FrameBuilder::ethernet(MacAddr([0xff; 6]), MacAddr([2, 0, 0, 0, 0, 1])).ether_type(0x88b5).payload(&[0; 60]).build()
 }
 
@@ -93,15 +94,15 @@ fn a_link_that_is_silent_is_lost_and_the_tree_changes() {
 }
 
 /// Identifier of the TLV with a probe's numbers: datapath id, port, number, time, delay and authentication code.
-const PROBE: [u8; 4] = [0x02, 0x77, 0x72, 2];
+pub(crate) const PROBE: [u8; 4] = [0x02, 0x77, 0x72, 2];
 
 /// Returns the offset of a number in a frame of the discovery.
-fn offset(frame: &[u8], number: usize) -> usize {
+pub(crate) fn offset(frame: &[u8], number: usize) -> usize {
     frame.windows(4).position(|bytes| bytes == PROBE).expect("its own TLV") + 4 + 8 * number
 }
 
 /// Lets a round of probes pass. Returns the frame that went from port 1 of the first switch to port 2 of the second.
-fn probe(network: &mut Network) -> Vec<u8> {
+pub(crate) fn probe(network: &mut Network) -> Vec<u8> {
     network.crossed();
     network.pass(INTERVAL);
     let of_first = |frame: &Vec<u8>| [0, 1].map(|number| frame[offset(frame, number) + 7]) == [1, 1];

@@ -1,5 +1,6 @@
 //! Tests the learning switch with real datapaths, in both OpenFlow versions, with and without buffers in the
 //! switches.
+mod attacks;
 mod discovery;
 mod network;
 

@@ -1,15 +1,16 @@
 //! Frames of LLDP by which links are found (IEEE 802.1AB-2016, 8 and 9).
 //!
+//! Bridges do not forward LLDP's group address (IEEE 802.1D-2004, 7.12.6). So that ports find each other through other
+//! switches, the same TLVs also go out as broadcast, under an EtherType that controllers use for this.
+//!
 //! Besides what the standard asks for, a frame carries a TLV of its own with the sending port, a number, the time, and
 //! an authentication code that only the controller can work out. A host can send on a frame that it got, but neither
 //! make one for another port nor make an old one look new.
 use weir_openflow::model::PortNo;
 use weir_packet::MacAddr;
+use weir_packet::field::eth_type;
 use weir_units::Instant;
 
-/// Address of the nearest bridge, which bridges do not forward.
-const NEAREST_BRIDGE: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
-pub(super) const ETH_TYPE_LLDP: u16 = 0x88cc;
 /// Types of TLVs: end, chassis id, port id, time to live, and those of an organisation.
 const END: u8 = 0;
 const CHASSIS_ID: u8 = 1;
@@ -25,6 +26,30 @@ const WEIR: [u8; 4] = [0x02, 0x77, 0x72, 2];
 const ETHERNET_BYTES: usize = 14;
 /// Shortest frame without checksum.
 const MIN_FRAME_BYTES: usize = 60;
+
+/// Form of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum ProbeForm {
+    /// LLDP to the nearest bridge.
+    Direct,
+    /// Broadcast, which other switches forward.
+    Broadcast,
+}
+
+impl ProbeForm {
+    /// Returns the form of frames with this EtherType.
+    pub(super) fn of(eth_type: u16) -> Option<ProbeForm> {
+        [ProbeForm::Direct, ProbeForm::Broadcast].into_iter().find(|form| form.header().1 == eth_type)
+    }
+
+    /// Returns destination and EtherType.
+    fn header(self) -> (MacAddr, u16) {
+        match self {
+            ProbeForm::Direct => (MacAddr::NEAREST_BRIDGE, eth_type::LLDP),
+            ProbeForm::Broadcast => (MacAddr::BROADCAST, eth_type::BROADCAST_DISCOVERY),
+        }
+    }
+}
 
 /// Port that sent a frame: datapath id and number.
 pub(super) type SendingPort = (u64, PortNo);
@@ -42,9 +67,10 @@ pub(super) struct LinkProbe {
 }
 
 /// Returns a frame for a port. `seconds` is how long its receiver may believe it.
-pub(super) fn frame(probe: &LinkProbe, src: MacAddr, seconds: u16, code: u64) -> Vec<u8> {
+pub(super) fn frame(form: ProbeForm, probe: &LinkProbe, src: MacAddr, seconds: u16, code: u64) -> Vec<u8> {
     let (dpid, port) = probe.from;
-    let mut frame = [&NEAREST_BRIDGE.0[..], &src.0, &ETH_TYPE_LLDP.to_be_bytes()].concat();
+    let (dst, eth_type) = form.header();
+    let mut frame = [&dst.0[..], &src.0, &eth_type.to_be_bytes()].concat();
     tlv(&mut frame, CHASSIS_ID, &[&[LOCALLY_ASSIGNED], format!("weir:{dpid:016x}").as_bytes()].concat());
     tlv(&mut frame, PORT_ID, &[&[LOCALLY_ASSIGNED], format!("{port}").as_bytes()].concat());
     tlv(&mut frame, TIME_TO_LIVE, &seconds.to_be_bytes());
@@ -90,7 +116,12 @@ mod tests {
     fn frames_come_back_and_pieces_do_not() {
         let (from, sent) = ((0xabc, PortNo(7)), Instant::from_nanos(5));
         let probe = LinkProbe { from, number: 3, sent, to_switch_ns: 12 };
-        let sent = frame(&probe, MacAddr([2; 6]), 15, 99);
+        let broadcast = frame(ProbeForm::Broadcast, &probe, MacAddr([2; 6]), 15, 99);
+        assert_eq!(
+            (read(&broadcast), &broadcast[..6], &broadcast[12..14]),
+            (Some((probe, 99)), &[0xff; 6][..], &[0x89, 0x42][..])
+        );
+        let sent = frame(ProbeForm::Direct, &probe, MacAddr([2; 6]), 15, 99);
         assert_eq!(read(&sent), Some((probe, 99)));
         assert!(sent.len() >= MIN_FRAME_BYTES && sent[12..14] == [0x88, 0xcc]);
         let end = sent.windows(4).position(|bytes| bytes == WEIR).unwrap() + 52;

@@ -2,8 +2,9 @@
 use super::*;
 use crate::apps::learning::LearningConfig;
 use crate::outbox::OutboxItem;
-use weir_openflow::model::{PacketIn, PacketInReason, TableId};
-use weir_packet::Field;
+use std::collections::BTreeMap;
+use weir_openflow::model::{Action, Body, Bytes, Match, PacketIn, PacketInReason, PortDesc, PortNo, TableId};
+use weir_packet::{Field, MacAddr};
 
 const VERSION: Version = Version::V13;
 

@@ -46,8 +46,6 @@ use weir_units::Instant;
 
 /// Most VLANs of a switch in which stations are learned; packets of further ones are flooded.
 const MAX_VLANS: usize = 128;
-/// EtherType of LLDP (IEEE 802.1AB-2016, 8.3), whose frames are for the switch, whatever their destination.
-const ETH_TYPE_LLDP: u16 = 0x88cc;
 /// Time after a loop is broken in which nothing is learned from links: frames that circled before still wait in sockets
 /// and queues, and came by ways that are not the stations'.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -406,7 +404,8 @@ impl LearningSwitch {
             self.counters.drop_multicast_source += 1;
             return Err(PacketVerdict::Drop);
         }
-        if is_reserved(dst) || eth_type == ETH_TYPE_LLDP {
+        // Frames of LLDP are for the switch, whatever their destination.
+        if is_reserved(dst) || eth_type == weir_packet::field::eth_type::LLDP {
             self.counters.drop_reserved += 1;
             return Err(PacketVerdict::Drop);
         }

@@ -11,7 +11,7 @@ use weir_openflow::model::PortNo;
 use weir_topology::{joining_links, spanning_tree};
 
 /// Port of a switch: datapath id and port number.
-pub(in crate::apps) type TrunkPort = (u64, PortNo);
+pub type TrunkPort = (u64, PortNo);
 
 /// Links, and the blocked ports, of the whole network.
 #[derive(Debug, Clone)]
