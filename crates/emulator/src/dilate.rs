@@ -102,6 +102,13 @@ impl Dilation {
             self.slow_link(&mut link.spec);
             link.queues.iter_mut().for_each(|queue| self.slow_queue(queue));
         }
+        for intent in &mut scenario.network_control.intents {
+            let constraints = &mut intent.spec.constraints;
+            constraints.bandwidth = constraints.bandwidth.map(|rate| self.slower(rate));
+            if let Some(bound) = &mut constraints.delay {
+                bound.most.0 = self.slowed(bound.most.0);
+            }
+        }
         for item in &mut scenario.traffic {
             item.start = self.slowed(item.start);
             self.slow_traffic(&mut item.kind);
@@ -140,6 +147,10 @@ impl Dilation {
         }
         result.setup.duration_s /= self.0;
         result.traffic.iter_mut().for_each(|item| self.tell_item(item));
+        for intent in &mut result.intents {
+            let delays = [&mut intent.bound_us, &mut intent.expected_us, &mut intent.measured_us];
+            delays.into_iter().flatten().for_each(|us| *us /= self.0);
+        }
     }
 
     fn tell_item(self, item: &mut TrafficResult) {

@@ -15,6 +15,9 @@ use weir_units::{Clock, Instant, SystemClock};
 /// Most threads of hosts: more would take processor time from the switches.
 const MAX_THREADS: usize = 4;
 
+/// Longest time for which a thread waits for the others before traffic begins.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Hosts on running threads.
 pub(crate) struct HostThreads {
     threads: Vec<HostThread>,
@@ -27,10 +30,28 @@ struct HostThread {
 }
 
 enum HostThreadCommand {
-    /// Begins the traffic at this time.
-    Start(Arc<Scenario>, Instant),
+    /// Tells the hosts' addresses to the network.
+    Announce,
+    /// Begins the traffic at this time, once all threads are ready.
+    Start(Arc<Scenario>, Instant, ThreadsReady),
     /// Ends the thread.
     Stop,
+}
+
+/// Makes threads wait for each other: a connection request must not come before its server listens on another thread.
+struct ThreadsReady {
+    /// Dropped when the thread is ready.
+    ready: Sender<()>,
+    /// Closed when all threads are ready.
+    all_ready: Receiver<()>,
+}
+
+impl ThreadsReady {
+    fn wait(self) {
+        drop(self.ready);
+        // Nothing is sent: the other end is dropped, also by a thread that has ended.
+        let _ = self.all_ready.recv_timeout(PATIENCE);
+    }
 }
 
 impl HostThreads {
@@ -55,11 +76,21 @@ impl HostThreads {
         Ok(engines)
     }
 
+    /// Makes all hosts tell their addresses to the network.
+    pub(crate) fn announce(&self) {
+        self.threads.iter().for_each(|thread| thread.tell(HostThreadCommand::Announce));
+    }
+
     /// Begins the scenario's traffic at time `start`.
     pub(crate) fn begin(&self, scenario: &Arc<Scenario>, start: Instant) {
+        let ((ready, each_ready), (closed_when_ready, all_ready)) = (unbounded(), unbounded());
         for engine in &self.threads {
-            engine.tell(HostThreadCommand::Start(Arc::clone(scenario), start));
+            let ready = ThreadsReady { ready: ready.clone(), all_ready: all_ready.clone() };
+            engine.tell(HostThreadCommand::Start(Arc::clone(scenario), start, ready));
         }
+        drop(ready);
+        let _ = each_ready.recv_timeout(PATIENCE);
+        drop(closed_when_ready);
     }
 
     /// Ends the threads. Returns the results of each host with its index. Results of a thread that panicked are lost,
@@ -124,8 +155,10 @@ impl HostThreadState {
         loop {
             for order in self.orders.try_iter() {
                 match order {
-                    HostThreadCommand::Start(scenario, start) => {
+                    HostThreadCommand::Announce => self.hosts.iter_mut().for_each(|(_, host)| host.announce()),
+                    HostThreadCommand::Start(scenario, start, ready) => {
                         self.hosts.iter_mut().for_each(|(index, host)| host.start(&scenario, *index, start));
+                        ready.wait();
                     }
                     HostThreadCommand::Stop => return,
                 }

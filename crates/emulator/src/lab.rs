@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_network::TrafficMeasurement;
 use weir_network::certificate::Certificate;
+use weir_network::controller::{time_to_find_links, times_for_intents};
+use weir_network::intents;
 use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
 use weir_network::streams::{self, SparePortPeers, StreamCounters};
 use weir_network::traffic::{length, traffic_result};
@@ -181,6 +183,15 @@ impl Lab {
                 return Err(NetworkError::NotReady(patience).into());
             }
         }
+        cancel.wait(time_to_find_links(&self.scenario));
+        if let Some([find_hosts, carry_out]) = times_for_intents(&self.scenario) {
+            if let LabHosts::Memory(hosts) = &self.hosts {
+                hosts.announce();
+            }
+            cancel.wait(find_hosts);
+            intents::submit(&self.scenario, |request| self.network.command(request))?;
+            cancel.wait(carry_out);
+        }
         Ok(())
     }
 
@@ -279,6 +290,7 @@ impl Lab {
         // Empty if no traffic has run yet.
         let traffic: Vec<TrafficResult> =
             scenario.traffic.iter().zip(&self.measured).zip(&ran.through).map(item).collect();
+        let intents = intents::results(scenario, &traffic, |request| self.network.command(request));
         let mut result = LabResult {
             passed: !ran.is_cut_short && traffic.iter().all(|item| item.ok),
             partial: ran.is_cut_short,
@@ -288,6 +300,7 @@ impl Lab {
             switches,
             controller: self.network.controller(),
             external_controller: None,
+            intents,
             drops,
             certificate: None,
         };

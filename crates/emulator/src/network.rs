@@ -170,6 +170,11 @@ impl LabNetwork {
         self.controller.as_ref().map(|controller| ControllerResult::from(&controller.snapshot()))
     }
 
+    /// Passes a request to the application of the embedded controller. Returns its answer; `None` if there is none.
+    pub(crate) fn command(&self, request: &str) -> Option<String> {
+        self.controller.as_ref()?.command(request).into_iter().next()
+    }
+
     /// Stops switches and controller. Returns the controller's final counters.
     pub(crate) fn stop(&mut self) -> Option<ControllerResult> {
         self.switches.drain(..).for_each(SwitchHandle::stop);
@@ -178,9 +183,9 @@ impl LabNetwork {
 }
 
 fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError> {
-    let Some((app, session)) = controller::embedded(scenario) else { return Ok(None) };
+    let Some((app, session)) = controller::embedded(scenario)? else { return Ok(None) };
     let config = ControllerConfig { session, ..ControllerConfig::default() };
-    let controller = Controller::start(Box::new(app), config);
+    let controller = Controller::start(app, config);
     controller.map(Some).map_err(LabError::system("start the controller"))
 }
 

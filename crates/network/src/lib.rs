@@ -60,6 +60,7 @@ pub mod datagrams;
 pub mod datapath;
 mod error;
 mod host;
+pub mod intents;
 pub mod link;
 mod loops;
 mod measured;

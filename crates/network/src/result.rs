@@ -1,5 +1,6 @@
 //! Results of a lab: all measurements, with a description of the setup.
 use crate::certificate::Certificate;
+use crate::intents::IntentResult;
 use serde::Serialize;
 use std::time::Duration;
 use weir_controller::ControllerSnapshot;
@@ -29,6 +30,9 @@ pub struct LabResult {
     /// Controller outside of virtual time; only of simulations with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_controller: Option<ExternalController>,
+    /// States of the scenario's intents, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub intents: Vec<IntentResult>,
     /// Packets dropped, by place and reason. Places without drops are left out.
     pub drops: Vec<DropCount>,
     /// Certificate of how far times can be trusted; only of live runs that ask for it.

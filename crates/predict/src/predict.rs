@@ -81,6 +81,7 @@ fn not_predicted(scenario: &Scenario) -> Vec<Warning> {
     if let Some(problem) = scenario.flood_loop() {
         found.push(Warning::new("LOOP", format!("{problem}. Answered as if each packet took a shortest path")));
     }
+    found.extend(network_control(scenario));
     let queues = scenario.hosts.iter().map(|host| &host.queues).chain(scenario.links.iter().map(|link| &link.queues));
     if queues.into_iter().any(|queues| !queues.is_empty()) && !scenario.traffic.is_empty() {
         let text =
@@ -88,6 +89,25 @@ fn not_predicted(scenario: &Scenario) -> Vec<Warning> {
         found.push(Warning::new("QUEUES", text));
     }
     found
+}
+
+/// Returns a warning if the controller of the network has applications, intents or ways that the formulas leave out.
+fn network_control(scenario: &Scenario) -> Option<Warning> {
+    let control = &scenario.network_control;
+    let names = control.application_names();
+    let applications = (!names.is_empty()).then(|| format!("applications ({})", names.join(", ")));
+    let count = control.intents.len();
+    let intents = (count > 0).then(|| weir_units::counted(count, "intent", "intents"));
+    let spread = control.ecmp.then(|| "flows spread over several ways (ecmp)".to_owned());
+    let left_out: Vec<String> = [applications, intents, spread].into_iter().flatten().collect();
+    let text = || {
+        format!(
+            "of the controller of the network, {} left out: answered as if nothing was denied or routed, and each packet \
+             took a way over the fewest links",
+            left_out.join(" and ") + if left_out.len() == 1 && count == 1 { " is" } else { " are" }
+        )
+    };
+    (!left_out.is_empty()).then(|| Warning::new("NETWORK_CONTROL", text()))
 }
 
 fn assumptions(scenario: &Scenario, settings: &PredictSettings) -> Vec<String> {

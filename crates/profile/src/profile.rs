@@ -4,7 +4,9 @@ use crate::{FlowCacheTiming, LevelForwarding, ProfileError, SHIPPED, ServiceTime
 use serde::{Deserialize as _, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
+use weir_model::Distribution;
 use weir_model::switch::device::SwitchModel;
 
 /// Maximum number of table levels.
@@ -158,6 +160,14 @@ impl Profile {
             timing: Some(timing),
             evidence: BTreeMap::new(),
         }
+    }
+
+    /// Returns the time after commands were carried out in which a share of them, between 0 and 1, is in effect.
+    pub fn time_until_effect(&self, share: f64) -> Duration {
+        let Some(law) = self.effect.as_ref().and_then(|effect| effect.law.as_ref()) else { return Duration::ZERO };
+        // No bound is found for a law that has hardly any spread.
+        let seconds = Distribution::law(law).quantile(share).unwrap_or_else(|_| law.mean());
+        Duration::from_secs_f64(seconds.max(0.0))
     }
 
     /// Returns true if emulating this profile delays anything: false only for [`ProfileOrigin::Native`].

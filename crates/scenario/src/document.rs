@@ -1,23 +1,26 @@
 //! The scenario file as written: names not resolved, defaults not filled in, values with their places in the file.
+mod controller;
 mod link_effects;
 mod stream;
 mod topology;
 
+pub(crate) use controller::{ConstraintsToml, ControllerToml, DelayBoundToml, IntentToml};
 use link_effects::section_of_link;
 pub(crate) use link_effects::{LinkEffectsToml, LinkSectionToml, ShareToml};
 pub(crate) use stream::{ArrivalLawToml, ArrivalToml, CaptureToml, SimulateToml, SizeLawToml, SizeToml, StreamToml};
 pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
 pub(crate) use weir_profile::written::{LawToml, TimingToml};
 
-use crate::{
-    BufferSharing, EmbeddedApp, FailMode, InstallScope, InterDiscipline, IntraDiscipline, OpenFlowVersion,
-    TrafficExpectation,
-};
+use crate::{BufferSharing, FailMode, InterDiscipline, IntraDiscipline, TrafficExpectation};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
 use toml::Spanned;
 use weir_packet::{IpNet, MacAddr};
+use weir_routing::apps::access_list::AccessRule;
+use weir_routing::apps::dhcp::DhcpConfig;
+use weir_routing::apps::monitor::MonitorConfig;
+use weir_routing::apps::router::RouterConfig;
 use weir_slicing::{QueueManager, RedSpec};
 use weir_units::{Bps, ByteSize, TimeSpan};
 
@@ -44,22 +47,18 @@ pub(crate) struct ScenarioToml {
     #[serde(default)]
     pub(crate) stream: Vec<Spanned<StreamToml>>,
     pub(crate) simulate: Option<Spanned<SimulateToml>>,
+    // The tables of a file of applications, named as there.
+    #[serde(default, rename = "access-list")]
+    pub(crate) access_list: Vec<Spanned<AccessRule>>,
+    pub(crate) dhcp: Option<Spanned<DhcpConfig>>,
+    pub(crate) router: Option<Spanned<RouterConfig>>,
+    pub(crate) monitor: Option<Spanned<MonitorConfig>>,
+    #[serde(default)]
+    pub(crate) intent: Vec<Spanned<IntentToml>>,
 }
 
 fn default_seed() -> u64 {
     1
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ControllerToml {
-    pub(crate) app: Option<EmbeddedApp>,
-    pub(crate) connect: Option<Spanned<String>>,
-    pub(crate) openflow: Option<OpenFlowVersion>,
-    pub(crate) service: Option<Spanned<LawToml>>,
-    pub(crate) buffer: Option<Spanned<u32>>,
-    pub(crate) delay: Option<Spanned<TimeSpan>>,
-    pub(crate) install: Option<Spanned<InstallScope>>,
 }
 
 #[derive(Deserialize)]

@@ -1,9 +1,10 @@
 //! Errors of scenario files, with their place.
 use std::fmt;
 use std::ops::Range;
+use weir_routing::apps::KEY_EXAMPLES;
 
 /// Values of keys that some section of a scenario needs, as examples in errors.
-const EXAMPLES: [(&str, &str); 18] = [
+const EXAMPLES: [(&str, &str); 22] = [
     ("name", "\"s1\""),
     ("vlan", "10"),
     ("switch", "\"s1\""),
@@ -22,11 +23,15 @@ const EXAMPLES: [(&str, &str); 18] = [
     ("shape", "1.5"),
     ("mean", "\"600B\""),
     ("file", "\"trace.csv\""),
+    ("key", "\"voice\""),
+    ("from", "\"h1\""),
+    ("to", "\"h2\""),
+    ("most", "\"5ms\""),
 ];
 
 /// Returns what the TOML reader says of a value, in words of scenario files.
 pub(crate) fn said(error: &toml::de::Error) -> String {
-    weir_units::reworded(error.message(), &EXAMPLES)
+    weir_units::reworded(error.message(), &[EXAMPLES.as_slice(), &KEY_EXAMPLES].concat())
 }
 
 /// Returns what the TOML reader says of a law of this kind, whose key `file` is a capture, sizes or a trace.

@@ -23,9 +23,11 @@ pub fn expand_topology(text: &str, file: &str) -> Result<String, ScenarioError> 
         _ => Vec::new(),
     };
     let (switches, hosts, links) = (given("switch"), given("host"), given("link"));
-    insert_items(&mut table, "switch", written_switches(&document.switch, switches, &topology, &shared));
+    let switches = written_switches(&document.switch, switches, &topology, &shared);
+    let switches = switches.map_err(|problem| ScenarioError::at(file, text, &(0..0), problem))?;
+    insert_items(&mut table, "switch", switches);
     insert_items(&mut table, "host", written_hosts(&scenario, hosts));
-    insert_items(&mut table, "link", written_links(&scenario, links));
+    insert_items(&mut table, "link", written_links(&scenario, &document.link, links));
     let written = toml::to_string(&table);
     written.map_err(|error| ScenarioError::at(file, text, &(0..0), format!("cannot write it out: {error}")))
 }
@@ -49,13 +51,19 @@ fn written_switches(
     mut given: Vec<Table>,
     topology: &Table,
     shared: &TopologyTiming,
-) -> Vec<Table> {
+) -> Result<Vec<Table>, String> {
     let write = |switch: &Spanned<document::SwitchToml>| {
         let switch = switch.as_ref();
         let name = switch.name.as_ref();
         let known = given.iter().position(|item| is_named(item, name));
         let mut item = known.map(|at| given.remove(at)).unwrap_or_default();
         set_if_missing(&mut item, "name", name.as_str());
+        if let Some(dpid) = switch.dpid.as_ref().map(Spanned::as_ref) {
+            let expected = format!("expected at most {:#x}, the largest number of TOML", i64::MAX);
+            let number = i64::try_from(*dpid)
+                .map_err(|_| format!("cannot write it out: switch {name}: found dpid {dpid:#x}, {expected}"))?;
+            set_if_missing(&mut item, "dpid", number);
+        }
         let says = [
             ("profile", switch.profile.is_some()),
             ("timing", shared.is_timing_of(name)),
@@ -66,7 +74,7 @@ fn written_switches(
                 set_if_missing(&mut item, key, value.clone());
             }
         }
-        item
+        Ok(item)
     };
     switches.iter().map(write).collect()
 }
@@ -88,8 +96,8 @@ fn written_hosts(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
     scenario.hosts.iter().map(write).collect()
 }
 
-fn written_links(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
-    let write = |link: &crate::ScenarioLink| {
+fn written_links(scenario: &Scenario, links: &[Spanned<document::LinkToml>], mut given: Vec<Table>) -> Vec<Table> {
+    let write = |(link, written): (&crate::ScenarioLink, &Spanned<document::LinkToml>)| {
         let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
         let joins = |item: &Table| {
             let ends: Vec<&str> =
@@ -98,10 +106,14 @@ fn written_links(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
         };
         let mut item = given.iter().position(joins).map(|at| given.remove(at)).unwrap_or_default();
         set_if_missing(&mut item, "ends", names.map(str::to_owned).to_vec());
+        if let Some(ports) = &written.as_ref().ports {
+            let ports = ports.iter().map(|port| Value::from(i64::from(*port.as_ref())));
+            set_if_missing(&mut item, "ports", ports.collect::<Vec<_>>());
+        }
         say_link(&mut item, &link.spec);
         item
     };
-    scenario.links.iter().map(write).collect()
+    scenario.links.iter().zip(links).map(write).collect()
 }
 
 /// Adds a link's settings that the item does not have.

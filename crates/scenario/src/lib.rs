@@ -14,6 +14,7 @@ mod expand;
 mod interface_name;
 mod link_rate;
 mod loops;
+mod network_control;
 mod stream;
 mod tables_met;
 mod timing;
@@ -23,6 +24,10 @@ mod virtual_switch_text;
 pub use error::ScenarioError;
 pub use expand::expand_topology;
 pub use interface_name::{interface_name, link_interface_name};
+pub use network_control::{
+    DelayBound, DelayKind, ForwardingMode, IntentConstraints, IntentKind, IntentSpec, NetworkControl, NetworkFile,
+    ScenarioIntent,
+};
 pub use stream::{PacketStream, SimulationSettings};
 pub use tables_met::{MetLevel, ScenarioTables, unused_parameters};
 pub use timing::{ControllerTiming, InstallScope};
@@ -56,6 +61,9 @@ pub struct Scenario {
     /// Service time and delay of the controller.
     #[serde(skip)]
     pub controller: ControllerTiming,
+    /// Settings of the controller of a network, its applications, and intents.
+    #[serde(skip)]
+    pub network_control: NetworkControl,
     /// Tenants, in the file's order.
     pub tenants: Vec<Tenant>,
     /// Switches, in the file's order.
@@ -99,12 +107,16 @@ pub enum ScenarioController {
 pub enum EmbeddedApp {
     /// Learning switch, with isolated tenants.
     Learning,
+    /// Controller of the whole network: finds links and hosts, and gives switches the entries of shortest ways.
+    Forwarding,
 }
 
 impl EmbeddedApp {
     /// All applications with their names in files and on the command line, and what they do.
-    pub const ALL: [(EmbeddedApp, &'static str, &'static str); 1] =
-        [(EmbeddedApp::Learning, "learning", "Learning switch: learns addresses per VLAN, adds entries")];
+    pub const ALL: [(EmbeddedApp, &'static str, &'static str); 2] = [
+        (EmbeddedApp::Learning, "learning", "Learning switch: learns addresses per VLAN, adds entries"),
+        (EmbeddedApp::Forwarding, "forwarding", "Network: finds links and hosts, leads packets on shortest ways"),
+    ];
 }
 
 /// OpenFlow version that scenario files can name.

@@ -3,19 +3,21 @@ use crate::{Scenario, ScenarioController};
 use weir_topology::{Topology, TopologyLink, TopologyNode, spanning_tree};
 
 impl Scenario {
-    /// Returns its switches and links as a graph, with rates and delays of the scenario.
+    /// Returns its switches and links as a graph, with rates, delays, datapath ids and ports.
     pub fn topology(&self) -> Topology {
         let takes_hosts = |at| self.hosts.iter().any(|host| host.switch == at);
         let node = |(at, switch): (usize, &crate::ScenarioSwitch)| TopologyNode {
             name: switch.name.clone(),
             place: None,
             takes_hosts: takes_hosts(at),
+            dpid: Some(switch.dpid),
             line: None,
         };
         let link = |link: &crate::ScenarioLink| TopologyLink {
             ends: link.ends.map(|end| end.switch),
             rate: link.spec.rate,
             delay: Some(link.spec.delay),
+            ports: Some(link.ends.map(|end| end.port)),
             line: None,
         };
         Topology {

@@ -246,3 +246,44 @@ fn under_the_own_controller_packets_keep_to_a_tree() {
     let fat = parse("[topology]\nkind = 'fat-tree'\nk = 4\n");
     assert_eq!(fat.used_links().iter().filter(|used| **used).count(), 19);
 }
+
+/// A topology file may name datapath ids and ports; the scenario's own come first.
+#[test]
+fn datapath_ids_and_ports_of_a_file_are_used() {
+    let content = r#"{"nodes": [{"id": 1, "name": "a", "dpid": "00000000000000ff"}, {"id": 2, "name": "b", "dpid": 300}],
+        "edges": [{"source": 1, "target": 2, "ports": [7, 9], "rate_bps": 1000000007, "delay_ns": 1234567}]}"#;
+    let ports = |scenario: &Scenario| scenario.links[0].ends.map(|end| (end.switch, end.port));
+    let found = with_file("x.json", content, "").unwrap();
+    assert_eq!(found.switches.iter().map(|switch| switch.dpid).collect::<Vec<_>>(), [0xff, 300]);
+    assert_eq!(ports(&found), [(0, 7), (1, 9)]);
+    let link = &found.links[0].spec;
+    assert_eq!((link.rate, link.delay), (Some(Bps(1_000_000_007)), Duration::from_nanos(1_234_567)));
+    assert!(found.hosts.iter().all(|host| host.port == 1), "the lowest that are free");
+    let nodes = found.topology().nodes;
+    assert_eq!((nodes[0].dpid, found.topology().links[0].ports), (Some(0xff), Some([7, 9])));
+
+    let folder = tempfile::tempdir().unwrap();
+    let expanded = |content: &str| {
+        std::fs::write(folder.path().join("x.json"), content).unwrap();
+        let file = folder.path().join("t.toml").display().to_string();
+        expand_topology("[topology]\nfile = 'x.json'", &file).map_err(|error| error.to_string())
+    };
+    let written = parse(&expanded(content).unwrap());
+    assert_eq!((written.switches[0].dpid, written.switches[1].dpid, ports(&written)), (0xff, 300, ports(&found)));
+    let error = expanded(&content.replace("00000000000000ff", "ff00000000000000")).unwrap_err();
+    assert!(error.contains("switch a: found dpid 0xff00000000000000, expected at most 0x7fff"), "{error}");
+
+    let turned = with_file("x.json", content, "[[link]]\nends = ['b', 'a']\nloss = '1%'").unwrap();
+    assert_eq!(ports(&turned), [(1, 9), (0, 7)], "each end has its port");
+    let own = "[[switch]]\nname = 'b'\ndpid = 5\n[[link]]\nends = ['a', 'b']\nports = [3, 4]";
+    let own = with_file("x.json", content, own).unwrap();
+    assert_eq!((own.switches[1].dpid, ports(&own)), (5, [(0, 3), (1, 4)]));
+
+    for (from, to, problem) in [
+        ("300", "255", "t.toml:1: found dpid 0xff twice, expected each once"),
+        ("[7, 9]", "[7, 4294967295]", "t.toml:1: port: found 4294967295, expected 1 to"),
+    ] {
+        let error = with_file("x.json", &content.replace(from, to), "").unwrap_err();
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+}

@@ -1,4 +1,5 @@
 //! Tests whole scenarios in virtual time.
+use weir_network::intents::IntentState;
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::Scenario;
 use weir_sim::SimulationMonitor;
@@ -64,6 +65,36 @@ fn a_slow_line_and_no_controller() {
     let result = run(&scenario);
     assert!(result.passed, "{:#?}", result.traffic);
     assert!(result.controller.is_none());
+}
+
+#[test]
+fn intents_are_carried_out_and_kept_to() {
+    let scenario = Scenario::parse(include_str!("../../../examples/intents.toml"), "intents.toml").unwrap();
+    let result = run(&scenario);
+    assert!(result.passed, "{:#?}", result.traffic);
+    let [calls, alarms] = &result.intents[..] else { panic!("{:#?}", result.intents) };
+    assert_eq!((calls.key.as_str(), alarms.key.as_str()), ("calls", "alarms"));
+    assert_eq!((&calls.from[..], &calls.to[..]), (&["h1".to_owned()][..], &["h4".to_owned()][..]));
+    for intent in [calls, alarms] {
+        assert_eq!((intent.state, intent.reason.as_str()), (IntentState::Installed, ""), "{intent:#?}");
+        let [bound, expected, measured] = [intent.bound_us, intent.expected_us, intent.measured_us].map(Option::unwrap);
+        assert!(measured < expected && expected < bound, "{intent:#?}");
+    }
+    assert_eq!((calls.delay_of.as_deref(), alarms.delay_of.as_deref()), (Some("p99"), Some("worst case")));
+    // Both directions, each with a way that is kept ready.
+    assert_eq!(calls.ways.len(), 4, "{calls:#?}");
+    assert!(alarms.ways.iter().flatten().all(|port| port.dpid != 5), "{alarms:#?}");
+}
+
+#[test]
+fn intents_that_cannot_be_carried_out_say_why() {
+    let text =
+        include_str!("../../../examples/intents.toml").replace("bandwidth = \"20Mbit/s\"", "bandwidth = \"101Mbit/s\"");
+    let result = run(&Scenario::parse(&text, "intents.toml").unwrap());
+    let calls = &result.intents[0];
+    assert_eq!(calls.state, IntentState::Failed, "{calls:#?}");
+    assert!(calls.reason.contains("101Mbit/s asked for") && calls.ways.is_empty(), "{calls:#?}");
+    assert_eq!(result.intents[1].state, IntentState::Installed, "{:#?}", result.intents);
 }
 
 /// Returns the example with virtual switches, with streams of a fraction of a second.

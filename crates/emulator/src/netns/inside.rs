@@ -1,17 +1,15 @@
 //! Sets up a host's interfaces inside its namespace by messages to the kernel. Starting a program for each host would
 //! take far longer, above all on a busy machine.
 use super::neighbours;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use rustix::net::netdevice::name_to_index;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
-use weir_packet::{IpNet, MacAddr};
+use weir_packet::MacAddr;
 use weir_port::kernel::NetlinkConnection;
 use weir_scenario::ScenarioHost;
 
@@ -46,31 +44,16 @@ fn one(host: &ScenarioHost, namespace: &str, others: &[(IpAddr, MacAddr)]) -> io
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
     let mut kernel = NetlinkConnection::here()?;
     kernel.set_up(LOOPBACK)?;
-    let eth0 = name_to_index(kernel.as_fd(), "eth0")?;
+    let eth0 = kernel.index("eth0")?;
     match fs::write(ADDRESS_MODE, NO_ADDRESS) {
         // The kernel does not have IPv6.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         written => written?,
     }
     kernel.set_up(eth0)?;
-    host.ip.iter().try_for_each(|net| add_address(&mut kernel, eth0, net))?;
+    // IPv6 addresses can be used at once: no other host has them.
+    host.ip.iter().try_for_each(|net| kernel.add_address(eth0, net.addr, net.prefix))?;
     others.chunks(AT_ONCE).try_for_each(|others| add_neighbours(&mut kernel, eth0, others))
-}
-
-fn add_address(kernel: &mut NetlinkConnection, index: u32, net: &IpNet) -> io::Result<()> {
-    let mut address = AddressMessage::default();
-    address.header.index = index;
-    address.header.prefix_len = net.prefix;
-    address.header.family = match net.addr {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => {
-            // Skips duplicate address detection, so that the address can be used at once: no other host has it.
-            address.header.flags = AddressHeaderFlags::Nodad;
-            AddressFamily::Inet6
-        }
-    };
-    address.attributes = vec![AddressAttribute::Local(net.addr), AddressAttribute::Address(net.addr)];
-    kernel.tell(RouteNetlinkMessage::NewAddress(address), NLM_F_CREATE | NLM_F_EXCL)
 }
 
 /// Adds permanent neighbour entries.

@@ -4,7 +4,7 @@ use crate::{Lab, LabError};
 use std::io::Write;
 use weir_openflow::Version;
 use weir_openflow::model::multipart::FlowRequest;
-use weir_scenario::{Scenario, ScenarioController};
+use weir_scenario::{EmbeddedApp, Scenario, ScenarioController};
 use weir_units::counted;
 
 /// Lists hosts and switches.
@@ -27,7 +27,13 @@ pub(super) fn nodes(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}  datapath id {:#x}  {ports}  unix:{}", switch.name, switch.dpid, openflow.display())?;
     }
     match &scenario.control {
-        ScenarioController::Embedded { .. } => writeln!(out, "controller: a learning switch in this process"),
+        ScenarioController::Embedded { app, .. } => {
+            let what = match app {
+                EmbeddedApp::Learning => "a learning switch",
+                EmbeddedApp::Forwarding => "the controller of a network",
+            };
+            writeln!(out, "controller: {what} in this process")
+        }
         ScenarioController::Connect(address) => writeln!(out, "controller: {address}"),
         ScenarioController::None => writeln!(out, "controller: none"),
     }

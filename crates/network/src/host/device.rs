@@ -73,6 +73,11 @@ impl StackDevice {
         }
     }
 
+    /// Tells all neighbours the own addresses with the next call of [`StackDevice::flush`].
+    pub(crate) fn announce(&mut self) {
+        self.neighbours.announce(&mut self.outgoing);
+    }
+
     /// Returns the number of packets not sent because the Ethernet address of their receiver is not known.
     pub(crate) fn unresolved(&self) -> u64 {
         self.neighbours.unresolved()

@@ -55,6 +55,8 @@ pub(crate) struct HostStack {
 pub(crate) trait TrafficTask: Send {
     /// Handles what is due.
     fn poll(&mut self, now: Instant, stack: &mut HostStack) -> TaskWakeup;
+    /// Returns its measurements so far.
+    fn measured(&self) -> &TrafficMeasurement;
     /// Ends the task and returns its measurements.
     fn finish(self: Box<Self>) -> TrafficMeasurement;
 }
@@ -154,6 +156,12 @@ impl StackHost {
         }
     }
 
+    /// Tells all neighbours the host's addresses, so that a controller knows the host before its traffic begins. The
+    /// frames leave with the next call of [`StackHost::poll`].
+    pub fn announce(&mut self) {
+        self.device.announce();
+    }
+
     /// Receives frames from the port. Call [`StackHost::poll`] afterwards with a later time, so that no frame is
     /// measured as arriving before it did.
     pub fn receive(&mut self, now: Instant) {
@@ -204,6 +212,11 @@ impl StackHost {
     /// Returns the counters of its port.
     pub fn counters(&self) -> FrameCounters {
         self.device.port.counters()
+    }
+
+    /// Returns the measurements so far by item of traffic.
+    pub fn measured(&self) -> impl Iterator<Item = (usize, &TrafficMeasurement)> {
+        self.tasks.iter().map(|running| (running.item, running.task.measured()))
     }
 
     /// Ends all tasks. Returns their measurements and the host's drops.

@@ -115,6 +115,10 @@ impl TrafficTask for PingTask {
         }
     }
 
+    fn measured(&self) -> &TrafficMeasurement {
+        &self.measured
+    }
+
     fn finish(self: Box<Self>) -> TrafficMeasurement {
         self.measured
     }

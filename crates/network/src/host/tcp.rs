@@ -86,6 +86,10 @@ impl TrafficTask for TcpClientTask {
         TaskWakeup::Done
     }
 
+    fn measured(&self) -> &TrafficMeasurement {
+        &self.measured
+    }
+
     fn finish(mut self: Box<Self>) -> TrafficMeasurement {
         self.measured.asked = self.measured.sent;
         self.measured
@@ -120,6 +124,10 @@ impl TrafficTask for TcpServerTask {
             socket.close();
         }
         TaskWakeup::OnFrame
+    }
+
+    fn measured(&self) -> &TrafficMeasurement {
+        &self.measured
     }
 
     fn finish(self: Box<Self>) -> TrafficMeasurement {

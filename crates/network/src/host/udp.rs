@@ -79,6 +79,10 @@ impl TrafficTask for UdpClientTask {
         TaskWakeup::At(self.plan.schedule.next.map_or(self.plan.end, |(due, _)| due))
     }
 
+    fn measured(&self) -> &TrafficMeasurement {
+        &self.measured
+    }
+
     fn finish(mut self: Box<Self>) -> TrafficMeasurement {
         self.measured.asked = self.plan.schedule.asked();
         self.measured
@@ -113,6 +117,10 @@ impl TrafficTask for UdpServerTask {
             self.measured.delayed(sent, now);
         }
         TaskWakeup::OnFrame
+    }
+
+    fn measured(&self) -> &TrafficMeasurement {
+        &self.measured
     }
 
     fn finish(self: Box<Self>) -> TrafficMeasurement {

@@ -1,14 +1,18 @@
 //! Stores the flow entries of a switch in virtual time, in one hash table for each mask.
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use weir_device::{ProfiledTables, TableEffect};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, PortNo};
 use weir_packet::{Field, FlowKey, FlowMask, parse};
 use weir_profile::MatchLayers;
 
+/// Flow entries of one mask, by key.
+type EntriesByKey = HashMap<FlowKey, Vec<HashedFlowEntry>, RandomState>;
+
 /// Flow entries by mask and key.
 #[derive(Debug, Default)]
 pub(super) struct FlowEntriesByMask {
-    masks: Vec<(FlowMask, HashMap<FlowKey, Vec<HashedFlowEntry>>)>,
+    masks: Vec<(FlowMask, EntriesByKey)>,
     /// Number of names assigned so far.
     named: u64,
     len: usize,
@@ -52,7 +56,7 @@ impl FlowEntriesByMask {
     /// Returns the entry of highest priority that the packet matches.
     pub(super) fn find(&self, in_port: PortNo, bytes: &[u8]) -> Option<MatchedFlowEntry> {
         let key = parse::parse(bytes, in_port).ok()?.key;
-        let of_mask = |(mask, entries): &(FlowMask, HashMap<FlowKey, Vec<HashedFlowEntry>>)| {
+        let of_mask = |(mask, entries): &(FlowMask, EntriesByKey)| {
             let entry = entries.get(&key.masked(mask))?.iter().max_by_key(|entry| entry.priority)?.clone();
             Some((entry, *mask))
         };
@@ -120,7 +124,7 @@ impl FlowEntriesByMask {
     fn add(&mut self, flow: &FlowMod, tables: Option<&mut ProfiledTables>) {
         let Ok((value, bits)) = flow.matching.key_and_mask() else { return };
         let at = self.masks.iter().position(|(mask, _)| *mask == bits).unwrap_or_else(|| {
-            self.masks.push((bits, HashMap::new()));
+            self.masks.push((bits, EntriesByKey::default()));
             self.masks.len() - 1
         });
         let list = self.masks[at].1.entry(value).or_default();

@@ -2,7 +2,9 @@
 mod capture;
 mod entries;
 mod flows;
+mod intents;
 mod links;
+mod network_control;
 mod nodes;
 mod queues;
 mod stream;
@@ -28,6 +30,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
+use weir_routing::apps::ApplicationTables;
 use weir_units::TimeSpan;
 
 /// Default length of tcp and udp traffic.
@@ -92,20 +95,34 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
     }
     traffic.sort_by_key(|item| item.start);
     let streams = document.stream.into_iter().map(|item| stream::stream(source, item, &switches));
-    let scenario = Scenario {
+    let applications = ApplicationTables {
+        access_list: document.access_list,
+        dhcp: document.dhcp,
+        router: document.router,
+        monitor: document.monitor,
+    };
+    let written = network_control::WrittenControl {
+        controller: document.controller.as_ref().map(Spanned::as_ref),
+        applications,
+        intents: document.intent,
+    };
+    let network_control = network_control::check(source, written, &switches, &hosts)?;
+    let mut scenario = Scenario {
         streams: streams.collect::<ScenarioResult<_>>()?,
         simulate: stream::simulate(source, document.simulate, default_duration)?,
         duration: default_duration,
         name: document.name.map_or_else(|| source.default_name(), Spanned::into_inner),
         seed: document.seed,
-        control: control(source, document.controller)?,
+        control: control(source, document.controller, &tenants)?,
         controller,
+        network_control,
         tenants,
         switches,
         hosts,
         links,
         traffic,
     };
+    network_control::fill_in(&mut scenario);
     interface_name::check(&scenario).map_err(|problem| source.error(0..0, problem))?;
     Ok(scenario)
 }
@@ -122,6 +139,7 @@ fn check_counts(document: &ScenarioToml, source: &SourceFile<'_>) -> ScenarioRes
         ("link", document.link.get(MAX_ITEMS).map(Spanned::span)),
         ("traffic", document.traffic.get(MAX_ITEMS).map(Spanned::span)),
         ("stream", document.stream.get(MAX_ITEMS).map(Spanned::span)),
+        ("intent", document.intent.get(MAX_ITEMS).map(Spanned::span)),
     ];
     for (what, beyond) in lists {
         if let Some(span) = beyond {
@@ -191,6 +209,7 @@ fn find(source: &SourceFile<'_>, what: &str, name: &Spanned<String>, mut known: 
 fn control(
     source: &SourceFile<'_>,
     controller: Option<Spanned<document::ControllerToml>>,
+    tenants: &[Tenant],
 ) -> ScenarioResult<ScenarioController> {
     let Some(controller) = controller else {
         return Ok(ScenarioController::Embedded { app: EmbeddedApp::Learning, openflow: OpenFlowVersion::V13 });
@@ -198,6 +217,16 @@ fn control(
     let span = controller.span();
     match controller.into_inner() {
         document::ControllerToml { app: Some(app), connect: None, openflow, .. } => {
+            if app == EmbeddedApp::Forwarding {
+                let needs = |what: &str| format!("controller: app = \"forwarding\" {what}");
+                if openflow == Some(OpenFlowVersion::V10) {
+                    return Err(source.error(span, needs("needs OpenFlow 1.3, found openflow = \"1.0\"")));
+                }
+                if let Some(tenant) = tenants.first() {
+                    let found = format!("keeps no tenants apart, found tenant `{}`; use app = \"learning\"", tenant.name);
+                    return Err(source.error(span, needs(&found)));
+                }
+            }
             Ok(ScenarioController::Embedded { app, openflow: openflow.unwrap_or(OpenFlowVersion::V13) })
         }
         document::ControllerToml { app: None, connect: Some(target), openflow: None, .. } => connect(source, target),

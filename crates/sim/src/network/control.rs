@@ -1,4 +1,5 @@
 //! Simulates the controller and its control channels: bytes arrive after a constant delay.
+use super::VirtualTimeSettings;
 use super::external::{ControllerAnswers, RealController};
 use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
@@ -8,15 +9,40 @@ use weir_controller::{ConnectionId, ControllerApp, ControllerHub};
 use weir_network::NetworkError;
 use weir_network::result::{ControllerResult, ExternalController};
 use weir_openflow::session::SessionConfig;
+use weir_traffic::RandomStream;
 use weir_units::Instant;
+
+/// Number that sets the draws of control delays apart from those of other parts of the network.
+const DELAY_DRAWS: u64 = u64::from_le_bytes(*b"control ");
+
+/// Time that control messages take, each way.
+#[derive(Debug)]
+pub(super) struct ControlDelay {
+    least: Duration,
+    jitter: Duration,
+    random: RandomStream,
+}
+
+impl ControlDelay {
+    pub(super) fn new(settings: &VirtualTimeSettings, seed: u64) -> ControlDelay {
+        let random = RandomStream::new(seed, 0, DELAY_DRAWS);
+        ControlDelay { least: settings.control_delay, jitter: settings.control_jitter, random }
+    }
+
+    fn draw(&mut self) -> Duration {
+        if self.jitter.is_zero() { self.least } else { self.least + self.jitter.mul_f64(self.random.unit()) }
+    }
+}
 
 /// Bytes on their way, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct DelayedByteQueue(VecDeque<(Instant, Vec<u8>)>);
 
 impl DelayedByteQueue {
+    /// Puts bytes on their way. They arrive no earlier than those before them.
     pub(super) fn send(&mut self, arrive: Instant, bytes: &mut Vec<u8>) {
         if !bytes.is_empty() {
+            let arrive = self.0.back().map_or(arrive, |(before, _)| arrive.max(*before));
             self.0.push_back((arrive, std::mem::take(bytes)));
         }
     }
@@ -37,7 +63,7 @@ const START_SILENCE: Duration = Duration::from_millis(500);
 /// Controller with one control channel for each switch.
 pub(super) struct SimulatedController {
     end: ControllerSide,
-    delay: Duration,
+    delay: ControlDelay,
     channels: Vec<SimulatedChannel>,
 }
 
@@ -62,7 +88,7 @@ impl SimulatedController {
     pub(super) fn new(
         app: Box<dyn ControllerApp>,
         session: SessionConfig,
-        delay: Duration,
+        delay: ControlDelay,
         switches: &mut [SimulatedSwitch],
     ) -> SimulatedController {
         let mut hub = ControllerHub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
@@ -75,7 +101,7 @@ impl SimulatedController {
     /// Returns a controller outside of virtual time, to which all switches connect at time 0.
     pub(super) fn external(
         controller: RealController,
-        delay: Duration,
+        delay: ControlDelay,
         switches: &mut [SimulatedSwitch],
     ) -> SimulatedController {
         let end = ControllerSide::Real(Box::new(controller));
@@ -85,7 +111,7 @@ impl SimulatedController {
     fn with_end(
         end: ControllerSide,
         session: SessionConfig,
-        delay: Duration,
+        delay: ControlDelay,
         switches: &mut [SimulatedSwitch],
     ) -> SimulatedController {
         let channel = |_: &SimulatedSwitch| SimulatedChannel {
@@ -131,18 +157,18 @@ impl SimulatedController {
     /// Sends the pending output of both ends of a channel; it arrives after the delay.
     pub(super) fn exchange_bytes(&mut self, now: Instant, number: usize, switch: &mut SimulatedSwitch) {
         let channel = &mut self.channels[number];
-        if let Some(output) = switch.session_output() {
-            channel.to_controller.send(now + self.delay, output);
+        if let Some(output) = switch.session_output().filter(|output| !output.is_empty()) {
+            channel.to_controller.send(now + self.delay.draw(), output);
         }
         match &mut self.end {
             ControllerSide::Embedded(hub, ids) => {
-                if let Some(output) = ids[number].and_then(|id| hub.output(id)) {
-                    switch.queue_control_bytes(now + self.delay, output);
+                if let Some(output) = ids[number].and_then(|id| hub.output(id)).filter(|output| !output.is_empty()) {
+                    switch.queue_control_bytes(now + self.delay.draw(), output);
                 }
             }
             ControllerSide::Real(_) => {
                 for (leave, mut bytes) in channel.from_controller.drain(..) {
-                    switch.queue_control_bytes(leave + self.delay, &mut bytes);
+                    switch.queue_control_bytes(leave + self.delay.draw(), &mut bytes);
                 }
             }
         }
@@ -184,6 +210,14 @@ impl SimulatedController {
     /// Returns true if the controller is outside of virtual time.
     pub(super) fn is_external(&self) -> bool {
         matches!(self.end, ControllerSide::Real(_))
+    }
+
+    /// Passes a request to the application of the embedded controller. Returns its answer; `None` if there is none.
+    pub(super) fn command(&mut self, now: Instant, request: &str) -> Option<String> {
+        match &mut self.end {
+            ControllerSide::Embedded(hub, _) => hub.command(now, request),
+            ControllerSide::Real(_) => None,
+        }
     }
 
     /// Returns the counters of the embedded controller, or what is to be reported of the one outside of virtual time.

@@ -8,23 +8,29 @@
 //! outside of virtual time this holds as far as the controller's own answers and times are the same.
 mod control;
 mod external;
+mod stepped;
 mod streams;
 mod switch;
 mod thread_sleep;
 mod virtual_switches;
 
+pub use stepped::{NetworkSimulation, SimulatedLinkState, TrafficCount};
+
 use crate::agenda::Agenda;
 use crate::engine::SimulationMonitor;
-use control::SimulatedController;
+use control::{ControlDelay, SimulatedController};
 use external::RealController;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use stepped::LinkControls;
 use streams::SimulatedStreams;
 use switch::SimulatedSwitch;
 use thread_sleep::SimulatedThreads;
-use weir_network::controller::embedded;
-use weir_network::link::{LinkEndId, link_ports, queued, random_stream_id, rated};
+use weir_network::controller::{embedded, time_to_find_links, times_for_intents};
+use weir_network::intents;
+use weir_network::link::{LinkEndId, controlled_ports, link_ports, queued, random_stream_id, rated};
 use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
 use weir_network::traffic::{length, traffic_result};
 use weir_network::{
@@ -57,6 +63,9 @@ pub struct VirtualTimeSettings {
     pub link_rate: Bps,
     /// Delay of control messages, each way.
     pub control_delay: Duration,
+    /// Time by which control messages are later than that, at most: each piece by another time, all equally likely, in
+    /// their order. Zero by default.
+    pub control_jitter: Duration,
     /// Time that a sleeping thread of a switch or host takes to wake up. Zero by default.
     pub wake_up: Duration,
     /// Real time of silence after which a controller outside of virtual time counts as finished.
@@ -71,6 +80,7 @@ impl Default for VirtualTimeSettings {
         VirtualTimeSettings {
             link_rate: defaults::LINK_RATE,
             control_delay: defaults::CONTROL_DELAY,
+            control_jitter: Duration::ZERO,
             wake_up: Duration::ZERO,
             settle: SETTLE,
             answer_limit: ANSWER_LIMIT,
@@ -96,6 +106,8 @@ struct SimulatedNetwork<'a> {
     threads: SimulatedThreads,
     hosts: Vec<StackHost>,
     switches: Vec<SimulatedSwitch>,
+    /// Controls of the links between switches, in the scenario's order; empty if no link changes.
+    link_controls: Vec<LinkControls>,
     control: Option<SimulatedController>,
     streams: SimulatedStreams,
     /// True for each finished item. All streams together are one more item at the end.
@@ -116,14 +128,8 @@ pub fn simulate(
     progress: &mut dyn FnMut(LabProgress),
 ) -> Result<LabResult, NetworkError> {
     check(scenario)?;
-    let mut network = SimulatedNetwork::new(scenario, settings, watch)?;
-    network.connect_switches()?;
-    let begin = network.now;
-    network.begin_streams()?;
-    for (number, host) in network.hosts.iter_mut().enumerate() {
-        host.start(scenario, number, begin);
-        network.agenda.set(number, begin);
-    }
+    let mut network = SimulatedNetwork::new(scenario, settings, watch, false)?;
+    let begin = network.begin()?;
     let items = scenario.traffic.iter().map(|item| item.start + length(item));
     let streams = scenario.streams.first().map(|_| scenario.simulate.warm_up + scenario.simulate.duration);
     let expected = items.chain(streams).max().unwrap_or_default();
@@ -139,10 +145,12 @@ fn check(scenario: &Scenario) -> Result<(), NetworkError> {
 }
 
 impl<'a> SimulatedNetwork<'a> {
+    /// Returns a network whose switches are not connected yet. With `changes_links`, links can be changed.
     fn new(
         scenario: &'a Scenario,
         settings: &VirtualTimeSettings,
         watch: &'a SimulationMonitor,
+        changes_links: bool,
     ) -> Result<SimulatedNetwork<'a>, NetworkError> {
         let mut switches: Vec<SimulatedSwitch> =
             scenario.switches.iter().map(|spec| SimulatedSwitch::new(scenario, spec)).collect::<Result<_, _>>()?;
@@ -152,11 +160,19 @@ impl<'a> SimulatedNetwork<'a> {
             let port = queued(port, &host.queues)?;
             switches[host.switch].add_port(PortNo(host.port), port, SimulatedNode::Host(number), &host.name)?;
         }
+        let mut link_controls = Vec::new();
         for ((number, link), port_names) in scenario.links.iter().enumerate().zip(scenario.link_port_names()) {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
             let stream_ids = [0, 1].map(|end| random_stream_id(scenario, LinkEndId::Link(number, end)));
             let spec = rated(&link.spec, unsaid);
-            let ports = link_ports(&port_names, &spec, stream_ids).map_err(NetworkError::MemoryPort)?;
+            let ports = if changes_links {
+                let (ports, controls) =
+                    controlled_ports(&port_names, &spec, stream_ids).map_err(NetworkError::MemoryPort)?;
+                link_controls.push(controls);
+                ports
+            } else {
+                link_ports(&port_names, &spec, stream_ids).map_err(NetworkError::MemoryPort)?
+            };
             let [a, b] = link.ends;
             for ((end, port), (peer, name)) in [a, b].into_iter().zip(ports).zip([(b, names[1]), (a, names[0])]) {
                 let port = queued(port, &link.queues)?;
@@ -167,14 +183,13 @@ impl<'a> SimulatedNetwork<'a> {
         for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
             switch.add_entries(&spec.entries)?;
         }
-        let delay = settings.control_delay;
+        let delay = ControlDelay::new(settings, scenario.seed);
         let control = match &scenario.control {
             ScenarioController::Connect(address) => {
                 let controller = RealController::connect(scenario, address, settings)?;
                 Some(SimulatedController::external(controller, delay, &mut switches))
             }
-            _ => embedded(scenario)
-                .map(|(app, session)| SimulatedController::new(Box::new(app), session, delay, &mut switches)),
+            _ => embedded(scenario)?.map(|(app, session)| SimulatedController::new(app, session, delay, &mut switches)),
         };
         let mut agenda = Agenda::new(hosts.len() + switches.len() * 2 + 1);
         (0..switches.len()).for_each(|number| agenda.set(hosts.len() + number, Instant::ZERO));
@@ -186,12 +201,26 @@ impl<'a> SimulatedNetwork<'a> {
             threads: SimulatedThreads::new(hosts.len(), switches.len(), settings.wake_up),
             hosts,
             switches,
+            link_controls,
             control,
             streams,
             item_finished: vec![false; scenario.traffic.len() + usize::from(!scenario.streams.is_empty())],
             done: Vec::new(),
             events: 0,
         })
+    }
+
+    /// Connects the switches, lets the controller get to know the network, and begins the traffic. Returns its time.
+    fn begin(&mut self) -> Result<Instant, NetworkError> {
+        self.connect_switches()?;
+        self.settle_controller()?;
+        let begin = self.now;
+        self.begin_streams()?;
+        for (number, host) in self.hosts.iter_mut().enumerate() {
+            host.start(self.scenario, number, begin);
+            self.agenda.set(number, begin);
+        }
+        Ok(begin)
     }
 
     /// Runs events until every switch is under control, or the simulation is cancelled.
@@ -222,6 +251,33 @@ impl<'a> SimulatedNetwork<'a> {
                 return Err(NetworkError::NotReady(CONTROL_TIMEOUT));
             }
         }
+        Ok(())
+    }
+
+    /// Runs events until the embedded controller had time to know the network, and to carry out intents.
+    fn settle_controller(&mut self) -> Result<(), NetworkError> {
+        self.let_pass(time_to_find_links(self.scenario))?;
+        let Some([find_hosts, carry_out]) = times_for_intents(self.scenario) else { return Ok(()) };
+        for (number, host) in self.hosts.iter_mut().enumerate() {
+            host.announce();
+            self.agenda.set(number, self.now);
+        }
+        self.let_pass(find_hosts)?;
+        let now = self.now;
+        intents::submit(self.scenario, |request| self.control.as_mut()?.command(now, request))?;
+        self.exchange_control();
+        self.let_pass(carry_out)
+    }
+
+    /// Runs all events of a time.
+    fn let_pass(&mut self, time: Duration) -> Result<(), NetworkError> {
+        let until = self.now + time;
+        while self.now < until && !self.watch.cancel.load(Ordering::Relaxed) {
+            if !self.step(until)? {
+                break;
+            }
+        }
+        self.now = until;
         Ok(())
     }
 
@@ -301,7 +357,8 @@ impl<'a> SimulatedNetwork<'a> {
             if switch.has_more() { self.now + RERUN_DELAY } else { switch.next_wake().max(self.now + RERUN_DELAY) };
         self.agenda.set(self.hosts.len() + number, next);
         reached.into_iter().for_each(|peer| self.wake(peer));
-        self.exchange_control();
+        // The controller has not run, so it has nothing for other switches.
+        self.exchange_control_of(number..number + 1);
     }
 
     /// Returns the number of the streams in the agenda.
@@ -342,9 +399,15 @@ impl<'a> SimulatedNetwork<'a> {
 
     /// Sends pending control messages of switches and controller, and schedules the parts that receive them.
     fn exchange_control(&mut self) {
+        self.exchange_control_of(0..self.switches.len());
+    }
+
+    /// Does what [`SimulatedNetwork::exchange_control`] does, for the channels of some switches.
+    fn exchange_control_of(&mut self, numbers: Range<usize>) {
         let Some(control) = &mut self.control else { return };
         let (hosts, switches) = (self.hosts.len(), self.switches.len());
-        for (number, switch) in self.switches.iter_mut().enumerate() {
+        for number in numbers {
+            let switch = &mut self.switches[number];
             control.exchange_bytes(self.now, number, switch);
             self.agenda.set(hosts + switches + number, control.next_wake(number));
             let part = hosts + number;
@@ -364,10 +427,13 @@ impl<'a> SimulatedNetwork<'a> {
         for (host, spec) in self.hosts.into_iter().zip(&scenario.hosts) {
             host.finish().add_to(&spec.name, &mut measured, &mut drops);
         }
-        let (controller, external_controller) = self.control.map_or((None, None), SimulatedController::result);
         let items = scenario.traffic.iter().zip(measured).zip(&self.item_finished);
         let result = items.map(|((item, measured), through)| traffic_result(scenario, item, measured, *through, None));
         let traffic: Vec<TrafficResult> = result.collect();
+        let now = self.now;
+        let ask = |request: &str| self.control.as_mut()?.command(now, request);
+        let intents = intents::results(scenario, &traffic, ask);
+        let (controller, external_controller) = self.control.map_or((None, None), SimulatedController::result);
         LabResult {
             passed: !partial && traffic.iter().all(|item| item.ok),
             partial,
@@ -377,6 +443,7 @@ impl<'a> SimulatedNetwork<'a> {
             switches,
             controller,
             external_controller,
+            intents,
             drops,
             certificate: None,
         }

@@ -14,7 +14,7 @@ use weir_openflow::model::port::bits;
 use weir_openflow::model::{Body, PortDesc};
 use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_packet::{Frame, FramePool, PortNo};
-use weir_port::{FrameCounters, Port};
+use weir_port::{FrameCounters, LinkState, Port};
 use weir_scenario::Scenario;
 use weir_units::Instant;
 
@@ -106,8 +106,7 @@ impl SimulatedSwitch {
         peer: SimulatedNode,
         peer_name: &str,
     ) -> Result<(), NetworkError> {
-        let (info, link) = (port.info().clone(), port.link());
-        let speed = link.speed.map_or(0, |rate| u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX));
+        let (info, speed) = (port.info().clone(), speed_kbps(port.link()));
         let desc = PortDesc {
             state: bits::LIVE,
             curr_speed: speed,
@@ -122,6 +121,14 @@ impl SimulatedSwitch {
         self.peers.insert(number, format!("to {peer_name}"));
         self.ports.push(WiredPort { number, port, peer });
         Ok(())
+    }
+
+    /// Tells the datapath whether a port's link is up.
+    pub(super) fn look_at_link(&mut self, now: Instant, number: PortNo) {
+        let Some(wired) = self.ports.iter_mut().find(|wired| wired.number == number) else { return };
+        let link = wired.port.link();
+        self.datapath.set_link(now, number, link.up, speed_kbps(link), &mut self.out);
+        self.deliver(now);
     }
 
     /// Begins the control channel.
@@ -372,6 +379,11 @@ impl SimulatedSwitch {
             tx_packets: sum(|counters| counters.tx_packets),
         }
     }
+}
+
+/// Returns a link's speed as a port's description has it, in kbit/s; 0 if it is not known.
+fn speed_kbps(link: LinkState) -> u32 {
+    link.speed.map_or(0, |rate| u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX))
 }
 
 /// Returns the delays of the switch's profile; `None` if it has no profile.

@@ -10,6 +10,7 @@ use smoltcp::wire::{
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
+use weir_packet::field::{icmpv6_type, ip_proto};
 use weir_packet::{Frame, IpNet, MacAddr};
 use weir_units::Instant;
 
@@ -25,6 +26,9 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// Time between two requests, and the number of requests after which waiting frames are dropped.
 const RETRY: Duration = Duration::from_secs(1);
 const REQUESTS: u32 = 3;
+
+/// Group of all nodes of a link (RFC 4291, 2.7.1).
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 const ARP: [u8; 2] = [0x08, 0x06];
 const IPV4: [u8; 2] = [0x08, 0x00];
@@ -98,6 +102,23 @@ impl NeighbourCache {
             self.unresolved += 1;
         }
         asked.waiting.push_back(frame);
+    }
+
+    /// Tells all neighbours the own addresses: by ARP (RFC 5227, 2.3) and by unsolicited neighbour advertisements
+    /// (RFC 4861, 7.2.6).
+    pub(super) fn announce(&self, out: &mut Vec<Frame>) {
+        for own in &self.own {
+            out.push(match own.addr {
+                IpAddr::V4(own) => self.arp_frame(ArpOperation::Request, own, MacAddr::BROADCAST, own),
+                IpAddr::V6(own) => {
+                    let lladdr = Some(RawHardwareAddress::from_bytes(&self.mac.0));
+                    let flags = NdiscNeighborFlags::OVERRIDE;
+                    let repr = NdiscRepr::NeighborAdvert { flags, target_addr: own, lladdr };
+                    let to = group_mac(ALL_NODES.into()).unwrap_or(MacAddr::BROADCAST);
+                    self.discovery_frame(repr, own, to, ALL_NODES)
+                }
+            });
+        }
     }
 
     /// Repeats requests that were not answered in time, or drops the waiting frames after the last request.
@@ -313,7 +334,8 @@ fn group_mac(to: IpAddr) -> Option<MacAddr> {
 
 /// Returns true if an IPv6 packet is a neighbour solicitation or advertisement.
 fn is_discovery(packet: &[u8]) -> bool {
-    packet.get(6) == Some(&58) && matches!(packet.get(40), Some(135 | 136))
+    let is_one = |kind: &u8| [icmpv6_type::NEIGHBOUR_SOLICITATION, icmpv6_type::NEIGHBOUR_ADVERTISEMENT].contains(kind);
+    packet.get(6) == Some(&ip_proto::ICMPV6) && packet.get(40).is_some_and(is_one)
 }
 
 fn link_address(raw: &RawHardwareAddress) -> Option<MacAddr> {

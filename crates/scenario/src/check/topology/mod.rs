@@ -4,7 +4,8 @@
 //! 1. [`graph`] generates the graph by rule or reads it from a file, and refuses impossible graphs.
 //! 2. Each node gets a name and becomes a switch. If the document contains a switch with this name, its settings take
 //!    precedence over the topology's (`switches`).
-//! 3. Hosts and links are inserted in the same way (`hosts_of`, `links`).
+//! 3. Hosts and links are inserted in the same way (`hosts_of`, `links`). Datapath ids and port numbers are those of
+//!    the graph, if it has them.
 mod graph;
 
 use super::{MAX_NAME, ScenarioResult, SourceFile, timing};
@@ -72,7 +73,7 @@ pub(crate) fn expand(document: &mut ScenarioToml, source: &SourceFile<'_>) -> Sc
         document.switch.iter().map(|s| s.as_ref().name.as_ref().clone()).filter(|s| !names.switches.contains(s)),
     );
     let given = std::mem::take(&mut document.switch);
-    document.switch = switches(&place, &written, &names, given);
+    document.switch = switches(&place, &written, &names, &made, given);
     let given = std::mem::take(&mut document.host);
     document.host = hosts_of(&place, &written, &names, &made, given)?;
     let given = std::mem::take(&mut document.link);
@@ -141,16 +142,18 @@ fn switches(
     place: &TopologySpan<'_>,
     written: &Written,
     names: &SwitchAndHostNames,
+    made: &Topology,
     given: Vec<Spanned<SwitchToml>>,
 ) -> Vec<Spanned<SwitchToml>> {
     let (mut by_name, order) = group_by_key(given, |switch| switch.name.as_ref().clone());
     let mut all = Vec::new();
-    for name in &names.switches {
+    for (name, node) in names.switches.iter().zip(&made.nodes) {
         let mut switch = by_name.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_else(|| {
             let name = place.spanned(name.clone());
             place.spanned(SwitchToml::named(name))
         });
         let inner = switch.as_mut();
+        inner.dpid = inner.dpid.take().or(node.dpid.map(|dpid| place.spanned(dpid)));
         inner.fail_mode = inner.fail_mode.or(written.fail_mode);
         if inner.profile.is_none() && inner.timing.is_none() {
             inner.profile.clone_from(&written.profile);
@@ -237,15 +240,21 @@ fn links(
     let mut all = Vec::new();
     for link in &made.links {
         let ends = link.ends.map(|end| names.switches[end].clone());
+        let from = ends[0].clone();
         let mut sorted = ends.clone();
         sorted.sort();
         let mut item = by_ends.get_mut(&sorted).and_then(VecDeque::pop_front).unwrap_or_else(|| {
             let ends = ends.map(|end| place.spanned(end));
             place.spanned(LinkToml::only(ends))
         });
+        let inner = item.as_mut();
+        if let (None, Some([a, b])) = (&inner.ports, link.ports) {
+            let in_its_order = if *inner.ends[0].as_ref() == from { [a, b] } else { [b, a] };
+            inner.ports = Some(in_its_order.map(|port| place.spanned(port)));
+        }
         let usual = written.line();
         let delay = link.delay.map(|delay| place.spanned(TimeSpan(delay)));
-        item.as_mut().fill_in(LinkEffectsToml {
+        inner.fill_in(LinkEffectsToml {
             rate: link.rate.or(usual.rate),
             delay: delay.or(usual.delay.clone()),
             ..usual
