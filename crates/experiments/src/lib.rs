@@ -6,7 +6,9 @@
 //! measure), `testbed` (a switch between two of them), then the experiments, one module for each source.
 mod controllers;
 pub mod definition;
+mod draw;
 mod generator;
+mod inband;
 mod lagopus;
 mod live;
 mod machine_load;
@@ -14,11 +16,13 @@ mod models;
 mod networks;
 mod page;
 mod profiling;
+mod recovery;
 pub mod report;
 mod service_times;
 mod sojourn;
 mod testbed;
 mod tester;
+mod virtual_links;
 mod virtual_switches;
 
 pub use report::ExperimentReport;
@@ -59,6 +63,7 @@ experiments! {
     "vx-scale" virtual_switches::scale::measure,
     "vx-priority" virtual_switches::priority::measure,
     "vx-split-path" virtual_switches::split_path::measure,
+    "vlink-allocation" virtual_links::allocation::measure,
     "vm-router-efficiency" virtual_switches::routers::measure,
     "sojourn-range-one" sojourn::range_one::measure,
     "sojourn-range-two" sojourn::range_two::measure,
@@ -73,11 +78,14 @@ experiments! {
     "model-accuracy" models::accuracy::measure,
     "model-comparison" models::comparison::measure,
     "network-accuracy" networks::measure,
+    "network-recovery" recovery::measure,
     "ctrl-baseline" controllers::baseline::measure,
     "ctrl-switches" controllers::switches::measure,
     "ctrl-threads" controllers::threads::measure,
     "ctrl-fairness" controllers::fairness::measure,
     "ctrl-loaded-latency" controllers::loaded::measure,
+    "inband-bring-up" inband::bring_up::measure,
+    "inband-latency" inband::latency::measure,
 }
 
 /// Options of a rerun.
@@ -244,6 +252,8 @@ pub(crate) struct ExperimentRun<'a> {
     pub(crate) plots: Vec<weir_plot::Figure>,
     /// True if all figures are simulated, so that other load of the machine cannot disturb them.
     pub(crate) simulated: bool,
+    /// Reason why figures are missing.
+    pub(crate) missing: &'static str,
 }
 
 impl<'a> ExperimentRun<'a> {
@@ -253,7 +263,35 @@ impl<'a> ExperimentRun<'a> {
         progress: &'a mut dyn FnMut(&str),
     ) -> ExperimentRun<'a> {
         let (figures, claims, live_claims, notes, plots) = Default::default();
-        ExperimentRun { options, sizes, progress, figures, claims, live_claims, notes, plots, simulated: false }
+        let missing = "not all cases were measured";
+        ExperimentRun {
+            options,
+            sizes,
+            progress,
+            figures,
+            claims,
+            live_claims,
+            notes,
+            plots,
+            simulated: false,
+            missing,
+        }
+    }
+
+    /// Claims that figures, by their cases and metrics, satisfy a condition; untested if one is missing. `judge`
+    /// returns whether they do, and a text with the figures.
+    pub(crate) fn claim<const N: usize>(
+        &mut self,
+        text: &str,
+        figures: [(&str, &str); N],
+        judge: impl Fn([f64; N]) -> (bool, String),
+    ) {
+        let values: Option<Vec<f64>> = figures.iter().map(|(case, metric)| self.value(case, metric)).collect();
+        let values: Option<[f64; N]> = values.and_then(|values| values.try_into().ok());
+        self.claims.push(match values.map(judge) {
+            Some((holds, because)) => Claim::tested(text, holds, because),
+            None => Claim::untested(text, self.missing),
+        });
     }
 
     pub(crate) fn tell(&mut self, doing: &str) {

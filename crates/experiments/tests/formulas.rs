@@ -1,5 +1,6 @@
-//! Checks that the published statements on sojourns and models, and weir's claims on its own formulas, hold in the
-//! deterministic simulations of the small size, with the exceptions that the experiments' pages list.
+//! Checks that the published statements on sojourns, models and rates of virtual links, and weir's claims on its own
+//! formulas, hold in the deterministic calculations of the small size, with the exceptions that the experiments' pages
+//! list.
 use weir_experiments::report::Claim;
 use weir_experiments::{ExperimentOptions, find};
 
@@ -35,6 +36,11 @@ fn range_two() {
 #[test]
 fn comparison_of_models() {
     holds("model-comparison", 4, &[]);
+}
+
+#[test]
+fn rates_of_virtual_links() {
+    holds("vlink-allocation", 1, &[]);
 }
 
 #[test]

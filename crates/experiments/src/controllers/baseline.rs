@@ -1,7 +1,7 @@
 //! Experiment `ctrl-baseline`, Tables 4.3 to 4.5: one thread and one switch, a packet-in at a time and as fast as
 //! possible.
 use super::subject::ControllerSubject;
-use super::{NamedTrial, beside_peers, claim, in_turn, mean_ms, per_ms, trial};
+use super::{NamedTrial, beside_peers, in_turn, mean_ms, per_ms, trial};
 use crate::{ExperimentError, ExperimentRun};
 use weir_bench::TrialPace;
 use weir_plot::short;
@@ -48,9 +48,9 @@ pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError
     let text = "one at a time, weir answers within 1.25 times the delay of each other controller here (Table 4.4)";
     beside_peers(run, text, ALONE_MS, case, |ours, theirs| ours < theirs * SLOWER_MOST);
     let text = "one at a time, weir takes less than the 0.143 ms of a controller in Python (Table 4.3)";
-    claim(run, text, [("weir", ALONE_MS)], |[ours]| (ours < 0.143, format!("{} ms", short(ours))));
+    run.claim(text, [("weir", ALONE_MS)], |[ours]| (ours < 0.143, format!("{} ms", short(ours))));
     let text = "many packet-ins at once make weir at least 10 times as fast, where published ones gain 0.9 to 38 times \
                 (Tables 4.4, 4.5)";
-    claim(run, text, [("weir", RATIO)], |[ratio]| (ratio > GAIN_LEAST, format!("{} times", short(ratio))));
+    run.claim(text, [("weir", RATIO)], |[ratio]| (ratio > GAIN_LEAST, format!("{} times", short(ratio))));
     Ok(())
 }

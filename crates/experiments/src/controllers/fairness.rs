@@ -1,7 +1,7 @@
 //! Experiment `ctrl-fairness`, Tables 4.7 and 4.8: how equally 128 switches are served that all send as fast as
 //! possible, and how soon one more is.
 use super::subject::ControllerSubject;
-use super::{NamedTrial, beside_peers, claim, in_turn, trial};
+use super::{NamedTrial, beside_peers, in_turn, trial};
 use crate::report::Claim;
 use crate::{ExperimentError, ExperimentRun};
 use weir_bench::{ControllerTrial, TrialPace};
@@ -38,7 +38,7 @@ pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError
         },
     )?;
     let text = "the answers of 128 switches deviate by less than 1 % (Table 4.7)";
-    claim(run, text, [("weir", DEVIATION)], |[ours]| (ours < DEVIATION_MOST, format!("{} %", short(ours))));
+    run.claim(text, [("weir", DEVIATION)], |[ours]| (ours < DEVIATION_MOST, format!("{} %", short(ours))));
     let text = "weir is within 2 times the deviation of each other controller here, or below 1 % (Table 4.7)";
     let case = |subject: ControllerSubject| subject.to_string();
     beside_peers(run, text, DEVIATION, case, |ours, theirs| ours < DEVIATION_MOST.max(theirs * WORSE_MOST));

@@ -1,7 +1,7 @@
 //! Experiment `ctrl-loaded-latency`, Table 4.6 and Fig. 4.9: the delay of packet-ins with empty and full buffers, and
 //! at shares of what the controller answers at most.
 use super::subject::ControllerSubject;
-use super::{NamedTrial, beside_peers, claim, in_turn, per_ms, trial};
+use super::{NamedTrial, beside_peers, in_turn, per_ms, trial};
 use crate::{ExperimentError, ExperimentRun};
 use weir_bench::TrialPace;
 use weir_plot::short;
@@ -65,13 +65,13 @@ fn claims(run: &mut ExperimentRun<'_>) {
     beside_peers(run, text, MEAN_MS, |subject| case(subject, FULL), |ours, theirs| ours < theirs);
     let text =
         "at half of what it answers at most, weir's median delay is below 5 times that of one at a time (Fig. 4.9)";
-    claim(run, text, [(&empty, P50_MS), (&half, P50_MS)], |[alone, half]| {
+    run.claim(text, [(&empty, P50_MS), (&half, P50_MS)], |[alone, half]| {
         (half < alone * HALF_MOST, format!("{} and {} ms", short(half), short(alone)))
     });
     let text = "of twice what it answers at most, weir answers at least 0.7 of that most (Fig. 4.9)";
-    claim(run, text, [(&full, ANSWERED), (&twice, ANSWERED)], |[most, twice]| {
+    run.claim(text, [(&full, ANSWERED), (&twice, ANSWERED)], |[most, twice]| {
         (twice > most * KEPT_LEAST, format!("{} and {} answers/ms", short(twice), short(most)))
     });
     let text = "what weir answers then is at most half a second old, in 99 of 100 cases (Table 4.6)";
-    claim(run, text, [(&twice, P99_MS)], |[p99]| (p99 < OVERLOAD_MOST_MS, format!("{} ms", short(p99))));
+    run.claim(text, [(&twice, P99_MS)], |[p99]| (p99 < OVERLOAD_MOST_MS, format!("{} ms", short(p99))));
 }

@@ -162,21 +162,6 @@ fn beside_peers(
     run.claims.push(Claim::tested(text, all, format!("{metric}: {} of weir, {}", short(ours), said.join(", "))));
 }
 
-/// Claims something about figures of weir; untested if one is missing.
-fn claim<const N: usize>(
-    run: &mut ExperimentRun<'_>,
-    text: &str,
-    figures: [(&str, &str); N],
-    judge: impl Fn([f64; N]) -> (bool, String),
-) {
-    let values: Option<Vec<f64>> = figures.iter().map(|(case, metric)| run.value(case, metric)).collect();
-    let values: Option<[f64; N]> = values.and_then(|values| values.try_into().ok());
-    run.claims.push(match values.map(judge) {
-        Some((holds, because)) => Claim::tested(text, holds, because),
-        None => Claim::untested(text, "not all cases were measured"),
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,7 +218,7 @@ mod tests {
         beside_peers(&mut run, "a", "x", |subject| subject.to_string(), |ours, theirs| ours < theirs);
         run.figure("os-ken", "x", "ms", SampledValue::of(5.0, 1));
         beside_peers(&mut run, "b", "x", |subject| subject.to_string(), |ours, theirs| ours < theirs);
-        claim(&mut run, "c", [("weir", "x"), ("os-ken", "y")], |_| (true, String::new()));
+        run.claim("c", [("weir", "x"), ("os-ken", "y")], |_| (true, String::new()));
         let holds: Vec<_> = run.claims.iter().map(|claim| claim.holds).collect();
         assert_eq!(holds, [None, Some(true), None]);
         assert_eq!(run.claims[1].because, "x: 2.000 of weir, 5.000 of os-ken");

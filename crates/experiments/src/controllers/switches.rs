@@ -1,6 +1,6 @@
 //! Experiment `ctrl-switches`, Figs. 4.3 and 4.4: one thread, 1 to 256 switches.
 use super::subject::ControllerSubject;
-use super::{NamedTrial, beside_peers, claim, in_turn, mean_ms, per_ms, trial};
+use super::{NamedTrial, beside_peers, in_turn, mean_ms, per_ms, trial};
 use crate::{ExperimentError, ExperimentRun};
 use weir_bench::TrialPace;
 use weir_plot::{Axis, Chart, ChartPoint, ChartSeries, short};
@@ -48,14 +48,14 @@ fn claims(run: &mut ExperimentRun<'_>) {
     let [some, many] = [64, MANY].map(|count| case(ControllerSubject::WEIR, count));
     let text = "256 switches together get at least 0.7 of the answers of 64, where published controllers break down \
                 (Fig. 4.4)";
-    claim(run, text, [(&some, FLOOD), (&many, FLOOD)], |[some, many]| {
+    run.claim(text, [(&some, FLOOD), (&many, FLOOD)], |[some, many]| {
         (many > some * KEPT_LEAST, format!("{} and {} answers/ms", short(many), short(some)))
     });
     let text = "with 256 switches, one packet-in at a time each, weir answers sooner than after the published 10 ms \
                 (Fig. 4.3)";
-    claim(run, text, [(&many, DELAY_MS)], |[ours]| (ours < PUBLISHED_MS, format!("after {} ms", short(ours))));
+    run.claim(text, [(&many, DELAY_MS)], |[ours]| (ours < PUBLISHED_MS, format!("after {} ms", short(ours))));
     let text = "with 256 switches no packet-in is lost (Fig. 4.4)";
-    claim(run, text, [(&many, LOST)], |[lost]| (lost <= 0.0, format!("{} of them lost", short(lost))));
+    run.claim(text, [(&many, LOST)], |[lost]| (lost <= 0.0, format!("{} of them lost", short(lost))));
     let text = "with 256 switches weir answers more than each other controller here (Fig. 4.4)";
     beside_peers(run, text, FLOOD, |subject| case(subject, MANY), |ours, theirs| ours > theirs);
 }

@@ -1,6 +1,6 @@
 //! Experiment `ctrl-threads`, Figs. 4.5 to 4.8 and Table 4.9: weir with one, two and three threads, 16 and 64 switches.
 use super::subject::ControllerSubject;
-use super::{NamedTrial, claim, in_turn, mean_ms, per_ms, trial};
+use super::{NamedTrial, in_turn, mean_ms, per_ms, trial};
 use crate::report::Claim;
 use crate::{ExperimentError, ExperimentRun};
 use weir_bench::TrialPace;
@@ -46,12 +46,12 @@ pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError
     let [one, two] = [1, 2].map(|threads| case(threads, SWITCHES[1]));
     let text = "a second thread answers at least 1.2 times as many for 64 switches, also where it shares a processor \
                 with them (Fig. 4.6)";
-    claim(run, text, [(&one, FLOOD), (&two, FLOOD)], |[one, two]| {
+    run.claim(text, [(&one, FLOOD), (&two, FLOOD)], |[one, two]| {
         (two > one * GAIN_LEAST, format!("{} and {} answers/ms", short(two), short(one)))
     });
     let text = "a second thread does not make the delay of 64 switches more than 1.5 times as long (Fig. 4.5)";
     if cores > 2 {
-        claim(run, text, [(&one, DELAY_MS), (&two, DELAY_MS)], |[one, two]| {
+        run.claim(text, [(&one, DELAY_MS), (&two, DELAY_MS)], |[one, two]| {
             (two < one * SLOWER_MOST, format!("{} and {} ms", short(two), short(one)))
         });
     } else {

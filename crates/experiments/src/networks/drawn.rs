@@ -1,4 +1,5 @@
 //! Draws random networks of switches, hosts and flows as scenario files, at a given load of the busiest line.
+use crate::draw::below;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use weir_traffic::RandomStream;
@@ -288,10 +289,6 @@ fn link_port(shape: &DrawnShape, hosts: &[usize], switch: usize, link: usize) ->
 
 fn choose<T: Copy>(random: &mut RandomStream, among: &[T]) -> T {
     among[below(random, among.len())]
-}
-
-fn below(random: &mut RandomStream, count: usize) -> usize {
-    usize::try_from(random.below(count as u64)).unwrap_or(0)
 }
 
 /// Draws a whole number from `low` to `high`, both included.

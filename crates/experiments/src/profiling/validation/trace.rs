@@ -84,7 +84,7 @@ impl CapturedTrace {
     /// time between packets is limited to `longest`; the first one has no gap.
     pub(super) fn draw(&self, count: u32, longest: Option<Duration>, random: &mut RandomStream) -> Vec<ReplayedPacket> {
         let all = self.0.len();
-        let from = usize::try_from(random.below(all as u64)).unwrap_or(0);
+        let from = crate::draw::below(random, all);
         let packet = |at: usize| {
             let (seen, before) = (&self.0[(from + at) % all], (from + at + all - 1) % all);
             // No time is known between the trace's last and first packet.
