@@ -1,4 +1,7 @@
 //! `weir controller`: runs a controller until a signal, prints switches that connect and disconnect, then a summary.
+mod interface;
+mod network;
+mod state;
 pub(in crate::commands) mod text;
 
 use super::control_socket;
@@ -20,6 +23,8 @@ use weir_metrics::{MetricsAddress, MetricsServer};
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
+use weir_routing::NetworkController;
+use weir_routing::settings::parse_idle_timeout;
 use weir_scenario::EmbeddedApp;
 use weir_switch::SocketFile;
 use weir_switch::ctl::{self, CtlProgram, CtlReply, CtlRequest};
@@ -51,15 +56,16 @@ pub(crate) struct ControllerArgs {
     /// trunks and carry tags. DPID is hexadecimal, as in 1:2=100; may be repeated
     #[arg(long, value_name = "DPID:PORT=VLAN", value_parser = parse_access)]
     access: Vec<AccessPortVlan>,
-    /// Find links between switches by LLDP, and break loops of them
+    /// Find links between switches by LLDP, and break loops of them; --app forwarding always finds them
     #[arg(long)]
     discover_links: bool,
-    /// Idle timeout of flow entries: an entry without packets for this time is removed; 0s for never
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_idle_timeout)]
-    idle_timeout: TimeSpan,
-    /// Maximum number of stations remembered per switch and VLAN
-    #[arg(long, value_name = "N", default_value_t = LearningConfig::default().max_addresses)]
-    max_addresses: usize,
+    /// Idle timeout of flow entries: an entry without packets for this time is removed; 0s for never. Not for
+    /// --app forwarding with --forward proactive, whose entries stay [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = parse_idle_timeout)]
+    idle_timeout: Option<TimeSpan>,
+    /// Maximum number of stations that --app learning remembers per switch and VLAN [default: 4096]
+    #[arg(long, value_name = "N")]
+    max_addresses: Option<usize>,
     /// OpenFlow versions offered: 1.5, 1.4, 1.3, 1.0
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',', default_value = "1.3,1.0")]
     versions: Vec<Version>,
@@ -84,6 +90,11 @@ pub(crate) struct ControllerArgs {
     /// the summary
     #[arg(long)]
     json: bool,
+    // Last, because their heading is also that of the options after them.
+    #[command(flatten)]
+    network: network::NetworkArgs,
+    #[command(flatten)]
+    interface: interface::InterfaceArgs,
 }
 
 /// Returns the parser of an application's name.
@@ -129,23 +140,39 @@ async fn serve(args: ControllerArgs) -> anyhow::Result<ExitCode> {
         observer: Some(Box::new(move |event| weir_terminal::output::announce(&text::event_line(event, json)))),
         ..ControllerConfig::default()
     };
-    let EmbeddedApp::Learning = args.app;
-    let make_app = app_factory(LearningSwitches::new(learning_config(&args)?), args.discover_links);
+    // The state's writer is waited for after the controller has ended.
+    let (app, state) = application(&args)?;
     let (name, socket) =
         control_socket::bind(CtlProgram::Controller, args.name.as_deref(), args.control_socket.as_deref())?;
     let path = socket.path().to_owned();
-    let controller = Arc::new(Controller::start_threads(make_app, config)?);
-    let metrics = args.metrics.map(|address| serve_metrics(address, &controller)).transpose()?;
-    let addresses: Vec<_> = controller.addresses().iter().map(ListenAddress::to_string).collect();
-    let ready = text::ready_line(&args, &addresses, (&name, &path), metrics.as_ref().map(MetricsServer::url));
+    let (controller, network) = match app {
+        Application::Learning(make) => (Arc::new(Controller::start_threads(make, config)?), None),
+        Application::Network(app) => {
+            let events = app.event_signal();
+            let controller = Arc::new(Controller::start(app, config)?);
+            let network = Arc::new(interface::ControlledNetwork::new(&controller, events));
+            (controller, Some(network))
+        }
+    };
+    let metrics = args.metrics.map(|address| serve_metrics(address, &controller, network.clone())).transpose()?;
+    let interface = network.map(|network| args.interface.serve(&path, args.tls.files()?, network)).transpose()?;
+    let ready = text::ReadyController {
+        name: &name,
+        listen: controller.addresses().iter().map(ListenAddress::to_string).collect(),
+        control: &path,
+        metrics: metrics.as_ref().map(MetricsServer::url),
+        interface: interface.as_ref().map_or(&[], |interface| &interface.addresses),
+    };
+    let ready = text::ready_line(&args, &ready);
     weir_terminal::output::announce(&ready);
     tokio::select! {
         () = signals.handle(&controller) => {}
         served = serve_status(socket, name, &controller) => served.context("the control socket")?,
     }
-    drop(metrics);
+    drop((metrics, interface));
     // The only other user is a request for counters that was not answered in time.
     let end = Arc::try_unwrap(controller).map_or_else(|shared| shared.snapshot(), Controller::stop);
+    drop(state);
     weir_terminal::output::announce(&text::summary(&end, json));
     Ok(ExitCode::SUCCESS)
 }
@@ -172,14 +199,55 @@ async fn serve_status(socket: SocketFile, name: String, controller: &Arc<Control
     ctl::serve_requests(socket, answer).await
 }
 
-/// Serves the controller's counters.
-fn serve_metrics(address: MetricsAddress, controller: &Arc<Controller>) -> anyhow::Result<MetricsServer> {
+/// Serves the counters of the controller, and of its network if it has one.
+fn serve_metrics(
+    address: MetricsAddress,
+    controller: &Arc<Controller>,
+    network: Option<Arc<interface::ControlledNetwork>>,
+) -> anyhow::Result<MetricsServer> {
     let controller = Arc::downgrade(controller);
     let read = move || {
         let controller = controller.upgrade().ok_or("the controller stops")?;
-        Ok(weir_metrics::controller::families(&controller.snapshot()))
+        let mut families = weir_metrics::controller::families(&controller.snapshot());
+        if let Some(network) = &network {
+            families.extend(network.metrics()?);
+        }
+        Ok(families)
     };
     MetricsServer::start(address, Arc::new(read)).map_err(|error| anyhow::anyhow!("--metrics: {error}"))
+}
+
+/// Application of the controller: one for each thread, or one for the whole network.
+enum Application {
+    Learning(AppFactory),
+    Network(Box<NetworkController>),
+}
+
+fn application(args: &ControllerArgs) -> anyhow::Result<(Application, Option<state::StateWriter>)> {
+    match args.app {
+        EmbeddedApp::Learning => {
+            args.interface.refuse_unused()?;
+            args.network.refuse_unused()?;
+            let switches = LearningSwitches::new(learning_config(args)?);
+            Ok((Application::Learning(app_factory(switches, args.discover_links)), None))
+        }
+        EmbeddedApp::Forwarding => {
+            if args.threads > 1 {
+                anyhow::bail!("--threads: one thread has the whole network with --app forwarding, expected 1");
+            }
+            if !args.access.is_empty() {
+                anyhow::bail!("--access goes with --app learning: --app forwarding does not keep VLANs apart");
+            }
+            if args.max_addresses.is_some() {
+                anyhow::bail!(
+                    "--max-addresses goes with --app learning; --app forwarding has --max-hosts and \
+                     --max-hosts-per-port"
+                );
+            }
+            let (app, state) = args.network.make(args.idle_timeout)?;
+            Ok((Application::Network(Box::new(app)), state))
+        }
+    }
 }
 
 /// Returns what makes the applications of a thread: a learning switch, with discovery of links in front if wanted.
@@ -202,10 +270,10 @@ fn learning_config(args: &ControllerArgs) -> anyhow::Result<LearningConfig> {
             anyhow::bail!("--access: port {port} of {dpid:x} is in VLANs {earlier} and {vlan}, expected one");
         }
     }
-    let max_addresses = args.max_addresses;
-    let idle_timeout = args.idle_timeout.0;
-    let entry_sends_packet = true;
-    Ok(LearningConfig { access, idle_timeout, max_addresses, entry_sends_packet, ..LearningConfig::default() })
+    let default = LearningConfig::default();
+    let max_addresses = args.max_addresses.unwrap_or(default.max_addresses);
+    let idle_timeout = args.idle_timeout.map_or(default.idle_timeout, |time| time.0);
+    Ok(LearningConfig { access, idle_timeout, max_addresses, entry_sends_packet: true, ..default })
 }
 
 fn mastership(args: &ControllerArgs) -> anyhow::Result<Mastership> {
@@ -265,13 +333,6 @@ fn parse_access(text: &str) -> Result<AccessPortVlan, String> {
     Ok(((dpid, port), vlan))
 }
 
-fn parse_idle_timeout(text: &str) -> Result<TimeSpan, String> {
-    let expected = || format!("found `{text}`, expected whole seconds from 0s to 65535s, such as 60s");
-    let span: TimeSpan = text.parse().map_err(|_| expected())?;
-    let whole = span.0.subsec_nanos() == 0 && span.0.as_secs() <= u64::from(u16::MAX);
-    whole.then_some(span).ok_or_else(expected)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,11 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_versions_are_read() {
-        assert_eq!(parse_idle_timeout("2min").unwrap().0.as_secs(), 120);
-        for wrong in ["60", "0.5s", "65536s", ""] {
-            assert!(parse_idle_timeout(wrong).is_err(), "{wrong}");
-        }
+    fn versions_are_read() {
         assert_eq!("1.3".parse(), Ok(Version::V13));
         assert!("1.2".parse::<Version>().unwrap_err().contains("expected 1.0, 1.3, 1.4 or 1.5"));
     }

@@ -1,6 +1,6 @@
 //! `weir ctl`: sends a request to a running switch or controller through its control socket and prints the answer.
 mod configuration;
-mod controller;
+pub(super) mod controller;
 mod csv;
 mod perf;
 mod port_numbers;

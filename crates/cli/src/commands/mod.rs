@@ -11,6 +11,7 @@ mod experiment;
 mod licenses;
 mod man;
 mod model;
+mod net;
 mod ofp;
 mod predict;
 mod profile;
@@ -81,7 +82,9 @@ pub(crate) enum CliCommand {
     /// Send traffic by rule on a port, report how exactly it was sent, and record what becomes of it
     Traffic(Box<traffic::TrafficArgs>),
     /// Run a controller
-    Controller(controller::ControllerArgs),
+    Controller(Box<controller::ControllerArgs>),
+    /// Show and change a network under a controller: switches, links, hosts, intents
+    Net(net::NetArgs),
     /// Repeat measurements that the literature made on its switches
     Experiment(experiment::ExperimentArgs),
     /// Decode and encode OpenFlow messages
@@ -113,7 +116,8 @@ impl CliCommand {
             CliCommand::Switch(args) => switch::run(*args, matches.subcommand_matches("switch")),
             CliCommand::Ctl(args) => ctl::run(args),
             CliCommand::Traffic(args) => traffic::run(*args),
-            CliCommand::Controller(args) => controller::run(args),
+            CliCommand::Controller(args) => controller::run(*args),
+            CliCommand::Net(args) => net::run(args),
             CliCommand::Experiment(args) => experiment::run(args),
             CliCommand::Ofp(args) => ofp::run(args),
             CliCommand::Bench(args) => weir_bench::run(args),

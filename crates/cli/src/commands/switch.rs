@@ -27,8 +27,8 @@ use weir_switch::privileges::{self, UnixUser};
 use weir_switch::system_calls;
 use weir_switch::threads::MachineResources;
 use weir_switch::{
-    ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, SoftwareSwitch, SoftwareSwitchConfig, Spin,
-    SwitchError, SwitchHandle,
+    ControllerSpec, InBandSettings, ListenTarget, PortArgument, PortConfig, SocketFile, SoftwareSwitch,
+    SoftwareSwitchConfig, Spin, SwitchError, SwitchHandle,
 };
 use weir_units::TimeSpan;
 
@@ -74,6 +74,17 @@ struct SwitchSettings {
     /// ,peer-name=NAME accepts only a certificate for that name. Repeatable
     #[arg(long, value_name = "tcp:HOST:PORT")]
     controller: Vec<ControllerSpec>,
+    /// Reach the controllers through the switch's own ports: control traffic is forwarded before all flow entries and
+    /// without a controller. Needs --port LOCAL=tap:NAME, and controllers by IP address
+    #[arg(long)]
+    in_band: bool,
+    /// Queue of the ports that control traffic waits in with --in-band [default: the default queue]
+    #[arg(long, value_name = "N")]
+    in_band_queue: Option<u32>,
+    /// VLAN whose tag control traffic carries on all ports with --in-band; the local port sends it tagged, too
+    /// [default: untagged]
+    #[arg(long, value_name = "VLAN")]
+    in_band_vlan: Option<u16>,
     /// Address on which controllers and tools such as ovs-ofctl may connect: ptcp:[PORT][:IP] (127.0.0.1 if no IP is
     /// given), pssl:[PORT][:IP] (any address if none is given) or punix:PATH. Repeatable
     #[arg(long, value_name = "ptcp:PORT")]
@@ -390,6 +401,9 @@ impl SwitchSettings {
             group: list(self.group, file.group),
             meter: list(self.meter, file.meter),
             controller: list(self.controller, file.controller),
+            in_band: self.in_band || file.in_band,
+            in_band_queue: self.in_band_queue.or(file.in_band_queue),
+            in_band_vlan: self.in_band_vlan.or(file.in_band_vlan),
             listen: list(self.listen, file.listen),
             echo_interval: self.echo_interval.or(file.echo_interval),
             fail_mode: self.fail_mode.or(file.fail_mode),
@@ -422,6 +436,11 @@ impl SwitchSettings {
         }
         if self.packet_in_burst.is_some() && self.packet_in_rate.is_none() {
             bail!("packet-in-burst: without packet-in-rate there is no limit; give a rate, too");
+        }
+        for (key, value) in [("queue", self.in_band_queue), ("vlan", self.in_band_vlan.map(u32::from))] {
+            if value.is_some() && !self.in_band {
+                bail!("in-band-{key}: without in-band there is no control traffic in band; give in-band, too");
+            }
         }
         let mut numbers: Vec<_> = self.port.iter().filter_map(|port| port.number).collect();
         numbers.sort();
@@ -528,6 +547,7 @@ impl SwitchSettings {
             threads: self.threads.config(),
             ports,
             controllers: self.controller,
+            in_band: self.in_band.then_some(InBandSettings { queue: self.in_band_queue, vlan: self.in_band_vlan }),
             listeners: self.listen,
             tls: self.tls.files()?,
             control_socket: Some(socket),
@@ -704,6 +724,10 @@ mod tests {
         assert!(settings("tables = 255").unwrap().check().is_err());
         let no_rate = settings("packet-in-burst = 5").unwrap().check().unwrap_err().to_string();
         assert!(no_rate.contains("give a rate"), "{no_rate}");
+        let not_in_band = settings("in-band-queue = 1").unwrap().check().unwrap_err().to_string();
+        assert!(not_in_band.contains("give in-band"), "{not_in_band}");
+        assert!(settings("in-band-vlan = 1").unwrap().check().is_err());
+        settings("in-band = true\nin-band-queue = 1\nin-band-vlan = 7").unwrap().check().unwrap();
         assert!(settings("packet-in-rate = 0").unwrap().check().is_err());
     }
 }

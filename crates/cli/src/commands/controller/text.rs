@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use weir_controller::hub::{ControllerCounters, role_name};
 use weir_controller::{ControllerSnapshot, SwitchEvent};
+use weir_scenario::EmbeddedApp;
 
 /// Last object of `--json`.
 #[derive(serde::Serialize)]
@@ -13,30 +14,47 @@ struct Ended<'a> {
     end: &'a ControllerSnapshot,
 }
 
-/// Returns the line that says where the controller can be reached, and what it does: the addresses for switches, its
-/// name and control socket, and the address of its metrics.
-pub(in crate::commands) fn ready_line(
-    args: &ControllerArgs,
-    addresses: &[String],
-    (name, socket): (&str, &Path),
-    metrics: Option<String>,
-) -> String {
-    let control = socket.display().to_string();
+/// Places at which a controller can be reached.
+pub(in crate::commands) struct ReadyController<'a> {
+    pub(super) name: &'a str,
+    /// Addresses for switches.
+    pub(super) listen: Vec<String>,
+    /// Control socket.
+    pub(super) control: &'a Path,
+    /// Address of its metrics.
+    pub(super) metrics: Option<String>,
+    /// Addresses of the network's interface.
+    pub(super) interface: &'a [String],
+}
+
+/// Returns the line that says where the controller can be reached, and what it does.
+pub(in crate::commands) fn ready_line(args: &ControllerArgs, ready: &ReadyController<'_>) -> String {
+    let ReadyController { name, listen, control, metrics, interface } = ready;
+    let control = control.display().to_string();
     if args.json {
         let mut line = serde_json::json!({
-            "event": "ready", "listen": addresses, "name": name, "control": control,
+            "event": "ready", "listen": listen, "name": name, "control": control,
             "discover_links": args.discover_links,
         });
         if let Some(metrics) = metrics {
-            line["metrics"] = metrics.into();
+            line["metrics"] = metrics.as_str().into();
+        }
+        if !interface.is_empty() {
+            line["api"] = (*interface).into();
         }
         return line.to_string();
     }
-    let metrics = metrics.map(|url| format!("; metrics at {url}")).unwrap_or_default();
+    let metrics = metrics.as_ref().map(|url| format!("; metrics at {url}")).unwrap_or_default();
+    let interface =
+        if interface.is_empty() { String::new() } else { format!("; interface at {}", interface.join(", ")) };
     let versions: Vec<_> = args.versions.iter().map(|version| version.name()).collect();
     let discovery = if args.discover_links { "; it discovers links" } else { "" };
-    let (versions, addresses) = (versions.join(", "), addresses.join(", "));
-    format!("learning switch for OpenFlow {versions} listens on {addresses}{discovery}; control={control}{metrics}")
+    let what = match args.app {
+        EmbeddedApp::Learning => "learning switch",
+        EmbeddedApp::Forwarding => "controller of a network",
+    };
+    let (versions, listen) = (versions.join(", "), listen.join(", "));
+    format!("{what} for OpenFlow {versions} listens on {listen}{discovery}; control={control}{metrics}{interface}")
 }
 
 /// Returns the line of an event.
@@ -119,7 +137,9 @@ mod tests {
     fn the_ready_line_says_that_links_are_discovered() {
         let line = |flags: &str| {
             let args = Flags::parse_from(format!("x{flags}").split(' ')).args;
-            ready_line(&args, &["tcp:127.0.0.1:6653".to_owned()], ("c", Path::new("/run/weir/c.sock")), None)
+            let listen = vec!["tcp:127.0.0.1:6653".to_owned()];
+            let control = Path::new("/run/weir/c.sock");
+            ready_line(&args, &ReadyController { name: "c", listen, control, metrics: None, interface: &[] })
         };
         assert_eq!(
             line(""),

@@ -193,7 +193,7 @@ fn percent(share: f64) -> String {
 }
 
 /// Formats a time with one digit behind the point, in a unit that leaves few digits in front of it.
-fn delay(us: f64) -> String {
+pub(in crate::commands) fn delay(us: f64) -> String {
     match us {
         ..1.0 => "< 1 us".to_owned(),
         ..1000.0 => format!("{us:.0} us"),

@@ -2,7 +2,7 @@
 use super::{present, profile, queues, virtuals};
 use std::fmt::Write as _;
 use weir_switch::ctl::FlowDump;
-use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, SwitchSnapshot, WorkerSnapshot};
+use weir_switch::{ChannelSnapshot, ChannelState, InBandSnapshot, PortSnapshot, SwitchSnapshot, WorkerSnapshot};
 use weir_terminal::table::ReportTable;
 
 pub(super) fn show(switch: &SwitchSnapshot) -> String {
@@ -42,6 +42,7 @@ pub(super) fn show(switch: &SwitchSnapshot) -> String {
     }
     text += &virtuals::list(switch);
     let _ = write!(text, "\n{}", channels(&switch.channels));
+    text += &switch.in_band.as_ref().map(in_band).unwrap_or_default();
     text += &switch.timing.as_ref().map(|timing| format!("\n{}", profile::line(timing))).unwrap_or_default();
     text + &drops(switch)
 }
@@ -91,6 +92,25 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
         ]);
     }
     format!("{rows}\n")
+}
+
+/// Tables of in-band control: hidden entries, and the ports of the stations.
+fn in_band(in_band: &InBandSnapshot) -> String {
+    let mut entries = ReportTable::new(["in-band control", "packets", "bytes"]).numbers(1..3);
+    for entry in &in_band.entries {
+        entries.row([&entry.entry, &entry.packets.to_string(), &entry.bytes.to_string()]);
+    }
+    let mut stations = ReportTable::new(["station of control traffic", "port"]).numbers(1..2);
+    for station in &in_band.stations {
+        stations.row([&station.address, &station.port.to_string()]);
+    }
+    let InBandSnapshot { flooded, copies, excess, silences, .. } = in_band;
+    let counts = format!(
+        "{flooded} frames flooded, {copies} copies dropped, {excess} dropped beyond the limits, \
+         {silences} times no answer on a known path"
+    );
+    let stations = if in_band.stations.is_empty() { String::new() } else { format!("\n{stations}\n") };
+    format!("\n{entries}\n{stations}\n{counts}\n")
 }
 
 fn drops(switch: &SwitchSnapshot) -> String {

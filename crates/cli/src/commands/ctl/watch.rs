@@ -2,7 +2,6 @@
 use super::super::ofp::printer::{MessagePlace, json_line, text_line};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
-use std::io::{ErrorKind, Write as _};
 use std::time::{Duration, UNIX_EPOCH};
 use weir_client::OpenFlowClient;
 use weir_openflow::model::config::SwitchConfig;
@@ -11,6 +10,7 @@ use weir_openflow::model::multipart::{MultipartRequest, RequestBody};
 use weir_openflow::model::{GroupId, Match, PortNo, TableId};
 use weir_openflow::{Body, Message, Version, codec, text};
 use weir_switch::ctl::{CtlClient, CtlRequest, SnoopRecord};
+use weir_terminal::output::print_line;
 use weir_units::{Clock as _, Instant, SystemClock, TimeSpan};
 
 /// Time of silence after which the switch is asked whether it is there.
@@ -54,16 +54,6 @@ impl LineOutput {
         let line = if self.json { json_line(place, bytes)? } else { text_line(place, bytes) };
         self.left = self.left.map(|left| left - 1);
         Ok(print_line(&line)? && self.left != Some(0))
-    }
-}
-
-/// Prints a line. Returns false if the reader of standard output is gone.
-fn print_line(line: &str) -> anyhow::Result<bool> {
-    let mut out = std::io::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error).context("cannot write to standard output"),
     }
 }
 

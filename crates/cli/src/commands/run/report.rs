@@ -1,5 +1,6 @@
 //! Formats the result of a run as text.
 use crate::commands::csv::{self, figure, quoted};
+use crate::commands::net;
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_network::LabResult;
@@ -28,6 +29,7 @@ fn report(result: &LabResult, took: Option<Duration>) -> String {
         matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
         Some(("Traffic", traffic(result))),
         Some(("Delays (microseconds)", delays(result))),
+        Some(("Intents", intents(result))),
         Some(("Streams", streams(result))),
         Some(("Delays of streams (microseconds)", stream_delays(result))),
         Some(("Switches", switches(result))),
@@ -215,6 +217,27 @@ fn delays(result: &LabResult) -> ReportTable {
             let names = [String::new(), String::new(), String::new(), "no stops".to_owned()];
             table.row(names.into_iter().chain(times(undisturbed)));
         }
+    }
+    table
+}
+
+/// Returns the intents, with the delays that their bounds are about in microseconds.
+fn intents(result: &LabResult) -> ReportTable {
+    let header = ["", "from", "to", "state", "delay of", "at most", "expected", "measured", "reason"];
+    let mut table = ReportTable::new(header).keys(3).numbers(5..8);
+    let us = |us: Option<f64>| us.map_or(String::new(), |us| format!("{us:.0}"));
+    for intent in &result.intents {
+        table.row([
+            intent.key.clone(),
+            intent.from.join(", "),
+            intent.to.join(", "),
+            net::text::state(intent.state).to_owned(),
+            intent.delay_of.clone().unwrap_or_default(),
+            us(intent.bound_us),
+            us(intent.expected_us),
+            us(intent.measured_us),
+            intent.reason.clone(),
+        ]);
     }
     table
 }

@@ -121,12 +121,12 @@ struct SimulatedPoint {
 enum SimulateResult {
     Streams(Box<streams::StreamSimulation>),
     Stations(Box<stations::StationSimulation>),
-    Network(Box<NetworkSimulation>),
+    Network(Box<SimulatedLab>),
 }
 
 /// Result of a whole network in virtual time, packet by packet.
 #[derive(Debug, Serialize)]
-struct NetworkSimulation {
+struct SimulatedLab {
     #[serde(flatten)]
     result: LabResult,
     /// Time that the simulation took.
@@ -249,7 +249,7 @@ fn answer(
         drop(shown);
         let result = result.with_context(of_file)?;
         let took = clock.now().since(Instant::ZERO);
-        return Ok(SimulateResult::Network(Box::new(NetworkSimulation { result, took })));
+        return Ok(SimulateResult::Network(Box::new(SimulatedLab { result, took })));
     }
     let model = weir_sim::scenario::model(scenario).with_context(of_file)?;
     let simulated = watched(&watch, cancel, title, scenario, || streams::simulate(scenario, &model, threads, &watch));

@@ -11,7 +11,9 @@ use weir_switch::ctl::ConfigurationSource;
 /// Section of the configuration file with the settings of threads; also the heading of their options.
 const THREADS: &str = "threads";
 /// Options whose values are numbers in the configuration file. The others are texts.
-const NUMBERS: [&str; 9] = [
+const NUMBERS: [&str; 11] = [
+    "in-band-queue",
+    "in-band-vlan",
     "tables",
     "max-entries",
     "packet-in-rate",
