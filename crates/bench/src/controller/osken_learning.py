@@ -4,6 +4,10 @@ Packets to a known address get an entry with the packet's buffer, all others are
 --observe-links it discovers links by os-ken's own topology application, as `weir bench rfc8456` asks for, and answers
 at the port WEIR_BENCH_NORTHBOUND over HTTP: /topology with the numbers of switches and links, /flows with the number of
 entries it has provisioned, /path?src=MAC&dst=MAC by provisioning one.
+
+os-ken's loop of discovery (Switches.lldp_loop in os_ken/topology/switches.py) waits without a time-out whenever all
+ports are due at a time, for example after a busy second: then no discovery message is sent until a switch connects or
+a port changes. So this application wakes the loop each second, which sends what is due and nothing else.
 """
 import os
 import sys
@@ -15,13 +19,19 @@ from os_ken import cfg
 from os_ken.base import app_manager
 from os_ken.controller import ofp_event
 from os_ken.controller.handler import CONFIG_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
+from os_ken.lib import hub
 from os_ken.ofproto import ofproto_v1_0, ofproto_v1_3, ofproto_v1_4
 
 VERSIONS = {"1.0": ofproto_v1_0, "1.3": ofproto_v1_3, "1.4": ofproto_v1_4}
 OBSERVES = "--observe-links" in sys.argv
 LLDP = b"\x88\xcc"
+WAKES_EVERY_S = 1
 if OBSERVES:
     from os_ken.topology import api, switches  # noqa: F401 (registers --observe-links)
+
+
+class NotKnown(Exception):
+    """A host or a way that is not known, or not yet."""
 
 
 class SilentHandler(WSGIRequestHandler):
@@ -41,6 +51,15 @@ class Learning(app_manager.OSKenApp):
             port = int(os.environ["WEIR_BENCH_NORTHBOUND"])
             server = make_server("127.0.0.1", port, self.northbound, handler_class=SilentHandler)
             threading.Thread(target=server.serve_forever, daemon=True).start()
+            hub.spawn(self.wake_discovery)
+
+    @staticmethod
+    def wake_discovery():
+        while True:
+            hub.sleep(WAKES_EVERY_S)
+            discovery = app_manager.lookup_service_brick("switches")
+            if discovery is not None:
+                discovery.lldp_event.set()
 
     @set_ev_cls(ofp_event.EventOFPSwitchFeatures, CONFIG_DISPATCHER)
     def features(self, event):
@@ -96,6 +115,8 @@ class Learning(app_manager.OSKenApp):
     def northbound(self, environ, start_response):
         try:
             status, text = "200 OK", self.answer(environ["PATH_INFO"], parse_qs(environ.get("QUERY_STRING", "")))
+        except NotKnown as error:
+            status, text = "409 Conflict", str(error)
         except (KeyError, ValueError) as error:
             status, text = "400 Bad Request", "%s: %s" % (type(error).__name__, error)
         start_response(status, [("Content-Type", "text/plain")])
@@ -116,6 +137,8 @@ class Learning(app_manager.OSKenApp):
         inner = {(end.dpid, end.port_no) for link in links for end in (link.src, link.dst)}
         places = {mac: (dpid, port) for dpid, ports in self.ports.items() for mac, port in ports.items()
                   if mac in (src, dst) and (dpid, port) not in inner}
+        if src not in places or dst not in places:
+            raise NotKnown("a host is not known")
         at, in_port = places[src]
         last, out_port = places[dst]
         before = {at: None}
@@ -125,6 +148,8 @@ class Learning(app_manager.OSKenApp):
                 if link.src.dpid == node and link.dst.dpid not in before:
                     before[link.dst.dpid] = link
                     queue.append(link.dst.dpid)
+        if last not in before:
+            raise NotKnown("no way is known, by %d directions of links" % len(links))
         hops = []
         node = last
         while before[node] is not None:

@@ -1,12 +1,16 @@
 //! Controllers that are started for a comparison: well-known ones by name, others by their command line.
+mod program;
+
+pub(super) use program::NorthboundCommands;
+
 use anyhow::{Context as _, bail, ensure};
+use program::{ControllerProgram, ProgramStart};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::str::FromStr;
 use std::time::Duration;
 use weir_emulator::CancelHandle;
@@ -22,24 +26,11 @@ const NAP: Duration = Duration::from_millis(50);
 /// Bytes of a controller's output that an error shows.
 const SHOWN: i64 = 600;
 
-/// Application of os-ken: its package has none that forwards.
-const OSKEN_APP: &str = include_str!("osken_learning.py");
-
 /// Controller to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ComparedController {
     pub(super) name: String,
     kind: ControllerProgram,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum ControllerProgram {
-    Weir,
-    TestController,
-    OsKen,
-    /// Command line for a shell, with `{port}` for the port to listen on, and `{northbound}` for that of its
-    /// northbound interface.
-    Shell(String),
 }
 
 impl FromStr for ComparedController {
@@ -69,59 +60,9 @@ impl ComparedController {
         (self.kind == ControllerProgram::Weir).then_some(env!("CARGO_PKG_VERSION"))
     }
 
-    /// Returns true if weir's own commands can ask the controller's northbound interface.
-    pub(super) fn has_northbound(&self) -> bool {
-        self.kind == ControllerProgram::OsKen
-    }
-
-    fn command(
-        &self,
-        [port, northbound]: [u16; 2],
-        version: Version,
-        folder: &Path,
-        discovers: bool,
-    ) -> anyhow::Result<Command> {
-        let mut command = match &self.kind {
-            ControllerProgram::Weir => {
-                let mut command = Command::new(std::env::current_exe().context("cannot find weir's own program")?);
-                command.args([
-                    "controller",
-                    "--listen",
-                    &format!("tcp:127.0.0.1:{port}"),
-                    "--versions",
-                    version.name(),
-                ]);
-                command
-            }
-            ControllerProgram::TestController => {
-                let mut command = Command::new("ovs-testcontroller");
-                // Without a limit of packet-ins, and with unixctl off its usual path.
-                command.args([&format!("ptcp:{port}:127.0.0.1"), "--unixctl=none"]);
-                let number = version as u8 - 1 + 10;
-                command.args(["-O", &format!("OpenFlow{number}")]);
-                command
-            }
-            ControllerProgram::OsKen => {
-                let script = folder.join("osken_learning.py");
-                std::fs::write(&script, OSKEN_APP).context("cannot write the application of os-ken")?;
-                let mut command = Command::new("python3");
-                command.arg(script).args(["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port"]);
-                command.env("WEIR_BENCH_OPENFLOW", version.name());
-                command.arg(port.to_string());
-                if discovers {
-                    command.arg("--observe-links").env("WEIR_BENCH_NORTHBOUND", northbound.to_string());
-                }
-                command
-            }
-            ControllerProgram::Shell(line) => {
-                let mut command = Command::new("sh");
-                let line = line.replace("{port}", &port.to_string()).replace("{northbound}", &northbound.to_string());
-                command.args(["-c", &format!("exec {line}")]);
-                command
-            }
-        };
-        command.process_group(0).stdin(Stdio::null());
-        Ok(command)
+    /// Returns what the report has to say about the settings of a controller that is started with discovery.
+    pub(super) fn settings(&self, version: Version) -> Option<String> {
+        self.kind.settings(version, true)
     }
 
     /// Starts the controller, on the processor `core` if it is given, and waits until it listens.
@@ -167,12 +108,14 @@ impl ComparedController {
         drop((free, other));
         let output = tempfile::tempfile().context("cannot make a temporary file for the controller's output")?;
         let folder = tempfile::tempdir().context("cannot make a temporary folder for the controller")?;
-        let ports = [address.port(), northbound.port()];
-        let mut command = self.command(ports, version, folder.path(), discovers)?;
+        let [port, northbound] = [address.port(), northbound.port()];
+        let start = ProgramStart { port, northbound, version, folder: folder.path(), discovers };
+        let mut command = self.kind.command(start)?;
+        let (commands, ready) = (self.kind.northbound(start)?, self.kind.ready_file(start));
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().with_context(|| format!("{name}: cannot start {program}; is it installed?"))?;
-        let mut started = StartedController { child, output, address, northbound: ports[1], _folder: folder };
+        let mut started = StartedController { child, output, address, northbound, commands, _folder: folder };
         if let Some(core) = core {
             let mut set = rustix::thread::CpuSet::new();
             set.set(core);
@@ -180,7 +123,7 @@ impl ComparedController {
             rustix::thread::sched_setaffinity(Some(pid), &set)
                 .with_context(|| format!("{name}: cannot be pinned to core {core}"))?;
         }
-        started.wait_until_it_listens(name, cancel)?;
+        started.wait_until_it_listens(name, ready.as_deref(), cancel)?;
         Ok(started)
     }
 }
@@ -192,8 +135,10 @@ pub(super) struct StartedController {
     /// Files of the controller, removed after its end.
     _folder: tempfile::TempDir,
     pub(super) address: SocketAddr,
-    /// Port of its northbound interface, if it has one.
+    /// Port of its northbound interface, if it has one there.
     pub(super) northbound: u16,
+    /// Weir's own commands for its northbound interface, if there are some.
+    pub(super) commands: Option<NorthboundCommands>,
 }
 
 impl StartedController {
@@ -208,9 +153,11 @@ impl StartedController {
         self.child.id()
     }
 
-    fn wait_until_it_listens(&mut self, name: &str, cancel: &CancelHandle) -> anyhow::Result<()> {
+    /// Waits until the controller listens, and until the file `ready` is there.
+    fn wait_until_it_listens(&mut self, name: &str, ready: Option<&Path>, cancel: &CancelHandle) -> anyhow::Result<()> {
         let clock = SystemClock::start();
-        while TcpStream::connect_timeout(&self.address, NAP).is_err() {
+        let is_ready = || ready.is_none_or(Path::exists);
+        while !is_ready() || TcpStream::connect_timeout(&self.address, NAP).is_err() {
             if let Some(status) = self.child.try_wait()? {
                 bail!("{name}: ended before it listened ({status}){}", self.last_words());
             }

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use weir_openflow::model::{BufferId, Bytes, Match, PacketIn, PacketInReason, TableId};
 use weir_openflow::{Body, EncodeError, Message, Version, codec};
 use weir_packet::craft::FrameBuilder;
+use weir_packet::field::eth_type;
 use weir_packet::{Field, MacAddr, checksum};
 
 /// Most hosts of a switch: a features reply of 1.0 has room for so many ports.
@@ -17,8 +18,6 @@ const ANNOUNCED: u8 = 0x02;
 const ONCE: u8 = 0x06;
 /// Number of different addresses that send only once.
 const ONCE_COUNT: u32 = 1 << 24;
-/// EtherType for local experiments (IEEE 802-2014, 9.2.4).
-const EXPERIMENTAL: u16 = 0x88b5;
 /// Length of the frames without frame check sequence.
 const FRAME_BYTES: usize = 60;
 /// Position of the serial number in a frame that only switches by address.
@@ -196,7 +195,7 @@ impl RequestTemplate {
         let ip = |mac| Ipv4Addr::from(plan.ip(mac));
         let frame = FrameBuilder::ethernet(dst, src);
         let mut frame = match plan.frames {
-            AskedFrames::L2 => frame.ether_type(EXPERIMENTAL).payload(&[0; 4]).build(),
+            AskedFrames::L2 => frame.ether_type(eth_type::LOCAL_EXPERIMENT).payload(&[0; 4]).build(),
             AskedFrames::Arp => frame.arp(1, (src, ip(src)), (dst, ip(dst))).build(),
             AskedFrames::Ip => frame.ipv4(ip(src), ip(dst)).udp(40_000, 40_000).payload(&[0; 18]).build(),
         };

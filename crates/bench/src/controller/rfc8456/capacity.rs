@@ -1,6 +1,7 @@
 //! Capacities: control sessions (RFC 8456, sections 5.2.1 and A.5.1) and the forwarding table (5.2.3 and A.5.3).
 use super::northbound::{provision, read_count};
 use super::offer::{OfferedHosts, OfferedPace, OfferedStream};
+use super::proactive::announce_both;
 use super::results::{TestOutcome, TrialTable};
 use super::subject::TestSubject;
 use super::testbed::{QUIET, Testbed};
@@ -13,6 +14,8 @@ const SESSION: Duration = Duration::from_secs(10);
 const STAY: Duration = Duration::from_secs(1);
 /// Equal answers in a row after which the forwarding table is full (section 5.2.3).
 const EQUAL_ANSWERS: u32 = 3;
+/// Pairs of hosts that announce themselves before paths between them are provisioned.
+const ANNOUNCED: u32 = 64;
 /// Longest time of a query or of a command.
 const COMMAND: Duration = Duration::from_secs(30);
 /// Flows a second if the processing rate of section 5.1.3 was not measured; and at most, so that the emulator itself
@@ -96,7 +99,7 @@ pub(super) fn forwarding_table(subject: &mut TestSubject) -> anyhow::Result<Test
 fn reactive(subject: &mut TestSubject, line: &str) -> anyhow::Result<TestOutcome> {
     let settings = subject.settings;
     let mut bed = subject.deploy()?;
-    let rate = subject.processing_rate.unwrap_or(FLOW_RATE).clamp(1.0, MOST_FLOW_RATE);
+    let rate = subject.found.processing_rate.unwrap_or(FLOW_RATE).clamp(1.0, MOST_FLOW_RATE);
     let (stream, base) = bed.fresh(settings.max_flows);
     for generator in [0, 1] {
         bed.announce(generator, base, 1)?;
@@ -141,6 +144,9 @@ fn proactive(subject: &mut TestSubject, line: &str) -> anyhow::Result<TestOutcom
     let ports = bed.network.plan.generators;
     let (mut accepted, mut failure) = (0_u32, None);
     while accepted < settings.max_flows && failure.is_none() && !subject.is_over() {
+        if accepted % ANNOUNCED == 0 {
+            announce_both(&mut bed, base + accepted, ANNOUNCED.min(settings.max_flows - accepted))?;
+        }
         let line = provision(line, pairs.pair(accepted), ports, u64::from(accepted));
         match bed.command(&line, COMMAND)? {
             Ok(_) => accepted += 1,

@@ -16,7 +16,7 @@ const REDISCOVERED_AT_MOST: Duration = Duration::from_secs(10);
 /// The controller cannot be reached.
 pub(super) fn change_detection(subject: &mut TestSubject) -> anyhow::Result<TestOutcome> {
     let settings = subject.settings;
-    if subject.discovery == Some(DiscoveryState::None) {
+    if subject.found.discovery == Some(DiscoveryState::None) {
         return Ok(TestOutcome::not_applicable(no_discovery()));
     }
     let mut bed = subject.deploy()?;

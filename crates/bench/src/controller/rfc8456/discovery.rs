@@ -26,7 +26,7 @@ pub(super) fn discovery_time(subject: &mut TestSubject) -> anyhow::Result<TestOu
     let columns = [("DT", "ms"), ("discovery messages", ""), ("directions of links", "")];
     let mut table = TrialTable::new("", &columns);
     for _ in 0..settings.trials {
-        if subject.is_over() || subject.discovery == Some(DiscoveryState::None) {
+        if subject.is_over() || subject.found.discovery == Some(DiscoveryState::None) {
             break;
         }
         subject.pause();
@@ -36,7 +36,7 @@ pub(super) fn discovery_time(subject: &mut TestSubject) -> anyhow::Result<TestOu
         if subject.cancel.is_cancelled() {
             break;
         }
-        subject.discovery = Some(bed.discovery);
+        subject.found.discovery = Some(bed.discovery);
         subject.note_discovery(&bed);
         let seen = &bed.network.seen;
         let directions = bed.network.discovered_directions();
@@ -49,7 +49,7 @@ pub(super) fn discovery_time(subject: &mut TestSubject) -> anyhow::Result<TestOu
             _ => table.failed_trial("no discovery message returned to the controller"),
         }
     }
-    if subject.discovery == Some(DiscoveryState::None) {
+    if subject.found.discovery == Some(DiscoveryState::None) {
         return Ok(TestOutcome::not_applicable(no_discovery()));
     }
     let mut outcome = finished(subject, table, "the topology was not discovered");

@@ -49,7 +49,7 @@ struct DisturbedFigures {
 /// # Errors
 /// The controller cannot be reached.
 pub(super) fn exceptions(subject: &mut TestSubject) -> anyhow::Result<TestOutcome> {
-    let known = match subject.processing_rate {
+    let known = match subject.found.processing_rate {
         Some(rate) => rate,
         None => measured_rate(subject)?,
     };
@@ -116,7 +116,7 @@ fn measured_rate(subject: &mut TestSubject) -> anyhow::Result<f64> {
     let trial =
         message_trial(&mut bed, RequestTimes::Flood, first_size(subject), subject.settings.trial(), &mut serial)?;
     let rate = trial.received as f64 / subject.settings.trial_s;
-    subject.processing_rate = Some(rate);
+    subject.found.processing_rate = Some(rate);
     Ok(rate)
 }
 

@@ -239,7 +239,7 @@ fn switches_whose_connection_ends_connect_again() {
     let reflector = Reflector::start(Version::V13).unwrap();
     let (settings, cancel) = (settings(2), CancelHandle::new());
     let mut subject = TestSubject::new("x", reflector.address, &settings, &cancel);
-    subject.discovery = Some(super::testbed::DiscoveryState::None);
+    subject.found.discovery = Some(super::testbed::DiscoveryState::None);
     let mut bed: Testbed = subject.deploy().unwrap();
     let now = bed.now();
     crate::controller::engine::ServedChannels::close(&mut bed.network, 0, now, "a test");

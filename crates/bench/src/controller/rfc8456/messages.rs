@@ -141,7 +141,7 @@ pub(super) fn processing_rate(subject: &mut TestSubject) -> anyhow::Result<TestO
         let [best, loss_free] = search.benchmarks();
         if let Some(best) = best {
             let rate = search.trials[best].processed;
-            subject.processing_rate = Some(subject.processing_rate.map_or(rate, |known| known.max(rate)));
+            subject.found.processing_rate = Some(subject.found.processing_rate.map_or(rate, |known| known.max(rate)));
         }
         if !is_done {
             outcome.note(format!("frames of {bytes} bytes: the search ended early, at its time limit or by Ctrl-C"));

@@ -47,10 +47,10 @@ use crate::machine::BenchMachineInfo;
 use anyhow::Context as _;
 use report::{EmulatorCapabilities, Rfc8456Report, TestedController};
 use requests::RequestTimes;
-use results::{BenchmarkTest, TestOutcome};
+use results::{BenchmarkTest, TestOutcome, TestResult};
 use std::process::ExitCode;
 use std::time::Duration;
-use subject::{TestSettings, TestSubject};
+use subject::{SubjectFindings, TestSettings, TestSubject};
 use testbed::DiscoveryState;
 use weir_emulator::CancelHandle;
 use weir_terminal::output;
@@ -126,7 +126,7 @@ fn core(args: &Rfc8456Args) -> Option<usize> {
     args.core.or((cores > 1).then_some(0))
 }
 
-/// Starts a controller, tests it, and ends it.
+/// Tests a controller, which is started anew for each test: none finds hosts, links or entries of another one.
 fn compared(
     controller: &ComparedController,
     args: &Rfc8456Args,
@@ -135,16 +135,34 @@ fn compared(
     cancel: &CancelHandle,
     progress: &mut ProgressDisplay,
 ) -> anyhow::Result<TestedController> {
-    let started = controller.start_discovering(settings.version, core, cancel)?;
-    let settings = settings.with_northbound(started.northbound, controller.has_northbound());
-    let mut subject = TestSubject::new(&controller.name, started.address, &settings, cancel);
-    subject.standby = standby;
-    subject.program = Some(controller);
-    subject.core = core;
-    tested(&mut subject, args, machine, progress)
+    let mut tested = TestedController { name: controller.name.clone(), parameters: Vec::new(), tests: Vec::new() };
+    let mut found = SubjectFindings::default();
+    for test in args.selected() {
+        if cancel.is_cancelled() {
+            break;
+        }
+        let started = match controller.start_discovering(settings.version, core, cancel) {
+            Ok(started) => started,
+            Err(error) if tested.tests.is_empty() => return Err(error),
+            Err(error) => {
+                tested.tests.push(TestOutcome::not_applicable(format!("the test failed: {error:#}")).of(test));
+                continue;
+            }
+        };
+        let settings = settings.with_northbound(started.northbound, started.commands.as_ref());
+        let mut subject = TestSubject::new(&controller.name, started.address, &settings, cancel);
+        subject.standby = standby;
+        subject.program = Some(controller);
+        subject.core = core;
+        subject.found = found;
+        tested.tests.push(result(test, &mut subject, progress));
+        found = subject.found;
+        tested.parameters = parameters::of(&subject, args, machine);
+    }
+    Ok(tested)
 }
 
-/// Makes the tests of one controller. A test that fails is reported with the reason, and the others follow.
+/// Makes the tests of a controller that runs already.
 fn tested(
     subject: &mut TestSubject,
     args: &Rfc8456Args,
@@ -159,15 +177,20 @@ fn tested(
         if subject.cancel.is_cancelled() {
             break;
         }
-        let (section, title) = test.title();
-        progress.stage(&format!("{}: {section} {title}", subject.name));
-        subject.begin_test();
-        let outcome = measured(test, subject)
-            .unwrap_or_else(|error| TestOutcome::not_applicable(format!("the test failed: {error:#}")));
-        tests.push(outcome.of(test));
+        tests.push(result(test, subject, progress));
     }
     let parameters = parameters::of(subject, args, machine);
     Ok(TestedController { name: subject.name.clone(), parameters, tests })
+}
+
+/// Makes a test. If it fails, the result is the reason, so that others can follow.
+fn result(test: BenchmarkTest, subject: &mut TestSubject, progress: &mut ProgressDisplay) -> TestResult {
+    let (section, title) = test.title();
+    progress.stage(&format!("{}: {section} {title}", subject.name));
+    subject.begin_test();
+    let outcome = measured(test, subject)
+        .unwrap_or_else(|error| TestOutcome::not_applicable(format!("the test failed: {error:#}")));
+    outcome.of(test)
 }
 
 fn measured(test: BenchmarkTest, subject: &mut TestSubject) -> anyhow::Result<TestOutcome> {
@@ -194,7 +217,7 @@ fn measured(test: BenchmarkTest, subject: &mut TestSubject) -> anyhow::Result<Te
 fn emulator(settings: &TestSettings, cancel: &CancelHandle) -> anyhow::Result<EmulatorCapabilities> {
     let reflector = Reflector::start(settings.version)?;
     let mut subject = TestSubject::new("reflector", reflector.address, settings, cancel);
-    subject.discovery = Some(DiscoveryState::None);
+    subject.found.discovery = Some(DiscoveryState::None);
     let mut bed = subject.deploy()?;
     let bytes = settings.frame_sizes.first().copied().unwrap_or(128);
     let mut serial = 0;

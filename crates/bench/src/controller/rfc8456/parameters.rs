@@ -15,11 +15,12 @@ pub(super) fn of(subject: &TestSubject, args: &Rfc8456Args, machine: &BenchMachi
     let not_given = "not known, because OpenFlow does not tell it: give it with --controller-info";
     let version = subject.program.and_then(|program| program.version()).map(|version| format!("version {version}"));
     let version = version.unwrap_or_else(|| format!("version {not_given}"));
-    let rediscovery = match (subject.discovery, subject.rediscovery_s) {
+    let rediscovery = match (subject.found.discovery, subject.found.rediscovery_s) {
         (Some(DiscoveryState::None), _) => "no discovery".to_owned(),
         (_, Some(period)) => format!("{period:.2} s between two discovery messages to a port, as observed"),
         _ => "not observed".to_owned(),
     };
+    let settings_in_words = subject.program.and_then(|program| program.settings(settings.version));
     let redundancy = match (subject.program, subject.standby) {
         (None, _) => "standalone",
         _ if settings.connects_to_both => "standalone; in test 5.4.1 a cluster of two, connected to both",
@@ -46,6 +47,7 @@ pub(super) fn of(subject: &TestSubject, args: &Rfc8456Args, machine: &BenchMachi
         ("measurement points", "sockets of the emulated switches, ports of TP1 and TP2 (section 4.5)".to_owned()),
         ("topology rediscovery timeout", rediscovery),
         ("controller state persistence", or(&info, not_given)),
+        ("controller settings", or(&settings_in_words.unwrap_or_default(), not_given)),
         ("trials, Td", format!("{}, {} s", settings.trials, settings.trial_s)),
     ];
     rows.map(|(name, value)| (name.to_owned(), value)).to_vec()

@@ -93,7 +93,10 @@ fn time_trial(
 }
 
 /// Makes the hosts of pairs known at both generators.
-fn announce_both(bed: &mut Testbed, base: u32, count: u32) -> anyhow::Result<()> {
+///
+/// # Errors
+/// The system cannot wait for sockets.
+pub(super) fn announce_both(bed: &mut Testbed, base: u32, count: u32) -> anyhow::Result<()> {
     bed.announce(1, base, count)?;
     bed.announce(0, base, count)
 }

@@ -12,13 +12,9 @@ use weir_openflow::model::{
 use weir_openflow::session::{Session, SessionConfig, SessionEvent};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::craft::FrameBuilder;
+use weir_packet::field::eth_type;
 use weir_packet::{Field, MacAddr};
 use weir_units::Instant;
-
-/// EtherType of LLDP.
-const LLDP: u16 = 0x88cc;
-/// Destination of LLDP frames (IEEE 802.1AB, 7.1).
-const LLDP_ADDRESS: MacAddr = MacAddr([1, 0x80, 0xc2, 0, 0, 0x0e]);
 
 /// The scripted controller, with a session for each channel of the network.
 pub(super) struct ScriptedLearner {
@@ -120,8 +116,10 @@ impl ScriptedLearner {
     /// Sends a discovery message to each port of a switch.
     fn probe(&mut self, channel: usize, ports: u32) {
         for port in 1..=ports {
-            let frame =
-                FrameBuilder::ethernet(LLDP_ADDRESS, MacAddr([2; 6])).ether_type(LLDP).payload(&[0; 46]).build();
+            let frame = FrameBuilder::ethernet(MacAddr::NEAREST_BRIDGE, MacAddr([2; 6]))
+                .ether_type(eth_type::LLDP)
+                .payload(&[0; 46])
+                .build();
             let body = packet_out(PortNo::CONTROLLER, PortNo(port), frame);
             self.send(channel, body);
         }

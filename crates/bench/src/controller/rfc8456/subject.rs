@@ -2,18 +2,13 @@
 //! settings of the tests.
 use super::testbed::{DiscoveryState, Testbed, TestbedSettings};
 use super::topology::{TestNetworkPlan, TestTopology};
-use crate::controller::peers::ComparedController;
+use crate::controller::peers::{ComparedController, NorthboundCommands};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_emulator::CancelHandle;
 use weir_openflow::Version;
 use weir_units::{Clock as _, Instant, SystemClock};
-
-/// Commands for the northbound interface of the application that weir brings for os-ken.
-const OWN_TOPOLOGY: &str = "curl -sSf http://127.0.0.1:{northbound}/topology";
-const OWN_PROVISION: &str = "curl -sSf 'http://127.0.0.1:{northbound}/path?src={src}&dst={dst}'";
-const OWN_FLOWS: &str = "curl -sSf http://127.0.0.1:{northbound}/flows";
 
 /// Settings of all tests.
 #[derive(Debug, Clone, Serialize)]
@@ -62,16 +57,16 @@ impl TestSettings {
     }
 
     /// Returns the settings for a controller whose northbound interface has this port. Commands that the user did not
-    /// give are those of the interface that weir's own peer has, if `has_own` holds.
-    pub(super) fn with_northbound(&self, port: u16, has_own: bool) -> TestSettings {
-        let own = |given: &Option<String>, line: &str| {
-            let line = given.clone().or_else(|| has_own.then(|| line.to_owned()));
-            line.map(|line| line.replace("{northbound}", &port.to_string()))
+    /// give are weir's own ones for it, if there are some.
+    pub(super) fn with_northbound(&self, port: u16, own: Option<&NorthboundCommands>) -> TestSettings {
+        let line = |given: &Option<String>, own: Option<&String>| {
+            let given = given.as_ref().map(|line| line.replace("{northbound}", &port.to_string()));
+            given.or_else(|| own.cloned())
         };
         TestSettings {
-            topology_command: own(&self.topology_command, OWN_TOPOLOGY),
-            provision_command: own(&self.provision_command, OWN_PROVISION),
-            flows_command: own(&self.flows_command, OWN_FLOWS),
+            topology_command: line(&self.topology_command, own.map(|own| &own.topology)),
+            provision_command: line(&self.provision_command, own.map(|own| &own.provision)),
+            flows_command: line(&self.flows_command, own.map(|own| &own.flows)),
             ..self.clone()
         }
     }
@@ -79,6 +74,16 @@ impl TestSettings {
     pub(super) fn query(&self) -> Duration {
         Duration::from_secs_f64(self.query_s)
     }
+}
+
+/// Findings of earlier tests of a controller.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SubjectFindings {
+    pub(super) discovery: Option<DiscoveryState>,
+    /// Period of its discovery in seconds.
+    pub(super) rediscovery_s: Option<f64>,
+    /// Messages a second that it processed.
+    pub(super) processing_rate: Option<f64>,
 }
 
 /// A controller under test.
@@ -94,10 +99,7 @@ pub(super) struct TestSubject<'a> {
     pub(super) cancel: &'a CancelHandle,
     clock: SystemClock,
     test_until: Instant,
-    /// Findings of earlier tests: discovery, its period in seconds, messages and paths a second.
-    pub(super) discovery: Option<DiscoveryState>,
-    pub(super) rediscovery_s: Option<f64>,
-    pub(super) processing_rate: Option<f64>,
+    pub(super) found: SubjectFindings,
 }
 
 impl<'a> TestSubject<'a> {
@@ -118,9 +120,7 @@ impl<'a> TestSubject<'a> {
             cancel,
             clock: SystemClock::start(),
             test_until: Instant::FAR,
-            discovery: None,
-            rediscovery_s: None,
-            processing_rate: None,
+            found: SubjectFindings::default(),
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> TestSubject<'a> {
     /// Returns how to connect to this controller.
     pub(super) fn testbed_settings(&self) -> TestbedSettings {
         let limit = Duration::from_secs_f64(self.settings.discovery_s);
-        let has_none = self.discovery == Some(DiscoveryState::None);
+        let has_none = self.found.discovery == Some(DiscoveryState::None);
         TestbedSettings {
             controller: self.address,
             standby: None,
@@ -161,7 +161,7 @@ impl<'a> TestSubject<'a> {
     /// Fails for the reasons of [`Testbed::deploy`].
     pub(super) fn deploy(&mut self) -> anyhow::Result<Testbed> {
         let bed = self.deploy_plan(self.settings.plan.clone())?;
-        self.discovery = Some(bed.discovery);
+        self.found.discovery = Some(bed.discovery);
         Ok(bed)
     }
 
@@ -182,6 +182,6 @@ impl<'a> TestSubject<'a> {
 
     /// Notes what a deployed network has seen of the controller's discovery.
     pub(super) fn note_discovery(&mut self, bed: &Testbed) {
-        self.rediscovery_s = bed.network.seen.rediscovery_s().or(self.rediscovery_s);
+        self.found.rediscovery_s = bed.network.seen.rediscovery_s().or(self.found.rediscovery_s);
     }
 }

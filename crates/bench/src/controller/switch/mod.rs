@@ -288,7 +288,10 @@ impl EmulatedSwitch {
                 tally.counts.malformed += self.session.counters().refused - refused;
                 self.take_events(now, tally);
             }
-            self.hear(now);
+            // A controller that discovers links sends probes without end.
+            if header.kind != message_type::PACKET_OUT {
+                self.hear(now);
+            }
             at += length;
         }
         if self.stage == EmulatedStage::Closed { bytes.len() } else { at }

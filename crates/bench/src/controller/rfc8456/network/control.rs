@@ -38,7 +38,7 @@ impl TestNetwork {
         let node = channel.node;
         if let Body::PacketIn(packet) = &message.body
             && self.drops_misses
-            && !frames::is_discovery(&packet.data.0)
+            && frames::number(&packet.data.0).is_some()
         {
             return;
         }

@@ -54,7 +54,8 @@ pub(super) struct TestNetwork {
     pub(super) streams: Vec<OfferedStream>,
     pub(super) requests: Option<AsyncRequests>,
     pub(super) invalid: Option<InvalidMessages>,
-    /// True if packets without a flow entry are dropped instead of asked about (section 5.1.5, prerequisite 3).
+    /// True if test traffic without a flow entry is dropped instead of asked about (section 5.1.5, prerequisite 3).
+    /// Packets by which a controller looks whether a path works still reach it.
     pub(super) drops_misses: bool,
     /// Frames that crossed links, and frames that entered the network; discovery messages count in neither.
     crossings: u64,
