@@ -1,4 +1,6 @@
 //! Memory limits and input readers for all fuzz targets.
+pub mod fake_network;
+mod messages;
 pub mod pipeline;
 
 use cap::Cap;
