@@ -5,6 +5,7 @@
 //! set with its own testers and switches, in namespaces. The fastest patterns send 20,000 packets per second, and
 //! fail when the machine stops them. Measuring runs at a real-time priority, and a failed measurement is repeated
 //! alone.
+use std::path::Path;
 use std::process::Command;
 use std::sync::RwLock;
 use std::thread;
@@ -179,9 +180,33 @@ fn count(runs: &[Run]) -> Option<usize> {
     side_by_side(runs, Run::all_pass).into_iter().sum()
 }
 
+/// Patterns of the reference data are run once: as those of the package, with which they have to be equal.
 #[test]
-fn every_pattern_of_the_reference_data_passes() {
-    count(&[Run::quick("10", "of10"), Run::quick("13", "of13"), Run::quick("14", "of14")]);
+fn patterns_of_the_reference_data_are_those_of_os_ken() {
+    let Some(python) = weir_testing::osken() else { return };
+    for set in ["of10", "of13", "of14"] {
+        let Some(folder) = weir_testing::shared(&format!("conformance/ryu-switch-tests/{set}")) else { return };
+        let script = "import os, os_ken; print(os.path.dirname(os_ken.__file__))";
+        let output = Command::new(&python).args(["-c", script]).output().expect("python starts");
+        let package = String::from_utf8(output.stdout).expect("a path");
+        let same = Path::new(package.trim()).join("tests/switch").join(set);
+        let compared = compare(&folder, &same);
+        assert!(compared > 10, "{set}: {compared} files");
+    }
+}
+
+/// Compares the files of a folder with those of the same names in another one. Returns their number.
+fn compare(folder: &Path, other: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    let count = |entry: std::fs::DirEntry| {
+        let (path, same) = (entry.path(), other.join(entry.file_name()));
+        if path.is_dir() {
+            return compare(&path, &same);
+        }
+        assert!(std::fs::read(&path).ok() == std::fs::read(&same).ok(), "{} differs", path.display());
+        1
+    };
+    entries.map(count).sum()
 }
 
 #[test]

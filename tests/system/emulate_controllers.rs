@@ -2,11 +2,10 @@
 //! switch.
 use crate::bed::run_on_example;
 use crate::emulate::{LIMIT, TWO, Talk, turn};
-use crate::failover::osken;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use weir_testing::{TestProcess, wait_until};
+use weir_testing::{TestProcess, osken, wait_until};
 
 /// Returns a free TCP port of this machine.
 fn free_port() -> u16 {

@@ -1,10 +1,10 @@
 //! Tests two controllers of one switch: the master is killed, the slave takes over, and no packet is lost meanwhile.
 use crate::bed::{B4, Bed, ping_train, weir};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use weir_testing::{Signal, TestProcess, wait_until};
+use weir_testing::{Signal, TestProcess, osken, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const CONTROLLERS: [&str; 4] = ["--controller", "tcp:127.0.0.1:6653,aux=2", "--controller", "tcp:127.0.0.1:6654"];
@@ -160,17 +160,6 @@ if __name__ == '__main__':
     cfg.CONF(args=sys.argv[1:], project='os_ken')
     app_manager.AppManager.run_apps(['failover', 'os_ken.controller.ofp_handler'])
 "#;
-
-/// Returns the Python of os-ken's virtual environment, where CI creates it.
-pub(crate) fn osken() -> Option<PathBuf> {
-    let folder = std::env::var_os("OSKEN_VENV").map_or_else(|| "/tmp/osken-venv".into(), PathBuf::from);
-    let python = folder.join("bin/python");
-    if !python.exists() {
-        weir_testing::skip("needs os-ken in the virtual environment that OSKEN_VENV names");
-        return None;
-    }
-    Some(python)
-}
 
 /// Starts an os-ken controller in a role; it writes the messages it receives to the file `said`.
 fn osken_controller(bed: &Bed, app: &Path, port: u16, role: &str, generation: u64, said: &Path) -> Option<TestProcess> {

@@ -3,6 +3,7 @@
 //!
 //! Each test creates its own network namespaces and removes everything again. A test that cannot run here is skipped
 //! with a message (see weir-testing).
+mod attacks;
 mod bed;
 mod bench;
 mod bench_rfc8456;
@@ -20,6 +21,7 @@ mod failures;
 mod full_disk;
 mod groups;
 mod idle;
+mod in_band;
 mod interfaces;
 mod local;
 mod memory;
@@ -27,7 +29,9 @@ mod meters;
 mod metrics;
 mod mininet;
 mod model;
+mod net;
 mod ofctl;
+mod open_vswitch;
 mod packages;
 mod pages;
 mod port_mod;

@@ -14,7 +14,7 @@ fn json(file: &str, arguments: &[&str]) -> serde_json::Value {
 
 #[test]
 fn every_example_is_answered() {
-    for file in ["quickstart.toml", "wan.toml", "external.toml", "at-x510.toml", "vx-priority.toml"] {
+    for file in ["quickstart.toml", "wan.toml", "external.toml", "at-x510.toml", "vx-priority.toml", "intents.toml"] {
         let output = predict(file, &[]);
         let text = stdout(&output);
         assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));

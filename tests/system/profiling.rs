@@ -1,6 +1,7 @@
 //! Tests `weir profile SWITCH` on weir, on weir with a profile, and on Open vSwitch in user space, and the errors for
 //! switches that are absent or silent.
 use crate::bed::{ready, weir};
+use crate::open_vswitch::OpenVswitch;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -122,7 +123,7 @@ fn version_1_0_does_as_well() {
 
 #[test]
 fn open_vswitch_with_1_0_alone_is_measured() {
-    if !root() || !programs(&["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"]) {
+    if !root() || !programs(&OpenVswitch::PROGRAMS) {
         return;
     }
     let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
@@ -227,50 +228,19 @@ fn what_a_live_switch_hides_is_found() {
     assert!(!wrong, "{:?}", tables.policy);
 }
 
-/// Open vSwitch in user space in a rig, with its files in a separate folder.
-struct OpenVswitch {
-    _database: TestProcess,
-    _switch: TestProcess,
-}
-
+/// Starts Open vSwitch in user space in a rig, with its files in a separate folder.
 fn open_vswitch(rig: &Namespace, folder: &Path, versions: &str) -> OpenVswitch {
-    let path = |name: &str| folder.join(name).display().to_string();
-    let (file, socket) = (path("conf.db"), path("db.sock"));
-    run(Command::new("ovsdb-tool").args(["create", &file, "/usr/share/openvswitch/vswitch.ovsschema"]));
-    let quiet = |mut command: Command| TestProcess::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
-    let mut database = rig.command("ovsdb-server");
-    database.args([&file, &format!("--remote=punix:{socket}"), &format!("--unixctl={}", path("db.ctl"))]);
-    let database = quiet(database);
-    assert!(wait_until(PATIENCE, || Path::new(&socket).exists()), "ovsdb-server does not listen");
-    let vsctl = |arguments: &[&str]| run(Command::new("ovs-vsctl").arg(format!("--db=unix:{socket}")).args(arguments));
-    vsctl(&["--no-wait", "init"]);
-    let mut switch = rig.command("ovs-vswitchd");
-    switch.args([&format!("unix:{socket}"), &format!("--unixctl={}", path("vs.ctl")), "--disable-system"]);
-    switch.env("OVS_RUNDIR", folder).env("OVS_LOGDIR", folder);
-    let switch = quiet(switch);
-    vsctl(&[
-        "add-br",
-        "br0",
-        "--",
-        "set",
-        "bridge",
-        "br0",
-        "datapath_type=netdev",
-        "fail_mode=secure",
-        &format!("protocols={versions}"),
-    ]);
-    for at in 0..3 {
-        vsctl(&["add-port", "br0", &format!("p{at}")]);
-    }
-    vsctl(&["set-controller", "br0", "ptcp:6653"]);
+    let switch = OpenVswitch::start(rig, folder);
+    switch.add_bridge("br0", &["fail_mode=secure", &format!("protocols={versions}")], &["p0", "p1", "p2"]);
+    switch.vsctl(&["set-controller", "br0", "ptcp:6653"]);
     let listens = || run(rig.command("ss").args(["-ltn"])).contains(":6653");
     assert!(wait_until(PATIENCE, listens), "ovs-vswitchd does not listen");
-    OpenVswitch { _database: database, _switch: switch }
+    switch
 }
 
 #[test]
 fn open_vswitch_in_user_space_is_measured() {
-    if !root() || !programs(&["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"]) {
+    if !root() || !programs(&OpenVswitch::PROGRAMS) {
         return;
     }
     let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));

@@ -49,6 +49,31 @@ fn host_traffic_is_answered_as_live() {
     }
 }
 
+#[test]
+fn intents_are_told_with_expected_and_measured_delays() {
+    let output = simulate("intents.toml", &["--duration", "200ms"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", stderr(&output));
+    let line = text.lines().find(|line| line.trim_start().starts_with("calls")).unwrap_or_else(|| panic!("{text}"));
+    let cells: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(cells[..6], ["calls", "h1", "h4", "installed", "p99", "2000"], "{text}");
+    let us = |cell: &str| cell.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+    assert!(us(cells[7]) < us(cells[6]), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&simulate("intents.toml", &["--duration", "200ms", "--json"]).stdout).unwrap();
+    assert_eq!(
+        (&json["intents"][0]["state"], &json["intents"][1]["state"]),
+        (&"installed".into(), &"installed".into())
+    );
+}
+
+#[test]
+fn formulas_say_that_they_leave_intents_and_applications_out() {
+    let text = stdout(&run_on_example("predict", "intents.toml", &[]));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("applications (access-list, monitor) and 2 intents are left out"), "{text}");
+}
+
 /// Two hosts on a switch, and a stream through two other ports of it.
 const BOTH: &str = r#"
 duration = "50ms"

@@ -11,6 +11,10 @@ const OWN: &str = "needs a file or a device of the reader's";
 const FAUCET: &str = "tests/system/controllers.rs runs Faucet";
 /// Commands of other projects.
 const MININET: &str = "tests/system/mininet.rs runs Mininet";
+/// Commands that ask by HTTP.
+const API: &str = "crates/api/tests does it, and tests/system/net.rs";
+/// Commands to a network under control.
+const NETWORK: &str = "tests/system/net.rs does it";
 /// Commands of a page that needs a switch in the background.
 const METRICS: &str = "tests/system/metrics.rs does it";
 /// Commands of a measurement.
@@ -21,10 +25,13 @@ const TLS: &str = "tests/system/tls.rs does it, with keys of its own";
 const CHANCE: &str = "shows what happens by chance; crates/switch/tests/live has its tests";
 
 /// Page, text in the command, and the reason why it is not run.
-const NOT_RUN: [(&str, &str, &str); 55] = [
+const NOT_RUN: [(&str, &str, &str); 64] = [
     ("README.md", "weir quickstart", "tests/system/quickstart.rs runs it"),
     ("README.md", "./weir test", "runs all tests, these too"),
     ("README.md", "weir compare", LONG),
+    ("docs/guide/api.md", "weir controller", API),
+    ("docs/guide/api.md", "curl", API),
+    ("docs/guide/api.md", "ask -", API),
     ("docs/guide/bench.md", "weir bench", LONG),
     ("docs/guide/bench.md", "apt install", MACHINE),
     ("docs/guide/bench.md", "bench/ovs_dpdk.py", LONG),
@@ -55,9 +62,15 @@ const NOT_RUN: [(&str, &str, &str); 55] = [
     ("docs/guide/install.md", "podman", "needs podman; tests/system/packages.rs runs the image with buildah"),
     ("docs/guide/metrics.md", "weir switch", METRICS),
     ("docs/guide/metrics.md", "curl", METRICS),
+    ("docs/guide/intents.md", "weir net intent", NETWORK),
     ("docs/guide/mininet.md", "cargo build", MININET),
     ("docs/guide/mininet.md", "mn --custom", MININET),
     ("docs/guide/mininet.md", "weir controller", MININET),
+    ("docs/guide/net.md", "weir net intent add", NETWORK),
+    ("docs/guide/net.md", "weir net --api https:", TLS),
+    ("docs/guide/network.md", "weir controller", NETWORK),
+    ("docs/guide/network.md", "weir emulate", "is a prompt; tests/system/emulate.rs types"),
+    ("docs/guide/network.md", "weir net", NETWORK),
     ("docs/guide/perf.md", "weir ctl perf", "needs a busy switch; crates/switch/tests/live asks one"),
     ("docs/guide/profile.md", "weir profile validate mine.toml", OWN),
     ("docs/guide/profile.md", "weir profile tcp:", LONG),

@@ -41,12 +41,13 @@ trunk() { ip link add $1 type veth peer name $2 && ip link set $1 up && ip link 
 /// Beginnings of commands that run until their session ends.
 const SERVERS: [&str; 3] = ["weir switch ", "./weir switch ", "weir controller"];
 /// Beginnings of commands that may be run again until they show what the page shows.
-const REPEATABLE: [&str; 6] = [
+const REPEATABLE: [&str; 7] = [
     "weir ctl show",
     "./weir ctl show",
     "weir ctl controller",
     "weir ctl dump",
     "weir ctl --switch s1 dump",
+    "weir net",
     "weir run",
 ];
 
