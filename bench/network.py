@@ -188,6 +188,8 @@ def failures(tree, dice, kind):
             trials.append(trial(tree, flows, link, down, up))
             if kind == "protected":
                 all_installed(tree, [f"p{number}" for number in range(len(pairs))])
+        # The last packets need time to arrive.
+        time.sleep(0.3)
     finally:
         flows.stop()
     return {"trials": count_losses(flows, trials), "refused": flows.refused}
