@@ -18,7 +18,8 @@ moves      1000 flows leave a switch of the core whose links go down, and come b
 intents    1000 intents, each for a flow of its own, are changed so that they avoid one half of the core instead of the
            other: packets lost and repeated meanwhile
 overload   `weir bench controller` offers twice the packet-ins that the controller handles at most, beside a lab of 20
-           switches and 40 links: links lost, delay of echo replies, and time to find a link that comes up meanwhile
+           switches and 40 links: links lost while the lab starts and under load, delay of echo replies, and time to
+           find a link that comes up meanwhile
 
 Losses are counted packet by packet. An outage is the number of a flow's lost packets times the time between them.
 Writes a record to bench/records, with every sample.
@@ -317,7 +318,8 @@ def overload(bench, seed):
         lab = RunningLab(bench.weir, bench.folder, plan, port, OTHER_CORE)
         try:
             controller.wait(lambda state: len(state["links"]) == len(plan.links), "links of the lab", 20)
-            controller.events()
+            lost_at_start = [event["text"] for event in controller.events() if event["kind"] == "link-down"]
+            before_load = controller.last_event
             # The lab goes before the generator, which would else take its core.
             load = bench_controller(bench, port, ["--rate", f"{2 * capacity:.0f}", "--probe", "--time", "6s"],
                                     ["nice", "-n", "5"])
@@ -339,7 +341,7 @@ def overload(bench, seed):
                 links = times_of(events, "link-up")
                 found_ms.append((links[0] - max(ups)) * 1000 if ups and links else None)
             result = result_of(load)
-            events = controller.get("events?after=0&most=1000")
+            events = controller.get(f"events?after={before_load}&most=1000")
         finally:
             lab.stop()
         lost = [event["text"] for event in events if event["kind"] == "link-down"]
@@ -347,7 +349,8 @@ def overload(bench, seed):
         lost = [text for text in lost if set(text.split()[:3:2]) not in expected]
         event = result["event"]
         return {"capacity_per_s": capacity, "offered_per_s": 2 * capacity, "answered_per_s": result["responses_per_second"],
-                "links_lost": lost, "link_found_ms": found_ms, "echo": event.get("echo"), "own_delay": event.get("own_delay")}
+                "links_lost": lost, "links_lost_at_start": lost_at_start, "link_found_ms": found_ms,
+                "echo": event.get("echo"), "own_delay": event.get("own_delay")}
     finally:
         controller.stop()
 
@@ -409,7 +412,8 @@ def summary(name, samples):
     echoes = [sample["echo"]["p99_us"] for sample in samples if sample["echo"]]
     return {"capacity, offered, answered per second": [statistics.median(sample[what] for sample in samples)
                                                        for what in ("capacity_per_s", "offered_per_s", "answered_per_s")],
-            "links lost": sum(len(sample["links_lost"]) for sample in samples),
+            "links lost under load": sum(len(sample["links_lost"]) for sample in samples),
+            "links lost before, while the lab starts": sum(len(sample["links_lost_at_start"]) for sample in samples),
             "a link that comes up is found after, ms (median, longest)":
                 [statistics.median(found), max(found)] if None not in found else ["not found"] + found,
             "echo replies p99, us (median, longest)": [statistics.median(echoes), max(echoes)] if echoes else None}

@@ -9,6 +9,8 @@ use weir_units::Instant;
 
 /// Most links of one thread.
 const MAX_LINKS: usize = 65_536;
+/// Time that a silent link gets while one of its switches is silent, too, as a multiple of the usual one.
+const UNCERTAIN_SILENCES: u32 = 3;
 
 /// Links whose greater end is a switch of this thread.
 #[derive(Debug, Default)]
@@ -127,17 +129,28 @@ impl LinkTable {
     }
 
     /// Loses the links of which nothing was heard for longer than `silence` of the time of probing, and forgets those
-    /// that were lost long ago.
-    pub(super) fn lose_silent(&mut self, last: ProbeOrder, probing: Duration, silence: Duration) {
-        self.lose_links(last, |_, heard| probing.saturating_sub(heard) > silence);
+    /// that were lost long ago. `is_certain` says, for the ends of a link and the time at which its newest probe was
+    /// sent, whether the silence is that of the link and not of a switch. Otherwise the link gets
+    /// [`UNCERTAIN_SILENCES`] times as long.
+    pub(super) fn lose_silent(
+        &mut self,
+        last: ProbeOrder,
+        probing: Duration,
+        silence: Duration,
+        is_certain: impl Fn(&[TrunkPort; 2], Instant) -> bool,
+    ) {
+        self.lose_links(last, |ends, link| {
+            let silent = probing.saturating_sub(link.probing);
+            silent > silence && (silent > silence * UNCERTAIN_SILENCES || is_certain(ends, link.newest.0))
+        });
         self.links.retain(|_, link| link.is_known || last.0.since(link.newest.0) <= MAX_AGE);
     }
 
-    fn lose_links(&mut self, last: ProbeOrder, is_lost: impl Fn(&[TrunkPort; 2], Duration) -> bool) {
+    fn lose_links(&mut self, last: ProbeOrder, is_lost: impl Fn(&[TrunkPort; 2], &HeardLink) -> bool) {
         let mut lost = Vec::new();
         for ((at, _), link) in self.links.iter_mut().filter(|(_, link)| link.is_known) {
             let ends = [link.from, *at];
-            if is_lost(&ends, link.probing) {
+            if is_lost(&ends, link) {
                 (link.is_known, link.newest) = (false, last);
                 lost.push(ends);
             }
@@ -233,12 +246,24 @@ mod tests {
         hear(&mut table, 30, other, AT);
         assert_eq!(table.take_events(), [ProbedLinkEvent::Lost([FROM, AT]), ProbedLinkEvent::Found([other, AT])]);
         assert!(table.get([other, AT]).is_some() && table.get([FROM, AT]).is_none());
-        table.lose_silent((at_ms(130), 130), Duration::from_millis(130), Duration::from_millis(100));
+        let lose_silent = |table: &mut LinkTable, ms: u64, is_certain| {
+            let (probing, silence) = (Duration::from_millis(ms), Duration::from_millis(100));
+            table.lose_silent((at_ms(ms), ms), probing, silence, |_, sent| is_certain && sent == at_ms(30));
+        };
+        lose_silent(&mut table, 130, true);
         assert!(table.take_events().is_empty(), "not longer");
-        table.lose_silent((at_ms(131), 131), Duration::from_millis(131), Duration::from_millis(100));
+        for (ms, is_certain) in [(131, true), (331, false)] {
+            let mut table = LinkTable::default();
+            hear(&mut table, 30, other, AT);
+            lose_silent(&mut table, ms - 1, is_certain);
+            assert_eq!(table.take_events().len(), 1);
+            lose_silent(&mut table, ms, is_certain);
+            assert_eq!(table.take_events(), [ProbedLinkEvent::Lost([other, AT])]);
+        }
+        lose_silent(&mut table, 131, true);
         assert_eq!((table.take_events(), table.iter().count()), (vec![ProbedLinkEvent::Lost([other, AT])], 0));
         assert!((table.counts.found, table.counts.lost) == (2, 2) && !table.is_idle());
-        table.lose_silent((at_ms(2000), 2000), Duration::from_secs(2), Duration::from_millis(100));
+        lose_silent(&mut table, 2000, false);
         table.release(at_ms(1_000_000));
         assert!(table.is_idle());
     }

@@ -4,9 +4,10 @@
 //!   [`LinkDiscovery`] makes them trunks of the [learning switches](super::learning), which keep to a spanning tree.
 //! - How: a frame of LLDP, the *probe*, is sent by every port of every switch, at once when it comes up and then at an
 //!   interval. A probe that arrives at another switch shows a link. A link is gone when three probes in a row are not
-//!   heard; a pause of the controller is no silence of links. One more probe goes to each switch and back, and says how
-//!   long that takes; what a probe between two switches takes longer is the link's delay. Links that are lost again and
-//!   again are used only where no other way is.
+//!   heard, although both switches have handled later probes; with a switch that is silent altogether it gets three
+//!   times as long. A pause of the controller is no silence of links. One more probe goes to each switch and back, and
+//!   says how long that takes; what a probe between two switches takes longer is the link's delay. Links that are lost
+//!   again and again are used only where no other way is.
 //! - Parameters: [`DiscoveryConfig`].
 //! - Limits: a port has one link, the first found, until it is silent or a port was down, and besides those that only
 //!   broadcasts have found. Until a loop's links are found, what is flooded goes round. A host that passes a probe on

@@ -26,6 +26,9 @@ use weir_units::Instant;
 /// Quarters of an interval without a probe after which a link is gone: three intervals, and some time for the last
 /// probe to arrive.
 const QUARTERS_OF_A_LINK: u32 = 13;
+/// Intervals for which both switches of a silent link must have handled later probes. A switch that is late with all
+/// probes, for example because it has no processor time, has no broken link.
+const MISSING_PROBES: u32 = 2;
 /// Most ports of a switch by which probes are sent.
 const MAX_PORTS: usize = 8192;
 /// Age from which on a probe was kept on its way, and says nothing of a link.
@@ -101,9 +104,18 @@ struct ProbedSwitch {
     ports: BTreeMap<PortNo, MacAddr>,
     /// Times of probes from the controller to the switch and back.
     round_trips: ShortestDelay,
+    /// Time at which the newest of the probes was sent that the switch has sent on, and that have come back.
+    sent_on: Instant,
+    /// Time at which the newest of the probes was sent that have come by this switch.
+    handed_in: Instant,
 }
 
 impl ProbedSwitch {
+    fn new(dpid: u64) -> ProbedSwitch {
+        let (ports, round_trips) = (BTreeMap::new(), ShortestDelay::default());
+        ProbedSwitch { dpid, ports, round_trips, sent_on: Instant::ZERO, handed_in: Instant::ZERO }
+    }
+
     /// Returns the time from the controller to the switch, or back, as far as is known.
     fn one_way(&self) -> Duration {
         self.round_trips.get().unwrap_or_default() / 2
@@ -157,9 +169,9 @@ impl LinkProber {
         features: &FeaturesReply,
         out: &mut ControllerOutbox,
     ) {
-        let (dpid, ports, round_trips) = (features.datapath_id, BTreeMap::new(), ShortestDelay::default());
+        let dpid = features.datapath_id;
         self.schedule.remove_switch(switch);
-        self.switches.insert_as(switch, ProbedSwitch { dpid, ports, round_trips });
+        self.switches.insert_as(switch, ProbedSwitch::new(dpid));
         self.by_dpid.insert(dpid, switch);
         self.schedule.add(now, switch, PortNo::CONTROLLER);
         self.next_check.get_or_insert(now + self.schedule.interval() / 4);
@@ -238,7 +250,16 @@ impl LinkProber {
     pub fn handle_wake(&mut self, now: Instant, out: &mut ControllerOutbox) {
         if self.next_check.is_some_and(|at| at <= now) {
             let silence = self.schedule.interval() / 4 * QUARTERS_OF_A_LINK;
-            self.links.lose_silent(self.last_probe(now), self.schedule.probing(), silence);
+            let missing = self.schedule.stretched_interval() * MISSING_PROBES;
+            let (switches, by_dpid) = (&self.switches, &self.by_dpid);
+            let switch = |dpid: u64| by_dpid.get(&dpid).and_then(|id| switches.get(*id));
+            let is_certain = |ends: &[TrunkPort; 2], sent: Instant| {
+                let [from, at] = ends.map(|end| switch(end.0));
+                // Switches of other threads, and those that are gone, say nothing.
+                from.is_none_or(|from| from.sent_on >= sent + missing)
+                    && at.is_none_or(|at| at.handed_in >= sent + missing)
+            };
+            self.links.lose_silent(self.last_probe(now), self.schedule.probing(), silence, is_certain);
             self.links.release(now);
             let goes_on = self.switches.len() > 0 || !self.links.is_idle();
             self.next_check = goes_on.then(|| now + self.schedule.stretched_interval() / 4);

@@ -65,6 +65,11 @@ impl LinkProber {
             self.counters.replayed += 1;
             return;
         }
+        switch.handed_in = switch.handed_in.max(probe.sent);
+        if let Some(sender) = self.by_dpid.get(&from.0).and_then(|id| self.switches.get_mut(*id)) {
+            sender.sent_on = sender.sent_on.max(probe.sent);
+        }
+        let Some(switch) = self.switches.get_mut(id) else { return };
         if from.1 == PortNo::CONTROLLER {
             if from.0 == at.0 {
                 switch.round_trips.add(age);

@@ -19,6 +19,8 @@ struct Bed {
     /// Probes that arrived nowhere, or were held back.
     held: Vec<(TrunkPort, Vec<u8>)>,
     holds: bool,
+    /// Switch that handles no messages, so that its probes are held back.
+    stuck: Option<u64>,
 }
 
 fn end(dpid: u64, port: u32) -> TrunkPort {
@@ -36,8 +38,8 @@ impl Bed {
         let both = |[a, b]: &[TrunkPort; 2]| [(*a, *b), (*b, *a)];
         let (now, wires) = (Instant::from_nanos(1), wires.iter().flat_map(both).collect());
         let prober = LinkProber::new(config);
-        let (island, down, held) = Default::default();
-        let mut bed = Bed { prober, now, wires, island, down, held, holds: false };
+        let (island, down, held, stuck) = Default::default();
+        let mut bed = Bed { prober, now, wires, island, down, held, holds: false, stuck };
         (1..=switches).for_each(|dpid| bed.connect(dpid, ports));
         bed
     }
@@ -84,7 +86,9 @@ impl Bed {
                 continue;
             }
             let to = if from.1 == PortNo::CONTROLLER { Some(from) } else { self.wires.get(&from).copied() };
-            match to.filter(|to| !self.holds && !self.down.contains(&from) && !self.down.contains(to)) {
+            let is_stuck = |port: &TrunkPort| self.stuck == Some(port.0);
+            let is_held = |to: &TrunkPort| self.holds || is_stuck(&from) || is_stuck(to);
+            match to.filter(|to| !is_held(to) && !self.down.contains(&from) && !self.down.contains(to)) {
                 Some(to) => self.receive(to, &data),
                 None => self.held.push((from, data)),
             }
@@ -211,6 +215,30 @@ fn a_pause_of_the_controller_loses_no_link() {
         assert_eq!(bed.run(Duration::from_millis(100)), [], "{pause_ms} ms");
     }
     assert_eq!(bed.prober.links().count(), 3);
+}
+
+#[test]
+fn a_switch_that_handles_no_messages_loses_its_links_later() {
+    for (stuck, interval) in [(1, INTERVAL), (2, INTERVAL), (3, Duration::from_secs(1))] {
+        let mut bed = Bed::ring(interval);
+        bed.run(interval * 10);
+        for intervals in [4, 6, 8] {
+            (bed.stuck, bed.held) = (Some(stuck), Vec::new());
+            assert_eq!(bed.run(interval * intervals), [], "switch {stuck}, {intervals} intervals");
+            bed.stuck = None;
+            let late = std::mem::take(&mut bed.held).into_iter();
+            let to =
+                |from: TrunkPort| if from.1 == PortNo::CONTROLLER { Some(from) } else { bed.wires.get(&from).copied() };
+            let late: Vec<_> = late.filter_map(|(from, data)| Some((to(from)?, data))).collect();
+            late.iter().for_each(|(to, data)| bed.receive(*to, data));
+            assert_eq!(bed.run(interval * 2), [], "switch {stuck} after {intervals} intervals");
+        }
+        bed.stuck = Some(stuck);
+        let lost = bed.run(interval * 11);
+        assert_eq!(lost.len(), 2, "switch {stuck}: {lost:?}");
+        bed.stuck = None;
+        assert_eq!(bed.run(interval * 2).len(), 2);
+    }
 }
 
 #[test]
