@@ -18,7 +18,8 @@ use weir_units::{Clock as _, TimeSpan};
 pub const MAX_INTENTS_BODY: usize = 4 << 20;
 /// Longest wait for intents, so that the answer arrives before the request's time is over.
 const MAX_WAIT: Duration = Duration::from_secs(15);
-/// Shortest and longest pause between two questions for what is left. A pause is a sixteenth of the wait so far.
+/// Shortest and longest pause between two questions for what is left, unless an event comes first. A pause is a
+/// sixteenth of the wait so far.
 const POLL_TIMES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
 
 type Shared = State<Arc<ApiState>>;
@@ -156,8 +157,9 @@ impl ApiState {
 
     /// Waits until the intents of a batch are decided, or time is over. Returns those that are not installed.
     async fn wait_for(&self, batch: u64, wait: Duration) -> Result<Vec<IntentOutcome>, Problem> {
-        let started = self.clock.now();
+        let (started, mut news) = (self.clock.now(), self.events.told());
         loop {
+            news.mark_unchanged();
             let waited = self.clock.now().since(started);
             let is_over = waited >= wait;
             match self.backend.ask(NetworkRequest::IntentBatch { batch, states: is_over }).await? {
@@ -166,7 +168,12 @@ impl ApiState {
                 _ => return Err(Problem::unexpected_reply()),
             }
             let [shortest, longest] = POLL_TIMES;
-            tokio::time::sleep((waited / 16).clamp(shortest, longest)).await;
+            let pause = tokio::time::sleep((waited / 16).clamp(shortest, longest));
+            // A batch that is decided is an event; a single intent that is gone is none.
+            tokio::select! {
+                Ok(()) = news.changed() => {}
+                () = pause => {}
+            }
         }
     }
 }

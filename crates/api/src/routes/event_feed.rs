@@ -68,6 +68,11 @@ impl EventFeed {
         }
     }
 
+    /// Returns what hears of each new event.
+    pub(super) fn told(&self) -> watch::Receiver<u64> {
+        self.told.clone()
+    }
+
     /// Returns the events after a number that were asked for already; `None` if some of them are not kept here.
     pub(super) fn recent_after(&self, after: u64) -> Option<Vec<EventRecord>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner).after(after)
@@ -78,7 +83,7 @@ impl EventFeed {
 pub(crate) async fn feed_events(state: Arc<ApiState>) {
     let feed = &state.events;
     let mut listeners = feed.listeners.subscribe();
-    let mut told = feed.told.clone();
+    let mut told = feed.told();
     // The state has the senders of listeners, so there is one.
     while listeners.wait_for(|count| *count > 0).await.is_ok() {
         told.mark_unchanged();

@@ -1,9 +1,13 @@
 //! `weir controller --state FILE`: keeps what applications of a network need over a restart. The file is read at the
-//! start, and written by a thread of its own, so that the controller does not wait for the disk.
+//! start, and written by a thread of its own, so that the controller does not wait for the disk. A lock beside it keeps
+//! a second controller from writing the same file.
 use anyhow::{Context as _, bail};
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -36,15 +40,60 @@ struct StateForm {
 /// Writer of the file. Dropping it waits until the last state that the controller has handed out is written.
 pub(super) struct StateWriter {
     thread: Option<JoinHandle<()>>,
+    /// Released after the last write.
+    _lock: StateLock,
+}
+
+/// Lock of the file: another file, since this one is replaced with each write. It is deleted when it is released.
+struct StateLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl StateLock {
+    /// Takes the lock of the state in `path`.
+    ///
+    /// # Errors
+    /// Another controller has it, or the file of the lock cannot be made.
+    fn take(path: &Path) -> anyhow::Result<StateLock> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        loop {
+            let shown = path.display();
+            let options = File::options().create(true).truncate(false).write(true).open(&path);
+            let file = options.with_context(|| format!("cannot make the lock {shown}"))?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    bail!("another controller writes this file ({shown} is locked); give each a file of its own")
+                }
+                Err(error) => return Err(error).with_context(|| format!("cannot lock {shown}")),
+            }
+            // The one that had it may have deleted the file meanwhile: then the next one would lock another.
+            let is_same = std::fs::metadata(&path).is_ok_and(|at| file.metadata().is_ok_and(|of| of.ino() == at.ino()));
+            if is_same {
+                return Ok(StateLock { path, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for StateLock {
+    fn drop(&mut self) {
+        // Without the permission, an empty file stays.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 impl StateWriter {
     /// Gives a network the state in the file, if it is there, and keeps the file up to date from now on.
     ///
     /// # Errors
-    /// The file is damaged, cannot be read, or cannot be replaced.
+    /// The file is damaged, cannot be read or replaced, or belongs to another controller that runs.
     pub(super) fn attach(path: &Path, network: &mut NetworkController) -> anyhow::Result<StateWriter> {
         let name = || format!("--state {}", path.display());
+        let lock = StateLock::take(path).with_context(name)?;
         if let Some(file) = read(path).with_context(name)? {
             let elapsed = Duration::from_secs(now_s().saturating_sub(file.saved_unix_s));
             let restored = network.restore(Instant::ZERO, elapsed, file.applications);
@@ -59,7 +108,7 @@ impl StateWriter {
             // The thread ends after this sender only.
             let _ = sender.send(state);
         }));
-        Ok(StateWriter { thread: Some(thread) })
+        Ok(StateWriter { thread: Some(thread), _lock: lock })
     }
 }
 
@@ -158,5 +207,19 @@ mod tests {
         }
         let missing = folder.path().join("missing/state.json");
         assert!(format!("{:#}", attached(&missing).unwrap_err()).contains("missing/state.json"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no lock is left");
+    }
+
+    #[test]
+    fn a_file_that_another_controller_writes_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        let lock = StateLock::take(&path).unwrap();
+        let error = format!("{:#}", attached(&path).unwrap_err());
+        assert!(error.contains("another controller writes this file") && error.contains(".lock"), "{error}");
+        assert!(!path.exists());
+        drop(lock);
+        attached(&path).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no lock is left");
     }
 }
