@@ -1,6 +1,6 @@
 //! Tests that what changed while a switch ran is there after a restart (`weir ctl save`), and that a changed
 //! configuration file takes effect while packets are forwarded (`weir ctl reload`).
-use crate::bed::{B4, Bed, ping, weir};
+use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -220,6 +220,27 @@ fn controllers_come_and_go_with_the_file() {
     assert!(said.contains("TLS needs a private key") && said.contains("the switch is as it was"), "{said}");
     assert!(wait_until(Duration::from_secs(10), || up(6702)));
     [one, other, switch].into_iter().for_each(TestProcess::stop);
+}
+
+#[test]
+fn listeners_and_fail_mode_follow_the_file() {
+    let ports = "port = ['1=af_packet:pa', '2=af_packet:pb']\n";
+    let Some(this) = ConfiguredBed::new(&format!("{ports}listen = ['ptcp:6711']\n")) else { return };
+    let switch = this.start();
+    let listens = |port: u16| this.bed.run("ss", &["-ltnH"]).contains(&format!(":{port} "));
+    assert!(listens(6711) && !ping_train(&this.bed.a, B4, 1));
+    this.write(&format!("{ports}listen = ['ptcp:6712']\nfail-mode = 'standalone'\n"));
+    let said = this.ctl(&["reload"]);
+    assert_eq!(said, "listener ptcp:6711: removed\nlistener ptcp:6712: added\nfail-mode standalone: set\n");
+    assert!(listens(6712) && !listens(6711) && ping(&this.bed.a, B4, 2));
+    this.write(&format!("{ports}listen = ['ptcp:6713', 'ptcp:6712:192.0.2.1']\n"));
+    let said = this.refused(&["reload"]);
+    assert!(said.contains("no interface of this machine") && said.contains("the switch is as it was"), "{said}");
+    assert!(listens(6712) && !listens(6713) && ping(&this.bed.a, B4, 2));
+    this.write(ports);
+    assert_eq!(this.ctl(&["reload"]), "listener ptcp:6712: removed\nfail-mode secure: set\n");
+    assert!(!listens(6712) && !ping_train(&this.bed.a, B4, 1));
+    switch.stop();
 }
 
 #[test]

@@ -133,7 +133,8 @@ impl AssembledSwitch {
         let in_band = crate::in_band::config(&config, has_virtuals)?;
         let buffers = config.threads.prepare_buffers()?;
         let credentials = credentials(&config)?;
-        let (listeners, addresses) = control::listen(&config.listeners)?;
+        let listeners = control::listen(config.listeners.iter().cloned())?;
+        let addresses = control::addresses(&listeners);
         let identity = SwitchIdentity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
         let (stop_requested, stop_requests) = watch::channel(false);
         let ctl =
@@ -363,13 +364,18 @@ impl SwitchHandle {
         answered.recv().map_err(|_| SwitchError::Stopped)?
     }
 
-    /// Changes a virtual switch's ports, rates, buffers, disciplines or selectors while it forwards.
+    /// Changes a virtual switch's ports, rates, buffers, disciplines, selectors, controllers, listeners or fail mode
+    /// while it forwards. Listeners and controllers that stay keep their channels.
     ///
     /// # Errors
     /// Fails for the reasons of [`SwitchHandle::add_virtual`]. Also fails if there is no virtual switch of that name or
     /// if something else differs.
     pub fn resize_virtual(&self, spec: VirtualSwitch) -> Result<(), SwitchError> {
-        self.engine.call(move |engine| engine.resize_virtual(spec))?
+        let (answer, answered) = crossbeam_channel::bounded(1);
+        let said = Box::new(move |result| drop(answer.send(result)));
+        let order = ControlThreadCommand::ResizeVirtual(Box::new(spec), said);
+        self.orders.send(order).map_err(|_| SwitchError::Stopped)?;
+        answered.recv().map_err(|_| SwitchError::Stopped)?
     }
 
     /// Removes a virtual switch: closes its channels and drops the packets in its queues. Other virtual switches are

@@ -7,6 +7,7 @@ mod channel;
 mod connect;
 mod in_band;
 mod listen;
+mod peers;
 mod registry;
 mod reopen;
 pub(crate) mod snoop;
@@ -19,10 +20,11 @@ use crate::handle::SwitchError;
 use crate::targets::{ControllerSpec, ListenTarget};
 pub(crate) use channel::ByteStream;
 use channel::ChannelConnectionKind;
+pub(crate) use peers::PeerChange;
+use peers::{ControlPeers, PeerEnd};
 pub(crate) use registry::ChannelRegistry;
 pub(crate) use reopen::AbsentPorts;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use timestamped_stream::TimestampedStream;
 use tokio::net::TcpStream;
@@ -75,13 +77,21 @@ impl ControlContext {
         self.orders.send(ControlThreadCommand::AddVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
     }
 
-    /// Orders a change of the controllers that the switch connects to, and waits until it is made.
+    /// Orders a change of a virtual switch; `said` receives the result.
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`].
+    pub(crate) fn resize_virtual(&self, spec: VirtualSwitch, said: ResizeVirtualCallback) -> Result<(), SwitchError> {
+        self.orders.send(ControlThreadCommand::ResizeVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
+    }
+
+    /// Orders a change of controllers or listeners, and waits until it is made and what it ends has ended.
     ///
     /// # Errors
     /// The change is refused; the switch stops.
-    pub(crate) async fn change_controllers(&self, change: ControllerChange) -> Result<(), SwitchError> {
+    pub(crate) async fn change_peers(&self, change: PeerChange) -> Result<(), SwitchError> {
         let (said, answer) = oneshot::channel();
-        let order = ControlThreadCommand::ChangeControllers(change, said);
+        let order = ControlThreadCommand::ChangePeers(change, said);
         self.orders.send(order).map_err(|_| SwitchError::Stopped)?;
         answer.await.map_err(|_| SwitchError::Stopped)?
     }
@@ -122,144 +132,45 @@ pub(crate) enum ControlThreadCommand {
     Stream(ByteStream),
     /// Add a virtual switch, and report the addresses on which it listens.
     AddVirtual(Box<VirtualSwitch>, AddVirtualCallback),
-    /// Connect to a further controller, or end the connection to one, and report whether that was possible.
-    ChangeControllers(ControllerChange, oneshot::Sender<Result<(), SwitchError>>),
-}
-
-/// Change of the controllers that a switch connects to.
-#[derive(Debug)]
-pub(crate) enum ControllerChange {
-    /// Connect to this one, too.
-    Add(ControllerSpec),
-    /// Connect to this one no longer.
-    Remove(ControllerSpec),
-}
-
-/// The controllers that a switch connects to, each with the means to end the connection.
-#[derive(Debug, Default)]
-struct ConnectedControllers {
-    controllers: Vec<(ControllerSpec, watch::Sender<bool>)>,
-    /// Addresses for in-band control, if that is on.
-    in_band: Option<watch::Sender<Vec<SocketAddr>>>,
-}
-
-impl ConnectedControllers {
-    /// Keeps a connection to a controller until it is removed or the switch stops.
-    fn add(&mut self, control: &ControlContext, spec: ControllerSpec, tasks: &mut tokio::task::JoinSet<()>) {
-        let (remove, mut removed) = watch::channel(false);
-        self.controllers.push((spec.clone(), remove));
-        let control = control.clone();
-        tasks.spawn(async move {
-            let (stop, stopping) = watch::channel(false);
-            let mut all = control.stopping.clone();
-            let end = async {
-                tokio::select! {
-                    () = stopped(&mut all) => {}
-                    () = stopped(&mut removed) => {}
-                }
-                stop.send_replace(true);
-            };
-            tokio::join!(connect::keep_connected(ControlContext { stopping, ..control }, spec), end);
-        });
-    }
-
-    /// Carries out a change.
-    ///
-    /// # Errors
-    /// The controller to add is there already or needs credentials that the switch does not have; the one to remove
-    /// is not there.
-    fn change(
-        &mut self,
-        control: &ControlContext,
-        change: ControllerChange,
-        tasks: &mut tokio::task::JoinSet<()>,
-    ) -> Result<(), SwitchError> {
-        let place = |wanted: &ControllerSpec| self.controllers.iter().position(|(spec, _)| spec == wanted);
-        match change {
-            ControllerChange::Add(spec) if place(&spec).is_some() => {
-                Err(SwitchError::Request(format!("controller {spec}: the switch connects to it already")))
-            }
-            ControllerChange::Add(spec) if spec.target.is_tls() && control.credentials.is_none() => {
-                Err(SwitchError::NoCredentials { target: spec.to_string() })
-            }
-            ControllerChange::Add(spec) => {
-                self.check_in_band(&spec)?;
-                self.add(control, spec, tasks);
-                self.tell_in_band();
-                Ok(())
-            }
-            ControllerChange::Remove(spec) => match place(&spec) {
-                // Dropping its sender ends the connection.
-                Some(place) => {
-                    self.controllers.remove(place);
-                    self.tell_in_band();
-                    Ok(())
-                }
-                None => Err(SwitchError::Request(format!("controller {spec}: the switch does not connect to it"))),
-            },
-        }
-    }
-}
-
-impl ConnectedControllers {
-    /// Starts to follow the routes to the controllers for in-band control.
-    fn start_in_band(&mut self, control: &ControlContext, tasks: &mut tokio::task::JoinSet<()>) {
-        let (tell, told) = watch::channel(Vec::new());
-        self.in_band = Some(tell);
-        self.tell_in_band();
-        tasks.spawn(in_band::follow(control.clone(), told));
-    }
-
-    /// Refuses a further controller that cannot be reached in band, if in-band control is on.
-    fn check_in_band(&self, coming: &ControllerSpec) -> Result<(), SwitchError> {
-        if self.in_band.is_none() {
-            return Ok(());
-        }
-        let present = self.controllers.iter().map(|(spec, _)| spec);
-        crate::in_band::addresses(present.chain([coming])).map(drop)
-    }
-
-    /// Tells in-band control the addresses of the controllers, if it is on.
-    fn tell_in_band(&self) {
-        if let Some(tell) = &self.in_band
-            && let Ok(addresses) = crate::in_band::addresses(self.controllers.iter().map(|(spec, _)| spec))
-        {
-            tell.send_replace(addresses);
-        }
-    }
+    /// Change a virtual switch that runs, and report whether that was possible.
+    ResizeVirtual(Box<VirtualSwitch>, ResizeVirtualCallback),
+    /// Change controllers or listeners, and report whether that was possible.
+    ChangePeers(PeerChange, oneshot::Sender<Result<(), SwitchError>>),
 }
 
 /// Receives the result of [`ControlThreadCommand::AddVirtual`].
 pub(crate) type AddVirtualCallback = Box<dyn FnOnce(Result<Vec<ListenTarget>, SwitchError>) + Send>;
+
+/// Receives the result of [`ControlThreadCommand::ResizeVirtual`].
+pub(crate) type ResizeVirtualCallback = Box<dyn FnOnce(Result<(), SwitchError>) + Send>;
 
 /// Initial work of the control thread.
 pub(crate) struct ControlThreadSetup {
     pub(crate) controllers: Vec<ControllerSpec>,
     /// True if the controllers are reached through the switch's own ports.
     pub(crate) is_in_band: bool,
-    pub(crate) listeners: Vec<listen::ChannelListener>,
+    /// Listeners, with the addresses that were asked for.
+    pub(crate) listeners: Vec<(ListenTarget, listen::ChannelListener)>,
     pub(crate) ctl: Option<crate::ctl::server::CtlServer>,
     pub(crate) orders: mpsc::UnboundedReceiver<ControlThreadCommand>,
     /// Ports whose device vanished.
     pub(crate) absent: Arc<AbsentPorts>,
 }
 
-/// Opens the listeners. Returns them and their addresses, with the TCP ports that the system assigned.
+/// Opens listeners. Returns them with the addresses that were asked for.
 ///
 /// # Errors
 /// Fails if an address is in use or does not belong to this machine.
 pub(crate) fn listen(
-    targets: &[ListenTarget],
-) -> Result<(Vec<listen::ChannelListener>, Vec<ListenTarget>), SwitchError> {
-    targets
-        .iter()
-        .map(|target| {
-            listen::ChannelListener::open(target).map(|listener| {
-                let address = listener.target().clone();
-                (listener, address)
-            })
-        })
-        .collect()
+    targets: impl IntoIterator<Item = ListenTarget>,
+) -> Result<Vec<(ListenTarget, listen::ChannelListener)>, SwitchError> {
+    let open = |target: ListenTarget| listen::ChannelListener::open(&target).map(|listener| (target, listener));
+    targets.into_iter().map(open).collect()
+}
+
+/// Returns the addresses of listeners, with the TCP ports that the system assigned.
+pub(crate) fn addresses(listeners: &[(ListenTarget, listen::ChannelListener)]) -> Vec<ListenTarget> {
+    listeners.iter().map(|(_, listener)| listener.target().clone()).collect()
 }
 
 /// Serves a controller in this process until the stream or the switch ends.
@@ -288,15 +199,15 @@ pub(crate) async fn serve_tool(control: ControlContext, stream: ByteStream, name
 /// Runs the control thread until the switch stops.
 pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) {
     let mut tasks = tokio::task::JoinSet::new();
-    let mut controllers = ConnectedControllers::default();
+    let mut peers = ControlPeers::default();
     for target in start.controllers {
-        controllers.add(&control, target, &mut tasks);
+        peers.add_controller(&control, target, &mut tasks);
     }
     if start.is_in_band {
-        controllers.start_in_band(&control, &mut tasks);
+        peers.start_in_band(&control, &mut tasks);
     }
-    for listener in start.listeners {
-        tasks.spawn(listen::serve(control.clone(), listener));
+    for (asked, listener) in start.listeners {
+        peers.add_listener(&control, asked, listener, &mut tasks);
     }
     if let Some(server) = start.ctl {
         tasks.spawn(server.serve(control.clone()));
@@ -310,9 +221,10 @@ pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) 
             order = start.orders.recv() => match order {
                 Some(ControlThreadCommand::Stream(stream)) => drop(tasks.spawn(serve_stream(control.clone(), stream))),
                 Some(ControlThreadCommand::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
-                Some(ControlThreadCommand::ChangeControllers(change, said)) => {
-                    // Without a receiver the client is gone.
-                    let _ = said.send(controllers.change(&control, change, &mut tasks));
+                Some(ControlThreadCommand::ResizeVirtual(spec, said)) => drop(tasks.spawn(virtuals::resize(control.clone(), *spec, said))),
+                Some(ControlThreadCommand::ChangePeers(change, said)) => {
+                    let changed = peers.change(&control, change, &mut tasks);
+                    tasks.spawn(report(changed, said));
                 }
                 None => break,
             },
@@ -325,6 +237,17 @@ pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) 
         }
     }
     while tasks.join_next().await.is_some() {}
+}
+
+/// Reports the result of a change of controllers or listeners, once what it ended has ended.
+async fn report(changed: Result<Option<PeerEnd>, SwitchError>, said: oneshot::Sender<Result<(), SwitchError>>) {
+    let changed = match changed {
+        Ok(Some(ending)) => Ok(ending.wait().await),
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
+    // Without a receiver the client is gone.
+    let _ = said.send(changed);
 }
 
 /// Waits until the switch stops.

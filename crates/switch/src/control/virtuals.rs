@@ -1,14 +1,15 @@
 //! Runs the control side of virtual switches: each has its own channels, listeners and stop signal, which end with
 //! it.
+use super::peers::{ControlPeers, PeerChange, check_credentials};
 use super::registry::ChannelRegistry;
-use super::{ControlContext, connect, listen, stopped};
+use super::{ControlContext, ControlThreadCommand, listen, stopped};
 use crate::engine::virtuals::{NewVirtualSwitch, VirtualId};
 use crate::handle::{SwitchError, SwitchIdentity};
 use crate::targets::{ControllerSpec, ListenTarget};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use weir_datapath::Datapath;
 use weir_slicing::VirtualSwitch;
@@ -30,9 +31,10 @@ pub(crate) struct VirtualSwitchRegistry {
 pub(crate) struct VirtualSwitchEntry {
     id: VirtualId,
     pub(crate) identity: SwitchIdentity,
+    /// Context whose orders go to the virtual switch's own task, which knows changes of controllers and listeners only.
     pub(crate) control: ControlContext,
-    /// Addresses on which the virtual switch listens, with the TCP ports that the system assigned.
-    pub(crate) listeners: Vec<ListenTarget>,
+    /// Held during a change, so that two changes do not mix.
+    changing: Arc<tokio::sync::Mutex<()>>,
     /// Closed when all parts of the virtual switch have ended.
     gone: watch::Receiver<()>,
 }
@@ -87,8 +89,9 @@ impl Drop for VirtualRegistration {
 /// A virtual switch that has been added but is not served yet.
 struct UnservedVirtualSwitch {
     listed: VirtualRegistration,
-    listeners: Vec<listen::ChannelListener>,
+    listeners: Vec<(ListenTarget, listen::ChannelListener)>,
     controllers: Vec<ControllerSpec>,
+    orders: mpsc::UnboundedReceiver<ControlThreadCommand>,
     stop: watch::Sender<bool>,
     lives: watch::Receiver<()>,
     gone: watch::Sender<()>,
@@ -98,7 +101,7 @@ struct UnservedVirtualSwitch {
 pub(super) async fn run(control: ControlContext, spec: VirtualSwitch, said: super::AddVirtualCallback) {
     match begin(&control, spec).await {
         Ok(begun) => {
-            said(Ok(begun.listed.tenant.listeners.clone()));
+            said(Ok(super::addresses(&begun.listeners)));
             serve(control, begun).await;
         }
         Err(error) => said(Err(error)),
@@ -108,13 +111,9 @@ pub(super) async fn run(control: ControlContext, spec: VirtualSwitch, said: supe
 async fn begin(parent: &ControlContext, spec: VirtualSwitch) -> Result<UnservedVirtualSwitch, SwitchError> {
     let controllers: Vec<ControllerSpec> = targets(&spec, "connect", &spec.connect)?;
     let listeners: Vec<ListenTarget> = targets(&spec, "listen", &spec.listen)?;
-    let tls = controllers.iter().filter(|spec| spec.target.is_tls()).map(ToString::to_string);
-    let tls = tls.chain(listeners.iter().filter(|target| target.is_tls()).map(ToString::to_string)).next();
-    if let (Some(target), None) = (tls, &parent.credentials) {
-        return Err(SwitchError::NoCredentials { target });
-    }
+    check_credentials(parent, &controllers, &listeners)?;
     // If the engine refuses, dropping the listeners closes them.
-    let (listeners, addresses) = super::listen(&listeners)?;
+    let listeners = super::listen(listeners)?;
     let id = VirtualId(parent.virtuals.next.fetch_add(1, Relaxed));
     let (engine, messages) = parent.engine.for_virtual(id);
     let (alive, lives) = watch::channel(());
@@ -125,32 +124,83 @@ async fn begin(parent: &ControlContext, spec: VirtualSwitch) -> Result<UnservedV
     let coming = NewVirtualSwitch { id, spec, datapath, messages, lives: alive };
     parent.engine.call_async(move |engine| engine.add_virtual(coming)).await??;
     let registry = Arc::new(ChannelRegistry::with_room(MAX_CHANNELS));
-    let control = ControlContext { engine, registry, stopping, why_stopped: REMOVED, ..parent.clone() };
-    let listed =
-        VirtualRegistration::new(VirtualSwitchEntry { id, identity, control, listeners: addresses, gone: going });
-    Ok(UnservedVirtualSwitch { listed, listeners, controllers, stop, lives, gone })
+    let (give_orders, orders) = mpsc::unbounded_channel();
+    let control =
+        ControlContext { engine, registry, stopping, why_stopped: REMOVED, orders: give_orders, ..parent.clone() };
+    let entry = VirtualSwitchEntry { id, identity, control, changing: Arc::default(), gone: going };
+    let listed = VirtualRegistration::new(entry);
+    Ok(UnservedVirtualSwitch { listed, listeners, controllers, orders, stop, lives, gone })
 }
 
 async fn serve(parent: ControlContext, begun: UnservedVirtualSwitch) {
-    let UnservedVirtualSwitch { listed, listeners, controllers, stop, mut lives, gone } = begun;
-    let mut tasks = JoinSet::new();
+    let UnservedVirtualSwitch { listed, listeners, controllers, mut orders, stop, mut lives, gone } = begun;
+    let control = &listed.tenant.control;
+    let (mut tasks, mut peers) = (JoinSet::new(), ControlPeers::default());
     for target in controllers {
-        tasks.spawn(connect::keep_connected(listed.tenant.control.clone(), target));
+        peers.add_controller(control, target, &mut tasks);
     }
-    for listener in listeners {
-        tasks.spawn(listen::serve(listed.tenant.control.clone(), listener));
+    for (asked, listener) in listeners {
+        peers.add_listener(control, asked, listener, &mut tasks);
     }
     let mut stopping = parent.stopping.clone();
-    tokio::select! {
-        biased;
-        () = stopped(&mut stopping) => {}
-        // The engine drops its end together with the virtual switch.
-        _ = lives.changed() => {}
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped(&mut stopping) => break,
+            // The engine drops its end together with the virtual switch.
+            _ = lives.changed() => break,
+            Some(ControlThreadCommand::ChangePeers(change, said)) = orders.recv() => {
+                let changed = peers.change(control, change, &mut tasks);
+                tasks.spawn(super::report(changed, said));
+            }
+            // Collects ended tasks, so that the set does not grow.
+            Some(_) = tasks.join_next() => {}
+        }
     }
+    drop(orders);
     stop.send_replace(true);
     while tasks.join_next().await.is_some() {}
     drop(listed);
     drop(gone);
+}
+
+/// Changes a virtual switch, and reports the result to `said`.
+pub(super) async fn resize(control: ControlContext, spec: VirtualSwitch, said: super::ResizeVirtualCallback) {
+    said(change(&control, spec).await);
+}
+
+/// Brings a virtual switch to another specification: rates, buffers and the like in the engine, and the controllers and
+/// listeners here. Everything that can be refused is tried before anything changes.
+async fn change(parent: &ControlContext, new: VirtualSwitch) -> Result<(), SwitchError> {
+    let entry = parent.virtuals.find(&new.name)?;
+    let _turn = entry.changing.lock().await;
+    let name = new.name.clone();
+    let old = parent.engine.call_async(move |engine| engine.virtual_spec(&name)).await??;
+    let controllers = |spec: &VirtualSwitch| targets::<ControllerSpec>(spec, "connect", &spec.connect);
+    let listeners = |spec: &VirtualSwitch| targets::<ListenTarget>(spec, "listen", &spec.listen);
+    let (controllers_added, controllers_removed) = difference(controllers(&old)?, controllers(&new)?);
+    let (listeners_added, listeners_removed) = difference(listeners(&old)?, listeners(&new)?);
+    check_credentials(parent, &controllers_added, &listeners_added)?;
+    // If the engine refuses, dropping the listeners closes them.
+    let opened = super::listen(listeners_added)?;
+    parent.engine.call_async(move |engine| engine.resize_virtual(new)).await??;
+    let removed = controllers_removed.into_iter().map(PeerChange::RemoveController);
+    let removed = removed.chain(listeners_removed.into_iter().map(PeerChange::RemoveListener));
+    let added = controllers_added.into_iter().map(PeerChange::AddController);
+    let added = added.chain(opened.into_iter().map(|(asked, listener)| PeerChange::Serve(asked, listener)));
+    for change in removed.chain(added) {
+        entry.control.change_peers(change).await?;
+    }
+    Ok(())
+}
+
+/// Returns what is only in the new list, and what is only in the old one.
+fn difference<T: PartialEq>(mut old: Vec<T>, mut new: Vec<T>) -> (Vec<T>, Vec<T>) {
+    let stays: Vec<bool> = old.iter().map(|one| new.contains(one)).collect();
+    new.retain(|one| !old.contains(one));
+    let mut stays = stays.into_iter();
+    old.retain(|_| !stays.next().unwrap_or_default());
+    (new, old)
 }
 
 /// Parses the addresses of controllers or listeners in `texts`; `what` names the option in errors.

@@ -29,6 +29,7 @@ pub use path::{CtlProgram, default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlacement};
 
 use serde::{Deserialize, Serialize};
+use weir_datapath::FailMode;
 pub use weir_device::MAX_RECORDS;
 
 /// Maximum length of a request's line in bytes: the text of a configuration file with [`MAX_FLOWS`] entries fits.
@@ -176,6 +177,21 @@ pub enum CtlRequest {
     DelController {
         /// Controller, as it was given.
         controller: String,
+    },
+    /// Listens on a further address.
+    AddListener {
+        /// Address, as `ptcp:[PORT][:HOST]`, `pssl:[PORT][:HOST]` or `punix:PATH`.
+        listener: String,
+    },
+    /// Listens on an address no longer; channels that came by it end.
+    DelListener {
+        /// Address, as it was given.
+        listener: String,
+    },
+    /// Changes the behaviour of the switch without a controller.
+    SetFailMode {
+        /// Behaviour from now on.
+        mode: FailMode,
     },
     /// Reads what a configuration file has to say for a switch that starts as this one is now; the reply is
     /// [`RunningConfiguration`].

@@ -1,7 +1,7 @@
 //! Serves the control socket: reads requests, carries them out, writes replies.
 use super::clients::{line_of, read_request, serve_clients};
 use super::{ConfigurationSource, CtlReply, CtlRequest};
-use crate::control::{ControlContext, ControllerChange, stopped};
+use crate::control::{ControlContext, PeerChange, stopped};
 use crate::engine::Engine;
 use crate::handle::{SwitchError, SwitchIdentity};
 use crate::snapshot::SwitchSnapshot;
@@ -145,6 +145,9 @@ fn is_for_virtual(request: &CtlRequest) -> bool {
             | CtlRequest::Of { .. }
             | CtlRequest::AddController { .. }
             | CtlRequest::DelController { .. }
+            | CtlRequest::AddListener { .. }
+            | CtlRequest::DelListener { .. }
+            | CtlRequest::SetFailMode { .. }
             | CtlRequest::Configuration
             | CtlRequest::SetConfigurationText { .. }
             | CtlRequest::Stop
@@ -204,13 +207,27 @@ async fn carry_out_here(context: &CtlContext, request: CtlRequest) -> Result<Val
         CtlRequest::Profile { commands } => super::profile::show(engine, commands).await,
         CtlRequest::AddController { controller } => {
             let spec = controller.parse().map_err(SwitchError::Request)?;
-            context.control.change_controllers(ControllerChange::Add(spec)).await?;
+            context.control.change_peers(PeerChange::AddController(spec)).await?;
             Ok(json!({ "added": controller }))
         }
         CtlRequest::DelController { controller } => {
             let spec = controller.parse().map_err(SwitchError::Request)?;
-            context.control.change_controllers(ControllerChange::Remove(spec)).await?;
+            context.control.change_peers(PeerChange::RemoveController(spec)).await?;
             Ok(json!({ "removed": controller }))
+        }
+        CtlRequest::AddListener { listener } => {
+            let target = listener.parse().map_err(SwitchError::Request)?;
+            context.control.change_peers(PeerChange::AddListener(target)).await?;
+            Ok(json!({ "added": listener }))
+        }
+        CtlRequest::DelListener { listener } => {
+            let target = listener.parse().map_err(SwitchError::Request)?;
+            context.control.change_peers(PeerChange::RemoveListener(target)).await?;
+            Ok(json!({ "removed": listener }))
+        }
+        CtlRequest::SetFailMode { mode } => {
+            engine.call_async(move |engine| engine.set_fail_mode(mode)).await?;
+            Ok(json!({ "fail_mode": mode }))
         }
         CtlRequest::Configuration => super::configuration::read(context).await,
         CtlRequest::SetConfigurationText { text } => super::configuration::set_text(context, text),

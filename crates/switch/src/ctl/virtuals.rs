@@ -55,7 +55,9 @@ pub(super) async fn resize(control: &ControlContext, name: &str, text: &str, fil
             spec.name
         )));
     }
-    control.engine.call_async(move |engine| engine.resize_virtual(spec)).await??;
+    let (said, answer) = oneshot::channel();
+    control.resize_virtual(spec, Box::new(move |result| drop(said.send(result))))?;
+    answer.await.map_err(|_| SwitchError::Stopped)??;
     Ok(json!({ "resized": name }))
 }
 

@@ -128,6 +128,11 @@ impl Engine {
         self.stopping = true;
     }
 
+    /// Changes the behaviour of the physical switch without a controller.
+    pub(crate) fn set_fail_mode(&mut self, mode: FailMode) {
+        self.physical.datapath.get().set_fail_mode(mode);
+    }
+
     /// Returns the physical switch with all ports of the engine.
     #[inline]
     pub(crate) fn physical(&mut self) -> ServedSwitch<'_> {

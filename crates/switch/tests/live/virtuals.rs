@@ -1,7 +1,7 @@
 //! Virtual switches on one switch: isolated from each other, added and removed under traffic.
 use crate::bed::{Controller, Host, forward, punt, switch, until};
 use std::collections::BTreeMap;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use weir_openflow::Body;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
@@ -186,6 +186,43 @@ async fn one_that_is_resized_while_packets_and_flow_mods_come_loses_nothing() {
     switch.flow_mod(forward(1, 2)).unwrap();
     a.send(b, 1000);
     assert_eq!(b.tag(), 1000, "the switch's own tables have them");
+}
+
+#[tokio::test]
+async fn controllers_listeners_and_fail_mode_change_while_it_runs() {
+    let (switch, mut hosts, at) = two();
+    let change = |listen: &str, more: &str| {
+        let whole = text("gold", 0x101, "400Mbit/s", &format!("select = [{{ port = 1 }}]\n{more}"));
+        switch.resize_virtual(cut(&whole.replace("listen = 'ptcp:0'", &format!("listen = {listen}"))))
+    };
+    let mut stays = connect(&at[0]).await;
+    let waits = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let connects = format!("connect = 'tcp:{}'", waits.local_addr().unwrap());
+    change("'ptcp:0'", &connects).unwrap();
+    let mut controller = Controller::up(waits.accept().await.unwrap().0).await;
+    controller.barrier().await;
+
+    // An address that is taken changes nothing.
+    let taken = format!("['ptcp:0', 'ptcp:{}:127.0.0.1']", waits.local_addr().unwrap().port());
+    let error = change(&taken, "fail_mode = 'standalone'").unwrap_err().to_string();
+    assert!(error.contains("another program listens there"), "{error}");
+    controller.barrier().await;
+    change("'ptcp:0'", &connects).unwrap();
+    controller.barrier().await;
+
+    change("'ptcp:0'", "fail_mode = 'standalone'").unwrap();
+    controller.closed().await;
+    let [a, b, c] = &mut hosts[..] else { unreachable!() };
+    a.send(c, 7);
+    assert_eq!((b.tag(), c.tag()), (7, 7), "it floods like a learning switch");
+
+    stays.barrier().await;
+    change("[]", "").unwrap();
+    stays.closed().await;
+    let ListenTarget::Tcp(address) = at[0] else { unreachable!() };
+    assert!(TcpStream::connect(address).await.is_err());
+    change(&format!("'{}'", at[0]), "").unwrap();
+    connect(&at[0]).await.barrier().await;
 }
 
 #[tokio::test]

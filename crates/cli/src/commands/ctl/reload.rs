@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use toml::Table;
+use weir_datapath::FailMode;
 use weir_switch::ctl::{CtlClient, CtlRequest, FlowVerb, GroupVerb, MeterVerb, RunningConfiguration, TableContents};
 use weir_terminal::signals::StopSignalHandler;
 
@@ -81,10 +82,10 @@ enum ReloadPhase {
     EntriesRemoved,
     GroupsRemoved,
     MetersRemoved,
-    Controllers,
+    Peers,
 }
 
-const PHASES: usize = ReloadPhase::Controllers as usize + 1;
+const PHASES: usize = ReloadPhase::Peers as usize + 1;
 
 impl ReloadPlan {
     /// Compares two configurations and what the switch is now.
@@ -107,8 +108,14 @@ impl ReloadPlan {
             _ if old.all.get("virtual") != new.all.get("virtual") => plan.later.push("virtual".to_owned()),
             _ => {}
         }
-        plan.controllers(&old.list("controller"), &new.list("controller"));
-        let known = ["port", "meter", "group", "entry", "virtual", "controller"];
+        let add = |controller| CtlRequest::AddController { controller };
+        let remove = |controller| CtlRequest::DelController { controller };
+        plan.peers("controller", &old.list("controller"), &new.list("controller"), add, remove);
+        let add = |listener| CtlRequest::AddListener { listener };
+        let remove = |listener| CtlRequest::DelListener { listener };
+        plan.peers("listener", &old.list("listen"), &new.list("listen"), add, remove);
+        plan.fail_mode(old, new)?;
+        let known = ["port", "meter", "group", "entry", "virtual", "controller", "listen", "fail-mode"];
         let keys = old.all.keys().chain(new.all.keys()).filter(|key| !known.contains(&key.as_str()));
         let mut differ: Vec<&String> = keys.filter(|key| old.all.get(*key) != new.all.get(*key)).collect();
         differ.sort_unstable();
@@ -253,17 +260,42 @@ impl ReloadPlan {
         Ok(())
     }
 
-    fn controllers(&mut self, old: &[String], new: &[String]) {
-        let add = |controller: &String| CtlRequest::AddController { controller: controller.clone() };
-        let remove = |controller: &String| CtlRequest::DelController { controller: controller.clone() };
-        for controller in old.iter().filter(|controller| !new.contains(controller)) {
-            let what = format!("controller {controller}: removed");
-            self.add(ReloadPhase::Controllers, what, remove(controller), add(controller));
+    /// Plans the changes of controllers or listeners.
+    fn peers(
+        &mut self,
+        kind: &str,
+        old: &[String],
+        new: &[String],
+        add: impl Fn(String) -> CtlRequest,
+        remove: impl Fn(String) -> CtlRequest,
+    ) {
+        // What is removed goes first: another address can have the same port.
+        for peer in old.iter().filter(|peer| !new.contains(peer)) {
+            let (request, undo) = (remove(peer.clone()), add(peer.clone()));
+            self.add(ReloadPhase::Peers, format!("{kind} {peer}: removed"), request, undo);
         }
-        for controller in new.iter().filter(|controller| !old.contains(controller)) {
-            let what = format!("controller {controller}: added");
-            self.add(ReloadPhase::Controllers, what, add(controller), remove(controller));
+        for peer in new.iter().filter(|peer| !old.contains(peer)) {
+            let (request, undo) = (add(peer.clone()), remove(peer.clone()));
+            self.add(ReloadPhase::Peers, format!("{kind} {peer}: added"), request, undo);
         }
+    }
+
+    /// Plans the change of the behaviour without a controller.
+    ///
+    /// # Errors
+    /// A text is no such behaviour.
+    fn fail_mode(&mut self, old: &SettingsDocument, new: &SettingsDocument) -> anyhow::Result<()> {
+        let mode = |document: &SettingsDocument| -> anyhow::Result<FailMode> {
+            let mode = document.all.get("fail-mode").cloned().map(toml::Value::try_into::<FailMode>).transpose();
+            Ok(mode.context("fail-mode")?.unwrap_or(FailMode::Secure))
+        };
+        let (before, after) = (mode(old)?, mode(new)?);
+        if before != after {
+            let (request, undo) = (CtlRequest::SetFailMode { mode: after }, CtlRequest::SetFailMode { mode: before });
+            let name = if after == FailMode::Secure { "secure" } else { "standalone" };
+            self.add(ReloadPhase::Peers, format!("fail-mode {name}: set"), request, undo);
+        }
+        Ok(())
     }
 
     /// Plans the change of a virtual switch from one specification to another.
@@ -272,7 +304,14 @@ impl ReloadPlan {
             let own = table.iter().filter(|(key, _)| !TABLES.contains(&key.as_str()));
             own.map(|(key, value)| (key.clone(), value.clone())).collect()
         };
-        let (before, after) = (own(before), own(after));
+        let (mut before, mut after) = (own(before), own(after));
+        let nobody = || toml::Value::Array(Vec::new());
+        for (key, default) in [("connect", nobody()), ("listen", nobody()), ("fail_mode", "secure".into())] {
+            if before.contains_key(key) || after.contains_key(key) {
+                before.entry(key).or_insert(default.clone());
+                after.entry(key).or_insert(default);
+            }
+        }
         for key in before.keys().filter(|key| !after.contains_key(*key)) {
             // A running virtual switch keeps what is not said.
             self.later.push(format!("virtual switch {name}: {key}"));
@@ -497,6 +536,45 @@ mod tests {
         let error = plan(old, "port = ['7=null:c', 'null:a']\nentry = ['actions=output:b']", now()).unwrap_err();
         let expected = "entry `actions=output:b`: no port `b` with a number; there are: 1=a, 7=c, 9=others";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn controllers_listeners_and_fail_mode_follow_the_file() {
+        let old = "listen = ['ptcp:6654', 'punix:/a']\ncontroller = ['tcp:10.0.0.1']\n";
+        let new = "listen = ['ptcp:6654:127.0.0.1', 'punix:/a']\nfail-mode = 'standalone'\n";
+        let now = || running(&[], [&[], &[], &[]]);
+        let planned = plan(old, new, now()).unwrap();
+        let expected = [
+            "controller tcp:10.0.0.1: removed",
+            "listener ptcp:6654: removed",
+            "listener ptcp:6654:127.0.0.1: added",
+            "fail-mode standalone: set",
+        ];
+        assert_eq!(words(&planned), expected);
+        assert!(planned.later.is_empty());
+        let mode = &planned.phases[ReloadPhase::Peers as usize][3];
+        assert_eq!(mode.undo, CtlRequest::SetFailMode { mode: FailMode::Secure });
+        assert!(words(&plan(new, &new.replace("fail-mode", "# fail-mode"), now()).unwrap())[0].contains("secure"));
+    }
+
+    #[test]
+    fn a_virtual_switch_without_controllers_in_the_file_loses_them() {
+        let with =
+            "[[virtual_switch]]\nname = 'a'\nconnect = ['tcp:10.0.0.1']\nfail_mode = 'standalone'\nlifetime = '9s'\n";
+        let without = "[[virtual_switch]]\nname = 'a'\nlisten = ['ptcp:6654']\n";
+        let mut plan = ReloadPlan::default();
+        let table = |text: &str| text.parse::<Table>().unwrap()["virtual_switch"][0].as_table().unwrap().clone();
+        plan.resize("a", &table(with), &table(without)).unwrap();
+        let step = &plan.phases[ReloadPhase::VirtualsAdded as usize][0];
+        assert_eq!(step.what, "virtual switch a: connect, fail_mode, listen: changed");
+        let request = |text: &str| {
+            let (name, file) = ("a".to_owned(), "configuration".to_owned());
+            CtlRequest::ResizeVirtual { name, text: text.to_owned(), file }
+        };
+        assert_eq!(step.request, request("connect = []\nfail_mode = \"secure\"\nlisten = [\"ptcp:6654\"]\n"));
+        let back = "connect = [\"tcp:10.0.0.1\"]\nfail_mode = \"standalone\"\nlifetime = \"9s\"\nlisten = []\n";
+        assert_eq!(step.undo, request(back));
+        assert_eq!(plan.later, ["virtual switch a: lifetime"]);
     }
 
     #[test]

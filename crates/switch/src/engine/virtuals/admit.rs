@@ -103,6 +103,7 @@ impl Engine {
         let inlets = VirtualPortState::all(now, &spec, &fabric.shape);
         let before = std::mem::replace(&mut switch.ports.inlets, inlets);
         let LogicalSwitch { datapath, out, .. } = &mut switch.logical;
+        datapath.get().set_fail_mode(spec.fail_mode);
         for old in &before {
             match switch.ports.inlets.iter_mut().find(|new| (new.number, new.physical) == (old.number, old.physical)) {
                 Some(new) => new.keep(old),
@@ -317,12 +318,9 @@ fn in_fabric(spec: &VirtualSwitch, shape: &FabricSpec, now: Instant) -> VirtualS
 fn unchanged(old: &VirtualSwitch, new: &VirtualSwitch) -> Result<(), String> {
     let fixed = [
         ("dpid", old.dpid == new.dpid),
-        ("connect", old.connect == new.connect),
-        ("listen", old.listen == new.listen),
         ("tables", old.tables == new.tables),
         ("max_entries", old.max_entries == new.max_entries),
         ("max_packet_ins", old.max_packet_ins == new.max_packet_ins),
-        ("fail_mode", old.fail_mode == new.fail_mode),
     ];
     match fixed.iter().find(|(_, is_same)| !is_same) {
         Some((what, _)) => Err(format!("{what} cannot change while it runs; remove it and add it anew")),
