@@ -23,6 +23,7 @@ mod groups;
 mod idle;
 mod in_band;
 mod interfaces;
+mod islands;
 mod local;
 mod memory;
 mod meters;

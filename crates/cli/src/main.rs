@@ -10,7 +10,7 @@ mod tls;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use commands::LogFormat;
 use mimalloc::MiMalloc;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, c_int, c_long};
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
@@ -20,10 +20,24 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// Milliseconds for which freed memory is kept before the system gets it back, in place of mimalloc's 10. Memory that
+/// comes back from the system is cleared first: a controller that laid thousands of intents did that for a quarter of
+/// its processor time.
+const KEEP_FREED_MS: c_long = 1000;
+/// Number of mimalloc's option `purge_delay` (`mimalloc.h` of version 2).
+const PURGE_DELAY: c_int = 15;
+
+unsafe extern "C" {
+    /// Sets an option of mimalloc, unless the environment has set it.
+    fn mi_option_set_default(option: c_int, value: c_long);
+}
+
 /// Exit status for bad input: arguments, files, messages.
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
+    // SAFETY: the option exists, and any number of milliseconds is allowed. MIMALLOC_PURGE_DELAY goes first.
+    unsafe { mi_option_set_default(PURGE_DELAY, KEEP_FREED_MS) };
     let matches = commands::Cli::command().try_get_matches().unwrap_or_else(|error| arguments::refuse(&error));
     let cli = commands::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     for notice in renamed::notices(std::env::args().skip(1)) {
