@@ -297,10 +297,13 @@ impl OxmId {
     /// Returns the header of the same field in another version. Headers of unknown fields, and headers that no
     /// version has, are returned unchanged.
     fn in_version(self, version: Version) -> OxmId {
-        let is_natural = |field: &Field| {
-            Version::ALL.iter().any(|from| OxmId::of_version(*field, self.has_mask, *from) == Some(self))
-        };
-        let field = self.field().filter(is_natural);
-        field.and_then(|field| OxmId::of_version(field, self.has_mask, version)).unwrap_or(self)
+        let Some(field) = self.field() else { return self };
+        let of_version = |version| OxmId::of_version(field, self.has_mask, version);
+        match of_version(version) {
+            // Most headers are the same in all versions.
+            Some(found) if found == self => self,
+            Some(found) if Version::ALL.iter().any(|from| of_version(*from) == Some(self)) => found,
+            _ => self,
+        }
     }
 }

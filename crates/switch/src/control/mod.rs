@@ -242,7 +242,10 @@ pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) 
 /// Reports the result of a change of controllers or listeners, once what it ended has ended.
 async fn report(changed: Result<Option<PeerEnd>, SwitchError>, said: oneshot::Sender<Result<(), SwitchError>>) {
     let changed = match changed {
-        Ok(Some(ending)) => Ok(ending.wait().await),
+        Ok(Some(ending)) => {
+            ending.wait().await;
+            Ok(())
+        }
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
