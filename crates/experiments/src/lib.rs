@@ -64,6 +64,7 @@ experiments! {
     "vx-priority" virtual_switches::priority::measure,
     "vx-split-path" virtual_switches::split_path::measure,
     "vlink-allocation" virtual_links::allocation::measure,
+    "vlink-isolation" virtual_links::isolation::measure,
     "vm-router-efficiency" virtual_switches::routers::measure,
     "sojourn-range-one" sojourn::range_one::measure,
     "sojourn-range-two" sojourn::range_two::measure,

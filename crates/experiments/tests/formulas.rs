@@ -44,6 +44,11 @@ fn rates_of_virtual_links() {
 }
 
 #[test]
+fn isolation_of_virtual_networks() {
+    holds("vlink-isolation", 3, &[]);
+}
+
+#[test]
 fn accuracy_of_ours() {
     holds("model-accuracy", 2, &[]);
 }

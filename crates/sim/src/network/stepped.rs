@@ -130,8 +130,16 @@ impl<'a> NetworkSimulation<'a> {
     /// Returns the delays of all packets so far, of pings and datagrams.
     pub fn delays(&self) -> TimeHistogram {
         let mut delays = TimeHistogram::default();
-        let all = self.network.hosts.iter().flat_map(weir_network::StackHost::measured);
-        all.for_each(|(_, measured)| delays.merge(&measured.delays));
+        self.item_delays().iter().for_each(|one| delays.merge(one));
+        delays
+    }
+
+    /// Returns the delays of each item's packets so far (pings and datagrams), in the scenario's order.
+    pub fn item_delays(&self) -> Vec<TimeHistogram> {
+        let mut delays = vec![TimeHistogram::default(); self.network.scenario.traffic.len()];
+        for (item, measured) in self.network.hosts.iter().flat_map(weir_network::StackHost::measured) {
+            delays[item].merge(&measured.delays);
+        }
         delays
     }
 }
