@@ -70,3 +70,45 @@ fn a_silent_link_costs_what_comes_before_it_is_noticed() {
     assert!((steady, returned) == (0, 0) && (500..=1000).contains(&silent), "{steady} {silent} {returned}");
     assert!(!events.contains(r#""kind":"port-down""#) && events.contains(r#""kind":"link-down""#), "{events}");
 }
+
+/// Two flows over links of other lengths; the first in the file starts last.
+const TWO_FLOWS: &str = r#"
+duration = "100ms"
+[controller]
+app = "learning"
+[topology]
+kind = "linear"
+switches = 3
+delay = "500us"
+[[traffic]]
+kind = "udp"
+from = "h1"
+to = "h3"
+rate = 1000
+start = "20ms"
+[[traffic]]
+kind = "udp"
+from = "h1"
+to = "h2"
+rate = 1000
+start = "10ms"
+"#;
+
+#[test]
+fn delays_are_told_by_item() {
+    let scenario = Scenario::parse(TWO_FLOWS, "two.toml").unwrap_or_else(|error| panic!("{error}"));
+    let watch = SimulationMonitor::default();
+    let settings = VirtualTimeSettings::default();
+    let mut network = NetworkSimulation::start(&scenario, &settings, &watch).unwrap_or_else(|error| panic!("{error}"));
+    network.run_for(60 * MS).expect("the controller is embedded");
+    let (counts, delays) = (network.counts(), network.item_delays());
+    assert_eq!(counts.len(), 2);
+    for ((item, count), delays) in scenario.traffic.iter().zip(counts).zip(&delays) {
+        let hops = if scenario.hosts[item.to].name == "h3" { 2.0 } else { 1.0 };
+        let half = delays.quantile_us(0.5).expect("packets have arrived");
+        assert_eq!(delays.count(), count.received);
+        assert!((500.0 * hops..500.0 * (hops + 0.5)).contains(&half), "{half} us over {hops} links");
+    }
+    let all: u64 = delays.iter().map(weir_traffic::TimeHistogram::count).sum();
+    assert_eq!(network.delays().count(), all);
+}

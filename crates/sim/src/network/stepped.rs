@@ -116,7 +116,7 @@ impl<'a> NetworkSimulation<'a> {
         reply
     }
 
-    /// Returns the packets of each item of traffic so far, in the scenario's order.
+    /// Returns the packets of each item of traffic so far, in the order of [`Scenario::traffic`].
     pub fn counts(&self) -> Vec<TrafficCount> {
         let mut counts = vec![TrafficCount::default(); self.network.scenario.traffic.len()];
         for (item, measured) in self.network.hosts.iter().flat_map(weir_network::StackHost::measured) {
@@ -134,7 +134,7 @@ impl<'a> NetworkSimulation<'a> {
         delays
     }
 
-    /// Returns the delays of each item's packets so far (pings and datagrams), in the scenario's order.
+    /// Returns the delays of each item's packets so far (pings and datagrams), in the order of [`Scenario::traffic`].
     pub fn item_delays(&self) -> Vec<TimeHistogram> {
         let mut delays = vec![TimeHistogram::default(); self.network.scenario.traffic.len()];
         for (item, measured) in self.network.hosts.iter().flat_map(weir_network::StackHost::measured) {
