@@ -33,7 +33,8 @@ impl IsolationCase {
     }
 }
 
-/// Returns all cases: those of Table 5.3 with limits on each virtual link, and the last with one on each virtual network.
+/// Returns all cases: those of Table 5.3 with limits on each virtual link, and the last one with a limit on each virtual
+/// network, too.
 fn cases() -> Vec<IsolationCase> {
     let of = |speed: u64| {
         let both = move |number, place| {
@@ -57,26 +58,34 @@ type MeasuredCase = (IsolationCase, Vec<CaseFindings>);
 pub(crate) fn measure(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let cases = cases();
-    let replications = u64::from(run.sizes.replications.max(1));
-    let count = replications * cases.len() as u64;
+    let replications = usize::try_from(run.sizes.replications.max(1)).unwrap_or(1);
+    let count = (replications * cases.len()) as u64;
     let (time, seed, cancel) = (run.sizes.time.0, run.options.seed, run.options.cancel.clone());
-    run.tell(&format!("{count} networks"));
     let once = |number: u64| {
-        let case = usize::try_from(number / replications).ok().and_then(|place| cases.get(place));
-        match case.filter(|_| !cancel.is_cancelled()) {
-            Some(case) => trial::simulate(*case, time, (seed, number % replications), &cancel),
+        let place = usize::try_from(number).unwrap_or(usize::MAX);
+        match cases.get(place / replications).filter(|_| !cancel.is_cancelled()) {
+            Some(case) => trial::simulate(*case, time, (seed, (place % replications) as u64), &cancel),
             None => Ok(None),
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut results = replicate(&ReplicationLimits { least: count, most: count, threads }, once, |_| false)?.results;
+    let progress = &mut *run.progress;
+    progress(&format!("{count} simulations"));
+    let tell = |done: &[CaseFindings]| {
+        if done.len().is_multiple_of(replications) {
+            progress(&format!("{} of {count} simulations", done.len()));
+        }
+        false
+    };
+    let mut rest = replicate(&ReplicationLimits { least: 1, most: count, threads }, once, tell)?.results;
     let mut measured: Vec<MeasuredCase> = Vec::new();
     for case in cases {
-        if (results.len() as u64) < replications {
+        // Of a rerun that was stopped, complete cases are reported.
+        if rest.len() < replications {
             break;
         }
-        let rest = results.split_off(usize::try_from(replications).unwrap_or(0));
-        measured.push((case, std::mem::replace(&mut results, rest)));
+        let later = rest.split_off(replications);
+        measured.push((case, std::mem::replace(&mut rest, later)));
     }
     for (case, found) in &measured {
         figures(run, *case, found);
@@ -122,15 +131,15 @@ fn plots(run: &mut ExperimentRun<'_>, measured: &[MeasuredCase]) {
 
 /// Returns lines of a case's flows. With one limit for a virtual network only the flows that exceed it are drawn.
 fn lines(case: IsolationCase, found: &[CaseFindings]) -> Vec<ChartSeries> {
+    let ending = match case.place {
+        RateLimitPlace::VirtualLink => "",
+        RateLimitPlace::VirtualNetwork => ", one limit",
+    };
+    let is_drawn = |network: usize| network == 1 || case.place == RateLimitPlace::VirtualLink;
     let line = |(network, flow, place): (usize, usize, usize)| {
-        let (number, ending) = match case.place {
-            RateLimitPlace::VirtualLink => (flow + 1, ""),
-            RateLimitPlace::VirtualNetwork if network == 0 => return None,
-            RateLimitPlace::VirtualNetwork => (flow + 1, ", one limit"),
-        };
         let points = found.first()?[place].rates.iter().map(|(time, rate)| ChartPoint::new(*time, *rate)).collect();
-        let name = format!("VNet {} flow {number}{ending}", network + 1);
+        let name = format!("VNet {} flow {}{ending}", network + 1, flow + 1);
         Some(ChartSeries::looking(name, LineStyle::Curve, points))
     };
-    flows().filter_map(line).collect()
+    flows().filter(|(network, ..)| is_drawn(*network)).filter_map(line).collect()
 }

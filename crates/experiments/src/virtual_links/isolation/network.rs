@@ -107,7 +107,7 @@ impl IsolationCase {
             duration.as_micros()
         );
         let _ = write!(text, "[[switch]]\nname = \"site\"\n[switch.fabric]\nrate = \"{line}Mbit/s\"\n");
-        self.ends().for_each(|(network, host)| self.write_virtual_link(&mut text, network, host));
+        hosts().for_each(|(network, host)| self.write_virtual_link(&mut text, network, host));
         let _ = write!(
             text,
             "[[switch]]\nname = \"machine\"\n[switch.fabric]\nrate = \"{line}Mbit/s\"\ncrosspoint = \"{}kB\"\n",
@@ -118,7 +118,7 @@ impl IsolationCase {
             text,
             "[[link]]\nends = [\"site\", \"machine\"]\nports = [{SITE_PORT}, {MACHINE_PORT}]\nrate = \"{line}Mbit/s\"\n"
         );
-        self.ends().for_each(|(network, host)| self.write_host(&mut text, network, host));
+        hosts().for_each(|(network, host)| self.write_host(&mut text, network, host));
         for network in 0..NETWORKS {
             for flow in 0..FLOWS {
                 let start_us = random.below(START_US) / self.speed;
@@ -126,11 +126,6 @@ impl IsolationCase {
             }
         }
         text
-    }
-
-    /// Iterates over all hosts: virtual network and number, from 1. Hosts 1 and 2 send to hosts 3 and 4.
-    fn ends(self) -> impl Iterator<Item = (usize, usize)> {
-        (0..NETWORKS).flat_map(|network| (1..=2 * FLOWS).map(move |host| (network, host)))
     }
 
     /// Returns the rate of a host's line in Mbit/s. A TCP connection sends as fast as its host's line.
@@ -217,6 +212,11 @@ impl IsolationCase {
     }
 }
 
+/// Iterates over all hosts: virtual network and number, from 1. Hosts 1 and 2 send to hosts 3 and 4.
+fn hosts() -> impl Iterator<Item = (usize, usize)> {
+    (0..NETWORKS).flat_map(|network| (1..=2 * FLOWS).map(move |host| (network, host)))
+}
+
 /// Returns the name of the host that sends a flow.
 pub(super) fn sender_name(network: usize, flow: usize) -> String {
     host_name(network, flow + 1)
@@ -269,10 +269,8 @@ mod tests {
             [1, 2, 3, 4].map(asked),
             [[30, 90, 80, 160], [50, 100, 100, 200], [30, 90, 100, 200], [30, 90, 120, 240]]
         );
-        for network in 0..NETWORKS {
-            let (asked, maximum): (u64, u64) =
-                (IN_PROFILE_MBPS[network].iter().sum(), MAXIMUM_MBPS[network].iter().sum());
-            assert_eq!(asked * 5, maximum * 4, "80 %");
+        for (asked, maxima) in IN_PROFILE_MBPS.iter().zip(MAXIMUM_MBPS) {
+            assert_eq!(asked.iter().sum::<u64>() * 5, maxima.iter().sum::<u64>() * 4, "80 %");
         }
     }
 }
