@@ -91,8 +91,8 @@ fn wrong(error: impl std::fmt::Display) -> ExperimentError {
     ExperimentError::Case(error.to_string())
 }
 
-/// Returns the items of traffic that are the flows, in the order of [`CaseFindings`]. A scenario's items are in the order
-/// of their starts.
+/// Returns the items of traffic that are the flows, in the order of [`CaseFindings`]. A scenario's items are in the
+/// order of their starts.
 fn items(scenario: &Scenario) -> Vec<usize> {
     let sender = |(network, flow)| scenario.hosts.iter().position(|host| host.name == sender_name(network, flow));
     let senders = (0..NETWORKS).flat_map(|network| (0..FLOWS).map(move |flow| (network, flow))).map(sender);
