@@ -33,8 +33,8 @@ impl IsolationCase {
     }
 }
 
-/// Returns all cases: those of Table 5.3 with limits on each virtual link, and the last one with a limit on each virtual
-/// network, too.
+/// Returns all cases: those of Table 5.3 with limits on each virtual link, and the last one with a limit on each
+/// virtual network, too.
 fn cases() -> Vec<IsolationCase> {
     let of = |speed: u64| {
         let both = move |number, place| {
