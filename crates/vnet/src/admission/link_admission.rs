@@ -1,6 +1,7 @@
 //! Keeps the virtual links that were admitted, and decides on new ones.
-use super::trial::Trial;
-use super::{LinkDemand, MAX_PACKET, NearestOffer, PromiseError, QueuedLink};
+use super::network::BoundedNetwork;
+use super::trial::{AdmittedFlow, Trial, path_bound, server};
+use super::{BindingResource, LinkDemand, MAX_PACKET, NearestOffer, PromiseError, QueuedLink};
 use crate::allocation::MAX_LINKS;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,13 +29,27 @@ pub struct PathBound {
 
 /// Substrate with the virtual links that were admitted.
 ///
-/// Bounds depend on the virtual links that are there, and not on the order in which they were admitted.
+/// Bounds depend on the virtual links that are there, and not on the order in which they were admitted. A change
+/// calculates only the bounds that it changes.
 #[derive(Debug, Clone)]
 pub struct LinkAdmission {
     pub(super) overhead: u64,
-    pub(super) links: BTreeMap<String, QueuedLink>,
-    pub(super) held: BTreeMap<String, LinkDemand>,
-    bounds: BTreeMap<String, PathBound>,
+    /// Links in the order of their names.
+    pub(super) links: Vec<QueuedLink>,
+    pub(super) places: BTreeMap<String, usize>,
+    pub(super) held: BTreeMap<String, HeldDemand>,
+    /// Virtual links and their bounds as numbers.
+    pub(super) network: BoundedNetwork,
+    /// Names of the virtual links by their slots in `network`.
+    names: Vec<Option<String>>,
+}
+
+/// Virtual link that was admitted.
+#[derive(Debug, Clone)]
+pub(super) struct HeldDemand {
+    demand: LinkDemand,
+    bound: PathBound,
+    slot: usize,
 }
 
 impl LinkAdmission {
@@ -57,18 +72,28 @@ impl LinkAdmission {
         if named.len() > MAX_LINKS {
             return Err(PromiseError::TooMany { kind: "link", found: named.len() });
         }
-        let (held, bounds) = (BTreeMap::new(), BTreeMap::new());
-        Ok(LinkAdmission { overhead: overhead.0, links: named, held, bounds })
+        let places = named.keys().cloned().zip(0..).collect();
+        let links: Vec<QueuedLink> = named.into_values().collect();
+        let network = BoundedNetwork::new(links.iter().map(|link| server(link, overhead.0)).collect());
+        Ok(LinkAdmission { overhead: overhead.0, links, places, held: BTreeMap::new(), network, names: Vec::new() })
     }
 
     /// Returns the bound of an admitted virtual link's delay. A promised delay is at least this.
     pub fn bound(&self, name: &str) -> Option<&PathBound> {
-        self.bounds.get(name)
+        self.held.get(name).map(|held| &held.bound)
     }
 
     /// Returns the admitted virtual links with the bounds of their delay, in the order of their names.
     pub fn admitted(&self) -> impl Iterator<Item = (&LinkDemand, &PathBound)> {
-        self.held.values().zip(self.bounds.values())
+        self.held.values().map(|held| (&held.demand, &held.bound))
+    }
+
+    /// Returns the rate of a substrate link that is not given to virtual links, overhead of frames included. `None` if
+    /// there is no such link.
+    pub fn rate_left(&self, link: &str) -> Option<Bps> {
+        let place = *self.places.get(link)?;
+        let used = u64::try_from(self.network.load(place).rate).unwrap_or(u64::MAX);
+        Some(Bps(self.links[place].capacity.0.saturating_sub(used)))
     }
 
     /// Admits a virtual link and returns the bound of its delay.
@@ -77,14 +102,9 @@ impl LinkAdmission {
     /// A promise could not be kept: [`PromiseError::Refused`] has the reason. Or the request is malformed, or its path
     /// leads into a cycle. Nothing is changed then.
     pub fn request(&mut self, demand: LinkDemand) -> Result<PathBound, PromiseError> {
-        let trial = Trial::new(self, Some(&demand))?;
-        match trial.bounds(demand.rate, demand.promised_delay) {
-            Ok(bounds) => {
-                self.bounds = bounds;
-                let bound = self.bounds[&demand.name].clone();
-                self.held.insert(demand.name.clone(), demand);
-                Ok(bound)
-            }
+        let trial = Trial::new(self, &demand)?;
+        match trial.admit(demand.rate, demand.promised_delay) {
+            Ok(admitted) => Ok(self.insert(demand, admitted)),
             Err(binding) => {
                 let rate = trial.largest_rate(demand.promised_delay);
                 let delay = demand.promised_delay.and_then(|_| trial.least_delay(demand.rate));
@@ -100,7 +120,7 @@ impl LinkAdmission {
     /// # Errors
     /// The request is malformed, or its path leads into a cycle.
     pub fn largest_rate(&self, demand: &LinkDemand) -> Result<Option<Bps>, PromiseError> {
-        Ok(Trial::new(self, Some(demand))?.largest_rate(demand.promised_delay))
+        Ok(Trial::new(self, demand)?.largest_rate(demand.promised_delay))
     }
 
     /// Returns the least delay that could be promised to a virtual link, whatever it asks for. `None` if it would not
@@ -109,7 +129,7 @@ impl LinkAdmission {
     /// # Errors
     /// The request is malformed, or its path leads into a cycle.
     pub fn least_delay(&self, demand: &LinkDemand) -> Result<Option<Duration>, PromiseError> {
-        Ok(Trial::new(self, Some(demand))?.least_delay(demand.rate))
+        Ok(Trial::new(self, demand)?.least_delay(demand.rate))
     }
 
     /// Releases a virtual link, and returns it.
@@ -120,7 +140,37 @@ impl LinkAdmission {
         let Some(released) = self.held.remove(name) else {
             return Err(PromiseError::NoVirtualLink { name: name.to_owned() });
         };
-        self.bounds = Trial::new(self, None)?.held_bounds();
-        Ok(released)
+        self.names[released.slot] = None;
+        for slot in self.network.remove(released.slot) {
+            self.refresh(slot);
+        }
+        Ok(released.demand)
+    }
+
+    /// Returns the admitted virtual link in a slot.
+    pub(super) fn demand_in(&self, slot: usize) -> Option<&LinkDemand> {
+        let name = self.names.get(slot)?.as_ref()?;
+        Some(&self.held.get(name)?.demand)
+    }
+
+    fn insert(&mut self, demand: LinkDemand, admitted: AdmittedFlow) -> PathBound {
+        let slot = self.network.next_slot();
+        if slot == self.names.len() {
+            self.names.push(None);
+        }
+        self.names[slot] = Some(demand.name.clone());
+        let changed = admitted.change.slots.clone();
+        self.network.insert(admitted.flow, admitted.ranks, admitted.change);
+        let bound = self.network.bound(slot).map(path_bound).expect("it was inserted");
+        self.held.insert(demand.name.clone(), HeldDemand { demand, bound: bound.clone(), slot });
+        changed.into_iter().filter(|other| *other != slot).for_each(|other| self.refresh(other));
+        bound
+    }
+
+    /// Brings the bound of the virtual link in a slot up to date.
+    fn refresh(&mut self, slot: usize) {
+        let name = self.names[slot].as_ref().expect("only kept virtual links change");
+        let held = self.held.get_mut(name).expect("each slot has a virtual link");
+        held.bound = self.network.bound(slot).map(path_bound).expect("each slot has a virtual link");
     }
 }

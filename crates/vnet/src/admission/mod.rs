@@ -45,6 +45,9 @@
 //! Bounds are calculated in whole bits and picoseconds, each step rounded up. They never fall if a rate, a burst or a
 //! set of virtual links grows. Bisection is therefore exact, and what is released gives everything back.
 //!
+//! A request or a release calculates only the links that something reaches from the changed path. The bounds are those
+//! of a calculation of all links, to the last bit.
+//!
 //! ```
 //! use std::time::Duration;
 //! use weir_units::{Bps, ByteSize};
@@ -61,8 +64,9 @@
 //! ```
 pub mod bound;
 mod error;
-mod feed_forward;
+mod feed_order;
 mod link_admission;
+mod network;
 mod request;
 mod trial;
 

@@ -1,145 +1,192 @@
 //! Examines what would be if a virtual link was admitted.
 use super::bound::{ArrivalCurve, MAX_PS, PS_PER_S, ServiceCurve};
-use super::feed_forward::{BoundedFlow, FlowBound, LinkServer, NetworkBounds, calculate, feed_forward_order};
-use super::{BindingResource, BoundMethod, LinkAdmission, LinkDemand, MAX_DELAY, PathBound, PromiseError, QueuedLink};
+use super::link_admission::LinkAdmission;
+use super::network::{BoundChange, BoundedFlow, FlowBound, LinkServer};
+use super::{BindingResource, BoundMethod, LinkDemand, MAX_DELAY, PathBound, PromiseError, QueuedLink};
 use crate::allocation::MAX_LINKS;
-use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_units::{Bps, ByteSize};
 
-/// Admitted virtual links as numbers, and one that is asked for behind them.
-pub(super) struct Trial<'a> {
-    overhead: u128,
-    links: Vec<&'a QueuedLink>,
-    servers: Vec<LinkServer>,
-    order: Vec<usize>,
-    demands: Vec<&'a LinkDemand>,
-    flows: Vec<BoundedFlow>,
+/// Virtual link that is asked for, as numbers, beside those that were admitted.
+pub(crate) struct Trial<'a> {
+    state: &'a LinkAdmission,
+    demand: &'a LinkDemand,
+    flow: BoundedFlow,
+    /// Places of the links in the order of feeds, if they change.
+    ranks: Option<Vec<usize>>,
+}
+
+/// Virtual link that would be admitted, with all that this changes.
+pub(super) struct AdmittedFlow {
+    pub(super) flow: BoundedFlow,
+    pub(super) ranks: Option<Vec<usize>>,
+    pub(super) change: BoundChange,
 }
 
 impl<'a> Trial<'a> {
-    /// Returns the state with the virtual link that is asked for, if there is one.
+    /// Prepares a virtual link that is asked for.
     ///
     /// # Errors
     /// The request is malformed, or its path leads into a cycle.
-    pub(super) fn new(state: &'a LinkAdmission, asked: Option<&'a LinkDemand>) -> Result<Trial<'a>, PromiseError> {
-        let place: BTreeMap<&str, usize> = state.links.keys().map(String::as_str).zip(0..).collect();
-        if let Some(demand) = asked {
-            demand.check()?;
-            let name = demand.name.clone();
-            if state.held.contains_key(&name) {
-                return Err(PromiseError::Duplicate { kind: "virtual link", name });
-            }
-            if let Some(link) = demand.path.iter().find(|link| !place.contains_key(link.as_str())) {
-                return Err(PromiseError::UnknownLink { name, link: link.clone() });
-            }
-            if state.held.len() == MAX_LINKS {
-                return Err(PromiseError::TooMany { kind: "virtual link", found: MAX_LINKS + 1 });
-            }
+    pub(super) fn new(state: &'a LinkAdmission, demand: &'a LinkDemand) -> Result<Trial<'a>, PromiseError> {
+        demand.check()?;
+        let name = demand.name.clone();
+        if state.held.contains_key(&name) {
+            return Err(PromiseError::Duplicate { kind: "virtual link", name });
         }
-        let overhead = u128::from(state.overhead);
-        let links: Vec<&QueuedLink> = state.links.values().collect();
-        let demands: Vec<&LinkDemand> = state.held.values().chain(asked).collect();
-        let flow = |demand: &&LinkDemand| flow(demand, overhead, &place);
-        let flows: Vec<BoundedFlow> = demands.iter().map(flow).collect();
-        let order = feed_forward_order(links.len(), flows.iter().map(|flow| &flow.path)).map_err(|cycle| {
-            let name = asked.map(|demand| demand.name.clone()).unwrap_or_default();
-            PromiseError::Cycle { name, links: cycle.into_iter().map(|link| links[link].name.clone()).collect() }
+        let known = |link: &String| {
+            let unknown = || PromiseError::UnknownLink { name: demand.name.clone(), link: link.clone() };
+            state.places.get(link).copied().ok_or_else(unknown)
+        };
+        let path = demand.path.iter().map(known).collect::<Result<Vec<usize>, PromiseError>>()?;
+        if state.held.len() == MAX_LINKS {
+            return Err(PromiseError::TooMany { kind: "virtual link", found: MAX_LINKS + 1 });
+        }
+        let ranks = state.network.ranks_with(&path).map_err(|cycle| {
+            let links = cycle.into_iter().map(|link| state.links[link].name.clone()).collect();
+            PromiseError::Cycle { name, links }
         })?;
-        let servers = links.iter().map(|link| server(link, overhead)).collect();
-        Ok(Trial { overhead, links, servers, order, demands, flows })
+        Ok(Trial { state, demand, flow: flow(demand, state.overhead.into(), path), ranks })
     }
 
-    /// Returns the bounds of all virtual links if the one that is asked for has this rate and this promise.
+    /// Returns what changes if the virtual link is admitted with this rate and this promise.
     ///
     /// # Errors
     /// A promise could not be kept. All resources that bind are listed; if rate is missing, those that lack it.
-    pub(super) fn bounds(
-        &self,
-        rate: Bps,
-        promised: Option<Duration>,
-    ) -> Result<BTreeMap<String, PathBound>, Vec<BindingResource>> {
-        let mut flows = self.flows.clone();
-        let (asked, last) = (self.demands.len() - 1, flows.last_mut().expect("one is asked for"));
-        last.arrivals.rate = on_wire(u128::from(rate.0), self.demands[asked], self.overhead);
-        let short = self.rate_shortages(&flows);
+    pub(super) fn admit(&self, rate: Bps, promised: Option<Duration>) -> Result<AdmittedFlow, Vec<BindingResource>> {
+        let flow = self.flow_of(rate);
+        let short = self.rate_shortages(&flow);
         if !short.is_empty() {
             return Err(short);
         }
-        let found = calculate(&self.servers, &self.order, &flows);
-        let mut binding = self.buffer_shortages(&flows, &found);
-        for (index, (demand, bound)) in self.demands.iter().zip(&found.flows).enumerate() {
-            let promised = if index == asked { promised } else { demand.promised_delay };
-            let missing = promised.and_then(|promised| rounded_up(bound.least()).checked_sub(promised));
-            if bound.hops.iter().any(|hop| *hop >= MAX_PS) {
+        let network = &self.state.network;
+        let change = network.change_with(&flow, self.ranks.as_deref(), |_, _| true).expect("nothing ends it early");
+        let mut binding = self.buffer_shortages(&change);
+        let asked = network.next_slot();
+        let mut changed: Vec<(&LinkDemand, &FlowBound, bool)> =
+            change.changed().map(|(slot, bound)| (self.demand_of(slot), bound, slot == asked)).collect();
+        changed.sort_by_key(|(demand, _, is_asked)| (*is_asked, &demand.name));
+        for (demand, bound, is_asked) in changed {
+            let promised = if is_asked { promised } else { demand.promised_delay };
+            if is_unbounded(bound) {
                 binding.push(BindingResource::Unbounded { virtual_link: demand.name.clone() });
-            } else if let Some(missing) = missing.filter(|missing| !missing.is_zero()) {
-                binding.push(exceeded(demand, bound, missing, index == asked));
+            } else if let Some(missing) = excess(bound, promised) {
+                binding.push(exceeded(demand, bound, missing, is_asked));
             }
         }
-        if binding.is_empty() { Ok(self.named(&found)) } else { Err(binding) }
+        if binding.is_empty() { Ok(AdmittedFlow { flow, ranks: self.ranks.clone(), change }) } else { Err(binding) }
     }
 
-    /// Returns the bounds of virtual links that were all admitted.
-    pub(super) fn held_bounds(&self) -> BTreeMap<String, PathBound> {
-        self.named(&calculate(&self.servers, &self.order, &self.flows))
-    }
-
-    /// Returns the largest rate that is admitted. Bounds never fall if the rate rises, so that bisection finds it.
-    pub(super) fn largest_rate(&self, promised: Option<Duration>) -> Option<Bps> {
-        let path = &self.flows.last().expect("one is asked for").path;
-        let mut refused = path.iter().map(|link| self.links[*link].capacity.0).min().expect("a path has a link") + 1;
-        let mut admitted = 0;
-        while refused - admitted > 1 {
-            let rate = admitted + (refused - admitted) / 2;
-            if self.bounds(Bps(rate), promised).is_ok() { admitted = rate } else { refused = rate }
+    /// Returns true if the virtual link would be admitted with this rate and this promise.
+    pub(crate) fn is_admitted(&self, rate: Bps, promised: Option<Duration>) -> bool {
+        let flow = self.flow_of(rate);
+        if self.lacks_rate(&flow) {
+            return false;
         }
-        (admitted > 0).then_some(Bps(admitted))
+        let network = &self.state.network;
+        let fits = |link, backlog| self.buffer_excess(link, backlog) == 0;
+        let Some(change) = network.change_with(&flow, self.ranks.as_deref(), fits) else { return false };
+        let asked = network.next_slot();
+        change.changed().all(|(slot, bound)| {
+            let promised = if slot == asked { promised } else { self.demand_of(slot).promised_delay };
+            !is_unbounded(bound) && excess(bound, promised).is_none()
+        })
+    }
+
+    /// Returns the largest rate that is admitted, at most `most`. Bounds never fall if the rate rises, so that bisection
+    /// finds it.
+    pub(crate) fn largest_rate_to(&self, most: Bps, promised: Option<Duration>) -> Option<Bps> {
+        // Rate alone is examined at little cost.
+        let fits = bisected(most.0, |rate| !self.lacks_rate(&self.flow_of(Bps(rate))));
+        // A bound that does not depend on the rate decides at once.
+        if fits == 0 || !self.is_admitted(Bps(1), promised) {
+            return None;
+        }
+        if self.is_admitted(Bps(fits), promised) {
+            return Some(Bps(fits));
+        }
+        Some(Bps(bisected(fits - 1, |rate| rate == 1 || self.is_admitted(Bps(rate), promised))))
+    }
+
+    /// Returns the largest rate that is admitted.
+    pub(super) fn largest_rate(&self, promised: Option<Duration>) -> Option<Bps> {
+        let capacity = |link: &usize| self.state.links[*link].capacity;
+        let most = self.flow.path.iter().map(capacity).min().expect("a path has a link");
+        self.largest_rate_to(most, promised)
     }
 
     /// Returns the least delay that can be promised at a rate.
-    pub(super) fn least_delay(&self, rate: Bps) -> Option<Duration> {
-        let bounds = self.bounds(rate, None).ok()?;
-        Some(bounds[&self.demands.last()?.name].delay).filter(|delay| *delay <= MAX_DELAY)
+    pub(crate) fn least_delay(&self, rate: Bps) -> Option<Duration> {
+        let admitted = self.admit(rate, None).ok()?;
+        let asked = self.state.network.next_slot();
+        let bound = admitted.change.changed().find(|(slot, _)| *slot == asked)?.1;
+        Some(rounded_up(bound.least())).filter(|delay| *delay <= MAX_DELAY)
     }
 
-    fn rate_shortages(&self, flows: &[BoundedFlow]) -> Vec<BindingResource> {
-        let mut rates = vec![0; self.links.len()];
-        for flow in flows {
-            flow.path.iter().for_each(|link| rates[*link] += flow.arrivals.rate);
-        }
-        let shortage = |(link, rate): (&&QueuedLink, u128)| {
-            let missing = rate.saturating_sub(u128::from(link.capacity.0));
-            let missing = Bps(u64::try_from(missing).unwrap_or(u64::MAX));
-            (missing.0 > 0).then(|| BindingResource::Rate { link: link.name.clone(), missing })
+    fn flow_of(&self, rate: Bps) -> BoundedFlow {
+        let mut flow = self.flow.clone();
+        flow.arrivals.rate = on_wire(u128::from(rate.0), self.demand, self.state.overhead.into());
+        flow
+    }
+
+    fn demand_of(&self, slot: usize) -> &LinkDemand {
+        self.state.demand_in(slot).unwrap_or(self.demand)
+    }
+
+    fn rate_excess(&self, link: usize, rate: u128) -> u128 {
+        let capacity = u128::from(self.state.links[link].capacity.0);
+        (self.state.network.load(link).rate + rate).saturating_sub(capacity)
+    }
+
+    fn lacks_rate(&self, flow: &BoundedFlow) -> bool {
+        flow.path.iter().any(|link| self.rate_excess(*link, flow.arrivals.rate) > 0)
+    }
+
+    fn rate_shortages(&self, flow: &BoundedFlow) -> Vec<BindingResource> {
+        let mut path = flow.path.clone();
+        path.sort_unstable();
+        let shortage = |link: usize| {
+            let missing = Bps(u64::try_from(self.rate_excess(link, flow.arrivals.rate)).unwrap_or(u64::MAX));
+            (missing.0 > 0).then(|| BindingResource::Rate { link: self.state.links[link].name.clone(), missing })
         };
-        self.links.iter().zip(rates).filter_map(shortage).collect()
+        path.into_iter().filter_map(shortage).collect()
     }
 
-    fn buffer_shortages(&self, flows: &[BoundedFlow], found: &NetworkBounds) -> Vec<BindingResource> {
-        let mut longest = vec![0; self.links.len()];
-        for flow in flows {
-            flow.path.iter().for_each(|link| longest[*link] = flow.longest.max(longest[*link]));
+    /// Returns the bytes by which a backlog of so many bits exceeds the buffer of a link.
+    fn buffer_excess(&self, link: usize, unsent: u128) -> u128 {
+        let own = if self.flow.path.contains(&link) { self.flow.longest } else { 0 };
+        let longest = own.max(self.state.network.longest_packet(link));
+        if longest == 0 {
+            return 0;
         }
-        let shortage = |((link, longest), unsent): ((&&QueuedLink, u128), &u128)| {
-            if longest == 0 {
-                return None;
-            }
-            // The packet that is being sent is held until its end. Frames are held without overhead: the longest ones
-            // have the smallest share of it.
-            let wire = unsent.saturating_add(longest);
-            let frames = wire.saturating_mul(longest - 8 * self.overhead).div_ceil(longest).div_ceil(8);
-            let missing = frames.saturating_sub(u128::from(link.buffer.0));
-            let missing = ByteSize(u64::try_from(missing).unwrap_or(u64::MAX));
-            (missing.0 > 0).then(|| BindingResource::Buffer { link: link.name.clone(), missing })
-        };
-        self.links.iter().zip(longest).zip(&found.backlogs).filter_map(shortage).collect()
+        // The packet that is being sent is held until its end. Frames are held without overhead: the longest ones
+        // have the smallest share of it.
+        let wire = unsent.saturating_add(longest);
+        let overhead = 8 * u128::from(self.state.overhead);
+        let frames = wire.saturating_mul(longest - overhead).div_ceil(longest).div_ceil(8);
+        frames.saturating_sub(u128::from(self.state.links[link].buffer.0))
     }
 
-    fn named(&self, found: &NetworkBounds) -> BTreeMap<String, PathBound> {
-        let named = |(demand, bound): (&&LinkDemand, &FlowBound)| (demand.name.clone(), path_bound(bound));
-        self.demands.iter().zip(&found.flows).map(named).collect()
+    fn buffer_shortages(&self, change: &BoundChange) -> Vec<BindingResource> {
+        let mut backlogs = change.backlogs.clone();
+        backlogs.sort_unstable();
+        let shortage = |(link, unsent): (usize, u128)| {
+            let missing = ByteSize(u64::try_from(self.buffer_excess(link, unsent)).unwrap_or(u64::MAX));
+            (missing.0 > 0).then(|| BindingResource::Buffer { link: self.state.links[link].name.clone(), missing })
+        };
+        backlogs.into_iter().filter_map(shortage).collect()
     }
+}
+
+/// Returns the largest number up to `most` for which a condition holds that no larger number meets again; 0 if there is
+/// none.
+fn bisected(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut admitted, mut refused) = (0, most + 1);
+    while refused - admitted > 1 {
+        let middle = admitted + (refused - admitted) / 2;
+        if holds(middle) { admitted = middle } else { refused = middle }
+    }
+    admitted
 }
 
 /// Returns the bits on the wire of bits of frames, if all frames are as short as possible.
@@ -148,26 +195,36 @@ fn on_wire(bits: u128, demand: &LinkDemand, overhead: u128) -> u128 {
     (bits * (shortest + overhead)).div_ceil(shortest)
 }
 
-fn flow(demand: &LinkDemand, overhead: u128, place: &BTreeMap<&str, usize>) -> BoundedFlow {
+fn flow(demand: &LinkDemand, overhead: u128, path: Vec<usize>) -> BoundedFlow {
     let wire = |bits: u128| on_wire(bits, demand, overhead);
     let packet = |size: ByteSize| 8 * (u128::from(size.0) + overhead);
     BoundedFlow {
-        path: demand.path.iter().map(|link| place[link.as_str()]).collect(),
+        path,
         arrivals: ArrivalCurve { rate: wire(demand.rate.0.into()), burst: wire(8 * u128::from(demand.burst.0)) },
         shortest: packet(demand.shortest_packet),
         longest: packet(demand.longest_packet),
     }
 }
 
-fn server(link: &QueuedLink, overhead: u128) -> LinkServer {
+/// Returns a link as numbers.
+pub(super) fn server(link: &QueuedLink, overhead: u64) -> LinkServer {
     let rate = u128::from(link.capacity.0);
     let service = ServiceCurve { rate, latency_ps: picoseconds(link.switch_latency) };
-    let other = if link.other_packet.0 == 0 { 0 } else { 8 * (u128::from(link.other_packet.0) + overhead) };
+    let other = if link.other_packet.0 == 0 { 0 } else { 8 * (u128::from(link.other_packet.0) + u128::from(overhead)) };
     LinkServer {
         service: service.packetised(other),
         propagation_ps: picoseconds(link.propagation),
         multiplexing: link.multiplexing,
     }
+}
+
+fn is_unbounded(bound: &FlowBound) -> bool {
+    bound.hops.iter().any(|hop| hop.delay_ps >= MAX_PS)
+}
+
+/// Returns the time by which a bound exceeds a promise.
+fn excess(bound: &FlowBound, promised: Option<Duration>) -> Option<Duration> {
+    rounded_up(bound.least()).checked_sub(promised?).filter(|missing| !missing.is_zero())
 }
 
 /// Returns the delay that exceeds the promise of the virtual link that is asked for, or of another one.
@@ -176,13 +233,14 @@ fn exceeded(demand: &LinkDemand, bound: &FlowBound, missing: Duration, is_asked:
         return BindingResource::Promise { virtual_link: demand.name.clone(), missing };
     }
     let hops = demand.path.iter().zip(&bound.hops).rev();
-    let slowest = hops.max_by_key(|(_, delay)| **delay).map(|(link, _)| link.clone()).unwrap_or_default();
+    let slowest = hops.max_by_key(|(_, hop)| hop.delay_ps).map(|(link, _)| link.clone()).unwrap_or_default();
     BindingResource::Delay { bound: rounded_up(bound.least()), missing, slowest }
 }
 
-fn path_bound(bound: &FlowBound) -> PathBound {
+/// Returns the bound of a path in nanoseconds.
+pub(super) fn path_bound(bound: &FlowBound) -> PathBound {
     let method = if bound.once < bound.sum() { BoundMethod::PayBurstsOnce } else { BoundMethod::SumOfHops };
-    let hops = bound.hops.iter().copied().map(rounded_up).collect();
+    let hops = bound.hops.iter().map(|hop| rounded_up(hop.delay_ps)).collect();
     PathBound { delay: rounded_up(bound.least()), method, hops }
 }
 

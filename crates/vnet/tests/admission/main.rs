@@ -4,6 +4,7 @@ mod offers;
 mod packets;
 mod published;
 mod refused;
+mod whole;
 
 use std::time::Duration;
 use weir_units::{Bps, ByteSize};
