@@ -32,3 +32,4 @@
 //! ```
 pub mod admission;
 pub mod allocation;
+pub mod ways;

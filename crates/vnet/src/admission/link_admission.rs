@@ -114,6 +114,27 @@ impl LinkAdmission {
         }
     }
 
+    /// Admits a virtual link as [`LinkAdmission::request`] does, but returns only the resources that bind if it is
+    /// refused.
+    ///
+    /// # Errors
+    /// The request is malformed, or its path leads into a cycle.
+    pub(crate) fn request_without_offers(
+        &mut self,
+        demand: LinkDemand,
+    ) -> Result<Result<PathBound, Vec<BindingResource>>, PromiseError> {
+        let admitted = Trial::new(self, &demand)?.admit(demand.rate, demand.promised_delay);
+        Ok(admitted.map(|admitted| self.insert(demand, admitted)))
+    }
+
+    /// Prepares a virtual link to examine what would be admitted.
+    ///
+    /// # Errors
+    /// The request is malformed, or its path leads into a cycle.
+    pub(crate) fn trial<'a>(&'a self, demand: &'a LinkDemand) -> Result<Trial<'a>, PromiseError> {
+        Trial::new(self, demand)
+    }
+
     /// Returns the largest rate with which a virtual link would be admitted, whatever its own rate. `None` if no rate
     /// would.
     ///

@@ -125,6 +125,12 @@ impl LinkDemand {
         if self.path.iter().enumerate().any(repeats) {
             return malformed("a link twice in its path");
         }
+        self.check_terms()
+    }
+
+    /// Checks all but the path.
+    pub(crate) fn check_terms(&self) -> Result<(), PromiseError> {
+        let malformed = |what| Err(PromiseError::MalformedDemand { name: self.name.clone(), what });
         if !(1..=MAX_CAPACITY.0).contains(&self.rate.0) {
             return malformed("a rate outside 1bit/s to 100Tbit/s");
         }

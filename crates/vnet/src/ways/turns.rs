@@ -1,0 +1,134 @@
+//! Graphs of a substrate, in which paths are the ways that a rule for turns allows.
+//!
+//! Bounds of delay need that virtual links do not feed each other around a cycle of links (see
+//! [`admission`](crate::admission)). D. Starobinski, M. Karpovsky and L. Zakrevski ("Application of network calculus to
+//! general topologies using turn-prohibition", IEEE/ACM Transactions on Networking 11(3), 2003) exclude cycles
+//! beforehand by prohibiting turns. The rule here is that of M. D. Schroeder and others ("Autonet: a high-speed,
+//! self-configuring local area network using point-to-point links", IEEE Journal on Selected Areas in Communications
+//! 9(8), 1991): links lead up, nearer to a root, or down, and no way goes up after it went down.
+use super::Substrate;
+use std::collections::VecDeque;
+use weir_topology::paths::{WeightedGraph, WeightedLink};
+
+/// Rule for the turns of ways from one link into the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum TurnRule {
+    /// Ways may make all turns that close no cycle with the virtual links that are there. Ways are short, but the more
+    /// virtual links there are, the more ways would close one.
+    #[default]
+    Any,
+    /// Ways go up, nearer to a root, and then down. No two ways close a cycle, and if all links have two directions,
+    /// there is a way between every two connected switches. Ways near the root are preferred to short ones, and get
+    /// full.
+    UpDown,
+}
+
+/// Substrate as a graph of allowed ways.
+#[derive(Debug, Clone)]
+pub(super) struct WayGraph {
+    pub(super) graph: WeightedGraph,
+    /// Link of the substrate that each link of the graph is; `None` for those that only end a path.
+    pub(super) link: Vec<Option<usize>>,
+    rule: TurnRule,
+    switches: usize,
+}
+
+impl WayGraph {
+    pub(super) fn new(substrate: &Substrate, rule: TurnRule) -> Result<WayGraph, String> {
+        let switches = substrate.switches().len();
+        let costs = substrate.links().iter().map(|link| u64::from(link.cost));
+        let links = substrate.ends().iter().copied().zip(costs).enumerate();
+        let (mut weighted, mut link): (Vec<WeightedLink>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
+        let mut add = |from, to, weight, of| {
+            weighted.push(WeightedLink { from, to, weight, group: link.len() });
+            link.push(of);
+        };
+        let nodes = match rule {
+            TurnRule::Any => {
+                links.for_each(|(number, ([from, to], cost))| add(from, to, cost, Some(number)));
+                switches
+            }
+            // Switch s is node s before a way went down, node s + n behind that, and node s + 2 n at the way's end.
+            TurnRule::UpDown => {
+                let height = heights(switches, substrate.ends());
+                for (number, ([from, to], cost)) in links {
+                    if height[to] < height[from] {
+                        add(from, to, cost, Some(number));
+                    } else {
+                        add(from, to + switches, cost, Some(number));
+                        add(from + switches, to + switches, cost, Some(number));
+                    }
+                }
+                for end in 0..switches {
+                    add(end, end + 2 * switches, 1, None);
+                    add(end + switches, end + 2 * switches, 1, None);
+                }
+                3 * switches
+            }
+        };
+        Ok(WayGraph { graph: WeightedGraph::new(nodes, weighted)?, link, rule, switches })
+    }
+
+    /// Returns at most `most` ways between two switches over the links that `usable` accepts, the cheapest first, each
+    /// as the numbers of its links with its cost.
+    pub(super) fn ways(
+        &self,
+        [from, to]: [usize; 2],
+        most: usize,
+        usable: impl Fn(usize) -> bool,
+    ) -> Vec<(Vec<usize>, u64)> {
+        let to = if self.rule == TurnRule::Any { to } else { to + 2 * self.switches };
+        let paths = self.graph.k_shortest_paths(from, to, most, |link| self.link[link].is_none_or(&usable));
+        let links = |path: &[usize]| path.iter().filter_map(|link| self.link[*link]).collect();
+        paths.into_iter().map(|path| (links(&path.links), path.weight)).collect()
+    }
+
+    /// Returns true if the rule allows a way.
+    pub(super) fn allows(&self, way: &[usize]) -> bool {
+        let Some((first, others)) = way.split_first() else { return true };
+        if self.rule == TurnRule::Any {
+            return true;
+        }
+        // Links that lead down have a link of the graph that begins behind one that led down.
+        let goes_down = |link: &usize| {
+            let begins_below = |(at, of): (usize, &Option<usize>)| {
+                *of == Some(*link) && (self.switches..2 * self.switches).contains(&self.graph.links()[at].from)
+            };
+            self.link.iter().enumerate().any(begins_below)
+        };
+        let mut is_down = goes_down(first);
+        others.iter().all(|link| {
+            let was_down = std::mem::replace(&mut is_down, goes_down(link));
+            is_down || !was_down
+        })
+    }
+}
+
+/// Returns the height of each switch: a link to a lesser one leads up. The root of each connected part is the switch
+/// with the most links, the first one among equals.
+fn heights(switches: usize, ends: &[[usize; 2]]) -> Vec<(usize, usize)> {
+    let mut beside = vec![Vec::new(); switches];
+    for [from, to] in ends {
+        beside[*from].push(*to);
+        beside[*to].push(*from);
+    }
+    let mut roots: Vec<usize> = (0..switches).collect();
+    roots.sort_by_key(|switch| (std::cmp::Reverse(beside[*switch].len()), *switch));
+    let mut height = vec![(usize::MAX, 0); switches];
+    for root in roots {
+        if height[root].0 != usize::MAX {
+            continue;
+        }
+        height[root] = (0, root);
+        let mut open = VecDeque::from([root]);
+        while let Some(at) = open.pop_front() {
+            for next in &beside[at] {
+                if height[*next].0 == usize::MAX {
+                    height[*next] = (height[at].0 + 1, *next);
+                    open.push_back(*next);
+                }
+            }
+        }
+    }
+    height
+}
