@@ -116,9 +116,9 @@ pub enum WayError {
         place: String,
     },
     /// More switches or links than a substrate may have.
-    #[error("found {found} {kind}s, expected at most {most}")]
+    #[error("found {found} {kind}, expected at most {most}")]
     TooMany {
-        /// `switch` or `link`.
+        /// `switches` or `links`.
         kind: &'static str,
         /// Number that was given.
         found: usize,

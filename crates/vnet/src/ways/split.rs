@@ -17,7 +17,7 @@ use weir_units::Bps;
 /// Most ways among which a virtual link is split: those that carry most alone.
 const SPLIT_WAYS: usize = 8;
 /// Most parts of ways that are tried for one virtual link.
-const ATTEMPTS: usize = 256;
+const ATTEMPTS: usize = 64;
 
 /// Search for ways that carry a virtual link together. Parts are reserved while the search lasts.
 pub(super) struct SplitSearch<'a> {
@@ -41,7 +41,7 @@ impl<'a> SplitSearch<'a> {
         let mut search =
             SplitSearch { admission, request, ways: Vec::new(), used: Vec::new(), attempts: ATTEMPTS, most: 0 };
         for path in paths {
-            let alone = search.carried(&path, request.rate)?.0;
+            let alone = search.carried(&path, 1, request.rate.0)?;
             search.ways.push((path, alone));
         }
         search.ways.retain(|(_, alone)| *alone > 0);
@@ -85,12 +85,15 @@ impl<'a> SplitSearch<'a> {
         self.request.demand(self.part(self.used.len()), path.to_vec(), rate)
     }
 
-    /// Returns the largest rate up to `most` that a way carries beside the used ones.
-    fn carried(&self, path: &[String], most: Bps) -> Result<Bps, WayError> {
-        match self.admission.trial(&self.demand(path, most)) {
-            Ok(trial) => Ok(trial.largest_rate_to(most, self.request.promised_delay).unwrap_or(Bps(0))),
+    /// Returns the largest rate from `least` to `most` that a way carries beside the used ones; 0 if there is none.
+    fn carried(&self, path: &[String], least: u64, most: u64) -> Result<u64, WayError> {
+        let promised = self.request.promised_delay;
+        match self.admission.trial(&self.demand(path, Bps(most))) {
+            Ok(trial) if trial.is_admitted(Bps(least), promised) => {
+                Ok(trial.largest_rate_to(Bps(most), promised).map_or(0, |rate| rate.0))
+            }
             // Ways that close no cycle alone may close one together.
-            Err(PromiseError::Cycle { .. }) => Ok(Bps(0)),
+            Ok(_) | Err(PromiseError::Cycle { .. }) => Ok(0),
             Err(error) => Err(error.into()),
         }
     }
@@ -105,8 +108,11 @@ impl<'a> SplitSearch<'a> {
             }
             // No way carries more beside others than alone.
             let others = (0..self.ways.len()).filter(|one| *one != way && !is_used(*one)).take(ways - 1);
-            let alone = others.chain([way]).map(|one| u128::from(self.ways[one].1)).sum::<u128>();
-            if u128::from(asked - left) + alone.min(left.into()) <= self.most.into() {
+            let others = others.map(|one| u128::from(self.ways[one].1)).sum::<u128>();
+            let others = u64::try_from(others).unwrap_or(u64::MAX);
+            // With less than this, no more is carried than was found to be.
+            let least = (self.most + 1).saturating_sub(asked - left).saturating_sub(others).max(1);
+            if least > left.min(self.ways[way].1) {
                 continue;
             }
             if self.attempts == 0 {
@@ -114,18 +120,21 @@ impl<'a> SplitSearch<'a> {
             }
             self.attempts -= 1;
             let path = self.ways[way].0.clone();
-            let rate = self.carried(&path, Bps(left))?;
-            self.most = self.most.max(asked - left + rate.0);
-            if rate.0 == 0 || (ways == 1 && rate.0 < left) {
+            let rate = self.carried(&path, least, left)?;
+            if rate == 0 {
                 continue;
             }
-            let demand = self.demand(&path, rate);
+            self.most = self.most.max(asked - left + rate);
+            if ways == 1 && rate < left {
+                continue;
+            }
+            let demand = self.demand(&path, Bps(rate));
             let part = demand.name.clone();
             if self.admission.request_without_offers(demand)?.is_err() {
                 continue;
             }
-            self.used.push((way, rate));
-            if rate.0 == left || self.extend(left - rate.0, ways - 1)? {
+            self.used.push((way, Bps(rate)));
+            if rate == left || self.extend(left - rate, ways - 1)? {
                 return Ok(true);
             }
             self.used.pop();

@@ -79,8 +79,8 @@ impl Substrate {
             substrate.links.push(link);
         }
         for (kind, found, most) in [
-            ("switch", substrate.switches.len(), super::MAX_SWITCHES),
-            ("link", substrate.links.len(), MAX_GRAPH_LINKS.min(crate::allocation::MAX_LINKS)),
+            ("switches", substrate.switches.len(), super::MAX_SWITCHES),
+            ("links", substrate.links.len(), MAX_GRAPH_LINKS.min(crate::allocation::MAX_LINKS)),
         ] {
             if found > most {
                 return Err(WayError::TooMany { kind, found, most });
