@@ -32,4 +32,5 @@
 //! ```
 pub mod admission;
 pub mod allocation;
+pub mod placement;
 pub mod ways;

@@ -20,7 +20,7 @@ type Distance = (u64, usize);
 impl WeightedGraph {
     /// Returns the shortest paths to a node over the links that `usable` accepts by their numbers.
     pub fn shortest_paths_to(&self, destination: usize, usable: impl Fn(usize) -> bool) -> ShortestPaths {
-        let distances: Vec<_> = self.distances_to(destination, &usable).into_iter().map(|to| Some(to?.0)).collect();
+        let distances: Vec<_> = self.distances_to(destination, None, &usable).into_iter().map(|to| Some(to?.0)).collect();
         let is_next = |link: &usize| {
             let about = &self.links[*link];
             let rest = distances[about.to].map(|rest| rest + about.weight);
@@ -33,7 +33,7 @@ impl WeightedGraph {
     /// Returns the shortest path from one node to another over the links that `usable` accepts; `None` if there is
     /// none.
     pub fn shortest_path(&self, from: usize, to: usize, usable: impl Fn(usize) -> bool) -> Option<WeightedPath> {
-        let distances = self.distances_to(to, &usable);
+        let distances = self.distances_to(to, Some(from), &usable);
         let (mut at, mut links) = (from, Vec::new());
         let (weight, _) = (*distances.get(from)?)?;
         while at != to {
@@ -49,8 +49,14 @@ impl WeightedGraph {
         Some(WeightedPath { links, weight })
     }
 
-    /// Returns the least distance of each node to `destination`.
-    fn distances_to(&self, destination: usize, usable: &impl Fn(usize) -> bool) -> Vec<Option<Distance>> {
+    /// Returns the least distance of each node to `destination`. If `from` is given, only the nodes that are at most as
+    /// far as that one have it; others have none or a larger one.
+    fn distances_to(
+        &self,
+        destination: usize,
+        from: Option<usize>,
+        usable: &impl Fn(usize) -> bool,
+    ) -> Vec<Option<Distance>> {
         let mut distances: Vec<Option<Distance>> = vec![None; self.nodes()];
         let mut open = BinaryHeap::new();
         if let Some(distance) = distances.get_mut(destination) {
@@ -60,6 +66,9 @@ impl WeightedGraph {
         while let Some(Reverse((distance, at))) = open.pop() {
             if distances[at].is_some_and(|known| known < distance) {
                 continue;
+            }
+            if from == Some(at) {
+                break;
             }
             for &link in self.entering[at].iter().filter(|link| usable(**link)) {
                 let about = &self.links[link];

@@ -50,7 +50,7 @@ impl ArrivalCurve {
     /// delay", part I, 1991). The system may send packets as a whole: no packet is added.
     #[must_use]
     pub fn after_jitter(self, jitter_ps: u128) -> ArrivalCurve {
-        let more = self.rate.saturating_mul(jitter_ps).div_ceil(PS_PER_S);
+        let more = divided(self.rate.saturating_mul(jitter_ps), PS_PER_S);
         ArrivalCurve { rate: self.rate, burst: self.burst.saturating_add(more) }
     }
 }
@@ -131,6 +131,14 @@ impl ServiceCurve {
     /// Returns the time in which the rate sends this, in picoseconds, rounded up.
     fn time_of(self, bits: u128) -> u128 {
         // A product too large for the type is far above `MAX_PS`, whatever the rate.
-        bits.saturating_mul(PS_PER_S).div_ceil(self.rate).min(MAX_PS)
+        divided(bits.saturating_mul(PS_PER_S), self.rate).min(MAX_PS)
+    }
+}
+
+/// Returns a quotient, rounded up. Most numbers are small, and then divided several times faster.
+fn divided(number: u128, by: u128) -> u128 {
+    match (u64::try_from(number), u64::try_from(by)) {
+        (Ok(number), Ok(by)) => number.div_ceil(by).into(),
+        _ => number.div_ceil(by),
     }
 }

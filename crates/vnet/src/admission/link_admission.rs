@@ -4,6 +4,7 @@ use super::trial::{AdmittedFlow, Trial, path_bound, server};
 use super::{BindingResource, LinkDemand, MAX_PACKET, NearestOffer, PromiseError, QueuedLink};
 use crate::allocation::MAX_LINKS;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 use weir_units::{Bps, ByteSize};
 
@@ -48,8 +49,9 @@ pub struct LinkAdmission {
 #[derive(Debug, Clone)]
 pub(super) struct HeldDemand {
     demand: LinkDemand,
-    bound: PathBound,
     slot: usize,
+    /// Bound of the delay, once it is asked for.
+    bound: OnceLock<PathBound>,
 }
 
 impl LinkAdmission {
@@ -80,12 +82,12 @@ impl LinkAdmission {
 
     /// Returns the bound of an admitted virtual link's delay. A promised delay is at least this.
     pub fn bound(&self, name: &str) -> Option<&PathBound> {
-        self.held.get(name).map(|held| &held.bound)
+        self.held.get(name).map(|held| self.bound_of(held))
     }
 
     /// Returns the admitted virtual links with the bounds of their delay, in the order of their names.
     pub fn admitted(&self) -> impl Iterator<Item = (&LinkDemand, &PathBound)> {
-        self.held.values().map(|held| (&held.demand, &held.bound))
+        self.held.values().map(|held| (&held.demand, self.bound_of(held)))
     }
 
     /// Returns the rate of a substrate link that is not given to virtual links, overhead of frames included. `None` if
@@ -162,9 +164,8 @@ impl LinkAdmission {
             return Err(PromiseError::NoVirtualLink { name: name.to_owned() });
         };
         self.names[released.slot] = None;
-        for slot in self.network.remove(released.slot) {
-            self.refresh(slot);
-        }
+        let affected = self.network.remove(released.slot);
+        self.forget_bounds(&affected);
         Ok(released.demand)
     }
 
@@ -180,18 +181,29 @@ impl LinkAdmission {
             self.names.push(None);
         }
         self.names[slot] = Some(demand.name.clone());
-        let changed = admitted.change.slots.clone();
+        let affected = self.network.affected(&admitted.change);
         self.network.insert(admitted.flow, admitted.ranks, admitted.change);
-        let bound = self.network.bound(slot).map(path_bound).expect("it was inserted");
-        self.held.insert(demand.name.clone(), HeldDemand { demand, bound: bound.clone(), slot });
-        changed.into_iter().filter(|other| *other != slot).for_each(|other| self.refresh(other));
+        self.forget_bounds(&affected);
+        let held = HeldDemand { demand, slot, bound: OnceLock::new() };
+        let bound = self.bound_of(&held).clone();
+        self.held.insert(held.demand.name.clone(), held);
         bound
     }
 
-    /// Brings the bound of the virtual link in a slot up to date.
-    fn refresh(&mut self, slot: usize) {
-        let name = self.names[slot].as_ref().expect("only kept virtual links change");
-        let held = self.held.get_mut(name).expect("each slot has a virtual link");
-        held.bound = self.network.bound(slot).map(path_bound).expect("each slot has a virtual link");
+    fn bound_of<'a>(&self, held: &'a HeldDemand) -> &'a PathBound {
+        held.bound.get_or_init(|| {
+            let flow = self.network.flow(held.slot).expect("each slot has a virtual link");
+            path_bound(&self.network.bound(flow, held.slot, None))
+        })
+    }
+
+    /// Forgets bounds that changed.
+    fn forget_bounds(&mut self, slots: &[usize]) {
+        for slot in slots {
+            let name = self.names.get(*slot).and_then(Option::as_ref);
+            if let Some(held) = name.and_then(|name| self.held.get_mut(name)) {
+                held.bound = OnceLock::new();
+            }
+        }
     }
 }

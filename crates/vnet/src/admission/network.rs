@@ -6,7 +6,7 @@
 //! are those that a calculation of all links has, to the last bit.
 use super::bound::{ArrivalCurve, MAX_PS, Multiplexing, PS_PER_S, ServiceCurve};
 use super::feed_order::FeedOrder;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A substrate link as numbers. Bits are those on the wire.
 #[derive(Debug, Clone)]
@@ -22,7 +22,8 @@ pub(super) struct BoundedFlow {
     /// Indices of its links.
     pub(super) path: Vec<usize>,
     pub(super) arrivals: ArrivalCurve,
-    pub(super) shortest: u128,
+    /// Least delay at each link: the time in which the shortest packet is sent.
+    pub(super) least_ps: Vec<u128>,
     pub(super) longest: u128,
 }
 
@@ -33,21 +34,20 @@ pub(super) struct HopBound {
     arrivals: ArrivalCurve,
     /// Longest delay in picoseconds, propagation included.
     pub(super) delay_ps: u128,
-    /// Service that the others leave.
-    left: ServiceCurve,
 }
 
 /// Bounds of one virtual link, in picoseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FlowBound {
-    pub(super) hops: Vec<HopBound>,
+    /// Longest delay at each link, propagation included.
+    pub(super) hops: Vec<u128>,
     /// Delay of the path if bursts are paid once.
     pub(super) once: u128,
 }
 
 impl FlowBound {
     pub(super) fn sum(&self) -> u128 {
-        self.hops.iter().map(|hop| hop.delay_ps).sum::<u128>().min(MAX_PS)
+        self.hops.iter().sum::<u128>().min(MAX_PS)
     }
 
     pub(super) fn least(&self) -> u128 {
@@ -59,9 +59,13 @@ impl FlowBound {
 #[derive(Debug, Clone, Default)]
 pub(super) struct LinkLoad {
     /// Virtual links through it, with the place of the link in their paths.
-    through: BTreeSet<(usize, usize)>,
+    through: Vec<(usize, usize)>,
     /// Sum of their rates in bit/s on the wire.
     pub(super) rate: u128,
+    /// Longest packet of them; 0 if there are none.
+    pub(super) longest: u128,
+    /// Curve of all that arrives.
+    all: ArrivalCurve,
 }
 
 /// Substrate with virtual links, each in a slot of its own.
@@ -69,40 +73,32 @@ pub(super) struct LinkLoad {
 pub(super) struct BoundedNetwork {
     servers: Vec<LinkServer>,
     loads: Vec<LinkLoad>,
-    flows: Vec<Option<(BoundedFlow, FlowBound)>>,
+    flows: Vec<Option<(BoundedFlow, Vec<HopBound>)>>,
     free: BTreeSet<usize>,
     order: FeedOrder,
 }
 
 /// Bounds that change if a virtual link comes or goes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BoundChange {
-    /// Bounds by slot, where they are calculated anew.
-    bounds: Vec<Option<FlowBound>>,
+    /// Bounds of hops by slot, where they are calculated anew.
+    hops: Vec<Option<Vec<HopBound>>>,
     /// Slots with bounds of this change.
-    pub(super) slots: BTreeSet<usize>,
-    /// Backlogs of calculated links in bits, as far as they are not sent.
-    pub(super) backlogs: Vec<(usize, u128)>,
-}
-
-impl BoundChange {
-    /// Returns the changed bounds by slot.
-    pub(super) fn changed(&self) -> impl Iterator<Item = (usize, &FlowBound)> {
-        self.slots.iter().filter_map(|slot| Some((*slot, self.bounds[*slot].as_ref()?)))
-    }
+    pub(super) slots: Vec<usize>,
+    /// Curves of all that arrives at calculated links.
+    arrivals: BTreeMap<usize, ArrivalCurve>,
 }
 
 impl BoundedNetwork {
     pub(super) fn new(servers: Vec<LinkServer>) -> BoundedNetwork {
-        let links = servers.len();
-        let order = FeedOrder::new(links);
-        BoundedNetwork {
-            servers,
-            loads: vec![LinkLoad::default(); links],
-            flows: Vec::new(),
-            free: BTreeSet::new(),
-            order,
-        }
+        let loads = vec![LinkLoad::default(); servers.len()];
+        let order = FeedOrder::new(servers.len());
+        BoundedNetwork { servers, loads, flows: Vec::new(), free: BTreeSet::new(), order }
+    }
+
+    /// Returns the least delay of a packet of this length at each link of a path.
+    pub(super) fn least_delays(&self, path: &[usize], shortest: u128) -> Vec<u128> {
+        path.iter().map(|link| shortest * PS_PER_S / self.servers[*link].service.rate).collect()
     }
 
     /// Returns the slot that the next virtual link gets.
@@ -113,12 +109,6 @@ impl BoundedNetwork {
     /// Returns what a link carries.
     pub(super) fn load(&self, link: usize) -> &LinkLoad {
         &self.loads[link]
-    }
-
-    /// Returns the longest packet of the virtual links through a link; 0 if there are none.
-    pub(super) fn longest_packet(&self, link: usize) -> u128 {
-        let flows = self.loads[link].through.iter().filter_map(|(slot, _)| self.flows[*slot].as_ref());
-        flows.map(|(flow, _)| flow.longest).max().unwrap_or(0)
     }
 
     /// Returns places for the links with one more path, as [`FeedOrder::ranks_with`] does.
@@ -136,11 +126,10 @@ impl BoundedNetwork {
         ranks: Option<&[usize]>,
         may_go_on: impl Fn(usize, u128) -> bool,
     ) -> Option<BoundChange> {
-        let mut change = BoundChange { bounds: vec![None; self.flows.len() + 1], ..BoundChange::default() };
         let slot = self.next_slot();
-        let hop = HopBound { arrivals: asked.arrivals, delay_ps: 0, left: ServiceCurve { rate: 1, latency_ps: 0 } };
-        change.bounds[slot] = Some(FlowBound { hops: vec![hop; asked.path.len()], once: 0 });
-        change.slots.insert(slot);
+        let mut change = self.no_change();
+        change.hops[slot] = Some(vec![HopBound { arrivals: asked.arrivals, delay_ps: 0 }; asked.path.len()]);
+        change.slots.push(slot);
         let ranks = ranks.unwrap_or(self.order.ranks());
         self.settle(&mut change, Some((slot, asked)), &asked.path, ranks, may_go_on).then_some(change)
     }
@@ -150,43 +139,99 @@ impl BoundedNetwork {
         let slot = self.next_slot();
         self.order.insert(&flow.path, ranks);
         for (hop, link) in flow.path.iter().enumerate() {
-            self.loads[*link].through.insert((slot, hop));
-            self.loads[*link].rate += flow.arrivals.rate;
+            let load = &mut self.loads[*link];
+            load.through.push((slot, hop));
+            load.rate += flow.arrivals.rate;
+            load.longest = load.longest.max(flow.longest);
         }
         if !self.free.remove(&slot) {
             self.flows.push(None);
         }
-        self.flows[slot] = Some((flow, FlowBound::default()));
+        self.flows[slot] = Some((flow, Vec::new()));
         self.apply(change);
     }
 
-    /// Removes the virtual link in a slot, and returns the slots of others whose bounds changed.
-    pub(super) fn remove(&mut self, slot: usize) -> BTreeSet<usize> {
-        let Some((flow, _)) = self.flows[slot].take() else { return BTreeSet::new() };
+    /// Removes the virtual link in a slot, and returns the slots of others whose bounds may have changed.
+    pub(super) fn remove(&mut self, slot: usize) -> Vec<usize> {
+        let Some((flow, _)) = self.flows[slot].take() else { return Vec::new() };
         self.free.insert(slot);
         self.order.remove(&flow.path);
-        for (hop, link) in flow.path.iter().enumerate() {
-            self.loads[*link].through.remove(&(slot, hop));
+        for link in &flow.path {
+            self.loads[*link].through.retain(|(one, _)| *one != slot);
+            let others = self.loads[*link].through.iter().filter_map(|(one, _)| self.flows[*one].as_ref());
+            self.loads[*link].longest = others.map(|(flow, _)| flow.longest).max().unwrap_or(0);
             self.loads[*link].rate -= flow.arrivals.rate;
         }
-        let mut change = BoundChange { bounds: vec![None; self.flows.len()], ..BoundChange::default() };
+        let mut change = self.no_change();
         self.settle(&mut change, None, &flow.path, self.order.ranks(), |_, _| true);
-        let changed = change.slots.clone();
+        let affected = self.affected(&change);
         self.apply(change);
-        changed
+        affected
     }
 
-    /// Returns the bounds of the virtual link in a slot.
-    pub(super) fn bound(&self, slot: usize) -> Option<&FlowBound> {
-        Some(&self.flows.get(slot)?.as_ref()?.1)
+    /// Returns the slots whose bounds a change may change, in order: those of all virtual links through calculated
+    /// links. What the others leave of a link may be less even if the delay at the link is not longer.
+    pub(super) fn affected(&self, change: &BoundChange) -> Vec<usize> {
+        let mut is_affected = vec![false; change.hops.len()];
+        let links = change.arrivals.keys();
+        let through = links.flat_map(|link| &self.loads[*link].through).map(|(slot, _)| slot);
+        change.slots.iter().chain(through).for_each(|slot| is_affected[*slot] = true);
+        (0..is_affected.len()).filter(|slot| is_affected[*slot]).collect()
     }
 
-    fn apply(&mut self, change: BoundChange) {
-        let slots = change.slots;
-        for (slot, bound) in change.bounds.into_iter().enumerate().filter(|(slot, _)| slots.contains(slot)) {
-            if let (Some((_, kept)), Some(bound)) = (&mut self.flows[slot], bound) {
-                *kept = bound;
+    /// Returns the backlogs of calculated links in bits, as far as they are not sent.
+    pub(super) fn backlogs<'a>(&'a self, change: &'a BoundChange) -> impl Iterator<Item = (usize, u128)> + 'a {
+        let backlog = |(link, all): (&usize, &ArrivalCurve)| Some((*link, self.servers[*link].service.backlog(*all)?));
+        change.arrivals.iter().filter_map(backlog)
+    }
+
+    /// Returns the virtual link in a slot.
+    pub(super) fn flow(&self, slot: usize) -> Option<&BoundedFlow> {
+        Some(&self.flows.get(slot)?.as_ref()?.0)
+    }
+
+    /// Returns the delays at the hops of a virtual link with a change.
+    pub(super) fn delays<'a>(
+        &'a self,
+        change: &'a BoundChange,
+        slot: usize,
+    ) -> impl Iterator<Item = u128> + Clone + 'a {
+        self.hops(Some(change), slot).iter().map(|hop| hop.delay_ps)
+    }
+
+    /// Returns the bounds of a virtual link, with a change if it is given.
+    pub(super) fn bound(&self, flow: &BoundedFlow, slot: usize, change: Option<&BoundChange>) -> FlowBound {
+        let hops = self.hops(change, slot);
+        FlowBound { hops: hops.iter().map(|hop| hop.delay_ps).collect(), once: self.paid_once(flow, hops, change) }
+    }
+
+    /// Returns the delay of a path if bursts are paid once.
+    fn paid_once(&self, flow: &BoundedFlow, hops: &[HopBound], change: Option<&BoundChange>) -> u128 {
+        let left = |(place, (link, hop)): (usize, (&usize, &HopBound))| {
+            let LinkServer { service, multiplexing, .. } = &self.servers[*link];
+            let changed = change.and_then(|change| change.arrivals.get(link)).copied();
+            let others = changed.unwrap_or(self.loads[*link].all).minus(hop.arrivals);
+            let left = service.left_over(others, *multiplexing).expect("the rates fit, and none is 0");
+            if place + 1 < flow.path.len() { left.packetised(flow.longest) } else { left }
+        };
+        let whole = flow.path.iter().zip(hops).enumerate().map(left).reduce(ServiceCurve::then);
+        let queued = whole.and_then(|whole| whole.delay_ps(flow.arrivals)).expect("a path has links, the rates fit");
+        let propagation: u128 = flow.path.iter().map(|link| self.servers[*link].propagation_ps).sum();
+        (propagation + queued).min(MAX_PS)
+    }
+
+    fn no_change(&self) -> BoundChange {
+        BoundChange { hops: vec![None; self.flows.len() + 1], slots: Vec::new(), arrivals: BTreeMap::new() }
+    }
+
+    fn apply(&mut self, mut change: BoundChange) {
+        for slot in change.slots {
+            if let (Some((_, kept)), Some(hops)) = (&mut self.flows[slot], change.hops[slot].take()) {
+                *kept = hops;
             }
+        }
+        for (link, arrivals) in change.arrivals {
+            self.loads[link].all = arrivals;
         }
     }
 
@@ -202,72 +247,51 @@ impl BoundedNetwork {
         let mut open: BTreeSet<(usize, usize)> = first.iter().map(|link| (ranks[*link], *link)).collect();
         while let Some((_, link)) = open.pop_first() {
             let new = asked.and_then(|(slot, flow)| Some((slot, flow.path.iter().position(|one| *one == link)?)));
-            let through: Vec<(usize, usize)> = self.loads[link].through.iter().copied().chain(new).collect();
-            let flow = |slot: usize| match asked {
-                Some((of_asked, flow)) if of_asked == slot => flow,
-                _ => &self.flows[slot].as_ref().expect("a link has only kept virtual links").0,
-            };
-            let all = through
-                .iter()
-                .fold(ArrivalCurve::default(), |sum, (slot, hop)| sum.plus(self.hop(change, *slot, *hop).arrivals));
-            let LinkServer { service, propagation_ps, multiplexing } = self.servers[link].clone();
-            let backlog = service.backlog(all).expect("the rates fit");
-            if !may_go_on(link, backlog) {
+            let through = || self.loads[link].through.iter().copied().chain(new);
+            let arrivals = |(slot, hop): (usize, usize)| self.hops(Some(change), slot)[hop].arrivals;
+            let all = through().map(arrivals).fold(ArrivalCurve::default(), ArrivalCurve::plus);
+            let LinkServer { service, propagation_ps, multiplexing } = &self.servers[link];
+            if !may_go_on(link, service.backlog(all).expect("the rates fit")) {
                 return false;
             }
-            change.backlogs.push((link, backlog));
-            for (slot, hop) in through {
-                let (kept, flow) = (self.hop(change, slot, hop), flow(slot));
-                let (own, others) = (kept.arrivals, all.minus(kept.arrivals));
-                let delay = service.shared_delay_ps(own, others, multiplexing).expect("the rates fit");
-                let mut left = service.left_over(others, multiplexing).expect("the rates fit, and none is 0");
-                if hop + 1 < flow.path.len() {
-                    left = left.packetised(flow.longest);
+            change.arrivals.insert(link, all);
+            // Each virtual link through a FIFO link has the delay of all together.
+            let of_all = service.delay_ps(all).filter(|_| *multiplexing == Multiplexing::Fifo);
+            for (slot, hop) in through() {
+                let flow = match asked {
+                    Some((of_asked, flow)) if of_asked == slot => flow,
+                    _ => self.flow(slot).expect("a link has only kept virtual links"),
+                };
+                let kept = self.hops(Some(change), slot)[hop];
+                let own = kept.arrivals;
+                let of_own = || service.shared_delay_ps(own, all.minus(own), *multiplexing);
+                let delay = of_all.or_else(of_own).expect("the rates fit");
+                let delay_ps = (delay + propagation_ps).min(MAX_PS);
+                if delay_ps != kept.delay_ps {
+                    self.changed(change, slot)[hop].delay_ps = delay_ps;
                 }
-                let found = HopBound { arrivals: own, delay_ps: (delay + propagation_ps).min(MAX_PS), left };
-                if found != kept {
-                    self.changed(change, slot).hops[hop] = found;
-                }
-                let shortest_delay = flow.shortest * PS_PER_S / service.rate;
-                let sent = own.after_jitter(delay.saturating_sub(shortest_delay));
-                if let Some(next) = flow.path.get(hop + 1)
-                    && self.hop(change, slot, hop + 1).arrivals != sent
-                {
-                    self.changed(change, slot).hops[hop + 1].arrivals = sent;
+                let Some(next) = flow.path.get(hop + 1) else { continue };
+                let sent = own.after_jitter(delay.saturating_sub(flow.least_ps[hop]));
+                if self.hops(Some(change), slot)[hop + 1].arrivals != sent {
+                    self.changed(change, slot)[hop + 1].arrivals = sent;
                     open.insert((ranks[*next], *next));
                 }
-            }
-        }
-        for slot in &change.slots {
-            let flow = match asked {
-                Some((of_asked, flow)) if of_asked == *slot => flow,
-                _ => &self.flows[*slot].as_ref().expect("only kept virtual links change").0,
-            };
-            if let Some(bound) = &mut change.bounds[*slot] {
-                bound.once = self.paid_once(flow, &bound.hops);
             }
         }
         true
     }
 
-    /// Returns the delay of a path if bursts are paid once.
-    fn paid_once(&self, flow: &BoundedFlow, hops: &[HopBound]) -> u128 {
-        let whole = hops.iter().map(|hop| hop.left).reduce(ServiceCurve::then);
-        let queued = whole.and_then(|whole| whole.delay_ps(flow.arrivals)).expect("a path has links, the rates fit");
-        let propagation: u128 = flow.path.iter().map(|link| self.servers[*link].propagation_ps).sum();
-        (propagation + queued).min(MAX_PS)
-    }
-
-    /// Returns the bounds at a hop, as changed.
-    fn hop(&self, change: &BoundChange, slot: usize, hop: usize) -> HopBound {
+    /// Returns the bounds of the hops of a virtual link, with a change if it is given.
+    fn hops<'a>(&'a self, change: Option<&'a BoundChange>, slot: usize) -> &'a [HopBound] {
         let kept = || &self.flows[slot].as_ref().expect("a link has only kept virtual links").1;
-        change.bounds[slot].as_ref().unwrap_or_else(kept).hops[hop]
+        change.and_then(|change| change.hops[slot].as_ref()).unwrap_or_else(kept)
     }
 
-    /// Returns the bounds of a virtual link to change.
-    fn changed<'a>(&self, change: &'a mut BoundChange, slot: usize) -> &'a mut FlowBound {
-        change.slots.insert(slot);
-        change.bounds[slot]
-            .get_or_insert_with(|| self.flows[slot].as_ref().map(|(_, bound)| bound.clone()).unwrap_or_default())
+    /// Returns the bounds of the hops of a virtual link to change.
+    fn changed<'a>(&self, change: &'a mut BoundChange, slot: usize) -> &'a mut [HopBound] {
+        change.hops[slot].get_or_insert_with(|| {
+            change.slots.push(slot);
+            self.flows[slot].as_ref().map(|(_, hops)| hops.clone()).unwrap_or_default()
+        })
     }
 }

@@ -46,7 +46,7 @@ impl<'a> Trial<'a> {
             let links = cycle.into_iter().map(|link| state.links[link].name.clone()).collect();
             PromiseError::Cycle { name, links }
         })?;
-        Ok(Trial { state, demand, flow: flow(demand, state.overhead.into(), path), ranks })
+        Ok(Trial { state, demand, flow: flow(demand, state, path), ranks })
     }
 
     /// Returns what changes if the virtual link is admitted with this rate and this promise.
@@ -63,15 +63,22 @@ impl<'a> Trial<'a> {
         let change = network.change_with(&flow, self.ranks.as_deref(), |_, _| true).expect("nothing ends it early");
         let mut binding = self.buffer_shortages(&change);
         let asked = network.next_slot();
-        let mut changed: Vec<(&LinkDemand, &FlowBound, bool)> =
-            change.changed().map(|(slot, bound)| (self.demand_of(slot), bound, slot == asked)).collect();
-        changed.sort_by_key(|(demand, _, is_asked)| (*is_asked, &demand.name));
-        for (demand, bound, is_asked) in changed {
+        let is_broken = |slot: &usize| !self.is_kept(&flow, promised, &change, *slot);
+        let mut broken: Vec<(bool, &LinkDemand, usize)> = network
+            .affected(&change)
+            .into_iter()
+            .filter(is_broken)
+            .map(|slot| (slot == asked, self.demand_of(slot), slot))
+            .collect();
+        broken.sort_by_key(|(is_asked, demand, _)| (*is_asked, &demand.name));
+        for (is_asked, demand, slot) in broken {
+            let bound = self.bound(&flow, &change, slot);
             let promised = if is_asked { promised } else { demand.promised_delay };
-            if is_unbounded(bound) {
-                binding.push(BindingResource::Unbounded { virtual_link: demand.name.clone() });
-            } else if let Some(missing) = excess(bound, promised) {
-                binding.push(exceeded(demand, bound, missing, is_asked));
+            match excess(&bound, promised) {
+                Some(missing) if bound.hops.iter().all(|hop| *hop < MAX_PS) => {
+                    binding.push(exceeded(demand, &bound, missing, is_asked));
+                }
+                _ => binding.push(BindingResource::Unbounded { virtual_link: demand.name.clone() }),
             }
         }
         if binding.is_empty() { Ok(AdmittedFlow { flow, ranks: self.ranks.clone(), change }) } else { Err(binding) }
@@ -86,18 +93,42 @@ impl<'a> Trial<'a> {
         let network = &self.state.network;
         let fits = |link, backlog| self.buffer_excess(link, backlog) == 0;
         let Some(change) = network.change_with(&flow, self.ranks.as_deref(), fits) else { return false };
-        let asked = network.next_slot();
-        change.changed().all(|(slot, bound)| {
-            let promised = if slot == asked { promised } else { self.demand_of(slot).promised_delay };
-            !is_unbounded(bound) && excess(bound, promised).is_none()
-        })
+        network.affected(&change).into_iter().all(|slot| self.is_kept(&flow, promised, &change, slot))
+    }
+
+    /// Returns true if the delay of the virtual link in a slot has a bound with a change, and one that is promised.
+    fn is_kept(&self, flow: &BoundedFlow, promised: Option<Duration>, change: &BoundChange, slot: usize) -> bool {
+        let network = &self.state.network;
+        let delays = network.delays(change, slot);
+        if delays.clone().any(|delay| delay >= MAX_PS) {
+            return false;
+        }
+        let is_asked = slot == network.next_slot();
+        let Some(promised) = (if is_asked { promised } else { self.demand_of(slot).promised_delay }) else {
+            return true;
+        };
+        // The sum of the hops is at hand, and mostly enough.
+        rounded_up(delays.sum()) <= promised || excess(&self.bound(flow, change, slot), Some(promised)).is_none()
+    }
+
+    /// Returns the bound of the virtual link in a slot with a change.
+    fn bound(&self, asked: &BoundedFlow, change: &BoundChange, slot: usize) -> FlowBound {
+        let network = &self.state.network;
+        let flow = network.flow(slot).filter(|_| slot != network.next_slot()).unwrap_or(asked);
+        network.bound(flow, slot, Some(change))
     }
 
     /// Returns the largest rate that is admitted, at most `most`. Bounds never fall if the rate rises, so that bisection
     /// finds it.
     pub(crate) fn largest_rate_to(&self, most: Bps, promised: Option<Duration>) -> Option<Bps> {
+        self.large_rate_to(most, 1, promised)
+    }
+
+    /// Returns a rate that is admitted, at most `most`. Rates that are larger by `step` are refused, as are those that
+    /// need more than is left of the rate of a link.
+    pub(crate) fn large_rate_to(&self, most: Bps, step: u64, promised: Option<Duration>) -> Option<Bps> {
         // Rate alone is examined at little cost.
-        let fits = bisected(most.0, |rate| !self.lacks_rate(&self.flow_of(Bps(rate))));
+        let fits = bisected(most.0, 1, |rate| !self.lacks_rate(&self.flow_of(Bps(rate))));
         // A bound that does not depend on the rate decides at once.
         if fits == 0 || !self.is_admitted(Bps(1), promised) {
             return None;
@@ -105,7 +136,7 @@ impl<'a> Trial<'a> {
         if self.is_admitted(Bps(fits), promised) {
             return Some(Bps(fits));
         }
-        Some(Bps(bisected(fits - 1, |rate| rate == 1 || self.is_admitted(Bps(rate), promised))))
+        Some(Bps(bisected(fits - 1, step, |rate| rate == 1 || self.is_admitted(Bps(rate), promised)).max(1)))
     }
 
     /// Returns the largest rate that is admitted.
@@ -118,8 +149,7 @@ impl<'a> Trial<'a> {
     /// Returns the least delay that can be promised at a rate.
     pub(crate) fn least_delay(&self, rate: Bps) -> Option<Duration> {
         let admitted = self.admit(rate, None).ok()?;
-        let asked = self.state.network.next_slot();
-        let bound = admitted.change.changed().find(|(slot, _)| *slot == asked)?.1;
+        let bound = self.bound(&admitted.flow, &admitted.change, self.state.network.next_slot());
         Some(rounded_up(bound.least())).filter(|delay| *delay <= MAX_DELAY)
     }
 
@@ -155,7 +185,7 @@ impl<'a> Trial<'a> {
     /// Returns the bytes by which a backlog of so many bits exceeds the buffer of a link.
     fn buffer_excess(&self, link: usize, unsent: u128) -> u128 {
         let own = if self.flow.path.contains(&link) { self.flow.longest } else { 0 };
-        let longest = own.max(self.state.network.longest_packet(link));
+        let longest = own.max(self.state.network.load(link).longest);
         if longest == 0 {
             return 0;
         }
@@ -168,21 +198,19 @@ impl<'a> Trial<'a> {
     }
 
     fn buffer_shortages(&self, change: &BoundChange) -> Vec<BindingResource> {
-        let mut backlogs = change.backlogs.clone();
-        backlogs.sort_unstable();
         let shortage = |(link, unsent): (usize, u128)| {
             let missing = ByteSize(u64::try_from(self.buffer_excess(link, unsent)).unwrap_or(u64::MAX));
             (missing.0 > 0).then(|| BindingResource::Buffer { link: self.state.links[link].name.clone(), missing })
         };
-        backlogs.into_iter().filter_map(shortage).collect()
+        self.state.network.backlogs(change).filter_map(shortage).collect()
     }
 }
 
-/// Returns the largest number up to `most` for which a condition holds that no larger number meets again; 0 if there is
-/// none.
-fn bisected(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+/// Returns the largest number up to `most`, less at most `step` - 1, for which a condition holds that holds for all
+/// lesser ones; 0 if there is none.
+fn bisected(most: u64, step: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut admitted, mut refused) = (0, most + 1);
-    while refused - admitted > 1 {
+    while refused - admitted > step {
         let middle = admitted + (refused - admitted) / 2;
         if holds(middle) { admitted = middle } else { refused = middle }
     }
@@ -195,13 +223,14 @@ fn on_wire(bits: u128, demand: &LinkDemand, overhead: u128) -> u128 {
     (bits * (shortest + overhead)).div_ceil(shortest)
 }
 
-fn flow(demand: &LinkDemand, overhead: u128, path: Vec<usize>) -> BoundedFlow {
+fn flow(demand: &LinkDemand, state: &LinkAdmission, path: Vec<usize>) -> BoundedFlow {
+    let overhead = u128::from(state.overhead);
     let wire = |bits: u128| on_wire(bits, demand, overhead);
     let packet = |size: ByteSize| 8 * (u128::from(size.0) + overhead);
     BoundedFlow {
+        least_ps: state.network.least_delays(&path, packet(demand.shortest_packet)),
         path,
         arrivals: ArrivalCurve { rate: wire(demand.rate.0.into()), burst: wire(8 * u128::from(demand.burst.0)) },
-        shortest: packet(demand.shortest_packet),
         longest: packet(demand.longest_packet),
     }
 }
@@ -218,10 +247,6 @@ pub(super) fn server(link: &QueuedLink, overhead: u64) -> LinkServer {
     }
 }
 
-fn is_unbounded(bound: &FlowBound) -> bool {
-    bound.hops.iter().any(|hop| hop.delay_ps >= MAX_PS)
-}
-
 /// Returns the time by which a bound exceeds a promise.
 fn excess(bound: &FlowBound, promised: Option<Duration>) -> Option<Duration> {
     rounded_up(bound.least()).checked_sub(promised?).filter(|missing| !missing.is_zero())
@@ -233,14 +258,14 @@ fn exceeded(demand: &LinkDemand, bound: &FlowBound, missing: Duration, is_asked:
         return BindingResource::Promise { virtual_link: demand.name.clone(), missing };
     }
     let hops = demand.path.iter().zip(&bound.hops).rev();
-    let slowest = hops.max_by_key(|(_, hop)| hop.delay_ps).map(|(link, _)| link.clone()).unwrap_or_default();
+    let slowest = hops.max_by_key(|(_, hop)| **hop).map(|(link, _)| link.clone()).unwrap_or_default();
     BindingResource::Delay { bound: rounded_up(bound.least()), missing, slowest }
 }
 
 /// Returns the bound of a path in nanoseconds.
 pub(super) fn path_bound(bound: &FlowBound) -> PathBound {
     let method = if bound.once < bound.sum() { BoundMethod::PayBurstsOnce } else { BoundMethod::SumOfHops };
-    let hops = bound.hops.iter().map(|hop| rounded_up(hop.delay_ps)).collect();
+    let hops = bound.hops.iter().copied().map(rounded_up).collect();
     PathBound { delay: rounded_up(bound.least()), method, hops }
 }
 

@@ -1,5 +1,5 @@
 //! Finds the ways that a virtual link may take, the cheapest first.
-use super::turns::WayGraph;
+use super::turns::{CostedWay, WayGraph};
 use super::{Substrate, VirtualLinkRequest};
 use std::collections::{BTreeSet, HashSet};
 use weir_topology::paths::MAX_PATHS;
@@ -13,7 +13,7 @@ pub(super) type Way = Vec<usize>;
 /// Search for ways of one virtual link.
 pub(super) struct CandidateSearch<'a> {
     substrate: &'a Substrate,
-    graph: &'a WayGraph,
+    graph: &'a mut WayGraph,
     /// Switches that each way passes, ends included.
     stops: &'a [usize],
     is_avoided: Vec<bool>,
@@ -22,7 +22,7 @@ pub(super) struct CandidateSearch<'a> {
 impl<'a> CandidateSearch<'a> {
     pub(super) fn new(
         substrate: &'a Substrate,
-        graph: &'a WayGraph,
+        graph: &'a mut WayGraph,
         request: &VirtualLinkRequest,
         stops: &'a [usize],
     ) -> CandidateSearch<'a> {
@@ -35,10 +35,14 @@ impl<'a> CandidateSearch<'a> {
     }
 
     /// Returns the cheapest ways, at most `most`, in the order of their costs.
-    pub(super) fn cheapest(&self, most: usize) -> Vec<Way> {
+    pub(super) fn cheapest(&mut self, most: usize) -> Vec<Way> {
         let most = most.min(MAX_PATHS);
-        let between = |ends: &[usize]| self.graph.ways([ends[0], ends[1]], most, |link| !self.is_avoided[link]);
-        let parts: Vec<Vec<(Way, u64)>> = self.stops.windows(2).map(between).collect();
+        let may_use_all = !self.is_avoided.contains(&true);
+        let between = |ends: &[usize]| match [ends[0], ends[1]] {
+            ends if may_use_all => self.graph.ways(ends, most),
+            ends => self.graph.ways_over(ends, most, |link| !self.is_avoided[link]),
+        };
+        let parts: Vec<Vec<CostedWay>> = self.stops.windows(2).map(between).collect();
         if parts.iter().any(Vec::is_empty) {
             return Vec::new();
         }
@@ -46,7 +50,7 @@ impl<'a> CandidateSearch<'a> {
     }
 
     /// Returns the cheapest ways of one part after the other that may be used.
-    fn combined(&self, parts: &[Vec<(Way, u64)>], most: usize) -> Vec<Way> {
+    fn combined(&self, parts: &[Vec<CostedWay>], most: usize) -> Vec<Way> {
         let cost = |chosen: &[usize]| parts.iter().zip(chosen).map(|(part, one)| part[*one].1).sum::<u64>();
         let first = vec![0; parts.len()];
         let mut open = BTreeSet::from([(cost(&first), first)]);

@@ -135,7 +135,8 @@ pub enum WayError {
     },
 }
 
-fn obstacles(ways: &[RefusedWay]) -> String {
+/// Returns the text of what stands against ways.
+pub(crate) fn obstacles(ways: &[RefusedWay]) -> String {
     let is_cycle = |way: &&RefusedWay| matches!(way.obstacle, WayObstacle::Cycle(_));
     let cycles = ways.iter().filter(is_cycle).count();
     let lacking = ways.iter().find_map(|way| match &way.obstacle {

@@ -61,6 +61,7 @@ mod split;
 mod substrate;
 mod turns;
 
+pub(crate) use error::obstacles;
 pub use error::{RefusedWay, WayError, WayObstacle, WayOffer};
 pub use request::VirtualLinkRequest;
 pub use routing::{LinkRouting, RoutedLink, WaySettings, WayShare};

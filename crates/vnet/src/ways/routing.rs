@@ -152,9 +152,9 @@ impl LinkRouting {
     }
 
     /// Returns the ways that a virtual link may take.
-    pub(super) fn candidates(&self, request: &VirtualLinkRequest) -> Result<CandidateWays, WayError> {
+    pub(super) fn candidates(&mut self, request: &VirtualLinkRequest) -> Result<CandidateWays, WayError> {
         let stops = request.check(&self.substrate)?;
-        let search = CandidateSearch::new(&self.substrate, &self.graph, request, &stops);
+        let mut search = CandidateSearch::new(&self.substrate, &mut self.graph, request, &stops);
         Ok(CandidateWays { first: search.cheapest(self.settings.ways), more: None })
     }
 
@@ -201,8 +201,17 @@ impl LinkRouting {
         Ok(Err(examined))
     }
 
+    /// Reserves ways for a virtual link without keeping it, or returns the ways that were examined.
+    pub(crate) fn reserve(
+        &mut self,
+        request: &VirtualLinkRequest,
+    ) -> Result<Result<Vec<WayShare>, Vec<RefusedWay>>, WayError> {
+        let mut candidates = self.candidates(request)?;
+        Ok(self.route(request, &mut candidates)?.map_err(|examined| examined.refused))
+    }
+
     /// Releases ways that were reserved.
-    pub(super) fn give_back(&mut self, ways: &[WayShare]) -> Result<(), WayError> {
+    pub(crate) fn give_back(&mut self, ways: &[WayShare]) -> Result<(), WayError> {
         for way in ways {
             self.admission.release(&way.part)?;
         }
@@ -210,9 +219,9 @@ impl LinkRouting {
     }
 
     /// Returns ways behind the cheapest ones.
-    fn more_ways(&self, request: &VirtualLinkRequest) -> Result<Vec<Way>, WayError> {
+    fn more_ways(&mut self, request: &VirtualLinkRequest) -> Result<Vec<Way>, WayError> {
         let stops = request.check(&self.substrate)?;
-        let search = CandidateSearch::new(&self.substrate, &self.graph, request, &stops);
+        let mut search = CandidateSearch::new(&self.substrate, &mut self.graph, request, &stops);
         Ok(search.cheapest(MAX_PATHS).into_iter().skip(self.settings.ways).collect())
     }
 

@@ -5,7 +5,7 @@
 //! Of two ways that lack only rate the order does not matter, and what they carry is the most that they can together:
 //! the rates that fit are those with upper limits for each way and for both, a polymatroid (J. Edmonds, "Submodular
 //! functions, matroids, and certain polyhedra", 1970). Ways that lack delay or buffer, and three or more ways, might
-//! carry more with other shares; a set of ways that only such shares let carry the rate is not found.
+//! carry more with other shares (what a delay allows is found to a 64th of the rate); a set of ways that only such shares let carry the rate is not found.
 //!
 //! Each part has the burst and the promise of delay of the whole. A packet takes one of the ways: the delay of the whole
 //! is the largest one of the ways. Packets on different ways may overtake each other.
@@ -16,6 +16,8 @@ use weir_units::Bps;
 
 /// Most ways among which a virtual link is split: those that carry most alone.
 const SPLIT_WAYS: usize = 8;
+/// Part of the rate by which the share of a way may be less than the most that its delay allows.
+const FINENESS: u64 = 64;
 /// Most parts of ways that are tried for one virtual link.
 const ATTEMPTS: usize = 64;
 
@@ -89,9 +91,9 @@ impl<'a> SplitSearch<'a> {
     fn carried(&self, path: &[String], least: u64, most: u64) -> Result<u64, WayError> {
         let promised = self.request.promised_delay;
         match self.admission.trial(&self.demand(path, Bps(most))) {
-            Ok(trial) if trial.is_admitted(Bps(least), promised) => {
-                Ok(trial.largest_rate_to(Bps(most), promised).map_or(0, |rate| rate.0))
-            }
+            Ok(trial) if trial.is_admitted(Bps(least), promised) => Ok(trial
+                .large_rate_to(Bps(most), most.div_ceil(FINENESS), promised)
+                .map_or(0, |rate| rate.0.max(least))),
             // Ways that close no cycle alone may close one together.
             Ok(_) | Err(PromiseError::Cycle { .. }) => Ok(0),
             Err(error) => Err(error.into()),

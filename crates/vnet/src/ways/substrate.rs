@@ -143,7 +143,7 @@ impl Substrate {
     }
 
     /// Returns the number of the switch with this name or with this host.
-    pub(super) fn place(&self, name: &str) -> Option<usize> {
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
 
@@ -153,7 +153,7 @@ impl Substrate {
     }
 
     /// Returns the numbers of the switches at which the links begin and end.
-    pub(super) fn ends(&self) -> &[[usize; 2]] {
+    pub(crate) fn ends(&self) -> &[[usize; 2]] {
         &self.ends
     }
 

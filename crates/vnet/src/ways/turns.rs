@@ -7,7 +7,7 @@
 //! self-configuring local area network using point-to-point links", IEEE Journal on Selected Areas in Communications
 //! 9(8), 1991): links lead up, nearer to a root, or down, and no way goes up after it went down.
 use super::Substrate;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use weir_topology::paths::{WeightedGraph, WeightedLink};
 
 /// Rule for the turns of ways from one link into the next one.
@@ -31,7 +31,15 @@ pub(super) struct WayGraph {
     pub(super) link: Vec<Option<usize>>,
     rule: TurnRule,
     switches: usize,
+    /// Ways over all links, by their ends and the largest number of ways.
+    kept: BTreeMap<([usize; 2], usize), Vec<CostedWay>>,
 }
+
+/// Numbers of the links of a way, and its cost.
+pub(super) type CostedWay = (Vec<usize>, u64);
+
+/// Most pairs of ends whose ways are kept.
+const MOST_KEPT: usize = 4096;
 
 impl WayGraph {
     pub(super) fn new(substrate: &Substrate, rule: TurnRule) -> Result<WayGraph, String> {
@@ -66,17 +74,29 @@ impl WayGraph {
                 3 * switches
             }
         };
-        Ok(WayGraph { graph: WeightedGraph::new(nodes, weighted)?, link, rule, switches })
+        Ok(WayGraph { graph: WeightedGraph::new(nodes, weighted)?, link, rule, switches, kept: BTreeMap::new() })
     }
 
-    /// Returns at most `most` ways between two switches over the links that `usable` accepts, the cheapest first, each
-    /// as the numbers of its links with its cost.
-    pub(super) fn ways(
+    /// Returns at most `most` ways between two switches over all links, the cheapest first.
+    pub(super) fn ways(&mut self, ends: [usize; 2], most: usize) -> Vec<CostedWay> {
+        if let Some(kept) = self.kept.get(&(ends, most)) {
+            return kept.clone();
+        }
+        if self.kept.len() == MOST_KEPT {
+            self.kept.clear();
+        }
+        let found = self.ways_over(ends, most, |_| true);
+        self.kept.insert((ends, most), found.clone());
+        found
+    }
+
+    /// Returns at most `most` ways between two switches over the links that `usable` accepts, the cheapest first.
+    pub(super) fn ways_over(
         &self,
         [from, to]: [usize; 2],
         most: usize,
         usable: impl Fn(usize) -> bool,
-    ) -> Vec<(Vec<usize>, u64)> {
+    ) -> Vec<CostedWay> {
         let to = if self.rule == TurnRule::Any { to } else { to + 2 * self.switches };
         let paths = self.graph.k_shortest_paths(from, to, most, |link| self.link[link].is_none_or(&usable));
         let links = |path: &[usize]| path.iter().filter_map(|link| self.link[*link]).collect();

@@ -66,8 +66,8 @@ impl DrawnWays {
             }
             for link in self.links.iter().filter(|link| link.from == *at && !passed.contains(&link.to)) {
                 open.push((
-                    [&passed[..], &[link.to.clone()]].concat(),
-                    [&path[..], &[link.queue.name.clone()]].concat(),
+                    [&passed[..], std::slice::from_ref(&link.to)].concat(),
+                    [&path[..], std::slice::from_ref(&link.queue.name)].concat(),
                 ));
             }
         }
