@@ -3,6 +3,7 @@ use super::search::{PlacementInput, Places};
 use super::{MAX_EXACT, MAX_ROUTERS, MAX_TRIED, PlacementError, SwitchRoom, VirtualNetworkRequest};
 use crate::ways::{LinkRouting, RefusedWay, VirtualLinkRequest, WayError, WayShare};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// A virtual network with the places of its routers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct NetworkPlacement {
     /// Room that is left of each switch.
     room: Vec<SwitchRoom>,
     /// Fewest links from each switch to each other one.
-    hops: Vec<Vec<Option<u128>>>,
+    hops: Arc<Vec<Vec<Option<u16>>>>,
     held: BTreeMap<String, PlacedNetwork>,
 }
 
@@ -46,7 +47,7 @@ impl NetworkPlacement {
     /// Returns a substrate without virtual networks. `room` returns the room of a switch.
     pub fn new(routing: LinkRouting, room: impl Fn(&str) -> SwitchRoom) -> NetworkPlacement {
         let room = routing.substrate().switches().iter().map(|switch| room(switch)).collect();
-        let hops = hops(routing.substrate().switches().len(), routing.substrate().ends());
+        let hops = Arc::new(hops(routing.substrate().switches().len(), routing.substrate().ends()));
         NetworkPlacement { routing, room, hops, held: BTreeMap::new() }
     }
 
@@ -164,7 +165,7 @@ impl NetworkPlacement {
             needs: request.routers.iter().map(|router| router.needs).collect(),
             may_be_on: may_be_on.collect::<Result<_, PlacementError>>()?,
             links,
-            hops: self.hops.clone(),
+            hops: Arc::clone(&self.hops),
         })
     }
 
@@ -279,13 +280,13 @@ fn full_name(network: &str, link: &str) -> String {
 }
 
 /// Returns the fewest links from each switch to each other one.
-fn hops(switches: usize, ends: &[[usize; 2]]) -> Vec<Vec<Option<u128>>> {
+fn hops(switches: usize, ends: &[[usize; 2]]) -> Vec<Vec<Option<u16>>> {
     let mut next = vec![Vec::new(); switches];
     ends.iter().for_each(|[from, to]| next[*from].push(*to));
     let from = |start: usize| {
         let mut hops = vec![None; switches];
         hops[start] = Some(0);
-        let mut open = VecDeque::from([(start, 0)]);
+        let mut open = VecDeque::from([(start, 0_u16)]);
         while let Some((at, so_far)) = open.pop_front() {
             for to in &next[at] {
                 if hops[*to].is_none() {

@@ -6,9 +6,13 @@
 //! 1960).
 use super::SwitchRoom;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Switches of the routers, in their order.
 pub(super) type Places = Vec<usize>;
+
+/// Most switches with which greedy choices begin.
+const MOST_STARTS: usize = 100;
 
 /// Routers, their links and the room of switches as numbers.
 pub(super) struct PlacementInput {
@@ -21,7 +25,7 @@ pub(super) struct PlacementInput {
     /// Links between routers, with their rates.
     pub(super) links: Vec<([usize; 2], u128)>,
     /// Fewest links from one switch to another; `None` if there is no way.
-    pub(super) hops: Vec<Vec<Option<u128>>>,
+    pub(super) hops: Arc<Vec<Vec<Option<u16>>>>,
 }
 
 /// Routers that are placed so far.
@@ -45,14 +49,16 @@ impl PlacementInput {
     }
 
     /// Returns placements for greedy choices, improved as long as a move or a swap makes the estimate less, each with
-    /// its estimate, the least first. Each begins with the first free router on another switch.
+    /// its estimate, the least first. Each begins with the first free router on another switch, at most [`MOST_STARTS`]
+    /// of them.
     pub(super) fn greedy(&self) -> Vec<(u128, Places)> {
         let order = self.order();
         let mut found = BTreeSet::new();
         let Some(first) = order.iter().copied().find(|router| self.may_be_on[*router].len() > 1) else {
             return self.greedy_from(&order, None).into_iter().collect();
         };
-        for start in &self.may_be_on[first] {
+        let starts = &self.may_be_on[first];
+        for start in starts.iter().step_by(starts.len().div_ceil(MOST_STARTS)) {
             found.extend(self.greedy_from(&order, Some((first, *start))));
         }
         found.into_iter().collect()
@@ -75,7 +81,7 @@ impl PlacementInput {
         for ([from, to], rate) in self.links.iter().filter(|(ends, _)| ends.contains(&router)) {
             let place = |end: usize| if end == router { Some(switch) } else { places[end] };
             if let (Some(from), Some(to)) = (place(*from), place(*to)) {
-                sum += rate * self.hops[from][to]?;
+                sum += rate * u128::from(self.hops[from][to]?);
             }
         }
         Some(sum)
@@ -125,43 +131,70 @@ impl PlacementInput {
             part.room[switch] = part.room[switch].without(self.needs[*router])?;
             part.places[*router] = Some(switch);
         }
-        let mut places: Places = part.places.into_iter().flatten().collect();
-        let mut least = self.estimate(&places)?;
-        while let Some((better, changed)) = self.improved(&places, least) {
-            (least, places) = (better, changed);
-        }
-        Some((least, places))
+        while self.improve(&mut part) {}
+        let estimate = self.of_routers(&part, &(0..self.needs.len()).collect::<Vec<usize>>())?;
+        Some((estimate, part.places.into_iter().flatten().collect()))
     }
 
-    /// Returns the best placement that one move or one swap makes of another, if its estimate is less.
-    fn improved(&self, places: &Places, least: u128) -> Option<(u128, Places)> {
-        let moves = (0..places.len()).flat_map(|router| {
-            self.may_be_on[router].iter().map(move |switch| {
-                let mut moved = places.clone();
-                moved[router] = *switch;
-                moved
-            })
+    /// Makes the move of a router, or the swap of two, that makes the estimate least. Returns false if none makes it
+    /// less.
+    fn improve(&self, part: &mut PartialPlacement) -> bool {
+        let mut best: Option<(u128, Vec<(usize, usize)>)> = None;
+        let routers = 0..self.needs.len();
+        let moves = routers.clone().flat_map(|router| self.may_be_on[router].iter().map(move |to| vec![(router, *to)]));
+        let pairs = routers.clone().flat_map(|one| (one + 1..routers.end).map(move |other| (one, other)));
+        let swaps = pairs.filter_map(|(one, other)| {
+            let (to, back) = (part.places[other]?, part.places[one]?);
+            let may = self.may_be_on[one].contains(&to) && self.may_be_on[other].contains(&back);
+            may.then(|| vec![(one, to), (other, back)])
         });
-        let swaps = (0..places.len()).flat_map(|one| (one + 1..places.len()).map(move |other| (one, other)));
-        let may_swap = |(one, other): &(usize, usize)| {
-            self.may_be_on[*one].contains(&places[*other]) && self.may_be_on[*other].contains(&places[*one])
+        let steps: Vec<Vec<(usize, usize)>> = moves.chain(swaps).collect();
+        for step in steps {
+            let routers: Vec<usize> = step.iter().map(|(router, _)| *router).collect();
+            let Some(before) = self.of_routers(part, &routers) else { continue };
+            let back: Vec<(usize, usize)> =
+                routers.iter().filter_map(|router| Some((*router, part.places[*router]?))).collect();
+            if !self.relocate(part, &step) {
+                continue;
+            }
+            let gain = self.of_routers(part, &routers).and_then(|after| before.checked_sub(after));
+            self.relocate(part, &back);
+            if gain.is_some_and(|gain| gain > best.as_ref().map_or(0, |(most, _)| *most)) {
+                best = gain.map(|gain| (gain, step));
+            }
+        }
+        best.is_some_and(|(_, step)| self.relocate(part, &step))
+    }
+
+    /// Puts routers on other switches. Returns false, with nothing changed, if these lack room.
+    fn relocate(&self, part: &mut PartialPlacement, step: &[(usize, usize)]) -> bool {
+        let before: Vec<(usize, SwitchRoom)> = step
+            .iter()
+            .flat_map(|(router, to)| part.places[*router].into_iter().chain([*to]))
+            .map(|switch| (switch, part.room[switch]))
+            .collect();
+        for (router, _) in step {
+            if let Some(from) = part.places[*router] {
+                part.room[from] = part.room[from].with(self.needs[*router]);
+            }
+        }
+        for (router, to) in step {
+            let Some(left) = part.room[*to].without(self.needs[*router]) else {
+                before.into_iter().for_each(|(switch, room)| part.room[switch] = room);
+                return false;
+            };
+            part.room[*to] = left;
+        }
+        step.iter().for_each(|(router, to)| part.places[*router] = Some(*to));
+        true
+    }
+
+    /// Returns the estimate of the links of some routers; `None` if there is no way for one.
+    fn of_routers(&self, part: &PartialPlacement, routers: &[usize]) -> Option<u128> {
+        let links = self.links.iter().filter(|(ends, _)| ends.iter().any(|end| routers.contains(end)));
+        let cost = |([from, to], rate): &([usize; 2], u128)| {
+            Some(rate * u128::from(self.hops[part.places[*from]?][part.places[*to]?]?))
         };
-        let swapped = swaps.filter(may_swap).map(|(one, other)| {
-            let mut swapped = places.clone();
-            swapped.swap(one, other);
-            swapped
-        });
-        let better = |places: Places| Some((self.estimate(&places).filter(|found| *found < least)?, places));
-        moves.chain(swapped).filter_map(better).min()
-    }
-
-    /// Returns the estimate of a placement; `None` if a switch lacks room or there is no way.
-    fn estimate(&self, places: &[usize]) -> Option<u128> {
-        let mut room = self.room.clone();
-        for (switch, needs) in places.iter().zip(&self.needs) {
-            room[*switch] = room[*switch].without(*needs)?;
-        }
-        let cost = |([from, to], rate): &([usize; 2], u128)| Some(rate * self.hops[places[*from]][places[*to]]?);
-        self.links.iter().map(cost).sum()
+        links.map(cost).sum()
     }
 }

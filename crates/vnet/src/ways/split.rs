@@ -18,8 +18,8 @@ use weir_units::Bps;
 const SPLIT_WAYS: usize = 8;
 /// Part of the rate by which the share of a way may be less than the most that its delay allows.
 const FINENESS: u64 = 64;
-/// Most parts of ways that are tried for one virtual link.
-const ATTEMPTS: usize = 64;
+/// Most ways that are tried beside others for one virtual link.
+const ATTEMPTS: usize = 32;
 
 /// Search for ways that carry a virtual link together. Parts are reserved while the search lasts.
 pub(super) struct SplitSearch<'a> {
@@ -117,12 +117,15 @@ impl<'a> SplitSearch<'a> {
             if least > left.min(self.ways[way].1) {
                 continue;
             }
-            if self.attempts == 0 {
-                return Ok(false);
-            }
-            self.attempts -= 1;
             let path = self.ways[way].0.clone();
-            let rate = self.carried(&path, least, left)?;
+            let rate = if self.used.is_empty() {
+                self.ways[way].1
+            } else if self.attempts == 0 {
+                return Ok(false);
+            } else {
+                self.attempts -= 1;
+                self.carried(&path, least, left)?
+            };
             if rate == 0 {
                 continue;
             }

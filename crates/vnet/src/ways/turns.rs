@@ -29,6 +29,8 @@ pub(super) struct WayGraph {
     pub(super) graph: WeightedGraph,
     /// Link of the substrate that each link of the graph is; `None` for those that only end a path.
     pub(super) link: Vec<Option<usize>>,
+    /// Links of the substrate that lead down; none without a rule.
+    leads_down: Vec<bool>,
     rule: TurnRule,
     switches: usize,
     /// Ways over all links, by their ends and the largest number of ways.
@@ -51,6 +53,7 @@ impl WayGraph {
             weighted.push(WeightedLink { from, to, weight, group: link.len() });
             link.push(of);
         };
+        let mut leads_down = vec![false; substrate.links().len()];
         let nodes = match rule {
             TurnRule::Any => {
                 links.for_each(|(number, ([from, to], cost))| add(from, to, cost, Some(number)));
@@ -63,6 +66,7 @@ impl WayGraph {
                     if height[to] < height[from] {
                         add(from, to, cost, Some(number));
                     } else {
+                        leads_down[number] = true;
                         add(from, to + switches, cost, Some(number));
                         add(from + switches, to + switches, cost, Some(number));
                     }
@@ -74,7 +78,14 @@ impl WayGraph {
                 3 * switches
             }
         };
-        Ok(WayGraph { graph: WeightedGraph::new(nodes, weighted)?, link, rule, switches, kept: BTreeMap::new() })
+        Ok(WayGraph {
+            graph: WeightedGraph::new(nodes, weighted)?,
+            link,
+            leads_down,
+            rule,
+            switches,
+            kept: BTreeMap::new(),
+        })
     }
 
     /// Returns at most `most` ways between two switches over all links, the cheapest first.
@@ -103,24 +114,9 @@ impl WayGraph {
         paths.into_iter().map(|path| (links(&path.links), path.weight)).collect()
     }
 
-    /// Returns true if the rule allows a way.
+    /// Returns true if the rule allows a way: no link that leads up is behind one that leads down.
     pub(super) fn allows(&self, way: &[usize]) -> bool {
-        let Some((first, others)) = way.split_first() else { return true };
-        if self.rule == TurnRule::Any {
-            return true;
-        }
-        // Links that lead down have a link of the graph that begins behind one that led down.
-        let goes_down = |link: &usize| {
-            let begins_below = |(at, of): (usize, &Option<usize>)| {
-                *of == Some(*link) && (self.switches..2 * self.switches).contains(&self.graph.links()[at].from)
-            };
-            self.link.iter().enumerate().any(begins_below)
-        };
-        let mut is_down = goes_down(first);
-        others.iter().all(|link| {
-            let was_down = std::mem::replace(&mut is_down, goes_down(link));
-            is_down || !was_down
-        })
+        way.windows(2).all(|pair| self.leads_down[pair[1]] || !self.leads_down[pair[0]])
     }
 }
 
