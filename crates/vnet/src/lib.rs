@@ -10,7 +10,8 @@
 //! - [`allocation::allocate`]: the rates of one set of virtual links.
 //! - [`admission::LinkAdmission`]: which virtual links are admitted with a promise of rate and worst-case delay.
 //! - [`ways::LinkRouting`]: ways of virtual links over a network of switches, one or several for each.
-//! - [`placement::NetworkPlacement`]: switches for the routers of virtual networks, and ways for the links between them.
+//! - [`placement::NetworkPlacement`]: switches for the routers of virtual networks, and ways for the links between
+//!   them.
 //!
 //! Not in this crate: queues and schedulers that enforce rates (`weir-fabric`, `weir-slicing`), and shortest paths
 //! through a graph (`weir-topology`).

@@ -20,7 +20,8 @@ type Distance = (u64, usize);
 impl WeightedGraph {
     /// Returns the shortest paths to a node over the links that `usable` accepts by their numbers.
     pub fn shortest_paths_to(&self, destination: usize, usable: impl Fn(usize) -> bool) -> ShortestPaths {
-        let distances: Vec<_> = self.distances_to(destination, None, &usable).into_iter().map(|to| Some(to?.0)).collect();
+        let distances: Vec<_> =
+            self.distances_to(destination, None, &usable).into_iter().map(|to| Some(to?.0)).collect();
         let is_next = |link: &usize| {
             let about = &self.links[*link];
             let rest = distances[about.to].map(|rest| rest + about.weight);

@@ -43,6 +43,8 @@ pub struct LinkAdmission {
     pub(super) network: BoundedNetwork,
     /// Names of the virtual links by their slots in `network`.
     names: Vec<Option<String>>,
+    /// Promised delays by slot.
+    promises: Vec<Option<Duration>>,
 }
 
 /// Virtual link that was admitted.
@@ -77,7 +79,15 @@ impl LinkAdmission {
         let places = named.keys().cloned().zip(0..).collect();
         let links: Vec<QueuedLink> = named.into_values().collect();
         let network = BoundedNetwork::new(links.iter().map(|link| server(link, overhead.0)).collect());
-        Ok(LinkAdmission { overhead: overhead.0, links, places, held: BTreeMap::new(), network, names: Vec::new() })
+        Ok(LinkAdmission {
+            overhead: overhead.0,
+            links,
+            places,
+            held: BTreeMap::new(),
+            network,
+            names: Vec::new(),
+            promises: Vec::new(),
+        })
     }
 
     /// Returns the bound of an admitted virtual link's delay. A promised delay is at least this.
@@ -175,12 +185,19 @@ impl LinkAdmission {
         Some(&self.held.get(name)?.demand)
     }
 
+    /// Returns the delay that is promised to the virtual link in a slot.
+    pub(super) fn promised_in(&self, slot: usize) -> Option<Duration> {
+        self.promises.get(slot).copied().flatten()
+    }
+
     fn insert(&mut self, demand: LinkDemand, admitted: AdmittedFlow) -> PathBound {
         let slot = self.network.next_slot();
         if slot == self.names.len() {
             self.names.push(None);
+            self.promises.push(None);
         }
         self.names[slot] = Some(demand.name.clone());
+        self.promises[slot] = demand.promised_delay;
         let affected = self.network.affected(&admitted.change);
         self.network.insert(admitted.flow, admitted.ranks, admitted.change);
         self.forget_bounds(&affected);

@@ -2,8 +2,8 @@
 //!
 //! A virtual link that comes or goes changes the bounds at the links of its path. Others that pass there arrive with
 //! another burst at their next link, which is then calculated too, and so on, in the order in which links feed each
-//! other. A link to which nothing arrives otherwise than before is left alone. All numbers are whole, so that the bounds
-//! are those that a calculation of all links has, to the last bit.
+//! other. A link to which nothing arrives otherwise than before is left alone. All numbers are whole, so that the
+//! bounds are those that a calculation of all links has, to the last bit.
 use super::bound::{ArrivalCurve, MAX_PS, Multiplexing, PS_PER_S, ServiceCurve};
 use super::feed_order::FeedOrder;
 use std::collections::{BTreeMap, BTreeSet};
@@ -235,7 +235,8 @@ impl BoundedNetwork {
         }
     }
 
-    /// Calculates links, those that feed others first, until nothing changes any more. Returns false if `may_go_on` did.
+    /// Calculates links, those that feed others first, until nothing changes any more. Returns false if `may_go_on`
+    /// did.
     fn settle(
         &self,
         change: &mut BoundChange,

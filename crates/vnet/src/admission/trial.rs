@@ -104,7 +104,7 @@ impl<'a> Trial<'a> {
             return false;
         }
         let is_asked = slot == network.next_slot();
-        let Some(promised) = (if is_asked { promised } else { self.demand_of(slot).promised_delay }) else {
+        let Some(promised) = (if is_asked { promised } else { self.state.promised_in(slot) }) else {
             return true;
         };
         // The sum of the hops is at hand, and mostly enough.
@@ -118,8 +118,8 @@ impl<'a> Trial<'a> {
         network.bound(flow, slot, Some(change))
     }
 
-    /// Returns the largest rate that is admitted, at most `most`. Bounds never fall if the rate rises, so that bisection
-    /// finds it.
+    /// Returns the largest rate that is admitted, at most `most`. Bounds never fall if the rate rises, so that
+    /// bisection finds it.
     pub(crate) fn largest_rate_to(&self, most: Bps, promised: Option<Duration>) -> Option<Bps> {
         self.large_rate_to(most, 1, promised)
     }

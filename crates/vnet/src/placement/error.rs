@@ -22,7 +22,8 @@ pub enum PlacementError {
         /// Most of each amount that is left at a switch that it may be on.
         left: SwitchRoom,
     },
-    /// Each router fits on a switch, but no placement was found that has room for all, and any links from one to the other.
+    /// Each router fits on a switch, but no placement was found that has room for all and where links
+    /// lead from each to the others.
     #[error("virtual network {network}: no placement has room for all routers together, and links between them")]
     NoPlaces {
         /// Name of the virtual network.

@@ -188,13 +188,12 @@ impl NetworkPlacement {
         if !fitting.is_empty() {
             return Ok(fitting);
         }
-        let nothing = SwitchRoom { ports: 0, entries: 0, rate: weir_units::Bps(0) };
         Err(PlacementError::NoRoom {
             network: request.name.clone(),
             router: router.name.clone(),
             place: router.place.clone(),
             needs: router.needs,
-            left: allowed.iter().map(|switch| self.room[*switch]).fold(nothing, SwitchRoom::most),
+            left: allowed.iter().map(|switch| self.room[*switch]).fold(SwitchRoom::NONE, SwitchRoom::most),
         })
     }
 

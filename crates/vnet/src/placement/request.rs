@@ -18,6 +18,9 @@ impl SwitchRoom {
     /// Room of a switch without limits.
     pub const UNLIMITED: SwitchRoom = SwitchRoom { ports: u64::MAX, entries: u64::MAX, rate: Bps(u64::MAX) };
 
+    /// Room of a switch that has nothing left.
+    pub const NONE: SwitchRoom = SwitchRoom { ports: 0, entries: 0, rate: Bps(0) };
+
     /// Returns the room without what is taken of it; `None` if there is not as much.
     #[must_use]
     pub fn without(self, taken: SwitchRoom) -> Option<SwitchRoom> {

@@ -10,8 +10,8 @@ const WHOLE: u128 = 1_000_000_000_000;
 impl LinkRouting {
     /// Sorts ways by their price, the least first; ways of equal price keep their order.
     ///
-    /// A link costs its cost, times the share that the virtual link takes of the rate left of it and what a unit of cost
-    /// counts as. A way costs the sum over its links.
+    /// A link costs its cost, times the share that the virtual link takes of the rate left of it and what a unit of
+    /// cost counts as. A way costs the sum over its links.
     pub(super) fn sort_by_price(&self, request: &VirtualLinkRequest, ways: &mut [Way]) {
         if request.cost_weight < u32::MAX {
             ways.sort_by_cached_key(|way| self.price(request, way));

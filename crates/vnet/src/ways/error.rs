@@ -147,7 +147,8 @@ pub(crate) fn obstacles(ways: &[RefusedWay]) -> String {
         (None, []) => "there is no way that keeps to `avoid` and `through`".to_owned(),
         (None, [first, ..]) => {
             let links = if let WayObstacle::Cycle(links) = &first.obstacle { links.join(", ") } else { String::new() };
-            format!("each of {} would lead around a cycle, such as {links}", counted(ways.len()))
+            let all = if ways.len() == 1 { "the only way".to_owned() } else { format!("each of {} ways", ways.len()) };
+            format!("{all} would lead around a cycle, such as {links}")
         }
         (Some((way, binding)), _) => {
             let binding: Vec<String> = binding.iter().map(BindingResource::to_string).collect();
@@ -162,10 +163,6 @@ pub(crate) fn obstacles(ways: &[RefusedWay]) -> String {
             text
         }
     }
-}
-
-fn counted(ways: usize) -> String {
-    if ways == 1 { "1 way".to_owned() } else { format!("{ways} ways") }
 }
 
 fn offered(offers: &[WayOffer]) -> String {

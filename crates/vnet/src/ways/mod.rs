@@ -27,8 +27,8 @@
 //! A virtual link with [`VirtualLinkRequest::max_ways`] above 1 is split if no way carries all of it: over as few ways
 //! as possible, with rates that add up to the rate that was asked for, to the bit. Each way has the whole burst and the
 //! whole promise of delay, and is admitted by itself beside the others. The delay of the virtual link is the largest
-//! one of its ways ([`LinkRouting::delay`]). Splitting packets so that each way gets no more than its rate, and bringing
-//! them into order again, is left to those that send them.
+//! one of its ways ([`LinkRouting::delay`]). Splitting packets so that each way gets no more than its rate, and
+//! bringing them into order again, is left to those that send them.
 //!
 //! # Offers
 //! A refusal has offers ([`WayOffer`]): less rate, more delay, a way that the request excludes, more ways. Each is a

@@ -23,8 +23,9 @@ impl LinkRouting {
         }
         offers.extend(self.other_ways(request)?);
         if request.max_ways < MAX_SPLIT
-            && let Some(ways) = self.tried(&request.clone().over_ways(MAX_SPLIT), candidates)?
+            && let Ok(ways) = self.split(&request.clone().over_ways(MAX_SPLIT), &examined.lacking)?
         {
+            self.give_back(&ways)?;
             let changed = request.clone().over_ways(ways.len());
             offers.extend(self.tried(&changed, candidates)?.map(|ways| WayOffer::MoreWays(ways.len())));
         }

@@ -35,8 +35,8 @@ pub struct VirtualLinkRequest {
 }
 
 impl VirtualLinkRequest {
-    /// Returns a request of a virtual link that is not split, without a promise of delay. Packets have 60 to 1514 bytes,
-    /// and one may come at once.
+    /// Returns a request of a virtual link that is not split, without a promise of delay. Packets have 60 to 1514
+    /// bytes, and one may come at once.
     pub fn new(
         name: impl Into<String>,
         from: impl Into<String>,

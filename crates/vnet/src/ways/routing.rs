@@ -191,14 +191,23 @@ impl LinkRouting {
         }
         // 3. Split the virtual link.
         if request.max_ways > 1 {
-            let paths = examined.lacking.iter().map(|way| self.substrate.names(way));
-            let mut search = SplitSearch::new(&mut self.admission, request, paths.collect())?;
-            if search.run()? {
-                return Ok(Ok(search.shares()));
+            match self.split(request, &examined.lacking)? {
+                Ok(ways) => return Ok(Ok(ways)),
+                Err(most) => examined.most_split = Some(most),
             }
-            examined.most_split = Some(search.most());
         }
         Ok(Err(examined))
+    }
+
+    /// Reserves a virtual link on several of these ways, or returns the largest rate that they were found to carry.
+    pub(super) fn split(
+        &mut self,
+        request: &VirtualLinkRequest,
+        ways: &[Way],
+    ) -> Result<Result<Vec<WayShare>, Bps>, WayError> {
+        let paths = ways.iter().map(|way| self.substrate.names(way)).collect();
+        let mut search = SplitSearch::new(&mut self.admission, request, paths)?;
+        Ok(if search.run()? { Ok(search.shares()) } else { Err(search.most()) })
     }
 
     /// Reserves ways for a virtual link without keeping it, or returns the ways that were examined.

@@ -5,10 +5,11 @@
 //! Of two ways that lack only rate the order does not matter, and what they carry is the most that they can together:
 //! the rates that fit are those with upper limits for each way and for both, a polymatroid (J. Edmonds, "Submodular
 //! functions, matroids, and certain polyhedra", 1970). Ways that lack delay or buffer, and three or more ways, might
-//! carry more with other shares (what a delay allows is found to a 64th of the rate); a set of ways that only such shares let carry the rate is not found.
+//! carry more with other shares (what a delay allows is found to a 64th of the rate); a set of ways that only such
+//! shares let carry the rate is not found.
 //!
-//! Each part has the burst and the promise of delay of the whole. A packet takes one of the ways: the delay of the whole
-//! is the largest one of the ways. Packets on different ways may overtake each other.
+//! Each part has the burst and the promise of delay of the whole. A packet takes one of the ways: the delay of the
+//! whole is the largest one of the ways. Packets on different ways may overtake each other.
 use super::{MAX_SPLIT, VirtualLinkRequest, WayError, WayShare};
 use crate::admission::{LinkAdmission, LinkDemand, PromiseError};
 use std::cmp::Reverse;

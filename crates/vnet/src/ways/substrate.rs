@@ -45,7 +45,8 @@ impl Substrate {
     ///
     /// # Errors
     /// Two switches or two links have one name, a link begins or ends at no switch or has both ends at one, a number is
-    /// out of range, or there are more than [`MAX_SWITCHES`](super::MAX_SWITCHES) switches or [`MAX_GRAPH_LINKS`] links.
+    /// out of range, or there are more than [`MAX_SWITCHES`](super::MAX_SWITCHES) switches or [`MAX_GRAPH_LINKS`]
+    /// links.
     pub fn new<S: Into<String>>(
         overhead: ByteSize,
         switches: impl IntoIterator<Item = S>,

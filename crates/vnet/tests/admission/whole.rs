@@ -13,8 +13,8 @@ fn wire(bits: u64, demand: &LinkDemand, overhead: u64) -> u128 {
     (u128::from(bits) * (shortest + u128::from(overhead))).div_ceil(shortest)
 }
 
-/// Returns the bounds of all virtual links by the module's rules, link by link; `None` if a rate or a buffer is missing.
-/// Links are sorted so that none feeds an earlier one.
+/// Returns the bounds of all virtual links by the module's rules, link by link; `None` if a rate or a buffer is
+/// missing. Links are sorted so that none feeds an earlier one.
 fn calculate(links: &[QueuedLink], overhead: u64, demands: &[&LinkDemand]) -> Option<Vec<PathBound>> {
     let entering = |demand: &&LinkDemand| ArrivalCurve {
         rate: wire(demand.rate.0, demand, overhead),

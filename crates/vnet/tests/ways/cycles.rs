@@ -21,7 +21,7 @@ fn a_refusal_says_that_all_ways_lead_around_a_cycle() {
     let error = routing.request(request("db", "db", 1)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "virtual link db: each of 1 way would lead around a cycle, such as da, ab, bc, cd; \
+        "virtual link db: the only way would lead around a cycle, such as da, ab, bc, cd; \
          no smaller change is enough"
     );
     let WayError::Refused { ways, offers, .. } = error else { panic!("{error}") };
