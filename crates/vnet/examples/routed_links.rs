@@ -40,7 +40,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(link) => {
                 let ways: Vec<String> =
                     link.ways.iter().map(|way| format!("{} over {}", way.rate, way.path.join(", "))).collect();
-                println!("{name}: {}; no packet takes more than {:?}", ways.join(" and "), routing.delay(&name));
+                println!(
+                    "{name}: {}; no packet takes more than {:?}",
+                    ways.join(" and "),
+                    routing.delay(&name).unwrap_or_default()
+                );
             }
             Err(refused) => println!("{refused}"),
         }
@@ -57,6 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let link = |name: &str, from: &str, to: &str| VirtualLinkRequest::new(name, from, to, mbps(100));
     let links = vec![link("up", "west", "core"), link("on", "core", "east"), link("back", "east", "west")];
     let placed = placement.request(VirtualNetworkRequest { name: "blue".to_owned(), routers, links })?;
-    println!("{}: {:?}, {} of rate times links", placed.request.name, placed.places, placed.reserved);
+    let reserved = placed.reserved / 1_000_000;
+    println!("{}: {:?}, {reserved}Mbit/s times links", placed.request.name, placed.places);
     Ok(())
 }

@@ -55,7 +55,7 @@ impl FlowBound {
     }
 }
 
-/// What one link carries.
+/// Load of one link.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LinkLoad {
     /// Virtual links through it, with the place of the link in their paths.

@@ -11,10 +11,11 @@
 //! by branch and bound, if routers have at most [`MAX_EXACT`] placements: the product of the numbers of switches with
 //! room for each router. Links that cost more than their number, or another order, may allow for less.
 //!
-//! For more placements, routers are placed one after the other where the rates to those that are placed have the fewest
-//! links, once for each of up to 100 switches of the first router, and improved by moves and swaps. The best
-//! [`MAX_TRIED`] of these are routed. Embedding virtual networks is NP-hard (E. Amaldi and others, "On the computational
-//! complexity of the virtual network embedding problem", Electronic Notes in Discrete Mathematics 52, 2016).
+//! For more placements, routers are placed one after the other where the rates to those that are placed have the
+//! fewest links, once for each of up to 100 switches of the first router, and improved by moves and swaps. The best
+//! [`MAX_TRIED`] of these are routed. Embedding virtual networks is NP-hard (E. Amaldi and others, "On the
+//! computational complexity of the virtual network embedding problem", Electronic Notes in Discrete Mathematics 52,
+//! 2016).
 //!
 //! ```
 //! use weir_topology::generate::{RegularTopology, generate};

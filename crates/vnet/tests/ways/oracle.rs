@@ -68,7 +68,7 @@ fn a_way_is_found_exactly_if_there_is_one() {
     assert!(all.iter().all(|number| *number > 50), "each kind is examined: {all:?}");
 }
 
-/// What is released leaves nothing behind: all rates are there again, and requests get the answers of a new network.
+/// Checks that releases leave nothing behind: all rates are there again, and requests get the answers of a new network.
 #[test]
 fn releases_give_back_everything() {
     let mut random = fastrand::Rng::with_seed(52);

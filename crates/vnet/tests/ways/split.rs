@@ -42,7 +42,7 @@ fn each_way_keeps_the_promise() {
     assert!(offers.contains(&weir_vnet::ways::WayOffer::Delay(longest)), "{offers:?}");
 }
 
-/// Of capacities of a few bit/s, all shares of all pairs of ways are tried.
+/// Tries all shares of all pairs of ways, with capacities of a few bit/s.
 #[test]
 fn two_ways_are_found_exactly_if_two_carry_it() {
     let mut random = fastrand::Rng::with_seed(71);
