@@ -10,9 +10,10 @@ mod tls;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use commands::LogFormat;
 use mimalloc::MiMalloc;
-use std::ffi::{OsStr, c_int, c_long};
+use std::ffi::OsStr;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Allocator of the process. Freeing memory that another thread allocated takes no lock. With the C library's
 /// allocator, the engine dropped messages allocated by the control thread and had to sleep until that thread left its
@@ -20,24 +21,15 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Milliseconds for which freed memory is kept before the system gets it back, in place of mimalloc's 10. Memory that
-/// comes back from the system is cleared first: a controller that laid thousands of intents did that for a quarter of
-/// its processor time.
-const KEEP_FREED_MS: c_long = 1000;
-/// Number of mimalloc's option `purge_delay` (`mimalloc.h` of version 2).
-const PURGE_DELAY: c_int = 15;
-
-unsafe extern "C" {
-    /// Sets an option of mimalloc, unless the environment has set it.
-    fn mi_option_set_default(option: c_int, value: c_long);
-}
+/// Time for which freed memory is kept. With mimalloc's 10 ms, a controller that laid thousands of intents cleared
+/// memory for a quarter of its processor time.
+const KEEP_FREED: Duration = Duration::from_secs(1);
 
 /// Exit status for bad input: arguments, files, messages.
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
-    // SAFETY: the option exists, and any number of milliseconds is allowed. MIMALLOC_PURGE_DELAY goes first.
-    unsafe { mi_option_set_default(PURGE_DELAY, KEEP_FREED_MS) };
+    weir_memory::allocator::keep_freed(KEEP_FREED);
     let matches = commands::Cli::command().try_get_matches().unwrap_or_else(|error| arguments::refuse(&error));
     let cli = commands::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     for notice in renamed::notices(std::env::args().skip(1)) {

@@ -1,6 +1,8 @@
 //! Safe functions for memory and instructions that the packet path needs: with `port`, the only crate of the product
 //! with `unsafe`.
 
+#[cfg(feature = "mimalloc")]
+pub mod allocator;
 mod array;
 mod blocks;
 mod buffer;
