@@ -26,6 +26,7 @@ pub(crate) use registry::ChannelRegistry;
 pub(crate) use reopen::AbsentPorts;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use timestamped_stream::TimestampedStream;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -64,6 +65,9 @@ pub(crate) struct ControlContext {
     /// Sends orders to the control thread itself.
     pub(crate) orders: mpsc::UnboundedSender<ControlThreadCommand>,
 }
+
+/// Longest wait for channels that were ended, before a request that ended them is answered.
+pub(crate) const CHANNELS_END: Duration = Duration::from_secs(5);
 
 /// Reason that channels give when the switch stops.
 pub(crate) const STOPS: &str = "the switch stops";
@@ -243,7 +247,8 @@ pub(crate) async fn run(control: ControlContext, mut start: ControlThreadSetup) 
 async fn report(changed: Result<Option<PeerEnd>, SwitchError>, said: oneshot::Sender<Result<(), SwitchError>>) {
     let changed = match changed {
         Ok(Some(ending)) => {
-            ending.wait().await;
+            // The limit matters only if a channel hangs; it then ends later by itself.
+            let _ = tokio::time::timeout(CHANNELS_END, ending.wait()).await;
             Ok(())
         }
         Ok(None) => Ok(()),

@@ -98,8 +98,8 @@ impl ControlPeers {
     /// Carries out a change. Returns the task that ends with it, if there is one.
     ///
     /// # Errors
-    /// What is to be added is there already, needs credentials that the switch does not have, or an address that
-    /// cannot be had; what is to be removed is not there.
+    /// Fails if the controller or listener to add is there already, needs credentials that the switch does not have, or
+    /// an address that is in use; or if the one to remove is not there.
     pub(super) fn change(
         &mut self,
         control: &ControlContext,

@@ -178,8 +178,8 @@ async fn change(parent: &ControlContext, new: VirtualSwitch) -> Result<(), Switc
     let old = parent.engine.call_async(move |engine| engine.virtual_spec(&name)).await??;
     let controllers = |spec: &VirtualSwitch| targets::<ControllerSpec>(spec, "connect", &spec.connect);
     let listeners = |spec: &VirtualSwitch| targets::<ListenTarget>(spec, "listen", &spec.listen);
-    let (controllers_added, controllers_removed) = difference(controllers(&old)?, controllers(&new)?);
-    let (listeners_added, listeners_removed) = difference(listeners(&old)?, listeners(&new)?);
+    let (controllers_added, controllers_removed) = difference(&controllers(&old)?, &controllers(&new)?);
+    let (listeners_added, listeners_removed) = difference(&listeners(&old)?, &listeners(&new)?);
     check_credentials(parent, &controllers_added, &listeners_added)?;
     // If the engine refuses, dropping the listeners closes them.
     let opened = super::listen(listeners_added)?;
@@ -189,18 +189,24 @@ async fn change(parent: &ControlContext, new: VirtualSwitch) -> Result<(), Switc
     let added = controllers_added.into_iter().map(PeerChange::AddController);
     let added = added.chain(opened.into_iter().map(|(asked, listener)| PeerChange::Serve(asked, listener)));
     for change in removed.chain(added) {
-        entry.control.change_peers(change).await?;
+        // The task that takes the orders ends with the virtual switch.
+        entry.control.change_peers(change).await.map_err(|error| match error {
+            SwitchError::Stopped => SwitchError::Ended,
+            other => other,
+        })?;
     }
     Ok(())
 }
 
-/// Returns what is only in the new list, and what is only in the old one.
-fn difference<T: PartialEq>(mut old: Vec<T>, mut new: Vec<T>) -> (Vec<T>, Vec<T>) {
-    let stays: Vec<bool> = old.iter().map(|one| new.contains(one)).collect();
-    new.retain(|one| !old.contains(one));
-    let mut stays = stays.into_iter();
-    old.retain(|_| !stays.next().unwrap_or_default());
-    (new, old)
+/// Returns what is only in the new list, each once, and what is only in the old one.
+fn difference<T: Clone + PartialEq>(old: &[T], new: &[T]) -> (Vec<T>, Vec<T>) {
+    let mut added = Vec::new();
+    for one in new.iter().filter(|one| !old.contains(one)) {
+        if !added.contains(one) {
+            added.push(one.clone());
+        }
+    }
+    (added, old.iter().filter(|one| !new.contains(one)).cloned().collect())
 }
 
 /// Parses the addresses of controllers or listeners in `texts`; `what` names the option in errors.

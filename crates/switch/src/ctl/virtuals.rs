@@ -1,15 +1,11 @@
 //! Carries out requests about virtual switches.
 use super::flows::wrong;
-use crate::control::ControlContext;
+use crate::control::{CHANNELS_END, ControlContext};
 use crate::engine::Engine;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
-use std::time::Duration;
 use tokio::sync::oneshot;
 use weir_slicing::VirtualSwitchReader;
-
-/// Time that the channels of a virtual switch may take to end.
-const END_TIME: Duration = Duration::from_secs(5);
 
 /// Returns the reader of virtual switches.
 ///
@@ -70,7 +66,7 @@ pub(super) async fn remove(control: &ControlContext, name: &str) -> Result<Value
     let asked = name.to_owned();
     control.engine.call_async(move |engine| engine.remove_virtual(&asked)).await??;
     // The limit matters only if a channel hangs; it then ends later by itself.
-    let _ = tokio::time::timeout(END_TIME, tenant.ended()).await;
+    let _ = tokio::time::timeout(CHANNELS_END, tenant.ended()).await;
     Ok(json!({ "removed": name }))
 }
 
