@@ -2,8 +2,8 @@
 //!
 //! One way after the other takes the most that it can, up to what is left of the rate, so that the rates add up to the
 //! rate that was asked for without a rest. Sets of two ways are examined in all orders, then those of three, and so on.
-//! Of two ways that lack only rate the order does not matter, and what they carry is the most that they can together:
-//! the rates that fit are those with upper limits for each way and for both, a polymatroid (J. Edmonds, "Submodular
+//! If two ways lack only rate, their order does not matter: what they carry is the most that they can together. The
+//! rates that fit have upper limits for each way and for both, and so are a polymatroid (J. Edmonds, "Submodular
 //! functions, matroids, and certain polyhedra", 1970). Ways that lack delay or buffer, and three or more ways, might
 //! carry more with other shares (what a delay allows is found to a 64th of the rate); a set of ways that only such
 //! shares let carry the rate is not found.

@@ -47,7 +47,7 @@ pub(super) struct NetworkArgs {
     #[arg(long)]
     discover_islands: bool,
     /// File in which applications keep what has to survive a restart, such as leases of DHCP; it is made if it is not
-    /// there
+    /// there. While a controller uses it, another one is refused
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
 }

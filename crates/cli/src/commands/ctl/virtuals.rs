@@ -19,7 +19,8 @@ pub(super) enum CtlVirtualCommand {
         #[arg(value_name = "FILE|KEY=VALUE", required = true)]
         what: Vec<String>,
     },
-    /// Change a virtual switch while it forwards: its ports, rates, buffers, disciplines, selectors, lifetime
+    /// Change a virtual switch while it forwards: its ports, rates, buffers, disciplines, selectors,
+    /// lifetime, controllers, listeners, fail mode
     Resize {
         /// Name of the virtual switch
         name: String,

@@ -26,8 +26,8 @@ use weir_units::Instant;
 /// Quarters of an interval without a probe after which a link is gone: three intervals, and some time for the last
 /// probe to arrive.
 const QUARTERS_OF_A_LINK: u32 = 13;
-/// Intervals for which both switches of a silent link must have handled later probes. A switch that is late with all
-/// probes, for example because it has no processor time, has no broken link.
+/// A silent link is lost if both its switches have handled probes that were sent so many intervals after the newest one
+/// that came over the link. Otherwise a switch is late with all probes, for example because it has no processor time.
 const MISSING_PROBES: u32 = 2;
 /// Most ports of a switch by which probes are sent.
 const MAX_PORTS: usize = 8192;
@@ -104,9 +104,9 @@ struct ProbedSwitch {
     ports: BTreeMap<PortNo, MacAddr>,
     /// Times of probes from the controller to the switch and back.
     round_trips: ShortestDelay,
-    /// Time at which the newest of the probes was sent that the switch has sent on, and that have come back.
+    /// Time of the newest probe that this switch has sent, of those that have come back to the controller.
     sent_on: Instant,
-    /// Time at which the newest of the probes was sent that have come by this switch.
+    /// Time of the newest probe that this switch has passed to the controller.
     handed_in: Instant,
 }
 
