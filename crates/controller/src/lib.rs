@@ -35,6 +35,7 @@ mod outbox;
 pub mod published;
 mod server;
 pub mod status;
+pub mod waiting;
 
 pub use hub::TooManyConnections;
 pub use hub::{ControllerHub, ControllerSnapshot, Mastership, SwitchEvent, SwitchInfo};

@@ -9,6 +9,8 @@
 //! - [`parse()`], [`ParsedHeaders`] and [`Field`]: from bytes to the fields that a table sees.
 //! - [`edit`]: effects of actions on a frame.
 //! - [`craft`]: frames for tests, with right lengths and checksums.
+//! - [`answer`]: what an IP router answers to ARP, neighbour discovery, echo requests and packets that it cannot
+//!   deliver.
 //!
 //! Then [`offload`], the work that a sender leaves to the transmitting port, and [`checksum`].
 //!
@@ -31,6 +33,7 @@
 //! # Ok(())
 //! # }
 //! ```
+pub mod answer;
 mod bytes;
 pub mod checksum;
 pub mod craft;
@@ -46,6 +49,7 @@ pub mod offload;
 mod packet_type;
 pub mod parse;
 mod port_no;
+mod port_range;
 mod shared_buffers;
 #[cfg(test)]
 mod test_support;
@@ -60,4 +64,5 @@ pub use parse::{
     Layers, ParsedHeaders, parse, parse_as, parse_common, parse_ethernet, parse_frame, parse_frequent, parse_into,
 };
 pub use port_no::PortNo;
+pub use port_range::PortRange;
 pub use shared_buffers::SharedBuffers;

@@ -83,6 +83,17 @@ impl Match {
         self
     }
 
+    /// Adds a field to match in the bits of `mask`, as OpenFlow writes it: a mask of all bits is left out, and a field
+    /// of which no bit counts, too.
+    #[must_use]
+    pub fn with_bits(self, field: Field, value: impl Into<u128>, mask: impl Into<u128>) -> Match {
+        match mask.into() {
+            0 => self,
+            mask if mask == field.all_ones() => self.with(field, value),
+            mask => self.with_masked(field, value, mask),
+        }
+    }
+
     /// Returns value and mask of a field; `None` if the match does not have the field.
     pub fn get(&self, wanted: Field) -> Option<(u128, u128)> {
         self.fields.iter().find_map(|entry| match entry {

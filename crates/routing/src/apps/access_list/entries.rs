@@ -1,5 +1,5 @@
 //! Flow entries of an access list: rules as matches, ranges of ports as masks.
-use super::rule::{AccessAction, AccessRule, PortRange};
+use super::rule::{AccessAction, AccessRule};
 use crate::app::{ACCESS_TABLE, REWRITE_TABLE};
 use crate::map::SwitchPort;
 use crate::tables::DesiredEntry;
@@ -130,7 +130,7 @@ fn ip_matches(rule: &AccessRule, link: Match, is_ipv4: bool) -> Vec<Match> {
         };
         let behind = field.bits().saturating_sub(prefix.0.prefix.into());
         let mask = field.all_ones() & u128::MAX.checked_shl(behind).unwrap_or(0);
-        ip = with_bits(ip, field, bits & mask, mask);
+        ip = ip.with_bits(field, bits & mask, mask);
     }
     let [source, destination] = match number {
         Some(ip_proto::UDP) => [Field::UdpSrc, Field::UdpDst],
@@ -140,10 +140,10 @@ fn ip_matches(rule: &AccessRule, link: Match, is_ipv4: bool) -> Vec<Match> {
     let mut matches = vec![ip];
     for (field, range) in [(source, rule.source_port), (destination, rule.destination_port)] {
         let Some(range) = range else { continue };
-        let blocks = blocks(range);
+        let blocks = range.blocks();
         let with_block = |matching: &Match| {
             let matching = matching.clone();
-            let with = |(value, mask): &(u16, u16)| with_bits(matching.clone(), field, (*value).into(), (*mask).into());
+            let with = |(value, mask): &(u16, u16)| matching.clone().with_bits(field, *value, *mask);
             blocks.iter().map(with).collect::<Vec<_>>()
         };
         matches = matches.iter().flat_map(with_block).collect();
@@ -151,57 +151,9 @@ fn ip_matches(rule: &AccessRule, link: Match, is_ipv4: bool) -> Vec<Match> {
     matches
 }
 
-/// Adds a field in the bits of a mask. A mask of all bits is left out, and a field without bits, too, as OpenFlow
-/// prescribes for the former and allows for the latter.
-fn with_bits(matching: Match, field: Field, value: u128, mask: u128) -> Match {
-    match mask {
-        0 => matching,
-        mask if mask == field.all_ones() => matching.with(field, value),
-        mask => matching.with_masked(field, value, mask),
-    }
-}
-
-/// Returns the fewest values with masks that together are a range: blocks of a power of two, each at a multiple of its
-/// size.
-fn blocks(range: PortRange) -> Vec<(u16, u16)> {
-    let (mut first, end) = (u32::from(range.first), u32::from(range.last) + 1);
-    let mut blocks = Vec::new();
-    while first < end {
-        let aligned = if first == 0 { 1 << 16 } else { 1 << first.trailing_zeros() };
-        let fits = 1 << (end - first).ilog2();
-        let size: u32 = aligned.min(fits);
-        let low = |bits: u32| u16::try_from(bits & 0xffff).unwrap_or(0);
-        blocks.push((low(first), low(!(size - 1))));
-        first += size;
-    }
-    blocks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blocks_are_exactly_the_range() {
-        let is_in =
-            |port: u16, blocks: &[(u16, u16)]| blocks.iter().filter(|(value, mask)| port & mask == *value).count();
-        let seed = fastrand::u64(..);
-        println!("seed {seed}");
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut ranges = vec![(0, 65_535), (1, 65_534), (80, 80), (0, 0), (65_535, 65_535), (1000, 1999)];
-        for _ in 0..20 {
-            let (one, other) = (random.u16(..), random.u16(..));
-            ranges.push((one.min(other), one.max(other)));
-        }
-        for (first, last) in ranges {
-            let blocks = blocks(PortRange { first, last });
-            assert!(blocks.len() <= 30, "{first}-{last}: {}", blocks.len());
-            for port in 0..=u16::MAX {
-                let expected = usize::from((first..=last).contains(&port));
-                assert_eq!(is_in(port, &blocks), expected, "{port} in {first}-{last}");
-            }
-        }
-    }
 
     #[test]
     fn entries_are_limited() {

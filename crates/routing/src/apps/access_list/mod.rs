@@ -17,7 +17,8 @@ mod entries;
 mod rule;
 
 pub use entries::{MAX_ENTRIES, MAX_ENTRIES_OF_RULE, MAX_RULES, TOP_PRIORITY};
-pub use rule::{AccessAction, AccessPlace, AccessProtocol, AccessRule, IpPrefix, PortRange};
+pub use rule::{AccessAction, AccessPlace, AccessProtocol, AccessRule, IpPrefix};
+pub use weir_packet::PortRange;
 
 use crate::app::{ACCESS_TABLE, Network, NetworkApp, NetworkEvent};
 use crate::{HostPacket, PacketDecision};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use weir_openflow::model::PortNo;
 use weir_packet::field::ip_proto;
-use weir_packet::{IpNet, MacAddr};
+use weir_packet::{IpNet, MacAddr, PortRange};
 
 /// A rule of an access list. It applies to packets that have all that it names.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -66,15 +66,6 @@ pub struct AccessProtocol {
     pub number: Option<u8>,
 }
 
-/// Range of port numbers, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PortRange {
-    /// First number.
-    pub first: u16,
-    /// Last number, not below the first.
-    pub last: u16,
-}
-
 /// Names of protocols.
 const PROTOCOLS: [(&str, Option<bool>, Option<u8>); 7] = [
     ("ipv4", Some(true), None),
@@ -124,18 +115,6 @@ impl FromStr for AccessProtocol {
         let error =
             |_| format!("found `{text}`, expected a protocol number from 0 to 255 or one of {}", names.join(", "));
         Ok(AccessProtocol { is_ipv4: None, number: Some(text.parse().map_err(error)?) })
-    }
-}
-
-impl FromStr for PortRange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<PortRange, String> {
-        let error = || format!("found `{text}`, expected a port such as 80 or a range such as 8000-8099, up to 65535");
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| text.trim().parse().map_err(|_| error());
-        let range = PortRange { first: number(first)?, last: number(last)? };
-        if range.first <= range.last { Ok(range) } else { Err(error()) }
     }
 }
 
@@ -211,7 +190,6 @@ read_as_text_or_number! {
     AccessPlace, "a switch such as \"1f\" or a port such as \"1f:3\"";
     IpPrefix, "an address or prefix such as \"10.0.0.0/8\"";
     AccessProtocol, "a protocol such as \"tcp\", or its number";
-    PortRange, "a port such as 80 or a range such as \"8000-8099\"";
 }
 
 #[cfg(test)]
@@ -228,9 +206,6 @@ mod tests {
         expected("10.0.0.0/33".parse::<IpPrefix>().map(drop), "10.0.0.0/33");
         expected("tpc".parse::<AccessProtocol>().map(drop), "icmpv6");
         expected("256".parse::<AccessProtocol>().map(drop), "0 to 255");
-        for wrong in ["9-8", "65536", "-1", "80-", ""] {
-            expected(wrong.parse::<PortRange>().map(drop), "8000-8099");
-        }
     }
 
     #[test]

@@ -18,21 +18,19 @@
 //! Not here: VLAN tags, routes to other routers, router advertisements for IPv6, fragmentation.
 mod config;
 mod hosts;
-mod packets;
-mod waiting;
 
 pub use config::{MAX_SUBNETS, RouterConfig};
 pub use hosts::MAX_ROUTED;
-pub use waiting::{ASK_INTERVAL, MAX_DESTINATIONS, MAX_REQUESTS, MAX_WAITING};
+pub use weir_controller::waiting::{ASK_INTERVAL, MAX_DESTINATIONS, MAX_REQUESTS, MAX_WAITING};
 
 use crate::app::{Network, NetworkApp, NetworkEvent};
 use crate::map::SwitchPort;
 use crate::{HostPacket, PacketDecision};
 use hosts::RoutedHosts;
-use packets::{IcmpError, IpPacket, question};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
-use waiting::{Queued, WaitingPacket, WaitingPackets};
+use weir_controller::waiting::{Queued, WaitingPacket, WaitingPackets};
+use weir_packet::answer::{IcmpError, IpPacket, question};
 use weir_packet::craft::FrameBuilder;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, MacAddr, ParsedHeaders, parse};
@@ -48,7 +46,7 @@ const EVENT_INTERVAL: Duration = Duration::from_secs(10);
 pub struct Router {
     config: RouterConfig,
     hosts: RoutedHosts,
-    waiting: WaitingPackets,
+    waiting: WaitingPackets<SwitchPort>,
     /// Start of the second in which errors are counted, and their number.
     errors: (Instant, u32),
     /// Time of the last event about a host that uses one of the router's addresses.

@@ -1,8 +1,11 @@
-//! Packets that the router writes: answers to ARP and neighbour discovery, echo replies, errors of ICMP.
+//! Packets that IP routers write: answers to ARP and neighbour discovery, echo replies, errors of ICMP.
+//!
+//! [`IpPacket`] reads a packet at a router; its methods return the frames with which the router answers, or the packet
+//! as the router passes it on. [`question`] asks for the Ethernet address of an IP address.
+use crate::craft::FrameBuilder;
+use crate::field::{eth_type, icmpv6_type, ip_frag, ip_proto};
+use crate::{Field, MacAddr, ParsedHeaders, PortNo, checksum, parse};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use weir_packet::craft::FrameBuilder;
-use weir_packet::field::{eth_type, icmpv6_type, ip_frag, ip_proto};
-use weir_packet::{Field, MacAddr, ParsedHeaders, checksum, parse};
 
 /// Most bytes of a packet that an error of ICMP over IPv4 returns: the error stays below 576 bytes with its headers
 /// (RFC 1812, 4.3.2.3).
@@ -16,15 +19,23 @@ const ECHO_HEADER: usize = 8;
 const V6_ECHO_REQUEST: u128 = 128;
 const V6_ECHO_REPLY: u8 = 129;
 
-/// An IP packet at the router.
-pub(super) struct IpPacket<'a> {
-    pub(super) data: &'a [u8],
-    pub(super) parsed: ParsedHeaders,
-    pub(super) eth_source: MacAddr,
-    pub(super) eth_destination: MacAddr,
-    pub(super) source: IpAddr,
-    pub(super) destination: IpAddr,
-    pub(super) ttl: u8,
+/// An IP packet at a router.
+#[derive(Debug, Clone, Copy)]
+pub struct IpPacket<'a> {
+    /// Frame without VLAN tag.
+    pub data: &'a [u8],
+    /// Headers of the frame.
+    pub parsed: ParsedHeaders,
+    /// Ethernet address of the sender.
+    pub eth_source: MacAddr,
+    /// Ethernet address of the receiver.
+    pub eth_destination: MacAddr,
+    /// IP address of the sender.
+    pub source: IpAddr,
+    /// IP address of the receiver.
+    pub destination: IpAddr,
+    /// TTL or hop limit as received.
+    pub ttl: u8,
     /// Offset of the IP header, and of the end of the packet.
     at: usize,
     end: usize,
@@ -32,13 +43,17 @@ pub(super) struct IpPacket<'a> {
 
 /// Error of ICMP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IcmpError {
+pub enum IcmpError {
     /// The TTL or hop limit has reached zero.
     TimeExceeded,
     /// No route leads to the destination's network.
     NoRoute,
     /// The destination's host does not answer ARP or neighbour discovery.
     HostUnreachable,
+    /// The router has no service at the port.
+    PortUnreachable,
+    /// The packet is larger than the link of the next hop carries, in bytes, and must not be fragmented.
+    TooBig(u16),
 }
 
 impl IcmpError {
@@ -48,17 +63,29 @@ impl IcmpError {
             (IcmpError::TimeExceeded, true) => (11, 0),
             (IcmpError::NoRoute, true) => (3, 0),
             (IcmpError::HostUnreachable, true) => (3, 1),
+            (IcmpError::PortUnreachable, true) => (3, 3),
+            (IcmpError::TooBig(_), true) => (3, 4),
             (IcmpError::TimeExceeded, false) => (3, 0),
             (IcmpError::NoRoute, false) => (1, 0),
             (IcmpError::HostUnreachable, false) => (1, 3),
+            (IcmpError::PortUnreachable, false) => (1, 4),
+            (IcmpError::TooBig(_), false) => (2, 0),
+        }
+    }
+
+    /// Returns the four bytes after the checksum: the MTU in the last of them (RFC 1191, 4; RFC 4443, 3.2), else zeros.
+    const fn rest(self) -> [u8; 4] {
+        match self {
+            IcmpError::TooBig(mtu) => (mtu as u32).to_be_bytes(),
+            _ => [0; 4],
         }
     }
 }
 
 impl<'a> IpPacket<'a> {
     /// Reads a frame; `None` if it holds no whole IP header, or one of another packet behind a VLAN tag.
-    pub(super) fn of(data: &'a [u8]) -> Option<IpPacket<'a>> {
-        let parsed = parse(data, weir_packet::PortNo::ANY).ok()?;
+    pub fn of(data: &'a [u8]) -> Option<IpPacket<'a>> {
+        let parsed = parse(data, PortNo::ANY).ok()?;
         let (_, at) = parsed.layers.network.filter(|_| parsed.layers.vlan_tags == 0)?;
         let at = usize::from(at);
         let number = |field| parsed.key.get(field);
@@ -93,8 +120,19 @@ impl<'a> IpPacket<'a> {
         })
     }
 
-    /// Returns true if the packet is about the router's neighbour discovery: a solicitation.
-    pub(super) fn solicited(&self) -> Option<Ipv6Addr> {
+    /// Returns the length of the packet in bytes, from its IP header on.
+    pub fn ip_bytes(&self) -> usize {
+        self.end.saturating_sub(self.at)
+    }
+
+    /// Returns true if routers must not fragment the packet: over IPv6 always (RFC 8200, 5), over IPv4 if it says so
+    /// (RFC 791, 3.1).
+    pub fn is_whole_or_nothing(&self) -> bool {
+        self.source.is_ipv6() || self.data.get(self.at + 6).is_some_and(|flags| flags & 0x40 != 0)
+    }
+
+    /// Returns the target of a neighbour solicitation (RFC 4861, 4.3); `None` for other packets.
+    pub fn solicited(&self) -> Option<Ipv6Addr> {
         let target = self.parsed.key.get(Field::Ipv6NdTarget);
         (self.icmp_type(false) == Some(icmpv6_type::NEIGHBOUR_SOLICITATION.into()) && self.ttl == u8::MAX)
             .then(|| Ipv6Addr::from_bits(target))
@@ -112,7 +150,7 @@ impl<'a> IpPacket<'a> {
     }
 
     /// Returns the reply to an echo request for one of the router's addresses.
-    pub(super) fn echo_reply(&self, router: MacAddr) -> Option<Vec<u8>> {
+    pub fn echo_reply(&self, router: MacAddr) -> Option<Vec<u8>> {
         let is_ipv4 = self.source.is_ipv4();
         let (request, reply) = if is_ipv4 { (8, 0) } else { (V6_ECHO_REQUEST, V6_ECHO_REPLY) };
         if self.icmp_type(is_ipv4) != Some(request) || self.parsed.key.get(Field::IpFrag) != 0 {
@@ -128,7 +166,7 @@ impl<'a> IpPacket<'a> {
 
     /// Returns the advertisement that answers a solicitation (RFC 4861, 4.4): of a router, asked for, in place of
     /// former addresses.
-    pub(super) fn advertisement(&self, router: MacAddr, target: Ipv6Addr) -> Option<Vec<u8>> {
+    pub fn advertisement(&self, router: MacAddr, target: Ipv6Addr) -> Option<Vec<u8>> {
         let (IpAddr::V6(source), false) = (self.source, self.source.is_unspecified()) else { return None };
         let mut options = target.octets().to_vec();
         options.extend([2, 1]);
@@ -139,7 +177,7 @@ impl<'a> IpPacket<'a> {
 
     /// Returns an error about the packet from one of the router's addresses; `None` if the packet must not have one: an
     /// error itself, a later fragment, to or from several hosts (RFC 1812, 4.3.2.7; RFC 4443, 2.4).
-    pub(super) fn error(&self, error: IcmpError, router: MacAddr, gateway: IpAddr) -> Option<Vec<u8>> {
+    pub fn error(&self, error: IcmpError, router: MacAddr, gateway: IpAddr) -> Option<Vec<u8>> {
         let is_ipv4 = self.source.is_ipv4();
         let is_error = match self.icmp_type(is_ipv4) {
             // Errors of ICMPv6 have the types below 128; of ICMP, the queries are known.
@@ -156,7 +194,7 @@ impl<'a> IpPacket<'a> {
         let most = if is_ipv4 { QUOTED_V4 } else { QUOTED_V6 };
         let quoted = self.data.get(self.at..self.end.min(self.at + most))?;
         let (kind, code) = error.numbers(is_ipv4);
-        Some(self.answer(router, gateway)?.icmp(kind, code, [0; 4]).payload(quoted).build())
+        Some(self.answer(router, gateway)?.icmp(kind, code, error.rest()).payload(quoted).build())
     }
 
     /// Begins an answer to the packet's sender from one of the router's addresses.
@@ -170,7 +208,7 @@ impl<'a> IpPacket<'a> {
     }
 
     /// Returns the packet as the router passes it on to a host: from the router, one less to live.
-    pub(super) fn routed(&self, router: MacAddr, host: MacAddr) -> Option<Vec<u8>> {
+    pub fn routed(&self, router: MacAddr, host: MacAddr) -> Option<Vec<u8>> {
         let ttl = self.ttl.checked_sub(1)?;
         let mut frame = self.data.to_vec();
         frame.get_mut(..6)?.copy_from_slice(&host.0);
@@ -191,7 +229,7 @@ impl<'a> IpPacket<'a> {
 }
 
 /// Returns the question for a host's Ethernet address, to all hosts: ARP, or a neighbour solicitation (RFC 4861, 4.3).
-pub(super) fn question(router: MacAddr, gateway: IpAddr, host: IpAddr) -> Option<Vec<u8>> {
+pub fn question(router: MacAddr, gateway: IpAddr, host: IpAddr) -> Option<Vec<u8>> {
     match (gateway, host) {
         (IpAddr::V4(gateway), IpAddr::V4(host)) => {
             let frame = FrameBuilder::ethernet(MacAddr::BROADCAST, router);

@@ -1,5 +1,4 @@
-//! Packets that wait until the Ethernet address of their destination is known.
-use crate::map::SwitchPort;
+//! Packets of routers that wait until the Ethernet address of their destination is known.
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -16,23 +15,24 @@ pub const MAX_REQUESTS: u32 = 3;
 
 /// A packet that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WaitingPacket {
-    /// Port at which it entered the network.
-    pub(super) at: SwitchPort,
-    pub(super) data: Vec<u8>,
+pub struct WaitingPacket<P> {
+    /// Port at which it came to the router.
+    pub at: P,
+    /// Frame as it came.
+    pub data: Vec<u8>,
 }
 
 /// A destination that is looked for.
 #[derive(Debug)]
-struct Search {
-    packets: Vec<WaitingPacket>,
+struct NeighbourSearch<P> {
+    packets: Vec<WaitingPacket<P>>,
     requests: u32,
     next: Instant,
 }
 
 /// Result of adding a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Queued {
+pub enum Queued {
     /// The destination was not looked for: ask for its address.
     New,
     /// The packet waits with others.
@@ -41,13 +41,22 @@ pub(super) enum Queued {
     Full,
 }
 
-/// Packets by destination.
-#[derive(Debug, Default)]
-pub(super) struct WaitingPackets(BTreeMap<IpAddr, Search>);
+/// Destinations that do not answer, each with its packets.
+pub type SilentDestinations<P> = Vec<(IpAddr, Vec<WaitingPacket<P>>)>;
 
-impl WaitingPackets {
+/// Packets by destination, from ports that `P` names.
+#[derive(Debug)]
+pub struct WaitingPackets<P>(BTreeMap<IpAddr, NeighbourSearch<P>>);
+
+impl<P> Default for WaitingPackets<P> {
+    fn default() -> Self {
+        WaitingPackets(BTreeMap::new())
+    }
+}
+
+impl<P> WaitingPackets<P> {
     /// Adds a packet to a destination.
-    pub(super) fn add(&mut self, to: IpAddr, packet: WaitingPacket, now: Instant) -> Queued {
+    pub fn add(&mut self, to: IpAddr, packet: WaitingPacket<P>, now: Instant) -> Queued {
         if let Some(search) = self.0.get_mut(&to) {
             if search.packets.len() >= MAX_WAITING {
                 return Queued::Full;
@@ -58,22 +67,27 @@ impl WaitingPackets {
         if self.0.len() >= MAX_DESTINATIONS {
             return Queued::Full;
         }
-        self.0.insert(to, Search { packets: vec![packet], requests: 1, next: now + ASK_INTERVAL });
+        self.0.insert(to, NeighbourSearch { packets: vec![packet], requests: 1, next: now + ASK_INTERVAL });
         Queued::New
     }
 
+    /// Returns true if a destination is looked for.
+    pub fn is_wanted(&self, to: IpAddr) -> bool {
+        self.0.contains_key(&to)
+    }
+
     /// Removes and returns the packets to a destination whose address has become known.
-    pub(super) fn take(&mut self, to: IpAddr) -> Vec<WaitingPacket> {
+    pub fn take(&mut self, to: IpAddr) -> Vec<WaitingPacket<P>> {
         self.0.remove(&to).map(|search| search.packets).unwrap_or_default()
     }
 
     /// Returns the time at which the next request is due.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub fn next(&self) -> Option<Instant> {
         self.0.values().map(|search| search.next).min()
     }
 
     /// Returns the destinations to ask for again, and those that did not answer, with their packets.
-    pub(super) fn due(&mut self, now: Instant) -> (Vec<IpAddr>, Vec<(IpAddr, Vec<WaitingPacket>)>) {
+    pub fn due(&mut self, now: Instant) -> (Vec<IpAddr>, SilentDestinations<P>) {
         let (mut again, mut silent) = (Vec::new(), Vec::new());
         for (to, search) in self.0.iter_mut().filter(|(_, search)| search.next <= now) {
             if search.requests < MAX_REQUESTS {
