@@ -166,15 +166,28 @@ pub struct VirtualPort {
     pub rate_out: Bps,
     /// Maximum output rate; `None`: unlimited.
     pub ceiling: Option<Bps>,
+    /// Bytes by which the ceiling may be exceeded at once: the depth of its token bucket. While packets wait for those
+    /// of other switches, tokens up to this depth are kept, so that the wait costs no rate.
+    pub ceiling_burst: u32,
+    /// Bytes of each packet that the ceiling does not count, such as a tag that tells switches apart on the line.
+    pub uncounted: u32,
     /// Bytes that the switch may send per round of [`InterDiscipline::Drr`]; shares of an output are proportional to
     /// quanta.
     pub quantum: u32,
 }
 
 impl VirtualPort {
-    /// Returns a port with `rate` in both directions, no ceiling and a quantum of 1500 bytes.
+    /// Returns a port with `rate` in both directions, no ceiling (nor a burst above one) and a quantum of 1500 bytes.
     pub fn new(physical: PortIndex, rate: Bps) -> VirtualPort {
-        VirtualPort { physical, rate_in: rate, rate_out: rate, ceiling: None, quantum: 1500 }
+        VirtualPort {
+            physical,
+            rate_in: rate,
+            rate_out: rate,
+            ceiling: None,
+            ceiling_burst: 0,
+            uncounted: 0,
+            quantum: 1500,
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct GcraLimiter {
     theoretical_arrival: u128,
     /// Time before `theoretical_arrival` at which the next packet may already be sent, in fractions.
     slack: u128,
+    /// Bytes of each packet that do not count.
+    uncounted: u32,
 }
 
 impl GcraLimiter {
@@ -23,7 +25,12 @@ impl GcraLimiter {
         let per_byte = (8_000_000_000u128 << FRACTION_BITS).div_ceil(u128::from(rate.0.max(1)));
         // The slack is at most one hour, so that sums cannot overflow.
         let slack = slack.min(Duration::from_secs(3600)).as_nanos() << FRACTION_BITS;
-        GcraLimiter { per_byte, theoretical_arrival: 0, slack }
+        GcraLimiter { per_byte, theoretical_arrival: 0, slack, uncounted: 0 }
+    }
+
+    /// Returns this rate limit, for packets of which so many bytes do not count.
+    pub(crate) fn not_counting(self, uncounted: u32) -> GcraLimiter {
+        GcraLimiter { uncounted, ..self }
     }
 
     /// Returns when the next packet may be sent, rounded up to a nanosecond.
@@ -44,7 +51,7 @@ impl GcraLimiter {
         let now = fractions(now);
         // An idle time below one nanosecond comes from the rounding in `next`.
         let start = if now < self.theoretical_arrival + (1 << FRACTION_BITS) { self.theoretical_arrival } else { now };
-        self.theoretical_arrival = start + self.per_byte * u128::from(bytes);
+        self.theoretical_arrival = start + self.per_byte * u128::from(bytes.saturating_sub(self.uncounted));
     }
 
     /// Returns this rate limit with the history of another one.

@@ -37,6 +37,10 @@ fn plan_outlet(
         DropPolicy::Red(red) => Some(RedParams::new(red, port.rate_out, fabric.max_packet)),
         DropPolicy::TailDrop | DropPolicy::DropHead => None,
     };
+    let limiter = |rate: weir_units::Bps| {
+        let slack = slack + rate.time_of(port.ceiling_burst.into());
+        GcraLimiter::new(rate, slack).not_counting(port.uncounted)
+    };
     OutputShareParams {
         capacities,
         intra: switch.intra,
@@ -45,7 +49,7 @@ fn plan_outlet(
         law,
         quantum: port.quantum,
         priority: switch.priority,
-        ceiling: port.ceiling.map(|rate| GcraLimiter::new(rate, slack)),
+        ceiling: port.ceiling.map(limiter),
         sharing: fabric.sharing,
     }
 }

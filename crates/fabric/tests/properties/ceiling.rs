@@ -42,6 +42,53 @@ proptest! {
     }
 }
 
+/// A neighbour that always has packets delays each packet of a switch below its ceiling. With a burst of two packets
+/// that costs no rate; without one, each wait does.
+#[test]
+fn waits_for_others_cost_no_rate() {
+    let ceiling = Bps(190_000_000);
+    let arrivals: Vec<(u64, u16, u32)> =
+        (0..600).map(|packet| (0, if packet % 3 == 0 { 0 } else { 2 }, 1500)).collect();
+    let took = |burst: u32| {
+        let mut fabric = with_burst(ceiling, burst);
+        let starts = run(&mut fabric, &arrivals);
+        starts.last().unwrap().0 as f64
+    };
+    let expected = 199.0 * 1500.0 * 8e9 / ceiling.0 as f64;
+    assert!(took(3000) <= expected, "{} ns, expected at most {expected}", took(3000));
+    assert!(took(3000) >= 0.98 * expected, "the ceiling holds: {} ns", took(3000));
+    assert!(took(0) > 1.05 * expected, "{} ns", took(0));
+}
+
+/// Tags that a ceiling does not count take line time only: short packets get the whole rate of what counts.
+#[test]
+fn tags_do_not_count() {
+    let ceiling = Bps(100_000_000);
+    let output = OutputConfig::new(RATE, 4_000_000);
+    let config =
+        FabricConfig { inputs: vec![InputConfig { rate: RATE }], outputs: vec![output], ..FabricConfig::default() };
+    let mut fabric = Fabric::new(config).unwrap();
+    let port = VirtualPort { ceiling: Some(ceiling), uncounted: 4, ..VirtualPort::new(PortIndex(0), Bps(40_000_000)) };
+    fabric.add(Instant::ZERO, VirtualSwitchConfig::new("v", vec![port], 2_000_000)).unwrap();
+    let arrivals = vec![(0, 0, 64); 200];
+    let took = run(&mut fabric, &arrivals).last().unwrap().0 as f64;
+    let expected = 199.0 * 60.0 * 8e9 / ceiling.0 as f64;
+    assert!((took - expected).abs() < 300.0, "took {took} ns, expected {expected}");
+}
+
+/// Returns a fabric in which switch 0 has a ceiling with a burst and a quantum of a packet, and switch 1 neither.
+fn with_burst(ceiling: Bps, ceiling_burst: u32) -> Fabric<()> {
+    let output = OutputConfig::new(RATE, 4_000_000);
+    let config =
+        FabricConfig { inputs: vec![InputConfig { rate: RATE }], outputs: vec![output], ..FabricConfig::default() };
+    let mut fabric = Fabric::new(config).unwrap();
+    for (ceiling, quantum) in [(Some(ceiling), 1500), (None, 3000)] {
+        let port = VirtualPort { ceiling, ceiling_burst, quantum, ..VirtualPort::new(PortIndex(0), Bps(40_000_000)) };
+        fabric.add(Instant::ZERO, VirtualSwitchConfig::new("v", vec![port], 2_000_000)).unwrap();
+    }
+    fabric
+}
+
 /// Returns a fabric in which switch 0 has a ceiling and switch 1 has none.
 fn two_switches(ceiling: Bps, ceiling_slack: Duration) -> Fabric<()> {
     let output = OutputConfig { ceiling_slack, ..OutputConfig::new(RATE, 2_000_000) };

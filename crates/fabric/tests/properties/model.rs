@@ -83,6 +83,8 @@ pub(crate) fn switch_configs() -> impl Strategy<Value = VirtualSwitchConfig> {
                 rate_in: Bps(200_000_000),
                 rate_out: Bps(if index < OUTPUTS { rate.max(1) } else { 0 }),
                 ceiling: ceiling.map(Bps),
+                ceiling_burst: 0,
+                uncounted: 0,
                 quantum,
             };
             let paths = [(0, 0), (1, 0), (2, 1), (0, 1)].map(|(from, to)| (PortIndex(from), PortIndex(to)));
