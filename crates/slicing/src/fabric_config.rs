@@ -47,6 +47,8 @@ impl VirtualSwitch {
             rate_in: port.rate_in,
             rate_out: port.rate_out,
             ceiling: port.ceiling,
+            ceiling_burst: saturated(port.ceiling_burst),
+            uncounted: if port.vlan.is_some() { VLAN_TAG_BYTES } else { 0 },
             quantum: saturated(port.quantum),
         });
         let index = |number| self.index(fabric, number).unwrap_or(INVALID_PORT);
@@ -71,6 +73,9 @@ impl VirtualSwitch {
         fabric.index(self.ports.iter().find(|port| port.number == number)?.port)
     }
 }
+
+/// Bytes of a VLAN tag (IEEE 802.1Q).
+const VLAN_TAG_BYTES: u32 = 4;
 
 /// Index of a port that no fabric has, so that the fabric refuses it.
 const INVALID_PORT: PortIndex = PortIndex(u16::MAX);

@@ -60,6 +60,7 @@
 //! # Ok(())
 //! # }
 //! ```
+mod app;
 mod cpu_shares;
 mod datapath_config;
 pub mod edge;
@@ -74,6 +75,7 @@ mod tenant_classifier;
 mod virtual_port;
 mod virtual_switch;
 
+pub use app::VirtualSwitchApp;
 pub use cpu_shares::{CpuShareUsage, CpuShares};
 pub use fabric_egress::FabricEgressLine;
 pub use fabric_ingress::{FabricIngress, FabricIngressSource};
@@ -84,5 +86,6 @@ pub use reader::VirtualSwitchReader;
 pub use tenant_classifier::TenantClassifier;
 pub use virtual_port::VirtualPortState;
 pub use virtual_switch::{
-    CrosspointBuffer, MAX_QUANTUM, MAX_TIME_WEIGHT, MIN_QUANTUM, QueueManager, RedSpec, VirtualPortSpec, VirtualSwitch,
+    CrosspointBuffer, MAX_CEILING_BURST, MAX_QUANTUM, MAX_TIME_WEIGHT, MIN_QUANTUM, QueueManager, RedSpec,
+    VirtualPortSpec, VirtualSwitch,
 };

@@ -1,5 +1,5 @@
 //! Describes virtual switches.
-use crate::{FabricPort, FabricSpec, PacketSelector};
+use crate::{FabricPort, FabricSpec, PacketSelector, VirtualSwitchApp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use weir_datapath::{DatapathConfig, FailMode};
@@ -16,6 +16,10 @@ pub const MAX_TIME_WEIGHT: u64 = 1_000_000;
 /// Default quantum in bytes of a share of a port's whole capacity; smaller shares get proportionally less. A 32nd of
 /// the capacity sends one packet a round.
 const DEFAULT_ROUND_BYTES: u64 = 32 * 1514;
+/// Default burst above a ceiling: two longest frames.
+const DEFAULT_CEILING_BURST: ByteSize = ByteSize(2 * 1514);
+/// Largest burst above a ceiling.
+pub const MAX_CEILING_BURST: u64 = 1 << 24;
 /// Default maximum number of packet-in messages per second.
 const DEFAULT_PACKET_INS: u32 = 1000;
 
@@ -104,6 +108,9 @@ pub struct VirtualSwitch {
     pub time_weight: Option<u64>,
     /// Time after which the virtual switch is removed; `None` for never.
     pub lifetime: Option<Duration>,
+    /// Application in this program that controls the virtual switch; excludes `connect`.
+    #[serde(flatten)]
+    pub app: Option<VirtualSwitchApp>,
     /// Controllers to which the virtual switch connects, as `tcp:HOST:PORT` or `unix:PATH`.
     pub connect: Vec<String>,
     /// Addresses on which the virtual switch listens for controllers, as `ptcp:PORT:IP` or `punix:PATH`.
@@ -147,6 +154,7 @@ impl VirtualSwitch {
             priority: 0,
             time_weight: None,
             lifetime: None,
+            app: None,
             connect: Vec::new(),
             listen: Vec::new(),
             tables: n_tables,
@@ -176,8 +184,10 @@ pub struct VirtualPortSpec {
     pub rate_in: Bps,
     /// Guaranteed output capacity; zero if no packets leave here.
     pub rate_out: Bps,
-    /// Maximum output rate; `None` for no limit.
+    /// Maximum output rate, of frames without the tag of `vlan`; `None` for no limit.
     pub ceiling: Option<Bps>,
+    /// Bytes by which the ceiling may be exceeded at once, so that waiting for others costs no rate.
+    pub ceiling_burst: ByteSize,
     /// Bytes that the virtual port may send in a round of [`weir_fabric::InterDiscipline::Drr`].
     pub quantum: ByteSize,
     /// VLAN id of the port's packets outside the switch, `1..=4094`. The tag is removed when packets enter and inserted
@@ -196,6 +206,7 @@ impl VirtualPortSpec {
             rate_in,
             rate_out,
             ceiling: None,
+            ceiling_burst: DEFAULT_CEILING_BURST,
             quantum: ByteSize(u64::try_from(share).unwrap_or(MAX_QUANTUM).max(MIN_QUANTUM)),
             vlan: None,
         }
