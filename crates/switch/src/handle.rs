@@ -1,6 +1,9 @@
 //! Starts, controls and stops a running switch.
+mod virtuals;
+
 use crate::clock::switch_clock;
 use crate::config::{PortConfig, SoftwareSwitchConfig};
+use crate::control::virtuals::VirtualSwitchRegistry;
 use crate::control::{
     self, AbsentPorts, ByteStream, ChannelRegistry, ControlContext, ControlThreadCommand, ControlThreadSetup,
 };
@@ -156,7 +159,7 @@ impl AssembledSwitch {
             engine.add_port(port)?;
         }
         if let Some(profile) = &config.profile {
-            refuse_profile_conflicts(profile, &config.threads, !has_virtuals)?;
+            refuse_profile_conflicts(profile, &config.threads)?;
             engine.start_profile(profile)?;
         }
         install_meters(&mut engine.physical(), &config.meters)?;
@@ -207,12 +210,14 @@ impl AssembledSwitch {
         };
         let (alive, lives) = watch::channel(());
         let (registry, orders) = (Arc::clone(&control.registry), control.orders.clone());
+        let virtuals = Arc::clone(&control.virtuals);
         let mut handle = SwitchHandle {
             identity,
             addresses,
             engine: engine_client,
             registry,
             orders,
+            virtuals,
             stop_requests,
             alive,
             threads,
@@ -222,13 +227,9 @@ impl AssembledSwitch {
     }
 }
 
-/// Refuses a profile that takes time on several threads or with virtual switches: the device's data path is one
-/// queue, which several threads would have to share.
-fn refuse_profile_conflicts(
-    config: &ProfileConfig,
-    threads: &ThreadsConfig,
-    is_whole: bool,
-) -> Result<(), SwitchError> {
+/// Refuses a profile that takes time on several threads: the device's data path is one queue, which several threads
+/// would have to share.
+fn refuse_profile_conflicts(config: &ProfileConfig, threads: &ThreadsConfig) -> Result<(), SwitchError> {
     let wrong = |problem| Err(SwitchError::Profile { profile: config.profile.name.clone(), problem });
     if !config.profile.takes_time() {
         return Ok(());
@@ -237,9 +238,6 @@ fn refuse_profile_conflicts(
         return wrong(
             "found several threads, expected --mode rtc and --workers 1: the device's data path is one queue",
         );
-    }
-    if !is_whole {
-        return wrong("found virtual switches, expected none: a profile is of one switch");
     }
     Ok(())
 }
@@ -308,6 +306,8 @@ pub struct SwitchHandle {
     engine: EngineClient,
     registry: Arc<ChannelRegistry>,
     orders: mpsc::UnboundedSender<ControlThreadCommand>,
+    /// Virtual switches by name.
+    virtuals: Arc<VirtualSwitchRegistry>,
     stop_requests: watch::Receiver<bool>,
     /// Closed when the engine ends: the receiver is owned by the engine's thread.
     alive: watch::Sender<()>,

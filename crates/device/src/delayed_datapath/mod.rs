@@ -19,7 +19,7 @@ mod snapshot;
 
 pub use snapshot::{LatenessSnapshot, LevelSnapshot, TimingSnapshot};
 
-use crate::{ReleasedItem, SendDuration, TimingError, TimingStage};
+use crate::{ProfileConfig, ReleasedItem, SendDuration, TimingError, TimingStage};
 use std::collections::HashMap;
 use weir_datapath::{ChannelId, Datapath, DatapathOutput, EntryChange};
 use weir_openflow::Message;
@@ -93,6 +93,8 @@ pub struct DelayedDatapath {
     held_bytes: u64,
     message_bytes: u64,
     lost: DelayDropCounts,
+    /// True if frames leave with the number of their input port as their queue.
+    marks_inputs: bool,
     /// The datapath's generation when its changes were last read.
     generation: Option<u64>,
     /// Output of the current message or packet until it is sorted; empty otherwise.
@@ -137,6 +139,7 @@ impl DelayedDatapath {
             held_bytes: 0,
             message_bytes: 0,
             lost: DelayDropCounts::default(),
+            marks_inputs: false,
             generation: None,
             scratch: DatapathOutput::default(),
             changes: Vec::new(),
@@ -146,6 +149,22 @@ impl DelayedDatapath {
         };
         timed.follow(datapath);
         Ok(Some(timed))
+    }
+
+    /// Returns the timing of a profile for the datapath of a virtual switch; `None` if the profile adds no delay. Each
+    /// virtual switch takes the times of a device of its own, drawn from the seed and its datapath id. Frames for which
+    /// no flow entry has chosen a queue leave with the number of their input port as their queue: by then nothing else
+    /// tells the fabric at which crosspoint they wait.
+    ///
+    /// # Errors
+    /// As [`DelayedDatapath::new`].
+    pub fn of_virtual_switch(
+        config: &ProfileConfig,
+        dpid: u64,
+        datapath: &mut Datapath,
+    ) -> Result<Option<DelayedDatapath>, TimingError> {
+        let timed = DelayedDatapath::new(&config.profile, config.seed.wrapping_add(dpid), datapath)?;
+        Ok(timed.map(|timed| DelayedDatapath { marks_inputs: true, ..timed }))
     }
 
     /// Time of the next release, which may be slightly before the item's due time; [`Instant::FAR`] if nothing waits.

@@ -4,6 +4,7 @@ use super::{ChannelMessage, DelayedDatapath, DelayedItem, LookupOutput, MAX_HELD
 use crate::{DataPathPacket, ReleaseKind, flow_of};
 use weir_datapath::{ChannelId, Datapath, DatapathOutput};
 use weir_packet::PortNo;
+use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool, offload};
 use weir_profile::MatchLayers;
 use weir_units::Instant;
@@ -44,6 +45,10 @@ impl DelayedDatapath {
         self.met.clear();
         let flow = if self.stage.tells_flows() { flow_of(frame.bytes()) } else { 0 };
         datapath.process_one(now, in_port, frame, pool, &mut self.scratch, &mut self.met);
+        if self.marks_inputs {
+            let frames = self.scratch.frames.iter_mut().flat_map(|(_, frames)| frames);
+            frames.filter(|frame| frame.queue == DEFAULT_QUEUE).for_each(|frame| frame.queue = in_port.0);
+        }
         let passing = DataPathPacket { flow, ..self.passing(&self.met, bytes) };
         if let Some(tables) = self.stage.tables() {
             self.met.iter().for_each(|entry| tables.matched(*entry, bytes));

@@ -1,5 +1,6 @@
 //! Tests of a datapath with a profile in virtual time, polled exactly when something is due.
 mod bundles;
+mod virtual_switches;
 
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, DatapathOutput};
 use weir_device::DelayedDatapath;

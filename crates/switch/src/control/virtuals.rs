@@ -31,7 +31,8 @@ pub(crate) struct VirtualSwitchRegistry {
 pub(crate) struct VirtualSwitchEntry {
     id: VirtualId,
     pub(crate) identity: SwitchIdentity,
-    /// Context whose orders go to the virtual switch's own task, which knows changes of controllers and listeners only.
+    /// Context whose orders go to the virtual switch's own task, which knows streams and changes of controllers and
+    /// listeners only.
     pub(crate) control: ControlContext,
     /// Held during a change, so that two changes do not mix.
     changing: Arc<tokio::sync::Mutex<()>>,
@@ -149,10 +150,17 @@ async fn serve(parent: ControlContext, begun: UnservedVirtualSwitch) {
             () = stopped(&mut stopping) => break,
             // The engine drops its end together with the virtual switch.
             _ = lives.changed() => break,
-            Some(ControlThreadCommand::ChangePeers(change, said)) = orders.recv() => {
-                let changed = peers.change(control, change, &mut tasks);
-                tasks.spawn(super::report(changed, said));
-            }
+            Some(order) = orders.recv() => match order {
+                ControlThreadCommand::ChangePeers(change, said) => {
+                    let changed = peers.change(control, change, &mut tasks);
+                    tasks.spawn(super::report(changed, said));
+                }
+                ControlThreadCommand::Stream(stream) => {
+                    tasks.spawn(super::serve_stream(control.clone(), stream));
+                }
+                // Virtual switches are added and changed by the switch itself.
+                ControlThreadCommand::AddVirtual(..) | ControlThreadCommand::ResizeVirtual(..) => {}
+            },
             // Collects ended tasks, so that the set does not grow.
             Some(_) = tasks.join_next() => {}
         }

@@ -59,6 +59,9 @@ impl Engine {
     #[inline]
     fn dispatch_batch(&mut self, now: Instant, port: PortNo) {
         if let Some(virtuals) = &mut self.virtuals {
+            if self.physical.timed.is_some() {
+                return self.pass_to_stage(now, port);
+            }
             let packets = self.io.batch.len();
             virtuals.forward(now, port, &mut self.io);
             self.perf.lap(ThreadStage::Transmit, true, packets - self.io.batch.len());

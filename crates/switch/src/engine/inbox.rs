@@ -149,6 +149,15 @@ impl EngineClient {
         self.call_async(move |engine| engine.snapshot(of)).await?.ok_or(SwitchError::Ended)
     }
 
+    /// Does what [`EngineClient::snapshot`] does, and blocks the calling thread meanwhile.
+    ///
+    /// # Errors
+    /// As [`EngineClient::call_served`].
+    pub(crate) fn snapshot_blocking(&self) -> Result<EngineSnapshot, SwitchError> {
+        let of = self.of;
+        self.call(move |engine| engine.snapshot(of))?.ok_or(SwitchError::Ended)
+    }
+
     /// Queues `what` for the engine's thread without waiting for it to run. The call is dropped if the switch has
     /// stopped, or if the queue stays full for [`POST_PATIENCE`].
     pub(crate) fn post(&self, what: impl FnOnce(&mut Engine) + Send + 'static) {

@@ -65,6 +65,7 @@ use tokio::sync::mpsc;
 use virtuals::{EngineVirtualSwitches, VirtualId};
 use weir_datapath::perf::ThreadStage;
 use weir_datapath::{Datapath, FailMode};
+use weir_device::ProfileConfig;
 use weir_units::{Clock, Instant};
 use workers::EngineWorkers;
 
@@ -80,6 +81,8 @@ pub(crate) struct Engine {
     virtuals: Option<Box<EngineVirtualSwitches>>,
     /// Fabric that virtual switches are cut from, if one was configured.
     fabric: Option<weir_slicing::FabricSpec>,
+    /// Profile whose times virtual switches take that are added; `None` without a profile that takes time.
+    profile: Option<ProfileConfig>,
     workers: EngineWorkers,
     /// Frames received by a switch with a profile that have not been looked up yet.
     arrivals: FrameArrivalQueue,
@@ -107,6 +110,7 @@ impl Engine {
             physical: LogicalSwitch::new(datapath, fail_mode, messages),
             virtuals: None,
             fabric: None,
+            profile: None,
             workers: EngineWorkers::default(),
             arrivals: FrameArrivalQueue::default(),
             perf: EnginePerf::default(),
@@ -155,7 +159,7 @@ impl Engine {
         let is_timed = self.physical.timed.is_some();
         // With a profile, messages are timed before packets are looked up, so that packets that arrived later see
         // their effect.
-        let mut controlled = is_timed && self.control(now, false);
+        let mut controlled = is_timed && (self.control(now, false) | self.keep_virtuals(now, false));
         if controlled {
             self.perf.watch.lap(ThreadStage::Control, 0);
         }

@@ -3,7 +3,7 @@
 use super::arrivals::FrameArrival;
 use super::io::EngineIo;
 use super::logical::LogicalSwitch;
-use super::served::ServedSwitch;
+use super::served::{ServedPorts, ServedSwitch};
 use super::{CONTROL_TIME, Engine};
 use crate::ctl::ProfileReply;
 use crate::handle::SwitchError;
@@ -18,7 +18,8 @@ use weir_units::Instant;
 const RELEASED_AT_ONCE: usize = 32;
 
 impl Engine {
-    /// Starts the profile's timing. Such a switch has no virtual switches and no workers.
+    /// Starts the profile's timing. Such a switch has no workers. Virtual switches that are added later take the
+    /// profile's times, too.
     ///
     /// # Errors
     /// Fails if the profile has parts that a switch cannot reproduce.
@@ -26,6 +27,7 @@ impl Engine {
         let timed = DelayedDatapath::new(&config.profile, config.seed, self.physical.datapath.get())?;
         self.physical.timed = timed.map(Box::new);
         if self.physical.timed.is_some() {
+            self.profile = Some(config.clone());
             let clock = self.io.clock;
             self.io.ports.iter_mut().for_each(|slot| _ = slot.stamps_arrivals(clock));
         }
@@ -62,18 +64,23 @@ impl Engine {
         let (mut packets, mut keeps_up) = (0, true);
         while let Some(came) = self.arrivals.due(seen) {
             // A packet matches the flow entries that were in effect at its arrival.
-            keeps_up = self.physical().release(came, &mut worked);
+            keeps_up = self.release_all(came, &mut worked);
             if !keeps_up {
                 break;
             }
             let Some(FrameArrival { port, frame, .. }) = self.arrivals.next() else { break };
             let at = self.io.now();
+            packets += 1;
+            let frame = match &mut self.virtuals {
+                Some(virtuals) => virtuals.pass_timed((at, came), port, frame, &mut self.io),
+                None => Some(frame),
+            };
+            let Some(frame) = frame else { continue };
             let LogicalSwitch { timed, datapath, out, .. } = &mut self.physical;
             match timed {
                 Some(timed) => timed.packet(at, came, (port, frame), datapath.get(), &mut self.io.pool, out),
                 None => self.io.pool.give(frame),
             }
-            packets += 1;
         }
         if packets > 0 {
             self.perf.watch.start();
@@ -81,11 +88,28 @@ impl Engine {
             self.physical().deliver(now);
             self.perf.lap(ThreadStage::Transmit, true, packets);
         }
+        if let Some(virtuals) = &mut self.virtuals {
+            virtuals.keep_timed(now, &mut self.io);
+        }
         if keeps_up {
-            self.physical().release(seen, &mut worked);
+            self.release_all(seen, &mut worked);
         }
         self.settle(now);
         worked || packets > 0
+    }
+
+    /// Releases everything due by `until`, of the physical switch and of virtual switches. Returns false if that took
+    /// so long that other work must have its turn first.
+    fn release_all(&mut self, until: Instant, worked: &mut bool) -> bool {
+        let is_all = self.physical().release(until, worked);
+        let virtuals = self.virtuals.as_mut();
+        virtuals.is_none_or(|virtuals| virtuals.release(until, &mut self.io, worked)) && is_all
+    }
+
+    /// Time of the next release, of the physical switch or a virtual switch; [`Instant::FAR`] if none.
+    fn release_due(&self) -> Instant {
+        let virtuals = self.virtuals.as_ref().map_or(Instant::FAR, |virtuals| virtuals.release_due());
+        self.physical.release_due().min(virtuals)
     }
 
     /// Returns the timing of a switch with a profile, with its command records as CSV lines if `commands` is set.
@@ -100,7 +124,7 @@ impl Engine {
 
     /// Returns true if the next release is so near that the engine must wait for it awake.
     pub(super) fn awaits_release(&self, now: Instant) -> bool {
-        self.physical.timed.is_some() && self.spinner.awaits(now, self.physical.release_due())
+        self.physical.timed.is_some() && self.spinner.awaits(now, self.release_due())
     }
 
     /// Records how late the engine woke up for a release at `wanted`.
@@ -113,7 +137,7 @@ impl Engine {
 
     /// Time at which a sleeping engine must wake up for the next release.
     pub(super) fn wakes_for_release(&self) -> Instant {
-        match self.physical.release_due() {
+        match self.release_due() {
             Instant::FAR => Instant::FAR,
             due => self.spinner.wakes_for(due),
         }
@@ -122,7 +146,7 @@ impl Engine {
 
 impl LogicalSwitch {
     /// Time at which the switch's timing releases its next item; [`Instant::FAR`] if none.
-    fn release_due(&self) -> Instant {
+    pub(super) fn release_due(&self) -> Instant {
         self.timed.as_ref().map_or(Instant::FAR, |timed| timed.due())
     }
 }
@@ -151,7 +175,7 @@ impl ServedSwitch<'_> {
     /// Releases everything due by `until`. Returns false if that took so long that other work must have its turn
     /// first.
     #[cold]
-    fn release(&mut self, until: Instant, worked: &mut bool) -> bool {
+    pub(super) fn release(&mut self, until: Instant, worked: &mut bool) -> bool {
         let began = self.io.now();
         let mut now = began;
         let mut is_all = true;
@@ -195,6 +219,11 @@ impl ServedSwitch<'_> {
         let LogicalSwitch { out, channels: lines, .. } = &*self.logical;
         let outboxes = out.messages.iter().filter_map(|(channel, _)| lines.outbox(*channel));
         outboxes.for_each(|outbox| outbox.ask_when_written(began));
+        if let ServedPorts::Virtual(..) = self.ports {
+            // The frames wait in the fabric for their turn at the line, so the time of handing out does not matter.
+            self.deliver(self.io.now());
+            return self.io.now();
+        }
         // On scheduled ports, frames carry their due time, so the small cost of handing them out does not matter.
         let ports = &mut self.io.ports;
         let mut is_told = |number: PortNo| ports.open_port(number).is_some_and(|port| !port.is_scheduled());

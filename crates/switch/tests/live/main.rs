@@ -13,6 +13,7 @@ mod ports;
 mod profile;
 mod start_stop;
 mod tls;
+mod virtual_profile;
 mod virtuals;
 
 use weir_switch::threads::ThreadsConfig;

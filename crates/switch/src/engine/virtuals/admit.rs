@@ -9,6 +9,7 @@ use crate::engine::workers::EngineThreads;
 use crate::handle::SwitchError;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::{Datapath, DatapathOutput};
+use weir_device::DelayedDatapath;
 use weir_fabric::VirtualSwitchConfig;
 use weir_openflow::model::PortNo;
 use weir_packet::FramePool;
@@ -66,6 +67,9 @@ impl Engine {
             let desc = self.io.ports.describe_virtual(port);
             datapath.add_port(now, desc, &mut nobody).map_err(|problem| refused(&name, problem))?;
         }
+        let profile = self.profile.as_ref();
+        let timed = profile.map(|config| DelayedDatapath::of_virtual_switch(config, spec.dpid, &mut datapath));
+        let timed = timed.transpose()?.flatten();
         datapath.add_entries(now, &spec.entries).map_err(|problem| refused(&name, problem))?;
         let mut virtuals = match self.virtuals.take() {
             Some(virtuals) => virtuals,
@@ -74,7 +78,9 @@ impl Engine {
                 Box::new(EngineVirtualSwitches::new(fabric, now))
             }
         };
-        let added = virtuals.add(now, id, spec, LogicalSwitch::new(datapath, fail_mode, messages), lives);
+        let mut logical = LogicalSwitch::new(datapath, fail_mode, messages);
+        logical.timed = timed.map(Box::new);
+        let added = virtuals.add(now, id, spec, logical, lives);
         virtuals.follow_links(now, &mut self.io);
         self.virtuals = Some(virtuals);
         self.forget_virtuals_if_none();
@@ -212,11 +218,6 @@ impl Engine {
         if let EngineThreads::RunToCompletion(_) = self.workers.threads {
             return wrong(
                 "the switch runs on several threads; virtual switches need --workers 1, or --mode pipeline".to_owned(),
-            );
-        }
-        if self.physical.timed.is_some() {
-            return wrong(
-                "the switch has a profile, which is of one switch: expected one without --profile".to_owned(),
             );
         }
         if self.physical.is_in_band {

@@ -10,6 +10,7 @@ mod path;
 mod ports;
 mod snapshot;
 mod time;
+mod timed;
 mod turns;
 
 pub(crate) use admit::NewVirtualSwitch;
