@@ -12,6 +12,7 @@
 //! - [`ways::LinkRouting`]: ways of virtual links over a network of switches, one or several for each.
 //! - [`placement::NetworkPlacement`]: switches for the routers of virtual networks, and ways for the links between
 //!   them.
+//! - [`service::NetworkBook`]: whole virtual networks as users ask for them, and what each becomes on the switches.
 //!
 //! Not in this crate: queues and schedulers that enforce rates (`weir-fabric`, `weir-slicing`), and shortest paths
 //! through a graph (`weir-topology`).
@@ -36,4 +37,5 @@
 pub mod admission;
 pub mod allocation;
 pub mod placement;
+pub mod service;
 pub mod ways;
