@@ -11,7 +11,9 @@ pub(crate) use stream::{ArrivalLawToml, ArrivalToml, CaptureToml, SimulateToml, 
 pub(crate) use topology::{ParallelLinkPolicy, PartitionPolicy, TopologyKind, TopologyToml};
 pub(crate) use weir_profile::written::{LawToml, TimingToml};
 
-use crate::{BufferSharing, FailMode, InterDiscipline, IntraDiscipline, TrafficExpectation};
+use crate::{
+    BufferSharing, EmbeddedApp, FailMode, InterDiscipline, IntraDiscipline, OpenFlowVersion, TrafficExpectation,
+};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -23,6 +25,7 @@ use weir_routing::apps::monitor::MonitorConfig;
 use weir_routing::apps::router::RouterConfig;
 use weir_slicing::{QueueManager, RedSpec};
 use weir_units::{Bps, ByteSize, TimeSpan};
+use weir_vnet::service::NetworkServiceRequest;
 
 /// Whole scenario file.
 #[derive(Deserialize)]
@@ -55,6 +58,8 @@ pub(crate) struct ScenarioToml {
     pub(crate) monitor: Option<Spanned<MonitorConfig>>,
     #[serde(default)]
     pub(crate) intent: Vec<Spanned<IntentToml>>,
+    #[serde(default)]
+    pub(crate) network: Vec<Spanned<NetworkServiceRequest>>,
 }
 
 fn default_seed() -> u64 {
@@ -117,6 +122,8 @@ pub(crate) struct VirtualSwitchToml {
     pub(crate) priority: Option<Spanned<u8>>,
     pub(crate) time_weight: Option<Spanned<u64>>,
     pub(crate) lifetime: Option<Spanned<TimeSpan>>,
+    pub(crate) app: Option<Spanned<EmbeddedApp>>,
+    pub(crate) openflow: Option<Spanned<OpenFlowVersion>>,
     pub(crate) connect: Option<OneOrMore<Spanned<String>>>,
     pub(crate) listen: Option<OneOrMore<Spanned<String>>>,
     pub(crate) tables: Option<Spanned<u8>>,
@@ -159,6 +166,7 @@ pub(crate) struct VirtualPortToml {
     pub(crate) rate_in: Option<Spanned<Bps>>,
     pub(crate) rate_out: Option<Spanned<Bps>>,
     pub(crate) ceiling: Option<Spanned<Bps>>,
+    pub(crate) ceiling_burst: Option<Spanned<ByteSize>>,
     pub(crate) quantum: Option<Spanned<ByteSize>>,
     pub(crate) vlan: Option<Spanned<u16>>,
 }

@@ -15,6 +15,7 @@ mod interface_name;
 mod link_rate;
 mod loops;
 mod network_control;
+pub mod networks;
 mod stream;
 mod tables_met;
 mod timing;
@@ -64,6 +65,9 @@ pub struct Scenario {
     /// Settings of the controller of a network, its applications, and intents.
     #[serde(skip)]
     pub network_control: NetworkControl,
+    /// Virtual networks, in the file's order.
+    #[serde(skip)]
+    pub networks: Vec<networks::ScenarioNetwork>,
     /// Tenants, in the file's order.
     pub tenants: Vec<Tenant>,
     /// Switches, in the file's order.

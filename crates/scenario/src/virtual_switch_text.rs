@@ -74,7 +74,9 @@ pub struct TomlVirtualSwitchReader;
 
 impl VirtualSwitchReader for TomlVirtualSwitchReader {
     fn read(&self, text: &str, file: &str, fabric: &FabricSpec) -> Result<VirtualSwitch, String> {
-        parse_virtual_switch(text, file, fabric).map_err(|error| error.to_string())
+        let new = parse_virtual_switch(text, file, fabric).map_err(|error| error.to_string())?;
+        check::refuse_app(new.app.as_ref()).map_err(|problem| format!("virtual switch {}: {problem}", new.name))?;
+        Ok(new)
     }
 
     fn change(
@@ -84,7 +86,12 @@ impl VirtualSwitchReader for TomlVirtualSwitchReader {
         file: &str,
         fabric: &FabricSpec,
     ) -> Result<VirtualSwitch, String> {
-        changed_virtual_switch(old, changes, file, fabric).map_err(|error| error.to_string())
+        let new = changed_virtual_switch(old, changes, file, fabric).map_err(|error| error.to_string())?;
+        if new.app != old.app {
+            let problem = "app: found a change of the application, which stays as long as the virtual switch";
+            return Err(format!("virtual switch {}: {problem}; expected `app` and `openflow` as before", old.name));
+        }
+        Ok(new)
     }
 }
 
@@ -117,6 +124,18 @@ mod tests {
         let more = changed(&old, "buffer = '30kB'\npriority = 3");
         assert_eq!((more.buffer.0, more.priority, &more.ports), (30_000, 3, &old.ports));
         assert_eq!(changed(&old, "queue = 'tail-drop'").queue, QueueManager::TailDrop);
+    }
+
+    #[test]
+    fn an_application_stays_and_does_not_come_while_the_switch_runs() {
+        let old = parsed(&(TEXT.to_owned() + "app = 'learning'\nopenflow = '1.0'\n"));
+        let reader = TomlVirtualSwitchReader;
+        assert_eq!(reader.change(&old, "priority = 3", "v", &fabric()).unwrap().app, old.app);
+        let refused = |changes: &str| reader.change(&old, changes, "v", &fabric()).unwrap_err();
+        assert!(refused("openflow = '1.3'").contains("which stays"), "{}", refused("openflow = '1.3'"));
+        assert!(refused("connect = 'tcp:127.0.0.1:1'").contains("expected one of them"));
+        let new = reader.read(&(TEXT.to_owned() + "app = 'learning'\n"), "v", &fabric()).unwrap_err();
+        assert!(new.contains("found \"learning\" outside a scenario"), "{new}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod flows;
 mod intents;
 mod links;
 mod network_control;
+mod networks;
 mod nodes;
 mod queues;
 mod stream;
@@ -13,10 +14,12 @@ mod topology;
 mod traffic;
 mod traffic_laws;
 mod udp;
+mod virtual_app;
 mod virtual_switch;
 mod virtual_switches;
 
 pub(crate) use topology::{TopologyTiming, expand};
+pub(crate) use virtual_app::refuse as refuse_app;
 pub(crate) use virtual_switch::virtual_switch;
 pub(crate) use virtual_switches::fabric_file;
 
@@ -86,12 +89,13 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
     let mut switches: Vec<ScenarioSwitch> = switches.into_iter().map(|(switch, _)| switch).collect();
     let (hosts, links) = nodes::attach(source, &mut names, document.host, document.link, &switches, &tenants)?;
     virtual_switches::cut(source, &mut names, cuts, &mut switches, &hosts, &links)?;
+    let networks = networks::admit(source, &mut names, document.network, &mut switches, &hosts, &links)?;
     entries::number_ports(source, &mut switches, &hosts, &links)?;
     let controller = timing::controller(source, document.controller.as_ref(), &switches)?;
     let mut traffic = Vec::new();
     for item in document.traffic {
         timing::refuse_unknown_control(source, flows::new_flow_key(item.as_ref()), &switches, &controller)?;
-        traffic.push(traffic::traffic(source, item, &hosts, default_duration)?);
+        traffic.push(traffic::traffic(source, item, &hosts, &networks, default_duration)?);
     }
     traffic.sort_by_key(|item| item.start);
     let streams = document.stream.into_iter().map(|item| stream::stream(source, item, &switches));
@@ -116,6 +120,7 @@ pub(crate) fn check(mut document: ScenarioToml, source: &SourceFile<'_>) -> Scen
         control: control(source, document.controller, &tenants)?,
         controller,
         network_control,
+        networks,
         tenants,
         switches,
         hosts,

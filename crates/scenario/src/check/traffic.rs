@@ -1,6 +1,7 @@
 //! Checks traffic between hosts.
 use super::{MAX_DURATION, ScenarioResult, SourceFile, duration, find, flows, udp};
 use crate::document::{self, TrafficKindToml};
+use crate::networks::ScenarioNetwork;
 use crate::{ScenarioHost, TrafficExpectation, TrafficItem, TrafficKind};
 use std::ops::Range;
 use std::time::Duration;
@@ -12,6 +13,7 @@ pub(super) fn traffic(
     source: &SourceFile<'_>,
     item: Spanned<document::TrafficToml>,
     hosts: &[ScenarioHost],
+    networks: &[ScenarioNetwork],
     default_duration: Duration,
 ) -> ScenarioResult<TrafficItem> {
     let span = item.span();
@@ -25,8 +27,10 @@ pub(super) fn traffic(
     let ipv6 = item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref());
     let address = address(source, &span, &hosts[from], &hosts[to], ipv6)?;
     let same_tenant = hosts[from].tenant == hosts[to].tenant;
-    let expect =
-        item.expect.unwrap_or(if same_tenant { TrafficExpectation::Reach } else { TrafficExpectation::Isolated });
+    let joins = |network: &ScenarioNetwork| network.links_between(&hosts[from].name, &hosts[to].name).is_some();
+    let joined = networks.is_empty() || networks.iter().any(joins);
+    let reaches = same_tenant && joined;
+    let expect = item.expect.unwrap_or(if reaches { TrafficExpectation::Reach } else { TrafficExpectation::Isolated });
     let start = match &item.start {
         Some(start) if start.as_ref().0 > MAX_DURATION => duration(source, "start", start)?,
         Some(start) => start.as_ref().0,

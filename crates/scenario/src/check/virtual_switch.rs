@@ -1,12 +1,13 @@
 //! Checks a virtual switch.
 use super::nodes::{port_number, table_limits};
+use super::virtual_app;
 use super::virtual_switches::{size, within};
 use super::{ClaimedNames, ScenarioResult, SourceFile, duration};
 use crate::document;
 use toml::Spanned;
 use weir_slicing::{
-    CrosspointBuffer, FabricSpec, MAX_QUANTUM, MAX_TIME_WEIGHT, MIN_QUANTUM, PacketSelector, QueueManager, RedSpec,
-    VirtualPortSpec, VirtualSwitch,
+    CrosspointBuffer, FabricSpec, MAX_CEILING_BURST, MAX_QUANTUM, MAX_TIME_WEIGHT, MIN_QUANTUM, PacketSelector,
+    QueueManager, RedSpec, VirtualPortSpec, VirtualSwitch,
 };
 use weir_units::Bps;
 
@@ -18,12 +19,13 @@ pub(crate) fn virtual_switch(
 ) -> ScenarioResult<VirtualSwitch> {
     let name = ClaimedNames::default().claim(source, item.name.clone())?;
     let wrong = |span, problem: String| source.error(span, format!("virtual switch {name}: {problem}"));
-    let Some(dpid) = item.dpid.map(Spanned::into_inner) else {
+    let Some(dpid) = item.dpid.as_ref().map(|dpid| *dpid.as_ref()) else {
         return Err(wrong(
             item.name.span(),
             "found no dpid, expected a datapath id of its own, such as dpid = 0x101".into(),
         ));
     };
+    let app = virtual_app::app(source, &name, &item)?;
     let ports = ports(source, &name, item.ports, fabric)?;
     let least = fabric.max_packet.0..=fabric.crosspoint.0;
     let buffer = within(source, "buffer", &item.buffer, least.clone())?;
@@ -51,6 +53,7 @@ pub(crate) fn virtual_switch(
         priority: item.priority.map_or(unsaid.priority, Spanned::into_inner),
         time_weight: time_weight(source, &name, item.time_weight)?,
         lifetime: item.lifetime.map(|lifetime| duration(source, "lifetime", &lifetime)).transpose()?,
+        app,
         connect: texts(item.connect),
         listen: texts(item.listen),
         tables,
@@ -175,6 +178,13 @@ fn port(
         vlan: item.vlan.map(Spanned::into_inner),
         number: item.number.as_ref().map_or(Ok(unsaid.number), |number| port_number(source, number))?,
         ceiling: item.ceiling.map(Spanned::into_inner),
+        ceiling_burst: size(
+            source,
+            "ceiling_burst",
+            item.ceiling_burst.as_ref(),
+            unsaid.ceiling_burst,
+            0..=MAX_CEILING_BURST,
+        )?,
         quantum: size(source, "quantum", item.quantum.as_ref(), unsaid.quantum, MIN_QUANTUM..=MAX_QUANTUM)?,
         ..unsaid
     })

@@ -1,4 +1,5 @@
 //! Checks fabrics and the virtual switches cut from them.
+use super::virtual_app::refuse;
 use super::virtual_switch::virtual_switch;
 use super::{ClaimedNames, ScenarioResult, SourceFile};
 use crate::{ScenarioHost, ScenarioLink, ScenarioSwitch, document};
@@ -80,13 +81,19 @@ pub(crate) fn fabric_file(
         return Err(source.error(count.span(), problem.to_owned()));
     }
     let fabric = fabric(source, switch, place, document.fabric.map(Spanned::into_inner), ports)?;
-    let items = document.r#virtual.into_iter().map(|item| virtual_switch(item.into_inner(), source, &fabric));
+    let items = document.r#virtual.into_iter().map(|item| {
+        let span = item.span();
+        let cut = virtual_switch(item.into_inner(), source, &fabric)?;
+        let wrong = |problem| source.error(span, format!("virtual switch {}: {problem}", cut.name));
+        refuse(cut.app.as_ref()).map_err(wrong)?;
+        Ok(cut)
+    });
     let cuts = items.collect::<ScenarioResult<Vec<_>>>()?;
     Ok((fabric, cuts))
 }
 
 /// Returns a switch's ports at hosts and links, with their rates if the file gives any.
-fn attached(switch: usize, hosts: &[ScenarioHost], links: &[ScenarioLink]) -> BTreeMap<u32, Option<Bps>> {
+pub(super) fn attached(switch: usize, hosts: &[ScenarioHost], links: &[ScenarioLink]) -> BTreeMap<u32, Option<Bps>> {
     let hosts = hosts.iter().filter(|host| host.switch == switch).map(|host| (host.port, host.link.rate));
     let links = links.iter().flat_map(|link| link.ends.iter().map(|end| (end, link.spec.rate)));
     hosts.chain(links.filter(|(end, _)| end.switch == switch).map(|(end, rate)| (end.port, rate))).collect()
