@@ -3,7 +3,7 @@ use crate::LabError;
 use std::str::FromStr;
 use std::time::Duration;
 use weir_network::result::{LabResult, TrafficResult};
-use weir_scenario::{LinkSpec, PortQueueSpec, Scenario, TrafficKind};
+use weir_scenario::{LinkSpec, PortQueueSpec, Scenario, ScenarioSwitch, TrafficKind};
 use weir_traffic::TimeStatistics;
 use weir_units::Bps;
 
@@ -109,11 +109,37 @@ impl Dilation {
                 bound.most.0 = self.slowed(bound.most.0);
             }
         }
+        for switch in &mut scenario.switches {
+            self.slow_virtual_switches(switch);
+        }
+        for network in &mut scenario.networks {
+            network.slow(|rate| self.slower(rate), |time| self.slowed(time));
+        }
         for item in &mut scenario.traffic {
             item.start = self.slowed(item.start);
             self.slow_traffic(&mut item.kind);
         }
         Ok(())
+    }
+
+    /// Converts a share of a port's rate to this machine's time. It is rounded down, so that all shares fit the port.
+    /// Zero, which says that no packet passes, stays zero.
+    fn slower_share(self, rate: Bps) -> Bps {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "no more than it was")]
+        let slower = (rate.0 as f64 / self.0) as u64;
+        if rate == Bps(0) { rate } else { Bps(slower.max(1)) }
+    }
+
+    fn slow_virtual_switches(self, switch: &mut ScenarioSwitch) {
+        let ports = switch.fabric.iter_mut().flat_map(|fabric| &mut fabric.ports);
+        ports.for_each(|port| port.rate = self.slower(port.rate));
+        for cut in &mut switch.virtual_switches {
+            cut.lifetime = cut.lifetime.map(|lifetime| self.slowed(lifetime));
+            for port in &mut cut.ports {
+                (port.rate_in, port.rate_out) = (self.slower_share(port.rate_in), self.slower_share(port.rate_out));
+                port.ceiling = port.ceiling.map(|ceiling| self.slower(ceiling));
+            }
+        }
     }
 
     fn slow_link(self, spec: &mut LinkSpec) {
@@ -149,6 +175,10 @@ impl Dilation {
         result.traffic.iter_mut().for_each(|item| self.tell_item(item));
         for intent in &mut result.intents {
             let delays = [&mut intent.bound_us, &mut intent.expected_us, &mut intent.measured_us];
+            delays.into_iter().flatten().for_each(|us| *us /= self.0);
+        }
+        for promise in &mut result.promises {
+            let delays = [&mut promise.promised_us, &mut promise.bound_us, &mut promise.measured_us];
             delays.into_iter().flatten().for_each(|us| *us /= self.0);
         }
     }

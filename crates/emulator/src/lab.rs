@@ -14,11 +14,10 @@ use std::time::Duration;
 use weir_network::TrafficMeasurement;
 use weir_network::certificate::Certificate;
 use weir_network::controller::{time_to_find_links, times_for_intents};
-use weir_network::intents;
 use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
 use weir_network::streams::{self, SparePortPeers, StreamCounters};
 use weir_network::traffic::{length, traffic_result};
-use weir_network::{LabProgress, NetworkError, memory_hosts};
+use weir_network::{LabProgress, NetworkError, VirtualSwitchApps, intents, memory_hosts, promises};
 use weir_port::link::LinkControl;
 use weir_scenario::{Scenario, TrafficItem};
 use weir_switch::SwitchHandle;
@@ -51,6 +50,8 @@ pub struct LabOptions {
     pub dilation: Dilation,
     /// How hosts find each other's Ethernet addresses; used with `emulate`. Without it they always ask.
     pub neighbours: NeighbourResolution,
+    /// Applications of virtual switches; by default those that the scenario names.
+    pub apps: VirtualSwitchApps,
     /// Handle that stops the run early.
     pub cancel: CancelHandle,
 }
@@ -147,7 +148,7 @@ impl Lab {
             LabHosts::Netns(hosts) if options.emulate => Some(hosts.folder()),
             _ => None,
         };
-        let network = LabNetwork::start(&scenario, ports, spare, folder, options.certify)?;
+        let network = LabNetwork::start(&scenario, &options.apps, ports, spare, folder, options.certify)?;
         started.switches = clock.now() - Instant::ZERO - started.hosts;
         let mut lab = Lab {
             scenario,
@@ -291,6 +292,7 @@ impl Lab {
         let traffic: Vec<TrafficResult> =
             scenario.traffic.iter().zip(&self.measured).zip(&ran.through).map(item).collect();
         let intents = intents::results(scenario, &traffic, |request| self.network.command(request));
+        let promises = promises::results(scenario, &traffic);
         let mut result = LabResult {
             passed: !ran.is_cut_short && traffic.iter().all(|item| item.ok),
             partial: ran.is_cut_short,
@@ -298,9 +300,12 @@ impl Lab {
             traffic,
             streams: streams::results(scenario, &self.counted),
             switches,
+            virtual_switches: self.network.virtual_switches()?,
             controller: self.network.controller(),
             external_controller: None,
+            virtual_external_controllers: Vec::new(),
             intents,
+            promises,
             drops,
             certificate: None,
         };

@@ -22,6 +22,7 @@ mod network;
 pub mod prompt;
 mod streams;
 mod threads;
+mod virtual_controllers;
 
 pub use cancel::CancelHandle;
 pub use dilate::Dilation;

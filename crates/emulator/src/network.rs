@@ -1,15 +1,16 @@
 //! Starts switches, the links between them, and their controller.
 use crate::LabError;
 use crate::threads::threads;
+use crate::virtual_controllers::{VirtualControllers, present};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 use weir_controller::{Controller, ControllerConfig};
 use weir_device::{LatenessSnapshot, ProfileConfig};
 use weir_network::link::{self, LinkEndId, SwitchPorts};
-use weir_network::result::{ControllerResult, DropCount, SwitchResult, port_drops};
+use weir_network::result::{ControllerResult, DropCount, SwitchResult, VirtualSwitchResult, port_drops};
 use weir_network::streams::SparePorts;
-use weir_network::{controller, datapath};
+use weir_network::{VirtualSwitchApps, controller, datapath};
 use weir_packet::PortNo;
 use weir_port::FrameCounters;
 use weir_port::link::LinkControl;
@@ -26,10 +27,12 @@ const SPIN: Duration = Duration::from_micros(20);
 /// between packets of bursts.
 const SPIN_FOR_STREAMS: Duration = Duration::from_millis(2);
 
-/// Running network. When it is dropped, switches stop first, then the controller.
+/// Running network. When it is dropped, switches stop first, then the controllers.
 pub(crate) struct LabNetwork {
     switches: Vec<SwitchHandle>,
     controller: Option<Controller>,
+    /// Controllers of the virtual switches that have an application.
+    virtual_controllers: VirtualControllers,
     /// Device at the other end of each switch's ports, for reports.
     peers: Vec<HashMap<PortNo, String>>,
     /// Controls of both ends of each link, in the scenario's order; empty if links cannot be changed.
@@ -42,9 +45,10 @@ impl LabNetwork {
     /// Starts the scenario's switches with their links and their controller. `hosts[i]` is the switch's end of the
     /// link to host `i`; `spare` are ports without host or link. With a `folder`, links can be changed during the
     /// run, and each switch listens there: for OpenFlow on `NAME.mgmt`, for `weir ctl` on `NAME.sock`. With
-    /// `certify`, links that hold frames measure how late these are.
+    /// `certify`, links that hold frames measure how late these are. `apps` are the applications of virtual switches.
     pub(crate) fn start(
         scenario: &Scenario,
+        apps: &VirtualSwitchApps,
         hosts: SwitchPorts,
         spare: SparePorts,
         folder: Option<&Path>,
@@ -82,7 +86,14 @@ impl LabNetwork {
             ports[switch].push(PortConfig::new(number, port));
         }
         let controller = start_controller(scenario)?;
-        let mut network = LabNetwork { switches: Vec::new(), controller, peers, controls, measured_links };
+        let mut network = LabNetwork {
+            switches: Vec::new(),
+            controller,
+            virtual_controllers: VirtualControllers::default(),
+            peers,
+            controls,
+            measured_links,
+        };
         for (switch, ports) in scenario.switches.iter().zip(ports) {
             let mut config = switch_config(scenario, switch, ports)?;
             if let Some(folder) = folder {
@@ -93,6 +104,7 @@ impl LabNetwork {
             if let Some(controller) = &network.controller {
                 handle.connect_stream(controller.connect())?;
             }
+            network.virtual_controllers.start(network.switches.len(), switch, &handle, apps)?;
             network.switches.push(handle);
         }
         Ok(network)
@@ -112,7 +124,7 @@ impl LabNetwork {
                 return Ok(false);
             }
         }
-        Ok(true)
+        self.virtual_controllers.are_ready(&self.switches)
     }
 
     /// Returns a switch by its index in the scenario.
@@ -131,11 +143,18 @@ impl LabNetwork {
         &self.measured_links
     }
 
-    /// Returns the lateness of the switches that have a profile.
+    /// Returns the lateness of the switches and virtual switches that have a profile.
     pub(crate) fn lateness(&self) -> Result<Vec<LatenessSnapshot>, LabError> {
-        let timings = self.switches.iter().map(|switch| Ok(switch.snapshot()?.timing));
-        let timings: Vec<_> = timings.collect::<Result<_, LabError>>()?;
-        Ok(timings.into_iter().flatten().map(|timing| timing.lateness).collect())
+        let mut timings = Vec::new();
+        for switch in &self.switches {
+            let SwitchSnapshot { timing, virtual_switches, .. } = switch.snapshot()?;
+            let is_timed = timing.is_some();
+            timings.extend(timing);
+            for cut in virtual_switches.iter().filter(|_| is_timed) {
+                timings.extend(present(switch.virtual_snapshot(&cut.name))?.and_then(|state| state.timing));
+            }
+        }
+        Ok(timings.into_iter().map(|timing| timing.lateness).collect())
     }
 
     /// Returns the current state of all switches, and their drops.
@@ -175,9 +194,22 @@ impl LabNetwork {
         self.controller.as_ref()?.command(request).into_iter().next()
     }
 
+    /// Returns the state of the virtual switches, in the scenario's order.
+    ///
+    /// # Errors
+    /// A switch has ended.
+    pub(crate) fn virtual_switches(&self) -> Result<Vec<VirtualSwitchResult>, LabError> {
+        let mut results = Vec::new();
+        for (number, switch) in self.switches.iter().enumerate() {
+            results.extend(self.virtual_controllers.results(number, switch)?);
+        }
+        Ok(results)
+    }
+
     /// Stops switches and controller. Returns the controller's final counters.
     pub(crate) fn stop(&mut self) -> Option<ControllerResult> {
         self.switches.drain(..).for_each(SwitchHandle::stop);
+        self.virtual_controllers.stop();
         Some(ControllerResult::from(&self.controller.take()?.stop()))
     }
 }

@@ -10,6 +10,7 @@
 //! - [`memory_hosts`] and [`StackHost`]: hosts with their network stacks, at the ends of their links.
 //! - [`link`], [`datapath`] and [`controller`]: the ports at the ends of links, the settings of switches, and the
 //!   application of the embedded controller.
+//! - [`VirtualSwitchApps`]: the applications that control virtual switches.
 //! - [`traffic`] and [`result`]: what the ends of an item of traffic have measured, and the results of a run.
 //! - [`streams`]: packets by rule that enter and leave by spare ports of switches.
 //! - [`refuse_loops`] and [`check_addresses`]: checks before the start.
@@ -65,9 +66,11 @@ pub mod link;
 mod loops;
 mod measured;
 mod progress;
+pub mod promises;
 pub mod result;
 pub mod streams;
 pub mod traffic;
+mod virtual_switch_apps;
 
 pub use error::NetworkError;
 pub use host::{HostResult, MAX_ADDRESSES, StackHost, check_addresses, memory_hosts};
@@ -75,3 +78,4 @@ pub use loops::refuse_loops;
 pub use measured::{MAX_SET_ASIDE, TimedDelay, TrafficMeasurement, UndisturbedDelays};
 pub use progress::LabProgress;
 pub use result::LabResult;
+pub use virtual_switch_apps::{VirtualSwitchApps, named_app};

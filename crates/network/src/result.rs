@@ -1,6 +1,7 @@
 //! Results of a lab: all measurements, with a description of the setup.
 use crate::certificate::Certificate;
 use crate::intents::IntentResult;
+use crate::promises::PromiseResult;
 use serde::Serialize;
 use std::time::Duration;
 use weir_controller::ControllerSnapshot;
@@ -25,14 +26,23 @@ pub struct LabResult {
     pub streams: Vec<StreamResult>,
     /// Results of switches, in the scenario's order.
     pub switches: Vec<SwitchResult>,
+    /// Results of virtual switches, in the scenario's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub virtual_switches: Vec<VirtualSwitchResult>,
     /// Counters of the embedded controller, if there is one.
     pub controller: Option<ControllerResult>,
     /// Controller outside of virtual time; only of simulations with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_controller: Option<ExternalController>,
+    /// Controllers outside of virtual time that only virtual switches have; only of simulations with such.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub virtual_external_controllers: Vec<ExternalController>,
     /// States of the scenario's intents, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intents: Vec<IntentResult>,
+    /// Promises of the scenario's virtual networks to its traffic, with what was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<PromiseResult>,
     /// Packets dropped, by place and reason. Places without drops are left out.
     pub drops: Vec<DropCount>,
     /// Certificate of how far times can be trusted; only of live runs that ask for it.
@@ -195,6 +205,23 @@ pub struct SwitchResult {
     pub rx_packets: u64,
     /// Frames sent by all its ports.
     pub tx_packets: u64,
+}
+
+/// State of a virtual switch at the end of traffic.
+#[derive(Debug, Clone, Serialize)]
+pub struct VirtualSwitchResult {
+    /// Name of the switch that it is part of.
+    pub switch: String,
+    /// Name of the virtual switch.
+    pub name: String,
+    /// Datapath id of the virtual switch.
+    pub dpid: u64,
+    /// Control channels that are up.
+    pub channels_up: usize,
+    /// Flow entries installed.
+    pub entries: u64,
+    /// Counters of its application's controller, if it has one in this program.
+    pub controller: Option<ControllerResult>,
 }
 
 /// Counters of the embedded controller at the end of traffic.

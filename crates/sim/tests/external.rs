@@ -170,3 +170,25 @@ fn virtual_time_does_not_wait_for_ever() {
     let error = run(&scenario(&format!("tcp:{nobody}"), "")).unwrap_err().to_string();
     assert!(error.contains("is the controller running?"), "{error}");
 }
+
+#[test]
+fn a_controller_elsewhere_serves_a_virtual_switch() {
+    let controller = Controller::start(flood);
+    let text = format!(
+        "[controller]\nconnect = 'none'\n[[switch]]\nname = 's1'\n[switch.fabric]\nrate = '1Gbit/s'\n\
+         [[switch.virtual]]\nname = 'gold'\ndpid = 7\nbuffer = '24kB'\nconnect = '{}'\n\
+         ports = [{{ port = 1, rate = '1Gbit/s' }}, {{ port = 2, rate = '1Gbit/s' }}]\n\
+         [[host]]\nname = 'a'\nswitch = 's1'\nport = 1\nip = '10.0.0.1/24'\n\
+         [[host]]\nname = 'b'\nswitch = 's1'\nport = 2\nip = '10.0.0.2/24'\n\
+         [[traffic]]\nkind = 'ping'\nfrom = 'a'\nto = 'b'\ncount = 3\n",
+        controller.address
+    );
+    let result = run(&Scenario::parse(&text, "tenant").unwrap_or_else(|error| panic!("{error}"))).unwrap();
+    controller.join();
+    assert!(result.passed, "{:#?}", result.traffic);
+    assert!(result.external_controller.is_none() && result.controller.is_none());
+    let [external] = &result.virtual_external_controllers[..] else { panic!("one controller") };
+    // Each echo request and each answer is a packet-in, as are the first requests for addresses.
+    assert!(external.messages >= 6, "{external:?}");
+    assert_eq!(result.virtual_switches[0].channels_up, 1);
+}

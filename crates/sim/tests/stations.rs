@@ -315,3 +315,13 @@ fn links_with_jitter_and_losses_are_drawn() {
     assert_near("mean", flow.all.mean_s, 10.002e-3, 0.0);
     assert_near("p95", flow.all.p95_s, 10.002e-3 + 0.9 * 4e-3, 0.0);
 }
+
+#[test]
+fn a_switch_with_times_and_virtual_switches_is_simulated_packet_by_packet() {
+    let text = "[[switch]]\nname = 's1'\n[switch.timing]\ndata = '9us'\n[switch.fabric]\nports = 2\nrate = '1Gbit/s'\n\
+                [[switch.virtual]]\nname = 'gold'\ndpid = 7\nbuffer = '24kB'\nports = [{ port = 1, rate = '1Gbit/s' }]\n";
+    let scenario = Scenario::parse(text, "divided").unwrap_or_else(|error| panic!("{error}"));
+    assert!(weir_sim::stations::has_timing(&scenario) && !weir_sim::stations::has_stations(&scenario));
+    let error = weir_sim::stations::plan(&scenario).err().unwrap().to_string();
+    assert!(error.starts_with("switch s1: found virtual switches") && error.ends_with("(--level packets)"), "{error}");
+}

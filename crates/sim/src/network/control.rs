@@ -1,7 +1,7 @@
 //! Simulates the controller and its control channels: bytes arrive after a constant delay.
 use super::VirtualTimeSettings;
+use super::agent::SimulatedAgent;
 use super::external::{ControllerAnswers, RealController};
-use super::switch::SimulatedSwitch;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -24,8 +24,9 @@ pub(super) struct ControlDelay {
 }
 
 impl ControlDelay {
-    pub(super) fn new(settings: &VirtualTimeSettings, seed: u64) -> ControlDelay {
-        let random = RandomStream::new(seed, 0, DELAY_DRAWS);
+    /// Returns the delays of a controller, by its index. Each has draws of its own.
+    pub(super) fn new(settings: &VirtualTimeSettings, seed: u64, controller: usize) -> ControlDelay {
+        let random = RandomStream::new(seed, controller as u64, DELAY_DRAWS);
         ControlDelay { least: settings.control_delay, jitter: settings.control_jitter, random }
     }
 
@@ -60,7 +61,7 @@ impl DelayedByteQueue {
 /// Real time for which a controller outside of virtual time must be silent before traffic begins.
 const START_SILENCE: Duration = Duration::from_millis(500);
 
-/// Controller with one control channel for each switch.
+/// Controller with its control channels.
 pub(super) struct SimulatedController {
     end: ControllerSide,
     delay: ControlDelay,
@@ -84,44 +85,43 @@ struct SimulatedChannel {
 }
 
 impl SimulatedController {
-    /// Returns a controller running `app`, with all switches connected at time 0.
+    /// Returns a controller running `app`, with this number of switches connected at time 0.
     pub(super) fn new(
         app: Box<dyn ControllerApp>,
         session: SessionConfig,
         delay: ControlDelay,
-        switches: &mut [SimulatedSwitch],
+        count: usize,
     ) -> SimulatedController {
-        let mut hub = ControllerHub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
+        let mut hub = ControllerHub::new(app, session, count, Box::new(|_| {}));
         // The hub was made with room for every switch.
         let connect = |_| hub.connect(Instant::ZERO, "in-process".to_owned()).ok();
-        let ids = (0..switches.len()).map(connect).collect();
-        SimulatedController::with_end(ControllerSide::Embedded(Box::new(hub), ids), session, delay, switches)
+        let ids = (0..count).map(connect).collect();
+        SimulatedController::with_side(ControllerSide::Embedded(Box::new(hub), ids), delay, count)
     }
 
-    /// Returns a controller outside of virtual time, to which all switches connect at time 0.
-    pub(super) fn external(
-        controller: RealController,
-        delay: ControlDelay,
-        switches: &mut [SimulatedSwitch],
-    ) -> SimulatedController {
-        let end = ControllerSide::Real(Box::new(controller));
-        SimulatedController::with_end(end, SessionConfig::default(), delay, switches)
+    /// Returns a controller outside of virtual time, to which this number of switches connect at time 0.
+    pub(super) fn external(controller: RealController, delay: ControlDelay, count: usize) -> SimulatedController {
+        SimulatedController::with_side(ControllerSide::Real(Box::new(controller)), delay, count)
     }
 
-    fn with_end(
-        end: ControllerSide,
-        session: SessionConfig,
-        delay: ControlDelay,
-        switches: &mut [SimulatedSwitch],
-    ) -> SimulatedController {
-        let channel = |_: &SimulatedSwitch| SimulatedChannel {
+    fn with_side(end: ControllerSide, delay: ControlDelay, count: usize) -> SimulatedController {
+        let channel = |_| SimulatedChannel {
             to_controller: DelayedByteQueue::default(),
             from_controller: Vec::new(),
             last_leave: Instant::ZERO,
         };
-        let channels = switches.iter().map(channel).collect();
-        switches.iter_mut().for_each(|switch| switch.connect(session.clone()));
-        SimulatedController { end, delay, channels }
+        SimulatedController { end, delay, channels: (0..count).map(channel).collect() }
+    }
+
+    /// Ends a channel whose switch is gone. A controller outside of virtual time only hears nothing more.
+    pub(super) fn disconnect(&mut self, now: Instant, number: usize) {
+        self.channels[number].to_controller = DelayedByteQueue::default();
+        self.channels[number].from_controller.clear();
+        if let ControllerSide::Embedded(hub, ids) = &mut self.end
+            && let Some(id) = ids[number].take()
+        {
+            hub.disconnect(now, id, "its virtual switch was removed");
+        }
     }
 
     /// Passes bytes of one channel that have arrived to the controller, and runs its due work. `cancel` ends the wait
@@ -155,7 +155,7 @@ impl SimulatedController {
     }
 
     /// Sends the pending output of both ends of a channel; it arrives after the delay.
-    pub(super) fn exchange_bytes(&mut self, now: Instant, number: usize, switch: &mut SimulatedSwitch) {
+    pub(super) fn exchange_bytes(&mut self, now: Instant, number: usize, switch: &mut SimulatedAgent) {
         let channel = &mut self.channels[number];
         if let Some(output) = switch.session_output().filter(|output| !output.is_empty()) {
             channel.to_controller.send(now + self.delay.draw(), output);
@@ -221,8 +221,8 @@ impl SimulatedController {
     }
 
     /// Returns the counters of the embedded controller, or what is to be reported of the one outside of virtual time.
-    pub(super) fn result(self) -> (Option<ControllerResult>, Option<ExternalController>) {
-        match self.end {
+    pub(super) fn result(&self) -> (Option<ControllerResult>, Option<ExternalController>) {
+        match &self.end {
             ControllerSide::Embedded(hub, _) => (Some(ControllerResult::from(&hub.snapshot())), None),
             ControllerSide::Real(controller) => (None, Some(controller.result())),
         }

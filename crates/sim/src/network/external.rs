@@ -33,7 +33,7 @@ trait Socket: Read + Write + AsFd + Send {}
 impl Socket for TcpStream {}
 impl Socket for UnixStream {}
 
-/// Controller outside of virtual time, with a connection for each switch.
+/// Controller outside of virtual time, with a connection for each of its switches.
 pub(super) struct RealController {
     channels: Vec<RealChannel>,
     clock: SystemClock,
@@ -51,6 +51,7 @@ pub(super) struct RealController {
 }
 
 struct RealChannel {
+    /// Name of the switch, with the kind of switch before it.
     switch: String,
     socket: Box<dyn Socket>,
     /// Bytes received that are no whole message yet.
@@ -75,24 +76,26 @@ pub(super) struct ControllerAnswers {
 }
 
 impl RealController {
-    /// Connects each switch to the controller.
+    /// Connects switches to the controller of `owner`. `names` are what errors call the switches.
     ///
     /// # Errors
     /// The address is not valid, or the controller does not accept connections.
     pub(super) fn connect(
         scenario: &Scenario,
+        owner: &str,
         address: &str,
+        names: Vec<String>,
         settings: &VirtualTimeSettings,
     ) -> Result<RealController, NetworkError> {
-        let wrong = |problem: String| NetworkError::Scenario(format!("controller: connect: {address}: {problem}"));
+        let wrong = |problem: String| NetworkError::Scenario(format!("{owner}: connect: {address}: {problem}"));
         let sampler = |service: &ServiceTime| Ok((LawSampler::new(service.law.as_ref())?, service.per_byte_s * 1e9));
         let service = scenario.controller.service.as_ref().map(sampler).transpose();
         let service = service.map_err(|error: TrafficError| wrong(error.to_string()))?;
         let mut channels = Vec::new();
-        for switch in &scenario.switches {
+        for switch in names {
             let socket = open(address).map_err(|error| wrong(format!("{error}: is the controller running?")))?;
             channels.push(RealChannel {
-                switch: switch.name.clone(),
+                switch,
                 socket,
                 partial: Vec::new(),
                 whole: Vec::new(),
@@ -253,9 +256,8 @@ impl RealController {
     }
 
     /// Returns what is to be reported of the controller.
-    pub(super) fn result(mut self) -> ExternalController {
-        self.result.took_s = self.took.as_secs_f64();
-        self.result
+    pub(super) fn result(&self) -> ExternalController {
+        ExternalController { took_s: self.took.as_secs_f64(), ..self.result.clone() }
     }
 }
 
@@ -329,14 +331,14 @@ impl RealChannel {
     }
 
     fn closed(&self, problem: &str) -> NetworkError {
-        NetworkError::Scenario(format!("switch {}: its connection to the controller: {problem}", self.switch))
+        NetworkError::Scenario(format!("{}: its connection to the controller: {problem}", self.switch))
     }
 
     /// Returns the error of a controller that does not do what virtual time waits for.
     fn late(&self, address: &str, limit: Duration, what: &str) -> NetworkError {
         let switch = &self.switch;
         NetworkError::Scenario(format!(
-            "switch {switch}: virtual time waited {limit:?} for the controller {address} {what}, and ended"
+            "{switch}: virtual time waited {limit:?} for the controller {address} {what}, and ended"
         ))
     }
 }

@@ -6,7 +6,9 @@
 //! time of its links, a control message takes only [`VirtualTimeSettings::control_delay`], and waking a thread takes
 //! only [`VirtualTimeSettings::wake_up`]. A scenario therefore gives an identical result every time. For a controller
 //! outside of virtual time this holds as far as the controller's own answers and times are the same.
+mod agent;
 mod control;
+mod controllers;
 mod external;
 mod stepped;
 mod streams;
@@ -18,26 +20,25 @@ pub use stepped::{NetworkSimulation, SimulatedLinkState, TrafficCount};
 
 use crate::agenda::Agenda;
 use crate::engine::SimulationMonitor;
-use control::{ControlDelay, SimulatedController};
-use external::RealController;
+use controllers::SimulatedControllers;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use stepped::LinkControls;
 use streams::SimulatedStreams;
 use switch::SimulatedSwitch;
 use thread_sleep::SimulatedThreads;
-use weir_network::controller::{embedded, time_to_find_links, times_for_intents};
-use weir_network::intents;
+use weir_network::controller::{time_to_find_links, times_for_intents};
 use weir_network::link::{LinkEndId, controlled_ports, link_ports, queued, random_stream_id, rated};
 use weir_network::result::{DropCount, LabHostKind, LabResult, LabSetup, TrafficResult};
 use weir_network::traffic::{length, traffic_result};
 use weir_network::{
-    LabProgress, NetworkError, StackHost, TrafficMeasurement, check_addresses, memory_hosts, refuse_loops,
+    LabProgress, NetworkError, StackHost, TrafficMeasurement, VirtualSwitchApps, check_addresses, memory_hosts,
+    refuse_loops,
 };
+use weir_network::{intents, promises};
 use weir_packet::PortNo;
-use weir_scenario::{Scenario, ScenarioController, defaults};
+use weir_scenario::{Scenario, defaults};
 use weir_units::{Bps, Instant};
 
 /// Longest time for all switches to come under control.
@@ -108,7 +109,7 @@ struct SimulatedNetwork<'a> {
     switches: Vec<SimulatedSwitch>,
     /// Controls of the links between switches, in the scenario's order; empty if no link changes.
     link_controls: Vec<LinkControls>,
-    control: Option<SimulatedController>,
+    controllers: SimulatedControllers,
     streams: SimulatedStreams,
     /// True for each finished item. All streams together are one more item at the end.
     item_finished: Vec<bool>,
@@ -127,8 +128,22 @@ pub fn simulate(
     watch: &SimulationMonitor,
     progress: &mut dyn FnMut(LabProgress),
 ) -> Result<LabResult, NetworkError> {
+    simulate_with_apps(scenario, &VirtualSwitchApps::default(), settings, watch, progress)
+}
+
+/// Simulates a scenario as [`simulate`] does, with virtual switches that the given applications control.
+///
+/// # Errors
+/// As [`simulate`], or there is no application for a virtual switch that needs one.
+pub fn simulate_with_apps(
+    scenario: &Scenario,
+    apps: &VirtualSwitchApps,
+    settings: &VirtualTimeSettings,
+    watch: &SimulationMonitor,
+    progress: &mut dyn FnMut(LabProgress),
+) -> Result<LabResult, NetworkError> {
     check(scenario)?;
-    let mut network = SimulatedNetwork::new(scenario, settings, watch, false)?;
+    let mut network = SimulatedNetwork::new(scenario, apps, settings, watch, false)?;
     let begin = network.begin()?;
     let items = scenario.traffic.iter().map(|item| item.start + length(item));
     let streams = scenario.streams.first().map(|_| scenario.simulate.warm_up + scenario.simulate.duration);
@@ -148,6 +163,7 @@ impl<'a> SimulatedNetwork<'a> {
     /// Returns a network whose switches are not connected yet. With `changes_links`, links can be changed.
     fn new(
         scenario: &'a Scenario,
+        apps: &VirtualSwitchApps,
         settings: &VirtualTimeSettings,
         watch: &'a SimulationMonitor,
         changes_links: bool,
@@ -183,15 +199,8 @@ impl<'a> SimulatedNetwork<'a> {
         for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
             switch.add_entries(&spec.entries)?;
         }
-        let delay = ControlDelay::new(settings, scenario.seed);
-        let control = match &scenario.control {
-            ScenarioController::Connect(address) => {
-                let controller = RealController::connect(scenario, address, settings)?;
-                Some(SimulatedController::external(controller, delay, &mut switches))
-            }
-            _ => embedded(scenario)?.map(|(app, session)| SimulatedController::new(app, session, delay, &mut switches)),
-        };
-        let mut agenda = Agenda::new(hosts.len() + switches.len() * 2 + 1);
+        let controllers = SimulatedControllers::new(scenario, apps, settings, &mut switches)?;
+        let mut agenda = Agenda::new(hosts.len() + switches.len() + controllers.count() + 1);
         (0..switches.len()).for_each(|number| agenda.set(hosts.len() + number, Instant::ZERO));
         Ok(SimulatedNetwork {
             scenario,
@@ -202,7 +211,7 @@ impl<'a> SimulatedNetwork<'a> {
             hosts,
             switches,
             link_controls,
-            control,
+            controllers,
             streams,
             item_finished: vec![false; scenario.traffic.len() + usize::from(!scenario.streams.is_empty())],
             done: Vec::new(),
@@ -226,23 +235,9 @@ impl<'a> SimulatedNetwork<'a> {
     /// Runs events until every switch is under control, or the simulation is cancelled.
     fn connect_switches(&mut self) -> Result<(), NetworkError> {
         self.exchange_control();
-        let entry = matches!(
-            self.scenario.control,
-            ScenarioController::Embedded { openflow: weir_scenario::OpenFlowVersion::V13, .. }
-        );
-        let controlled = self.control.is_some();
-        while controlled && !self.watch.cancel.load(Ordering::Relaxed) {
-            let now = self.now;
-            // A controller outside of virtual time has installed its first entries when nothing is on its way.
-            let external = self.control.as_ref().is_some_and(SimulatedController::is_external);
-            let idle = self.control.as_ref().is_none_or(SimulatedController::is_idle);
-            let is_ready = |switch: &mut SimulatedSwitch| {
-                let silent = !external || (idle && switch.next_control_arrival() == Instant::FAR);
-                switch.is_up() && silent && (!entry || switch.entries(now) > 0)
-            };
-            if self.switches.iter_mut().all(is_ready) {
-                let more = self.control.as_mut().map_or(Ok(false), |control| control.listen(now))?;
-                if !more {
+        while self.controllers.count() > 0 && !self.watch.cancel.load(Ordering::Relaxed) {
+            if self.controllers.are_ready(self.now, &mut self.switches) {
+                if !self.controllers.listen(self.now)? {
                     return Ok(());
                 }
                 self.exchange_control();
@@ -264,7 +259,7 @@ impl<'a> SimulatedNetwork<'a> {
         }
         self.let_pass(find_hosts)?;
         let now = self.now;
-        intents::submit(self.scenario, |request| self.control.as_mut()?.command(now, request))?;
+        intents::submit(self.scenario, |request| self.controllers.command(now, request))?;
         self.exchange_control();
         self.let_pass(carry_out)
     }
@@ -327,10 +322,9 @@ impl<'a> SimulatedNetwork<'a> {
         } else if part == self.streams_part() {
             self.run_streams();
         } else {
-            if let Some(control) = &mut self.control {
-                control.receive_from_switch(now, part - hosts - switches, &self.watch.cancel)?;
-            }
-            self.exchange_control();
+            let channel = part - hosts - switches;
+            self.controllers.receive(now, channel, &self.watch.cancel)?;
+            self.controllers.of_same_controller(channel).for_each(|channel| self.exchange_channel(channel));
         }
         Ok(true)
     }
@@ -357,13 +351,15 @@ impl<'a> SimulatedNetwork<'a> {
             if switch.has_more() { self.now + RERUN_DELAY } else { switch.next_wake().max(self.now + RERUN_DELAY) };
         self.agenda.set(self.hosts.len() + number, next);
         reached.into_iter().for_each(|peer| self.wake(peer));
-        // The controller has not run, so it has nothing for other switches.
-        self.exchange_control_of(number..number + 1);
+        // Controllers have not run, so they have nothing for other switches.
+        for at in 0..self.controllers.of_switch(number).len() {
+            self.exchange_channel(self.controllers.of_switch(number)[at]);
+        }
     }
 
     /// Returns the number of the streams in the agenda.
     fn streams_part(&self) -> usize {
-        self.hosts.len() + self.switches.len() * 2
+        self.hosts.len() + self.switches.len() + self.controllers.count()
     }
 
     fn begin_streams(&mut self) -> Result<(), NetworkError> {
@@ -397,24 +393,19 @@ impl<'a> SimulatedNetwork<'a> {
         }
     }
 
-    /// Sends pending control messages of switches and controller, and schedules the parts that receive them.
+    /// Sends pending control messages of switches and controllers, and schedules the parts that receive them.
     fn exchange_control(&mut self) {
-        self.exchange_control_of(0..self.switches.len());
+        (0..self.controllers.count()).for_each(|channel| self.exchange_channel(channel));
     }
 
-    /// Does what [`SimulatedNetwork::exchange_control`] does, for the channels of some switches.
-    fn exchange_control_of(&mut self, numbers: Range<usize>) {
-        let Some(control) = &mut self.control else { return };
+    /// Does what [`SimulatedNetwork::exchange_control`] does, for one control channel.
+    fn exchange_channel(&mut self, channel: usize) {
         let (hosts, switches) = (self.hosts.len(), self.switches.len());
-        for number in numbers {
-            let switch = &mut self.switches[number];
-            control.exchange_bytes(self.now, number, switch);
-            self.agenda.set(hosts + switches + number, control.next_wake(number));
-            let part = hosts + number;
-            let heard = switch.next_control_arrival();
-            if self.agenda.at(part) > heard {
-                self.agenda.set(part, heard);
-            }
+        let (wake, heard) = self.controllers.exchange(self.now, channel, &mut self.switches);
+        self.agenda.set(hosts + switches + channel, wake);
+        let part = hosts + self.controllers.switch(channel);
+        if self.agenda.at(part) > heard {
+            self.agenda.set(part, heard);
         }
     }
 
@@ -431,9 +422,14 @@ impl<'a> SimulatedNetwork<'a> {
         let result = items.map(|((item, measured), through)| traffic_result(scenario, item, measured, *through, None));
         let traffic: Vec<TrafficResult> = result.collect();
         let now = self.now;
-        let ask = |request: &str| self.control.as_mut()?.command(now, request);
-        let intents = intents::results(scenario, &traffic, ask);
-        let (controller, external_controller) = self.control.map_or((None, None), SimulatedController::result);
+        let intents = intents::results(scenario, &traffic, |request| self.controllers.command(now, request));
+        let (controller, external_controller) = self.controllers.own_result();
+        let mut virtual_switches = Vec::new();
+        for (number, switch) in self.switches.iter_mut().enumerate() {
+            let controllers = |cut| self.controllers.virtual_result(number, cut);
+            virtual_switches.extend(switch.virtual_results(now, controllers));
+        }
+        let promises = promises::results(scenario, &traffic);
         LabResult {
             passed: !partial && traffic.iter().all(|item| item.ok),
             partial,
@@ -441,9 +437,12 @@ impl<'a> SimulatedNetwork<'a> {
             traffic,
             streams: self.streams.results(scenario),
             switches,
+            virtual_switches,
             controller,
             external_controller,
+            virtual_external_controllers: self.controllers.virtual_externals(),
             intents,
+            promises,
             drops,
             certificate: None,
         }

@@ -4,7 +4,7 @@ use super::{SimulatedNetwork, VirtualTimeSettings, check};
 use crate::engine::SimulationMonitor;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use weir_network::NetworkError;
+use weir_network::{NetworkError, VirtualSwitchApps};
 use weir_packet::PortNo;
 use weir_port::link::LinkControl;
 use weir_scenario::Scenario;
@@ -50,8 +50,21 @@ impl<'a> NetworkSimulation<'a> {
         settings: &VirtualTimeSettings,
         watch: &'a SimulationMonitor,
     ) -> Result<NetworkSimulation<'a>, NetworkError> {
+        NetworkSimulation::start_with_apps(scenario, &VirtualSwitchApps::default(), settings, watch)
+    }
+
+    /// Begins as [`NetworkSimulation::start`] does, with virtual switches that the given applications control.
+    ///
+    /// # Errors
+    /// As [`NetworkSimulation::start`], or there is no application for a virtual switch that needs one.
+    pub fn start_with_apps(
+        scenario: &'a Scenario,
+        apps: &VirtualSwitchApps,
+        settings: &VirtualTimeSettings,
+        watch: &'a SimulationMonitor,
+    ) -> Result<NetworkSimulation<'a>, NetworkError> {
         check(scenario)?;
-        let mut network = SimulatedNetwork::new(scenario, settings, watch, true)?;
+        let mut network = SimulatedNetwork::new(scenario, apps, settings, watch, true)?;
         let begin = network.begin()?;
         Ok(NetworkSimulation { network, begin })
     }
@@ -111,7 +124,7 @@ impl<'a> NetworkSimulation<'a> {
     /// if it knows no such request, or the controller is outside of virtual time.
     pub fn ask(&mut self, request: &str) -> Option<String> {
         let now = self.network.now;
-        let reply = self.network.control.as_mut().and_then(|control| control.command(now, request));
+        let reply = self.network.controllers.command(now, request);
         self.network.exchange_control();
         reply
     }

@@ -20,6 +20,6 @@ mod tally;
 
 pub use plan::QueueingPlan;
 pub use run::run;
-pub use scenario::{has_timing, plan};
+pub use scenario::{has_stations, has_timing, plan};
 pub use station::MAX_WAITING;
 pub use tally::{FlowTally, QueueingRunResult, StationTally, SwitchTally};

@@ -20,10 +20,28 @@ pub fn has_timing(scenario: &Scenario) -> bool {
     scenario.switches.iter().any(|switch| switch.timing.is_some())
 }
 
+/// Returns true if any switch of the scenario gives service times, and stations can stand for all that do. They cannot
+/// for a switch with virtual switches, each of which is a device of its own behind one first lookup.
+pub fn has_stations(scenario: &Scenario) -> bool {
+    has_timing(scenario) && scenario.switches.iter().all(|switch| divided(switch).is_none())
+}
+
+/// Returns the reason why stations cannot stand for a switch.
+fn divided(switch: &ScenarioSwitch) -> Option<String> {
+    (switch.timing.is_some() && !switch.virtual_switches.is_empty()).then(|| {
+        format!(
+            "switch {}: found virtual switches of a switch with service times, which stations do not have; simulate it \
+             packet by packet (--level packets)",
+            switch.name
+        )
+    })
+}
+
 /// Makes a plan of a scenario's devices. Switches that give no times take no time.
 ///
 /// # Errors
-/// The scenario has no UDP traffic to simulate, a service time is wrong, or no links join two hosts of the traffic.
+/// The scenario has no UDP traffic to simulate, a switch with service times has virtual switches, a service time is
+/// wrong, or no links join two hosts of the traffic.
 pub fn plan(scenario: &Scenario) -> Result<QueueingPlan, SimulateError> {
     let used = scenario.used_links();
     let passed = scenario.traffic.iter().map(|item| {
@@ -52,6 +70,9 @@ pub fn plan(scenario: &Scenario) -> Result<QueueingPlan, SimulateError> {
     };
     builder.controller(&scenario.controller)?;
     for (number, switch) in scenario.switches.iter().enumerate() {
+        if let Some(problem) = divided(switch) {
+            return Err(SimulateError(problem));
+        }
         if let Some(timing) = &switch.timing {
             builder.devices[number] = Some(builder.plan.devices.len());
             let device = builder.device((number, switch), timing)?;
