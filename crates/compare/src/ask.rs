@@ -11,7 +11,7 @@ use weir_network::result::LabMachineInfo;
 use weir_network::{LabProgress, LabResult};
 use weir_scenario::{Scenario, defaults};
 use weir_sim::network::{VirtualTimeSettings, simulate};
-use weir_sim::stations::has_timing;
+use weir_sim::stations::{has_stations, has_timing};
 use weir_sim::{SimulationMonitor, replicate, run};
 use weir_units::{Bps, Clock as _, SystemClock};
 
@@ -75,7 +75,7 @@ pub fn ask(
             EvaluationMethod::Simulate if !scenario.streams.is_empty() && scenario.traffic.is_empty() => {
                 simulated_streams(scenario, plan, cancel, tell)
             }
-            EvaluationMethod::Simulate if has_timing(scenario) && scenario.streams.is_empty() => {
+            EvaluationMethod::Simulate if has_stations(scenario) && scenario.streams.is_empty() => {
                 let rated = plan.link_rate.map(|rate| scenario.clone().with_link_rate(rate));
                 simulated_stations(rated.as_ref().unwrap_or(scenario), plan, cancel, tell)
             }

@@ -9,6 +9,9 @@ pub struct Prediction {
     pub scenario: String,
     /// Predictions for the traffic, in order of its start, followed by those for streams.
     pub flows: Vec<FlowPrediction>,
+    /// Promises of the scenario's virtual networks to its traffic.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<PredictedPromise>,
     /// Predictions for all devices with load, the busiest first.
     pub devices: Vec<DevicePrediction>,
     /// Models used for the switches, with the reasons for their choice.
@@ -22,6 +25,31 @@ pub struct Prediction {
     /// Whole-network answers of other models, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<AlternativeModel>,
+}
+
+/// Promise of a virtual network to an item of traffic.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PredictedPromise {
+    /// Name of the network.
+    pub network: String,
+    /// Name of the sending host.
+    pub from: String,
+    /// Name of the receiving host.
+    pub to: String,
+    /// Guaranteed rate in bit/s.
+    pub guaranteed_bps: u64,
+    /// Delay that was asked for; `None` without such a promise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promised_s: Option<f64>,
+    /// Longest delay of packets in profile, a bound and no model; `None` without a guaranteed rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_s: Option<f64>,
+    /// 99th percentile of the delay by the model of the flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_s: Option<f64>,
+    /// Reason why nothing is promised to these packets; `None` if they are in profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_of_profile: Option<String>,
 }
 
 /// Status of a flow or a device.

@@ -61,8 +61,44 @@ impl RouteGraph {
         RouteGraph { lines, next, hosts: scenario.hosts.len() }
     }
 
-    /// Returns the route with the fewest links, the first in the file among equals; none if there is none.
+    /// Returns the route of a virtual network that joins the hosts, or else that with the fewest links, the first in
+    /// the file among equals; none if there is none.
     pub(crate) fn route(&self, scenario: &Scenario, from: usize, to: usize) -> Option<Vec<RouteHop>> {
+        self.network_route(scenario, from, to).or_else(|| self.shortest_route(scenario, from, to))
+    }
+
+    /// Returns the route over the ways of the virtual network that joins two hosts; none if there is no such network.
+    fn network_route(&self, scenario: &Scenario, from: usize, to: usize) -> Option<Vec<RouteHop>> {
+        let [from_name, to_name] = [from, to].map(|host| scenario.hosts[host].name.as_str());
+        let found = scenario.networks.iter().find_map(|network| {
+            let links = network.links_between(from_name, to_name)?;
+            Some((&network.held.design.links, links))
+        });
+        let (designed, links) = found?;
+        let mut route = vec![RouteHop::Line(self.up(from))];
+        for (link, way) in links {
+            for hop in &designed[link].directions[way].hops {
+                let switch = scenario.switches.iter().position(|switch| switch.name == hop.port.switch)?;
+                route
+                    .extend([RouteHop::Switch(switch), RouteHop::Line(self.line_at(scenario, switch, hop.port.port)?)]);
+            }
+        }
+        Some(route)
+    }
+
+    /// Returns the line that a switch sends on at a port.
+    fn line_at(&self, scenario: &Scenario, switch: usize, port: u32) -> Option<usize> {
+        let to_host = scenario.hosts.iter().position(|host| host.switch == switch && host.port == port);
+        let to_switch = || {
+            scenario.links.iter().enumerate().find_map(|(number, link)| {
+                let end = link.ends.iter().position(|end| end.switch == switch && end.port == port)?;
+                Some(2 * (self.hosts + number) + end)
+            })
+        };
+        to_host.map(|host| self.down(host)).or_else(to_switch)
+    }
+
+    fn shortest_route(&self, scenario: &Scenario, from: usize, to: usize) -> Option<Vec<RouteHop>> {
         let (start, end) = (scenario.hosts[from].switch, scenario.hosts[to].switch);
         let mut came: Vec<Option<(usize, usize)>> = vec![None; self.next.len()];
         let mut seen = vec![false; self.next.len()];

@@ -69,8 +69,8 @@ mod wakeup;
 
 pub use alternatives::models;
 pub use answer::{
-    AlternativeAnswer, AlternativeModel, DevicePrediction, FlowPrediction, ModelChoice, PredictedDelay, Prediction,
-    PredictionStatus, PredictionValidity, StreamExpectation,
+    AlternativeAnswer, AlternativeModel, DevicePrediction, FlowPrediction, ModelChoice, PredictedDelay,
+    PredictedPromise, Prediction, PredictionStatus, PredictionValidity, StreamExpectation,
 };
 pub use predict::predict;
 

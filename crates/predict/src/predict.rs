@@ -1,5 +1,5 @@
 //! Computes the prediction of a scenario: phase by phase, then flow by flow and device by device.
-use crate::answer::Prediction;
+use crate::answer::{FlowPrediction, PredictedPromise, Prediction};
 use crate::data_path::{self, LevelDemands, switches};
 use crate::devices::DevicePeaks;
 use crate::graph::{RouteGraph, RouteHop};
@@ -60,12 +60,14 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
                     some, it is faster";
         warnings.push(Warning::new("VIRTUAL_SWITCHES", text));
     }
+    warnings.extend(crate::virtuals::warnings(scenario));
     warnings.extend(crate::link_impairments::warnings(scenario));
     warnings.extend(not_predicted(scenario));
     warnings.extend(data_path::unused(scenario));
     Ok(Prediction {
         scenario: scenario.name.clone(),
         alternatives: alternatives::answers(scenario, settings, &flows)?,
+        promises: promised(scenario, &flows),
         flows,
         devices,
         models: choice::choices(scenario),
@@ -73,6 +75,25 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
         assumptions: assumptions(scenario, settings),
         warnings,
     })
+}
+
+/// Returns the promises of virtual networks beside the percentiles of the formulas.
+fn promised(scenario: &Scenario, flows: &[FlowPrediction]) -> Vec<PredictedPromise> {
+    let promises = weir_scenario::networks::promises(scenario).into_iter();
+    let promised = promises.filter_map(|promise| {
+        let flow = flows.iter().find(|flow| flow.item == Some(promise.item))?;
+        Some(PredictedPromise {
+            network: promise.network,
+            from: flow.from.clone(),
+            to: flow.to.clone(),
+            guaranteed_bps: promise.guaranteed.0,
+            promised_s: promise.promised.map(|delay| delay.as_secs_f64()),
+            bound_s: promise.bound.map(|delay| delay.as_secs_f64()),
+            p99_s: flow.delay.map(|delay| delay.p99_s),
+            out_of_profile: promise.out_of_profile,
+        })
+    });
+    promised.collect()
 }
 
 /// Returns warnings about what the scenario has, but the formulas do not.

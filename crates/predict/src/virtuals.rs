@@ -1,6 +1,7 @@
 //! Models traffic between hosts over switches with virtual switches: finds the virtual switch that takes the packets,
 //! and the output at which they wait.
 use crate::graph::{RouteGraph, RouteHop};
+use weir_model::Warning;
 use weir_scenario::{FailMode, Scenario, ScenarioController, TrafficItem};
 use weir_slicing::{PacketSelector, VirtualSwitch};
 
@@ -79,7 +80,8 @@ impl RoutedPacket<'_> {
         let Some(leaves) = port(output).filter(|port| comes_in && port.rate_out.0 > 0) else {
             return Err(format!("{name}: virtual switch {} has no way from port {input} to port {output}", own.name));
         };
-        if own.connect.is_empty()
+        if own.app.is_none()
+            && own.connect.is_empty()
             && own.listen.is_empty()
             && own.entries.is_empty()
             && own.fail_mode != FailMode::Standalone
@@ -111,6 +113,35 @@ impl RoutedPacket<'_> {
     }
 }
 
+/// Returns warnings about controllers of virtual switches, whose packet-ins the formulas do not count, and about
+/// switches that have both service times and virtual switches.
+pub(crate) fn warnings(scenario: &Scenario) -> Vec<Warning> {
+    let all = scenario.switches.iter().flat_map(|switch| &switch.virtual_switches);
+    let controlled = all.filter(|cut| cut.app.is_some() || !cut.connect.is_empty()).map(|cut| cut.name.as_str());
+    let controlled: Vec<&str> = controlled.collect();
+    let timed =
+        scenario.switches.iter().filter(|switch| switch.timing.is_some() && !switch.virtual_switches.is_empty());
+    let timed: Vec<&str> = timed.map(|switch| switch.name.as_str()).collect();
+    let controllers = format!(
+        "virtual switches with a controller are predicted as if they had all entries: the first packets of their \
+         flows, which wait for the controller, take longer ({})",
+        controlled.join(", ")
+    );
+    let devices = format!(
+        "all virtual switches of a switch with service times are predicted as if they shared one device: each has a \
+         device of its own, so its packets wait less under load ({})",
+        timed.join(", ")
+    );
+    let mut warnings = Vec::new();
+    if !controlled.is_empty() {
+        warnings.push(Warning::new("VIRTUAL_CONTROLLERS", controllers));
+    }
+    if !timed.is_empty() {
+        warnings.push(Warning::new("VIRTUAL_DEVICES", devices));
+    }
+    warnings
+}
+
 /// Returns true if a switch forwards anything. Those with virtual switches are checked separately.
 pub(crate) fn forwards(scenario: &Scenario, switch: usize) -> bool {
     let switch = &scenario.switches[switch];
@@ -118,4 +149,24 @@ pub(crate) fn forwards(scenario: &Scenario, switch: usize) -> bool {
         || scenario.control != ScenarioController::None
         || switch.fail_mode == FailMode::Standalone
         || !switch.entries.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_and_devices_of_virtual_switches_are_named() {
+        let text = "[[switch]]\nname = 's1'\nTIMING[switch.fabric]\nports = 2\nrate = '1Gbit/s'\n[[switch.virtual]]\n\
+                    name = 'gold'\ndpid = 7\nbuffer = '24kB'\nports = [{ port = 1, rate = '1Gbit/s' }]\nAPP";
+        let codes = |timing: &str, app: &str| {
+            let text = text.replace("TIMING", timing).replace("APP", app);
+            let scenario = Scenario::parse(&text, "test").unwrap_or_else(|error| panic!("{error}"));
+            warnings(&scenario).into_iter().map(|warning| warning.kind).collect::<Vec<_>>()
+        };
+        let (timing, app) = ("[switch.timing]\ndata = '9us'\n", "app = 'learning'\n");
+        assert!(codes("", "").is_empty());
+        assert_eq!(codes("", app), ["VIRTUAL_CONTROLLERS"]);
+        assert_eq!(codes(timing, ""), ["VIRTUAL_DEVICES"]);
+    }
 }
