@@ -4,6 +4,7 @@
 //! A device with timers has steps (Cheng 2015, section 5.3). A software switch whose threads fall asleep has a curve:
 //! the longer it rests, the longer it takes to begin.
 use super::cases::ForwardingCase;
+use super::isotonic::rising;
 use super::stairs::stairs;
 use crate::ProfilerError;
 use crate::rig::RigDelayTable;
@@ -26,6 +27,9 @@ const STEPS_MOST: f64 = 60.0;
 const STEP_SHARE: f64 = 0.06;
 /// Interquartile ranges from the median beyond which a delay is that of a machine that was busy otherwise.
 const BEYOND: f64 = 4.0;
+
+/// Packets about as long after another: that time in seconds, their delays, and the uncertainty of these in seconds.
+type CaseMiddle = (f64, MedianAndSpread, f64);
 
 /// Delays by time between packets: a step of equal height at each threshold.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,44 +59,45 @@ impl GapDelays {
             mixed_base_s: None,
             is_curve: false,
         };
-        let mut points = Vec::new();
+        let blur = |gap_us: u32| rig.packet_s(base.bytes, gap_us) - rig.packet_s(base.bytes, 0);
+        let (mut points, mut middles) = (Vec::new(), Vec::new());
         for (case, delays) in cases.iter().filter(|(case, _)| **case == ForwardingCase { gap_us: case.gap_us, ..base })
         {
             let (gap_s, middle) = (f64::from(case.gap_us) * 1e-6, MedianAndSpread::of(delays)?);
-            let blur = rig.packet_s(case.bytes, case.gap_us) - rig.packet_s(case.bytes, 0);
-            points.push((gap_s, middle, usual(delays)?, blur));
-        }
-        let level = |gap_s: f64| steps.thresholds_s.iter().filter(|threshold| gap_s >= **threshold).count() as f64;
-        // Where the first step begins is free.
-        let offsets: Vec<f64> =
-            points.iter().map(|(gap_s, middle, ..)| middle.median - steps.per_level_s * level(*gap_s)).collect();
-        let Ok(first) = MedianAndSpread::of(&offsets) else { return Ok(steps) };
-        let is_off = |((_, middle, _, blur), offset): &(&(f64, MedianAndSpread, f64, f64), &f64)| {
-            let most = (OFF * middle.median).max(OFF_INTERVALS * middle.half_interval()) + blur;
-            (*offset - first.median).abs() > most
-        };
-        let off = points.iter().zip(&offsets).filter(is_off).count() as f64;
-        if points.len() < CASES_LEAST || off < OFF_SHARE * points.len() as f64 {
-            return Ok(steps);
+            points.push((gap_s, usual(delays)?, middle.samples as f64));
+            middles.push((gap_s, middle, blur(case.gap_us)));
         }
         let mut mixed_s = mixed_s.to_vec();
         mixed_s.sort_by(|left, right| left.0.total_cmp(&right.0));
+        if steps.explain(&middles) && steps.explain(&mixed_middles(&mixed_s, &blur)?) {
+            return Ok(steps);
+        }
         if mixed_s.len() >= CASES_LEAST * MIXED_TOGETHER {
             let point = |some: &[(f64, f64)]| {
-                let [gaps, delays] = [some.iter().map(|one| one.0).collect(), some.iter().map(|one| one.1).collect()];
-                let (gaps, delays): (Vec<f64>, Vec<f64>) = (gaps, delays);
+                let (gaps, delays): (Vec<f64>, Vec<f64>) = some.iter().copied().unzip();
                 Ok((MedianAndSpread::of(&gaps)?.median, usual(&delays)?, some.len() as f64))
             };
             let curve = mixed_s.chunks(MIXED_TOGETHER).map(point).collect::<Result<Vec<_>, ProfilerError>>()?;
             let points = rising(&curve);
             let mut found = GapDelays::curve(&points);
-            let level = found.thresholds_s.iter().filter(|threshold| BASE.gap_s >= **threshold).count() as f64;
-            found.mixed_base_s = points.first().map(|first| first.1 + found.per_level_s * level);
+            found.mixed_base_s = points.first().map(|first| first.1 + found.per_level_s * found.level(BASE.gap_s));
             return Ok(found);
         }
-        let curve: Vec<(f64, f64, f64)> =
-            points.iter().map(|(gap_s, middle, usual_s, _)| (*gap_s, *usual_s, middle.samples as f64)).collect();
-        Ok(GapDelays::curve(&rising(&curve)))
+        Ok(GapDelays::curve(&rising(&points)))
+    }
+
+    /// Returns true if the steps explain the median delays of enough cases, or if there are too few cases to tell.
+    fn explain(&self, points: &[CaseMiddle]) -> bool {
+        // Where the first step begins is free.
+        let offsets: Vec<f64> =
+            points.iter().map(|(gap_s, middle, _)| middle.median - self.per_level_s * self.level(*gap_s)).collect();
+        let Ok(first) = MedianAndSpread::of(&offsets) else { return true };
+        let is_off = |((_, middle, blur), offset): &(&CaseMiddle, &f64)| {
+            let most = (OFF * middle.median).max(OFF_INTERVALS * middle.half_interval()) + blur;
+            (*offset - first.median).abs() > most
+        };
+        let off = points.iter().zip(&offsets).filter(is_off).count() as f64;
+        points.len() < CASES_LEAST || off < OFF_SHARE * points.len() as f64
     }
 
     /// Returns steps that follow a curve of delays at rising times between packets, which does not fall.
@@ -133,8 +138,12 @@ impl GapDelays {
 
     /// Returns how much longer packets take than those at the base's time between packets, in seconds.
     fn more_s(&self, gap_s: f64) -> f64 {
-        let level = |gap_s: f64| self.thresholds_s.iter().filter(|threshold| gap_s >= **threshold).count() as f64;
-        self.per_level_s * (level(gap_s) - level(BASE.gap_s))
+        self.per_level_s * (self.level(gap_s) - self.level(BASE.gap_s))
+    }
+
+    /// Returns the number of steps up to a time between packets.
+    fn level(&self, gap_s: f64) -> f64 {
+        self.thresholds_s.iter().filter(|threshold| gap_s >= **threshold).count() as f64
     }
 
     /// Returns the usual delay of packets in equal conditions, in seconds. Where delays have steps it is the median;
@@ -144,31 +153,26 @@ impl GapDelays {
     }
 }
 
+/// Returns packets at random times, sorted by the time after the one before, in groups. The uncertainty is `blur` of
+/// the time in microseconds. A device whose caches grow cold takes longer little by
+/// little, which the few cases with steps between them may not show.
+fn mixed_middles(mixed_s: &[(f64, f64)], blur: &impl Fn(u32) -> f64) -> Result<Vec<CaseMiddle>, ProfilerError> {
+    let point = |some: &[(f64, f64)]| {
+        let (gaps, delays): (Vec<f64>, Vec<f64>) = some.iter().copied().unzip();
+        let gap_s = MedianAndSpread::of(&gaps)?.median;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most a second, above 0")]
+        let gap_us = (gap_s * 1e6) as u32;
+        Ok((gap_s, MedianAndSpread::of(&delays)?, blur(gap_us)))
+    };
+    mixed_s.chunks_exact(MIXED_TOGETHER).map(point).collect()
+}
+
 /// Returns the mean of delays without those far from the others, in seconds.
 fn usual(delays: &[f64]) -> Result<f64, ProfilerError> {
     let middle = MedianAndSpread::of(delays)?;
     let near = |delay: &&f64| (*delay - middle.median).abs() <= BEYOND * middle.iqr;
     let near: Vec<f64> = delays.iter().filter(near).copied().collect();
     Ok(near.iter().sum::<f64>() / (near.len() as f64).max(1.0))
-}
-
-/// Returns the rising curve nearest to points (place, value, weight): neighbours that fall are pooled (Ayer and others
-/// 1955).
-fn rising(points: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
-    let mut pools: Vec<(Vec<f64>, f64, f64)> = Vec::new();
-    for (place, value, weight) in points {
-        pools.push((vec![*place], *value, *weight));
-        while let [.., before, last] = pools.as_slice()
-            && before.1 >= last.1
-        {
-            let weight = before.2 + last.2;
-            let value = (before.1 * before.2 + last.1 * last.2) / weight;
-            let places = [before.0.as_slice(), last.0.as_slice()].concat();
-            pools.truncate(pools.len() - 2);
-            pools.push((places, value, weight));
-        }
-    }
-    pools.into_iter().flat_map(|(places, value, _)| places.into_iter().map(move |place| (place, value))).collect()
 }
 
 #[cfg(test)]
@@ -242,10 +246,34 @@ mod tests {
     }
 
     #[test]
-    fn curves_that_fall_are_flat() {
-        assert_eq!(
-            rising(&[(1.0, 1.0, 1.0), (2.0, 4.0, 1.0), (3.0, 2.0, 1.0), (4.0, 5.0, 1.0)]),
-            [(1.0, 1.0), (2.0, 3.0), (3.0, 3.0), (4.0, 5.0)]
-        );
+    fn packets_at_random_times_show_a_curve_that_looks_like_steps() {
+        // Four cases lie on two steps. Between them delays rise little by little, as those of a device whose caches
+        // grow cold, or in one step.
+        let cold = |gap_us: f64| 1.4 + 20.0 * (gap_us / (gap_us + 4000.0));
+        let step = |gap_us: f64| if gap_us < 2000.0 { 1.4 } else { 20.0 };
+        let few = |truth: &dyn Fn(f64) -> f64| -> BTreeMap<ForwardingCase, Vec<f64>> {
+            [766, 1000, 10_000, 50_000]
+                .map(|gap_us| (ForwardingCase { gap_us, ..CASE }, vec![truth(f64::from(gap_us)) * 1e-6; 50]))
+                .into()
+        };
+        for seed in 0..20 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut mixed = |truth: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
+                let mut one = |_| {
+                    let gap_us = 50.0 * 1000_f64.powf(random.f64());
+                    (gap_us * 1e-6, 1e-6 * truth(gap_us) * (0.8 + 0.4 * random.f64()))
+                };
+                (0..800).map(&mut one).collect()
+            };
+            let found = GapDelays::of(&few(&cold), CASE, &mixed(&cold), &RigDelayTable::default()).unwrap();
+            assert!(found.is_curve, "{seed}: {found:?}");
+            let base_s = found.mixed_base_s.unwrap();
+            for gap_us in [300.0, 1500.0, 3000.0, 8000.0] {
+                let off = (base_s + found.more_s(gap_us * 1e-6)) / (1e-6 * cold(gap_us)) - 1.0;
+                assert!(off.abs() < 0.2, "{seed}, {gap_us}: {off}");
+            }
+            let found = GapDelays::of(&few(&step), CASE, &mixed(&step), &RigDelayTable::default()).unwrap();
+            assert!(!found.is_curve, "{seed}: {found:?}");
+        }
     }
 }

@@ -5,6 +5,7 @@ pub mod costs;
 pub mod effect;
 pub(crate) mod forwarding;
 mod gaps;
+mod isotonic;
 pub mod linear;
 pub(crate) mod service;
 mod spread;

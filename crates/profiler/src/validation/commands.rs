@@ -100,6 +100,21 @@ impl CommandSeries {
         }
         kinds
     }
+
+    /// Returns when each command is sent, after the start of the series.
+    pub fn sent_after(&self) -> impl Iterator<Item = Duration> {
+        self.commands.iter().map(|(after, _)| *after)
+    }
+
+    /// Returns the name of each command's kind, in the plural.
+    pub fn kind_of_each(&self) -> Vec<&'static str> {
+        let name = |change: &TestEntryChange| match change {
+            TestEntryChange::Add(_) => "additions",
+            TestEntryChange::Modify(..) => "modifications",
+            TestEntryChange::Delete(_) | TestEntryChange::DeleteGroup(_) => "deletions",
+        };
+        self.commands.iter().map(|(_, change)| name(change)).collect()
+    }
 }
 
 impl CommandSeriesDraw<'_> {
@@ -221,6 +236,8 @@ mod tests {
             assert!((50..=150).contains(&there.len()), "{}", there.len());
         }
         assert!(series.kinds().iter().all(|kind| *kind > 800), "{:?}", series.kinds());
+        let named = |name| series.kind_of_each().iter().filter(|kind| **kind == name).count();
+        assert_eq!(["additions", "modifications", "deletions"].map(named), series.kinds());
         assert!((before.as_secs_f64() / 30.0 - 1.0).abs() < 0.1, "{before:?}");
         assert!(there.keys().map(|rule| rule.priority).min() < Some(4000));
     }
