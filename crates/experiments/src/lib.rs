@@ -65,6 +65,7 @@ experiments! {
     "vx-split-path" virtual_switches::split_path::measure,
     "vlink-allocation" virtual_links::allocation::measure,
     "vlink-isolation" virtual_links::isolation::measure,
+    "network-promises" virtual_links::promises::measure,
     "vm-router-efficiency" virtual_switches::routers::measure,
     "sojourn-range-one" sojourn::range_one::measure,
     "sojourn-range-two" sojourn::range_two::measure,

@@ -49,6 +49,14 @@ fn isolation_of_virtual_networks() {
 }
 
 #[test]
+fn promises_of_drawn_virtual_networks() {
+    let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
+    let report = find("network-promises").unwrap().run(&options, &mut |_| ()).unwrap();
+    assert!(report.claims.len() == 4 && report.claims.iter().all(|claim| claim.holds == Some(true)), "{report}");
+    assert!(report.figure("all sets", "networks in profile").is_some_and(|count| count >= 20.0), "{report}");
+}
+
+#[test]
 fn accuracy_of_ours() {
     holds("model-accuracy", 2, &[]);
 }

@@ -2,3 +2,4 @@
 pub(crate) mod allocation;
 mod drawn;
 pub(crate) mod isolation;
+pub(crate) mod promises;

@@ -1,6 +1,8 @@
 //! Computes the errors of predictions by a profile against measurements on the switch.
+use super::times::{SeriesTimes, TimePairs, by_group, difference, median_difference, pairs, sum};
 use crate::report::Claim;
 use crate::{ExperimentRun, SampledValue};
+use std::collections::BTreeMap;
 use weir_plot::{Axis, Chart, ChartPoint, ChartSeries};
 
 /// Error rate of a run: the error of the mean time of its commands or packets, in percent.
@@ -14,11 +16,22 @@ const TOGETHER: &str = "error of all runs together";
 /// Half-width of the interval of a run's mean on the switch, 19 times in 20, as a share of it: how far off even a
 /// profile without error would be.
 const CHANCE: &str = "chance of a run";
+/// Error of the median time of all runs together.
+const MEDIAN: &str = "error of the median, all runs";
+/// Difference between two measurements of one series on the switch, as a share of the first: what even a profile
+/// without error cannot undercut by much.
+const AGAIN: &str = "difference of a second measurement";
+/// Difference between two measurements of all series together.
+const AGAIN_TOGETHER: &str = "difference of a second measurement, all runs";
+/// Difference between the medians of two measurements of all series together.
+const AGAIN_MEDIAN: &str = "difference of a second measurement's median, all runs";
+/// Share of a group's times in the time of all commands or packets on the switch.
+const SHARE: &str = "share of the switch's time";
 /// Commands or packets that only one of switch and model executed or forwarded.
 const APART: &str = "only seen on one side";
 
 /// Errors of a run: the switch's measurement against its profile's prediction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct ProfilePredictionErrors {
     /// Error of the mean, as a share.
     pub(super) rate: f64,
@@ -32,15 +45,22 @@ pub(super) struct ProfilePredictionErrors {
     pub(super) apart: usize,
     /// Number of commands or packets.
     pub(super) all: usize,
+    /// Number of models.
+    pub(super) models: usize,
+    /// Times on the switch and by each of the models.
+    pub(super) pooled: TimePairs,
+    /// Times on the switch and by each of the models, by group.
+    pub(super) groups: BTreeMap<&'static str, TimePairs>,
+    /// Times of two measurements on the switch; empty if there was one.
+    pub(super) again: TimePairs,
 }
 
 impl ProfilePredictionErrors {
-    /// Computes the errors from seconds by command or packet. Returns `None` if no two can be compared.
-    pub(super) fn of(measured: &[Option<f64>], foretold: &[Option<f64>]) -> Option<ProfilePredictionErrors> {
-        let both: Vec<(f64, f64)> =
-            measured.iter().zip(foretold).filter_map(|(one, other)| (*one).zip(*other)).collect();
-        let sum = |of: fn(&(f64, f64)) -> f64| both.iter().map(of).sum::<f64>();
-        let (truth, model) = (sum(|pair| pair.0), sum(|pair| pair.1));
+    /// Computes the errors of a series. Returns `None` if no two times can be compared.
+    pub(super) fn of(times: &SeriesTimes) -> Option<ProfilePredictionErrors> {
+        let (measured, foretold) = (&times.measured, &times.foretold());
+        let both = pairs(measured, foretold);
+        let (truth, model) = (sum(&both, |pair| pair.0), sum(&both, |pair| pair.1));
         if both.is_empty() || truth <= 0.0 {
             return None;
         }
@@ -55,7 +75,10 @@ impl ProfilePredictionErrors {
         let variance = both.iter().map(|pair| (pair.0 - truth / n).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
         let chance = 1.96 * (variance / n).sqrt() / (truth / n);
         let sums_s = [truth, model];
-        Some(ProfilePredictionErrors { rate: (model / truth - 1.0).abs(), each, sums_s, chance, apart, all })
+        let again = times.again.as_ref().map_or(Vec::new(), |again| pairs(measured, again));
+        let (rate, groups) = ((model / truth - 1.0).abs(), by_group(times));
+        let (models, pooled) = (times.models.len(), times.pooled());
+        Some(ProfilePredictionErrors { rate, each, sums_s, chance, apart, all, models, pooled, groups, again })
     }
 }
 
@@ -118,6 +141,7 @@ impl ValidationCriterion {
             let those: Vec<&ValidationRuns> = cells.iter().copied().filter(|cell| cell.subject == **subject).collect();
             self.figures(run, subject, &those);
         }
+        group_figures(run, &cells);
         let within = cells.iter().filter(|cell| cell.rate() < self.below).count();
         let because = format!(
             "{within} of {} are; the largest is {:.1} % ({}, {} {})",
@@ -138,6 +162,20 @@ impl ValidationCriterion {
         let runs = cells.iter().map(|cell| cell.errors.len() as u64).sum();
         run.figure(case, TOGETHER, "%", SampledValue::of(100.0 * (sum_s(1) / sum_s(0) - 1.0), runs));
         run.figure(case, CHANCE, "%", percent(cells, |errors| errors.chance));
+        let errors = || cells.iter().flat_map(|cell| &cell.errors);
+        let all: TimePairs = errors().flat_map(|errors| &errors.pooled).copied().collect();
+        if let Some(models) = errors().map(|errors| errors.models.max(1)).next() {
+            let samples = (all.len() / models) as u64;
+            run.figure(case, MEDIAN, "%", SampledValue::of(100.0 * median_difference(&all), samples));
+        }
+        let twice: Vec<&TimePairs> = errors().map(|errors| &errors.again).filter(|again| !again.is_empty()).collect();
+        if !twice.is_empty() {
+            let each: Vec<f64> = twice.iter().map(|again| 100.0 * difference(again).abs()).collect();
+            run.figure(case, AGAIN, "%", SampledValue::mean_of(&each));
+            let all: TimePairs = twice.into_iter().flatten().copied().collect();
+            run.figure(case, AGAIN_TOGETHER, "%", SampledValue::of(100.0 * difference(&all), all.len() as u64));
+            run.figure(case, AGAIN_MEDIAN, "%", SampledValue::of(100.0 * median_difference(&all), all.len() as u64));
+        }
         let sum = |of: fn(&ProfilePredictionErrors) -> usize| {
             cells.iter().flat_map(|cell| &cell.errors).map(of).sum::<usize>()
         };
@@ -171,19 +209,49 @@ impl ValidationCriterion {
     }
 }
 
+/// Adds figures by group of commands or packets, over all runs of all switches.
+fn group_figures(run: &mut ExperimentRun<'_>, cells: &[&ValidationRuns]) {
+    let mut groups: BTreeMap<&str, TimePairs> = BTreeMap::new();
+    for (name, pairs) in cells.iter().flat_map(|cell| &cell.errors).flat_map(|errors| &errors.groups) {
+        groups.entry(name).or_default().extend(pairs);
+    }
+    let errors = || cells.iter().flat_map(|cell| &cell.errors);
+    let models = errors().map(|errors| errors.models.max(1)).next().unwrap_or(1);
+    let all_s: f64 = errors().map(|errors| sum(&errors.pooled, |pair| pair.0)).sum();
+    for (name, pairs) in groups.iter().filter(|(_, pairs)| sum(pairs, |pair| pair.0) > 0.0) {
+        let of = |value: f64| SampledValue::of(100.0 * value, (pairs.len() / models) as u64);
+        run.figure(name, SHARE, "%", of(sum(pairs, |pair| pair.0) / all_s));
+        run.figure(name, TOGETHER, "%", of(difference(pairs)));
+        run.figure(name, MEDIAN, "%", of(median_difference(pairs)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn errors_are_those_of_what_both_saw() {
-        let measured = [Some(1.0), Some(2.0), None, Some(5.0), None];
-        let foretold = [Some(1.5), Some(2.0), Some(9.0), None, None];
-        let errors = ProfilePredictionErrors::of(&measured, &foretold).unwrap();
+        let measured = vec![Some(1.0), Some(2.0), None, Some(5.0), None];
+        let foretold = vec![Some(1.5), Some(2.0), Some(9.0), None, None];
+        let again = Some(vec![Some(1.25), None, None, Some(5.0), Some(1.0)]);
+        let groups = vec![vec!["a", "b", "a", "b", "a"], vec!["c"; 5]];
+        let models = vec![foretold];
+        let errors = ProfilePredictionErrors::of(&SeriesTimes { measured, again, models, groups }).unwrap();
         assert!((errors.rate - 0.5 / 3.0).abs() < 1e-12, "{errors:?}");
         assert!((errors.each - 0.5).abs() < 1e-12);
         assert_eq!((errors.apart, errors.all), (2, 5));
-        assert_eq!(ProfilePredictionErrors::of(&[None], &[Some(1.0)]), None);
-        assert_eq!(ProfilePredictionErrors::of(&[Some(0.0)], &[Some(1.0)]), None, "nothing to be a share of");
+        assert_eq!(
+            errors.groups,
+            BTreeMap::from([("a", vec![(1.0, 1.5)]), ("b", vec![(2.0, 2.0)]), ("c", vec![(1.0, 1.5), (2.0, 2.0)])])
+        );
+        assert_eq!(errors.again, [(1.0, 1.25), (5.0, 5.0)]);
+        assert!((difference(&errors.again) - 0.25 / 6.0).abs() < 1e-12);
+        let one = |measured, foretold| {
+            let (measured, models) = (vec![measured], vec![vec![foretold]]);
+            ProfilePredictionErrors::of(&SeriesTimes { measured, models, ..SeriesTimes::default() })
+        };
+        assert_eq!(one(None, Some(1.0)), None);
+        assert_eq!(one(Some(0.0), Some(1.0)), None, "nothing to be a share of");
     }
 }

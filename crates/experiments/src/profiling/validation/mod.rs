@@ -3,11 +3,13 @@
 //! in the same way on a switch in virtual time with the profile.
 mod errors;
 mod subject;
+mod times;
 mod trace;
 
 use crate::{ExperimentError, ExperimentRun};
 use errors::{ProfilePredictionErrors, ValidationCriterion, ValidationRuns};
 use subject::{ValidatedPlane, ValidationSubject};
+use times::SeriesTimes;
 use trace::CapturedTrace;
 use weir_profiler::validation::{
     CommandCompletion, CommandSeries, CommandSeriesParams, PacketSeries, commands, packets,
@@ -23,15 +25,6 @@ const STREAM: u64 = 0x76;
 /// Models that get the same commands, each with other random numbers: the mean of their times is the prediction.
 const MODELS: u64 = 8;
 
-/// Returns the mean over the models of each command's time; `None` for commands that no model carried out.
-fn means(models: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
-    let mean = |at: usize| {
-        let times: Vec<f64> = models.iter().filter_map(|times| times.get(at).copied().flatten()).collect();
-        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
-    };
-    (0..models.first().map_or(0, Vec::len)).map(mean).collect()
-}
-
 /// Numbers of commands or packets in a run, and the number of runs of each.
 #[derive(Debug, Clone, Copy)]
 struct ValidationPlan {
@@ -44,9 +37,28 @@ const SMALL: ValidationPlan = ValidationPlan { counts: &[100, 300], runs: 4 };
 const COMMANDS: ValidationPlan = ValidationPlan { counts: &[100, 200, 500, 1000, 1500, 2000], runs: 16 };
 const PACKETS: ValidationPlan = ValidationPlan { counts: &[100, 200, 500, 800, 1000, 2000], runs: 16 };
 
-/// Times of one series on the switch and as predicted by its profile, in seconds; `None` for items that were not
-/// seen.
-type SwitchAndModelTimes = [Vec<Option<f64>>; 2];
+/// Upper bounds of the times between packets, in seconds, by which their errors are reported, and names of the groups.
+const GAP_GROUPS: [(f64, &str); 4] = [
+    (200e-6, "packets 0 to 0.2 ms behind another"),
+    (2e-3, "packets 0.2 to 2 ms behind another"),
+    (10e-3, "packets 2 to 10 ms behind another"),
+    (f64::INFINITY, "packets 10 ms or more behind another"),
+];
+
+/// Upper bounds of the times between commands, in seconds, and names of the groups.
+const COMMAND_GAP_GROUPS: [(f64, &str); 3] = [
+    (2e-3, "commands 0 to 2 ms behind another"),
+    (10e-3, "commands 2 to 10 ms behind another"),
+    (f64::INFINITY, "commands 10 ms or more behind another"),
+];
+
+/// Returns the name of each item's group by the time since the item before, given the times at which they were sent.
+fn gap_groups(sent_s: &[f64], groups: &[(f64, &'static str)]) -> Vec<&'static str> {
+    let last = groups.last().map_or("", |(_, name)| *name);
+    let group = |gap_s: f64| groups.iter().find(|(bound_s, _)| gap_s < *bound_s).map_or(last, |(_, name)| *name);
+    let first = sent_s.first().map(|_| last);
+    first.into_iter().chain(sent_s.windows(2).map(|pair| group(pair[1] - pair[0]))).collect()
+}
 
 /// Measures random commands.
 pub(crate) fn control(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
@@ -61,11 +73,17 @@ pub(crate) fn control(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError
         let (known, settings) = (subject.known.clone(), subject.settings);
         let seconds = |became: Vec<CommandCompletion>| became.iter().map(CommandCompletion::seconds).collect();
         let measured = seconds(commands(subject.device.as_mut(), &known, settings, &series, &mut stop)?);
+        let again = match run.options.switch {
+            Some(_) => Some(seconds(commands(subject.device.as_mut(), &known, settings, &series, &mut stop)?)),
+            None => None,
+        };
         let mut foretold: Vec<Vec<Option<f64>>> = Vec::new();
         for number in 0..MODELS {
             foretold.push(seconds(commands(&mut subject.model(number)?, &known, settings, &series, &mut stop)?));
         }
-        Ok([measured, means(&foretold)])
+        let sent_s: Vec<f64> = series.sent_after().map(|after| after.as_secs_f64()).collect();
+        let groups = vec![series.kind_of_each(), gap_groups(&sent_s, &COMMAND_GAP_GROUPS)];
+        Ok(SeriesTimes { measured, again, models: foretold, groups })
     })?;
     ValidationCriterion { things: "commands", below: 10.0 }.report(run, &cells);
     Ok(())
@@ -85,23 +103,27 @@ pub(crate) fn data(run: &mut ExperimentRun<'_>) -> Result<(), ExperimentError> {
         let mut stop = || cancel.is_cancelled();
         let (known, settings) = (subject.known.clone(), subject.settings);
         let measured = packets(subject.device.as_mut(), &known, &subject.rig, settings, &series, &mut stop)?;
+        let again = match run.options.switch {
+            Some(_) => Some(packets(subject.device.as_mut(), &known, &subject.rig, settings, &series, &mut stop)?),
+            None => None,
+        };
         // The model gets the packets when they were sent, not when they were due.
         let (series, rig) = (series.as_sent(&measured.sent), RigDelayTable::default());
         let foretold = packets(&mut subject.model(0)?, &known, &rig, settings, &series, &mut stop)?;
-        Ok([measured.delays_s, foretold.delays_s])
+        let sent_s: Vec<f64> = measured.sent.iter().map(|at| at.as_secs_f64()).collect();
+        let (groups, again) = (vec![gap_groups(&sent_s, &GAP_GROUPS)], again.map(|again| again.delays_s));
+        Ok(SeriesTimes { measured: measured.delays_s, again, models: vec![foretold.delays_s], groups })
     })?;
     ValidationCriterion { things: "packets", below: 5.0 }.report(run, &cells);
     Ok(())
 }
 
+/// Times of a series, or the reason why it was not measured.
+type SeriesResult = Result<SeriesTimes, ProfilerError>;
+
 /// Function that draws a series of the given length, and runs it on a switch and on its model.
-type SeriesRunner<'o> = dyn FnMut(
-        &mut ExperimentRun<'_>,
-        &mut ValidationSubject,
-        u32,
-        &mut RandomStream,
-    ) -> Result<SwitchAndModelTimes, ProfilerError>
-    + 'o;
+type SeriesRunner<'o> =
+    dyn FnMut(&mut ExperimentRun<'_>, &mut ValidationSubject, u32, &mut RandomStream) -> SeriesResult + 'o;
 
 /// Runs a plan on every switch.
 fn all(
@@ -127,7 +149,7 @@ fn all(
                 let seed = run.options.seed ^ (STREAM << 32 | u64::from(number));
                 let mut random = RandomStream::new(seed, u64::from(repetition), u64::from(*count));
                 match once(run, &mut subject, *count, &mut random) {
-                    Ok([measured, foretold]) => cell.errors.extend(ProfilePredictionErrors::of(&measured, &foretold)),
+                    Ok(times) => cell.errors.extend(ProfilePredictionErrors::of(&times)),
                     Err(ProfilerError::Stopped) => {
                         cells.push(cell);
                         return Ok(cells);
@@ -148,6 +170,14 @@ mod tests {
     fn report(id: &str) -> ExperimentReport {
         let options = ExperimentOptions { seed: 1, ..ExperimentOptions::default() };
         crate::find(id).unwrap().run(&options, &mut |_| ()).unwrap()
+    }
+
+    #[test]
+    fn packets_are_grouped_by_the_time_since_the_one_before() {
+        let groups = super::gap_groups(&[0.0, 1e-4, 1.1e-3, 6.1e-3, 36.1e-3], &super::GAP_GROUPS);
+        let names = super::GAP_GROUPS.map(|(_, name)| name);
+        assert_eq!(groups, [names[3], names[0], names[1], names[2], names[3]]);
+        assert!(super::gap_groups(&[], &super::GAP_GROUPS).is_empty());
     }
 
     #[test]

@@ -22,6 +22,10 @@ const MOST: u64 = 2000;
 const ASKED: weir_model::switch::forward::PacketConditions =
     weir_model::switch::forward::PacketConditions { gap_s: 5e-3, entries: 1.0, bytes: 64.0 };
 
+/// Message for a device without a channel whose commands are to be measured.
+const NO_COMMANDS: &str = "--data without --switch: found a device without OpenFlow, such as a bridge, expected one \
+    that takes commands; model-validation-data measures its packets";
+
 /// Bits of a seed below the number of the model.
 const MODEL_BITS: u32 = 40;
 
@@ -111,6 +115,9 @@ impl ValidationSubject {
         switch: &ExternalSwitch,
         plane: ValidatedPlane,
     ) -> Result<Option<ValidationSubject>, ExperimentError> {
+        if plane == ValidatedPlane::Control && switch.target.is_none() {
+            return Err(ExperimentError::Case(NO_COMMANDS.to_owned()));
+        }
         let name = switch.target.as_ref().map_or_else(|| switch.data.join(","), ToString::to_string);
         let settings = MeasurementSettings { seed: run.options.seed, ..MeasurementSettings::default() };
         let versions = [Version::V13, Version::V10];

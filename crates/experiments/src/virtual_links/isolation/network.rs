@@ -139,7 +139,7 @@ impl IsolationCase {
     fn write_virtual_link(self, text: &mut String, network: usize, host: usize) {
         let maximum = self.maximum_mbps(network, (host - 1) % FLOWS);
         let limit = match self.place {
-            RateLimitPlace::VirtualLink => format!(", ceiling = \"{maximum}Mbit/s\""),
+            RateLimitPlace::VirtualLink => format!(", ceiling = \"{maximum}Mbit/s\", ceiling_burst = \"0B\""),
             RateLimitPlace::VirtualNetwork => String::new(),
         };
         let near = maximum.min(self.host_mbps(network, host));
@@ -162,7 +162,7 @@ impl IsolationCase {
         // A router promises what its four virtual links may bring. Its flows use half of that.
         let (rate, limit) = match self.place {
             RateLimitPlace::VirtualLink => (2 * flows, String::new()),
-            RateLimitPlace::VirtualNetwork => (flows, format!(", ceiling = \"{flows}Mbit/s\"")),
+            RateLimitPlace::VirtualNetwork => (flows, format!(", ceiling = \"{flows}Mbit/s\", ceiling_burst = \"0B\"")),
         };
         let sources = (1..=2 * FLOWS).map(|host| format!("{{ eth_src = \"{}\" }}", mac(network, host)));
         let _ = write!(
