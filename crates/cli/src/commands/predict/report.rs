@@ -9,6 +9,7 @@ use weir_predict::{
     AlternativeAnswer, FlowPrediction, PredictedDelay, Prediction, PredictionStatus, PredictionValidity,
 };
 use weir_terminal::table::ReportTable;
+use weir_units::Bps;
 
 /// Longest delay in seconds from which on times are shown in milliseconds.
 const MILLISECONDS_FROM: f64 = 0.01;
@@ -54,6 +55,7 @@ fn one_text(prediction: &Prediction) -> String {
     }
     let mut text = format!("Traffic (rates in packets per second, times in {})\n{table}\n\n", unit.name);
     text += &notes(prediction);
+    text += &promises(prediction, &unit);
     text += &devices(prediction, &unit);
     if !prediction.alternatives.is_empty() {
         text += &alternatives(prediction, &unit);
@@ -69,6 +71,34 @@ fn one_text(prediction: &Prediction) -> String {
         let _ = writeln!(text, "{warning}");
     }
     text
+}
+
+/// Formats the promises of virtual networks: bounds, which hold for each packet in profile, beside the percentiles of
+/// the model.
+fn promises(prediction: &Prediction, unit: &ReportTimeUnit) -> String {
+    if prediction.promises.is_empty() {
+        return String::new();
+    }
+    let header = ["", "from", "to", "guaranteed", "promised", "bound", "p99 (model)", ""];
+    let mut table = ReportTable::new(header).keys(3).numbers(3..7);
+    for promise in &prediction.promises {
+        let delay = |seconds: Option<f64>| seconds.map_or(String::new(), |seconds| unit.time(seconds));
+        let profile = match &promise.out_of_profile {
+            Some(reason) => format!("out of profile: {reason}"),
+            None => "in profile".to_owned(),
+        };
+        table.row([
+            promise.network.clone(),
+            promise.from.clone(),
+            promise.to.clone(),
+            Bps(promise.guaranteed_bps).to_string(),
+            delay(promise.promised_s),
+            delay(promise.bound_s),
+            delay(promise.p99_s),
+            profile,
+        ]);
+    }
+    format!("Promises of virtual networks (times in {})\n{table}\n\n", unit.name)
 }
 
 /// Returns the validity as a word.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use weir_network::LabResult;
 use weir_network::certificate::FidelityVerdict;
-use weir_network::result::{LabHostKind, StreamResult, TrafficResult};
+use weir_network::result::{ControllerResult, LabHostKind, StreamResult, TrafficResult};
 use weir_scenario::TrafficExpectation;
 use weir_terminal::table::ReportTable;
 use weir_traffic::TimeStatistics;
@@ -30,6 +30,7 @@ fn report(result: &LabResult, took: Option<Duration>) -> String {
         Some(("Traffic", traffic(result))),
         Some(("Delays (microseconds)", delays(result))),
         Some(("Intents", intents(result))),
+        Some(("Promises of virtual networks (microseconds)", promises(result))),
         Some(("Streams", streams(result))),
         Some(("Delays of streams (microseconds)", stream_delays(result))),
         Some(("Switches", switches(result))),
@@ -61,14 +62,22 @@ fn footer(result: &LabResult, took: Option<Duration>) -> String {
     if result.drops.is_empty() {
         text += "Packets dropped: none\n";
     }
-    if let Some(controller) = &result.controller {
+    let mut count = |whose: &str, controller: &ControllerResult| {
+        let ControllerResult { packet_ins, flow_mods, packet_outs, errors } = controller;
         let _ = writeln!(
             text,
-            "Controller: {} packet-ins, {} flow-mods, {} packet-outs, {} errors",
-            controller.packet_ins, controller.flow_mods, controller.packet_outs, controller.errors
+            "{whose}: {packet_ins} packet-ins, {flow_mods} flow-mods, {packet_outs} packet-outs, {errors} errors"
         );
+    };
+    if let Some(controller) = &result.controller {
+        count("Controller", controller);
     }
-    if let Some(controller) = &result.external_controller {
+    for cut in &result.virtual_switches {
+        cut.controller
+            .iter()
+            .for_each(|controller| count(&format!("Controller of {} {}", cut.switch, cut.name), controller));
+    }
+    for controller in result.external_controller.iter().chain(&result.virtual_external_controllers) {
         let _ = writeln!(text, "{controller}");
     }
     result.setup.unused.iter().for_each(|unused| _ = writeln!(text, "{unused}"));
@@ -237,6 +246,33 @@ fn intents(result: &LabResult) -> ReportTable {
             us(intent.expected_us),
             us(intent.measured_us),
             intent.reason.clone(),
+        ]);
+    }
+    table
+}
+
+/// Returns the promises of virtual networks with what was measured.
+fn promises(result: &LabResult) -> ReportTable {
+    let header = ["", "from", "to", "guaranteed", "promised", "bound", "measured", "loss", "kept"];
+    let mut table = ReportTable::new(header).keys(3).numbers(3..8);
+    let us = |us: Option<f64>| us.map_or(String::new(), |us| format!("{us:.0}"));
+    for promise in &result.promises {
+        let kept = match (promise.kept, &promise.out_of_profile) {
+            (Some(true), _) => "yes".to_owned(),
+            (Some(false), _) => "NO".to_owned(),
+            (None, Some(reason)) => format!("out of profile: {reason}"),
+            (None, None) => String::new(),
+        };
+        table.row([
+            promise.network.clone(),
+            promise.from.clone(),
+            promise.to.clone(),
+            rate(promise.guaranteed_bps as f64),
+            us(promise.promised_us),
+            us(promise.bound_us),
+            us(promise.measured_us),
+            promise.loss.map_or(String::new(), |loss| format!("{:.2}%", loss * 100.0)),
+            kept,
         ]);
     }
     table

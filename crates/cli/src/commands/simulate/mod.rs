@@ -18,6 +18,7 @@ use weir_network::LabResult;
 use weir_scenario::{Scenario, defaults};
 use weir_sim::SimulationMonitor;
 use weir_sim::network::{SETTLE, VirtualTimeSettings, simulate};
+use weir_sim::stations::{has_stations, has_timing};
 use weir_terminal::progress::ProgressDisplay;
 use weir_terminal::prose::wrapped;
 use weir_terminal::signals::{STOPPED, StopSignalHandler};
@@ -261,10 +262,10 @@ fn answer(
 /// # Errors
 /// The level `stations` is requested for a scenario with streams or without timing.
 fn level(scenario: &Scenario, args: &SimulateArgs) -> anyhow::Result<SimulationLevel> {
-    let has_timing = weir_sim::stations::has_timing(scenario);
+    let has_timing = has_timing(scenario);
     let chosen = match args.level {
         Some(level) => level,
-        None if has_timing && scenario.streams.is_empty() => SimulationLevel::Stations,
+        None if has_stations(scenario) && scenario.streams.is_empty() => SimulationLevel::Stations,
         None => SimulationLevel::Packets,
     };
     let file = args.file.display();
