@@ -6,6 +6,7 @@
 use super::cases::ForwardingCase;
 use super::isotonic::rising;
 use super::stairs::stairs;
+use super::step_place;
 use crate::ProfilerError;
 use crate::rig::RigDelayTable;
 use std::collections::BTreeMap;
@@ -69,8 +70,10 @@ impl GapDelays {
         }
         let mut mixed_s = mixed_s.to_vec();
         mixed_s.sort_by(|left, right| left.0.total_cmp(&right.0));
-        if steps.explain(&middles) && steps.explain(&mixed_middles(&mixed_s, &blur)?) {
-            return Ok(steps);
+        let gaps: Vec<f64> = middles.iter().map(|(gap_s, ..)| *gap_s).collect();
+        let placed = step_place::placed(&steps, &gaps, &mixed_s)?;
+        if steps.explain(&middles) && placed.explain(&mixed_middles(&mixed_s, &blur)?) {
+            return Ok(placed);
         }
         if mixed_s.len() >= CASES_LEAST * MIXED_TOGETHER {
             let point = |some: &[(f64, f64)]| {
@@ -90,7 +93,7 @@ impl GapDelays {
     fn explain(&self, points: &[CaseMiddle]) -> bool {
         // Where the first step begins is free.
         let offsets: Vec<f64> =
-            points.iter().map(|(gap_s, middle, _)| middle.median - self.per_level_s * self.level(*gap_s)).collect();
+            points.iter().map(|(gap_s, middle, _)| middle.median - self.above_first_s(*gap_s)).collect();
         let Ok(first) = MedianAndSpread::of(&offsets) else { return true };
         let is_off = |((_, middle, blur), offset): &(&CaseMiddle, &f64)| {
             let most = (OFF * middle.median).max(OFF_INTERVALS * middle.half_interval()) + blur;
@@ -139,6 +142,11 @@ impl GapDelays {
     /// Returns how much longer packets take than those at the base's time between packets, in seconds.
     fn more_s(&self, gap_s: f64) -> f64 {
         self.per_level_s * (self.level(gap_s) - self.level(BASE.gap_s))
+    }
+
+    /// Returns how much longer packets take than those on the first step, in seconds.
+    pub(super) fn above_first_s(&self, gap_s: f64) -> f64 {
+        self.per_level_s * self.level(gap_s)
     }
 
     /// Returns the number of steps up to a time between packets.
@@ -248,8 +256,9 @@ mod tests {
     #[test]
     fn packets_at_random_times_show_a_curve_that_looks_like_steps() {
         // Four cases lie on two steps. Between them delays rise little by little, as those of a device whose caches
-        // grow cold.
+        // grow cold, or in one step.
         let cold = |gap_us: f64| 1.4 + 20.0 * (gap_us / (gap_us + 4000.0));
+        let step = |gap_us: f64| if gap_us < 2000.0 { 1.4 } else { 20.0 };
         let few = |truth: &dyn Fn(f64) -> f64| -> BTreeMap<ForwardingCase, Vec<f64>> {
             [766, 1000, 10_000, 50_000]
                 .map(|gap_us| (ForwardingCase { gap_us, ..CASE }, vec![truth(f64::from(gap_us)) * 1e-6; 50]))
@@ -271,6 +280,10 @@ mod tests {
                 let off = (base_s + found.more_s(gap_us * 1e-6)) / (1e-6 * cold(gap_us)) - 1.0;
                 assert!(off.abs() < 0.2, "{seed}, {gap_us}: {off}");
             }
+            let found = GapDelays::of(&few(&step), CASE, &mixed(&step), &RigDelayTable::default()).unwrap();
+            assert!(!found.is_curve && found.thresholds_s.len() == 1, "{seed}: {found:?}");
+            // Packets at random times say where between the cases the step lies.
+            assert!((1.9e-3..2.1e-3).contains(&found.thresholds_s[0]), "{seed}: {found:?}");
         }
     }
 }

@@ -10,3 +10,4 @@ pub mod linear;
 pub(crate) mod service;
 mod spread;
 pub(crate) mod stairs;
+mod step_place;
