@@ -36,6 +36,7 @@
 //! ```
 pub mod admission;
 pub mod allocation;
+mod hops;
 pub mod placement;
 pub mod service;
 pub mod ways;

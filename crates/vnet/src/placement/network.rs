@@ -1,8 +1,9 @@
 //! Keeps the virtual networks that were placed, and places new ones.
 use super::search::{PlacementInput, Places};
 use super::{MAX_EXACT, MAX_ROUTERS, MAX_TRIED, PlacementError, SwitchRoom, VirtualNetworkRequest};
+use crate::hops::hops;
 use crate::ways::{LinkRouting, RefusedWay, VirtualLinkRequest, WayError, WayShare};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A virtual network with the places of its routers.
@@ -276,25 +277,4 @@ impl NetworkPlacement {
 
 fn full_name(network: &str, link: &str) -> String {
     format!("{network}/{link}")
-}
-
-/// Returns the fewest links from each switch to each other one.
-fn hops(switches: usize, ends: &[[usize; 2]]) -> Vec<Vec<Option<u16>>> {
-    let mut next = vec![Vec::new(); switches];
-    ends.iter().for_each(|[from, to]| next[*from].push(*to));
-    let from = |start: usize| {
-        let mut hops = vec![None; switches];
-        hops[start] = Some(0);
-        let mut open = VecDeque::from([(start, 0_u16)]);
-        while let Some((at, so_far)) = open.pop_front() {
-            for to in &next[at] {
-                if hops[*to].is_none() {
-                    hops[*to] = Some(so_far + 1);
-                    open.push_back((*to, so_far + 1));
-                }
-            }
-        }
-        hops
-    };
-    (0..switches).map(from).collect()
 }

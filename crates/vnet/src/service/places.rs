@@ -69,7 +69,7 @@ impl DesignSearch<'_> {
             if from == to && !has_host && !is_fixed {
                 return None;
             }
-            sum += self.substrate.hops[from][to].or(is_fixed.then_some(0))?;
+            sum += u64::from(self.substrate.hops[from][to].or(is_fixed.then_some(0))?);
         }
         Some(sum)
     }

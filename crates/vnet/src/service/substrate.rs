@@ -2,6 +2,7 @@
 use super::ServiceError;
 use crate::admission::MAX_DELAY;
 use crate::allocation::MAX_CAPACITY;
+use crate::hops::hops;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -70,7 +71,7 @@ pub struct NetworkSubstrate {
     /// Switches as nodes; links 2i and 2i + 1 are the directions of cable i.
     pub(super) graph: WeightedGraph,
     /// Fewest cables from each switch to each other one; `None` if no way leads there.
-    pub(super) hops: Vec<Vec<Option<u64>>>,
+    pub(super) hops: Vec<Vec<Option<u16>>>,
 }
 
 impl NetworkSubstrate {
@@ -107,11 +108,8 @@ impl NetworkSubstrate {
             [[a, b], [b, a]].map(|[from, to]| WeightedLink { from, to, weight: 1, group })
         });
         let graph = WeightedGraph::new(switches.len(), directions.collect()).map_err(ServiceError::Substrate)?;
-        let hops = (0..switches.len()).map(|from| {
-            let ways = (0..switches.len()).map(|to| graph.shortest_path(from, to, |_| true).map(|path| path.weight));
-            ways.collect()
-        });
-        let hops = hops.collect();
+        let ends: Vec<[usize; 2]> = graph.links().iter().map(|link| [link.from, link.to]).collect();
+        let hops = hops(switches.len(), &ends);
         let hosts = hosts.into_iter().map(|host| (host.name.clone(), host)).collect();
         Ok(NetworkSubstrate { switches, cables, hosts, lines, graph, hops })
     }
