@@ -15,7 +15,7 @@
 //!   routers.
 //! - [`forwarding::decide`]: the plain meaning of a configuration, to which all entries are held.
 //!
-//! What OpenFlow cannot do, a router here does not do:
+//! Limits that come from OpenFlow:
 //!
 //! - *Length.* A match knows no length, so that the switch does not compare packets with the MTU: it sends larger ones,
 //!   and the port or the link drops them. Only packets that come to the controller are compared, because their
