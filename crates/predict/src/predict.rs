@@ -1,5 +1,5 @@
 //! Computes the prediction of a scenario: phase by phase, then flow by flow and device by device.
-use crate::answer::{FlowPrediction, PredictedPromise, Prediction};
+use crate::answer::{FlowPrediction, PredictedDelay, PredictedPromise, Prediction};
 use crate::data_path::{self, LevelDemands, switches};
 use crate::devices::DevicePeaks;
 use crate::graph::{RouteGraph, RouteHop};
@@ -46,6 +46,7 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
     let items = items.into_iter().enumerate().map(|(at, item)| item.answer(scenario, at));
     let mut flows = items.collect::<Result<Vec<_>, _>>()?;
     flows.extend(streams::answers(scenario)?);
+    keep_to_bounds(scenario, &mut flows);
     let bottleneck = devices.bottleneck();
     let devices = devices.answers()?;
     warnings.dedup();
@@ -75,6 +76,25 @@ pub fn predict(scenario: &Scenario, settings: &PredictSettings) -> Result<Predic
         assumptions: assumptions(scenario, settings),
         warnings,
     })
+}
+
+/// Limits the delays of traffic in profile of a virtual network to the bound of the network, and its loss to none: the
+/// formulas know nothing of promises, and may expect more.
+fn keep_to_bounds(scenario: &Scenario, flows: &mut [FlowPrediction]) {
+    for promise in weir_scenario::networks::promises(scenario) {
+        let flow = flows.iter_mut().find(|flow| flow.item == Some(promise.item));
+        let (Some(flow), Some(bound), None) = (flow, promise.bound, &promise.out_of_profile) else { continue };
+        // The bound begins when the first switch has the packet.
+        let most = (bound + promise.access).as_secs_f64();
+        let Some(delay) = &mut flow.delay else { continue };
+        if delay.p99_s > most || flow.loss.is_some_and(|loss| loss > 0.0) {
+            let PredictedDelay { mean_s, p50_s, p95_s, p99_s } = delay;
+            [mean_s, p50_s, p95_s, p99_s].into_iter().for_each(|time| *time = time.min(most));
+            flow.loss = Some(0.0);
+            flow.distribution = None;
+            flow.notes.push(format!("in profile of network {}: limited to its bound, without loss", promise.network));
+        }
+    }
 }
 
 /// Returns the promises of virtual networks beside the percentiles of the formulas.
