@@ -292,7 +292,7 @@ impl Lab {
         let traffic: Vec<TrafficResult> =
             scenario.traffic.iter().zip(&self.measured).zip(&ran.through).map(item).collect();
         let intents = intents::results(scenario, &traffic, |request| self.network.command(request));
-        let promises = promises::results(scenario, &traffic);
+        let promises = promises::results(scenario, &traffic, &drops);
         let mut result = LabResult {
             passed: !ran.is_cut_short && traffic.iter().all(|item| item.ok),
             partial: ran.is_cut_short,

@@ -28,6 +28,8 @@ use weir_units::{Bps, Instant};
 
 /// Most addresses of a host: the network stack's compiled-in limit.
 pub const MAX_ADDRESSES: usize = 8;
+/// Reason of packets that a host dropped because the receiver's Ethernet address stayed unknown.
+pub(crate) const NO_ANSWER: &str = "no answer to ARP or neighbour discovery";
 /// Server port of the first item of traffic; items after it have the following ports.
 const FIRST_SERVER_PORT: u16 = 5001;
 /// Client port of the first item of traffic; items after it have the following ports.
@@ -87,7 +89,7 @@ impl HostResult {
     pub fn add_to(self, name: &str, measured: &mut [TrafficMeasurement], drops: &mut Vec<DropCount>) {
         port_drops(name, &self.counters, drops);
         if self.unresolved > 0 {
-            let reason = "no answer to ARP or neighbour discovery".to_owned();
+            let reason = NO_ANSWER.to_owned();
             drops.push(DropCount { place: name.to_owned(), reason, packets: self.unresolved });
         }
         self.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));

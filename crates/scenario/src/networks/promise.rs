@@ -6,6 +6,9 @@ use std::time::Duration;
 use weir_traffic::{ArrivalProcess, OfferedPackets};
 use weir_units::Bps;
 
+/// Longest frame of hosts, in bytes.
+const LONGEST_FRAME: u64 = 1514;
+
 /// Promise of a virtual network to an item of traffic between two of its hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrafficPromise {
@@ -21,6 +24,8 @@ pub struct TrafficPromise {
     pub promised: Option<Duration>,
     /// Longest delay of packets in profile, from the first switch on; `None` if one of the links guarantees no rate.
     pub bound: Option<Duration>,
+    /// Time that the line from the sending host to its switch adds to the bound.
+    pub access: Duration,
     /// Reason why the item is out of profile, so that nothing is promised to its packets; `None` if it is in profile.
     pub out_of_profile: Option<String>,
 }
@@ -64,10 +69,17 @@ pub fn promises(scenario: &Scenario) -> Vec<TrafficPromise> {
             guaranteed: network.guaranteed_over(&links),
             promised,
             bound: network.delay_over(&links),
+            access: access(scenario, &scenario.traffic[item]),
             out_of_profile: reason,
         }
     };
     ways.into_iter().map(promise).collect()
+}
+
+/// Returns the time of a longest frame on the line from an item's sender to its switch.
+fn access(scenario: &Scenario, item: &TrafficItem) -> Duration {
+    let line = &scenario.hosts[item.from].link;
+    line.delay + line.rate.map_or(Duration::ZERO, |rate| rate.time_of(LONGEST_FRAME))
 }
 
 fn add(load: &mut OfferedLoad, item: &TrafficItem, from: &str, to: &str) {

@@ -429,7 +429,7 @@ impl<'a> SimulatedNetwork<'a> {
             let controllers = |cut| self.controllers.virtual_result(number, cut);
             virtual_switches.extend(switch.virtual_results(now, controllers));
         }
-        let promises = promises::results(scenario, &traffic);
+        let promises = promises::results(scenario, &traffic, &drops);
         LabResult {
             passed: !partial && traffic.iter().all(|item| item.ok),
             partial,

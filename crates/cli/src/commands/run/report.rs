@@ -257,11 +257,12 @@ fn promises(result: &LabResult) -> ReportTable {
     let mut table = ReportTable::new(header).keys(3).numbers(3..8);
     let us = |us: Option<f64>| us.map_or(String::new(), |us| format!("{us:.0}"));
     for promise in &result.promises {
-        let kept = match (promise.kept, &promise.out_of_profile) {
-            (Some(true), _) => "yes".to_owned(),
-            (Some(false), _) => "NO".to_owned(),
-            (None, Some(reason)) => format!("out of profile: {reason}"),
-            (None, None) => String::new(),
+        let kept = match (promise.kept, &promise.out_of_profile, &promise.not_judged) {
+            (Some(true), ..) => "yes".to_owned(),
+            (Some(false), ..) => "NO".to_owned(),
+            (None, Some(reason), _) => format!("out of profile: {reason}"),
+            (None, None, Some(reason)) => format!("not judged: {reason}"),
+            (None, None, None) => String::new(),
         };
         table.row([
             promise.network.clone(),
