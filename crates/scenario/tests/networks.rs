@@ -142,3 +142,40 @@ fn wrong_networks_are_refused_with_their_line() {
     assert!(said.starts_with("n.toml:24: network tin, link h2-h6: on the way s1, s2, s3, port s1:3 has 2"), "{said}");
     assert!(said.contains("possible: 2") && said.contains("for link h2-h6"), "{said}");
 }
+
+/// Promises rest on a scheduler, and know no device's times.
+#[test]
+fn what_would_break_promises_is_refused() {
+    let explicit = r#"
+[controller]
+connect = "none"
+[[switch]]
+name = "s1"
+SETTING
+[[host]]
+name = "a"
+switch = "s1"
+ip = "10.0.0.1/24"
+rate = "10Mbit/s"
+[[host]]
+name = "b"
+switch = "s1"
+ip = "10.0.0.2/24"
+rate = "10Mbit/s"
+[[network]]
+name = "x"
+[[network.link]]
+ends = ["a", "b"]
+bandwidth = "5Mbit/s"
+"#;
+    let parsed = |setting: &str| Scenario::parse(&explicit.replace("SETTING", setting), "x.toml");
+    assert!(parsed("[switch.fabric]\ncrosspoint = \"500kB\"").is_ok());
+    for (setting, expected) in [
+        ("entries = [\"actions=drop\"]", "switch s1: found `entries`"),
+        ("profile = \"at-x510\"", "switch s1: found the times of a device"),
+        ("[switch.fabric]\ndiscipline = \"strict-priority\"", "switch s1: found a discipline other than \"drr\""),
+    ] {
+        let error = parsed(setting).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Admits the virtual networks of a scenario one after the other, and divides its switches into their virtual switches.
 use super::{ClaimedNames, ScenarioResult, SourceFile, virtual_switches};
 use crate::networks::{self, ScenarioNetwork};
-use crate::{ScenarioHost, ScenarioLink, ScenarioSwitch};
+use crate::{InterDiscipline, ScenarioHost, ScenarioLink, ScenarioSwitch};
 use toml::Spanned;
 use weir_units::{ByteSize, Instant};
 use weir_vnet::allocation::SharingRule;
@@ -73,22 +73,32 @@ fn divide(
         if own.is_empty() {
             continue;
         }
-        if !switch.entries.is_empty() {
-            let problem = format!(
-                "switch {}: found `entries`, and virtual networks: a switch of networks has only their virtual switches",
-                switch.name
-            );
-            return Err(source.error(place, problem));
+        if let Some(found) = promise_breaker(switch) {
+            return Err(source.error(place, format!("switch {}: found {found}, and virtual networks", switch.name)));
         }
         let ports = virtual_switches::attached(at, hosts, links);
         let ports = ports.into_iter().filter_map(|(port, rate)| Some((port, rate?)));
         let mut fabric = networks::fabric(ports, book.settings().longest_packet, crosspoint);
         if let Some(written) = &switch.fabric {
-            (fabric.discipline, fabric.sharing) = (written.discipline, written.sharing);
+            (fabric.ports, fabric.sharing) = (written.ports.clone(), written.sharing);
         }
         switch.virtual_switches =
             own.into_iter().map(|(held, slice)| networks::virtual_switch(book, held, slice, &fabric)).collect();
         switch.fabric = Some(fabric);
     }
     Ok(())
+}
+
+/// Returns what a switch has with which the promises of virtual networks would not hold, and why; `None` if nothing.
+fn promise_breaker(switch: &ScenarioSwitch) -> Option<&'static str> {
+    let discipline = switch.fabric.as_ref().map(|fabric| fabric.discipline);
+    if !switch.entries.is_empty() {
+        return Some("`entries`, which a switch of networks does not have: it has only their virtual switches");
+    }
+    if switch.profile.is_some() {
+        return Some("the times of a device, which bounds of delays do not count yet");
+    }
+    discipline
+        .is_some_and(|discipline| discipline != InterDiscipline::Drr)
+        .then_some("a discipline other than \"drr\", on which the promises rest")
 }
