@@ -92,7 +92,10 @@ fn keep_to_bounds(scenario: &Scenario, flows: &mut [FlowPrediction]) {
             [mean_s, p50_s, p95_s, p99_s].into_iter().for_each(|time| *time = time.min(most));
             flow.loss = Some(0.0);
             flow.distribution = None;
-            flow.notes.push(format!("in profile of network {}: limited to its bound, without loss", promise.network));
+            flow.notes.push(format!(
+                "the formulas expect more than network {} has in profile: limited to its bound, without loss",
+                promise.network
+            ));
         }
     }
 }
