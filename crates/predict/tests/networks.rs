@@ -1,5 +1,5 @@
-//! Tests predictions for virtual networks: bounds limit what formulas expect of packets in profile, and packets take the
-//! ways of their network.
+//! Tests predictions for virtual networks: bounds limit what formulas expect of packets in profile, and packets take
+//! the ways of their network.
 use weir_predict::{PredictSettings, predict};
 use weir_scenario::Scenario;
 

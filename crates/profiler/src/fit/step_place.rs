@@ -1,13 +1,13 @@
 //! Places steps of delays between the cases that were measured, by packets at random times.
 //!
-//! Cases say between which times a step lies, and not where. A step that is placed wrongly would not explain the packets
-//! in between, and look like a curve.
+//! Cases say between which times a step lies, and not where. A step that is placed wrongly would not explain the
+//! packets in between, and look like a curve.
 use super::gaps::GapDelays;
 use crate::ProfilerError;
 use weir_model::fit::quantiles::MedianAndSpread;
 
-/// Returns steps of which each lies where the packets (time after the one before, delay; by rising times) deviate least,
-/// within the times of the cases (`gaps_s`) around it.
+/// Returns steps of which each lies where the packets (time after the one before, delay; by rising times) deviate
+/// least, within the times of the cases (`gaps_s`) around it.
 pub(super) fn placed(steps: &GapDelays, gaps_s: &[f64], packets_s: &[(f64, f64)]) -> Result<GapDelays, ProfilerError> {
     let mut placed = steps.clone();
     if packets_s.is_empty() {

@@ -53,6 +53,14 @@ pub(super) enum ValidatedPlane {
 }
 
 impl ValidatedPlane {
+    /// Returns the name of what is compared, in the plural.
+    pub(super) fn things(self) -> &'static str {
+        match self {
+            ValidatedPlane::Control => "commands",
+            ValidatedPlane::Data => "packets",
+        }
+    }
+
     fn parts(self) -> MeasurementParts {
         match self {
             ValidatedPlane::Control => MeasurementParts { data: false, ..MeasurementParts::ALL },
